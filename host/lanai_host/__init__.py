@@ -1,0 +1,1 @@
+"""The driver, the messaging devices, the MPI library and its C ABI."""

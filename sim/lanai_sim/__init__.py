@@ -1,0 +1,1 @@
+"""Engines, fabric, cluster, launcher, faults, traces, reports, and the `lanai` command."""

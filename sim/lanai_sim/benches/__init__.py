@@ -1,0 +1,1 @@
+"""Benches of `lanai bench`, one a module: NAME, HELP, add_arguments(parser), run(args) -> figures."""

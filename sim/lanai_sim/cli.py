@@ -1,0 +1,62 @@
+"""The `lanai` command: finds its subcommands, parses, runs, turns user errors into one line and exit code 2."""
+
+import argparse
+import importlib
+import pkgutil
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+
+from lanai_host.errors import UserError
+
+from . import commands
+from .version import VERSION
+
+
+def plugins(package: ModuleType) -> Iterator[ModuleType]:
+    """The modules of `package`, by name. Each has NAME, HELP, add_arguments(parser) and run(args)."""
+    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
+        if not info.name.startswith("_"):
+            yield importlib.import_module(f"{package.__name__}.{info.name}")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="lanai", description="An open, programmable MPI network interface, from gates to MPI.")
+    parser.add_argument("--version", action="version", version=f"openlanai {VERSION}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in plugins(commands):
+        sub = subparsers.add_parser(module.NAME, help=module.HELP, description=module.__doc__)
+        module.add_arguments(sub)
+        sub.set_defaults(run=module.run)
+    return parser
+
+
+def check_platform() -> None:
+    """Co-simulation reaches into another process's memory the Linux way, and the ABI is x86-64's."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        print(
+            f"lanai: note: this is {sys.platform} on {platform.machine()}; gateware, firmware and golden model work here,"
+            " `lanai run` and libmpi need Linux on x86-64",
+            file=sys.stderr,
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = build_parser().parse_args(argv)
+    check_platform()
+    try:
+        return int(args.run(args) or 0)
+    except UserError as error:
+        print(f"lanai: error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # `lanai ... | head` is no error
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        print("lanai: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

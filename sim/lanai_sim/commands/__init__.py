@@ -1,0 +1,1 @@
+"""Subcommands of `lanai`, one a module (see `lanai_sim.cli.plugins`)."""

@@ -1,0 +1,19 @@
+"""Figures: dotted names with numbers, as every measuring command writes them with --json."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lanai_host.errors import UserError
+
+from .version import VERSION
+
+
+def write_json(path: str | Path, figures: Mapping[str, float], config: Mapping[str, Any]) -> None:
+    """Write `{"figures", "config", "version"}` to `path`. Names are sorted so that two runs compare by text."""
+    record = {"figures": dict(sorted(figures.items())), "config": dict(config), "version": VERSION}
+    try:
+        Path(path).write_text(json.dumps(record, indent=2, default=str) + "\n")
+    except OSError as error:
+        raise UserError(f"cannot write figures to {str(path)!r}: {error.strerror}; name a writable file") from error

@@ -1,0 +1,30 @@
+"""What all tests share: the expected figures."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+FIGURES = Path(__file__).parent / "figures"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--refresh-figures", action="store_true", help="rewrite tests/figures/*.json with what is measured")
+
+
+@pytest.fixture
+def expected(request):
+    """`expected(name, measured)`: the measured figure must equal the one on record, exactly."""
+    refresh = request.config.getoption("--refresh-figures")
+
+    def check(name, measured):
+        path = FIGURES / f"{name.split('.')[0]}.json"
+        record = json.loads(path.read_text()) if path.exists() else {}
+        if refresh:
+            record[name] = measured
+            path.write_text(json.dumps(dict(sorted(record.items())), indent=2) + "\n")
+            return
+        assert name in record, f"{name} has no expected figure in {path.name}; measured {measured}; run pytest --refresh-figures"
+        assert measured == record[name], f"{name}: measured {measured}, expected {record[name]}"
+
+    return check
