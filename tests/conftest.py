@@ -9,7 +9,9 @@ FIGURES = Path(__file__).parent / "figures"
 
 
 def pytest_addoption(parser):
-    parser.addoption("--refresh-figures", action="store_true", help="rewrite tests/figures/*.json with what is measured")
+    parser.addoption(
+        "--refresh-figures", action="store_true", help="rewrite tests/figures/*.json with what is measured"
+    )
 
 
 @pytest.fixture
@@ -24,7 +26,9 @@ def expected(request):
             record[name] = measured
             path.write_text(json.dumps(dict(sorted(record.items())), indent=2) + "\n")
             return
-        assert name in record, f"{name} has no expected figure in {path.name}; measured {measured}; run pytest --refresh-figures"
+        assert name in record, (
+            f"{name} has no expected figure in {path.name}; measured {measured}; run pytest --refresh-figures"
+        )
         assert measured == record[name], f"{name}: measured {measured}, expected {record[name]}"
 
     return check

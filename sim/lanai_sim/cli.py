@@ -22,7 +22,9 @@ def plugins(package: ModuleType) -> Iterator[ModuleType]:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="lanai", description="An open, programmable MPI network interface, from gates to MPI.")
+    parser = argparse.ArgumentParser(
+        prog="lanai", description="An open, programmable MPI network interface, from gates to MPI."
+    )
     parser.add_argument("--version", action="version", version=f"openlanai {VERSION}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for module in plugins(commands):

@@ -1,0 +1,14 @@
+"""Sphinx configuration. Reference pages are generated from the declarations that the rooms themselves read."""
+
+from importlib.metadata import version as distribution_version
+
+project = "openlanai"
+author = "the openlanai authors"
+copyright = "2026, the openlanai authors"
+version = release = distribution_version("openlanai")
+extensions = ["myst_parser"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+html_theme = "furo"
+html_title = "openlanai"
+exclude_patterns = ["_build"]
