@@ -38,7 +38,7 @@ def check_platform() -> None:
     """Co-simulation reaches into another process's memory the Linux way, and the ABI is x86-64's."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         print(
-            f"lanai: note: this is {sys.platform} on {platform.machine()}; gateware, firmware and golden model work here,"
+            f"lanai: note: this is {sys.platform} on {platform.machine()}: gateware, firmware, golden model work;"
             " `lanai run` and libmpi need Linux on x86-64",
             file=sys.stderr,
         )
