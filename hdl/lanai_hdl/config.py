@@ -1,0 +1,113 @@
+"""What one NIC is built as: everything that a study would vary, in one validated, hashable object."""
+
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from typing import Any, Self
+
+from .errors import UserError
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+class BlockedAction(Enum):
+    """What becomes of a packet that has waited too long (NP-19)."""
+
+    DROP = "drop"  # the packet is discarded and counted
+    RESET = "reset"  # the NIC resets itself, as the 1999 hardware did
+
+
+@dataclass(frozen=True)
+class NicConfig:
+    """Parameters of one NIC. Clocks in kHz, rates in kB/s, latencies in slots, sizes in bytes unless a name says otherwise."""
+
+    slot_khz: int = 66_000  # two slots a processor cycle
+    sram_size: int = MIB
+    link_kbytes: int = 160_000
+    link_latency: int = 8  # one way; what the receiver's slack is sized for
+    rx_fifo: int = 64  # flits
+    hdma_queue: int = 4
+    send_queue: int = 4
+    recv_queue: int = 4
+    completions: int = 4
+    host_bus_khz: int = 33_000
+    host_bus_bits: int = 32
+    max_burst: int = 1024  # bytes; bursts also end at multiples of this address, hence never cross a page
+    read_setup: int = 8  # host bus clocks before a read burst's first word: arbitration, address, turn-around, first-word latency
+    write_setup: int = 4  # ... a write burst's: arbitration, address
+    pio_read_setup: int = 6  # ... a PIO read's data, beyond the NIC's own time
+    pio_write_setup: int = 3  # ... a PIO write's first word of each line
+    pio_line: int = 32  # combined writes end at multiples of this (NP-59)
+    latency_timer: int = 32  # clocks that a master's burst may run on while PIO waits
+    blocked_slots: int = 0  # a packet waiting this long for a buffer is given up; 0: never
+    blocked_action: BlockedAction = BlockedAction.DROP
+
+    def __post_init__(self) -> None:
+        self._within("slot_khz", 1, 1_000_000)
+        self._power_of_two("sram_size", 4 * KIB, MIB)
+        self._within("link_kbytes", 1, 4 * self.slot_khz)
+        self._within("link_latency", 1, 512)
+        self._power_of_two("rx_fifo", 16, 4096)
+        if self.rx_fifo < self.rx_slack + 8:
+            raise UserError(
+                f"rx_fifo={self.rx_fifo} cannot hold what is in flight at link_latency={self.link_latency}; "
+                f"take at least {self.rx_slack + 8}"
+            )
+        for queue in ("hdma_queue", "send_queue", "recv_queue", "completions"):
+            self._within(queue, 1, 64)
+        self._within("host_bus_khz", 1, self.slot_khz)
+        if self.host_bus_bits != 32:
+            raise UserError(f"host_bus_bits={self.host_bus_bits} is not offered; take 32 and a faster host_bus_khz")
+        self._power_of_two("max_burst", 4, 4 * KIB)
+        self._power_of_two("pio_line", 4, 4 * KIB)
+        for count in ("read_setup", "write_setup", "pio_read_setup", "pio_write_setup"):
+            self._within(count, 1, 255)
+        self._within("latency_timer", 1, 255)
+        self._within("blocked_slots", 0, 2**31)
+
+    @property
+    def rx_slack(self) -> int:
+        """Flits that may still come after STOP was raised: both ways of the link and its registers, at a flit a slot."""
+        return 2 * self.link_latency + 4
+
+    @property
+    def host_bus_bytes_per_second(self) -> int:
+        """The host bus at a word a clock."""
+        return 1000 * self.host_bus_khz * self.host_bus_bits // 8
+
+    @property
+    def edge_bytes_per_second(self) -> int:
+        """What one edge of the LBUS (every other slot) carries: the bound of each DMA engine."""
+        return 1000 * self.slot_khz * 4 // 2
+
+    def but(self, **changes: Any) -> Self:
+        """The same NIC with some parameters changed."""
+        known = {field.name for field in fields(self)}
+        for name in changes:
+            if name not in known:
+                raise UserError(f"NicConfig has no parameter {name!r}; it has {', '.join(sorted(known))}")
+        return replace(self, **changes)
+
+    def _within(self, name: str, low: int, high: int) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise UserError(f"{name}={value!r} must be a whole number from {low} to {high}")
+
+    def _power_of_two(self, name: str, low: int, high: int) -> None:
+        self._within(name, low, high)
+        value = getattr(self, name)
+        if value & (value - 1):
+            raise UserError(f"{name}={value!r} must be a power of two")
+
+
+def lanai41() -> NicConfig:
+    """The testbed of 1999 (NP-B1): LANai 4.1 at 33 MHz without cache, 1 MB SRAM, 160 MB/s link, 32-bit 33 MHz host bus."""
+    return NicConfig()
+
+
+def small_fpga() -> NicConfig:
+    """The same NIC with SRAM that fits the block RAM of an ECP5-85."""
+    return NicConfig(sram_size=256 * KIB)
+
+
+PRESETS = {"lanai41": lanai41, "small_fpga": small_fpga}
