@@ -1,0 +1,118 @@
+"""The only door to hardware: programmed I/O to one NIC, host memory that the NIC may reach, and the passing of host time.
+
+The driver is written once over `Bus` and runs unchanged under Amaranth's simulator, under cocotb, in the co-simulation and
+over a serial line to a board. Every operation that takes time is a coroutine; an implementation inside a rank process blocks
+rather than suspends, so that `run_now` can drive it without an event loop.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+PAGE_SIZE = 4096
+ANSWER = TypeVar("ANSWER")
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Why a process waits: what a deadlock report says about it. None is "any" or "does not apply"."""
+
+    call: str
+    peer: int | None = None
+    tag: int | None = None
+    context: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class HostBuffer:
+    """Page-aligned host memory that stays pinned and that the NIC sees as one run of bus addresses."""
+
+    bus_address: int
+    view: memoryview  # writable, of `size` bytes
+
+    @property
+    def size(self) -> int:
+        return self.view.nbytes
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """Pages of a process's own memory that stay where they are until `Bus.unpin`.
+
+    `pages[i]` is the bus address of the start of the page that holds byte `i * PAGE_SIZE - address % PAGE_SIZE` of the range.
+    """
+
+    address: int
+    size: int
+    writable: bool
+    pages: tuple[int, ...]
+    token: int = 0  # the implementation's own
+
+    def bus_address(self, address: int) -> int:
+        """Bus address of a byte of the range, given by its virtual address."""
+        page = address // PAGE_SIZE - self.address // PAGE_SIZE
+        if not 0 <= page < len(self.pages):
+            raise ValueError(f"address {address:#x} is outside the pinned range {self.address:#x}+{self.size:#x}")
+        return self.pages[page] + address % PAGE_SIZE
+
+
+class BusError(Exception):
+    """The NIC or the host bus refused an access."""
+
+
+class Bus(ABC):
+    """One process's door to one NIC and to host memory. Offsets are in the NIC's PIO window (`lanai_hdl.machine`)."""
+
+    @property
+    @abstractmethod
+    def now(self) -> int:
+        """Simulated host time in picoseconds."""
+
+    @abstractmethod
+    async def read(self, offset: int) -> int:
+        """Read one 32-bit word: its value, the byte at `offset` being the most significant."""
+
+    @abstractmethod
+    async def write(self, offset: int, value: int) -> None:
+        """Write one 32-bit word. Writes are posted, and arrive in order; a later read sees them."""
+
+    @abstractmethod
+    async def write_block(self, offset: int, data: bytes) -> None:
+        """Write any number of bytes anywhere, combined into bursts where the bus can."""
+
+    @abstractmethod
+    async def read_block(self, offset: int, size: int) -> bytes:
+        """Read any number of bytes."""
+
+    @abstractmethod
+    def allocate(self, size: int) -> HostBuffer:
+        """Host memory that both this process and the NIC reach; zeroed, rounded up to pages, kept until the bus closes."""
+
+    @abstractmethod
+    async def pin(self, address: int, size: int, writable: bool) -> Pinned:
+        """Keep `size` bytes at this process's virtual `address` in place and translate them for the NIC."""
+
+    @abstractmethod
+    async def unpin(self, pinned: Pinned) -> None:
+        """Give up a range that `pin` returned."""
+
+    @abstractmethod
+    async def wait_change(self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None) -> int:
+        """Return the 32-bit big-endian word at `offset` of `buffer` as soon as it differs from `seen`."""
+
+    @abstractmethod
+    async def elapse(self, picoseconds: int) -> None:
+        """Let host time pass: work of the host's processor."""
+
+
+def run_now(work: Coroutine[Any, Any, ANSWER]) -> ANSWER:
+    """Run a coroutine over a bus that blocks rather than suspends, and return its result."""
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        answer: ANSWER = stop.value
+        return answer
+    work.close()
+    raise RuntimeError("this bus suspends; drive the driver from its own event loop instead of run_now")

@@ -1,0 +1,79 @@
+"""What the host's own work costs, and how the driver chooses among ways to move data.
+
+Costs are simulated time, so that a run depends on these numbers and never on the machine that simulates.
+"""
+
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from typing import Any, Self
+
+from lanai_hdl.errors import UserError
+
+
+class HostCost(Enum):
+    """Kinds of host work. The value names the `HostConfig` field with its price in picoseconds."""
+
+    CALL = "call"  # entering and leaving one MPI function: arguments checked, handles looked up
+    POST = "post"  # composing one request for the NIC
+    POLL = "poll"  # looking at a word of host memory that the NIC may have written
+    COMPLETE = "complete"  # taking one completion: record decoded, operation marked
+    COPY = "copy"  # one byte copied by the processor
+    MATCH = "match"  # one envelope compared by the processor
+    PIN = "pin"  # one entry to the kernel that pins or unpins
+    PIN_PAGE = "pin_page"  # one page locked and translated
+    UNPIN_PAGE = "unpin_page"
+    REDUCE = "reduce"  # one element combined by the processor
+
+
+@dataclass(frozen=True)
+class HostConfig:
+    """Prices in picoseconds for each unit of `HostCost`, bus costs as the processor sees them, and the driver's choices."""
+
+    call: int = 300_000
+    post: int = 150_000
+    poll: int = 100_000
+    complete: int = 150_000
+    copy: int = 5_000
+    match: int = 60_000
+    pin: int = 2_000_000
+    pin_page: int = 300_000
+    unpin_page: int = 200_000
+    reduce: int = 15_000
+    pio_write: int = 30_000  # issuing one posted write; the bus adds what it makes the processor wait
+    pio_read: int = 60_000  # issuing one read, beyond the time that the bus takes to answer
+    cpu_scale: float = 0.0  # measured processor time of the program, times this, is charged too; 0 keeps runs deterministic
+    pio_threshold: int = 1024  # sends up to this many bytes are written to the NIC by the processor (NP-41)
+    pinned_cache_pages: int = 0  # pages that stay pinned after use, 0 unpins after each message as the thesis does (NP-49)
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+                raise UserError(f"HostConfig.{field.name}={value!r} must be a number that is not negative")
+
+    def price(self, what: HostCost, count: int = 1) -> int:
+        """Picoseconds for `count` units of one kind of work."""
+        cost: int = getattr(self, what.value)
+        return cost * count
+
+    def but(self, **changes: Any) -> Self:
+        """The same host with some costs changed."""
+        known = {field.name for field in fields(self)}
+        for name in changes:
+            if name not in known:
+                raise UserError(f"HostConfig has no parameter {name!r}; it has {', '.join(sorted(known))}")
+        return replace(self, **changes)
+
+
+def pentium2_266() -> HostConfig:
+    """The thesis's hosts (NP-B1): 266 MHz Pentium II, 128 MB, Linux 2.0.35."""
+    return HostConfig()
+
+
+def free() -> HostConfig:
+    """A host whose work costs nothing: what remains is the NIC's time."""
+    nothing = {what.value: 0 for what in HostCost}
+    return HostConfig(**nothing, pio_write=0, pio_read=0)
+
+
+PRESETS = {"pentium2_266": pentium2_266, "free": free}

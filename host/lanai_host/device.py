@@ -1,0 +1,124 @@
+"""The messaging system below MPI: what a network interface, with its driver, offers to the MPI library.
+
+Ranks are world ranks, addresses this process's virtual addresses, contexts 16 bits, tags 31 bits. A message is known by
+(source, tag, context); among those that one receive could take, none overtakes another.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from .bus import Wait
+from .config import HostCost
+
+ANY_SOURCE = -1
+ANY_TAG = -1
+MAX_TAG = 2**31 - 1
+MAX_CONTEXT = 2**16 - 1
+
+Segments = Sequence[tuple[int, int]]  # (address, bytes) runs, in the order of the message's bytes
+
+
+class SendMode(Enum):
+    STANDARD = auto()
+    SYNCHRONOUS = auto()  # done only when the receiver has taken the message
+    READY = auto()  # the caller promises that the receive is posted
+
+
+class ErrorKind(Enum):
+    TRUNCATED = auto()  # the message was longer than the receive; the receive got its first bytes
+    PEER_FAILED = auto()
+    BUS_ERROR = auto()
+    CANCELLED = auto()
+    BAD_REQUEST = auto()
+    NOT_READY = auto()  # a ready send met no posted receive
+    NIC_LOST = auto()  # the NIC was reset or its processor stopped
+
+
+@dataclass(frozen=True)
+class DeviceError:
+    kind: ErrorKind
+    text: str = ""
+
+
+class Operation:
+    """One send or receive under way. Devices subclass it; the MPI library only reads it.
+
+    Attributes:
+        done: nothing will change any more, and the buffer is the caller's again.
+        source, tag: of the message received (for a send: its own).
+        length: bytes that the message had, or for a truncated one the bytes delivered.
+        error: None, or why it failed.
+        cancelled: ended by `Device.cancel`.
+    """
+
+    __slots__ = ("cancelled", "done", "error", "length", "source", "tag")
+
+    def __init__(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> None:
+        self.done = False
+        self.source = source
+        self.tag = tag
+        self.length = 0
+        self.error: DeviceError | None = None
+        self.cancelled = False
+
+
+@dataclass
+class Arrived:
+    """A message that has arrived and has not been received. `handle` means something to its device only."""
+
+    source: int
+    tag: int
+    length: int
+    context: int = 0
+    handle: object = None
+
+
+class Device(ABC):
+    """A process's end of the messaging system."""
+
+    rank: int
+    size: int
+    max_tag: int = MAX_TAG
+    offloads: frozenset[str] = frozenset()
+
+    @abstractmethod
+    def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
+        """Start a send; never blocks. The buffer stays untouched until the operation is done."""
+
+    @abstractmethod
+    def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
+        """Start a receive; `source` may be ANY_SOURCE and `tag` ANY_TAG. Never blocks."""
+
+    @abstractmethod
+    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        """The message that such a receive would take now, or None. With `take` it leaves the queues for `receive_taken`."""
+
+    @abstractmethod
+    def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:
+        """Receive a message that `probe` took."""
+
+    @abstractmethod
+    def cancel(self, operation: Operation) -> bool:
+        """Try to undo an operation that is not done; True if it now is done and cancelled."""
+
+    @abstractmethod
+    def progress(self) -> None:
+        """Look once for news; costs host time, does not block."""
+
+    @abstractmethod
+    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        """Block until one of `operations` is done; with None, until anything arrived or ended since the last look."""
+
+    @abstractmethod
+    def now(self) -> int:
+        """Host time in picoseconds."""
+
+    @abstractmethod
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        """Let the host pay for work done above the device."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Finish: all traffic of this process has ended."""

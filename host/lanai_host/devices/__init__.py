@@ -1,0 +1,1 @@
+"""Messaging devices: implementations of `lanai_host.device.Device`."""
