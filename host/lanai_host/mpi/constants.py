@@ -1,0 +1,56 @@
+"""The numbers of MPI as this library uses them inside.
+
+They are MPICH's (the `mpich` package's mpi.h), so that the MPICH ABI passes them through unchanged; another ABI translates
+at its border. `IN_PLACE` and `BOTTOM` stand for buffer addresses, the rest for ranks, tags and choices.
+"""
+
+import enum
+from typing import Final
+
+PROC_NULL: Final = -1
+ANY_SOURCE: Final = -2
+ROOT: Final = -3
+ANY_TAG: Final = -1
+UNDEFINED: Final = -32766
+
+BOTTOM: Final = 0
+IN_PLACE: Final = -1  # no address is negative
+
+MAX_INFO_KEY: Final = 255
+MAX_INFO_VALUE: Final = 1024
+MAX_OBJECT_NAME: Final = 128  # with the final NUL
+MAX_ERROR_STRING: Final = 512
+BSEND_OVERHEAD: Final = 96
+
+
+class Comparison(enum.IntEnum):
+    """What comparing two groups or two communicators says."""
+
+    IDENT = 0
+    CONGRUENT = 1
+    SIMILAR = 2
+    UNEQUAL = 3
+
+
+class ThreadLevel(enum.IntEnum):
+    SINGLE = 0
+    FUNNELED = 1
+    SERIALIZED = 2
+    MULTIPLE = 3
+
+
+class TopologyKind(enum.IntEnum):
+    """What MPI_Topo_test says; UNDEFINED stands for none."""
+
+    GRAPH = 1
+    CART = 2
+    DIST_GRAPH = 3
+
+
+class SplitType(enum.IntEnum):
+    """What MPI_Comm_split_type may be asked for."""
+
+    SHARED = 1
+    HW_GUIDED = 2
+    HW_UNGUIDED = 3
+    RESOURCE_GUIDED = 4

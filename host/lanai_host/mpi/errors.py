@@ -1,0 +1,243 @@
+"""Error classes, the exception that carries one, and the table that turns it into the codes of the C binding."""
+
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .status import Status
+
+
+class ErrorClass(enum.IntEnum):
+    """MPI's error classes, numbered as MPICH numbers them."""
+
+    SUCCESS = 0
+    BUFFER = 1
+    COUNT = 2
+    TYPE = 3
+    TAG = 4
+    COMM = 5
+    RANK = 6
+    ROOT = 7
+    GROUP = 8
+    OP = 9
+    TOPOLOGY = 10
+    DIMS = 11
+    ARG = 12
+    UNKNOWN = 13
+    TRUNCATE = 14
+    OTHER = 15
+    INTERN = 16
+    IN_STATUS = 17
+    PENDING = 18
+    REQUEST = 19
+    ACCESS = 20
+    AMODE = 21
+    BAD_FILE = 22
+    CONVERSION = 23
+    DUP_DATAREP = 24
+    FILE_EXISTS = 25
+    FILE_IN_USE = 26
+    FILE = 27
+    INFO = 28
+    INFO_KEY = 29
+    INFO_VALUE = 30
+    INFO_NOKEY = 31
+    IO = 32
+    NAME = 33
+    NO_MEM = 34
+    NOT_SAME = 35
+    NO_SPACE = 36
+    NO_SUCH_FILE = 37
+    PORT = 38
+    QUOTA = 39
+    READ_ONLY = 40
+    SERVICE = 41
+    SPAWN = 42
+    UNSUPPORTED_DATAREP = 43
+    UNSUPPORTED_OPERATION = 44
+    WIN = 45
+    BASE = 46
+    LOCKTYPE = 47
+    KEYVAL = 48
+    RMA_CONFLICT = 49
+    RMA_SYNC = 50
+    SIZE = 51
+    DISP = 52
+    ASSERT = 53
+    RMA_RANGE = 55
+    RMA_ATTACH = 56
+    RMA_SHARED = 57
+    RMA_FLAVOR = 58
+    SESSION = 75
+    PROC_ABORTED = 76
+    VALUE_TOO_LARGE = 77
+    ERRHANDLER = 80
+    ABI = 81
+
+
+LAST_PREDEFINED = 0x7F  # classes above it were added by the program
+
+MEANINGS: dict[int, str] = {
+    ErrorClass.SUCCESS: "no error",
+    ErrorClass.BUFFER: "invalid buffer pointer",
+    ErrorClass.COUNT: "invalid count argument",
+    ErrorClass.TYPE: "invalid datatype argument",
+    ErrorClass.TAG: "invalid tag argument",
+    ErrorClass.COMM: "invalid communicator",
+    ErrorClass.RANK: "invalid rank",
+    ErrorClass.ROOT: "invalid root",
+    ErrorClass.GROUP: "invalid group",
+    ErrorClass.OP: "invalid operation for reducing",
+    ErrorClass.TOPOLOGY: "invalid topology",
+    ErrorClass.DIMS: "invalid dimension argument",
+    ErrorClass.ARG: "invalid argument",
+    ErrorClass.UNKNOWN: "unknown error",
+    ErrorClass.TRUNCATE: "message truncated",
+    ErrorClass.OTHER: "other error",
+    ErrorClass.INTERN: "internal error of the MPI library",
+    ErrorClass.IN_STATUS: "the error codes are in the statuses",
+    ErrorClass.PENDING: "pending request",
+    ErrorClass.REQUEST: "invalid request",
+    ErrorClass.INFO: "invalid info object",
+    ErrorClass.INFO_KEY: "info key too long or empty",
+    ErrorClass.INFO_VALUE: "info value too long",
+    ErrorClass.INFO_NOKEY: "info key not defined",
+    ErrorClass.NO_MEM: "out of memory",
+    ErrorClass.NOT_SAME: "collective argument not the same on all processes",
+    ErrorClass.UNSUPPORTED_OPERATION: "operation not supported",
+    ErrorClass.KEYVAL: "invalid attribute key",
+    ErrorClass.PROC_ABORTED: "a peer process has gone",
+    ErrorClass.VALUE_TOO_LARGE: "value too large to store",
+    ErrorClass.ERRHANDLER: "invalid error handler",
+}
+
+
+class MpiError(Exception):
+    """A failed MPI call.
+
+    `text` names call, argument and value. A completion call for several requests that fails with `IN_STATUS` carries
+    what it completed in `statuses` (and, for the `some` calls, whose they are in `indices`).
+    """
+
+    def __init__(
+        self, error_class: int, text: str, statuses: "Sequence[Status]" = (), indices: Sequence[int] = ()
+    ) -> None:
+        super().__init__(text)
+        self.error_class = error_class
+        self.text = text
+        self.statuses = statuses
+        self.indices = indices
+        self.code: int | None = None  # a code added by the program that a callback returned
+
+
+def unsupported(call: str) -> MpiError:
+    """The answer of a call that is not there yet: an error by name, never something silently wrong."""
+    return MpiError(ErrorClass.UNSUPPORTED_OPERATION, f"{call}: not supported by this MPI library")
+
+
+class ErrorTable:
+    """Codes for errors, and texts for codes.
+
+    A code is a class in its low 8 bits plus, above them, the number of a text. Texts of the last `KEEP` errors are kept,
+    so that MPI_Error_string of a returned code still names call, argument and value. Classes and codes that the program
+    adds (MPI_Add_error_class, _code, _string) live above `LAST_PREDEFINED`.
+    """
+
+    KEEP = 1024
+    ADDED_CODE = 1 << 28  # codes from here on were added by the program
+
+    def __init__(self) -> None:
+        self._texts: dict[int, str] = {}
+        self._next_text = 1
+        self._added_classes: dict[int, str] = {}
+        self._added_codes: dict[int, tuple[int, str]] = {}
+        self._next_class = LAST_PREDEFINED + 1
+        self._next_code = self.ADDED_CODE
+
+    def encode(self, error: MpiError) -> int:
+        """The code that the C call returns for `error`."""
+        if error.code is not None:
+            return error.code
+        number = self._next_text
+        self._next_text = number % self.KEEP + 1
+        self._texts[number] = error.text
+        return number << 8 | error.error_class
+
+    def error_class(self, code: int) -> int:
+        """MPI_Error_class."""
+        if code in self._added_codes:
+            return self._added_codes[code][0]
+        if code < 0 or code >= self.ADDED_CODE:
+            raise MpiError(ErrorClass.ARG, f"MPI_Error_class: errorcode is {code}, which no call returned")
+        return code & 0xFF
+
+    def text(self, code: int) -> str:
+        """MPI_Error_string."""
+        if code in self._added_codes:
+            return self._added_codes[code][1]
+        if code < 0 or code >= self.ADDED_CODE:
+            raise MpiError(ErrorClass.ARG, f"MPI_Error_string: errorcode is {code}, which no call returned")
+        number, error_class = code >> 8, code & 0xFF
+        if number and number in self._texts:
+            return self._texts[number]
+        if error_class in self._added_classes:
+            return self._added_classes[error_class]
+        if error_class in MEANINGS:
+            return MEANINGS[error_class]
+        try:
+            return f"error class MPI_ERR_{ErrorClass(error_class).name}"
+        except ValueError:
+            return f"error class {error_class}"
+
+    @property
+    def last_used_code(self) -> int:
+        """The attribute MPI_LASTUSEDCODE."""
+        return self._next_code - 1 if self._added_codes else max(self._next_class - 1, LAST_PREDEFINED)
+
+    def add_class(self) -> int:
+        """MPI_Add_error_class."""
+        if self._next_class > 0xFF:
+            raise MpiError(ErrorClass.OTHER, "MPI_Add_error_class: all 128 classes for programs are in use")
+        added = self._next_class
+        self._next_class += 1
+        self._added_classes[added] = ""
+        return added
+
+    def add_code(self, error_class: int) -> int:
+        """MPI_Add_error_code."""
+        if error_class not in self._added_classes and error_class not in set(ErrorClass):
+            raise MpiError(ErrorClass.ARG, f"MPI_Add_error_code: errorclass is {error_class}, which is no error class")
+        code = self._next_code
+        self._next_code += 1
+        self._added_codes[code] = (error_class, "")
+        return code
+
+    def add_string(self, code: int, text: str) -> None:
+        """MPI_Add_error_string."""
+        if len(text) >= 512:
+            raise MpiError(ErrorClass.ARG, f"MPI_Add_error_string: string has {len(text)} characters; at most 511 fit")
+        if code in self._added_codes:
+            self._added_codes[code] = (self._added_codes[code][0], text)
+        elif code in self._added_classes:
+            self._added_classes[code] = text
+        else:
+            raise MpiError(ErrorClass.ARG, f"MPI_Add_error_string: errorcode is {code}, which the program did not add")
+
+    def remove_class(self, error_class: int) -> None:
+        """MPI_Remove_error_class."""
+        used = any(owner == error_class for owner, _ in self._added_codes.values())
+        if error_class not in self._added_classes or used:
+            why = "still has codes" if used else "was not added by the program"
+            raise MpiError(ErrorClass.OTHER, f"MPI_Remove_error_class: errorclass {error_class} {why}")
+        del self._added_classes[error_class]
+
+    def remove_code(self, code: int) -> None:
+        """MPI_Remove_error_code."""
+        if code not in self._added_codes:
+            raise MpiError(ErrorClass.OTHER, f"MPI_Remove_error_code: errorcode {code} was not added by the program")
+        del self._added_codes[code]
+
+    def remove_string(self, code: int) -> None:
+        """MPI_Remove_error_string."""
+        self.add_string(code, "")

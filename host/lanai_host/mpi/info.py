@@ -1,0 +1,59 @@
+"""Info objects: ordered string pairs that carry hints."""
+
+from collections.abc import Iterable
+
+from .constants import MAX_INFO_KEY, MAX_INFO_VALUE
+from .errors import ErrorClass, MpiError
+
+
+def _checked_key(call: str, key: str) -> str:
+    if not 0 < len(key) < MAX_INFO_KEY:
+        raise MpiError(
+            ErrorClass.INFO_KEY, f"{call}: key has {len(key)} characters; between 1 and {MAX_INFO_KEY - 1} are allowed"
+        )
+    return key
+
+
+class Info:
+    """MPI_Info. Keys keep the order in which they were set first."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        self._pairs: dict[str, str] = dict(pairs)
+
+    def set(self, key: str, value: str) -> None:
+        """MPI_Info_set."""
+        _checked_key("MPI_Info_set", key)
+        if not 0 < len(value) < MAX_INFO_VALUE:
+            raise MpiError(
+                ErrorClass.INFO_VALUE,
+                f"MPI_Info_set: value has {len(value)} characters; between 1 and {MAX_INFO_VALUE - 1} are allowed",
+            )
+        self._pairs[key] = value
+
+    def get(self, key: str) -> str | None:
+        """MPI_Info_get, MPI_Info_get_string: the value, or None if the key is not set."""
+        return self._pairs.get(_checked_key("MPI_Info_get", key))
+
+    def delete(self, key: str) -> None:
+        """MPI_Info_delete."""
+        if _checked_key("MPI_Info_delete", key) not in self._pairs:
+            raise MpiError(ErrorClass.INFO_NOKEY, f"MPI_Info_delete: key {key!r} is not set")
+        del self._pairs[key]
+
+    def nkeys(self) -> int:
+        """MPI_Info_get_nkeys."""
+        return len(self._pairs)
+
+    def nthkey(self, n: int) -> str:
+        """MPI_Info_get_nthkey."""
+        if not 0 <= n < len(self._pairs):
+            raise MpiError(ErrorClass.ARG, f"MPI_Info_get_nthkey: n is {n}, but the info has {len(self._pairs)} keys")
+        return list(self._pairs)[n]
+
+    def duplicate(self) -> "Info":
+        """MPI_Info_dup."""
+        return Info(self._pairs.items())
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """All pairs in order."""
+        return list(self._pairs.items())

@@ -1,0 +1,36 @@
+"""What a completed receive says about its message."""
+
+from .constants import ANY_SOURCE, ANY_TAG
+from .errors import ErrorClass
+
+
+class Status:
+    """Source and tag, the number of bytes received, whether cancelled, and the error class-and-text if any.
+
+    `error` is an MpiError or None; the C binding turns it into a code. A fresh Status is MPI's *empty* status.
+    """
+
+    __slots__ = ("cancelled", "count", "error", "source", "tag")
+
+    def __init__(
+        self,
+        source: int = ANY_SOURCE,
+        tag: int = ANY_TAG,
+        count: int = 0,
+        cancelled: bool = False,
+        error: Exception | None = None,
+    ) -> None:
+        self.source = source
+        self.tag = tag
+        self.count = count
+        self.cancelled = cancelled
+        self.error = error
+
+    def __repr__(self) -> str:
+        failed = f", error={self.error}" if self.error else ""
+        return f"Status(source={self.source}, tag={self.tag}, count={self.count}, cancelled={self.cancelled}{failed})"
+
+    @property
+    def error_class(self) -> int:
+        """The class of `error`, SUCCESS without one."""
+        return getattr(self.error, "error_class", ErrorClass.SUCCESS)
