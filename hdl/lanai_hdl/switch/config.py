@@ -1,0 +1,27 @@
+"""What one switch is built as."""
+
+from dataclasses import dataclass, field
+
+from ..config import BlockedAction, NicConfig, lanai41
+from ..errors import UserError
+
+
+@dataclass(frozen=True)
+class SwitchConfig:
+    """Parameters of one switch.
+
+    `nic` tells what is plugged in: its link rate, latency and FIFO depth are the switch's own. A packet that cannot move for
+    `blocked_slots` slots (its output is taken, or the far side says STOP) is given up as `blocked_action` says: DROP discards what is left
+    of it, RESET clears the whole switch, every packet in it included (NP-19). 0 waits for ever.
+    """
+
+    ports: int = 8
+    nic: NicConfig = field(default_factory=lanai41)
+    blocked_slots: int = 0
+    blocked_action: BlockedAction = BlockedAction.DROP
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ports, int) or not 2 <= self.ports <= 16:
+            raise UserError(f"ports={self.ports!r} must be a whole number from 2 to 16")
+        if not isinstance(self.blocked_slots, int) or not 0 <= self.blocked_slots <= 2**31:
+            raise UserError(f"blocked_slots={self.blocked_slots!r} must be a whole number from 0 to {2**31}")

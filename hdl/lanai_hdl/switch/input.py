@@ -1,0 +1,138 @@
+"""One input of the switch: reads the route, asks for the output, streams the packet, gives up what cannot move."""
+
+from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..link.flit import Flit, Kind
+
+
+class SwitchInput(wiring.Component):
+    """Takes packets from a link receiver's stream and offers each to the output that its first route byte names.
+
+    The HEAD flit that leaves has that byte stripped. A packet holds its path from its HEAD to its TAIL; a HEAD without a TAIL before it
+    also ends the packet before (the far end sees it truncated). Flits outside a packet are swallowed.
+
+    A route byte without its valid bit or with a port that is not there: the packet is swallowed. A packet that is blocked for
+    `blocked_slots` in a row before its HEAD has left is swallowed; later its middle is, and its TAIL leaves with the CRC inverted, so that
+    everyone downstream sees the end of a packet that is not sound.
+
+    Parameters
+    ----------
+    ports : outputs of the switch
+    blocked_slots : patience, 0 for ever
+
+    Members
+    -------
+    i : ``In(stream of Flit)``
+    o : ``Out(stream of Flit)``, meant for the output of `request`; transfers only while `grant`
+    request : ``Out(ports)``, one-hot while a packet needs an output
+    grant : ``In(1)``, from that output
+    bad_route, blocked, stray : ``Out(1)``, high for one slot a packet (a flit for `stray`)
+    """
+
+    def __init__(self, ports: int, blocked_slots: int = 0):
+        self._ports = ports
+        self._patience = blocked_slots
+        super().__init__(
+            {
+                "i": In(stream.Signature(Flit)),
+                "o": Out(stream.Signature(Flit)),
+                "request": Out(ports),
+                "grant": In(1),
+                "bad_route": Out(1),
+                "blocked": Out(1),
+                "stray": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        flit = self.i.payload
+        route = flit.data[24:32]
+        port = Signal(4)
+        wanted = Signal(self._ports)
+        exhausted = self._watch(m, wanted)
+        is_head, is_tail = flit.kind == Kind.HEAD, flit.kind == Kind.TAIL
+        m.d.comb += self.request.eq(wanted)
+
+        with m.FSM():
+            with m.State("idle"):
+                with m.If(self.i.valid & ~is_head):
+                    m.d.comb += [self.i.ready.eq(1), self.stray.eq(1)]
+                with m.If(self.i.valid & is_head):
+                    with m.If(route[7] & (route[:7] < self._ports)):
+                        m.d.sync += [port.eq(route[:4]), wanted.eq(Const(1, self._ports) << route[:4])]
+                        m.next = "head"
+                    with m.Else():
+                        m.d.comb += [self.i.ready.eq(1), self.bad_route.eq(1)]
+                        m.next = "swallow"
+            with m.State("head"):
+                m.d.comb += [
+                    self.o.valid.eq(self.i.valid & self.grant),
+                    self.o.payload.kind.eq(Kind.HEAD),
+                    self.o.payload.data.eq(Cat(Const(0, 8), flit.data[:24])),
+                    self.i.ready.eq(self.o.ready & self.grant),
+                ]
+                with m.If(self.o.valid & self.o.ready):
+                    m.next = "body"
+                with m.Elif(exhausted):
+                    m.d.comb += [self.i.ready.eq(1), self.blocked.eq(1)]
+                    m.d.sync += wanted.eq(0)
+                    m.next = "swallow"
+            with m.State("body"):
+                self._body(m, is_head, is_tail, wanted, exhausted)
+            with m.State("cut"):
+                self._cut(m, is_head, is_tail, wanted)
+            with m.State("swallow"):
+                m.d.comb += self.i.ready.eq(~is_head)
+                with m.If(self.i.valid & (is_tail | is_head)):
+                    m.next = "idle"
+        return m
+
+    def _watch(self, m, wanted):
+        """High in a slot in which the packet has been unable to move for the whole of our patience."""
+        if not self._patience:
+            return Const(0)
+        waited = Signal(range(self._patience + 1))
+        stuck = Signal()
+        m.d.comb += stuck.eq(wanted.any() & self.i.valid & ~(self.o.ready & self.grant))
+        m.d.sync += waited.eq(0)
+        with m.If(stuck):
+            m.d.sync += waited.eq(waited + 1)
+        return stuck & (waited == self._patience - 1)
+
+    def _body(self, m, is_head, is_tail, wanted, exhausted):
+        with m.If(self.i.valid & is_head):
+            m.d.sync += wanted.eq(0)
+            m.next = "idle"
+        with m.Else():
+            m.d.comb += [
+                self.o.valid.eq(self.i.valid),
+                self.o.payload.eq(self.i.payload),
+                self.i.ready.eq(self.o.ready),
+            ]
+            with m.If(self.i.valid & self.o.ready & is_tail):
+                m.d.sync += wanted.eq(0)
+                m.next = "idle"
+            with m.Elif(exhausted):
+                m.d.comb += self.blocked.eq(1)
+                m.next = "cut"
+
+    def _cut(self, m, is_head, is_tail, wanted):
+        """Swallow the middle; the TAIL leaves spoilt and keeps its place until the far side takes it."""
+        with m.If(self.i.valid & is_head):
+            m.d.sync += wanted.eq(0)
+            m.next = "idle"
+        with m.Elif(is_tail):
+            m.d.comb += [
+                self.o.valid.eq(self.i.valid),
+                self.o.payload.kind.eq(Kind.TAIL),
+                self.o.payload.data.eq(~self.i.payload.data),
+                self.i.ready.eq(self.o.ready),
+            ]
+            with m.If(self.i.valid & self.o.ready):
+                m.d.sync += wanted.eq(0)
+                m.next = "idle"
+        with m.Else():
+            m.d.comb += self.i.ready.eq(1)

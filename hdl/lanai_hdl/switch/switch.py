@@ -1,0 +1,81 @@
+"""The switch: wires link receivers, the crossbar and transmitters; counts."""
+
+from amaranth.hdl import Cat, Module, ResetInserter, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import BlockedAction
+from ..link import LinkPort, LinkReceiver
+from .config import SwitchConfig
+from .crossbar import Crossbar
+from .port import SwitchTransmitter
+
+
+class Switch(wiring.Component):
+    """A wormhole source-routed crossbar switch (NP-19).
+
+    Every output is registered; the cables' latency lies outside. An unhindered HEAD leaves five slots after it stood on `rx`, the flits
+    behind it follow at the link's rate.
+
+    Members
+    -------
+    rx, tx : arrays of ``config.ports`` links
+    bad_routes, blocked, strays, forwarded : ``Out(32)`` counters over all ports, modulo 2**32: packets dropped for their route, packets
+        given up for waiting too long, flits outside a packet or for a dead cable, flits passed on
+    resets : ``Out(32)``, how often the switch reset itself
+    idle : ``Out(1)``: nothing is inside and nothing changes until a flit or STOP comes
+    """
+
+    def __init__(self, config: SwitchConfig):
+        self.config = config
+        super().__init__(
+            {
+                "rx": In(LinkPort()).array(config.ports),
+                "tx": Out(LinkPort()).array(config.ports),
+                "bad_routes": Out(32),
+                "blocked": Out(32),
+                "strays": Out(32),
+                "forwarded": Out(32),
+                "resets": Out(32),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        ports = self.config.ports
+        crossbar = Crossbar(ports, self.config.blocked_slots)
+        receivers = [LinkReceiver(self.config.nic) for _ in range(ports)]
+        transmitters = [SwitchTransmitter(self.config.nic) for _ in range(ports)]
+        reset = Signal()
+        if self.config.blocked_action is BlockedAction.RESET:
+            m.d.sync += reset.eq(crossbar.blocked.any() & ~reset)
+        clear = ResetInserter(reset)
+        m.submodules.crossbar = clear(crossbar)
+        for n, (receiver, transmitter) in enumerate(zip(receivers, transmitters, strict=True)):
+            m.submodules[f"receiver{n}"] = clear(receiver)
+            m.submodules[f"transmitter{n}"] = clear(transmitter)
+            wiring.connect(m, wiring.flipped(self.rx[n]), receiver.link)
+            wiring.connect(m, receiver.o, crossbar.i[n])
+            wiring.connect(m, crossbar.o[n], transmitter.i)
+            wiring.connect(m, transmitter.link, wiring.flipped(self.tx[n]))
+            m.d.comb += transmitter.up.eq(receiver.up)
+
+        dropped = Cat(transmitter.dropped for transmitter in transmitters)
+        sent = Cat(transmitter.sent for transmitter in transmitters)
+        m.d.comb += self.idle.eq(Cat(block.still for block in (crossbar, *receivers, *transmitters)).all() & ~reset)
+        for counter, events in (
+            (self.bad_routes, crossbar.bad_route),
+            (self.blocked, crossbar.blocked),
+            (self.strays, Cat(crossbar.stray, dropped)),
+            (self.forwarded, sent),
+            (self.resets, reset),
+        ):
+            self._count(m, counter, events)
+        return m
+
+    @staticmethod
+    def _count(m, counter, events):
+        marked = Signal(range(len(events) + 1))
+        m.d.comb += marked.eq(sum(events[1:], start=events[0]) if len(events) > 1 else events)
+        m.d.sync += counter.eq(counter + marked)

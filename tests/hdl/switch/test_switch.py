@@ -1,0 +1,212 @@
+"""The switch: every packet comes out of the port its route names, whole and in order, whatever stalls; what cannot is counted."""
+
+import random
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pytest
+from amaranth.sim import Simulator
+
+from lanai_hdl.config import BlockedAction, lanai41
+from lanai_hdl.errors import UserError
+from lanai_hdl.link import Kind
+from lanai_hdl.link.crc import crc32
+from lanai_hdl.switch import Switch, SwitchConfig
+
+WATCHDOG = 20_000
+
+
+def route(*ports):
+    """A HEAD flit's data: the next hop on top."""
+    return int.from_bytes(bytes(0x80 | port for port in ports).ljust(4, b"\0"), "big")
+
+
+def packet(words, *ports):
+    return [(Kind.HEAD, route(*ports)), *((Kind.DATA, word) for word in words), (Kind.TAIL, crc32(words))]
+
+
+@dataclass
+class Node:
+    """What is plugged into one port: flits to send, flits that came, and how often it says STOP or leaves a gap."""
+
+    send: list = field(default_factory=list)
+    got: list = field(default_factory=list)
+    gap: float = 0.0
+    stop: float = 0.0
+    deaf_until: int = 0  # slot up to which it says STOP always
+    up: bool = True
+    stops_seen: int = 0
+
+
+def run(config, nodes, slots=None, seed=1):
+    """Turn the switch until it is idle and nobody has anything to send (or for `slots`). Returns (switch counters, slots turned)."""
+    dut = Switch(config)
+    rng = random.Random(seed)
+    result = {}
+
+    async def bench(ctx):
+        pending = [list(node.send) for node in nodes]
+        stopped = [[] for _ in nodes]  # the node obeys STOP as late as the link allows
+        latency = config.nic.link_latency
+        for slot in range(WATCHDOG):
+            for n, node in enumerate(nodes):
+                rx, tx = dut.rx[n], dut.tx[n]
+                stopped[n].append(ctx.get(rx.stop))
+                may = len(stopped[n]) <= 2 * latency or not stopped[n][-1 - 2 * latency]
+                node.stops_seen += stopped[n][-1]
+                kind, data = Kind.IDLE if node.up else Kind.DOWN, 0
+                if node.up and pending[n] and may and rng.random() >= node.gap:
+                    kind, data = pending[n].pop(0)
+                ctx.set(rx.kind, kind)
+                ctx.set(rx.data, data)
+                ctx.set(tx.stop, slot < node.deaf_until or rng.random() < node.stop)
+                if ctx.get(tx.kind) != Kind.IDLE:
+                    node.got.append((ctx.get(tx.kind), ctx.get(tx.data), slot))
+            await ctx.tick()
+            done = not any(pending) and slot > 20 and all(slot > node.deaf_until for node in nodes)
+            if (slots is not None and slot >= slots) or (slots is None and done and ctx.get(dut.idle)):
+                break
+        else:
+            raise AssertionError(f"the switch is not idle after {WATCHDOG} slots")
+        names = ("bad_routes", "blocked", "strays", "forwarded", "resets")
+        result.update({name: ctx.get(getattr(dut, name)) for name in names}, slots=slot)
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(bench)
+    sim.run()
+    return result
+
+
+def packets(flits):
+    """Split what a node got into (route left over, words, sound)."""
+    out = []
+    for kind, data, _ in flits:
+        if kind == Kind.HEAD:
+            out.append([data, [], None])
+        elif kind == Kind.DATA:
+            out[-1][1].append(data)
+        elif kind == Kind.TAIL:
+            out[-1][2] = data == crc32(out[-1][1])
+    return [tuple(p) for p in out]
+
+
+def small(ports=3, **changes):
+    return SwitchConfig(ports=ports, nic=lanai41().but(rx_fifo=32, link_latency=4), **changes)
+
+
+def test_route_byte_is_stripped_and_the_rest_untouched():
+    nodes = [Node(send=packet([1, 2, 3], 2, 1)), Node(), Node()]
+    counters = run(small(), nodes)
+    assert packets(nodes[2].got) == [(route(1), [1, 2, 3], True)]
+    assert counters["forwarded"] == 5
+    assert not nodes[0].got
+    assert not nodes[1].got
+
+
+def test_head_latency(expected):
+    nodes = [Node(send=packet([1], 1)), Node()]
+    run(small(ports=2), nodes)
+    expected("switch.head_latency_slots", nodes[1].got[0][2])
+
+
+@pytest.mark.parametrize(("gap", "stop"), [(0, 0), (0.5, 0), (0, 0.5), (0.3, 0.3)])
+@pytest.mark.parametrize("ports", [2, 5])
+def test_random_traffic_arrives_whole_and_in_order(ports, gap, stop):
+    rng = random.Random(ports)
+    nodes = [Node(gap=gap, stop=stop) for _ in range(ports)]
+    sent = {}
+    for source, node in enumerate(nodes):
+        for number in range(12):
+            target = rng.randrange(ports)
+            words = [source << 24 | number << 16 | rng.randrange(1 << 16) for _ in range(rng.randrange(12))]
+            node.send += packet([source << 24 | number << 16, *words], target)
+            sent.setdefault((source, target), []).append([source << 24 | number << 16, *words])
+    run(small(ports), nodes)
+    arrived = {}
+    for target, node in enumerate(nodes):
+        for left, words, sound in packets(node.got):
+            assert left == 0
+            assert sound
+            arrived.setdefault((words[0] >> 24, target), []).append(words)
+    assert arrived == sent
+
+
+def test_contenders_are_served_in_turn():
+    """Two inputs keep one output busy: neither sends two packets while the other waits."""
+    nodes = [Node(send=[flit for _ in range(8) for flit in packet([n] * 6, 2)]) for n in range(2)] + [Node()]
+    run(small(), nodes)
+    order = [words[0] for _, words, _ in packets(nodes[2].got)]
+    assert sorted(order) == [0] * 8 + [1] * 8
+    assert all(a != b for a, b in pairwise(order))
+
+
+def test_stop_at_the_output_stops_the_input_and_loses_nothing():
+    words = list(range(200))
+    nodes = [Node(send=packet(words, 1)), Node(deaf_until=300)]
+    run(small(ports=2), nodes)
+    assert packets(nodes[1].got) == [(0, words, True)]
+    assert nodes[0].stops_seen > 100
+
+
+@pytest.mark.parametrize("bad", [0x00000000, 0x03000000, 0x83000000, 0xFF000000])
+def test_bad_route_is_dropped_and_counted(bad):
+    good = packet([7], 1)
+    nodes = [Node(send=[(Kind.HEAD, bad), (Kind.DATA, 1), (Kind.TAIL, 0), *good]), Node(), Node()]
+    counters = run(small(), nodes)
+    assert counters["bad_routes"] == 1
+    assert [packets(node.got) for node in nodes] == [[], [(0, [7], True)], []]
+
+
+def test_flits_outside_a_packet_are_dropped_and_counted():
+    nodes = [Node(send=[(Kind.DATA, 1), (Kind.TAIL, 2), *packet([7], 1)]), Node()]
+    assert run(small(ports=2), nodes)["strays"] == 2
+    assert packets(nodes[1].got) == [(0, [7], True)]
+
+
+def test_head_without_tail_before_it_frees_the_path():
+    nodes = [Node(send=[*packet([1, 2], 1)[:-1], *packet([3], 2)]), Node(), Node()]
+    run(small(), nodes)
+    assert packets(nodes[1].got) == [(0, [1, 2], None)]
+    assert packets(nodes[2].got) == [(0, [3], True)]
+
+
+def test_packet_blocked_before_its_head_left_is_dropped_and_counted():
+    """Input 0 holds the output with a packet whose tail never comes; input 1 gives up, and is free for others."""
+    nodes = [
+        Node(send=packet([1], 2)[:-1]),
+        Node(send=[*packet([4] * 9, 1), *packet([5] * 4, 2), *packet([6], 0)]),
+        Node(),
+    ]
+    counters = run(small(blocked_slots=50), nodes, slots=200)
+    assert counters["blocked"] == 1
+    assert packets(nodes[0].got) == [(0, [6], True)]
+    assert packets(nodes[2].got) == [(0, [1], None)]
+
+
+def test_packet_blocked_in_its_middle_ends_unsound():
+    nodes = [Node(send=packet(list(range(40)), 1)), Node(deaf_until=150)]
+    nodes[0].send += packet([9], 0)
+    counters = run(small(ports=2, blocked_slots=40), nodes)
+    assert counters["blocked"] >= 1
+    assert packets(nodes[0].got) == [(0, [9], True)]
+    assert all(sound is False for _, _, sound in packets(nodes[1].got))
+
+
+def test_reset_on_block_clears_the_switch_and_it_works_again():
+    nodes = [Node(send=packet(list(range(20)), 1)), Node(deaf_until=150)]
+    config = small(ports=2, blocked_slots=40, blocked_action=BlockedAction.RESET)
+    assert run(config, nodes)["resets"] == 1
+
+
+def test_dead_cable_holds_nobody_up():
+    nodes = [Node(send=[*packet([1] * 50, 1), *packet([2], 2)]), Node(up=False), Node()]
+    counters = run(small(), nodes, slots=300)
+    assert packets(nodes[2].got) == [(0, [2], True)]
+    assert counters["strays"] == 52
+
+
+@pytest.mark.parametrize("ports", [1, 17, 2.5])
+def test_impossible_port_count_is_quoted(ports):
+    with pytest.raises(UserError, match=f"ports={ports}"):
+        SwitchConfig(ports=ports)
