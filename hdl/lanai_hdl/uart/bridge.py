@@ -1,0 +1,155 @@
+"""The host bus over a serial line: frames to PIO accesses, memory accesses to frames."""
+
+from amaranth.hdl import Array, Cat, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..hostbus.ports import HostMemoryPort, PioPort
+from .frame import FRAME_BYTES, FrameKind, FrameLayout
+from .serial import SerialReceiver, SerialTransmitter
+
+SILENCE = 32  # bit times without a byte after which a frame that has begun is forgotten
+
+
+class FrameReceiver(wiring.Component):
+    """Gathers nine bytes into a frame. A frame broken off by SILENCE is forgotten, so that both sides find step again.
+
+    Members: `i`, bytes; `o`, frames.
+    """
+
+    def __init__(self, divisor: int):
+        self._silence = SILENCE * divisor
+        super().__init__({"i": In(stream.Signature(8)), "o": Out(stream.Signature(FrameLayout))})
+
+    def elaborate(self, platform):
+        m = Module()
+        count = Signal(range(FRAME_BYTES + 1))
+        quiet = Signal(range(self._silence + 1))
+        bits = Signal(8 * FRAME_BYTES)
+        m.d.comb += [
+            self.i.ready.eq(count != FRAME_BYTES),
+            self.o.valid.eq(count == FRAME_BYTES),
+            self.o.payload.as_value().eq(bits),
+        ]
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += [bits.eq(Cat(self.i.payload, bits[:-8])), count.eq(count + 1), quiet.eq(0)]
+        with m.Elif(self.o.valid):
+            with m.If(self.o.ready):
+                m.d.sync += count.eq(0)
+        with m.Elif(quiet == self._silence):
+            m.d.sync += count.eq(0)
+        with m.Else():
+            m.d.sync += quiet.eq(quiet + 1)
+        return m
+
+
+class FrameSender(wiring.Component):
+    """Sends a frame as nine bytes. Members: `i`, frames; `o`, bytes."""
+
+    i: In(stream.Signature(FrameLayout))
+    o: Out(stream.Signature(8))
+
+    def elaborate(self, platform):
+        m = Module()
+        index = Signal(range(FRAME_BYTES))
+        line = self.i.payload.as_bytes()
+        m.d.comb += [
+            self.o.valid.eq(self.i.valid),
+            self.o.payload.eq(Array(line.word_select(i, 8) for i in range(FRAME_BYTES))[index]),
+            self.i.ready.eq(self.o.ready & (index == FRAME_BYTES - 1)),
+        ]
+        with m.If(self.o.valid & self.o.ready):
+            m.d.sync += index.eq(index + 1)
+            with m.If(index == FRAME_BYTES - 1):
+                m.d.sync += index.eq(0)
+        return m
+
+
+class UartBridge(wiring.Component):
+    """Stands where a host would: `pio` drives the NIC's window, `mem` serves its bus mastering, both as frames on a serial line.
+
+    An access on `mem` is passed on and answered one at a time, so the host's software sees them in order. Frames of unknown kind are
+    dropped. Nothing here counts time: a board's figures are the board's.
+
+    Parameters
+    ----------
+    divisor : clocks a bit on the line
+
+    Members
+    -------
+    rx, tx : the line; `rx` may be asynchronous
+    pio : ``Out(PioPort())``; mem : ``In(HostMemoryPort())``
+    """
+
+    def __init__(self, divisor: int):
+        self._divisor = divisor
+        super().__init__(
+            {"rx": In(1, init=1), "tx": Out(1, init=1), "pio": Out(PioPort()), "mem": In(HostMemoryPort())}
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.receiver = receiver = SerialReceiver(self._divisor)
+        m.submodules.transmitter = transmitter = SerialTransmitter(self._divisor)
+        m.submodules.gather = gather = FrameReceiver(self._divisor)
+        m.submodules.send = send = FrameSender()
+        wiring.connect(m, receiver.o, gather.i)
+        wiring.connect(m, send.o, transmitter.i)
+        m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
+        self._from_host(m, gather.o)
+        self._to_host(m, send.i)
+        return m
+
+    def _from_host(self, m, frames):
+        frame = frames.payload
+        m.d.comb += [
+            self.pio.addr.eq(frame.addr),
+            self.pio.wdata.eq(frame.data),
+            self.pio.be.eq(frame.be),
+            self.pio.write.eq(frame.kind == FrameKind.PIO_WRITE),
+            self.mem.rdata.eq(frame.data),
+            self.mem.rerror.eq(frame.kind == FrameKind.MEMORY_REFUSED),
+        ]
+        with m.Switch(frame.kind):
+            with m.Case(FrameKind.PIO_READ, FrameKind.PIO_WRITE):
+                m.d.comb += [self.pio.valid.eq(frames.valid), frames.ready.eq(self.pio.ready)]
+            with m.Case(FrameKind.MEMORY_ANSWER, FrameKind.MEMORY_REFUSED):
+                m.d.comb += [self.mem.rvalid.eq(frames.valid), frames.ready.eq(1)]
+            with m.Default():
+                m.d.comb += frames.ready.eq(1)
+
+    def _to_host(self, m, frames):
+        """PIO answers first: the host waits for them. A memory access waits in `mem` until its frame can go."""
+        answer, answered = Signal(32), Signal()
+        asking = Signal()  # a memory access has gone out and its answer has not come
+        frame = frames.payload
+        m.d.comb += frame.be.eq(0xF)
+        with m.If(self.pio.rvalid):
+            m.d.sync += [answer.eq(self.pio.rdata), answered.eq(1)]
+        with m.FSM():
+            with m.State("choose"):
+                with m.If(answered):
+                    m.next = "pio"
+                with m.Elif(self.mem.valid & ~asking):
+                    m.next = "memory"
+            with m.State("pio"):
+                m.d.comb += [frames.valid.eq(1), frame.kind.eq(FrameKind.PIO_DATA), frame.data.eq(answer)]
+                with m.If(frames.ready):
+                    m.d.sync += answered.eq(0)
+                    m.next = "choose"
+            with m.State("memory"):
+                m.d.comb += [
+                    frames.valid.eq(1),
+                    frame.addr.eq(self.mem.addr),
+                    frame.data.eq(self.mem.wdata),
+                    frame.be.eq(self.mem.be),
+                    frame.kind.eq(FrameKind.MEMORY_READ),
+                    self.mem.ready.eq(frames.ready),
+                ]
+                with m.If(self.mem.write):
+                    m.d.comb += frame.kind.eq(FrameKind.MEMORY_WRITE)
+                with m.If(frames.ready):
+                    m.d.sync += asking.eq(1)
+                    m.next = "choose"
+        with m.If(self.mem.rvalid):
+            m.d.sync += asking.eq(0)
