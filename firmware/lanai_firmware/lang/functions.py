@@ -1,0 +1,135 @@
+"""`@firmware` and `@inline`: functions of the firmware, still callable as Python."""
+
+import builtins
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .integers import FirmwareError, Word, i32, u32
+from .machine import current
+from .types import ArrayType, PtrType, align_up, alignof, is_integer, is_struct, name_of, resolve, sizeof
+from .views import Pointer, bind_globals, load
+
+DEFAULT_DEPTH = 1  # calls of one function that may be open at once; more must be declared, so that the stack is bounded
+
+
+class Function:
+    """A firmware function. Calling it runs the Python; the compiler reads `python`, `depth` and `inline`."""
+
+    def __init__(self, python: Callable[..., Any], depth: int, inline: bool | None) -> None:
+        functools.update_wrapper(self, python)
+        self.python: Any = python
+        self.depth = depth
+        self.inline = inline
+        self.open = 0
+        python.__globals__.setdefault("range", typed_range)
+        bind_globals(python.__globals__)
+
+    @functools.cached_property
+    def signature(self) -> tuple[dict[str, Any], Any]:
+        """Parameter kinds by name, and the result's kind (None, bool or a kind)."""
+        code = self.python.__code__
+        names = code.co_varnames[: code.co_argcount]
+        annotations = self.python.__annotations__
+        kinds = {}
+        for name in (*names, "return"):
+            where = f"{self.python.__name__}: {name!r}"
+            if name not in annotations:
+                raise FirmwareError(f"{where} has no type; annotate it, `-> None` if nothing is returned")
+            kinds[name] = value_kind(annotations[name], self.python.__globals__, where)
+        result = kinds.pop("return")
+        return kinds, result
+
+    def __call__(self, *arguments: Any) -> Any:
+        if "signature" not in self.__dict__:
+            bind_globals(self.python.__globals__)
+        kinds, result = self.signature
+        if len(arguments) != len(kinds):
+            raise FirmwareError(f"{self.python.__name__} takes {len(kinds)} arguments, not {len(arguments)}")
+        values = [coerce(kind, value) for kind, value in zip(kinds.values(), arguments, strict=True)]
+        if self.open >= self.depth:
+            raise FirmwareError(
+                f"{self.python.__name__} calls itself deeper than the {self.depth} declared; "
+                f"write @firmware(depth={2 * self.depth}) or a loop"
+            )
+        self.open += 1
+        machine = current()
+        stack = machine.stack
+        try:
+            value = self.python(*values)
+        finally:
+            self.open -= 1
+            machine.stack = stack
+        return coerce(result, value)
+
+
+def value_kind(annotation: Any, namespace: dict[str, Any], where: str) -> Any:
+    """What a parameter or result may be: a scalar kind, bool, or None for no result."""
+    if annotation in (None, type(None), "None"):
+        return None
+    if annotation in (bool, "bool"):
+        return bool
+    kind = resolve(annotation, namespace, where)
+    if is_struct(kind) or isinstance(kind, ArrayType):
+        raise FirmwareError(f"{where}: a whole {name_of(kind)} is not passed; pass Ptr[...] and address_of(x)")
+    return kind
+
+
+def coerce(kind: Any, value: Any) -> Any:
+    """`value` as a `kind`, as passing an argument does: literals take the type, other types must match."""
+    if kind is None:
+        if value is not None:
+            raise FirmwareError(f"{value!r} is returned where `-> None` was declared")
+        return None
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise FirmwareError(f"{value!r} given where bool is; write x != 0")
+        return value
+    if isinstance(kind, PtrType):
+        if not isinstance(value, Pointer) or value._type != kind:
+            raise FirmwareError(f"{value!r} given where {kind} is; convert it: cast({name_of(kind.target)}, x)")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise FirmwareError(f"{value!r} given where {name_of(kind)} is; convert it: {name_of(kind)}(x)")
+    if isinstance(value, Word) and value.signed != kind.signed:
+        raise FirmwareError(f"{name_of(type(value))} given where {name_of(kind)} is; convert it: {name_of(kind)}(x)")
+    return kind(value)
+
+
+def firmware(
+    python: Callable[..., Any] | None = None, *, depth: int = DEFAULT_DEPTH, inline: bool | None = None
+) -> Any:
+    """Mark a function as firmware. `depth`: how many calls of it may be open at once. `inline=False`: never inlined."""
+    if python is None:
+        return functools.partial(firmware, depth=depth, inline=inline)
+    return Function(python, depth, inline)
+
+
+def inline(python: Callable[..., Any]) -> Any:
+    """Mark a function as firmware that is always inlined into its callers."""
+    return Function(python, DEFAULT_DEPTH, True)
+
+
+def typed_range(*bounds: int) -> Iterator[Any]:
+    """`range` in firmware modules: its numbers are u32, or i32 if a bound is i32 or a negative literal."""
+    signed = any(isinstance(bound, i32) or bound < 0 for bound in map(strip_unsigned, bounds))
+    kind = i32 if signed else u32
+    return (kind(value) for value in builtins.range(*map(int, bounds)))
+
+
+def strip_unsigned(bound: int) -> int:
+    return bound if isinstance(bound, i32) else int(bound)
+
+
+def local(kind: Any) -> Any:
+    """A zeroed struct or array on the stack, gone when the function returns."""
+    if is_integer(kind) or isinstance(kind, PtrType):
+        raise FirmwareError(f"local({name_of(kind)}): a plain variable does; local() is for structs and arrays")
+    machine = current()
+    align = max(4, alignof(kind))
+    address = (machine.stack - align_up(sizeof(kind), 4)) & -align
+    if address < machine.stack_bottom:
+        raise FirmwareError(f"local {name_of(kind)} of {sizeof(kind)} bytes does not fit on the stack")
+    machine.stack = address
+    machine.sram[address : address + sizeof(kind)] = bytes(sizeof(kind))
+    return load(kind, address)
