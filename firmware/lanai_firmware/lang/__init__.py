@@ -41,12 +41,12 @@ if TYPE_CHECKING:
         sizeof,
         trailing_zeros,
         trap,
+        u8,
         u16,
         u32,
-        u8,
     )
 else:
-    from .functionsimport firmware, inline, local
+    from .functions import firmware, inline, local
     from .functions import typed_range as range
     from .integers import FirmwareError, i32, u8, u16, u32
     from .intrinsics import (
