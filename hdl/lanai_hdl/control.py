@@ -1,0 +1,50 @@
+"""CONTROL, and the count of slots."""
+
+from amaranth import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .machine import Control as ControlBits
+
+RESET_SLOTS = 32  # longer than any answer of host memory that is still under way
+
+
+class Control(wiring.Component):
+    """CONTROL: `write` with `wdata` sets RUN, and RESET asks for `reset`, as does `blocked`, which stops the processor too (NP-19).
+
+    `reset` lasts RESET_SLOTS slots. A write of RESET | RUN starts the processor after it.
+    """
+
+    write: In(1)
+    wdata: In(32)
+    blocked: In(1)
+    value: Out(32)
+    run: Out(1)
+    reset: Out(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        left = Signal(range(RESET_SLOTS + 1))
+        m.d.comb += self.value.eq(self.run)
+        with m.If(left != 0):
+            m.d.sync += left.eq(left - 1)
+        with m.Else():
+            m.d.sync += self.reset.eq(0)
+        with m.If(self.write):
+            m.d.sync += self.run.eq((self.wdata & ControlBits.RUN) != 0)
+        with m.If((self.write & ((self.wdata & ControlBits.RESET) != 0)) | self.blocked):
+            m.d.sync += [self.reset.eq(1), left.eq(RESET_SLOTS - 1)]
+        with m.If(self.blocked):
+            m.d.sync += self.run.eq(0)
+        return m
+
+
+class SlotCounter(wiring.Component):
+    """Numbers the slots, for tops that run every slot."""
+
+    now: Out(33)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += self.now.eq(self.now + 1)
+        return m

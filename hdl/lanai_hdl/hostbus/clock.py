@@ -1,0 +1,31 @@
+"""The host bus clock, counted in slots."""
+
+from amaranth import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import NicConfig
+
+
+class HostClock(wiring.Component):
+    """`tick` in the slots in which a host bus clock ends. It runs while `run`, and starts with a whole clock."""
+
+    run: In(1)
+    tick: Out(1)
+
+    def __init__(self, config: NicConfig):
+        self.config = config
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        slot, clock = self.config.slot_khz, self.config.host_bus_khz
+        phase = Signal(range(slot))
+        m.d.comb += self.tick.eq(self.run & (phase >= slot - clock))
+        with m.If(~self.run):
+            m.d.sync += phase.eq(0)
+        with m.Elif(self.tick):
+            m.d.sync += phase.eq(phase - (slot - clock))
+        with m.Else():
+            m.d.sync += phase.eq(phase + clock)
+        return m

@@ -1,0 +1,8 @@
+"""The link: flits out and in, CRC, STOP/GO flow control, rate limit."""
+
+from .deframer import Deframer, Part, PartKind
+from .flit import Flit, Kind, LinkPort
+from .receiver import LinkReceiver
+from .transmitter import LinkTransmitter
+
+__all__ = ["Deframer", "Flit", "Kind", "LinkPort", "LinkReceiver", "LinkTransmitter", "Part", "PartKind"]

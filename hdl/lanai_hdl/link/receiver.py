@@ -1,0 +1,54 @@
+"""Takes flits from the wire."""
+
+from amaranth import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import NicConfig
+from ..queue import Queue
+from .flit import Flit, Kind, LinkPort
+
+
+class LinkReceiver(wiring.Component):
+    """A FIFO of flits, with STOP raised while what may be in flight would no longer fit.
+
+    Members: `link`; `o`, flits other than IDLE and DOWN; `up`, the carrier. Events of a slot: `received`, `raised` (STOP), `overflow`
+    (a flit was lost, which takes a sender that ignores STOP), `fell` (the carrier). `still` while nothing has come or waits.
+    `link.stop` is registered. A flit can be read two slots after it stood on `link`.
+    """
+
+    link: In(LinkPort())
+    o: Out(stream.Signature(Flit))
+    up: Out(1, init=1)
+    received: Out(1)
+    raised: Out(1)
+    overflow: Out(1)
+    fell: Out(1)
+    still: Out(1)
+
+    def __init__(self, config: NicConfig):
+        self.config = config
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.fifo = fifo = Queue(Flit, self.config.rx_fifo)
+        wiring.connect(m, fifo.o, wiring.flipped(self.o))
+        kind, data = Signal(Kind), Signal(32)
+        m.d.sync += [
+            kind.eq(self.link.kind),
+            data.eq(self.link.data),
+            self.up.eq(kind != Kind.DOWN),
+            self.link.stop.eq(fifo.free <= self.config.rx_slack),
+        ]
+        m.d.comb += [
+            self.received.eq((kind != Kind.IDLE) & (kind != Kind.DOWN)),
+            fifo.i.valid.eq(self.received),
+            fifo.i.payload.kind.eq(kind),
+            fifo.i.payload.data.eq(data),
+            self.overflow.eq(self.received & ~fifo.i.ready),
+            self.raised.eq((fifo.free <= self.config.rx_slack) & ~self.link.stop),
+            self.fell.eq(self.up & (kind == Kind.DOWN)),
+            self.still.eq((kind == Kind.IDLE) & (fifo.level == 0) & self.up & ~self.link.stop),
+        ]
+        return m

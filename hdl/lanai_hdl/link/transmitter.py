@@ -1,0 +1,64 @@
+"""Sends flits down the wire."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import NicConfig
+from .crc import WordCrc
+from .flit import Flit, Kind, LinkPort
+from .limiter import RateLimiter
+
+
+class LinkTransmitter(wiring.Component):
+    """Puts the CRC into CHECK and TAIL and sends while the link's rate, STOP and carrier allow.
+
+    Members: `i`, flits of packets; bit 0 of a CHECK's or TAIL's data spoils its CRC. `link`, registered. `up`, the carrier as the
+    receiver of the same cable sees it: without it flits are discarded, and then the rest of the packet they belong to, so that nobody
+    waits for a dead link and no headless packet follows. Events of a slot: `sent`, `tail` sent, `stopped`, `dropped`. `still` while no
+    flit waits and the rate limiter is at rest. A flit leaves in the slot after it is offered.
+    """
+
+    i: In(stream.Signature(Flit))
+    link: Out(LinkPort())
+    up: In(1)
+    sent: Out(1)
+    tail: Out(1)
+    stopped: Out(1)
+    dropped: Out(1)
+    still: Out(1)
+
+    def __init__(self, config: NicConfig):
+        self.config = config
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.crc = crc = WordCrc()
+        m.submodules.limiter = limiter = RateLimiter(self.config)
+        flit = self.i.payload
+        damaged = Signal()  # part of this packet was discarded
+        discard = Signal()
+        seals = Signal()  # carries a CRC
+        m.d.comb += [
+            seals.eq((flit.kind == Kind.TAIL) | (flit.kind == Kind.CHECK)),
+            discard.eq(~self.up | (damaged & (flit.kind != Kind.HEAD))),
+            self.sent.eq(self.i.valid & ~discard & ~self.link.stop & limiter.ready),
+            self.stopped.eq(self.i.valid & ~discard & self.link.stop),
+            self.dropped.eq(self.i.valid & discard),
+            self.tail.eq(self.sent & (flit.kind == Kind.TAIL)),
+            self.i.ready.eq(self.sent | self.dropped),
+            limiter.take.eq(self.sent),
+            crc.start.eq(self.sent & (flit.kind == Kind.HEAD)),
+            crc.valid.eq(self.sent & (flit.kind == Kind.DATA)),
+            crc.data.eq(flit.data),
+            self.still.eq(~self.i.valid & limiter.full & (self.link.kind == Kind.IDLE)),
+        ]
+        m.d.sync += self.link.kind.eq(Mux(self.sent, flit.kind, Kind.IDLE))
+        with m.If(self.sent):
+            m.d.sync += self.link.data.eq(Mux(seals, crc.crc ^ flit.data[0].replicate(32), flit.data))
+        with m.If(self.dropped):
+            m.d.sync += damaged.eq(flit.kind != Kind.TAIL)
+        with m.Elif(self.sent):
+            m.d.sync += damaged.eq(0)
+        return m

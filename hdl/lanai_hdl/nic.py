@@ -1,0 +1,344 @@
+"""The NIC: every block, wired."""
+
+from amaranth import Cat, Module, Mux, ResetInserter
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .config import NicConfig
+from .control import Control
+from .counters import Counters
+from .doors import HostDmaDoor, RecvDoor, SendDoor, bit
+from .events import Bell, Events, Timer
+from .hostbus import HostBus, HostMemoryPort, PioPort
+from .hostdma import HostDma
+from .lbus import REQUESTERS, Lbus
+from .link import Deframer, Kind, LinkPort, LinkReceiver, LinkTransmitter
+from .machine import COUNTERS, MACHINE_ID, MACHINE_VERSION, Features, Verdict
+from .recvdma import ReceiveDma
+from .registers import RegisterFile
+from .senddma import SendCredit, SendDma
+from .sram import InstanceSram
+
+
+class Nic(wiring.Component):
+    """One NIC. The clock is the LBUS slot clock: two slots a processor cycle.
+
+    Parameters
+    ----------
+    config : what it is built as.
+    sram : the SRAM component, `InstanceSram` (a Verilog module beside the NIC) unless given; `MemorySram` for Amaranth's simulator.
+    processor : a component with `ProcessorPort`, the Lanai unless given.
+
+    Members
+    -------
+    now : ``In(33)``, the number of this slot, from a counter outside (`SlotCounter`). Bit 0 is the slot's parity, the rest CYCLES. Whoever
+        evaluates the NIC may leave slots out, an even number of them, while `idle` says so, and jump `now` by as much.
+    pio, mem : the host bus, at the prices of the configuration (see their signatures).
+    link_tx, link_rx : both directions of the link. Its latency lies outside and is at most ``config.link_latency`` slots each way.
+    irq : ``Out(1)``, ISR & HOST_IRQ_MASK.
+    idle : ``Out(1)``: in the last slot nothing happened and no input asked for anything; nothing will until an input does, or until
+        CYCLES reaches `wake_cycle` if `wake_armed`. Then resume no later than 4 slots before the slot 2 * `wake_cycle`.
+
+    Every output comes from registers alone: none follows an input within the slot.
+    """
+
+    def __init__(self, config: NicConfig, *, sram=None, processor=None):
+        if processor is None:
+            from .core import Core
+
+            processor = Core()
+        self.config = config
+        self.sram = InstanceSram(config) if sram is None else sram
+        self.processor = processor
+        super().__init__(
+            {
+                "now": In(33),
+                "pio": In(PioPort()),
+                "mem": Out(HostMemoryPort()),
+                "link_tx": Out(LinkPort()),
+                "link_rx": In(LinkPort()),
+                "irq": Out(1),
+                "idle": Out(1),
+                "wake_armed": Out(1),
+                "wake_cycle": Out(32),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        self.control = Control()
+        self.registers = RegisterFile()
+        self.host_bus = HostBus(config)
+        self.lbus = Lbus(config)
+        self.events, self.timer, self.counters = Events(), Timer(), Counters()
+        self.doorbell, self.host_signal = Bell(), Bell()
+        self.transmitter, self.receiver, self.deframer = LinkTransmitter(config), LinkReceiver(config), Deframer()
+        self.host_dma, self.send_dma, self.receive_dma = HostDma(config), SendDma(config), ReceiveDma(config)
+        self.credit = SendCredit()
+        self.hdma_door, self.send_door, self.recv_door = HostDmaDoor(config), SendDoor(config), RecvDoor(config)
+        # CONTROL.RESET must answer the access that caused it, and the wire must not see half a flit's flow control vanish:
+        # the host bus's target and the control register keep their state.
+        kept = {"control", "host_bus", "lbus", "sram"}
+        blocks = (
+            "control registers host_bus lbus sram processor events timer counters doorbell host_signal transmitter receiver "
+            "deframer host_dma send_dma receive_dma credit hdma_door send_door recv_door"
+        ).split()
+        for name in blocks:
+            block = getattr(self, name)
+            m.submodules[name] = block if name in kept else ResetInserter(self.control.reset)(block)
+        self._buses(m)
+        self._engines(m)
+        self._processor(m)
+        self._identity(m)
+        self._registers(m)
+        self._events(m)
+        self._count(m)
+        self._rest(m)
+        return m
+
+    def _buses(self, m):
+        wiring.connect(m, wiring.flipped(self.pio), self.host_bus.pio)
+        wiring.connect(m, wiring.flipped(self.mem), self.host_bus.mem)
+        wiring.connect(m, self.host_bus.registers, self.registers.host)
+        wiring.connect(m, self.host_bus.engine, self.host_dma.bus)
+        wiring.connect(m, self.lbus.sram, self.sram.port)
+        wiring.connect(m, self.lbus.pio, self.host_bus.lbus)
+        wiring.connect(m, self.lbus.hdma, self.host_dma.lbus)
+        wiring.connect(m, self.lbus.recv, self.receive_dma.lbus)
+        wiring.connect(m, self.lbus.send, self.send_dma.lbus)
+        m.d.comb += [self.lbus.odd.eq(self.now[0]), self.host_bus.reset.eq(self.control.reset)]
+
+    def _engines(self, m):
+        wiring.connect(m, wiring.flipped(self.link_tx), self.transmitter.link)
+        wiring.connect(m, wiring.flipped(self.link_rx), self.receiver.link)
+        wiring.connect(m, self.send_dma.o, self.transmitter.i)
+        wiring.connect(m, self.receiver.o, self.deframer.i)
+        wiring.connect(m, self.deframer.o, self.receive_dma.i)
+        wiring.connect(m, self.receive_dma.progress, self.host_dma.progress, self.recv_door.progress)
+        wiring.connect(m, self.hdma_door.post, self.host_dma.post)
+        wiring.connect(m, self.send_door.post, self.send_dma.post)
+        wiring.connect(m, self.recv_door.post, self.receive_dma.post)
+        m.d.comb += [
+            self.transmitter.up.eq(self.receiver.up),
+            self.deframer.up.eq(self.receiver.up),
+            self.send_dma.credit.eq(self.credit.value),
+            self.send_dma.spoil.eq(self.host_dma.spoil),
+            self.credit.take.eq(self.send_dma.take),
+            self.credit.feed.eq(self.host_dma.fed),
+            self.control.blocked.eq(self.receive_dma.reset),
+        ]
+
+    def _processor(self, m):
+        processor = self.processor
+        wiring.connect(m, self.lbus.cpu, processor.lbus)
+        wiring.connect(m, self.registers.cpu, processor.regs)
+        m.d.comb += [
+            processor.odd.eq(self.now[0]),
+            processor.run.eq(self.control.run),
+            processor.wait.eq(self.events.waiting),
+        ]
+
+    def _identity(self, m):
+        config, view = self.config, self.registers
+        depths = (config.hdma_queue, config.send_queue, config.recv_queue, config.completions)
+        m.d.comb += [
+            view.id.eq(MACHINE_ID),
+            view.version.eq(MACHINE_VERSION),
+            view.features.eq(Features.CHASE | Features.FOLLOW | Features.CHECK),
+            view.sram_size.eq(config.sram_size),
+            view.slot_khz.eq(config.slot_khz),
+            view.link_kbytes.eq(config.link_kbytes),
+            view.link_latency.eq(config.link_latency),
+            view.host_bus_khz.eq(config.host_bus_khz),
+            view.host_bus_bits.eq(config.host_bus_bits),
+            view.queue_depths.eq(int.from_bytes(depths, "big")),
+            view.rx_fifo.eq(config.rx_fifo),
+            view.max_burst.eq(config.max_burst),
+        ]
+
+    def _registers(self, m):
+        self._control_registers(m)
+        self._engine_registers(m)
+        self._receive_registers(m)
+        for name, _ in COUNTERS:
+            m.d.comb += getattr(self.registers, name.lower()).eq(getattr(self.counters, name.lower()))
+
+    def _control_registers(self, m):
+        view, events, timer, control = self.registers, self.events, self.timer, self.control
+        m.d.comb += [
+            view.open.eq(~control.reset),
+            control.write.eq(view.control_write),
+            control.wdata.eq(view.wdata),
+            view.control.eq(control.value),
+            view.isr.eq(events.isr),
+            events.clear.eq(view.isr_write),
+            events.mask.eq(view.wdata),
+            view.wait.eq(events.awaited),
+            events.wait.eq(view.wait_write),
+            events.irq_mask.eq(view.host_irq_mask),
+            self.irq.eq(events.irq),
+            view.doorbell.eq(self.doorbell.value),
+            self.doorbell.ring.eq(view.doorbell_write & view.by_host),
+            self.doorbell.clear.eq(view.doorbell_write & ~view.by_host),
+            self.doorbell.bits.eq(view.wdata),
+            view.host_signal.eq(self.host_signal.value),
+            self.host_signal.ring.eq(view.host_signal_write & ~view.by_host),
+            self.host_signal.clear.eq(view.host_signal_write & view.by_host),
+            self.host_signal.bits.eq(view.wdata),
+            view.cycles.eq(self.now[1:]),
+            timer.cycles.eq(self.now[1:]),
+            timer.write.eq(view.timer_write),
+            timer.cycle.eq(view.wdata),
+            view.timer.eq(timer.value),
+            self.wake_armed.eq(timer.armed),
+            self.wake_cycle.eq(timer.value),
+            view.trap_cause.eq(Mux(self.processor.trap.valid, self.processor.trap.cause, 0)),
+            view.trap_pc.eq(Mux(self.processor.trap.valid, self.processor.trap.pc, 0)),
+        ]
+
+    def _engine_registers(self, m):
+        view = self.registers
+        hdma, send = self.host_dma, self.send_dma
+        hdma_door, send_door = self.hdma_door, self.send_door
+        m.d.comb += [
+            hdma_door.host.eq(view.hdma_host),
+            hdma_door.local.eq(view.hdma_local),
+            hdma_door.length.eq(view.hdma_length),
+            hdma_door.start.eq(view.hdma_start_write),
+            hdma_door.flags.eq(view.wdata),
+            hdma_door.free.eq(hdma.free),
+            hdma_door.still.eq(hdma.still),
+            hdma_door.done.eq(hdma.done),
+            hdma_door.error.eq(hdma.error),
+            view.hdma_status.eq(hdma_door.status),
+            view.hdma_done.eq(hdma_door.completed),
+            view.hdma_pointer.eq(hdma.pointer),
+            send_door.route.eq(view.send_route),
+            send_door.pointer.eq(view.send_pointer),
+            send_door.length.eq(view.send_length),
+            send_door.start.eq(view.send_start_write),
+            send_door.flags.eq(view.wdata),
+            send_door.free.eq(send.free),
+            send_door.still.eq(send.still),
+            send_door.done.eq(send.done),
+            send_door.up.eq(self.receiver.up),
+            view.send_status.eq(send_door.status),
+            view.send_done.eq(send_door.completed),
+            self.credit.write.eq(view.send_credit_write),
+            self.credit.amount.eq(view.wdata),
+            view.send_credit.eq(self.credit.value),
+        ]
+
+    def _receive_registers(self, m):
+        view, recv, door = self.registers, self.receive_dma, self.recv_door
+        wiring.connect(m, recv.completed, door.finished_packets)
+        m.d.comb += [
+            door.pointer.eq(view.recv_pointer),
+            door.limit.eq(view.wdata),
+            door.post_limit.eq(view.recv_limit_write),
+            view.recv_limit.eq(door.limit_value),
+            door.watermark.eq(view.recv_watermark),
+            door.free.eq(recv.free),
+            door.finished.eq(recv.finished),
+            door.up.eq(self.receiver.up),
+            door.pop.eq(view.recv_verdict_write),
+            view.recv_count.eq(door.count),
+            view.recv_current.eq(recv.progress.start),
+            view.recv_status.eq(door.status),
+            view.recv_length.eq(door.length),
+            view.recv_buffer.eq(door.buffer),
+            view.recv_verdict.eq(door.verdict),
+            view.recv_done.eq(door.completed),
+        ]
+
+    def _events(self, m):
+        raised, hdma, recv, host_bus = self.events.raised, self.host_dma, self.receive_dma, self.host_bus
+        verdict = recv.finished.replicate(len(recv.verdict)) & recv.verdict
+        overflow = self.hdma_door.overflow | self.send_door.overflow | self.recv_door.overflow
+        m.d.comb += [
+            raised.host_dma_done.eq(hdma.done),
+            raised.host_dma_error.eq(hdma.done & hdma.error),
+            raised.send_done.eq(self.send_dma.done),
+            raised.recv_done.eq(self.recv_door.arrived),
+            raised.recv_progress.eq(self.recv_door.progressed),
+            raised.recv_overrun.eq(bit(verdict, Verdict.OVERRUN)),
+            raised.doorbell.eq(self.doorbell.rings),
+            raised.timer.eq(self.timer.fired),
+            raised.link_error.eq(
+                bit(verdict, Verdict.CRC)
+                | bit(verdict, Verdict.TRUNCATED)
+                | self.deframer.stray
+                | self.deframer.misrouted
+                | self.receiver.fell
+                | self.receiver.overflow
+            ),
+            raised.bus_error.eq(
+                overflow
+                | host_bus.fault
+                | self.registers.unknown
+                | self.lbus.fault
+                | self.send_door.refused
+                | self.recv_door.refused
+                | (hdma.done & hdma.error)
+            ),
+            raised.host_signal.eq(self.host_signal.rings),
+        ]
+
+    def _count(self, m):
+        counters, recv = self.counters, self.receive_dma
+        verdict = recv.finished.replicate(len(recv.verdict)) & recv.verdict
+        sound = ~(bit(verdict, Verdict.CRC) | bit(verdict, Verdict.OVERRUN) | bit(verdict, Verdict.TRUNCATED))
+        events = {
+            "bus_bursts": self.host_bus.begun,
+            "bus_beats": self.host_bus.beat,
+            "pio_reads": self.host_bus.read,
+            "pio_writes": self.host_bus.wrote,
+            "doorbells": self.doorbell.ring,
+            "tx_packets": self.transmitter.tail,
+            "tx_flits": self.transmitter.sent,
+            "tx_stopped": self.transmitter.stopped,
+            "tx_dropped": self.transmitter.dropped,
+            "rx_packets": recv.finished & sound,
+            "rx_flits": self.receiver.received,
+            "rx_stops": self.receiver.raised,
+            "rx_crc_errors": bit(verdict, Verdict.CRC),
+            "rx_truncated": bit(verdict, Verdict.TRUNCATED),
+            "rx_overruns": bit(verdict, Verdict.OVERRUN),
+            "rx_misrouted": self.deframer.misrouted,
+            "rx_strays": self.deframer.stray,
+            "rx_overflows": self.receiver.overflow,
+            "link_downs": self.receiver.fell,
+            "rx_timeouts": recv.timeout,
+            "hdma_errors": self.host_dma.done & self.host_dma.error,
+            "send_errors": self.send_door.refused,
+            "recv_refused": self.recv_door.refused,
+            "queue_overflows": self.hdma_door.overflow | self.send_door.overflow | self.recv_door.overflow,
+            "pio_faults": self.host_bus.fault | self.registers.unknown,
+            "lbus_faults": self.lbus.fault,
+        }
+        for name in REQUESTERS:
+            events[f"slots_{name}_used"] = getattr(self.lbus.used, name)
+            events[f"slots_{name}_waited"] = getattr(self.lbus.waited, name)
+        for name, happens in events.items():
+            m.d.comb += getattr(counters, f"count_{name}").eq(happens)
+
+    def _rest(self, m):
+        """`idle`: no block has anything under way, and no input begins something in this slot."""
+        still = [
+            self.processor.idle,
+            self.host_bus.still,
+            self.host_dma.still,
+            self.send_dma.still,
+            self.receive_dma.still,
+            self.transmitter.still,
+            self.receiver.still,
+            self.deframer.still,
+            self.counters.still,
+            ~self.control.reset,
+            self.link_rx.kind == Kind.IDLE,
+            # Waiting is over in the next slot, or an event is on its way to the processor or the host.
+            self.events.still,
+            ~self.timer.fired,
+        ]
+        m.d.sync += self.idle.eq(Cat(still).all())
