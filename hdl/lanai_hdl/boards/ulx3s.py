@@ -1,0 +1,83 @@
+"""Radiona ULX3S with an ECP5-85: USB serial on board, 25 MHz crystal."""
+
+from amaranth import ClockDomain, ClockSignal, Elaboratable, Instance, Module, ResetSignal, Signal
+
+from ..config import small_fpga
+from .board import Board
+
+# 25 MHz / 3 * 8 = 66.67 MHz; the VCO runs at nine times that, 600 MHz, well inside its 400 .. 800 MHz.
+INPUT_DIVISOR, FEEDBACK_DIVISOR, OUTPUT_DIVISOR = 3, 8, 9
+SLOT_KHZ = 25_000 * FEEDBACK_DIVISOR // INPUT_DIVISOR
+
+
+class SlotClock(Elaboratable):
+    """Makes the slot clock, domain `sync`, from the crystal. In reset until the PLL has locked."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.domains.sync = ClockDomain()
+        locked = Signal()
+        m.submodules.pll = Instance(
+            "EHXPLLL",
+            p_PLLRST_ENA="DISABLED",
+            p_INTFB_WAKE="DISABLED",
+            p_STDBY_ENABLE="DISABLED",
+            p_DPHASE_SOURCE="DISABLED",
+            p_OUTDIVIDER_MUXA="DIVA",
+            p_CLKOP_ENABLE="ENABLED",
+            p_CLKOP_DIV=OUTPUT_DIVISOR,
+            p_CLKOP_CPHASE=OUTPUT_DIVISOR - 1,
+            p_CLKOP_FPHASE=0,
+            p_CLKI_DIV=INPUT_DIVISOR,
+            p_CLKFB_DIV=FEEDBACK_DIVISOR,
+            p_FEEDBK_PATH="CLKOP",
+            i_CLKI=platform.request("clk25", dir="i").i,
+            i_CLKFB=ClockSignal("sync"),
+            i_RST=0,
+            i_STDBY=0,
+            i_PHASESEL0=0,
+            i_PHASESEL1=0,
+            i_PHASEDIR=1,
+            i_PHASESTEP=1,
+            i_PHASELOADREG=1,
+            i_PLLWAKESYNC=0,
+            i_ENCLKOP=0,
+            o_CLKOP=ClockSignal("sync"),
+            o_LOCK=locked,
+        )
+        platform.add_clock_constraint(ClockSignal("sync"), 1000.0 * SLOT_KHZ)
+        m.d.comb += ResetSignal("sync").eq(~locked)
+        return m
+
+
+class Ulx3sPins(Elaboratable):
+    """Puts a `BoardTop` on clock, serial line and LEDs."""
+
+    def __init__(self, top):
+        self.top = top
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.clock = SlotClock()
+        m.submodules.top = self.top
+        uart = platform.request("uart")
+        m.d.comb += [self.top.rx.eq(uart.rx.i), uart.tx.o.eq(self.top.tx)]
+        for n in range(8):
+            m.d.comb += platform.request("led", n).o.eq(self.top.leds[n])
+        return m
+
+
+def _platform():
+    from amaranth_boards.ulx3s import ULX3S_85F_Platform
+
+    return ULX3S_85F_Platform()
+
+
+ULX3S_85F = Board(
+    name="ulx3s-85f",
+    description="Radiona ULX3S, ECP5 LFE5U-85F, NIC at 66.67 MHz slots with 256 KiB of block RAM",
+    config=small_fpga().but(slot_khz=SLOT_KHZ),
+    baud=1_000_000,
+    platform=_platform,
+    pins=Ulx3sPins,
+)
