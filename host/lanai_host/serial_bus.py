@@ -93,6 +93,7 @@ class SerialBus(Bus):
         self._next = FIRST_PAGE
         self._kept: list[object] = []
         self._token = 0
+        self.interrupts = 0  # how often the NIC's irq has risen
 
     @property
     def now(self) -> int:
@@ -164,6 +165,9 @@ class SerialBus(Bus):
         frame = Frame.from_bytes(await self.line.read(FRAME_BYTES))
         if frame.kind is FrameKind.PIO_DATA:
             return frame
+        if frame.kind is FrameKind.INTERRUPT:
+            self.interrupts += 1
+            return None
         await self.line.write(self._serve(frame).to_bytes())
         return None
 

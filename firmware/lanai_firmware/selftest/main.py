@@ -8,6 +8,8 @@ from .report import DETAIL_REGISTER, GO_REGISTER, REPORT_REGISTER, REQUEST_REGIS
 SRAM_SIZE = register(u32, local_address("SRAM_SIZE"))
 CYCLES = register(u32, local_address("CYCLES"))
 WAIT = register(u32, local_address("WAIT"))
+HOST_IRQ_MASK = register(u32, local_address("HOST_IRQ_MASK"))
+HOST_SIGNAL = register(u32, local_address("HOST_SIGNAL"))
 REPORT = register(u32, local_address(REPORT_REGISTER))
 REQUEST = register(u32, local_address(REQUEST_REGISTER))
 GO = register(u32, local_address(GO_REGISTER))
@@ -171,5 +173,7 @@ def main() -> None:
     if host_loop(REQUEST.load()):
         result = result | u32(Report.HOST_DMA)
     REPORT.store(result | u32(Report.DONE))
+    HOST_IRQ_MASK.store(u32(Event.HOST_SIGNAL))
+    HOST_SIGNAL.store(u32(1))
     while True:
         WAIT.store(u32(Event.DOORBELL))

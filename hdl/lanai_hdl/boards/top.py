@@ -1,47 +1,39 @@
 """What is built into an FPGA: the NIC, a serial line in the host's place, and its link looped back."""
 
-from itertools import pairwise
-
 from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
-from ..link import Kind
+from ..control import SlotCounter
+from ..hostbus import PioPort
+from ..link import Cable
+from ..machine import Control, host_offset
 from ..nic import Nic
 from ..sram import MemorySram
 from ..uart import UartBridge
 
 
-class LinkLoop(wiring.Component):
-    """A cable from the NIC's transmitter to its own receiver: `latency` slots each way.
+class AutoRun(wiring.Component):
+    """Sets CONTROL.RUN once after power-up, then passes accesses through. Members: `i` from the host, `o` to the NIC."""
 
-    Members: `kind`, `data`, `stop` from and to the NIC (`o_` leaves the loop).
-    """
-
-    def __init__(self, latency: int):
-        if latency < 1:
-            raise ValueError(f"latency={latency!r} must be at least 1 slot")
-        self._latency = latency
-        super().__init__(
-            {
-                "i_kind": In(Kind),
-                "i_data": In(32),
-                "i_stop": In(1),
-                "o_kind": Out(Kind),
-                "o_data": Out(32),
-                "o_stop": Out(1),
-            }
-        )
+    i: In(PioPort())
+    o: Out(PioPort())
 
     def elaborate(self, platform):
         m = Module()
-        kinds = [self.i_kind, *(Signal(Kind, name=f"kind{n}") for n in range(self._latency))]
-        words = [self.i_data, *(Signal(32, name=f"data{n}") for n in range(self._latency))]
-        stops = [self.i_stop, *(Signal(name=f"stop{n}") for n in range(self._latency))]
-        for line in (kinds, words, stops):
-            m.d.sync += [after.eq(before) for before, after in pairwise(line)]
-        m.d.comb += [self.o_kind.eq(kinds[-1]), self.o_data.eq(words[-1]), self.o_stop.eq(stops[-1])]
+        done = Signal()
+        with m.If(done):
+            wiring.connect(m, wiring.flipped(self.i), wiring.flipped(self.o))
+        with m.Else():
+            m.d.comb += [
+                self.o.valid.eq(1),
+                self.o.write.eq(1),
+                self.o.addr.eq(host_offset("CONTROL")),
+                self.o.wdata.eq(Control.RUN),
+                self.o.be.eq(0b1111),
+            ]
+            m.d.sync += done.eq(self.o.ready)
         return m
 
 
@@ -52,7 +44,7 @@ class BoardTop(wiring.Component):
     ----------
     config : what the NIC is built as; its SRAM becomes block RAM
     divisor : slots a bit of the serial line
-    image : the SRAM's first words
+    image : the SRAM's first words; the processor starts on them by itself
 
     Members
     -------
@@ -71,21 +63,19 @@ class BoardTop(wiring.Component):
         nic = self.nic
         m.submodules.nic = nic
         m.submodules.bridge = bridge = UartBridge(self._divisor)
-        m.submodules.loop = loop = LinkLoop(self.config.link_latency)
-        wiring.connect(m, bridge.pio, nic.pio)
+        m.submodules.slots = slots = SlotCounter()
+        m.submodules.cable = cable = Cable(self.config.link_latency)
+        m.submodules.auto_run = auto_run = AutoRun()
+        wiring.connect(m, bridge.pio, auto_run.i)
+        wiring.connect(m, auto_run.o, nic.pio)
         wiring.connect(m, nic.mem, bridge.mem)
-        slot = Signal(33)
-        m.d.sync += slot.eq(slot + 1)
+        wiring.connect(m, nic.link_tx, cable.i)
+        wiring.connect(m, cable.o, nic.link_rx)
         m.d.comb += [
-            nic.now.eq(slot),
+            nic.now.eq(slots.now),
             bridge.rx.eq(self.rx),
+            bridge.irq.eq(nic.irq),
             self.tx.eq(bridge.tx),
-            loop.i_kind.eq(nic.link_tx.kind),
-            loop.i_data.eq(nic.link_tx.data),
-            nic.link_rx.kind.eq(loop.o_kind),
-            nic.link_rx.data.eq(loop.o_data),
-            loop.i_stop.eq(nic.link_rx.stop),
-            nic.link_tx.stop.eq(loop.o_stop),
             self.leds.eq(Cat(nic.registers.scratch7[:7], nic.processor.trap.valid)),
         ]
         return m

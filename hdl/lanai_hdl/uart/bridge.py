@@ -79,12 +79,19 @@ class UartBridge(wiring.Component):
     -------
     rx, tx : the line; `rx` may be asynchronous
     pio : ``Out(PioPort())``; mem : ``In(HostMemoryPort())``
+    irq : ``In(1)``; each rise becomes an INTERRUPT frame
     """
 
     def __init__(self, divisor: int):
         self._divisor = divisor
         super().__init__(
-            {"rx": In(1, init=1), "tx": Out(1, init=1), "pio": Out(PioPort()), "mem": In(HostMemoryPort())}
+            {
+                "rx": In(1, init=1),
+                "tx": Out(1, init=1),
+                "pio": Out(PioPort()),
+                "mem": In(HostMemoryPort()),
+                "irq": In(1),
+            }
         )
 
     def elaborate(self, platform):
@@ -126,16 +133,27 @@ class UartBridge(wiring.Component):
         m.d.comb += frame.be.eq(0xF)
         with m.If(self.pio.rvalid):
             m.d.sync += [answer.eq(self.pio.rdata), answered.eq(1)]
+        irq_before, rose = Signal(), Signal()
+        m.d.sync += irq_before.eq(self.irq)
+        with m.If(self.irq & ~irq_before):
+            m.d.sync += rose.eq(1)
         with m.FSM():
             with m.State("choose"):
                 with m.If(answered):
                     m.next = "pio"
+                with m.Elif(rose):
+                    m.next = "interrupt"
                 with m.Elif(self.mem.valid & ~asking):
                     m.next = "memory"
             with m.State("pio"):
                 m.d.comb += [frames.valid.eq(1), frame.kind.eq(FrameKind.PIO_DATA), frame.data.eq(answer)]
                 with m.If(frames.ready):
                     m.d.sync += answered.eq(0)
+                    m.next = "choose"
+            with m.State("interrupt"):
+                m.d.comb += [frames.valid.eq(1), frame.kind.eq(FrameKind.INTERRUPT)]
+                with m.If(frames.ready):
+                    m.d.sync += rose.eq(0)
                     m.next = "choose"
             with m.State("memory"):
                 m.d.comb += [

@@ -18,6 +18,7 @@ class FrameKind(enum.Enum, shape=4):
     PIO_DATA = 9  # data
     MEMORY_READ = 10  # addr
     MEMORY_WRITE = 11  # addr, data, be
+    INTERRUPT = 12  # the NIC's irq has risen
 
 
 class FrameLayout(data.Struct):

@@ -206,3 +206,16 @@ def test_frames_name_what_is_wrong_with_them():
         Frame.from_bytes(b"ab")
     with pytest.raises(ValueError, match="frame kind 7"):
         Frame.from_bytes(bytes([0x70, *range(8)]))
+
+
+def test_rising_interrupt_is_told_once():
+    dut = UartBridge(4)
+    line = Line(dut, 4)
+
+    async def bench(ctx):
+        ctx.set(dut.irq, 1)
+        assert (await line.frame(ctx)).kind == FrameKind.INTERRUPT
+        await clocks(ctx, 8 * 10 * FRAME_BYTES)
+        assert not line.received
+
+    simulate(dut, bench, line.listen)
