@@ -1,0 +1,36 @@
+"""Bus functional models of what surrounds a NIC, for your own benches.
+
+Each model is written once over `Pins`, one interface's signals and the clock, and so serves Amaranth's simulator and cocotb alike:
+
+    PioHost(pins)        the host's programmed I/O: `await host.write(offset, value)`
+    HostMemory(pins)     host memory behind the NIC as bus master: bytes, refused pages, answer latency
+    LinkSource(pins)     sends packets, sound or broken, and obeys STOP
+    LinkSink(pins)       takes packets, judges their CRC, raises STOP at will
+
+In Amaranth's simulator `Chip` is a NIC with all of these around it, `Bench` runs a component with a watchdog, and `Puppet` stands in for the processor so that a bench can do what firmware
+would. In cocotb take `CocotbPins(dut, "pio")` for the interface `pio` of the converted NIC.
+"""
+
+from .chip import Chip, World
+from .hostmemory import HostMemory
+from .link import LinkSink, LinkSource, Packet
+from .pins import Pins
+from .pio import PioHost
+from .puppet import Puppet
+from .pysim import Bench, PysimPins, stream_get, stream_put
+
+__all__ = [
+    "Bench",
+    "Chip",
+    "HostMemory",
+    "LinkSink",
+    "LinkSource",
+    "Packet",
+    "Pins",
+    "PioHost",
+    "Puppet",
+    "PysimPins",
+    "World",
+    "stream_get",
+    "stream_put",
+]

@@ -1,0 +1,45 @@
+"""The host's programmed I/O."""
+
+from collections.abc import Iterable
+
+from .. import machine
+from .pins import Pins
+
+
+class PioHost:
+    """Reads and writes the NIC's window, over the pins of a `PioPort`."""
+
+    def __init__(self, pins: Pins) -> None:
+        self.pins = pins
+
+    async def write(self, offset: int, value: int, be: int = 0b1111) -> None:
+        """Write the word at `offset`; comes back once the NIC has taken it."""
+        self.pins.set(valid=1, write=1, addr=offset, wdata=value, be=be)
+        await self.pins.handshake()
+        self.pins.set(valid=0)
+
+    async def read(self, offset: int) -> int:
+        self.pins.set(valid=1, write=0, addr=offset, be=0b1111)
+        await self.pins.handshake()
+        self.pins.set(valid=0)
+        while True:
+            rvalid, rdata = await self.pins.step("rvalid", "rdata")
+            if rvalid:
+                return rdata
+
+    async def write_words(self, offset: int, words: Iterable[int]) -> None:
+        """Write consecutive words with no pause between, as a host that combines its writes does."""
+        self.pins.set(valid=1, write=1, be=0b1111)
+        for index, word in enumerate(words):
+            self.pins.set(addr=offset + 4 * index, wdata=word)
+            await self.pins.handshake()
+        self.pins.set(valid=0)
+
+    async def read_words(self, offset: int, count: int) -> list[int]:
+        return [await self.read(offset + 4 * index) for index in range(count)]
+
+    async def write_register(self, name: str, value: int) -> None:
+        await self.write(machine.host_offset(name), value)
+
+    async def read_register(self, name: str) -> int:
+        return await self.read(machine.host_offset(name))

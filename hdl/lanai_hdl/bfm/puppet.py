@@ -1,0 +1,94 @@
+"""A processor on strings: a bench does what firmware would."""
+
+from typing import Any
+
+from amaranth import Module
+from amaranth.lib import wiring
+
+from .. import machine
+from ..lbus import LbusMaster
+from ..processor import ProcessorPort
+from ..registers import RegisterPort
+from .pysim import PysimPins
+
+
+class Puppet(wiring.Component):
+    """Stands in for the processor of a `Nic`. Its own doors `strings_lbus` and `strings_regs` are the processor's, driven by the bench.
+
+    `mastery(context)` gives the operations.
+    """
+
+    def __init__(self):
+        ports = dict(ProcessorPort().members)
+        super().__init__(
+            {
+                **ports,
+                "strings_lbus": wiring.In(LbusMaster()),
+                "strings_regs": wiring.In(RegisterPort()),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        wiring.connect(m, wiring.flipped(self.strings_lbus), wiring.flipped(self.lbus))
+        wiring.connect(m, wiring.flipped(self.strings_regs), wiring.flipped(self.regs))
+        m.d.comb += self.idle.eq(1)
+        return m
+
+    def mastery(self, context: Any) -> "Mastery":
+        return Mastery(context, self)
+
+
+class Mastery:
+    """What firmware can do, as coroutines."""
+
+    def __init__(self, context: Any, puppet: Puppet) -> None:
+        self.context = context
+        self.puppet = puppet
+        self.registers = PysimPins(context, puppet.strings_regs)
+        self.lbus = PysimPins(context, puppet.strings_lbus)
+
+    async def store(self, name: str, value: int) -> None:
+        self.registers.set(addr=machine.offset(name), write=1, wdata=value & 0xFFFFFFFF)
+        await self.registers.step()
+        self.registers.set(write=0)
+
+    async def load(self, name: str) -> int:
+        self.registers.set(addr=machine.offset(name), read=1)
+        await self.registers.step()
+        self.registers.set(read=0)
+        return (await self.registers.step("rdata"))[0]
+
+    async def until(self, name: str, value: int) -> None:
+        """Polls a register until it has a value."""
+        while await self.load(name) != value:
+            pass
+
+    async def wait(self, mask: int) -> int:
+        """WAIT; gives ISR afterwards."""
+        await self.store("WAIT", mask)
+        await self.context.tick().until(~self.puppet.wait)
+        return await self.load("ISR")
+
+    async def read(self, address: int) -> int:
+        self.lbus.set(request=1, write=0, addr=address)
+        await self.context.tick().until(self.puppet.strings_lbus.grant)
+        self.lbus.set(request=0)
+        return (await self.lbus.step("rdata"))[0]
+
+    async def write(self, address: int, value: int, be: int = 0b1111) -> None:
+        self.lbus.set(request=1, write=1, addr=address, wdata=value, be=be)
+        await self.context.tick().until(self.puppet.strings_lbus.grant)
+        self.lbus.set(request=0, write=0)
+
+    async def host_dma(self, host: int, local: int, length: int, flags: int) -> None:
+        for name, value in (("HOST", host), ("LOCAL", local), ("LENGTH", length), ("START", flags)):
+            await self.store(f"HDMA_{name}", value)
+
+    async def send(self, route: int, pointer: int, length: int, flags: int) -> None:
+        for name, value in (("ROUTE", route), ("POINTER", pointer), ("LENGTH", length), ("START", flags)):
+            await self.store(f"SEND_{name}", value)
+
+    async def post(self, pointer: int, limit: int) -> None:
+        await self.store("RECV_POINTER", pointer)
+        await self.store("RECV_LIMIT", limit)

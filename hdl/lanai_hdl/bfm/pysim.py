@@ -1,0 +1,91 @@
+"""Amaranth's simulator as a bench: pins, streams, a watchdog."""
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from amaranth.sim import Simulator
+
+from .pins import Pins
+
+
+class PysimPins(Pins):
+    """The interface `interface` of a component in Amaranth's simulator."""
+
+    def __init__(self, context: Any, interface: Any) -> None:
+        self.context = context
+        self.interface = interface
+
+    def set(self, **values: int) -> None:
+        for name, value in values.items():
+            self.context.set(getattr(self.interface, name), value)
+
+    async def step(self, *names: str) -> tuple[int, ...]:
+        _, _, *values = await self.context.tick().sample(*(getattr(self.interface, name) for name in names))
+        return tuple(value if isinstance(value, int) else getattr(value, "value", value) for value in values)
+
+
+class Bench:
+    """Runs `dut` with processes `async def process(context)` for at most `slots` slots.
+
+    The run ends when all processes added by `does` have ended; those added by `meanwhile` serve until then. A run that reaches the
+    limit raises TimeoutError: nothing in a NIC may hang.
+    """
+
+    def __init__(self, dut: Any, slots: int = 100_000) -> None:
+        self.slots = slots
+        self.simulator = Simulator(dut)
+        self.simulator.add_clock(1 / 66e6)
+        self.open = 0
+        self.simulator.add_process(self._watchdog)
+
+    def does(self, process: Callable[[Any], Any]) -> None:
+        async def counted(context: Any) -> None:
+            await process(context)
+            self.open -= 1
+
+        self.open += 1
+        self.simulator.add_testbench(counted)
+
+    def meanwhile(self, process: Callable[[Any], Any]) -> None:
+        self.simulator.add_testbench(process, background=True)
+
+    async def _watchdog(self, context: Any) -> None:
+        for _ in range(self.slots):
+            await context.tick()
+        if self.open:
+            raise TimeoutError(f"the bench did not end within {self.slots} slots")
+
+    def run(self, wave: str | None = None) -> None:
+        """Run; with `wave`, write a VCD file of that name."""
+        if wave is None:
+            self.simulator.run()
+        else:
+            with self.simulator.write_vcd(wave):
+                self.simulator.run()
+
+
+async def stream_put(context: Any, stream: Any, values: Iterable[Any], *, idle: float = 0.0, seed: int = 0) -> None:
+    """Put values into a stream; before each, slots without `valid` as chance `idle` will have it."""
+    chance = random.Random(seed)
+    for value in values:
+        while chance.random() < idle:
+            await context.tick()
+        context.set(stream.payload, value)
+        context.set(stream.valid, 1)
+        await context.tick().until(stream.ready)
+        context.set(stream.valid, 0)
+
+
+async def stream_get(context: Any, stream: Any, count: int, *, pause: float = 0.0, seed: int = 0) -> list[Any]:
+    """Take `count` values from a stream; before each, slots without `ready` as chance `pause` will have it."""
+    chance = random.Random(seed)
+    taken = []
+    for _ in range(count):
+        while chance.random() < pause:
+            await context.tick()
+        context.set(stream.ready, 1)
+        (payload,) = await context.tick().sample(stream.payload).until(stream.valid)
+        context.set(stream.ready, 0)
+        taken.append(payload)
+    return taken
