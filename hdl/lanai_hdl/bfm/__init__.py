@@ -11,7 +11,7 @@ In Amaranth's simulator `Chip` is a NIC with all of these around it, `Bench` run
 would. In cocotb take `CocotbPins(dut, "pio")` for the interface `pio` of the converted NIC.
 """
 
-from .chip import Chip, World
+from .chip import Chip, Pair, Side, World
 from .hostmemory import HostMemory
 from .link import LinkSink, LinkSource, Packet
 from .pins import Pins
@@ -22,6 +22,8 @@ from .pysim import Bench, PysimPins, stream_get, stream_put
 __all__ = [
     "Bench",
     "Chip",
+    "Pair",
+    "Side",
     "HostMemory",
     "LinkSink",
     "LinkSource",

@@ -1,4 +1,7 @@
-"""A NIC without firmware on a bench: the puppet in its processor's place, models around it."""
+"""NICs without firmware on a bench: puppets in their processors' places, models around them."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 from amaranth import Module
 
@@ -6,6 +9,7 @@ from ..config import NicConfig
 from ..control import SlotCounter
 from ..nic import Nic
 from ..sram import MemorySram
+from ..two_nics import TwoNics
 from .hostmemory import HostMemory
 from .link import LinkSink, LinkSource
 from .pio import PioHost
@@ -15,61 +19,101 @@ from .pysim import Bench, PysimPins
 SMALL = NicConfig(sram_size=16384)
 
 
-class Chip:
-    """`nic` with its slot counter; `bench` to run it; models as asked for."""
+class World:
+    """What surrounds a NIC: `memory`, `host`, `firmware` (its puppet's strings); `sink` and `source` at the end of its link, if on its own."""
 
-    def __init__(self, config=SMALL, *, slots=60_000, init=()):
+    memory: HostMemory
+    host: PioHost
+    firmware: Mastery
+    sink: LinkSink
+    source: LinkSource
+
+
+Story = Callable[[Any, World], Awaitable[None]]
+
+
+class Side:
+    """A NIC with memory for SRAM and a puppet for a processor, and its `world`."""
+
+    def __init__(self, config: NicConfig = SMALL, init: Iterable[int] = ()) -> None:
         self.config = config
         self.puppet = Puppet()
         self.sram = MemorySram(config, init)
         self.nic = Nic(config, sram=self.sram, processor=self.puppet)
-        top = Module()
-        top.submodules.slots = counter = SlotCounter()
-        top.submodules.nic = self.nic
-        top.d.comb += self.nic.now.eq(counter.now)
-        self.now = counter.now
-        self.bench = Bench(top, slots)
+        self.world = World()
 
-    def peek(self, context, address, size):
+    def peek(self, context: Any, address: int, size: int) -> bytes:
         """Bytes of SRAM, behind everybody's back."""
         words = (context.get(self.sram.memory.data[a // 4]) for a in range(address & ~3, address + size, 4))
         return b"".join(word.to_bytes(4, "big") for word in words)[address % 4 :][:size]
 
-    def poke(self, context, address, data):
-        assert address % 4 == len(data) % 4 == 0
+    def poke(self, context: Any, address: int, data: bytes) -> None:
+        if address % 4 or len(data) % 4:
+            raise ValueError(f"poke({address:#x}, {len(data)} bytes): whole words only")
         for n in range(0, len(data), 4):
             context.set(self.sram.memory.data[(address + n) // 4], int.from_bytes(data[n : n + 4], "big"))
 
-    def does(self, story, *, memory=None, sink=None, source=None):
-        """Runs `story(context, world)`; the other keywords hold arguments of the models of those names."""
-        world = World()
+    def lives(self, bench: Bench, pio: Any, mem: Any, story: Story, memory: dict[str, Any] | None) -> None:
+        """Adds the story and the host memory to the bench."""
 
-        async def memory_serves(context):
-            world.memory = HostMemory(PysimPins(context, self.nic.mem), **(memory or {}))
-            await world.memory.serve()
+        async def serves(context: Any) -> None:
+            self.world.memory = HostMemory(PysimPins(context, mem), **(memory or {}))
+            await self.world.memory.serve()
 
-        async def sink_serves(context):
-            world.sink = LinkSink(PysimPins(context, self.nic.link_tx), **(sink or {}))
-            await world.sink.serve()
+        async def process(context: Any) -> None:
+            self.world.host = PioHost(PysimPins(context, pio))
+            self.world.firmware = self.puppet.mastery(context)
+            await story(context, self.world)
 
-        async def process(context):
+        # A model belongs to the process that steps it; servants begin first, so that the story finds them.
+        bench.meanwhile(serves)
+        bench.does(process)
+
+
+class Chip(Side):
+    """One NIC with models at the end of its link."""
+
+    def __init__(self, config: NicConfig = SMALL, *, slots: int = 60_000, init: Iterable[int] = ()) -> None:
+        super().__init__(config, init)
+        top = Module()
+        top.submodules.slots = counter = SlotCounter()
+        top.submodules.nic = self.nic
+        top.d.comb += self.nic.now.eq(counter.now)
+        self.bench = Bench(top, slots)
+
+    def does(
+        self,
+        story: Story,
+        *,
+        memory: dict[str, Any] | None = None,
+        sink: dict[str, Any] | None = None,
+        source: dict[str, Any] | None = None,
+    ) -> None:
+        """Runs `story(context, world)`; the keywords hold arguments of the models of those names."""
+
+        async def sink_serves(context: Any) -> None:
+            self.world.sink = LinkSink(PysimPins(context, self.nic.link_tx), **(sink or {}))
+            await self.world.sink.serve()
+
+        async def with_source(context: Any, world: World) -> None:
             world.source = LinkSource(PysimPins(context, self.nic.link_rx), **(source or {}))
-            world.host = PioHost(PysimPins(context, self.nic.pio))
-            world.firmware = self.puppet.mastery(context)
             await story(context, world)
 
-        # A model belongs to the process that steps it; these two begin first, so that the story finds them.
-        self.bench.meanwhile(memory_serves)
         self.bench.meanwhile(sink_serves)
-        self.bench.does(process)
+        self.lives(self.bench, self.nic.pio, self.nic.mem, with_source, memory)
         self.bench.run()
 
 
-class World:
-    """What surrounds a chip: `memory`, `sink`, `source`, `host`, and `firmware`, its puppet's strings."""
+class Pair:
+    """Two NICs on one cable: `sides`."""
 
-    memory: HostMemory
-    sink: LinkSink
-    source: LinkSource
-    host: PioHost
-    firmware: Mastery
+    def __init__(self, config: NicConfig = SMALL, *, slots: int = 60_000) -> None:
+        self.sides = (Side(config), Side(config))
+        self.top = TwoNics([side.nic for side in self.sides], config.link_latency)
+        self.bench = Bench(self.top, slots)
+
+    def does(self, *stories: Story) -> None:
+        """Runs a story for each side, both at once."""
+        for n, (side, story) in enumerate(zip(self.sides, stories, strict=True)):
+            side.lives(self.bench, self.top.pio[n], self.top.mem[n], story, None)
+        self.bench.run()
