@@ -97,6 +97,17 @@ def _register_address(r: list[int], f: list[int], i: Decoded) -> Address:
     return address_template(AluOp(i["op"]))(r, f, None, s, x)
 
 
+def address_of(r: list[int], f: list[int], i: Decoded) -> Address:
+    """The address that a load or store is about to use; `r` and `f` are looked at when it is called."""
+    if i.format.name == "SLS":
+        absolute = i["address"]
+        return lambda: absolute
+    base = i["rs1"]
+    if not i["pre"]:
+        return lambda: r[base]
+    return _register_address(r, f, i) if i.format.name == "RRM" else _offset_address(r, base, i["imm"])
+
+
 def _load(host: Host, i: Decoded, kind: Access, moved: Address) -> Op:
     r, rd, base = host.r, i["rd"], i["rs1"]
     d, b, load = destination(rd), destination(base), loader(host, kind)
