@@ -1,0 +1,146 @@
+"""Datatypes of parts of arrays: a rectangular part, and a process's share of a distributed array."""
+
+from collections.abc import Sequence
+
+from ..errors import ErrorClass, MpiError
+from .datatype import Datatype
+from .envelope import DEFAULT_ARGUMENT, Combiner, Distribution, Envelope, Order
+from .layout import Layout, joined
+from .signature import Signature
+
+
+def _order(call: str, order: int) -> Order:
+    try:
+        return Order(order)
+    except ValueError:
+        text = f"{call}: order is {order}; it must be MPI_ORDER_C or MPI_ORDER_FORTRAN"
+        raise MpiError(ErrorClass.ARG, text) from None
+
+
+def _array_type(layout: Layout, sizes: Sequence[int], old: Datatype, elements: int, envelope: Envelope) -> Datatype:
+    """A type with the extent of the whole array."""
+    total = old.extent
+    for size in sizes:
+        total *= size
+    signature: Signature = old.signature.repeated(elements)
+    return Datatype(layout, old.lb, total, signature, alignment=old.alignment, markers=(True, True), envelope=envelope)
+
+
+def subarray(
+    sizes: Sequence[int],
+    subsizes: Sequence[int],
+    starts: Sequence[int],
+    order: int,
+    old: Datatype,
+    large: bool = False,
+) -> Datatype:
+    """MPI_Type_create_subarray."""
+    call = "MPI_Type_create_subarray"
+    if not sizes:
+        raise MpiError(ErrorClass.ARG, f"{call}: ndims is 0; it must be positive")
+    _order(call, order)
+    for index, (size, subsize, start) in enumerate(zip(sizes, subsizes, starts, strict=True)):
+        if size < 1:
+            raise MpiError(ErrorClass.ARG, f"{call}: array_of_sizes[{index}] is {size}; it must be positive")
+        if not 1 <= subsize <= size:
+            raise MpiError(
+                ErrorClass.ARG, f"{call}: array_of_subsizes[{index}] is {subsize}; it must be from 1 to {size}"
+            )
+        if not 0 <= start <= size - subsize:
+            raise MpiError(
+                ErrorClass.ARG, f"{call}: array_of_starts[{index}] is {start}; it must be from 0 to {size - subsize}"
+            )
+    numbers = (*sizes, *subsizes, *starts)
+    if large:
+        envelope = Envelope(Combiner.SUBARRAY, (len(sizes), order), (), numbers, (old,))
+    else:
+        envelope = Envelope(Combiner.SUBARRAY, (len(sizes), *numbers, order), (), (), (old,))
+    dimensions = list(zip(sizes, subsizes, starts, strict=True))
+    if order == Order.C:
+        dimensions.reverse()
+    layout, extent, elements = old.layout, old.extent, 1
+    for size, subsize, start in dimensions:  # fastest first
+        layout = layout.repeated(subsize, extent).moved(start * extent)
+        extent *= size
+        elements *= subsize
+    return _array_type(layout, sizes, old, elements, envelope)
+
+
+def _share(size: int, distribution: int, argument: int, processes: int, position: int) -> list[tuple[int, int]]:
+    """Which indices of a dimension this process has, as (first, count) runs."""
+    call = "MPI_Type_create_darray"
+    if distribution == Distribution.NONE or (processes == 1 and distribution in tuple(Distribution)):
+        if processes != 1:
+            raise MpiError(ErrorClass.ARG, f"{call}: a dimension that is not distributed has {processes} processes")
+        return [(0, size)]
+    if distribution == Distribution.BLOCK:
+        chunk = -(-size // processes) if argument == DEFAULT_ARGUMENT else argument
+        if chunk < 1 or chunk * processes < size:
+            raise MpiError(
+                ErrorClass.ARG,
+                f"{call}: blocks of {chunk} on {processes} processes do not cover a dimension of {size}",
+            )
+        count = max(0, min(chunk, size - position * chunk))
+        return [(position * chunk, count)] if count else []
+    if distribution == Distribution.CYCLIC:
+        chunk = 1 if argument == DEFAULT_ARGUMENT else argument
+        if chunk < 1:
+            raise MpiError(ErrorClass.ARG, f"{call}: array_of_dargs has {argument}; it must be positive")
+        starts = range(position * chunk, size, processes * chunk)
+        return [(start, min(chunk, size - start)) for start in starts]
+    raise MpiError(
+        ErrorClass.ARG, f"{call}: {distribution} is not a distribution (MPI_DISTRIBUTE_BLOCK, _CYCLIC, _NONE)"
+    )
+
+
+def _grid_position(rank: int, grid: Sequence[int]) -> list[int]:
+    position = []
+    for extent in reversed(grid):  # process grids are row-major whatever the order of the array
+        position.append(rank % extent)
+        rank //= extent
+    return position[::-1]
+
+
+def darray(
+    size: int,
+    rank: int,
+    global_sizes: Sequence[int],
+    distributions: Sequence[int],
+    arguments: Sequence[int],
+    grid: Sequence[int],
+    order: int,
+    old: Datatype,
+    large: bool = False,
+) -> Datatype:
+    """MPI_Type_create_darray: what process `rank` of a `grid` of `size` processes holds of a distributed array."""
+    call = "MPI_Type_create_darray"
+    _order(call, order)
+    processes = 1
+    for extent in grid:
+        processes *= extent
+    if processes != size:
+        raise MpiError(ErrorClass.ARG, f"{call}: the process grid has {processes} places, but size is {size}")
+    if not 0 <= rank < size:
+        raise MpiError(ErrorClass.ARG, f"{call}: rank is {rank}; it must be from 0 to {size - 1}")
+    for index, extent in enumerate(global_sizes):
+        if extent < 1:
+            raise MpiError(ErrorClass.ARG, f"{call}: array_of_gsizes[{index}] is {extent}; it must be positive")
+    dealt = (*distributions, *arguments, *grid)
+    if large:
+        envelope = Envelope(
+            Combiner.DARRAY, (size, rank, len(global_sizes), *dealt, order), (), tuple(global_sizes), (old,)
+        )
+    else:
+        integers = (size, rank, len(global_sizes), *global_sizes, *dealt, order)
+        envelope = Envelope(Combiner.DARRAY, integers, (), (), (old,))
+    position = _grid_position(rank, grid)
+    dimensions = list(zip(global_sizes, distributions, arguments, grid, position, strict=True))
+    if order == Order.C:
+        dimensions.reverse()
+    layout, extent, elements = old.layout, old.extent, 1
+    for length, distribution, argument, places, place in dimensions:  # fastest first
+        runs = _share(length, distribution, argument, places, place)
+        layout = joined((first * extent, layout.repeated(count, extent)) for first, count in runs)
+        extent *= length
+        elements *= sum(count for _, count in runs)
+    return _array_type(layout, global_sizes, old, elements, envelope)

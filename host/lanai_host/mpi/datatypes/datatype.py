@@ -1,0 +1,178 @@
+"""The datatype object."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..attributes import Attributes
+from ..constants import MAX_OBJECT_NAME
+from ..errors import ErrorClass, MpiError
+from . import copying
+from .envelope import Envelope
+from .layout import Ints, Layout, merge_runs
+from .signature import Signature
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+KEEP_RUNS = 1 << 16  # types with more runs than this do not keep them between calls
+
+
+class Datatype:
+    """MPI_Datatype. Immutable but for commit, name and attributes.
+
+    Attributes:
+        size, lb, extent, true_lb, true_extent: bytes, as MPI defines them; `ub` and `true_ub` follow.
+        dtype, kind: for reductions: numpy's type of one element and the kind of basic type (see `Basic.kind`); None and ""
+            for types that no predefined operation takes. A duplicate of a predefined type keeps them.
+        dense: elements are whole blocks without gaps, so `count` of them are one run.
+        signature: the basic types behind it.
+        layout: where the bytes lie.
+        envelope: how it was made.
+        markers: whether lower and upper bound were set by the program (MPI_Type_create_resized, MPI_LB, MPI_UB), so that
+            types built from this one take them as they are.
+    """
+
+    __slots__ = (
+        "_runs",
+        "alignment",
+        "attributes",
+        "committed",
+        "dense",
+        "dtype",
+        "envelope",
+        "extent",
+        "freed",
+        "kind",
+        "layout",
+        "lb",
+        "markers",
+        "name",
+        "predefined",
+        "signature",
+        "size",
+        "true_extent",
+        "true_lb",
+    )
+
+    def __init__(
+        self,
+        layout: Layout,
+        lb: int,
+        extent: int,
+        signature: Signature,
+        *,
+        alignment: int = 1,
+        markers: tuple[bool, bool] = (False, False),
+        dtype: "npt.DTypeLike | None" = None,
+        kind: str = "",
+        envelope: Envelope | None = None,
+        name: str = "",
+    ) -> None:
+        self.layout = layout
+        self.size = layout.size
+        self.lb = lb
+        self.extent = extent
+        self.true_lb, true_ub = _bounds(layout)
+        self.true_extent = true_ub - self.true_lb
+        self.signature = signature
+        self.alignment = alignment
+        self.markers = markers
+        self.dtype: np.dtype[Any] | None = None if dtype is None else np.dtype(dtype)
+        self.kind = kind
+        self.envelope = envelope or Envelope()
+        self.name = name
+        self.attributes = Attributes()
+        self.predefined = False
+        self.committed = False
+        self.freed = False
+        leaves = layout.leaves
+        self.dense = not leaves or (len(leaves) == 1 and not leaves[0].stack and leaves[0].length == extent)
+        self._runs: tuple[Ints, Ints] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Datatype {self.name or self.envelope.combiner.name} size {self.size} extent {self.extent}>"
+
+    @property
+    def ub(self) -> int:
+        return self.lb + self.extent
+
+    @property
+    def true_ub(self) -> int:
+        return self.true_lb + self.true_extent
+
+    def commit(self) -> None:
+        """MPI_Type_commit."""
+        self.committed = True
+
+    def set_name(self, name: str) -> None:
+        """MPI_Type_set_name."""
+        if len(name.encode()) >= MAX_OBJECT_NAME:
+            raise MpiError(
+                ErrorClass.ARG,
+                f"MPI_Type_set_name: type_name has {len(name)} characters; at most {MAX_OBJECT_NAME - 1} fit",
+            )
+        self.name = name
+
+    def segments(self, address: int, count: int) -> list[tuple[int, int]]:
+        """(address, bytes) runs of `count` elements at `address`, in the order of the message's bytes."""
+        size = self.size * count
+        if size == 0:
+            return []
+        if self.dense:
+            return [(address + self.true_lb, size)]
+        leaves = self.layout.leaves
+        if len(leaves) == 1 and count == 1 and not leaves[0].stack:
+            return [(address + leaves[0].offset, size)]
+        offsets, lengths = self.runs()
+        if count > 1:
+            steps = np.arange(count, dtype=np.int64) * self.extent
+            offsets, lengths = merge_runs(np.add.outer(steps, offsets).ravel(), np.tile(lengths, count))
+        return list(zip((offsets + address).tolist(), lengths.tolist(), strict=True))
+
+    def runs(self) -> tuple[Ints, Ints]:
+        """Offsets and lengths of one element's runs."""
+        if self._runs is not None:
+            return self._runs
+        runs = self.layout.runs()
+        if len(runs[0]) <= KEEP_RUNS:
+            self._runs = runs
+        return runs
+
+    def pack(self, address: int, count: int, stream: int, begin: int = 0, end: int | None = None) -> int:
+        """Copy bytes begin..end-1 of the packed form of `count` elements at `address` to `stream`; how many."""
+        begin, end = self._part(count, begin, end)
+        copying.pack(self.layout, self.extent, count, address, stream, begin, end)
+        return end - begin
+
+    def unpack(self, stream: int, address: int, count: int, begin: int = 0, end: int | None = None) -> int:
+        """Copy `stream`, which is bytes begin..end-1 of the packed form, into `count` elements at `address`; how many."""
+        begin, end = self._part(count, begin, end)
+        copying.unpack(self.layout, self.extent, count, address, stream, begin, end)
+        return end - begin
+
+    def _part(self, count: int, begin: int, end: int | None) -> tuple[int, int]:
+        total = self.size * count
+        stop = total if end is None else min(end, total)
+        return min(begin, stop), stop
+
+    def whole_count(self, size: int) -> int | None:
+        """How many whole elements `size` received bytes are (MPI_Get_count); None if they end inside one."""
+        if self.size == 0:
+            return None if size else 0
+        full, rest = divmod(size, self.size)
+        return None if rest else full
+
+    def whole_elements(self, size: int) -> int | None:
+        """How many basic elements `size` received bytes are (MPI_Get_elements); None if they end inside one."""
+        return self.signature.whole_elements(size)
+
+
+def _bounds(layout: Layout) -> tuple[int, int]:
+    """First byte and the one after the last."""
+    low, high = [], []
+    for leaf in layout.leaves:
+        reach = [turn.extent * (turn.count - 1) for turn in leaf.stack]
+        low.append(leaf.offset + sum(step for step in reach if step < 0))
+        high.append(leaf.offset + leaf.length + sum(step for step in reach if step > 0))
+    return (min(low), max(high)) if low else (0, 0)

@@ -1,0 +1,103 @@
+"""Predefined types found by what they can hold: Fortran kinds, type classes, value-index pairs."""
+
+import enum
+from functools import cache
+
+from ..constants import UNDEFINED
+from ..errors import ErrorClass, MpiError
+from .basic import PREDEFINED, pair_type
+from .construct import _same_bytes
+from .datatype import Datatype
+from .envelope import Combiner, Envelope
+
+
+class TypeClass(enum.IntEnum):
+    """What MPI_Type_match_size may be asked for."""
+
+    REAL = 1
+    INTEGER = 2
+    COMPLEX = 3
+
+
+_SIZED = {
+    TypeClass.REAL: {2: "REAL2", 4: "REAL4", 8: "REAL8", 16: "REAL16"},
+    TypeClass.INTEGER: {1: "INTEGER1", 2: "INTEGER2", 4: "INTEGER4", 8: "INTEGER8", 16: "INTEGER16"},
+    TypeClass.COMPLEX: {4: "COMPLEX4", 8: "COMPLEX8", 16: "COMPLEX16", 32: "COMPLEX32"},
+}
+# (decimal digits, decimal exponent) of IEEE's single and double, and the name for reals and for complexes.
+_REALS = ((6, 37, "MPI_REAL", "MPI_COMPLEX"), (15, 307, "MPI_DOUBLE_PRECISION", "MPI_DOUBLE_COMPLEX"))
+_INTEGERS = ((2, "INTEGER1"), (4, "INTEGER2"), (9, "INTEGER4"), (18, "INTEGER8"))
+
+
+def match_size(typeclass: int, size: int) -> Datatype:
+    """MPI_Type_match_size: a Fortran type by class and bytes."""
+    known = _SIZED.get(typeclass) if typeclass in tuple(TypeClass) else None  # type: ignore[call-overload]
+    if known is None:
+        raise MpiError(
+            ErrorClass.ARG,
+            f"MPI_Type_match_size: typeclass is {typeclass}; it must be MPI_TYPECLASS_REAL, _INTEGER or _COMPLEX",
+        )
+    if size not in known:
+        raise MpiError(ErrorClass.ARG, f"MPI_Type_match_size: no type of class {typeclass} has {size} bytes")
+    return PREDEFINED[f"MPI_{known[size]}"]
+
+
+def _real(call: str, combiner: Combiner, precision: int, exponent: int) -> Datatype:
+    for digits, reach, real, complex_ in _REALS:
+        if (precision == UNDEFINED or precision <= digits) and (exponent == UNDEFINED or exponent <= reach):
+            name = real if combiner is Combiner.F90_REAL else complex_
+            return _named(PREDEFINED[name], Envelope(combiner, (precision, exponent)))
+    raise MpiError(ErrorClass.ARG, f"{call}: no kind has {precision} digits and an exponent range of {exponent}")
+
+
+def _named(old: Datatype, envelope: Envelope) -> Datatype:
+    new = _same_bytes(old, old.lb, old.extent, old.markers, envelope)
+    new.predefined = new.committed = True
+    return new
+
+
+@cache
+def f90_real(precision: int, exponent: int) -> Datatype:
+    """MPI_Type_create_f90_real. The same arguments give the same type, as MPI asks."""
+    return _real("MPI_Type_create_f90_real", Combiner.F90_REAL, precision, exponent)
+
+
+@cache
+def f90_complex(precision: int, exponent: int) -> Datatype:
+    """MPI_Type_create_f90_complex."""
+    return _real("MPI_Type_create_f90_complex", Combiner.F90_COMPLEX, precision, exponent)
+
+
+@cache
+def f90_integer(digits: int) -> Datatype:
+    """MPI_Type_create_f90_integer."""
+    for reach, name in _INTEGERS:
+        if digits <= reach:
+            return _named(PREDEFINED[f"MPI_{name}"], Envelope(Combiner.F90_INTEGER, (digits,)))
+    raise MpiError(ErrorClass.ARG, f"MPI_Type_create_f90_integer: no kind has {digits} decimal digits")
+
+
+@cache
+def value_index(value: Datatype, index: Datatype) -> Datatype | None:
+    """MPI_Type_get_value_index: the pair type for MPI_MINLOC and MPI_MAXLOC, or None."""
+    for name in (
+        "FLOAT_INT",
+        "DOUBLE_INT",
+        "LONG_INT",
+        "SHORT_INT",
+        "2INT",
+        "LONG_DOUBLE_INT",
+        "2INTEGER",
+        "2REAL",
+        "2DOUBLE_PRECISION",
+    ):
+        pair = PREDEFINED[f"MPI_{name}"]
+        (first, _), (second, _) = pair.signature.parts
+        if (first, second) == (value.signature, index.signature):
+            return pair
+    if value.kind not in ("integer", "floating") or index.kind != "integer" or None in (value.dtype, index.dtype):
+        return None
+    new = pair_type(value, index)
+    new.envelope = Envelope(Combiner.VALUE_INDEX, datatypes=(value, index))
+    new.predefined = new.committed = True
+    return new
