@@ -19,7 +19,8 @@ class BlockedAction(Enum):
 
 @dataclass(frozen=True)
 class NicConfig:
-    """Parameters of one NIC. Clocks in kHz, rates in kB/s, latencies in slots, sizes in bytes unless a name says otherwise."""
+    """Parameters of one NIC. Clocks in kHz, rates in kB/s, latencies in slots, sizes in bytes unless a name says "
+    "otherwise."""
 
     slot_khz: int = 66_000  # two slots a processor cycle
     sram_size: int = MIB
@@ -33,7 +34,9 @@ class NicConfig:
     host_bus_khz: int = 33_000
     host_bus_bits: int = 32
     max_burst: int = 1024  # bytes; bursts also end at multiples of this address, hence never cross a page
-    read_setup: int = 8  # host bus clocks before a read burst's first word: arbitration, address, turn-around, first-word latency
+    read_setup: int = (
+        8  # host bus clocks before a read burst's first word: arbitration, address, turn-around, first-word latency
+    )
     write_setup: int = 4  # ... a write burst's: arbitration, address
     pio_read_setup: int = 6  # ... a PIO read's data, beyond the NIC's own time
     pio_write_setup: int = 3  # ... a PIO write's first word of each line
@@ -67,7 +70,8 @@ class NicConfig:
 
     @property
     def rx_slack(self) -> int:
-        """Flits that may still come after STOP was raised: both ways of the link and its registers, at a flit a slot."""
+        """Flits that may still come after STOP was raised: both ways of the link and its registers, at a flit a "
+        "slot."""
         return 2 * self.link_latency + 4
 
     @property
@@ -101,7 +105,8 @@ class NicConfig:
 
 
 def lanai41() -> NicConfig:
-    """The testbed of 1999 (NP-B1): LANai 4.1 at 33 MHz without cache, 1 MB SRAM, 160 MB/s link, 32-bit 33 MHz host bus."""
+    """The testbed of 1999 (NP-B1): LANai 4.1 at 33 MHz without cache, 1 MB SRAM, 160 MB/s link, 32-bit 33 MHz host "
+    "bus."""
     return NicConfig()
 
 

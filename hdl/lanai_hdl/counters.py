@@ -8,7 +8,8 @@ from .machine import COUNTERS
 
 
 class Counters(wiring.Component):
-    """For each counter, by its name in lower case: `count_<name>` in one slot adds one to `<name>`, two slots later. `still` while none is due."""
+    """For each counter, by its name in lower case: `count_<name>` in one slot adds one to `<name>`, two slots "
+    "later. `still` while none is due."""
 
     def __init__(self):
         members = {"still": Out(1)}

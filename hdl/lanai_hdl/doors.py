@@ -79,7 +79,8 @@ class HostDmaDoor(wiring.Component):
 
 
 class SendDoor(wiring.Component):
-    """SEND_*: as `HostDmaDoor`. `refused` in the slot in which a descriptor that leaves the SRAM is queued. `up` is the link's carrier."""
+    """SEND_*: as `HostDmaDoor`. `refused` in the slot in which a descriptor that leaves the SRAM is queued. `up` is"
+    " the link's carrier."""
 
     def __init__(self, config: NicConfig):
         self.config = config
@@ -185,7 +186,9 @@ class RecvDoor(wiring.Component):
         progress, oldest = self.progress, self.finished_packets
         reached = Signal()
         m.d.comb += [
-            self.status.eq(status(self.free, busy=progress.busy, checked=progress.busy & progress.checked, link_up=self.up)),
+            self.status.eq(
+                status(self.free, busy=progress.busy, checked=progress.busy & progress.checked, link_up=self.up)
+            ),
             self.count.eq(Mux(progress.busy, progress.pointer - progress.start, 0)),
             self.progressed.eq(reached & progress.busy),
             self.arrived.eq(oldest.valid),

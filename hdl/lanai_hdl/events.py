@@ -74,7 +74,8 @@ class Bell(wiring.Component):
 
 
 class Timer(wiring.Component):
-    """TIMER: `fired` in one slot once `cycles` has reached the cycle written; `value` is that cycle, 0 while disarmed."""
+    """TIMER: `fired` in one slot once `cycles` has reached the cycle written; `value` is that cycle, 0 while "
+    "disarmed."""
 
     cycles: In(32)
     write: In(1)

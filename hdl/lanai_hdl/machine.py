@@ -154,7 +154,11 @@ def _identity() -> list[Register]:
         word("LINK_LATENCY", 0x018, "Slots of one-way link latency that the receiver's slack is sized for."),
         word("HOST_BUS_KHZ", 0x01C, "Host bus clock, kHz."),
         word("HOST_BUS_BITS", 0x020, "Host bus width, bits."),
-        word("QUEUE_DEPTHS", 0x024, "Entries, a byte each from the top: host DMA, send DMA, receive buffers, completions."),
+        word(
+            "QUEUE_DEPTHS",
+            0x024,
+            "Entries, a byte each from the top: host DMA, send DMA, receive buffers, completions.",
+        ),
         word("RX_FIFO", 0x028, "Flits of the link receiver's FIFO."),
         word("MAX_BURST", 0x02C, "Longest host bus burst, bytes."),
     ]
@@ -165,21 +169,41 @@ def _control() -> list[Register]:
         Register("CONTROL", 0x040, Access.H_RW, Sticky.ACTION, "Run and reset.", Control),
         Register("ISR", 0x044, Access.P_RW, Sticky.W1C, "Events. Levels (see Event) ignore the clear.", Event),
         Register(
-            "WAIT", 0x048, Access.P_RW, Sticky.ACTION,
-            "Write a mask: the processor stalls until ISR & mask is nonzero; a mask of 0 does not stall. Reads ISR & last mask.",
+            "WAIT",
+            0x048,
+            Access.P_RW,
+            Sticky.ACTION,
+            "Write a mask: the processor stalls until ISR & mask is nonzero; a mask of 0 does not stall. Reads ISR &"
+            " last mask.",
             Event,
         ),
-        Register("HOST_IRQ_MASK", 0x04C, Access.BOTH, Sticky.PLAIN, "The NIC's irq output is ISR & this, or-reduced.", Event),
         Register(
-            "DOORBELL", 0x050, Access.BOTH, Sticky.W1C,
-            "A host write ors its bits in, a processor write clears the bits it names. Nonzero is Event.DOORBELL. Host wins a tie.",
+            "HOST_IRQ_MASK", 0x04C, Access.BOTH, Sticky.PLAIN, "The NIC's irq output is ISR & this, or-reduced.", Event
         ),
         Register(
-            "HOST_SIGNAL", 0x054, Access.BOTH, Sticky.W1C,
-            "The mirror image: the processor ors in, the host clears. Nonzero is Event.HOST_SIGNAL. Processor wins a tie.",
+            "DOORBELL",
+            0x050,
+            Access.BOTH,
+            Sticky.W1C,
+            "A host write ors its bits in, a processor write clears the bits it names. Nonzero is Event.DOORBELL. "
+            "Host wins a tie.",
+        ),
+        Register(
+            "HOST_SIGNAL",
+            0x054,
+            Access.BOTH,
+            Sticky.W1C,
+            "The mirror image: the processor ors in, the host clears. Nonzero is Event.HOST_SIGNAL. Processor wins a"
+            " tie.",
         ),
         *[
-            Register(f"SCRATCH{i}", 0x060 + 4 * i, Access.BOTH, Sticky.PLAIN, "Meaning is the firmware's. Processor wins a tie.")
+            Register(
+                f"SCRATCH{i}",
+                0x060 + 4 * i,
+                Access.BOTH,
+                Sticky.PLAIN,
+                "Meaning is the firmware's.",
+            )
             for i in range(8)
         ],
     ]
@@ -187,10 +211,20 @@ def _control() -> list[Register]:
 
 def _time_and_trap() -> list[Register]:
     return [
-        Register("CYCLES", 0x080, Access.RO, Sticky.VIEW, "Processor cycles since power-up, modulo 2**32. Reset does not clear it."),
         Register(
-            "TIMER", 0x084, Access.P_RW, Sticky.ACTION,
-            "Write a nonzero cycle: Event.TIMER once CYCLES has reached it (modulo 2**32, so at most 2**31-1 ahead), then it reads 0. 0 disarms.",
+            "CYCLES",
+            0x080,
+            Access.RO,
+            Sticky.VIEW,
+            "Processor cycles since power-up, modulo 2**32. Reset does not clear it.",
+        ),
+        Register(
+            "TIMER",
+            0x084,
+            Access.P_RW,
+            Sticky.ACTION,
+            "Write a nonzero cycle: Event.TIMER once CYCLES has reached it (modulo 2**32, so at most 2**31-1 ahead),"
+            " then it reads 0. 0 disarms.",
         ),
         Register("TRAP_CAUSE", 0x0A0, Access.RO, Sticky.VIEW, "Why the processor stopped; 0 while it has not."),
         Register("TRAP_PC", 0x0A4, Access.RO, Sticky.VIEW, "Address of the instruction that stopped it."),
@@ -199,50 +233,98 @@ def _time_and_trap() -> list[Register]:
 
 def _host_dma() -> list[Register]:
     return [
-        Register("HDMA_HOST", 0x100, Access.P_RW, Sticky.PLAIN, "Next descriptor: host bus byte address. Kept after START."),
-        Register("HDMA_LOCAL", 0x104, Access.P_RW, Sticky.PLAIN, "Next descriptor: SRAM byte address. Kept after START."),
         Register(
-            "HDMA_LENGTH", 0x108, Access.P_RW, Sticky.PLAIN,
+            "HDMA_HOST", 0x100, Access.P_RW, Sticky.PLAIN, "Next descriptor: host bus byte address. Kept after START."
+        ),
+        Register(
+            "HDMA_LOCAL", 0x104, Access.P_RW, Sticky.PLAIN, "Next descriptor: SRAM byte address. Kept after START."
+        ),
+        Register(
+            "HDMA_LENGTH",
+            0x108,
+            Access.P_RW,
+            Sticky.PLAIN,
             "Next descriptor: bytes, any number; 0 completes at once. Kept after START.",
         ),
         Register(
-            "HDMA_START", 0x10C, Access.PW | Access.PR, Sticky.ACTION,
-            "Queues the descriptor. Descriptors run in order. One that leaves the SRAM, or names no one direction, moves nothing and "
+            "HDMA_START",
+            0x10C,
+            Access.PW | Access.PR,
+            Sticky.ACTION,
+            "Queues the descriptor. Descriptors run in order. One that leaves the SRAM, or names no one direction, "
+            "moves nothing and "
             "completes with an error. With a full queue the write is dropped and counted. Reads 0.",
             HostDmaStart,
         ),
         Register("HDMA_STATUS", 0x110, Access.RO, Sticky.VIEW, "Free entries, BUSY, ERROR.", Status),
         Register(
-            "HDMA_DONE", 0x114, Access.RO, Sticky.VIEW,
+            "HDMA_DONE",
+            0x114,
+            Access.RO,
+            Sticky.VIEW,
             "Descriptors completed, with or without error, modulo 2**32: their last byte is where it should be.",
         ),
-        Register("HDMA_POINTER", 0x118, Access.RO, Sticky.VIEW, "SRAM address up to which the running (else the last) descriptor has moved."),
+        Register(
+            "HDMA_POINTER",
+            0x118,
+            Access.RO,
+            Sticky.VIEW,
+            "SRAM address up to which the running (else the last) descriptor has written, or towards the host read.",
+        ),
     ]
 
 
 def _send_dma() -> list[Register]:
     return [
         Register(
-            "SEND_ROUTE", 0x140, Access.P_RW, Sticky.PLAIN,
+            "SEND_ROUTE",
+            0x140,
+            Access.P_RW,
+            Sticky.PLAIN,
             "Next descriptor: 4 route bytes, 0x80 | port each, the next hop on top; unused ones 0. Kept after START.",
         ),
-        Register("SEND_POINTER", 0x144, Access.P_RW, Sticky.PLAIN, "Next descriptor: SRAM address; bits 0 and 1 are ignored. Kept after START."),
         Register(
-            "SEND_LENGTH", 0x148, Access.P_RW, Sticky.PLAIN,
-            "Next descriptor: bytes; the wire carries whole words, so the last one may hold up to 3 bytes more. 0 sends no word. Kept after START.",
+            "SEND_POINTER",
+            0x144,
+            Access.P_RW,
+            Sticky.PLAIN,
+            "Next descriptor: SRAM address; bits 0 and 1 are ignored. Kept after START.",
         ),
         Register(
-            "SEND_START", 0x14C, Access.PW | Access.PR, Sticky.ACTION,
-            "Queues the descriptor. A packet is FIRST .. LAST, over one or more descriptors. One that leaves the SRAM sends no word and spoils "
+            "SEND_LENGTH",
+            0x148,
+            Access.P_RW,
+            Sticky.PLAIN,
+            "Next descriptor: bytes; the wire carries whole words, so the last one may hold up to 3 bytes more. 0 "
+            "sends no word. Kept after START.",
+        ),
+        Register(
+            "SEND_START",
+            0x14C,
+            Access.PW | Access.PR,
+            Sticky.ACTION,
+            "Queues the descriptor. A packet is FIRST .. LAST, over one or more descriptors. One that leaves the "
+            "SRAM sends no word and spoils "
             "the packet's CRC. With a full queue the write is dropped and counted. Reads 0.",
             SendStart,
         ),
         Register("SEND_STATUS", 0x150, Access.RO, Sticky.VIEW, "Free entries, BUSY, LINK_UP.", Status),
-        Register("SEND_DONE", 0x154, Access.RO, Sticky.VIEW, "Descriptors whose last word has been read from SRAM, modulo 2**32."),
         Register(
-            "SEND_CREDIT", 0x158, Access.P_RW, Sticky.ACTION,
-            "Bytes that chasing sends may take: FEED transfers add, CHASE sends take, a write adds its (signed) value. Host DMA into, and sends "
-            "out of, one chain of memory must run in the same order. A failed FEED descriptor adds the rest of its length and spoils the CRC of "
+            "SEND_DONE",
+            0x154,
+            Access.RO,
+            Sticky.VIEW,
+            "Descriptors whose last word has been read from SRAM, modulo 2**32.",
+        ),
+        Register(
+            "SEND_CREDIT",
+            0x158,
+            Access.P_RW,
+            Sticky.ACTION,
+            "Bytes that chasing sends may take: FEED transfers add, CHASE sends take, a write adds its (signed) "
+            "value. Host DMA into, and sends "
+            "out of, one chain of memory must run in the same order. A failed FEED descriptor adds the rest of its "
+            "length and spoils the CRC of "
             "the chasing packet, so that nothing waits for ever.",
         ),
     ]
@@ -250,21 +332,60 @@ def _send_dma() -> list[Register]:
 
 def _receive_dma() -> list[Register]:
     return [
-        Register("RECV_POINTER", 0x180, Access.P_RW, Sticky.PLAIN, "Next buffer: first SRAM address; word aligned. Kept after posting."),
         Register(
-            "RECV_LIMIT", 0x184, Access.P_RW, Sticky.ACTION,
-            "Writing posts the buffer [RECV_POINTER, this); word aligned. Buffers serve packets in order, one each, from their start. With none "
-            "posted the packet waits on the wire. One that leaves the SRAM or ends before it starts is refused and counted, as is one too many.",
+            "RECV_POINTER",
+            0x180,
+            Access.P_RW,
+            Sticky.PLAIN,
+            "Next buffer: first SRAM address; word aligned. Kept after posting.",
         ),
-        Register("RECV_COUNT", 0x188, Access.RO, Sticky.VIEW, "Bytes written so far of the packet now arriving; 0 between packets."),
-        Register("RECV_CURRENT", 0x18C, Access.RO, Sticky.VIEW, "Start of the buffer that the arriving packet fills (RECV_STATUS.BUSY)."),
-        Register("RECV_WATERMARK", 0x190, Access.P_RW, Sticky.PLAIN, "Event.RECV_PROGRESS is RECV_COUNT >= this, while BUSY; 0 is never."),
+        Register(
+            "RECV_LIMIT",
+            0x184,
+            Access.P_RW,
+            Sticky.ACTION,
+            "Writing posts the buffer [RECV_POINTER, this); word aligned. Buffers serve packets in order, one each, "
+            "from their start. With none "
+            "posted the packet waits on the wire. One that leaves the SRAM or ends before it starts is refused and "
+            "counted, as is one too many.",
+        ),
+        Register(
+            "RECV_COUNT",
+            0x188,
+            Access.RO,
+            Sticky.VIEW,
+            "Bytes written so far of the packet now arriving; 0 between packets.",
+        ),
+        Register(
+            "RECV_CURRENT",
+            0x18C,
+            Access.RO,
+            Sticky.VIEW,
+            "Start of the buffer that the arriving packet fills (RECV_STATUS.BUSY).",
+        ),
+        Register(
+            "RECV_WATERMARK",
+            0x190,
+            Access.P_RW,
+            Sticky.PLAIN,
+            "Event.RECV_PROGRESS is RECV_COUNT >= this, while BUSY; 0 is never.",
+        ),
         Register("RECV_STATUS", 0x194, Access.RO, Sticky.VIEW, "Free buffer entries, BUSY, CHECKED, LINK_UP.", Status),
-        Register("RECV_LENGTH", 0x198, Access.RO, Sticky.VIEW, "Oldest finished packet: bytes in its buffer, a multiple of 4."),
+        Register(
+            "RECV_LENGTH",
+            0x198,
+            Access.RO,
+            Sticky.VIEW,
+            "Oldest finished packet: bytes in its buffer, a multiple of 4.",
+        ),
         Register("RECV_BUFFER", 0x19C, Access.RO, Sticky.VIEW, "Oldest finished packet: start of its buffer."),
         Register(
-            "RECV_VERDICT", 0x1A0, Access.P_RW, Sticky.ACTION,
-            "Oldest finished packet: how it fared; 0 means none. Writing anything pops it. While the completion queue is full the next packet "
+            "RECV_VERDICT",
+            0x1A0,
+            Access.P_RW,
+            Sticky.ACTION,
+            "Oldest finished packet: how it fared; 0 means none. Writing anything pops it. While the completion "
+            "queue is full the next packet "
             "waits on the wire.",
             Verdict,
         ),
@@ -272,7 +393,8 @@ def _receive_dma() -> list[Register]:
     ]
 
 
-# Counters, all 32 bits, modulo 2**32, cleared by reset: (name, what one count is). Offsets follow the order; new ones go last.
+# Counters, all 32 bits, modulo 2**32, cleared by reset: (name, what one count is). Offsets follow the order; new ones
+# go last.
 COUNTERS_BASE = 0x200
 COUNTERS: tuple[tuple[str, str], ...] = (
     ("SLOTS_HDMA_USED", "slot granted to the host DMA"),

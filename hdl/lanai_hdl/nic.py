@@ -19,6 +19,30 @@ from .registers import RegisterFile
 from .senddma import SendCredit, SendDma
 from .sram import InstanceSram
 
+BLOCKS = (
+    "control",
+    "registers",
+    "host_bus",
+    "lbus",
+    "sram",
+    "processor",
+    "events",
+    "timer",
+    "counters",
+    "doorbell",
+    "host_signal",
+    "transmitter",
+    "receiver",
+    "deframer",
+    "host_dma",
+    "send_dma",
+    "receive_dma",
+    "credit",
+    "hdma_door",
+    "send_door",
+    "recv_door",
+)
+
 
 class Nic(wiring.Component):
     """One NIC. The clock is the LBUS slot clock: two slots a processor cycle.
@@ -77,14 +101,11 @@ class Nic(wiring.Component):
         self.host_dma, self.send_dma, self.receive_dma = HostDma(config), SendDma(config), ReceiveDma(config)
         self.credit = SendCredit()
         self.hdma_door, self.send_door, self.recv_door = HostDmaDoor(config), SendDoor(config), RecvDoor(config)
-        # CONTROL.RESET must answer the access that caused it, and the wire must not see half a flit's flow control vanish:
+        # CONTROL.RESET must answer the access that caused it, and the wire must not see half a flit's flow control
+        # vanish:
         # the host bus's target and the control register keep their state.
         kept = {"control", "host_bus", "lbus", "sram"}
-        blocks = (
-            "control registers host_bus lbus sram processor events timer counters doorbell host_signal transmitter receiver "
-            "deframer host_dma send_dma receive_dma credit hdma_door send_door recv_door"
-        ).split()
-        for name in blocks:
+        for name in BLOCKS:
             block = getattr(self, name)
             m.submodules[name] = block if name in kept else ResetInserter(self.control.reset)(block)
         self._buses(m)

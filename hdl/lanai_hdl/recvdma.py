@@ -30,11 +30,18 @@ class Completion(data.Struct):
 
 
 class RecvProgress(wiring.Signature):
-    """How far the packet now arriving has been written: all of [start, pointer) is there, and nothing of [pointer, limit)."""
+    """How far the packet now arriving has been written: all of [start, pointer) is there, and nothing of [pointer, "
+    "limit)."""
 
     def __init__(self):
         super().__init__(
-            {"busy": Out(1), "start": Out(END_BITS), "pointer": Out(END_BITS), "limit": Out(END_BITS), "checked": Out(1)}
+            {
+                "busy": Out(1),
+                "start": Out(END_BITS),
+                "pointer": Out(END_BITS),
+                "limit": Out(END_BITS),
+                "checked": Out(1),
+            }
         )
 
 
@@ -106,7 +113,8 @@ class ReceiveDma(wiring.Component):
                     m.next = "DROP"
                 m.d.comb += blocked.eq(self.i.valid & ~buffers.o.valid)
             with m.State("FILL"):
-                # One word may wait for its slot; the next is taken in the slot that serves it, so every odd slot can write.
+                # One word may wait for its slot; the next is taken in the slot that serves it, so every odd slot can
+                # write.
                 settled = ~self.lbus.request
                 with m.Switch(part.kind):
                     with m.Case(PartKind.WORD):

@@ -7,8 +7,9 @@ Each model is written once over `Pins`, one interface's signals and the clock, a
     LinkSource(pins)     sends packets, sound or broken, and obeys STOP
     LinkSink(pins)       takes packets, judges their CRC, raises STOP at will
 
-In Amaranth's simulator `Chip` is a NIC with all of these around it, `Bench` runs a component with a watchdog, and `Puppet` stands in for the processor so that a bench can do what firmware
-would. In cocotb take `CocotbPins(dut, "pio")` for the interface `pio` of the converted NIC.
+In Amaranth's simulator `Chip` is a NIC with all of these around it and `Pair` two on a cable. `Bench` runs any component with a
+watchdog; `Puppet` stands in for the processor so that a bench can do what firmware would. In cocotb take `CocotbPins(dut, "pio")`
+(`lanai_hdl.bfm.cocotb`) for the interface `pio` of the converted NIC.
 """
 
 from .chip import Chip, Pair, Side, World
@@ -22,16 +23,16 @@ from .pysim import Bench, PysimPins, stream_get, stream_put
 __all__ = [
     "Bench",
     "Chip",
-    "Pair",
-    "Side",
     "HostMemory",
     "LinkSink",
     "LinkSource",
     "Packet",
+    "Pair",
     "Pins",
     "PioHost",
     "Puppet",
     "PysimPins",
+    "Side",
     "World",
     "stream_get",
     "stream_put",

@@ -20,7 +20,8 @@ SMALL = NicConfig(sram_size=16384)
 
 
 class World:
-    """What surrounds a NIC: `memory`, `host`, `firmware` (its puppet's strings); `sink` and `source` at the end of its link, if on its own."""
+    """What surrounds a NIC: `memory`, `host`, `firmware` (its puppet's strings); `sink` and `source` at the end of "
+    "its link, if on its own."""
 
     memory: HostMemory
     host: PioHost

@@ -9,7 +9,8 @@ from ..senddma import LENGTH_BITS
 
 
 class AlignedWord(data.Struct):
-    """A word of the target; `mask` names the bytes that belong to the transfer (bit 3 the first), `error` that the source failed."""
+    """A word of the target; `mask` names the bytes that belong to the transfer (bit 3 the first), `error` that the "
+    "source failed."""
 
     data: 32
     mask: 4

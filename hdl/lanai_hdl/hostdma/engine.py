@@ -32,7 +32,8 @@ class HostDma(wiring.Component):
 
     Members: `post`, descriptors (who posts has checked them and set `refused`); `free` entries of their queue; `lbus`; `bus`; `progress` of the
     receive DMA, for `follow`. `pointer`: bytes of SRAM below it have been moved (read, towards the host). Events of a slot: `done`, a
-    descriptor, with `error`; `fed` bytes written by a `feed` one, and `spoil` while one fails, which feeds its length all the same. `still` while nothing is queued or under way.
+    descriptor, with `error`; `fed` bytes written by a `feed` one, and `spoil` while one fails, which feeds its length all the same. `still`
+    while nothing is queued or under way.
 
     Towards the SRAM a word that the host refuses is not written, nor is what follows in its descriptor.
     """

@@ -23,7 +23,11 @@ class Cable(wiring.Component):
         m = Module()
         kind, data, stop = self.i.kind, self.i.data, self.o.stop
         for n in range(self.latency):
-            kind_here, data_here, stop_here = Signal(Kind, name=f"kind{n}"), Signal(32, name=f"data{n}"), Signal(name=f"stop{n}")
+            kind_here, data_here, stop_here = (
+                Signal(Kind, name=f"kind{n}"),
+                Signal(32, name=f"data{n}"),
+                Signal(name=f"stop{n}"),
+            )
             m.d.sync += [kind_here.eq(kind), data_here.eq(data), stop_here.eq(stop)]
             kind, data, stop = kind_here, data_here, stop_here
         m.d.comb += [self.o.kind.eq(kind), self.o.data.eq(data), self.i.stop.eq(stop)]

@@ -1,10 +1,11 @@
 """How fast the engines are: exact figures of the 1999 testbed, each with its bound in `NicConfig`."""
 
 import random
+from itertools import pairwise
 
-from lanai_hdl.bfm import Chip, Pair
+from lanai_hdl.bfm import Chip
 from lanai_hdl.config import lanai41
-from lanai_hdl.machine import HostDmaStart, SendStart
+from lanai_hdl.machine import HostDmaStart
 
 PAGE = 4096
 CONFIG = lanai41().but(sram_size=32768)
@@ -26,7 +27,8 @@ async def queue_pages(world, count, flags):
 
 
 def measure_host_dma(flags):
-    """Four pages, queued at once: slots from the first beat to the last, and the least slots between beats of a burst."""
+    """Four pages, queued at once: slots from the first beat to the last, and the least slots between beats of a "
+    "burst."""
     found = {}
 
     async def story(context, world):
@@ -37,7 +39,7 @@ def measure_host_dma(flags):
         slots = [slot for slot, _, _ in world.memory.log]
         assert len(slots) == 4 * PAGE // 4
         found["slots"] = slots[-1] - slots[0] + 1
-        found["gaps"] = {b - a for a, b in zip(slots, slots[1:], strict=False)}
+        found["gaps"] = {b - a for a, b in pairwise(slots)}
         found["sound"] = chip.peek(context, 0, len(data)) == data == world.memory.dump(0x10000, len(data))
 
     chip = Chip(CONFIG)
