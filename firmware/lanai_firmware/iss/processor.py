@@ -133,7 +133,7 @@ class Processor:
                 if stop is Stop.WAIT:
                     break
         except Trap as trap:
-            self.trap = trap
+            self.trap = self._first_cause(trap) if slots else trap
             stop = Stop.TRAP
         self.pc, self.pending, self.slots = pc, pending, slots
         self.retired += limit - left
@@ -170,6 +170,15 @@ class Processor:
             raise Trap(TrapCause.UNDEFINED, self.r[Reg.PC], f"word {word:#010x}")
 
         return op
+
+    def _first_cause(self, trap: Trap) -> Trap:
+        """A load to pc in a slot that also has a bad address: the transfer is the first thing wrong with it."""
+        if trap.cause <= TrapCause.TRANSFER_IN_SLOT:
+            return trap
+        instruction = decode(self.memory.words[trap.pc >> 2])
+        if instruction is None or instruction["rd"] != Reg.PC or instruction["store"]:
+            return trap
+        return Trap(TrapCause.TRANSFER_IN_SLOT, trap.pc, "load to pc")
 
     def _fetch_trap(self, pc: int) -> None:
         if pc & 3:
