@@ -1,0 +1,149 @@
+"""From the driver's plan to a NIC that is ready: tables filled, free lists strung, buffers posted (NP-05)."""
+
+from lanai_firmware.lang import Ptr, address_of, at, firmware, sizeof, u32
+
+from .incoming import post_buffers
+from .layout import LAYOUT_MAGIC, LAYOUT_VERSION, PACKET_BODY, SLOTS, Header, Region, Request
+from .registers import SCRATCH0
+from .state import (
+    Buffer,
+    Channel,
+    Endpoint,
+    Message,
+    Posted,
+    Receive,
+    Send,
+    Stage,
+    channel_plans,
+    endpoint_plans,
+    links,
+    nic,
+    plan,
+)
+
+
+@firmware
+def boot() -> bool:
+    """Set everything up. False if the plan is not one of this firmware's; the driver reads SCRATCH0 either way."""
+    SCRATCH0.store(LAYOUT_MAGIC)
+    if plan.magic != (LAYOUT_MAGIC | LAYOUT_VERSION):
+        return False
+    take_plan()
+    for number in range(plan.endpoints):
+        boot_endpoint(nic.endpoints + number, number)
+    for number in range(plan.channels):
+        boot_channel(nic.channels + number, number)
+    boot_buffers()
+    post_buffers()
+    SCRATCH0.store(LAYOUT_MAGIC | LAYOUT_VERSION)
+    return True
+
+
+@firmware
+def take_plan() -> None:
+    nic.endpoints = at(Ptr[Endpoint], plan.endpoint_table)
+    nic.endpoint_count = plan.endpoints
+    nic.sends_table = at(Ptr[Send], plan.send_table)
+    nic.send_count = plan.endpoints * SLOTS
+    nic.channels = at(Ptr[Channel], plan.channel_table)
+    nic.channel_count = plan.channels
+    nic.ranks = plan.ranks
+    nic.messages = at(Ptr[Message], plan.message_table)
+    nic.messages_per_channel = plan.messages_per_channel
+    nic.message_count = plan.messages_per_channel * plan.channels
+    nic.blocks = plan.block_table - 128  # blocks are numbered from 1
+    nic.receives = at(Ptr[Receive], plan.receive_table)
+    nic.receives_per_endpoint = plan.receives_per_endpoint
+    nic.receive_count = plan.receives_per_endpoint * plan.endpoints
+    nic.buffers = at(Ptr[Buffer], plan.buffer_table)
+    nic.buffer_mask = plan.buffers - 1
+    nic.stages = at(Ptr[Stage], plan.stage_table)
+    nic.stage_mask = plan.stages - 1
+    nic.inline_limit = plan.slot_bytes - u32(sizeof(Request))
+    nic.eager_limit = plan.eager_limit
+    nic.unpaid_limit = plan.unpaid_limit
+    nic.ack_slots = plan.ack_slots
+    nic.ack_blocks = plan.ack_blocks
+    nic.pressure = plan.messages_per_channel >> 1
+
+
+@firmware
+def boot_endpoint(endpoint: Ptr[Endpoint], number: u32) -> None:
+    given = address_of(endpoint_plans[number])
+    endpoint.region = at(Ptr[Region], given.region)
+    endpoint.rank = given.rank
+    endpoint.number = number
+    endpoint.window = given.window
+    endpoint.window_mask = given.window_mask
+    endpoint.record_ring = given.record_ring
+    endpoint.records = given.records
+    endpoint.sequence = u32(1)
+    endpoint.page_table = given.page_table
+    endpoint.page_entries = given.page_entries
+    endpoint.sends = nic.sends_table + number * SLOTS
+    endpoint.poll = endpoint.sends
+    endpoint.channels = nic.channels + number * plan.ranks
+    endpoint.receives = nic.receives + number * plan.receives_per_endpoint
+    request = given.region + u32(sizeof(Region)) + plan.slot_bytes - u32(sizeof(Request))
+    for slot in range(SLOTS):
+        send = endpoint.sends + slot
+        send.request = at(Ptr[Request], request)
+        send.endpoint = endpoint
+        send.bit = u32(1) << slot
+        request = request + plan.slot_bytes
+    for index in range(plan.receives_per_endpoint):
+        receive = endpoint.receives + index
+        receive.endpoint = endpoint
+        receive.number = number * plan.receives_per_endpoint + index
+    copies = plan.any_receives * plan.ranks
+    copy = at(Ptr[Posted], plan.copy_table) + number * copies
+    for _ in range(copies):
+        copy.chain = endpoint.copy_free
+        endpoint.copy_free = copy
+        copy = copy + 1
+
+
+@firmware
+def boot_channel(channel: Ptr[Channel], number: u32) -> None:
+    given = address_of(channel_plans[number])
+    channel.number = number
+    channel.route = given.route
+    channel.peer_channel = given.peer_channel
+    endpoint = nic.endpoints + number // plan.ranks
+    channel.endpoint = endpoint
+    channel.rank = number % plan.ranks
+    expected = address_of(channel.expected)
+    expected.next = expected
+    expected.previous = expected
+    unclaimed = address_of(channel.unclaimed)
+    unclaimed.next = unclaimed
+    unclaimed.previous = unclaimed
+    channel.slot_credit = plan.messages_per_channel
+    channel.block_credit = plan.blocks_per_channel
+    message = nic.messages + number * plan.messages_per_channel
+    for _ in range(plan.messages_per_channel):
+        message.next = channel.free_messages
+        channel.free_messages = message
+        message = message + 1
+    first = number * plan.blocks_per_channel + 1
+    for i in range(plan.blocks_per_channel):
+        links[first + i] = first + i + 1
+    links[first + plan.blocks_per_channel - 1] = u32(0)
+    channel.free_block = first
+
+
+@firmware
+def boot_buffers() -> None:
+    room = u32(sizeof(Header)) + PACKET_BODY
+    start = plan.buffer_space
+    for i in range(plan.buffers):
+        buffer = nic.buffers + i
+        buffer.start = start
+        buffer.limit = start + room
+        buffer.release = u32(0)
+        start = start + room
+    start = plan.stage_space
+    for i in range(plan.stages):
+        stage = nic.stages + i
+        stage.buffer = start
+        start = start + PACKET_BODY

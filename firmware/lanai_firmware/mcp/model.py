@@ -1,0 +1,247 @@
+"""A NIC in plain Python, for firmware that runs as plain Python: registers, DMA engines, wires. Not firmware.
+
+Nothing has a duration. Whoever drives the model decides which engine acts next (`Fabric.actions`), so that a test can force or
+search any order of events; `Fabric.run` takes some fixed fair order. The engines obey the contract in `lanai_hdl.machine`.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lanai_firmware.lang import Machine
+from lanai_hdl.machine import Event, HostDmaStart, SendStart, Verdict, local_address
+
+from . import state
+from .boot import boot
+from .plan import Layout, Line, McpConfig, Seat, boot_words, lay_out
+from .scheduler import turn
+
+QUEUE = 4
+NAMES = ["ISR", "WAIT", "DOORBELL", "SCRATCH0", "CYCLES", "HDMA_HOST", "HDMA_LOCAL", "HDMA_LENGTH", "HDMA_START", "HDMA_STATUS", "HDMA_DONE", "SEND_ROUTE", "SEND_POINTER", "SEND_LENGTH", "SEND_START", "SEND_STATUS", "SEND_DONE", "RECV_POINTER", "RECV_LIMIT", "RECV_STATUS", "RECV_LENGTH", "RECV_BUFFER", "RECV_VERDICT"]
+BY_ADDRESS = {local_address(name): name for name in NAMES}
+
+
+class HostMemory:
+    """Host memory as the bus sees it: runs of bytes at bus addresses."""
+
+    def __init__(self) -> None:
+        self.runs: list[tuple[int, memoryview]] = []
+
+    def add(self, address: int, view: memoryview) -> None:
+        self.runs.append((address, view))
+
+    def remove(self, address: int) -> None:
+        self.runs = [run for run in self.runs if run[0] != address]
+
+    def at(self, address: int, size: int) -> memoryview:
+        """The bytes at a bus address; raises if no memory is there."""
+        for start, view in self.runs:
+            if start <= address and address + size <= start + len(view):
+                return view[address - start : address - start + size]
+        raise IndexError(f"host DMA of {size} bytes at bus address {address:#x}, where nothing is")
+
+
+@dataclass
+class Packet:
+    route: int
+    data: bytes
+    verdict: int = int(Verdict.VALID)
+
+
+@dataclass
+class Nic:
+    """One NIC: its memory, its registers, its engines' queues."""
+
+    memory: HostMemory
+    machine: Machine = field(init=False)
+    isr: int = 0
+    doorbell: int = 0
+    wait: int = 0
+    latch: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
+    copies: deque[tuple[int, int, int, int]] = field(default_factory=deque)
+    copied: int = 0
+    sends: deque[tuple[int, int, int, int]] = field(default_factory=deque)
+    sent: int = 0
+    packet: bytearray = field(default_factory=bytearray)
+    wire: deque[Packet] = field(default_factory=deque)
+    buffers: deque[tuple[int, int]] = field(default_factory=deque)
+    arrived: deque[tuple[int, int, int]] = field(default_factory=deque)
+    polls: int = 0
+    bus_errors: int = 0
+
+    def __post_init__(self) -> None:
+        self.machine = Machine(registers=self)
+
+    # Registers, as the firmware sees them.
+
+    def read(self, address: int) -> int:
+        name = BY_ADDRESS[address]
+        self.polls = self.polls + 1 if name.startswith("HDMA") else 0
+        if self.polls > 8 and self.copies:  # the firmware waits: let the engine go on
+            self.copy()
+        if name == "ISR":
+            return self.events()
+        if name == "DOORBELL":
+            return self.doorbell
+        if name == "HDMA_STATUS":
+            return QUEUE - len(self.copies)
+        if name == "HDMA_DONE":
+            return self.copied
+        if name == "SEND_STATUS":
+            return QUEUE - len(self.sends)
+        if name == "SEND_DONE":
+            return self.sent
+        if name.startswith("RECV_") and self.arrived:
+            start, length, verdict = self.arrived[0]
+            return {"RECV_BUFFER": start, "RECV_LENGTH": length, "RECV_VERDICT": verdict}[name]
+        return 0 if name == "RECV_VERDICT" else self.latch[name]
+
+    def write(self, address: int, value: int) -> None:
+        name = BY_ADDRESS[address]
+        self.polls = 0
+        self.latch[name] = value
+        if name == "ISR":
+            self.isr &= ~value
+        elif name == "DOORBELL":
+            self.doorbell &= ~value
+        elif name == "WAIT":
+            self.wait = value
+        elif name == "HDMA_START":
+            assert len(self.copies) < QUEUE, "host DMA queue overflow"
+            get = self.latch.__getitem__
+            self.copies.append((get("HDMA_HOST"), get("HDMA_LOCAL"), get("HDMA_LENGTH"), value))
+        elif name == "SEND_START":
+            assert len(self.sends) < QUEUE, "send DMA queue overflow"
+            get = self.latch.__getitem__
+            self.sends.append((get("SEND_ROUTE"), get("SEND_POINTER"), get("SEND_LENGTH"), value))
+        elif name == "RECV_LIMIT":
+            assert len(self.buffers) < QUEUE, "receive buffer queue overflow"
+            self.buffers.append((self.latch["RECV_POINTER"], value))
+        elif name == "RECV_VERDICT":
+            self.arrived.popleft()
+
+    def events(self) -> int:
+        levels = (Event.RECV_DONE if self.arrived else 0) | (Event.DOORBELL if self.doorbell else 0)
+        return self.isr | int(levels)
+
+    # What may happen next.
+
+    def runnable(self) -> bool:
+        return not self.wait or bool(self.events() & self.wait)
+
+    def turn(self) -> None:
+        self.wait = 0
+        with self.machine:
+            turn()
+
+    def copy(self) -> None:
+        """The host DMA does its oldest descriptor."""
+        host, local, length, start = self.copies.popleft()
+        sram = self.machine.sram
+        try:
+            view = self.memory.at(host, length)
+            if start & HostDmaStart.TO_SRAM:
+                sram[local : local + length] = view
+            else:
+                view[:] = sram[local : local + length]
+        except IndexError:
+            self.bus_errors += 1
+        self.copied = (self.copied + 1) & 0xFFFFFFFF
+        self.isr |= Event.HOST_DMA_DONE
+
+    def send(self) -> None:
+        """The send DMA does its oldest descriptor."""
+        route, pointer, length, start = self.sends.popleft()
+        if start & SendStart.FIRST:
+            self.packet = bytearray()
+        self.packet += self.machine.sram[pointer & -4 : (pointer & -4) + ((length + 3) & -4)]
+        if start & SendStart.LAST:
+            self.wire.append(Packet(route, bytes(self.packet)))
+        self.sent = (self.sent + 1) & 0xFFFFFFFF
+        self.isr |= Event.SEND_DONE
+
+    def accepts(self) -> bool:
+        return bool(self.buffers) and len(self.arrived) < QUEUE
+
+    def accept(self, packet: Packet) -> None:
+        """The receive DMA takes a packet from the wire."""
+        start, limit = self.buffers.popleft()
+        data = packet.data[: limit - start]
+        verdict = packet.verdict if len(data) == len(packet.data) else int(Verdict.OVERRUN)
+        self.machine.sram[start : start + len(data)] = data
+        self.arrived.append((start, len(data), verdict))
+
+    # The host's programmed I/O.
+
+    def pio_write(self, offset: int, data: bytes) -> None:
+        self.machine.sram[offset : offset + len(data)] = data
+
+    def pio_read(self, offset: int, size: int) -> bytes:
+        return bytes(self.machine.sram[offset : offset + size])
+
+    def ring(self, bits: int) -> None:
+        self.doorbell |= bits
+
+    def plug(self, config: McpConfig, ranks: int, seats: list[Seat], lines: list[Line]) -> Layout:
+        """Do the driver's boot: plan, write, run `boot`."""
+        places = {"plan": state.Plan, "endpoint_plans": state.EndpointPlan, "channel_plans": state.ChannelPlan}
+        with self.machine as machine:
+            for name in ("plan", "nic", "frames", "staged_records", "endpoint_plans", "channel_plans", "links"):
+                getattr(state, name)._address  # noqa: B018: gives each global its place
+            layout = lay_out(config, len(seats), ranks, machine.heap, len(machine.sram))
+            for name, data in boot_words(layout, seats, lines).items():
+                address = getattr(state, name)._address
+                machine.sram[address : address + len(data)] = data
+            assert boot(), f"boot refused the plan laid out by {places}"
+        return layout
+
+
+class Fabric:
+    """NICs and the wires among them; a route's top byte names the NIC (0x80 | number). Each pair has a wire of its own."""
+
+    def __init__(self, nics: int) -> None:
+        self.nics = [Nic(HostMemory()) for _ in range(nics)]
+        self.filter: Callable[[int, int, Packet], list[Packet]] = lambda source, target, packet: [packet]
+        self.wires: dict[tuple[int, int], deque[Packet]] = {}
+
+    def actions(self) -> list[tuple[str, int, int]]:
+        """Everything that could happen now: (what, where, from where)."""
+        found: list[tuple[str, int, int]] = []
+        for number, nic in enumerate(self.nics):
+            while nic.wire:
+                packet = nic.wire.popleft()
+                target = (packet.route >> 24) & 0x7F
+                wire = self.wires.setdefault((number, target), deque())
+                wire.extend(self.filter(number, target, packet))
+            if nic.runnable():
+                found.append(("turn", number, 0))
+            if nic.copies:
+                found.append(("copy", number, 0))
+            if nic.sends:
+                found.append(("send", number, 0))
+        for (source, target), wire in self.wires.items():
+            if wire and self.nics[target].accepts():
+                found.append(("accept", target, source))
+        return found
+
+    def act(self, action: tuple[str, int, int]) -> None:
+        what, number, source = action
+        nic = self.nics[number]
+        if what == "accept":
+            nic.accept(self.wires[source, number].popleft())
+        elif what == "turn":
+            nic.turn()
+        elif what == "copy":
+            nic.copy()
+        else:
+            nic.send()
+
+    def run(self, limit: int = 100_000) -> None:
+        """Let everything happen until nothing can."""
+        for _ in range(limit):
+            actions = self.actions()
+            if not actions:
+                return
+            for action in actions:
+                self.act(action)
+        raise AssertionError(f"the NICs are still busy after {limit} rounds")

@@ -1,0 +1,142 @@
+"""Packets on their way out.
+
+Packets with an envelope or a body go through the stages, a ring kept in order, so that no envelope overtakes another
+(NP-08). A stage leaves once its body is in SRAM, be that in a request slot (written by the host) or in the stage's own room
+(brought by the host DMA, so that bodies of any length pass in parts, NP-39). Packets of control only bypass the stages: they
+wait for the link alone (NP-27).
+"""
+
+from lanai_firmware.lang import Ptr, address_of, firmware, i32, inline, null, sizeof, u32
+
+from .hostdma import reached
+from .layout import Header, Kind
+from .records import report
+from .registers import (
+    FIRST,
+    FREE,
+    LAST,
+    SEND_DONE,
+    SEND_LENGTH,
+    SEND_POINTER,
+    SEND_ROUTE,
+    SEND_START,
+    SEND_STATUS,
+)
+from .state import FRAMES, OWE_ACK, SEND_FREE, Channel, Send, Stage, frames, nic
+
+
+@inline
+def stamp(channel: Ptr[Channel], header: Ptr[Header]) -> None:
+    """Fill in, as late as can be, what depends on the moment of leaving: the credit word, which pays any ACK owed."""
+    given = channel.given
+    header.credit = given
+    channel.told = given
+    channel.control = channel.control & ~OWE_ACK
+
+
+@inline
+def can_send() -> bool:
+    """Does the send DMA's queue take a header and a body?"""
+    return (SEND_STATUS.load() & FREE) >= 2
+
+
+@inline
+def stage_free() -> bool:
+    return nic.stage_tail - nic.stage_head <= nic.stage_mask
+
+
+@inline
+def new_stage(channel: Ptr[Channel], kind: u32) -> Ptr[Stage]:
+    """The next stage, with the header's type and addressee. `stage_free` must hold; `commit` ends filling it."""
+    stage = nic.stages + (nic.stage_tail & nic.stage_mask)
+    stage.channel = channel
+    stage.send = null(Send)
+    stage.length = u32(0)
+    stage.ready = nic.hdma
+    header = address_of(stage.header)
+    header.type = kind
+    header.flags = u32(0)
+    header.channel = channel.peer_channel
+    return stage
+
+
+@inline
+def commit() -> None:
+    """The stage got by `new_stage` is complete; send it at once if nothing is before it."""
+    nic.stage_tail = nic.stage_tail + 1
+    launch_stages()
+
+
+@firmware
+def launch_stages() -> None:
+    """Hand stages to the send DMA while their bodies are there and its queue takes them."""
+    while nic.stage_launch != nic.stage_tail:
+        stage = nic.stages + (nic.stage_launch & nic.stage_mask)
+        if not can_send() or not reached(stage.ready):
+            return
+        channel = stage.channel
+        stamp(channel, address_of(stage.header))
+        SEND_ROUTE.store(channel.route)
+        SEND_POINTER.store(u32(stage))
+        SEND_LENGTH.store(u32(sizeof(Header)))
+        if stage.length == 0:
+            SEND_START.store(FIRST | LAST)
+            nic.sends = nic.sends + 1
+        else:
+            SEND_START.store(FIRST)
+            SEND_POINTER.store(stage.body)
+            SEND_LENGTH.store(stage.length)
+            SEND_START.store(LAST)
+            nic.sends = nic.sends + 2
+        stage.done = nic.sends
+        nic.stage_launch = nic.stage_launch + 1
+
+
+@firmware
+def retire_stages() -> None:
+    """Give back what packets that have left occupied."""
+    while nic.stage_head != nic.stage_launch:
+        stage = nic.stages + (nic.stage_head & nic.stage_mask)
+        if i32(SEND_DONE.load() - stage.done) < 0:
+            return
+        if stage.send:
+            give_slot_back(stage.send)
+        nic.stage_head = nic.stage_head + 1
+        nic.idle_turns = u32(0)
+
+
+@firmware
+def give_slot_back(send: Ptr[Send]) -> None:
+    """The host may use this request slot again."""
+    send.state = SEND_FREE
+    endpoint = send.endpoint
+    freed = endpoint.freed ^ send.bit
+    endpoint.freed = freed
+    region = endpoint.region
+    region.freed = freed
+    if region.alarm != 0:
+        region.alarm = u32(0)
+        report(endpoint, u32(Kind.ROOM), u32(0), u32(0), u32(0), u32(0), u32(0))
+
+
+@inline
+def new_frame(channel: Ptr[Channel], kind: u32) -> Ptr[Header]:
+    """Room for a packet of control. There are more frames than the send DMA queues, so its turn comes after use."""
+    frame = address_of(frames[nic.frame])
+    nic.frame = (nic.frame + 1) & (FRAMES - 1)
+    header = address_of(frame.header)
+    header.type = kind
+    header.flags = u32(0)
+    header.channel = channel.peer_channel
+    return header
+
+
+@inline
+def send_frame(channel: Ptr[Channel], header: Ptr[Header]) -> None:
+    """Send a packet of control; `can_send` must hold."""
+    stamp(channel, header)
+    SEND_ROUTE.store(channel.route)
+    SEND_POINTER.store(u32(header))
+    SEND_LENGTH.store(u32(sizeof(Header)))
+    SEND_START.store(FIRST | LAST)
+    nic.sends = nic.sends + 1

@@ -1,0 +1,191 @@
+"""Who gets which SRAM: the driver's side of `boot` (NP-05). Plain Python, not firmware.
+
+All memory is shared out before the processor runs. What is left after the fixed tables becomes receive heap, in equal shares, so
+that fewer channels have more each; too many channels are refused rather than given too little.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from lanai_firmware.errors import UserError
+from lanai_firmware.lang import sizeof
+
+from . import state
+from .layout import (
+    BLOCK,
+    LAYOUT_MAGIC,
+    LAYOUT_VERSION,
+    PACKET_BODY,
+    SLOTS,
+    ChannelPlan,
+    EndpointPlan,
+    Header,
+    Plan,
+    Region,
+    Request,
+)
+
+MAX_ENDPOINTS = 8
+MAX_CHANNELS = 64  # the thesis's ceiling, and the size of state.channel_plans
+MAX_BLOCKS = 4095  # state.links
+LEAST_HEAP = 4608  # bytes that a channel is sure of (claim s3_1.recv_buffer)
+STACK = 4096
+TOP = 0xFF000  # the register window shadows what is above
+
+
+@dataclass(frozen=True)
+class McpConfig:
+    """How the firmware shares its memory and which of its protocols it uses. `paper()` follows the thesis."""
+
+    messages: int = 32  # message slots a channel
+    receives: int = 64  # receives an endpoint may have posted; the driver keeps the others
+    any_receives: int = 8
+    inline_bytes: int = 1024  # longest body that a request slot holds
+    buffers: int = 8
+    stages: int = 8
+    eager_limit: int = 4096
+    unpaid_limit: int = 0
+    ack_slots: int = 8
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise UserError(f"McpConfig.{field.name}={value!r} must be a whole number that is not negative")
+        for name in ("buffers", "stages"):
+            value = getattr(self, name)
+            if value < 4 or value & (value - 1):
+                raise UserError(f"McpConfig.{name}={value} must be a power of two of at least 4")
+        if self.eager_limit > PACKET_BODY:
+            raise UserError(f"McpConfig.eager_limit={self.eager_limit} is more than a packet holds ({PACKET_BODY})")
+        if self.inline_bytes > PACKET_BODY or self.inline_bytes % 16:
+            raise UserError(f"McpConfig.inline_bytes={self.inline_bytes} must be a multiple of 16, at most {PACKET_BODY}")
+        if self.messages < 4:
+            raise UserError(f"McpConfig.messages={self.messages} leaves no look-ahead; take at least 4")
+        if not 1 <= self.ack_slots <= self.messages // 4:
+            raise UserError(
+                f"McpConfig.ack_slots={self.ack_slots} must be from 1 to a quarter of messages={self.messages}, "
+                "or a sender could wait for credit that is never told"
+            )
+
+
+def paper() -> McpConfig:
+    """The thesis's choices: every message acknowledged (NP-16), small ones sent without credit (NP-24)."""
+    return McpConfig(ack_slots=1, unpaid_limit=129)
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One rank on the NIC: what the trusted side (the kernel, in the thesis) decides about it."""
+
+    rank: int
+    window: int
+    window_mask: int
+    record_ring: int
+    records: int
+    page_table: int
+    page_entries: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """One channel: how packets get to its other end."""
+
+    route: int
+    peer_channel: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things lie; `plan` holds the members of `layout.Plan`, `regions` each endpoint's area as the host sees it."""
+
+    plan: dict[str, int]
+    regions: tuple[int, ...]
+    slot_bytes: int
+    end: int
+
+
+def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, sram_size: int) -> Layout:
+    """Share out the SRAM from `heap` (the end of the image's data) up. Raises UserError if it does not suffice."""
+    channels = endpoints * ranks
+    if not 1 <= endpoints <= MAX_ENDPOINTS:
+        raise UserError(f"{endpoints} ranks on one NIC; it serves 1 to {MAX_ENDPOINTS}")
+    if not 1 <= channels <= MAX_CHANNELS:
+        raise UserError(
+            f"{endpoints} ranks on one NIC in a world of {ranks} need {channels} channels; the NIC has {MAX_CHANNELS}: "
+            "use more NICs or fewer ranks"
+        )
+    slot_bytes = config.inline_bytes + int(sizeof(Request))
+    place = heap
+    plan: dict[str, int] = {}
+
+    def table(name: str, size: int, align: int = 32) -> None:
+        nonlocal place
+        place = (place + align - 1) & -align
+        plan[name] = place
+        place += size
+
+    table("endpoint_table", endpoints * sizeof(state.Endpoint))
+    table("send_table", endpoints * int(SLOTS) * sizeof(state.Send))
+    table("channel_table", channels * sizeof(state.Channel))
+    table("message_table", channels * config.messages * sizeof(state.Message))
+    table("receive_table", endpoints * config.receives * sizeof(state.Receive))
+    table("copy_table", channels * config.any_receives * sizeof(state.Posted))
+    table("buffer_table", config.buffers * sizeof(state.Buffer))
+    table("stage_table", config.stages * sizeof(state.Stage))
+    table("buffer_space", config.buffers * (int(PACKET_BODY) + sizeof(Header)))
+    table("stage_space", config.stages * int(PACKET_BODY))
+    region_size = (int(sizeof(Region)) + int(SLOTS) * slot_bytes + 4095) & -4096
+    table("regions", endpoints * region_size, 4096)
+    regions = tuple(plan["regions"] + i * region_size for i in range(endpoints))
+    del plan["regions"]
+    table("block_table", 0, int(BLOCK))
+    limit = min(sram_size, TOP) - STACK
+    blocks = min((limit - place) // int(BLOCK), MAX_BLOCKS) // channels
+    if blocks * int(BLOCK) < LEAST_HEAP:
+        raise UserError(
+            f"{channels} channels leave {max(blocks, 0) * int(BLOCK)} bytes of receive buffer each in {sram_size} bytes of "
+            f"SRAM, less than {LEAST_HEAP}: use more NICs, more SRAM, or less of inline_bytes, receives, messages"
+        )
+    plan |= {
+        "magic": int(LAYOUT_MAGIC) | int(LAYOUT_VERSION),
+        "endpoints": endpoints,
+        "channels": channels,
+        "ranks": ranks,
+        "messages_per_channel": config.messages,
+        "blocks_per_channel": blocks,
+        "receives_per_endpoint": config.receives,
+        "any_receives": config.any_receives,
+        "buffers": config.buffers,
+        "stages": config.stages,
+        "slot_bytes": slot_bytes,
+        "eager_limit": config.eager_limit,
+        "unpaid_limit": config.unpaid_limit,
+        "ack_slots": config.ack_slots,
+        "ack_blocks": max(1, blocks // 4) if config.ack_slots > 1 else 1,
+    }
+    return Layout(plan, regions, slot_bytes, place + channels * blocks * int(BLOCK))
+
+
+def words_of(kind: type, values: dict[str, int]) -> bytes:
+    """A struct of u32 members as the bytes that the NIC reads."""
+    from lanai_firmware.lang.types import layout
+
+    names = layout(kind).fields
+    if set(names) != set(values):
+        raise ValueError(f"{kind.__name__}: {sorted(set(names) ^ set(values))} are missing or unknown")
+    return b"".join(values[name].to_bytes(4, "big") for name in names)
+
+
+def boot_words(layout: Layout, seats: Sequence[Seat], lines: Sequence[Line]) -> dict[str, bytes]:
+    """What the driver writes before it starts the processor: the bytes of the globals `plan`, `endpoint_plans`, `channel_plans`."""
+    endpoint_words = [
+        words_of(EndpointPlan, {"region": region, **{f.name: getattr(seat, f.name) for f in fields(seat)}})
+        for seat, region in zip(seats, layout.regions, strict=True)
+    ]
+    channel_words = [words_of(ChannelPlan, {"route": line.route, "peer_channel": line.peer_channel}) for line in lines]
+    return {
+        "plan": words_of(Plan, layout.plan),
+        "endpoint_plans": b"".join(endpoint_words),
+        "channel_plans": b"".join(channel_words),
+    }

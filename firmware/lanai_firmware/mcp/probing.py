@@ -1,0 +1,92 @@
+"""Probes, matched probes and cancelling: looks at the lists, and what may leave them by another way than matching.
+
+A matched probe takes a message out of its list. If its body is in the heap the message slot stays in use until RECEIVE_TAKEN;
+a promise leaves nothing here: its handle, kept by the host, is all that RECEIVE_PULL needs. So the host can empty a channel whose
+message slots are used up, as long as it has memory, and no program is stopped by messages it does not want yet (NP-G9).
+"""
+
+from lanai_firmware.lang import Ptr, firmware, null, u32
+
+from .claiming import claim
+from .layout import ANY, NO_TAG, Error, Kind, Request
+from .matching import find_anywhere, find_unclaimed, withdraw
+from .pulling import pull
+from .records import answer_probe, refuse, report
+from .state import (
+    MESSAGE_PROMISE,
+    MESSAGE_TAKEN,
+    RECEIVE_FREE,
+    RECEIVE_POSTED,
+    Endpoint,
+    Message,
+    Receive,
+    nic,
+)
+from .unclaimed import release, remove
+
+
+@firmware
+def probe(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, operation: u32, keep: bool) -> None:
+    """Answer whether such a receive would find a message; with `keep` false the message leaves the list."""
+    tag = request.tag
+    mask = u32(0) if tag == NO_TAG else u32(0xFFFFFFFF)
+    context = u32(request.context)
+    channel = endpoint.channels
+    if peer == ANY:
+        channel = find_anywhere(endpoint, context, tag, mask)
+    else:
+        channel = endpoint.channels + peer
+    message = null(Message)
+    if channel:
+        message = find_unclaimed(channel, context, tag, mask)
+    if not message:
+        endpoint.notify = u32(1)
+        report(endpoint, u32(Kind.MISSING), u32(Error.OK), operation, u32(0), u32(0), u32(0))
+        return
+    kind = u32(Kind.FOUND)
+    token = (u32(message) - u32(nic.messages)) >> 5
+    if message.state == MESSAGE_PROMISE:
+        kind = u32(Kind.FOUND_PULL)
+        token = message.handle
+    answer_probe(endpoint, kind, operation, channel.rank, message.tag, message.length, message.context, token)
+    if keep:
+        return
+    remove(channel, message)
+    if message.state == MESSAGE_PROMISE:
+        release(channel, message)
+    else:
+        message.state = MESSAGE_TAKEN
+
+
+@firmware
+def receive_taken(endpoint: Ptr[Endpoint], receive: Ptr[Receive], peer: u32, index: u32) -> None:
+    """Receive a message that a matched probe took and whose body is here."""
+    channel = endpoint.channels + peer
+    first = (channel.number) * nic.messages_per_channel
+    if index < first or index >= first + nic.messages_per_channel:
+        refuse(endpoint, receive.operation, u32(Error.BAD_INDEX))
+        return
+    message = nic.messages + index
+    if message.state != MESSAGE_TAKEN:
+        refuse(endpoint, receive.operation, u32(Error.BAD_INDEX))
+        return
+    claim(channel, receive, message)
+
+
+@firmware
+def receive_pull(endpoint: Ptr[Endpoint], receive: Ptr[Receive], request: Ptr[Request], peer: u32) -> None:
+    """Receive a message that a matched probe took and whose body is still at its sender."""
+    pull(endpoint.channels + peer, receive, request.tag, request.length, request.spare)
+
+
+@firmware
+def cancel(endpoint: Ptr[Endpoint], index: u32, operation: u32) -> None:
+    """Withdraw a receive if no message has met it."""
+    if index < nic.receives_per_endpoint:
+        receive = endpoint.receives + index
+        if receive.state == RECEIVE_POSTED:
+            withdraw(receive)
+            receive.state = RECEIVE_FREE
+            report(endpoint, u32(Kind.CANCELLED), u32(Error.OK), operation, u32(0), u32(0), u32(0))
+            return
+    report(endpoint, u32(Kind.NOT_CANCELLED), u32(Error.OK), operation, u32(0), u32(0), u32(0))

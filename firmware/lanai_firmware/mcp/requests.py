@@ -1,0 +1,139 @@
+"""Requests: where the host places them, and what each asks for (NP-53, NP-54).
+
+Each endpoint has slots of its own, so that processes need no semaphore among each other. A request names the slot in which the
+next one will appear; the doorbell says that there is one, and the command word, written last, that it is complete. The host
+may write anything at any time, so each field is read once, checked, and used from then on.
+"""
+
+from lanai_firmware.lang import Ptr, address_of, barrier, firmware, inline, u32
+
+from .claiming import claim
+from .layout import ANY, NO_TAG, SLOTS, Error, Op, Request
+from .matching import append_posted, find_anywhere, find_unclaimed, spread
+from .outgoing import give_slot_back
+from .probing import cancel, probe, receive_pull, receive_taken
+from .records import refuse
+from .registers import DOORBELL
+from .sending import post_send
+from .state import RECEIVE_FREE, RECEIVE_POSTED, SEND_FREE, SEND_LEAVING, Endpoint, Receive, nic
+from .unclaimed import remove
+
+
+@firmware
+def take_requests() -> None:
+    """Deal with all requests of the endpoints that rang."""
+    rung = DOORBELL.load()
+    DOORBELL.store(rung)
+    endpoint = nic.endpoints
+    for _ in range(nic.endpoint_count):
+        if (rung & 1) != 0:
+            while take_request(endpoint):
+                pass
+        rung = rung >> 1
+        endpoint = endpoint + 1
+
+
+@firmware
+def take_request(endpoint: Ptr[Endpoint]) -> bool:
+    """Deal with the endpoint's next request. False if there is none."""
+    send = endpoint.poll
+    request = send.request
+    barrier()
+    command = request.command
+    if command == 0:
+        return False
+    following = (command >> 16) & (SLOTS - 1)
+    request.command = command & 0xFFFF  # marks the slot as read, and keeps the operation
+    endpoint.poll = endpoint.sends + following
+    if send.state != SEND_FREE:
+        nic.refused = nic.refused + 1  # the slot was not given back: its send goes on, this request is lost
+        return False
+    send.state = SEND_LEAVING
+    op = command >> 24
+    operation = command & 0xFFFF
+    peer = u32(request.peer)
+    if op <= Op.SEND_SYNC and op != Op.NONE:
+        if peer >= nic.ranks:
+            refuse(endpoint, operation, u32(Error.BAD_PEER))
+            give_slot_back(send)
+        else:
+            post_send(endpoint, send, peer, op)
+        return True
+    if op == Op.CANCEL:
+        cancel(endpoint, request.token, operation)
+    elif peer >= nic.ranks and (peer != ANY or op == Op.RECEIVE_TAKEN or op == Op.RECEIVE_PULL):
+        refuse(endpoint, operation, u32(Error.BAD_PEER))
+    elif op == Op.RECEIVE or op == Op.RECEIVE_TAKEN or op == Op.RECEIVE_PULL:
+        take_receive(endpoint, request, peer, op, operation)
+    elif op == Op.PROBE:
+        probe(endpoint, request, peer, operation, True)
+    elif op == Op.PROBE_TAKE:
+        probe(endpoint, request, peer, operation, False)
+    else:
+        refuse(endpoint, operation, u32(Error.BAD_OP))
+    give_slot_back(send)
+    return True
+
+
+@inline
+def fill_receive(receive: Ptr[Receive], request: Ptr[Request], operation: u32) -> None:
+    """Copy what a receive needs later out of the host's reach."""
+    receive.operation = operation
+    receive.limit = request.limit
+    cursor = address_of(receive.cursor)
+    cursor.side = u32(0)
+    cursor.more = u32(0)
+    entry = address_of(cursor.entries[0])
+    entry.pieces[0].address = request.pieces[0].address
+    entry.pieces[0].length = request.pieces[0].length
+    entry.pieces[1].address = request.pieces[1].address
+    entry.pieces[1].length = request.pieces[1].length
+    entry.pieces[2].length = u32(0)
+    entry.next = request.table
+
+
+@firmware
+def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: u32, operation: u32) -> None:
+    """A receive: for a message taken before, for one that is here, or for one to come (NP-22, NP-35)."""
+    index = request.token
+    if index >= nic.receives_per_endpoint:
+        refuse(endpoint, operation, u32(Error.BAD_INDEX))
+        return
+    receive = endpoint.receives + index
+    if receive.state != RECEIVE_FREE:
+        refuse(endpoint, operation, u32(Error.BAD_INDEX))
+        return
+    fill_receive(receive, request, operation)
+    if op == Op.RECEIVE_TAKEN:
+        receive_taken(endpoint, receive, peer, request.spare)
+        return
+    if op == Op.RECEIVE_PULL:
+        receive_pull(endpoint, receive, request, peer)
+        return
+    tag = request.tag
+    mask = u32(0) if tag == NO_TAG else u32(0xFFFFFFFF)
+    context = u32(request.context)
+    channel = endpoint.channels
+    if peer == ANY:
+        channel = find_anywhere(endpoint, context, tag, mask)
+        if not channel:
+            receive.state = RECEIVE_POSTED
+            if not spread(endpoint, receive, context, tag, mask):
+                receive.state = RECEIVE_FREE
+                refuse(endpoint, operation, u32(Error.BAD_INDEX))
+            return
+    else:
+        channel = endpoint.channels + peer
+    if channel.waiting != 0:
+        message = find_unclaimed(channel, context, tag, mask)
+        if message:
+            remove(channel, message)
+            claim(channel, receive, message)
+            return
+    receive.state = RECEIVE_POSTED
+    node = address_of(receive.posted)
+    node.context = context
+    node.tag = tag
+    node.mask = mask
+    node.receive = receive
+    append_posted(channel, node)

@@ -1,0 +1,103 @@
+"""The turn: what the processor does next, and when it may sleep (NP-10, NP-11).
+
+A turn drains the wire first (NP-19), then takes requests, then moves what waits for DMA engines, then serves one channel of the
+ready ring. With nothing pending the processor waits for a packet or a doorbell only; with something pending that cannot go on, for the
+DMA engines as well. Sticky events are cleared before looking, so that none is slept through.
+"""
+
+from lanai_firmware.lang import Ptr, firmware, u32
+
+from .answering import serve_jobs
+from .incoming import post_buffers, receive_packet
+from .layout import Type
+from .outgoing import can_send, launch_stages, new_frame, retire_stages, send_frame
+from .pulling import ask
+from .ready import make_ready, next_ready
+from .registers import EVENT_DOORBELL, EVENT_HDMA, EVENT_RECV, EVENT_SEND, ISR, WAIT
+from .requests import take_requests
+from .sending import BLOCKED, LEFT, serve_sends
+from .state import OWE_ACK, OWE_DROPPED, OWE_TAKEN, PULLS, Channel, nic
+from .unclaimed import release_read
+
+IDLE_MASK = int(EVENT_RECV | EVENT_DOORBELL)
+BUSY_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_HDMA | EVENT_SEND)
+
+
+@firmware
+def turn() -> None:
+    """One turn; ends waiting if there was nothing to do."""
+    events = ISR.load()
+    if (events & EVENT_RECV) != 0 and receive_packet():
+        nic.idle_turns = u32(0)
+        events = ISR.load()
+    if (events & EVENT_DOORBELL) != 0:
+        take_requests()
+        nic.idle_turns = u32(0)
+    if not pending():
+        WAIT.store(IDLE_MASK)
+        return
+    if nic.idle_turns == 0:
+        ISR.store(EVENT_HDMA | EVENT_SEND)
+    nic.idle_turns = nic.idle_turns + 1
+    launch_stages()
+    retire_stages()
+    if nic.leaving_first:
+        release_read()
+    post_buffers()
+    if nic.ready_first and serve(next_ready()):
+        nic.idle_turns = u32(0)
+    if nic.idle_turns > nic.ready_count + 1:
+        nic.idle_turns = u32(0)
+        WAIT.store(BUSY_MASK)
+
+
+@firmware
+def pending() -> bool:
+    """Is there anything that does not begin with a packet or a doorbell?"""
+    if nic.ready_first or nic.leaving_first:
+        return True
+    return nic.stage_head != nic.stage_tail or nic.buffers_posted - nic.buffers_used < 4
+
+
+@firmware
+def pay(channel: Ptr[Channel]) -> bool:
+    """Send one packet of control that the channel owes. False if none was sent."""
+    owed = channel.control
+    if (owed & OWE_TAKEN) != 0:
+        channel.control = owed & ~OWE_TAKEN
+        send_frame(channel, new_frame(channel, u32(Type.TAKEN)))
+    elif (owed & OWE_DROPPED) != 0:
+        channel.control = owed & ~OWE_DROPPED
+        header = new_frame(channel, u32(Type.DROPPED))
+        header.length = channel.dropped_length
+        send_frame(channel, header)
+    elif (owed & OWE_ACK) != 0:
+        send_frame(channel, new_frame(channel, u32(Type.ACK)))
+    else:
+        return False
+    return True
+
+
+@firmware
+def serve(channel: Ptr[Channel]) -> bool:
+    """Give a channel its turn; it goes to the back of the ring if it could do more. False if it did nothing."""
+    done = False
+    more = False
+    if channel.first_pull and channel.pulls < PULLS and can_send():
+        done = ask(channel)
+    if channel.control != 0 and can_send():
+        done = pay(channel)
+    if channel.jobs_active != 0 and serve_jobs(channel) != 0:
+        done = True
+    outcome = serve_sends(channel)
+    if outcome == LEFT:
+        done = True
+    if outcome != BLOCKED or channel.control != 0 or channel.jobs_active != 0:
+        more = True
+    if channel.first_pull and channel.pulls < PULLS:
+        more = True
+    if more:
+        idle_turns = nic.idle_turns
+        make_ready(channel)
+        nic.idle_turns = idle_turns
+    return done

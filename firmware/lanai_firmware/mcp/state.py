@@ -1,0 +1,283 @@
+"""What the firmware keeps in SRAM: endpoints, channels, receives, messages, packets on their way out.
+
+Nothing here is within the host's reach (that is `layout`), so nothing here need be doubted. Tables whose size depends on
+the configuration lie where the driver's `Plan` says; `nic` points at them.
+"""
+
+from lanai_firmware.lang import Array, Const, Global, Ptr, Struct, sizeof, u32
+
+from .layout import ChannelPlan, EndpointPlan, Header, PageEntry, Plan, Record, Region, Request
+
+RECEIVE_FREE: Const[u32] = u32(0)
+RECEIVE_POSTED: Const[u32] = u32(1)  # in the expected list of its channel, or of all channels
+RECEIVE_PULLING: Const[u32] = u32(2)  # matched; its body is asked for, or about to be
+
+MESSAGE_FREE: Const[u32] = u32(0)
+MESSAGE_BODY: Const[u32] = u32(1)  # unclaimed, with its body in the heap
+MESSAGE_PROMISE: Const[u32] = u32(2)  # unclaimed, the body waits at the sender (NP-21)
+MESSAGE_TAKEN: Const[u32] = u32(3)  # taken by a matched probe, body in the heap
+MESSAGE_LEAVING: Const[u32] = u32(4)  # claimed, its body on the way to the host
+
+SEND_FREE: Const[u32] = u32(0)
+SEND_WAITING: Const[u32] = u32(1)  # in its channel's private send ring
+SEND_PARKED: Const[u32] = u32(2)  # announced by RECV_REQ, body still in the request slot
+SEND_LEAVING: Const[u32] = u32(3)  # handed to the send DMA
+
+JOB_FREE: Const[u32] = u32(0)
+JOB_FETCHING: Const[u32] = u32(1)  # its first page entry is on the way
+JOB_MOVING: Const[u32] = u32(2)
+JOB_SLOT: Const[u32] = u32(3)  # the body lies in a request slot: one packet brings it
+
+# Channel.control: packets owed to the other side. One bit suffices for each, as a second would say the same.
+OWE_ACK: Const[u32] = u32(1)
+OWE_NACK: Const[u32] = u32(2)
+OWE_TAKEN: Const[u32] = u32(4)
+OWE_DROPPED: Const[u32] = u32(8)
+
+PULLS: Const[u32] = u32(2)  # SEND_REQs that a channel may have unanswered; the other side keeps a job for each
+
+
+class Cursor(Struct):
+    """A place in a message in host memory: bytes are taken from it in order, piece by piece."""
+
+    address: u32  # bus address of the next byte
+    left: u32  # bytes from there to the end of the piece
+    piece: u32  # index of the piece in `current`
+    side: u32  # which of `entries` is current
+    fetched: u32  # host DMA count at which the other entry is there
+    more: u32  # nonzero: the other entry is there or on its way
+    entries: Array[PageEntry, 2]
+
+
+class Posted(Struct):
+    """An entry of a channel's expected list: a receive, or one copy of an ANY_SOURCE receive (NP-35)."""
+
+    next: Ptr["Posted"]
+    previous: Ptr["Posted"]
+    context: u32
+    tag: u32
+    mask: u32  # 0 for ANY_TAG, all ones else
+    receive: Ptr["Receive"]
+    chain: Ptr["Posted"]  # the horizontal chain: the next copy, null after the last and in a single entry
+    spare: u32
+
+
+class Message(Struct):
+    """An envelope that has arrived and is not claimed (NP-33)."""
+
+    next: Ptr["Message"]
+    previous: Ptr["Message"]
+    context: u32
+    tag: u32
+    length: u32
+    handle: u32  # promise: what the sender calls it. Body: number of its first heap block
+    state: u32
+    release: u32  # leaving: host DMA count at which the body has left; the number of its channel's blocks else unused
+
+
+class Receive(Struct):
+    """A receive that the host has posted."""
+
+    posted: Posted
+    state: u32
+    operation: u32
+    endpoint: Ptr["Endpoint"]
+    channel: Ptr["Channel"]  # once matched
+    next: Ptr["Receive"]  # in the channel's list of pulls
+    limit: u32  # bytes of room
+    length: u32  # bytes of the message
+    handle: u32
+    number: u32  # index in the NIC's receive table: what an ANSWER calls it
+    chained: Ptr[Posted]  # first copy of an ANY_SOURCE receive
+    arrived: u32  # bytes of the body so far
+    error: u32
+    cursor: Cursor
+    spare: Array[u32, 14]
+
+
+class Send(Struct):
+    """One request slot: what the firmware knows of the send in it."""
+
+    next: Ptr["Send"]  # in the channel's private send ring
+    request: Ptr[Request]
+    endpoint: Ptr["Endpoint"]
+    channel: Ptr["Channel"]
+    state: u32
+    op: u32
+    bit: u32  # of Region.freed
+    unpaid: u32  # was sent without credit, and dropped: not twice (NP-24)
+
+
+class Job(Struct):
+    """An answer under way: a body that the other side asked for."""
+
+    state: u32
+    receive: u32  # the other side's number
+    left: u32  # bytes still to stage
+    offset: u32
+    operation: u32  # of the host; the number of the request slot if the body lies there
+    total: u32
+    failed: u32
+    cursor: Cursor
+    spare: Array[u32, 3]
+
+
+class Channel(Struct):
+    """One pair of ranks, this end (NP-03, NP-04)."""
+
+    expected: Posted  # ring anchor: receives with no message yet, in post order
+    unclaimed: Message  # ring anchor: messages with no receive yet, in order of arrival
+    endpoint: Ptr["Endpoint"]
+    route: u32
+    number: u32
+    rank: u32
+    peer_channel: u32
+    ready_next: Ptr["Channel"]
+    ready: u32  # is in the ready ring
+    control: u32
+    first: Ptr[Send]  # private send ring: sends whose envelope has not left (NP-12)
+    last: Ptr[Send]
+    unpaid: Ptr[Send]  # sent without credit, the answer is not here yet
+    slot_credit: u32
+    block_credit: u32
+    credit_seen: u32  # last credit word from the other side
+    given: u32  # cumulative credit word for the other side
+    told: u32  # ... as last sent
+    sequence: u32  # envelopes sent
+    arrived: u32  # envelopes seen
+    waiting: u32  # unclaimed messages
+    dropped_length: u32  # of the message that the other side must hear was dropped (OWE_DROPPED)
+    first_pull: Ptr[Receive]  # matched receives whose SEND_REQ has not left
+    last_pull: Ptr[Receive]
+    pulls: u32  # SEND_REQs without answer
+    free_messages: Ptr[Message]
+    free_block: u32  # number of the first free heap block, 0: none
+    jobs_active: u32
+    jobs: Array[Job, 2]
+    spare: Array[u32, 6]
+
+
+class Endpoint(Struct):
+    """One rank on this NIC (NP-14)."""
+
+    region: Ptr[Region]
+    poll: Ptr[Send]  # slot in which the next request will appear
+    sends: Ptr[Send]
+    channels: Ptr[Channel]  # by rank
+    receives: Ptr[Receive]
+    copies: Ptr[Posted]
+    copies_used: u32
+    rank: u32
+    window: u32
+    window_mask: u32
+    record_ring: u32
+    records: u32
+    record: u32  # next place in the ring
+    sequence: u32
+    page_table: u32
+    page_entries: u32
+    freed: u32  # what Region.freed should say
+    notify: u32  # announce the next unexpected arrival
+    rotation: u32  # where the next ANY_SOURCE search begins
+    number: u32
+    copy_free: Ptr[Posted]
+    spare: Array[u32, 11]
+
+
+class Stage(Struct):
+    """A packet on its way out: its header, and where its body is or will be."""
+
+    header: Header
+    channel: Ptr[Channel]
+    body: u32  # SRAM address
+    length: u32
+    ready: u32  # host DMA count at which the body is there
+    done: u32  # send DMA count at which the packet has left
+    send: Ptr[Send]  # slot to give back then, or null
+    buffer: u32  # this entry's own room for a body of PACKET_BODY bytes
+    bodies: u32
+    spare: u32
+
+
+class Buffer(Struct):
+    """One buffer of the common receive buffer (NP-25)."""
+
+    start: u32
+    limit: u32
+    release: u32  # host DMA count at which its last packet has been uploaded
+    spare: u32
+
+
+class Frame(Struct):
+    """Room for a header without body."""
+
+    header: Header
+    spare: u32
+
+
+class Nic(Struct):
+    """Everything else."""
+
+    endpoints: Ptr[Endpoint]
+    sends_table: Ptr[Send]
+    send_count: u32
+    endpoint_count: u32
+    channels: Ptr[Channel]
+    channel_count: u32
+    ranks: u32
+    messages: Ptr[Message]
+    message_count: u32
+    messages_per_channel: u32
+    blocks: u32  # address of heap block 0
+    receives: Ptr[Receive]
+    receive_count: u32
+    receives_per_endpoint: u32
+    buffers: Ptr[Buffer]
+    buffer_mask: u32
+    buffers_posted: u32
+    buffers_used: u32
+    stages: Ptr[Stage]
+    stage_mask: u32
+    stage_tail: u32  # next to fill; counts never wrap to their index, the mask does that
+    stage_launch: u32  # next to hand to the send DMA
+    stage_head: u32  # next to retire
+    hdma: u32  # host DMA descriptors queued so far
+    sends: u32  # send DMA descriptors queued so far
+    frame: u32
+    record: u32
+    ready_first: Ptr[Channel]
+    ready_last: Ptr[Channel]
+    ready_count: u32
+    idle_turns: u32  # turns since the last one that did anything
+    leaving_first: Ptr[Message]
+    leaving_last: Ptr[Message]
+    inline_limit: u32
+    eager_limit: u32
+    unpaid_limit: u32
+    ack_slots: u32
+    ack_blocks: u32
+    pressure: u32  # unclaimed messages of a channel at which the host is told
+    dropped: u32  # packets that made no sense (NP-28)
+    refused: u32  # requests that made none
+    wire_errors: u32
+
+
+assert sizeof(Posted) == 32
+assert sizeof(Message) == 32
+assert sizeof(Receive) == 256, sizeof(Receive)
+assert sizeof(Send) == 32
+assert sizeof(Channel) == 512, sizeof(Channel)
+assert sizeof(Endpoint) == 128, sizeof(Endpoint)
+assert sizeof(Stage) == 64, sizeof(Stage)
+assert sizeof(Job) == 160, sizeof(Job)
+
+FRAMES: Const[u32] = u32(16)
+RECORDS: Const[u32] = u32(16)
+
+plan: Global[Plan]
+nic: Global[Nic]
+frames: Global[Array[Frame, 16]]
+staged_records: Global[Array[Record, 16]]
+endpoint_plans: Global[Array[EndpointPlan, 8]]
+channel_plans: Global[Array[ChannelPlan, 64]]
+links: Global[Array[u32, 4096]]  # heap: the number of the block that follows, 0: none
