@@ -1,0 +1,264 @@
+"""The `ideal` device: no network interface. Messages go as mail that costs a latency and nothing else.
+
+It is the upper bound that real devices are compared with, and the fast way to test the MPI library. Standard and ready
+sends are done when posted, because mail carries a copy; a synchronous send is done when its receiver says that a receive
+took it. Cancelling reaches only synchronous sends not yet taken, by asking the receiver, and receives.
+"""
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Protocol
+
+from ..bus import Wait
+from ..config import HostConfig, HostCost
+from ..device import ANY_SOURCE, ANY_TAG, Arrived, Device, DeviceError, ErrorKind, Operation, Segments, SendMode
+
+
+class Mail(Protocol):
+    """How the device's messages travel: in order between two processes, each piece whole."""
+
+    @property
+    def now(self) -> int:
+        """Host time in picoseconds."""
+
+    def elapse(self, picoseconds: int) -> None:
+        """Host work; may be lazy."""
+
+    def post(self, dest: int, letter: bytes) -> None:
+        """Send one letter; never blocks. Delivery may wait for the next `collect`."""
+
+    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+        """(source, letter) of all that has arrived; with `why`, blocks until there is at least one."""
+
+    def close(self) -> None: ...
+
+
+class _Kind(IntEnum):
+    MESSAGE = 0
+    SYNCHRONOUS = 1  # to be answered with TAKEN once a receive took it
+    TAKEN = 2
+    RETRACT = 3  # forget that synchronous message, to be answered with RETRACTED or, if too late, already with TAKEN
+    RETRACTED = 4
+
+
+_HEADER = struct.Struct(">BHiI")  # kind, context, tag, serial number of a synchronous send
+_HEAD = _HEADER.size
+
+
+class _Receive(Operation):
+    __slots__ = ("segments",)
+
+    def __init__(self, source: int, tag: int, segments: Segments) -> None:
+        super().__init__(source, tag)
+        self.segments = segments
+
+    def matches(self, source: int, tag: int) -> bool:
+        return self.source in (source, ANY_SOURCE) and self.tag in (tag, ANY_TAG)
+
+
+class _Send(Operation):
+    __slots__ = ("dest", "serial")
+
+    def __init__(self, source: int, tag: int, dest: int, serial: int) -> None:
+        super().__init__(source, tag)
+        self.dest = dest
+        self.serial = serial
+
+
+class _Unexpected:
+    __slots__ = ("letter", "serial", "source", "synchronous", "tag")
+
+    def __init__(self, source: int, tag: int, letter: bytes, synchronous: bool, serial: int) -> None:
+        self.source, self.tag, self.letter = source, tag, letter
+        self.synchronous, self.serial = synchronous, serial
+
+
+class IdealDevice(Device):
+    """Matching in the host, mail below. `host` prices the work above the device; the device's own work is free."""
+
+    offloads: frozenset[str] = frozenset()
+
+    def __init__(self, rank: int, size: int, mail: Mail, host: HostConfig | None = None) -> None:
+        self.rank = rank
+        self.size = size
+        self._mail = mail
+        self._host = host or HostConfig()
+        self._posted: dict[int, list[_Receive]] = {}  # by context, in the order posted
+        self._unexpected: dict[int, list[_Unexpected]] = {}  # by context, in the order arrived
+        self._sends: dict[int, _Send] = {}  # synchronous ones by serial, until taken
+        self._serial = 0
+        self._owed = 0  # picoseconds of host work not yet told to the mail
+
+    # Device
+
+    def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
+        if len(segments) == 1:
+            payload = ctypes.string_at(*segments[0])
+        else:
+            payload = b"".join([ctypes.string_at(address, size) for address, size in segments])
+        if mode is not SendMode.SYNCHRONOUS:
+            operation = Operation(self.rank, tag)
+            operation.done = True
+            operation.length = len(payload)
+            self._transmit(dest, _HEADER.pack(_Kind.MESSAGE, context, tag, 0) + payload)
+            return operation
+        self._serial = self._serial % 0xFFFFFFFF + 1
+        synchronous = _Send(self.rank, tag, dest, self._serial)
+        synchronous.length = len(payload)
+        self._sends[self._serial] = synchronous
+        self._transmit(dest, _HEADER.pack(_Kind.SYNCHRONOUS, context, tag, self._serial) + payload)
+        return synchronous
+
+    def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
+        operation = _Receive(source, tag, segments)
+        waiting = self._unexpected.get(context)
+        if waiting:
+            for index, message in enumerate(waiting):
+                if operation.matches(message.source, message.tag):
+                    del waiting[index]
+                    self._take(message, operation)
+                    return operation
+        self._posted.setdefault(context, []).append(operation)
+        return operation
+
+    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        waiting = self._unexpected.get(context)
+        if not waiting:
+            return None
+        for index, message in enumerate(waiting):
+            if source in (message.source, ANY_SOURCE) and tag in (message.tag, ANY_TAG):
+                if take:
+                    del waiting[index]
+                return Arrived(message.source, message.tag, len(message.letter) - _HEAD, context, message)
+        return None
+
+    def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:
+        operation = _Receive(arrived.source, arrived.tag, segments)
+        assert isinstance(arrived.handle, _Unexpected)
+        self._take(arrived.handle, operation)
+        return operation
+
+    def cancel(self, operation: Operation) -> bool:
+        if operation.done:
+            return False
+        if isinstance(operation, _Send):
+            self._transmit(operation.dest, _HEADER.pack(_Kind.RETRACT, 0, 0, operation.serial))
+            return operation.done and operation.cancelled
+        for posted in self._posted.values():
+            if operation in posted:
+                posted.remove(operation)  # type: ignore[arg-type]  # found by identity
+                operation.cancelled = operation.done = True
+                return True
+        return False
+
+    def progress(self) -> None:
+        self.charge(HostCost.POLL)
+        self._handle(None)
+
+    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        if operations is None:
+            self._handle(why)
+            return
+        while True:
+            for operation in operations:
+                if operation.done:
+                    return
+            self._handle(why)
+
+    def now(self) -> int:
+        return self._mail.now + self._owed
+
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        self._owed += self._host.price(what, count)
+
+    def close(self) -> None:
+        self._pay()
+        self._mail.close()
+
+    # Mail
+
+    def _pay(self) -> None:
+        if self._owed:
+            owed, self._owed = self._owed, 0
+            self._mail.elapse(owed)
+
+    def _transmit(self, dest: int, letter: bytes) -> None:
+        if dest == self.rank:
+            self._arrive(dest, letter)
+            return
+        self._pay()
+        self._mail.post(dest, letter)
+
+    def _handle(self, why: Wait | None) -> None:
+        self._pay()
+        for source, letter in self._mail.collect(why):
+            self._arrive(source, letter)
+
+    def _arrive(self, source: int, letter: bytes) -> None:
+        kind, context, tag, serial = _HEADER.unpack_from(letter)
+        if kind <= _Kind.SYNCHRONOUS:
+            message = _Unexpected(source, tag, letter, kind == _Kind.SYNCHRONOUS, serial)
+            posted = self._posted.get(context)
+            if posted:
+                for index, operation in enumerate(posted):
+                    if operation.matches(source, tag):
+                        del posted[index]
+                        self._take(message, operation)
+                        return
+            self._unexpected.setdefault(context, []).append(message)
+        elif kind == _Kind.RETRACT:
+            self._retract(source, serial)
+        else:
+            send = self._sends.pop(serial, None)
+            if send is not None:  # else TAKEN crossed with RETRACT
+                send.done = True
+                send.cancelled = kind == _Kind.RETRACTED
+
+    def _retract(self, source: int, serial: int) -> None:
+        for waiting in self._unexpected.values():
+            for index, message in enumerate(waiting):
+                if message.synchronous and message.source == source and message.serial == serial:
+                    del waiting[index]
+                    self._transmit(source, _HEADER.pack(_Kind.RETRACTED, 0, 0, serial))
+                    return
+
+    def _take(self, message: _Unexpected, operation: _Receive) -> None:
+        letter = message.letter
+        length = len(letter) - _HEAD
+        position = _HEAD
+        for address, size in operation.segments:
+            step = min(size, len(letter) - position)
+            if step <= 0:
+                break
+            ctypes.memmove(address, letter[position : position + step], step)
+            position += step
+        operation.length = position - _HEAD
+        if position < len(letter):
+            operation.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {length} bytes)")
+        operation.source, operation.tag = message.source, message.tag
+        operation.segments = ()
+        operation.done = True
+        if message.synchronous:
+            self._transmit(message.source, _HEADER.pack(_Kind.TAKEN, 0, 0, message.serial))
+
+
+class Solo:
+    """The mail of a process that is alone: a program started without `lanai run` (a singleton)."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def elapse(self, picoseconds: int) -> None:
+        self.now += picoseconds
+
+    def post(self, dest: int, letter: bytes) -> None:
+        raise ValueError(f"process 0 is alone; there is no rank {dest}")
+
+    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+        if why is not None:
+            raise RuntimeError(f"deadlock: {why.call} waits for a message that nobody can send ({why.note})")
+        return []
+
+    def close(self) -> None: ...

@@ -1,0 +1,208 @@
+"""Buffered sends: the attached buffer, and who occupies it."""
+
+from typing import TYPE_CHECKING
+
+from ..bus import Wait
+from ..config import HostCost
+from ..device import Operation, SendMode
+from .constants import BSEND_OVERHEAD, PROC_NULL
+from .errors import ErrorClass, MpiError
+from .memory import Scratch, gather_bytes
+from .probing import Probing
+from .request import PersistentRequest, Request, SendRequest
+from .status import Status
+
+if TYPE_CHECKING:
+    from .datatypes import Datatype
+    from .progress import Progress
+
+
+class SendBuffer:
+    """Memory of the program's that buffered sends copy into. Each message takes its size plus BSEND_OVERHEAD, first fit,
+    and gives it back when the device has sent it. `address` None is MPI_BUFFER_AUTOMATIC: memory of the library's own."""
+
+    def __init__(self, address: int | None, size: int, progress: "Progress") -> None:
+        self.address = address
+        self.size = size
+        self._progress = progress
+        self._used: list[tuple[int, int, Operation, object]] = []  # (offset, bytes, send, scratch), by offset
+
+    def send(
+        self, communicator: Probing, call: str, address: int, count: int, datatype: "Datatype", dest: int, tag: int
+    ) -> Operation:
+        """Copy a message in and start it."""
+        size = count * datatype.size
+        with self._progress.lock:
+            offset, start, scratch = self._place(call, size)
+            gather_bytes(address, count, datatype, start)
+            communicator.device.charge(HostCost.COPY, size)
+            communicator.charge_call()
+            operation = communicator.device.send(
+                communicator.route[dest], tag, communicator.context, [(start, size)] if size else [], SendMode.STANDARD
+            )
+            self._used.append((offset, size + BSEND_OVERHEAD, operation, scratch))
+            self._used.sort(key=lambda used: used[0])
+        return operation
+
+    def _place(self, call: str, size: int) -> tuple[int, int, object]:
+        self._reclaim()
+        if self.address is None:
+            scratch = Scratch(size)
+            return 0, scratch.address, scratch
+        offset = self._find(size + BSEND_OVERHEAD)
+        if offset is None:  # some sends may have ended without anyone having looked
+            self._progress.poll()
+            self._reclaim()
+            offset = self._find(size + BSEND_OVERHEAD)
+        if offset is None:
+            raise MpiError(
+                ErrorClass.BUFFER,
+                f"{call}: a message of {size} bytes needs {size + BSEND_OVERHEAD} bytes in one piece of the attached "
+                f"buffer, which has {self.size} bytes and holds {len(self._used)} messages",
+            )
+        return offset, self.address + offset, None
+
+    def _reclaim(self) -> None:
+        self._used = [used for used in self._used if not used[2].done]
+
+    def _find(self, needed: int) -> int | None:
+        free = 0
+        for offset, size, _, _ in self._used:
+            if offset - free >= needed:
+                return free
+            free = offset + size
+        return free if self.size - free >= needed else None
+
+    # What flushing waits for.
+
+    @property
+    def done(self) -> bool:
+        return all(operation.done for _, _, operation, _ in self._used)
+
+    def operations(self) -> list[Operation]:
+        return [operation for _, _, operation, _ in self._used if not operation.done]
+
+    def why(self) -> Wait:
+        return Wait("MPI_Buffer_flush", note=f"{len(self.operations())} buffered sends not yet taken")
+
+    def flush(self) -> None:
+        """Wait until every message has left."""
+        self._progress.wait(self)
+        self._used.clear()
+
+
+class Buffered(Probing):
+    """Buffered and persistent sends, persistent receives. A communicator's own buffer goes before the world's."""
+
+    def _buffer(self, call: str) -> SendBuffer:
+        buffer = self.send_buffer or self.world.send_buffer
+        if buffer is None:
+            raise MpiError(ErrorClass.BUFFER, f"{call}: no buffer is attached; call MPI_Buffer_attach first")
+        return buffer
+
+    def _bsend(
+        self, call: str, address: int, count: int, datatype: "Datatype", dest: int, tag: int
+    ) -> Operation | None:
+        self.check_buffer(call, count, datatype)
+        self.check_tag(call, tag)
+        if dest == PROC_NULL:
+            return None
+        self.check_peer(call, "dest", dest)
+        return self._buffer(call).send(self, call, address, count, datatype, dest, tag)
+
+    def bsend(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> None:
+        """MPI_Bsend."""
+        self._bsend("MPI_Bsend", address, count, datatype, dest, tag)
+
+    def ibsend(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> Request:
+        """MPI_Ibsend."""
+        return BufferedRequest(
+            self, "MPI_Ibsend", self._bsend("MPI_Ibsend", address, count, datatype, dest, tag), dest
+        )
+
+    def attach_buffer(self, address: int | None, size: int) -> None:
+        """MPI_Comm_attach_buffer; address None is MPI_BUFFER_AUTOMATIC."""
+        if self.send_buffer is not None:
+            raise MpiError(ErrorClass.BUFFER, "MPI_Comm_attach_buffer: the communicator has a buffer already")
+        self.send_buffer = new_buffer("MPI_Comm_attach_buffer", address, size, self.progress)
+
+    def detach_buffer(self) -> tuple[int | None, int]:
+        """MPI_Comm_detach_buffer: (address, size)."""
+        buffer, self.send_buffer = self.send_buffer, None
+        return (0, 0) if buffer is None else emptied(buffer)
+
+    def flush_buffer(self) -> None:
+        """MPI_Comm_flush_buffer."""
+        if self.send_buffer is not None:
+            self.send_buffer.flush()
+
+    def _persistent(
+        self, call: str, address: int, count: int, datatype: "Datatype", dest: int, tag: int, mode: SendMode
+    ) -> PersistentRequest:
+        self.check_buffer(call, count, datatype)
+        self.check_tag(call, tag)
+        if dest != PROC_NULL:
+            self.check_peer(call, "dest", dest)
+
+        def begin() -> Request:
+            operation = self.post_send(call, address, count, datatype, dest, tag, mode)
+            return SendRequest(self, call, operation, dest)
+
+        return PersistentRequest(self.progress, call, begin)
+
+    def send_init(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> PersistentRequest:
+        """MPI_Send_init."""
+        return self._persistent("MPI_Send_init", address, count, datatype, dest, tag, SendMode.STANDARD)
+
+    def ssend_init(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> PersistentRequest:
+        """MPI_Ssend_init."""
+        return self._persistent("MPI_Ssend_init", address, count, datatype, dest, tag, SendMode.SYNCHRONOUS)
+
+    def rsend_init(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> PersistentRequest:
+        """MPI_Rsend_init."""
+        return self._persistent("MPI_Rsend_init", address, count, datatype, dest, tag, SendMode.READY)
+
+    def bsend_init(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> PersistentRequest:
+        """MPI_Bsend_init."""
+        call = "MPI_Bsend_init"
+        self.check_buffer(call, count, datatype)
+        self.check_tag(call, tag)
+        if dest != PROC_NULL:
+            self.check_peer(call, "dest", dest)
+
+        def begin() -> Request:
+            return BufferedRequest(self, call, self._bsend(call, address, count, datatype, dest, tag), dest)
+
+        return PersistentRequest(self.progress, call, begin)
+
+    def recv_init(self, address: int, count: int, datatype: "Datatype", source: int, tag: int) -> PersistentRequest:
+        """MPI_Recv_init."""
+        self.check_buffer("MPI_Recv_init", count, datatype)
+        self.envelope("MPI_Recv_init", source, tag)
+        return PersistentRequest(
+            self.progress, "MPI_Recv_init", lambda: self.irecv(address, count, datatype, source, tag)
+        )
+
+
+class BufferedRequest(SendRequest):
+    """A buffered send is done once copied; cancelling it may still catch the message."""
+
+    @property
+    def done(self) -> bool:
+        return True
+
+    def status(self) -> Status:
+        return Status(cancelled=self.operation is not None and self.operation.cancelled)
+
+
+def new_buffer(call: str, address: int | None, size: int, progress: "Progress") -> SendBuffer:
+    """A buffer as attached by `call`."""
+    if size < 0:
+        raise MpiError(ErrorClass.ARG, f"{call}: size is {size}; it must not be negative")
+    return SendBuffer(address, size, progress)
+
+
+def emptied(buffer: SendBuffer) -> tuple[int | None, int]:
+    """(address, size) of a buffer that is detached, once its messages have left."""
+    buffer.flush()
+    return buffer.address, buffer.size

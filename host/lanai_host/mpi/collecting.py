@@ -1,0 +1,55 @@
+"""Collective communication as methods: run a plan, start it, or prepare it as a persistent request."""
+
+from typing import Any, ParamSpec
+
+from .buffered import Buffered
+from .collectives.schedule import Link, Plan, Schedule, Steps, next_tag
+from .request import PersistentRequest, Request
+
+Arguments = ParamSpec("Arguments")
+
+
+class Collecting(Buffered):
+    """The chapter's methods. A plan's arguments are those of the C call without the communicator."""
+
+    def run(self, plan: Plan[Arguments], *arguments: Arguments.args, **named: Arguments.kwargs) -> None:
+        """The blocking collective."""
+        link = Link(self, plan.name, 0)
+        steps = plan.describe(link, *arguments, **named)
+        link.tag = next_tag(self, plan.kind)
+        self.launch(link, steps).wait()
+
+    def start(self, plan: Plan[Arguments], *arguments: Arguments.args, **named: Arguments.kwargs) -> Request:
+        """The non-blocking collective."""
+        link = Link(self, _derived(plan.name, "I"), 0)
+        steps = plan.describe(link, *arguments, **named)
+        link.tag = next_tag(self, plan.kind)
+        return self.launch(link, steps)
+
+    def prepare(
+        self, plan: Plan[Arguments], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> PersistentRequest:
+        """The persistent collective. Its tag is fixed here: inits are in the same order everywhere, starts need not be."""
+        call = plan.name + "_init"
+        plan.describe(Link(self, call, 0), *arguments, **named).close()
+        tag = next_tag(self, plan.kind)
+
+        def begin() -> Request:
+            link = Link(self, call, tag)
+            return self.launch(link, plan.describe(link, *arguments, **named))
+
+        return PersistentRequest(self.progress, call, begin)
+
+    def launch(self, link: Link, steps: Steps, result: Any = None) -> Schedule:
+        """Run steps as far as they go now, and on in the background."""
+        schedule = Schedule(link, steps, result)
+        with self.progress.lock:
+            self.charge_call()
+            self.progress.start(schedule)
+        return schedule
+
+
+def _derived(name: str, prefix: str) -> str:
+    """MPI_Bcast with prefix I is MPI_Ibcast."""
+    stem = name.removeprefix("MPI_")
+    return f"MPI_{prefix}{stem[0].lower()}{stem[1:]}"

@@ -1,0 +1,179 @@
+"""All-to-all: Bruck for short blocks among many, everything posted at once among few, pairwise else."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...device import Operation
+from ..constants import IN_PLACE
+from ..memory import Scratch, copy_elements, gather_bytes, move, scatter_bytes
+from . import checks
+from .choice import ALLTOALL_AT_ONCE, ALLTOALL_SHORT, ALLTOALL_SHORT_SIZE
+from .schedule import Link, Steps, collective
+
+if TYPE_CHECKING:
+    from ..datatypes import Datatype
+
+
+class Part(NamedTuple):
+    """What goes to, or comes from, one process."""
+
+    address: int
+    count: int
+    datatype: "Datatype"
+
+    @property
+    def size(self) -> int:
+        return self.count * self.datatype.size
+
+
+@collective("MPI_Alltoall")
+def alltoall(
+    link: Link,
+    send: int,
+    send_count: int,
+    send_type: "Datatype",
+    receive: int,
+    receive_count: int,
+    receive_type: "Datatype",
+) -> Steps:
+    """MPI_Alltoall."""
+    checks.buffer(link, send, send_count, send_type)
+    checks.no_in_place(link, receive, "recvbuf")
+    checks.buffer(link, receive, receive_count, receive_type)
+    step = receive_count * receive_type.extent
+    coming = [Part(receive + rank * step, receive_count, receive_type) for rank in range(link.peers)]
+    if send == IN_PLACE:
+        return exchange_in_place(link, coming)
+    step = send_count * send_type.extent
+    going = [Part(send + rank * step, send_count, send_type) for rank in range(link.peers)]
+    short = receive_count * receive_type.size <= ALLTOALL_SHORT and link.size >= ALLTOALL_SHORT_SIZE
+    if short and not link.communicator.is_inter:
+        return _bruck(link, going, coming)
+    return exchange(link, going, coming)
+
+
+@collective("MPI_Alltoallv")
+def alltoallv(
+    link: Link,
+    send: int,
+    send_counts: Sequence[int],
+    send_displacements: Sequence[int],
+    send_type: "Datatype",
+    receive: int,
+    receive_counts: Sequence[int],
+    receive_displacements: Sequence[int],
+    receive_type: "Datatype",
+) -> Steps:
+    """MPI_Alltoallv."""
+    checks.no_in_place(link, receive, "recvbuf")
+    checks.counts(link, "recvcounts", receive_counts, receive_type)
+    coming = [
+        Part(receive + displacement * receive_type.extent, count, receive_type)
+        for count, displacement in zip(receive_counts, receive_displacements, strict=True)
+    ]
+    if send == IN_PLACE:
+        return exchange_in_place(link, coming)
+    checks.counts(link, "sendcounts", send_counts, send_type)
+    going = [
+        Part(send + displacement * send_type.extent, count, send_type)
+        for count, displacement in zip(send_counts, send_displacements, strict=True)
+    ]
+    return exchange(link, going, coming)
+
+
+@collective("MPI_Alltoallw")
+def alltoallw(
+    link: Link,
+    send: int,
+    send_counts: Sequence[int],
+    send_displacements: Sequence[int],
+    send_types: Sequence["Datatype"],
+    receive: int,
+    receive_counts: Sequence[int],
+    receive_displacements: Sequence[int],
+    receive_types: Sequence["Datatype"],
+) -> Steps:
+    """MPI_Alltoallw. Displacements are in bytes."""
+    checks.no_in_place(link, receive, "recvbuf")
+    coming = parts_w(link, receive, receive_counts, receive_displacements, receive_types)
+    if send == IN_PLACE:
+        return exchange_in_place(link, coming)
+    return exchange(link, parts_w(link, send, send_counts, send_displacements, send_types), coming)
+
+
+def parts_w(
+    link: Link, address: int, counts: Sequence[int], displacements: Sequence[int], types: Sequence["Datatype"]
+) -> list[Part]:
+    """The parts of a w form, checked."""
+    parts = [
+        Part(address + displacement, count, datatype)
+        for count, displacement, datatype in zip(counts, displacements, types, strict=True)
+    ]
+    for part in parts:
+        checks.buffer(link, part.address, part.count, part.datatype)
+    return parts
+
+
+def exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps:
+    """Each process of the remote group (or of the own) gets its part. In an intra-communicator the own part is copied."""
+    order: Iterable[tuple[int, int]]
+    if link.communicator.is_inter:
+        order = [(rank, rank) for rank in range(link.peers)]
+    else:
+        own = link.rank
+        copy_elements(*going[own], *coming[own])
+        order = [((own + step) % link.size, (own - step) % link.size) for step in range(1, link.size)]
+    yield from _in_windows(link, order, going, coming)
+
+
+def _in_windows(
+    link: Link, order: Iterable[tuple[int, int]], going: Sequence[Part], coming: Sequence[Part]
+) -> Steps:
+    """At most ALLTOALL_AT_ONCE partners at a time, receives before sends, starting with the neighbours so that the
+    processes do not all begin with the same one."""
+    pairs: Iterator[tuple[int, int]] = iter(order)
+    while window := list(islice(pairs, ALLTOALL_AT_ONCE)):
+        operations: list[Operation] = [link.receive(source, *coming[source]) for _, source in window]
+        operations.extend(link.send(dest, *going[dest]) for dest, _ in window)
+        yield operations
+
+
+def exchange_in_place(link: Link, parts: Sequence[Part]) -> Steps:
+    """With MPI_IN_PLACE what goes is what was there before: a packed copy of it all is sent."""
+    checks.intra(link)
+    return _exchange_in_place(link, parts)
+
+
+def _exchange_in_place(link: Link, parts: Sequence[Part]) -> Steps:
+    copies = [Scratch(part.size) for part in parts]
+    for copy, part in zip(copies, parts, strict=True):
+        gather_bytes(*part, copy.address)
+    others = [rank for rank in range(link.size) if rank != link.rank]
+    operations = [link.receive(rank, *parts[rank]) for rank in others]
+    operations.extend(link.send_bytes(rank, copies[rank].address, parts[rank].size) for rank in others)
+    yield operations
+
+
+def _bruck(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps:
+    """log2(size) steps; in step k the blocks whose distance to their reader has bit k travel 2**k ranks up together."""
+    rank, size = link.rank, link.size
+    block = coming[0].size
+    held, outbox, inbox = (Scratch(block * size) for _ in range(3))
+    for distance in range(size):
+        gather_bytes(*going[(rank + distance) % size], held.address + distance * block)
+    bit = 1
+    while bit < size:
+        moving = [distance for distance in range(size) if distance & bit]
+        for index, distance in enumerate(moving):
+            move(outbox.address + index * block, held.address + distance * block, block)
+        yield [
+            link.receive_bytes((rank - bit) % size, inbox.address, block * len(moving)),
+            link.send_bytes((rank + bit) % size, outbox.address, block * len(moving)),
+        ]
+        for index, distance in enumerate(moving):
+            move(held.address + distance * block, inbox.address + index * block, block)
+        bit *= 2
+    for distance in range(size):
+        source = (rank - distance) % size
+        scatter_bytes(held.address + distance * block, block, *coming[source])

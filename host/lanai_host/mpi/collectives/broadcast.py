@@ -1,0 +1,62 @@
+"""Broadcast: a binomial tree, or for long messages a scatter followed by a ring."""
+
+from typing import TYPE_CHECKING
+
+from . import checks, inter
+from .choice import BROADCAST_BY_PIECES, PIECES_FROM_SIZE
+from .runs import piece
+from .schedule import Link, Steps, collective
+from .tree import children, parent
+
+if TYPE_CHECKING:
+    from ..datatypes import Datatype
+
+
+@collective("MPI_Bcast")
+def bcast(link: Link, address: int, count: int, datatype: "Datatype", root: int) -> Steps:
+    """MPI_Bcast."""
+    checks.buffer(link, address, count, datatype)
+    checks.root(link, root)
+    if link.communicator.is_inter:
+        return inter.bcast(link, address, count, datatype, root)
+    return broadcast(link, datatype.segments(address, count), count * datatype.size, root)
+
+
+def broadcast(link: Link, runs: list[tuple[int, int]], size: int, root: int) -> Steps:
+    """The choice. Neither packs: both send and receive the buffer's own runs."""
+    if size >= BROADCAST_BY_PIECES and link.size >= PIECES_FROM_SIZE:
+        return by_pieces(link, runs, size, root)
+    return binomial(link, runs, root)
+
+
+def binomial(link: Link, runs: list[tuple[int, int]], root: int) -> Steps:
+    """log2(size) steps, each rank sends what it has to those below it in the tree, the largest subtree first."""
+    place = (link.rank - root) % link.size
+    if place:
+        yield [link.receive_runs((parent(place) + root) % link.size, runs)]
+    sends = [link.send_runs((child + root) % link.size, runs) for child in children(place, link.size)]
+    yield sends
+
+
+def by_pieces(link: Link, runs: list[tuple[int, int]], size: int, root: int) -> Steps:
+    """Scatter one piece to each rank, then pass pieces round the ring: twice the message over each link at most."""
+    ranks = link.size
+    place = (link.rank - root) % ranks
+    bounds = [size * index // ranks for index in range(ranks + 1)]
+
+    def part(index: int) -> list[tuple[int, int]]:
+        return piece(runs, bounds[index], bounds[index + 1])
+
+    if place == 0:
+        yield [link.send_runs((other + root) % ranks, part(other)) for other in range(1, ranks)]
+    else:
+        yield [link.receive_runs(root, part(place))]
+    before, after = (link.rank - 1) % ranks, (link.rank + 1) % ranks
+    for step in range(ranks - 1):
+        coming, going = (place - step - 1) % ranks, (place - step) % ranks
+        operations = []
+        if place != 0:  # the root has every piece
+            operations.append(link.receive_runs(before, part(coming)))
+        if (place + 1) % ranks != 0:
+            operations.append(link.send_runs(after, part(going)))
+        yield operations

@@ -1,0 +1,45 @@
+"""What collectives check before they begin."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..constants import IN_PLACE, PROC_NULL, ROOT
+from ..errors import ErrorClass, MpiError
+from .schedule import Link
+
+if TYPE_CHECKING:
+    from ..datatypes import Datatype
+
+
+def buffer(link: Link, address: int, count: int, datatype: "Datatype | None") -> None:
+    """A buffer that is used: count, and datatype committed. IN_PLACE has neither."""
+    if address == IN_PLACE:
+        return
+    assert datatype is not None
+    link.communicator.check_buffer(link.call, count, datatype)
+
+
+def counts(link: Link, name: str, values: Sequence[int], datatype: "Datatype") -> None:
+    """The count of each process."""
+    for rank, count in enumerate(values):
+        if count < 0:
+            raise MpiError(ErrorClass.COUNT, f"{link.call}: {name}[{rank}] is {count}; it must not be negative")
+    link.communicator.check_buffer(link.call, 0, datatype)
+
+
+def root(link: Link, rank: int) -> None:
+    """A root: a rank, or in an inter-communicator a remote rank, ROOT or PROC_NULL."""
+    if 0 <= rank < link.peers or (link.communicator.is_inter and rank in (ROOT, PROC_NULL)):
+        return
+    others = "MPI_ROOT, MPI_PROC_NULL or " if link.communicator.is_inter else ""
+    raise MpiError(ErrorClass.ROOT, f"{link.call}: root is {rank}; it must be {others}from 0 to {link.peers - 1}")
+
+
+def no_in_place(link: Link, address: int, name: str) -> None:
+    if address == IN_PLACE:
+        raise MpiError(ErrorClass.BUFFER, f"{link.call}: {name} is MPI_IN_PLACE, which is not allowed here")
+
+
+def intra(link: Link) -> None:
+    if link.communicator.is_inter:
+        raise MpiError(ErrorClass.COMM, f"{link.call}: the communicator is an inter-communicator")

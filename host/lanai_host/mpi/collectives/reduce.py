@@ -1,0 +1,208 @@
+"""Reduce and allreduce. Operands are always combined in rank order, so that all algorithms but the one by parts also
+serve operations that do not commute."""
+
+from typing import TYPE_CHECKING
+
+from ..constants import IN_PLACE
+from ..errors import ErrorClass, MpiError
+from ..memory import TypedScratch, copy_elements
+from . import checks, inter
+from .choice import PIECES_FROM_SIZE, REDUCE_BY_PARTS
+from .schedule import Link, Steps, collective
+
+if TYPE_CHECKING:
+    from ..datatypes import Datatype
+    from ..op import Op
+
+
+class Vector:
+    """A working copy of (count, datatype) elements, and a second one that receives what is to be combined with it."""
+
+    def __init__(self, link: Link, count: int, datatype: "Datatype", op: "Op") -> None:
+        self.link, self.count, self.datatype, self.op = link, count, datatype, op
+        self.value = TypedScratch(count, datatype)
+        self.other = TypedScratch(count, datatype)
+
+    def load(self, address: int) -> "Vector":
+        copy_elements(address, self.count, self.datatype, self.value.address, self.count, self.datatype)
+        return self
+
+    def store(self, address: int) -> None:
+        copy_elements(self.value.address, self.count, self.datatype, address, self.count, self.datatype)
+
+    def after_other(self) -> None:
+        """value = other op value: the other came from lower ranks."""
+        self.link.reduce(self.op, self.other.address, self.value.address, self.count, self.datatype)
+
+    def before_other(self) -> None:
+        """value = value op other: the other came from higher ranks."""
+        self.link.reduce(self.op, self.value.address, self.other.address, self.count, self.datatype)
+        self.value, self.other = self.other, self.value
+
+
+def check_reduction(link: Link, count: int, datatype: "Datatype", op: "Op") -> None:
+    """Count, datatype, and the operation on it."""
+    link.communicator.check_buffer(link.call, count, datatype)
+    op.check(link.call, datatype)
+
+
+@collective("MPI_Reduce")
+def reduce(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int) -> Steps:
+    """MPI_Reduce."""
+    checks.root(link, root)
+    check_reduction(link, count, datatype, op)
+    if link.communicator.is_inter:
+        return inter.reduce(link, send, receive, count, datatype, op, root)
+    if link.rank == root:
+        checks.no_in_place(link, receive, "recvbuf")
+        if send == receive and count and datatype.size:
+            raise MpiError(
+                ErrorClass.BUFFER, f"{link.call}: sendbuf and recvbuf are the same at the root; use MPI_IN_PLACE"
+            )
+    else:
+        checks.no_in_place(link, send, "sendbuf")
+    return reduce_to(link, receive if send == IN_PLACE else send, receive, count, datatype, op, root)
+
+
+def reduce_to(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int) -> Steps:
+    """The choice. `receive` counts at the root only."""
+    if _by_parts(link, count, datatype, op):
+        vector = Vector(link, count, datatype, op).load(send)
+        yield from _scatter_ring(link, vector)
+        yield from _gather_parts(link, vector, root)
+        if link.rank == root:
+            vector.store(receive)
+    else:
+        yield from _reduce_tree(link, send, receive, count, datatype, op, root)
+
+
+def _reduce_tree(
+    link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int
+) -> Steps:
+    """A binomial tree whose top is the root, or rank 0 if order matters (it then passes the result on)."""
+    top = root if op.commute else 0
+    place, size = (link.rank - top) % link.size, link.size
+    vector: Vector | None = None
+    bit = 1
+    while bit < size and not place & bit:
+        if place + bit < size:
+            vector = vector or Vector(link, count, datatype, op).load(send)
+            yield [link.receive((place + bit + top) % size, vector.other.address, count, datatype)]
+            vector.before_other()
+        bit *= 2
+    held = send if vector is None else vector.value.address
+    if place:
+        yield [link.send((place - bit + top) % size, held, count, datatype)]
+    if top != root and link.rank == top:
+        yield [link.send(root, held, count, datatype)]
+    if link.rank == root:
+        if top != root:
+            yield [link.receive(top, receive, count, datatype)]
+        elif held != receive:
+            copy_elements(held, count, datatype, receive, count, datatype)
+
+
+@collective("MPI_Allreduce")
+def allreduce(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
+    """MPI_Allreduce."""
+    check_reduction(link, count, datatype, op)
+    checks.no_in_place(link, receive, "recvbuf")
+    if link.communicator.is_inter:
+        checks.no_in_place(link, send, "sendbuf")
+        return inter.allreduce(link, send, receive, count, datatype, op)
+    return allreduce_into(link, receive if send == IN_PLACE else send, receive, count, datatype, op)
+
+
+def allreduce_into(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
+    """The choice."""
+    vector = Vector(link, count, datatype, op).load(send)
+    if _by_parts(link, count, datatype, op):
+        yield from _scatter_ring(link, vector)
+        yield from _gather_ring(link, vector)
+    else:
+        yield from _doubling(link, vector)
+    vector.store(receive)
+
+
+def _by_parts(link: Link, count: int, datatype: "Datatype", op: "Op") -> bool:
+    long = count * datatype.size >= REDUCE_BY_PARTS and count >= link.size >= PIECES_FROM_SIZE
+    return long and op.commute
+
+
+def _doubling(link: Link, vector: Vector) -> Steps:
+    """Partners at distance 1, 2, 4... exchange what they have. Ranks beyond a power of two first join a neighbour."""
+    rank, size, count, datatype = link.rank, link.size, vector.count, vector.datatype
+    core = 1 << (size.bit_length() - 1)
+    extra = size - core
+    paired = rank < 2 * extra
+    if paired and rank % 2 == 0:
+        yield [link.send(rank + 1, vector.value.address, count, datatype)]
+        yield [link.receive(rank + 1, vector.value.address, count, datatype)]
+        return
+    if paired:
+        yield [link.receive(rank - 1, vector.other.address, count, datatype)]
+        vector.after_other()
+    place = rank // 2 if paired else rank - extra
+    bit = 1
+    while bit < core:
+        partner = place ^ bit
+        partner = partner * 2 + 1 if partner < extra else partner + extra
+        yield [
+            link.receive(partner, vector.other.address, count, datatype),
+            link.send(partner, vector.value.address, count, datatype),
+        ]
+        if partner < rank:
+            vector.after_other()
+        else:
+            vector.before_other()
+        bit *= 2
+    if paired:
+        yield [link.send(rank - 1, vector.value.address, count, datatype)]
+
+
+class _Parts:
+    """Where part `index` of a vector cut into `parts` begins, and how many elements it has."""
+
+    def __init__(self, vector: Vector, parts: int) -> None:
+        self._bounds = [vector.count * index // parts for index in range(parts + 1)]
+        self._extent = vector.datatype.extent
+
+    def __call__(self, base: TypedScratch, index: int) -> tuple[int, int]:
+        first, last = self._bounds[index], self._bounds[index + 1]
+        return base.address + first * self._extent, last - first
+
+
+def _scatter_ring(link: Link, vector: Vector) -> Steps:
+    """Reduce-scatter round the ring: afterwards part `rank` of the value is complete."""
+    rank, size, datatype = link.rank, link.size, vector.datatype
+    part = _Parts(vector, size)
+    before, after = (rank - 1) % size, (rank + 1) % size
+    for step in range(size - 1):
+        going, coming = (rank - step - 1) % size, (rank - step - 2) % size
+        address, count = part(vector.other, coming)
+        yield [
+            link.receive(before, address, count, datatype),
+            link.send(after, *part(vector.value, going), datatype),
+        ]
+        link.reduce(vector.op, address, part(vector.value, coming)[0], count, datatype)
+
+
+def _gather_ring(link: Link, vector: Vector) -> Steps:
+    """Complete parts go round until all have all."""
+    rank, size, datatype = link.rank, link.size, vector.datatype
+    part = _Parts(vector, size)
+    for step in range(size - 1):
+        yield [
+            link.receive((rank - 1) % size, *part(vector.value, (rank - step - 1) % size), datatype),
+            link.send((rank + 1) % size, *part(vector.value, (rank - step) % size), datatype),
+        ]
+
+
+def _gather_parts(link: Link, vector: Vector, root: int) -> Steps:
+    """Complete parts go to the root."""
+    part = _Parts(vector, link.size)
+    if link.rank != root:
+        yield [link.send(root, *part(vector.value, link.rank), vector.datatype)]
+        return
+    others = [rank for rank in range(link.size) if rank != root]
+    yield [link.receive(rank, *part(vector.value, rank), vector.datatype) for rank in others]

@@ -1,0 +1,217 @@
+"""Collectives as schedules: a generator that yields the device operations it needs done before it goes on.
+
+One description serves the blocking call (start and wait), the non-blocking one and the persistent one. A schedule runs in
+`Progress`: whenever anything makes progress, it goes on as far as it can.
+"""
+
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec
+
+from ...bus import Wait
+from ...config import HostCost
+from ...device import ErrorKind, Operation, Segments, SendMode
+from ..errors import ErrorClass, MpiError
+from ..request import Request
+from ..status import Status
+
+if TYPE_CHECKING:
+    from ..base import CommunicatorBase
+    from ..datatypes import Datatype
+    from ..group import Group
+    from ..op import Op
+
+Steps = Generator[Iterable[Operation], None, None]
+Arguments = ParamSpec("Arguments")
+_SEQUENCES = 1 << 22  # sequence numbers before they come round again
+_KINDS = 1 << 6
+
+
+class Link:
+    """One collective call's way to the other members: device, context and tag.
+
+    The tag holds the communicator's count of collectives and which collective it is, so that two calls never take each
+    other's messages and mismatched collectives wait for each other by name instead of exchanging nonsense.
+    """
+
+    def __init__(
+        self,
+        communicator: "CommunicatorBase",
+        call: str,
+        tag: int,
+        context: int | None = None,
+        group: "Group | None" = None,
+    ) -> None:
+        self.communicator = communicator
+        self.call = call
+        self.tag = tag
+        self.context = communicator.collective_context if context is None else context
+        self.rank = communicator.rank if group is None else group.rank
+        self.size = communicator.size if group is None else group.size
+        self.peers = communicator.remote_size if group is None else group.size
+        self._device = communicator.device
+        self._route = communicator.route if group is None else group.members
+        self._expected: list[tuple[Operation, int, int]] = []
+
+    def local(self) -> "Link":
+        """The same call inside the local group of an inter-communicator."""
+        assert self.communicator.local is not None
+        return self._with(Link(self.communicator.local, self.call, self.tag))
+
+    def among(self, group: "Group") -> "Link":
+        """The same call between other processes, such as both groups of an inter-communicator."""
+        return self._with(Link(self.communicator, self.call, self.tag, self.context, group))
+
+    def through(self, communicator: "CommunicatorBase", tag: int) -> "Link":
+        """A part of this call that goes through another communicator, outside its collectives."""
+        return self._with(Link(communicator, self.call, tag, communicator.creation_context))
+
+    def _with(self, link: "Link") -> "Link":
+        link._expected = self._expected
+        return link
+
+    def send(self, rank: int, address: int, count: int, datatype: "Datatype") -> Operation:
+        return self.send_runs(rank, datatype.segments(address, count))
+
+    def send_bytes(self, rank: int, address: int, size: int) -> Operation:
+        return self.send_runs(rank, [(address, size)] if size else [])
+
+    def send_runs(self, rank: int, segments: Segments) -> Operation:
+        return self._device.send(self._route[rank], self.tag, self.context, segments, SendMode.STANDARD)
+
+    def receive(self, rank: int, address: int, count: int, datatype: "Datatype") -> Operation:
+        return self._receive(rank, datatype.segments(address, count), count * datatype.size)
+
+    def receive_bytes(self, rank: int, address: int, size: int) -> Operation:
+        return self._receive(rank, [(address, size)] if size else [], size)
+
+    def receive_runs(self, rank: int, segments: Segments) -> Operation:
+        return self._receive(rank, segments, sum(size for _, size in segments))
+
+    def _receive(self, rank: int, segments: Segments, size: int) -> Operation:
+        operation = self._device.receive(self._route[rank], self.tag, self.context, segments)
+        self._expected.append((operation, size, rank))
+        return operation
+
+    def reduce(self, op: "Op", incoming: int, inout: int, count: int, datatype: "Datatype") -> None:
+        """inout = incoming op inout, done and paid for by the host."""
+        if count:
+            self._device.charge(HostCost.REDUCE, count)
+            op.function(incoming, inout, count, datatype)
+
+    def check(self) -> None:
+        """Every message received so far had the size that this process's arguments ask for."""
+        for operation, size, rank in self._expected:
+            if operation.error is not None and operation.error.kind is not ErrorKind.TRUNCATED:
+                reason = operation.error.kind.name.lower().replace("_", " ")
+                raise MpiError(ErrorClass.OTHER, f"{self.call}: {reason} from rank {rank} {operation.error.text}")
+            if operation.error is not None:
+                raise MpiError(
+                    ErrorClass.TRUNCATE,
+                    f"{self.call}: rank {rank} sent more than the {size} bytes that rank {self.rank} expects "
+                    f"{operation.error.text}: counts or datatypes do not match",
+                )
+            if operation.length != size:
+                raise MpiError(
+                    ErrorClass.TRUNCATE,
+                    f"{self.call}: rank {rank} sent {operation.length} bytes where rank {self.rank} expects {size}: "
+                    "counts or datatypes do not match",
+                )
+        self._expected.clear()
+
+
+class Plan(Generic[Arguments]):
+    """A collective: its name, and a function that checks the arguments and describes the work as a generator.
+
+    The function must do nothing but check before its generator first runs: a persistent request plans once to check,
+    and again at each start.
+    """
+
+    def __init__(self, name: str, kind: int, describe: Callable[Concatenate[Link, Arguments], Steps]) -> None:
+        self.name = name
+        self.kind = kind
+        self.describe = describe
+        self.__doc__ = describe.__doc__
+
+
+_plans: list[str] = []
+
+
+def collective(
+    name: str,
+) -> Callable[[Callable[Concatenate[Link, Arguments], Steps]], Plan[Arguments]]:
+    """Make a `Plan` of a describing function. `name` is what follows MPI_ in the blocking call's name."""
+
+    def wrap(describe: Callable[Concatenate[Link, Arguments], Steps]) -> Plan[Arguments]:
+        _plans.append(name)
+        return Plan(name, len(_plans), describe)
+
+    return wrap
+
+
+def next_tag(communicator: "CommunicatorBase", kind: int) -> int:
+    """The tag of the communicator's next collective of one kind; the same on all members."""
+    communicator.sequence = (communicator.sequence + 1) % _SEQUENCES
+    return communicator.sequence * _KINDS + kind
+
+
+class Schedule(Request):
+    """A collective under way. An error ends it and is raised by the completion call."""
+
+    def __init__(self, link: Link, steps: Steps, result: Any = None) -> None:
+        super().__init__(link.communicator.progress)
+        self.call = link.call
+        self._link = link
+        self._steps: Steps | None = steps
+        self._awaited: list[Operation] = []
+        self._error: MpiError | None = None
+        self._running = False
+        self.result = result
+
+    @property
+    def done(self) -> bool:
+        return self._steps is None
+
+    def operations(self) -> list[Operation]:
+        return [operation for operation in self._awaited if not operation.done]
+
+    def why(self) -> Wait:
+        link = self._link
+        missing = [rank for operation, _, rank in link._expected if not operation.done]
+        peer = missing[0] if missing else None
+        note = f"collective {link.tag // _KINDS} on {link.communicator.name or 'a communicator'}"
+        return Wait(self.call, peer, link.tag, link.context, note)
+
+    def advance(self) -> bool:
+        """Go on; True when finished."""
+        if self._running:  # a user's operation may call MPI, and so come back here
+            return False
+        self._running = True
+        try:
+            while self._steps is not None:
+                awaited = self._awaited
+                while awaited and awaited[-1].done:
+                    awaited.pop()
+                if awaited:
+                    return False
+                self._link.check()
+                self._awaited = list(next(self._steps))
+        except StopIteration:
+            self._end(None)
+        except MpiError as error:
+            self._end(error)
+        finally:
+            self._running = False
+        return True
+
+    def _end(self, error: MpiError | None) -> None:
+        self._steps = None
+        self._awaited = []
+        if error is None:
+            try:
+                self._link.check()
+            except MpiError as mismatch:
+                error = mismatch
+        self._error = error
+
+    def status(self) -> Status:
+        return Status(error=self._error)

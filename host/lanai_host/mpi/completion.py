@@ -1,0 +1,189 @@
+"""Completion of several requests. A list may hold None (MPI_REQUEST_NULL) and inactive persistent requests.
+
+Calls that complete several raise MpiError(IN_STATUS) when any failed; its `statuses` hold all of them.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from ..bus import Wait
+from ..device import Operation
+from .constants import UNDEFINED
+from .errors import ErrorClass, MpiError
+from .request import Request
+from .status import Status
+
+Requests = Sequence[Request | None]
+
+
+class _AnyOf:
+    """A `Waitable` that is done when one of several requests is."""
+
+    def __init__(self, call: str, requests: list[Request]) -> None:
+        self.requests = requests
+        self.call = call
+
+    @property
+    def done(self) -> bool:
+        return any(request.done for request in self.requests)
+
+    def operations(self) -> list[Operation]:
+        gathered: list[Operation] = []
+        for request in self.requests:
+            operations = request.operations()
+            if not operations:
+                return []
+            gathered.extend(operations)
+        return gathered
+
+    def why(self) -> Wait:
+        first = self.requests[0].why()
+        note = f"one of {len(self.requests)} requests, the first: {first.call} {first.note}"
+        return Wait(self.call, first.peer, first.tag, first.context, note)
+
+
+def _active(requests: Iterable[Request | None]) -> list[tuple[int, Request]]:
+    return [(index, request) for index, request in enumerate(requests) if request is not None and request.active]
+
+
+def _poll_until_done(active: list[tuple[int, Request]], everything: bool) -> bool:
+    """Whether all (or any) are done, after at most one look at the device."""
+    decide = all if everything else any
+    if decide(request.done for _, request in active):
+        return True
+    active[0][1].progress.poll()
+    return decide(request.done for _, request in active)
+
+
+def _take_all(call: str, requests: Requests) -> list[Status]:
+    statuses = []
+    failed = 0
+    for request in requests:
+        if request is None or not request.active:
+            statuses.append(Status())
+            continue
+        status = request.status()
+        request.release()
+        failed += status.error is not None
+        statuses.append(status)
+    if failed:
+        raise _in_status(call, failed, statuses)
+    return statuses
+
+
+def _in_status(call: str, failed: int, statuses: list[Status], indices: Sequence[int] = ()) -> MpiError:
+    first = next(status.error for status in statuses if status.error is not None)
+    text = f"{call}: {failed} of {len(statuses)} requests failed, the first: {first}"
+    return MpiError(ErrorClass.IN_STATUS, text, statuses, indices)
+
+
+def wait_all(requests: Requests) -> list[Status]:
+    """MPI_Waitall."""
+    for request in requests:
+        if request is not None and request.active and not request.done:
+            request.progress.wait(request)
+    return _take_all("MPI_Waitall", requests)
+
+
+def test_all(requests: Requests) -> list[Status] | None:
+    """MPI_Testall."""
+    active = _active(requests)
+    if active and not _poll_until_done(active, everything=True):
+        return None
+    return _take_all("MPI_Testall", requests)
+
+
+def wait_any(requests: Requests) -> tuple[int, Status]:
+    """MPI_Waitany: (index, status); UNDEFINED if none is active."""
+    active = _active(requests)
+    if not active:
+        return UNDEFINED, Status()
+    active[0][1].progress.wait(_AnyOf("MPI_Waitany", [request for _, request in active]))
+    return _take_first(active)
+
+
+def test_any(requests: Requests) -> tuple[bool, int, Status]:
+    """MPI_Testany: (flag, index, status)."""
+    active = _active(requests)
+    if not active:
+        return True, UNDEFINED, Status()
+    if not _poll_until_done(active, everything=False):
+        return False, UNDEFINED, Status()
+    return True, *_take_first(active)
+
+
+def _take_first(active: list[tuple[int, Request]]) -> tuple[int, Status]:
+    index, request = next(pair for pair in active if pair[1].done)
+    try:
+        return index, request.finish()
+    except MpiError as error:
+        error.indices = (index,)
+        raise
+
+
+def wait_some(requests: Requests) -> tuple[list[int], list[Status]] | None:
+    """MPI_Waitsome: indices and statuses of what is done; None if none is active."""
+    active = _active(requests)
+    if not active:
+        return None
+    active[0][1].progress.wait(_AnyOf("MPI_Waitsome", [request for _, request in active]))
+    return _take_some("MPI_Waitsome", active)
+
+
+def test_some(requests: Requests) -> tuple[list[int], list[Status]] | None:
+    """MPI_Testsome: as `wait_some`, perhaps with nothing done."""
+    active = _active(requests)
+    if not active:
+        return None
+    if not _poll_until_done(active, everything=False):
+        return [], []
+    return _take_some("MPI_Testsome", active)
+
+
+def _take_some(call: str, active: list[tuple[int, Request]]) -> tuple[list[int], list[Status]]:
+    indices, statuses = [], []
+    for index, request in active:
+        if request.done:
+            indices.append(index)
+            statuses.append(request.status())
+            request.release()
+    failed = sum(status.error is not None for status in statuses)
+    if failed:
+        raise _in_status(call, failed, statuses, indices)
+    return indices, statuses
+
+
+def get_status_all(requests: Requests) -> list[Status] | None:
+    """MPI_Request_get_status_all: the requests live on."""
+    active = _active(requests)
+    if active and not _poll_until_done(active, everything=True):
+        return None
+    return [Status() if r is None or not r.active else r.status() for r in requests]
+
+
+def get_status_any(requests: Requests) -> tuple[bool, int, Status]:
+    """MPI_Request_get_status_any."""
+    active = _active(requests)
+    if not active:
+        return True, UNDEFINED, Status()
+    if not _poll_until_done(active, everything=False):
+        return False, UNDEFINED, Status()
+    index, request = next(pair for pair in active if pair[1].done)
+    return True, index, request.status()
+
+
+def get_status_some(requests: Requests) -> tuple[list[int], list[Status]] | None:
+    """MPI_Request_get_status_some."""
+    active = _active(requests)
+    if not active:
+        return None
+    _poll_until_done(active, everything=False)
+    done = [(index, request.status()) for index, request in active if request.done]
+    return [index for index, _ in done], [status for _, status in done]
+
+
+def start_all(requests: Requests) -> None:
+    """MPI_Startall."""
+    for index, request in enumerate(requests):
+        if request is None:
+            raise MpiError(ErrorClass.REQUEST, f"MPI_Startall: request {index} is MPI_REQUEST_NULL")
+        request.start()

@@ -1,0 +1,284 @@
+"""Making communicators: duplicates, parts, inter-communicators, and giving them back."""
+
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..device import Operation
+from .collecting import Collecting
+from .collectives.allgather import allgather
+from .collectives.barrier import barrier
+from .collectives.broadcast import binomial
+from .collectives.schedule import Link, Steps, next_tag
+from .constants import IN_PLACE, UNDEFINED, SplitType
+from .errors import ErrorClass, MpiError
+from .group import Group
+from .info import Info
+from .memory import Scratch
+from .request import Request
+
+if TYPE_CHECKING:
+    from .communicator import Communicator
+
+CREATE_KIND = 0  # the tag kind of all creations; collectives' plans count from 1
+Found = Generator[Iterable[Operation], None, tuple[Group, Group | None] | None]
+
+
+class Creating(Collecting):
+    """The chapter's methods. A result None is MPI_COMM_NULL."""
+
+    # Duplicates
+
+    def duplicate(self) -> "Communicator":
+        """MPI_Comm_dup."""
+        return self._duplicate("MPI_Comm_dup", self.info.duplicate())
+
+    def duplicate_with_info(self, info: Info | None) -> "Communicator":
+        """MPI_Comm_dup_with_info."""
+        return self._duplicate("MPI_Comm_dup_with_info", Info() if info is None else info.duplicate())
+
+    def iduplicate(self) -> "tuple[Communicator, Request]":
+        """MPI_Comm_idup: the communicator may be used once the request is done."""
+        return self._iduplicate("MPI_Comm_idup", self.info.duplicate())
+
+    def iduplicate_with_info(self, info: Info | None) -> "tuple[Communicator, Request]":
+        """MPI_Comm_idup_with_info."""
+        return self._iduplicate("MPI_Comm_idup_with_info", Info() if info is None else info.duplicate())
+
+    def _duplicate(self, call: str, info: Info) -> "Communicator":
+        made, request = self._iduplicate(call, info)
+        request.wait()
+        return made
+
+    def _iduplicate(self, call: str, info: Info) -> "tuple[Communicator, Request]":
+        attributes = self.attributes.copy_to(self)
+        made = self._make(self.group, self.remote_group if self.is_inter else None)
+        made.attributes = attributes
+        made.topology = self.topology
+        made.info = info
+        link = self._link(call)
+
+        def steps() -> Steps:
+            number = yield from self.world.contexts.agree(self._everyone(link))
+            made.number_agreed(number)
+
+        return made, self.launch(link, steps())
+
+    # Parts
+
+    def split(self, color: int, key: int) -> "Communicator | None":
+        """MPI_Comm_split."""
+        if color < 0 and color != UNDEFINED:
+            raise MpiError(
+                ErrorClass.ARG, f"MPI_Comm_split: color is {color}; it must be MPI_UNDEFINED or not negative"
+            )
+        return self._split("MPI_Comm_split", color, key)
+
+    def _split(self, call: str, color: int, key: int) -> "Communicator | None":
+        def find(link: Link) -> Found:
+            rows = yield from self._table(link, [color, key])
+            if color == UNDEFINED:
+                return None
+            mine, theirs = (
+                sorted((row[1], rank, world) for rank, (row, world) in enumerate(side) if row[0] == color)
+                for side in rows
+            )
+            group = Group((world for _, _, world in mine), self.world.rank)
+            if not self.is_inter:
+                return group, None
+            return (group, Group((world for _, _, world in theirs), self.world.rank)) if theirs else None
+
+        return self._create(call, find)
+
+    def split_type(self, split_type: int, key: int, info: Info | None) -> "Communicator | None":
+        """MPI_Comm_split_type. Every simulated node has one process, so that only this process shares its memory; guided
+        types name no hardware here, and give MPI_COMM_NULL."""
+        known = {UNDEFINED, *SplitType}
+        if split_type not in known:
+            raise MpiError(ErrorClass.ARG, f"MPI_Comm_split_type: split_type is {split_type}, which is no type of split")
+        shared = split_type == SplitType.SHARED
+        return self._split("MPI_Comm_split_type", self.world.node if shared else UNDEFINED, key)
+
+    def _table(
+        self, link: Link, row: list[int]
+    ) -> Generator[Iterable[Operation], None, tuple[list[tuple[list[int], int]], list[tuple[list[int], int]]]]:
+        """Each member's row of numbers with its world rank: of the own group, and of the remote group."""
+        everyone = self._everyone(link)
+        width = len(row)
+        table = np.zeros((everyone.size, width), np.int64)
+        table[everyone.rank] = row
+        address = table.__array_interface__["data"][0]
+        size, byte = 8 * width, self.world.byte
+        yield from allgather.describe(everyone, IN_PLACE, 0, byte, address, size, byte)
+        by_world = dict(zip(self._union().members, table.tolist(), strict=True))
+        sides = [[(by_world[world], world) for world in group.members] for group in (self.group, self.remote_group)]
+        return sides[0], sides[1]
+
+    def create(self, group: Group) -> "Communicator | None":
+        """MPI_Comm_create."""
+        for world in group.members:
+            if self.group.position(world) == UNDEFINED:
+                raise MpiError(
+                    ErrorClass.GROUP, f"MPI_Comm_create: the group has world rank {world}, which is not in the communicator"
+                )
+        return self.create_from(group, "MPI_Comm_create")
+
+    def create_from(self, group: Group, call: str) -> "Communicator | None":
+        """A communicator of those members of this one that are in `group`, in its order."""
+
+        def find(link: Link) -> Found:
+            if not self.is_inter:
+                yield []  # nothing to ask: all have given the same group
+                return None if group.rank == UNDEFINED else (group, None)
+            # The other side learns the order from each member's rank in its group.
+            _, theirs = yield from self._table(link, [group.rank])
+            remote = sorted((row[0], world) for row, world in theirs if row[0] != UNDEFINED)
+            if group.rank == UNDEFINED or not remote:
+                return None
+            return group, Group((world for _, world in remote), self.world.rank)
+
+        return self._create(call, find)
+
+    def create_group(self, group: Group, tag: int) -> "Communicator | None":
+        """MPI_Comm_create_group: collective over `group` only."""
+        self.check_tag("MPI_Comm_create_group", tag)
+        if group.rank == UNDEFINED:
+            return None
+        made = self._make(group, None)
+        link = Link(self, "MPI_Comm_create_group", tag, self.creation_context, group)
+
+        def steps() -> Steps:
+            made.number_agreed((yield from self.world.contexts.agree(link)))
+
+        self.launch(link, steps()).wait()
+        return made
+
+    # Two groups
+
+    def create_intercomm(
+        self, local_leader: int, peer: "Communicator | None", remote_leader: int, tag: int
+    ) -> "Communicator":
+        """MPI_Intercomm_create. `peer` and `remote_leader` count at the local leader only."""
+        call = "MPI_Intercomm_create"
+        self.check_tag(call, tag)
+        if self.is_inter:
+            raise MpiError(ErrorClass.COMM, f"{call}: local_comm is an inter-communicator")
+        if not 0 <= local_leader < self.size:
+            raise MpiError(
+                ErrorClass.RANK, f"{call}: local_leader is {local_leader}; it must be from 0 to {self.size - 1}"
+            )
+        leading = self.rank == local_leader
+        if leading and (peer is None or not 0 <= remote_leader < peer.remote_size):
+            raise MpiError(ErrorClass.RANK, f"{call}: remote_leader is {remote_leader}, which is no rank of peer_comm")
+        link = self._link(call)
+        bridge = link.through(peer, tag) if leading and peer is not None else None
+        found: list[Communicator] = []
+
+        def steps() -> Steps:
+            members = yield from self._meet(link, local_leader, bridge, remote_leader)
+            remote = Group(members, self.world.rank)
+            if set(members) & set(self.group.members):
+                raise MpiError(ErrorClass.COMM, f"{call}: the two groups have a process in common")
+            made = self._make(self.group, remote)
+            contexts = self.world.contexts
+            number = yield from contexts.agree_across(link, local_leader, bridge, remote_leader)
+            made.number_agreed(number)
+            found.append(made)
+
+        self.launch(link, steps()).wait()
+        return found[0]
+
+    def _meet(
+        self, link: Link, leader: int, bridge: Link | None, remote: int
+    ) -> Generator[Iterable[Operation], None, list[int]]:
+        """The remote group's world ranks: leaders exchange size and members, and tell their groups."""
+        sizes = np.array([self.size, 0], np.int64)
+        address = sizes.__array_interface__["data"][0]
+        if bridge is not None:
+            yield [bridge.receive_bytes(remote, address + 8, 8), bridge.send_bytes(remote, address, 8)]
+        yield from binomial(link, [(address + 8, 8)], leader)
+        theirs = Scratch(8 * int(sizes[1]))
+        if bridge is not None:
+            ours = np.array(self.group.members, np.int64)
+            yield [
+                bridge.receive_bytes(remote, theirs.address, theirs.data.size),
+                bridge.send_bytes(remote, ours.__array_interface__["data"][0], ours.nbytes),
+            ]
+        yield from binomial(link, [(theirs.address, theirs.data.size)], leader)
+        return [int(world) for world in theirs.data.view(np.int64)]
+
+    def merge(self, high: bool) -> "Communicator":
+        """MPI_Intercomm_merge."""
+        if not self.is_inter:
+            raise MpiError(ErrorClass.COMM, "MPI_Intercomm_merge: the communicator is not an inter-communicator")
+
+        def find(link: Link) -> Found:
+            ours, theirs = yield from self._table(link, [int(high)])
+            if len({row[0] for row, _ in ours}) > 1:
+                raise MpiError(ErrorClass.ARG, "MPI_Intercomm_merge: high is not the same in the whole group")
+            first_world = self._union().members[0]
+            we_are_first = self.group.position(first_world) != UNDEFINED
+            if high != bool(theirs[0][0][0]):
+                we_are_first = not high
+            groups = (self.group, self.remote_group) if we_are_first else (self.remote_group, self.group)
+            return Group((*groups[0].members, *groups[1].members), self.world.rank), None
+
+        made = self._create("MPI_Intercomm_merge", find)
+        assert made is not None
+        return made
+
+    # End
+
+    def free(self) -> None:
+        """MPI_Comm_free: what is under way ends in its time, and keeps the context number until then."""
+        if self is self.world.comm_world or self is self.world.comm_self:
+            raise MpiError(ErrorClass.COMM, f"MPI_Comm_free: {self.name} cannot be freed")
+        self.attributes.clear(self)
+        self.freed = True
+
+    def disconnect(self) -> None:
+        """MPI_Comm_disconnect: as `free`, after all members have come here."""
+        if self is self.world.comm_world or self is self.world.comm_self:
+            raise MpiError(ErrorClass.COMM, f"MPI_Comm_disconnect: {self.name} cannot be freed")
+        self.run(barrier)
+        self.free()
+
+    # Common
+
+    def _link(self, call: str) -> Link:
+        return Link(self, call, next_tag(self, CREATE_KIND))
+
+    def _union(self) -> Group:
+        """All processes, in an order that both sides of an inter-communicator know."""
+        if not self.is_inter:
+            return self.group
+        sides = sorted((self.group.members, self.remote_group.members), key=min)
+        return Group((*sides[0], *sides[1]), self.world.rank)
+
+    def _everyone(self, link: Link) -> Link:
+        return link.among(self._union()) if self.is_inter else link
+
+    def _create(self, call: str, find: Callable[[Link], Found]) -> "Communicator | None":
+        """All members learn by `find(link)` who is with them, and agree on one number for all the new communicators, which
+        have no process in common."""
+        link = self._link(call)
+        found: list[Communicator] = []
+
+        def steps() -> Steps:
+            groups = yield from find(link)
+            number = yield from self.world.contexts.agree(self._everyone(link))
+            if groups is None:
+                self.world.contexts.release(number)
+                return
+            made = self._make(*groups)
+            made.number_agreed(number)
+            found.append(made)
+
+        self.launch(link, steps()).wait()
+        return found[0] if found else None
+
+    def _make(self, group: Group, remote: Group | None) -> "Communicator":
+        made = self.world.new_communicator(group, remote)
+        made.errhandler = self.errhandler
+        return made

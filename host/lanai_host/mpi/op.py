@@ -1,0 +1,117 @@
+"""Reduction operations: the predefined ones over numpy, and the program's own."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import ErrorClass, MpiError
+from .memory import array_at
+
+if TYPE_CHECKING:
+    from .datatypes import Datatype
+
+UserFunction = Callable[[int, int, int, "Datatype"], None]
+Array = npt.NDArray[Any]
+Combine = Callable[[Array, Array], None]  # (in, inout): inout = in op inout
+
+
+class Op:
+    """MPI_Op. `function(in address, inout address, count, datatype)` leaves in op inout in inout."""
+
+    def __init__(self, function: UserFunction, commute: bool, name: str = "", predefined: bool = False) -> None:
+        self.function = function
+        self.commute = commute
+        self.name = name
+        self.predefined = predefined
+
+    def __repr__(self) -> str:
+        return f"Op({self.name or 'user function'})"
+
+    def check(self, call: str, datatype: "Datatype") -> None:
+        """The operation is defined on the datatype; programs' operations are on all."""
+        if self.predefined:
+            _combination(self, call, datatype)
+
+
+def _ufunc(function: Any) -> Combine:
+    def combine(incoming: Array, inout: Array) -> None:
+        function(incoming, inout, out=inout, casting="unsafe")
+
+    return combine
+
+
+def _logical(function: Any) -> Combine:
+    def combine(incoming: Array, inout: Array) -> None:
+        inout[...] = function(incoming != 0, inout != 0)
+
+    return combine
+
+
+def _location(better: Any) -> Combine:
+    def combine(incoming: Array, inout: Array) -> None:
+        value, index = incoming.dtype.names or ("", "")
+        wins = better(incoming[value], inout[value])
+        ties = (incoming[value] == inout[value]) & (incoming[index] < inout[index])
+        chosen = wins | ties
+        inout[chosen] = incoming[chosen]
+
+    return combine
+
+
+def _replace(incoming: Array, inout: Array) -> None:
+    inout[...] = incoming
+
+
+def _nothing(incoming: Array, inout: Array) -> None:
+    return
+
+
+# Classes of datatypes that each operation takes: integer, floating, complex, logical, byte, pair.
+_NUMBERS = frozenset({"integer", "floating"})
+_TABLE: dict[str, tuple[Combine, frozenset[str]]] = {
+    "MPI_MAX": (_ufunc(np.maximum), _NUMBERS),
+    "MPI_MIN": (_ufunc(np.minimum), _NUMBERS),
+    "MPI_SUM": (_ufunc(np.add), _NUMBERS | {"complex"}),
+    "MPI_PROD": (_ufunc(np.multiply), _NUMBERS | {"complex"}),
+    "MPI_LAND": (_logical(np.logical_and), _NUMBERS | {"logical"}),
+    "MPI_LOR": (_logical(np.logical_or), _NUMBERS | {"logical"}),
+    "MPI_LXOR": (_logical(np.logical_xor), _NUMBERS | {"logical"}),
+    "MPI_BAND": (_ufunc(np.bitwise_and), frozenset({"integer", "byte"})),
+    "MPI_BOR": (_ufunc(np.bitwise_or), frozenset({"integer", "byte"})),
+    "MPI_BXOR": (_ufunc(np.bitwise_xor), frozenset({"integer", "byte"})),
+    "MPI_MAXLOC": (_location(np.greater), frozenset({"pair"})),
+    "MPI_MINLOC": (_location(np.less), frozenset({"pair"})),
+    "MPI_REPLACE": (_replace, frozenset()),
+    "MPI_NO_OP": (_nothing, frozenset()),
+}
+
+
+def _combination(op: Op, call: str, datatype: "Datatype") -> Combine:
+    combine, kinds = _TABLE[op.name]
+    if datatype.kind not in kinds or datatype.dtype is None:
+        raise MpiError(ErrorClass.OP, f"{call}: {op.name} is not defined on the datatype {datatype.name!r}")
+    return combine
+
+
+def _predefined(name: str) -> Op:
+    def function(incoming: int, inout: int, count: int, datatype: "Datatype") -> None:
+        combine = _combination(op, "reduction", datatype)
+        with np.errstate(all="ignore"):  # overflow is the program's business, as in C
+            combine(array_at(incoming, count, datatype.dtype), array_at(inout, count, datatype.dtype))
+
+    op = Op(function, commute=name != "MPI_REPLACE", name=name, predefined=True)
+    return op
+
+
+PREDEFINED: dict[str, Op] = {name: _predefined(name) for name in _TABLE}
+
+
+def reduce_local(incoming: int, inout: int, count: int, datatype: "Datatype", op: Op) -> None:
+    """MPI_Reduce_local."""
+    if count < 0:
+        raise MpiError(ErrorClass.COUNT, f"MPI_Reduce_local: count is {count}; it must not be negative")
+    op.check("MPI_Reduce_local", datatype)
+    if count:
+        op.function(incoming, inout, count, datatype)

@@ -1,0 +1,260 @@
+"""Requests: what a non-blocking call leaves behind, until a completion call takes its status."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..bus import Wait
+from ..device import DeviceError, ErrorKind, Operation
+from .constants import ANY_TAG, PROC_NULL
+from .errors import ErrorClass, MpiError
+from .status import Status
+
+if TYPE_CHECKING:
+    from .base import CommunicatorBase
+    from .progress import Progress
+
+
+class Request:
+    """The state machine that all kinds share: active, then done, then released by the completion call.
+
+    Subclasses give `done`, `operations`, `why` (see `progress.Waitable`) and `status`. A request that is not `persistent`
+    is dead once released; a persistent one is inactive (`active` is False) until started again.
+    """
+
+    persistent = False
+    call = "MPI_Wait"
+
+    def __init__(self, progress: "Progress") -> None:
+        self.progress = progress
+
+    @property
+    def active(self) -> bool:
+        return True
+
+    @property
+    def done(self) -> bool:
+        raise NotImplementedError
+
+    def operations(self) -> list[Operation]:
+        return []
+
+    def why(self) -> Wait:
+        return Wait(self.call)
+
+    def status(self) -> Status:
+        """Of a request that is done. A failure is in `Status.error`."""
+        return Status()
+
+    def release(self) -> None:
+        """The completion call has taken the status."""
+
+    def finish(self) -> Status:
+        """Status of a done request, which is released; raises its error."""
+        status = self.status()
+        self.release()
+        if status.error is not None:
+            raise status.error
+        return status
+
+    def wait(self) -> Status:
+        """MPI_Wait. Raises what made the operation fail."""
+        if not self.active:
+            return Status()
+        self.progress.wait(self)
+        return self.finish()
+
+    def test(self) -> Status | None:
+        """MPI_Test: the status if done."""
+        if not self.active:
+            return Status()
+        if not self.done:
+            self.progress.poll()
+            if not self.done:
+                return None
+        return self.finish()
+
+    def get_status(self) -> Status | None:
+        """MPI_Request_get_status: as `test`, but the request lives on."""
+        if not self.active:
+            return Status()
+        if not self.done:
+            self.progress.poll()
+        return self.status() if self.done else None
+
+    def cancel(self) -> None:
+        """MPI_Cancel."""
+        raise MpiError(ErrorClass.REQUEST, f"MPI_Cancel: a request of {self.call} cannot be cancelled")
+
+    def start(self) -> None:
+        """MPI_Start."""
+        raise MpiError(ErrorClass.REQUEST, f"MPI_Start: a request of {self.call} is not persistent")
+
+    def free(self) -> None:
+        """MPI_Request_free: the operation itself goes on."""
+
+
+def device_error(call: str, error: DeviceError, length: int, peer: int) -> MpiError:
+    """A device's failure in MPI's terms."""
+    if error.kind is ErrorKind.TRUNCATED:
+        return MpiError(
+            ErrorClass.TRUNCATE,
+            f"{call}: the message from rank {peer} is longer than the receive buffer of {length} bytes {error.text}".rstrip(),
+        )
+    if error.kind is ErrorKind.PEER_FAILED:
+        return MpiError(ErrorClass.PROC_ABORTED, f"{call}: rank {peer} has gone {error.text}".rstrip())
+    if error.kind is ErrorKind.NOT_READY:
+        return MpiError(ErrorClass.OTHER, f"{call}: rank {peer} had not posted the receive that a ready send needs")
+    reason = error.kind.name.lower().replace("_", " ")
+    return MpiError(ErrorClass.OTHER, f"{call}: {reason} on the way to or from rank {peer} {error.text}".rstrip())
+
+
+class SendRequest(Request):
+    """A send on the device. `operation` None is a send to MPI_PROC_NULL, which is done at once."""
+
+    def __init__(
+        self, communicator: "CommunicatorBase", call: str, operation: Operation | None, peer: int, keep: object = None
+    ) -> None:
+        self.progress = communicator.progress
+        self.communicator = communicator
+        self.call = call
+        self.operation = operation
+        self.peer = peer
+        self.keep = keep  # memory that the operation reads
+
+    @property
+    def done(self) -> bool:
+        return self.operation is None or self.operation.done
+
+    def operations(self) -> list[Operation]:
+        return [] if self.operation is None else [self.operation]
+
+    def why(self) -> Wait:
+        operation = self.operation
+        tag = None if operation is None else operation.tag
+        return Wait(self.call, self.peer, tag, self.communicator.context, f"send on {self.communicator.name}")
+
+    def status(self) -> Status:
+        operation = self.operation
+        if operation is None:
+            return Status()
+        status = Status(cancelled=operation.cancelled)
+        if operation.error is not None and not operation.cancelled:
+            status.error = device_error(self.call, operation.error, operation.length, self.peer)
+        return status
+
+    def cancel(self) -> None:
+        if self.operation is not None and not self.operation.done:
+            with self.progress.lock:
+                self.progress.device.cancel(self.operation)
+
+
+class ReceiveRequest(SendRequest):
+    """A receive on the device. `operation` None is one from MPI_PROC_NULL."""
+
+    def why(self) -> Wait:
+        operation = self.operation
+        tag = None if operation is None or operation.tag < 0 else operation.tag
+        peer = None if self.peer < 0 else self.peer
+        return Wait(self.call, peer, tag, self.communicator.context, f"receive on {self.communicator.name}")
+
+    def status(self) -> Status:
+        operation = self.operation
+        if operation is None:
+            return Status(PROC_NULL, ANY_TAG)
+        if operation.cancelled:
+            return Status(cancelled=True)
+        source = self.communicator.remote_group.position(operation.source)
+        status = Status(source, operation.tag, operation.length)
+        if operation.error is not None:
+            status.error = device_error(self.call, operation.error, operation.length, source)
+        return status
+
+
+class PersistentRequest(Request):
+    """A call that can be started again and again; each start makes an inner request. None while inactive."""
+
+    persistent = True
+
+    def __init__(self, progress: "Progress", call: str, begin: Callable[[], Request]) -> None:
+        super().__init__(progress)
+        self.call = call
+        self._begin = begin
+        self.inner: Request | None = None
+
+    @property
+    def active(self) -> bool:
+        return self.inner is not None
+
+    @property
+    def done(self) -> bool:
+        return self.inner is None or self.inner.done
+
+    def operations(self) -> list[Operation]:
+        return [] if self.inner is None else self.inner.operations()
+
+    def why(self) -> Wait:
+        return Wait(self.call) if self.inner is None else self.inner.why()
+
+    def status(self) -> Status:
+        return Status() if self.inner is None else self.inner.status()
+
+    def release(self) -> None:
+        self.inner = None
+
+    def start(self) -> None:
+        if self.inner is not None:
+            raise MpiError(ErrorClass.REQUEST, f"MPI_Start: the request of {self.call} is already active")
+        self.inner = self._begin()
+
+    def cancel(self) -> None:
+        if self.inner is None:
+            raise MpiError(ErrorClass.REQUEST, f"MPI_Cancel: the request of {self.call} is not active")
+        self.inner.cancel()
+
+
+class GeneralizedRequest(Request):
+    """MPI_Grequest_start. The program's callbacks: `query(status)` fills a status, `free()` ends it, `cancel(done)`."""
+
+    call = "MPI_Grequest_start"
+
+    def __init__(
+        self,
+        progress: "Progress",
+        query: Callable[[Status], None],
+        free: Callable[[], None],
+        cancel: Callable[[bool], None],
+    ) -> None:
+        super().__init__(progress)
+        self._query, self._free, self._cancel = query, free, cancel
+        self._complete = False
+        self._freed = False
+
+    @property
+    def done(self) -> bool:
+        return self._complete
+
+    def complete(self) -> None:
+        """MPI_Grequest_complete."""
+        self._complete = True
+        self.progress.notify()
+        if self._freed:
+            self._free()
+
+    def status(self) -> Status:
+        status = Status()
+        try:
+            self._query(status)
+        except MpiError as error:
+            status.error = error
+        return status
+
+    def release(self) -> None:
+        self._free()
+
+    def cancel(self) -> None:
+        self._cancel(self._complete)
+
+    def free(self) -> None:
+        self._freed = True
+        if self._complete:
+            self._free()

@@ -1,0 +1,183 @@
+"""One process's MPI: what begins with MPI_Init and ends with MPI_Finalize."""
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakSet
+
+from ..device import MAX_CONTEXT, Device
+from . import errhandler as handlers
+from .base import CONTEXTS
+from .buffered import SendBuffer, emptied, new_buffer
+from .collectives import barrier
+from .communicator import Communicator
+from .constants import ThreadLevel
+from .contexts import LIMIT, Contexts
+from .datatypes import BYTE
+from .errhandler import Errhandler
+from .errors import ErrorClass, ErrorTable, MpiError
+from .group import Group
+from .info import Info
+from .probing import NoProcMessage
+from .progress import Progress
+from .request import GeneralizedRequest
+from .status import Status
+
+assert LIMIT * CONTEXTS - 1 <= MAX_CONTEXT
+
+PICOSECONDS = 1e-12
+
+
+class World:
+    """The state of MPI in this process, over one device.
+
+    `end_process(code, text)` ends the whole job: it is called by MPI_Abort and by MPI_ERRORS_ARE_FATAL, and does not
+    return. Several worlds may live in one process (the tests run ranks as threads); nothing here is global.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        end_process: Callable[[int, str], None] | None = None,
+        foreign_threads: bool = False,
+        tick: float = 15e-9,
+    ) -> None:
+        self.device = device
+        self.rank = device.rank
+        self.size = device.size
+        self.node = device.rank  # every simulated node holds one process
+        self.tag_ub = device.max_tag
+        self.byte = BYTE
+        self.progress = Progress(device, foreign_threads)
+        self.errors = ErrorTable()
+        self.contexts = Contexts(taken=2, byte=BYTE)
+        self.default_errhandler: Errhandler = handlers.ERRORS_ARE_FATAL
+        self.send_buffer: SendBuffer | None = None
+        self.initialized = False
+        self.finalized = False
+        self.thread_level = ThreadLevel.SINGLE
+        self.info_env = Info([("maxprocs", str(self.size)), ("thread_level", "MPI_THREAD_MULTIPLE")])
+        self._end_process = end_process
+        self._tick = tick
+        self._main_thread = 0
+        self._communicators: WeakSet[Communicator] = WeakSet()
+        self.message_no_proc = NoProcMessage()
+        self.comm_world = self._builtin(0, Group(range(self.size), self.rank), "MPI_COMM_WORLD")
+        self.comm_self = self._builtin(1, Group([self.rank], self.rank), "MPI_COMM_SELF")
+        self.message_no_proc.communicator = self.comm_self
+
+    def _builtin(self, number: int, group: Group, name: str) -> Communicator:
+        communicator = Communicator(self, number, group)
+        communicator.name = name
+        return communicator
+
+    def new_communicator(self, group: Group, remote_group: Group | None) -> Communicator:
+        """A communicator that still needs its context number."""
+        communicator = Communicator(self, 0, group, remote_group)
+        self._communicators.add(communicator)
+        return communicator
+
+    # Beginning and end
+
+    def init(self, required: int = ThreadLevel.SINGLE) -> ThreadLevel:
+        """MPI_Init, MPI_Init_thread: the level provided."""
+        if self.initialized:
+            raise MpiError(ErrorClass.OTHER, "MPI_Init: MPI is initialized already")
+        self.thread_level = ThreadLevel(max(0, min(required, ThreadLevel.MULTIPLE)))
+        self.progress.level = self.thread_level
+        self._main_thread = threading.get_ident()
+        self.initialized = True
+        return self.thread_level
+
+    def is_main_thread(self) -> bool:
+        """MPI_Is_thread_main."""
+        return threading.get_ident() == self._main_thread
+
+    def finalize(self) -> None:
+        """MPI_Finalize: deletes the attributes of MPI_COMM_SELF first, then waits until all processes have come here."""
+        if self.finalized:
+            raise MpiError(ErrorClass.OTHER, "MPI_Finalize: MPI is finalized already")
+        self.comm_self.attributes.clear(self.comm_self)
+        if self.send_buffer is not None:
+            self.send_buffer.flush()
+        self.comm_world.run(barrier)
+        self.finalized = True
+        self.device.close()
+
+    def leaks(self) -> list[str]:
+        """What the program has left behind, for a report at finalize. Objects that only the binding knows are its part."""
+        found = [
+            f"communicator {communicator.name or communicator.number} was not freed"
+            for communicator in sorted(self._communicators, key=lambda communicator: communicator.number)
+            if not communicator.freed
+        ]
+        with self.progress.lock:
+            for communicator in [self.comm_world, self.comm_self, *self._communicators]:
+                while (arrived := self.device.probe(-1, -1, communicator.context, take=True)) is not None:
+                    found.append(
+                        f"a message of {arrived.length} bytes from rank {arrived.source} with tag {arrived.tag} on "
+                        f"{communicator.name or communicator.number} was never received"
+                    )
+        if self.send_buffer is not None:
+            found.append(f"the buffer of {self.send_buffer.size} bytes for buffered sends was not detached")
+        return found
+
+    def abort(self, code: int, text: str = "") -> None:
+        """MPI_Abort."""
+        if self._end_process is None:
+            raise SystemExit(code or 1)
+        self._end_process(code, text)
+
+    def report(self, error: MpiError, place: Any = None) -> int:
+        """Let the error handler of the object where a call failed do its work; the code to return."""
+        code = self.errors.encode(error)
+        handler: Errhandler = getattr(place, "errhandler", None) or self.comm_self.errhandler
+        if handler.function is not None:
+            handler.function(place if place is not None else self.comm_self, code)
+        elif handler is not handlers.ERRORS_RETURN:
+            where = getattr(place, "name", "")
+            text = f"rank {self.rank}: {error.text}" + (f" (on {where})" if where else "")
+            print(text, file=sys.stderr, flush=True)
+            self.abort(code & 0xFF or 1, text)
+        return code
+
+    # Environment
+
+    def wtime(self) -> float:
+        """MPI_Wtime: simulated seconds."""
+        return self.device.now() * PICOSECONDS
+
+    def wtick(self) -> float:
+        """MPI_Wtick: one slot of the NIC's clock."""
+        return self._tick
+
+    def processor_name(self) -> str:
+        """MPI_Get_processor_name."""
+        return f"node{self.node}"
+
+    # Buffered sends
+
+    def attach_buffer(self, address: int | None, size: int) -> None:
+        """MPI_Buffer_attach; address None is MPI_BUFFER_AUTOMATIC."""
+        if self.send_buffer is not None:
+            raise MpiError(ErrorClass.BUFFER, "MPI_Buffer_attach: a buffer is attached already")
+        self.send_buffer = new_buffer("MPI_Buffer_attach", address, size, self.progress)
+
+    def detach_buffer(self) -> tuple[int | None, int]:
+        """MPI_Buffer_detach: (address, size), once all messages have left it."""
+        buffer, self.send_buffer = self.send_buffer, None
+        return (0, 0) if buffer is None else emptied(buffer)
+
+    def flush_buffer(self) -> None:
+        """MPI_Buffer_flush."""
+        if self.send_buffer is not None:
+            self.send_buffer.flush()
+
+    # Generalized requests
+
+    def start_generalized(
+        self, query: Callable[[Status], None], free: Callable[[], None], cancel: Callable[[bool], None]
+    ) -> GeneralizedRequest:
+        """MPI_Grequest_start."""
+        return GeneralizedRequest(self.progress, query, free, cancel)
