@@ -27,7 +27,7 @@ def allgather(
     checks.buffer(link, send, send_count, send_type)
     checks.no_in_place(link, receive, "recvbuf")
     checks.buffer(link, receive, receive_count, receive_type)
-    if link.communicator.is_inter:
+    if link.is_inter:
         return inter.allgather(link, send, send_count, send_type, receive, receive_count, receive_type)
     if receive_count * receive_type.size * link.size <= ALLGATHER_SHORT:
         return _bruck(link, send, send_count, send_type, receive, receive_count, receive_type)
@@ -52,7 +52,7 @@ def allgatherv(
     checks.no_in_place(link, receive, "recvbuf")
     checks.counts(link, "recvcounts", receive_counts, receive_type)
     places = [receive + displacement * receive_type.extent for displacement in displacements]
-    if link.communicator.is_inter:
+    if link.is_inter:
         return inter.allgatherv(link, send, send_count, send_type, receive_counts, places, receive_type)
     return _ring(link, send, send_count, send_type, receive_counts, places, receive_type)
 

@@ -48,7 +48,7 @@ def alltoall(
     step = send_count * send_type.extent
     going = [Part(send + rank * step, send_count, send_type) for rank in range(link.peers)]
     short = receive_count * receive_type.size <= ALLTOALL_SHORT and link.size >= ALLTOALL_SHORT_SIZE
-    if short and not link.communicator.is_inter:
+    if short and not link.is_inter:
         return _bruck(link, going, coming)
     return exchange(link, going, coming)
 
@@ -118,7 +118,7 @@ def parts_w(
 def exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps:
     """Each process of the remote group (or of the own) gets its part. In an intra-communicator the own part is copied."""
     order: Iterable[tuple[int, int]]
-    if link.communicator.is_inter:
+    if link.is_inter:
         order = [(rank, rank) for rank in range(link.peers)]
     else:
         own = link.rank

@@ -7,7 +7,7 @@ from .schedule import Link, Steps, collective
 @collective("MPI_Barrier")
 def barrier(link: Link) -> Steps:
     """MPI_Barrier."""
-    return inter.barrier(link) if link.communicator.is_inter else dissemination(link)
+    return inter.barrier(link) if link.is_inter else dissemination(link)
 
 
 def dissemination(link: Link) -> Steps:

@@ -17,7 +17,7 @@ def bcast(link: Link, address: int, count: int, datatype: "Datatype", root: int)
     """MPI_Bcast."""
     checks.buffer(link, address, count, datatype)
     checks.root(link, root)
-    if link.communicator.is_inter:
+    if link.is_inter:
         return inter.bcast(link, address, count, datatype, root)
     return broadcast(link, datatype.segments(address, count), count * datatype.size, root)
 

@@ -29,9 +29,9 @@ def counts(link: Link, name: str, values: Sequence[int], datatype: "Datatype") -
 
 def root(link: Link, rank: int) -> None:
     """A root: a rank, or in an inter-communicator a remote rank, ROOT or PROC_NULL."""
-    if 0 <= rank < link.peers or (link.communicator.is_inter and rank in (ROOT, PROC_NULL)):
+    if 0 <= rank < link.peers or (link.is_inter and rank in (ROOT, PROC_NULL)):
         return
-    others = "MPI_ROOT, MPI_PROC_NULL or " if link.communicator.is_inter else ""
+    others = "MPI_ROOT, MPI_PROC_NULL or " if link.is_inter else ""
     raise MpiError(ErrorClass.ROOT, f"{link.call}: root is {rank}; it must be {others}from 0 to {link.peers - 1}")
 
 
@@ -41,5 +41,5 @@ def no_in_place(link: Link, address: int, name: str) -> None:
 
 
 def intra(link: Link) -> None:
-    if link.communicator.is_inter:
+    if link.is_inter:
         raise MpiError(ErrorClass.COMM, f"{link.call}: the communicator is an inter-communicator")

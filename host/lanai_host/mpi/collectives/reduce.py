@@ -51,7 +51,7 @@ def reduce(link: Link, send: int, receive: int, count: int, datatype: "Datatype"
     """MPI_Reduce."""
     checks.root(link, root)
     check_reduction(link, count, datatype, op)
-    if link.communicator.is_inter:
+    if link.is_inter:
         return inter.reduce(link, send, receive, count, datatype, op, root)
     if link.rank == root:
         checks.no_in_place(link, receive, "recvbuf")
@@ -107,7 +107,7 @@ def allreduce(link: Link, send: int, receive: int, count: int, datatype: "Dataty
     """MPI_Allreduce."""
     check_reduction(link, count, datatype, op)
     checks.no_in_place(link, receive, "recvbuf")
-    if link.communicator.is_inter:
+    if link.is_inter:
         checks.no_in_place(link, send, "sendbuf")
         return inter.allreduce(link, send, receive, count, datatype, op)
     return allreduce_into(link, receive if send == IN_PLACE else send, receive, count, datatype, op)

@@ -36,7 +36,7 @@ def _checked(
 ) -> Steps:
     check_reduction(link, counts[link.rank], datatype, op)
     checks.no_in_place(link, receive, "recvbuf")
-    if link.communicator.is_inter:
+    if link.is_inter:
         checks.no_in_place(link, send, "sendbuf")
         return inter.reduce_scatter(link, send, receive, counts, datatype, op)
     return _pairwise(link, receive if send == IN_PLACE else send, receive, counts, datatype, op)

@@ -27,7 +27,7 @@ def gather(
 ) -> Steps:
     """MPI_Gather."""
     checks.root(link, root)
-    if link.communicator.is_inter:
+    if link.is_inter:
         return inter.gather(link, send, send_count, send_type, receive, receive_count, receive_type, root)
     if link.rank == root:
         checks.buffer(link, receive, receive_count, receive_type)
@@ -59,7 +59,7 @@ def gatherv(
 ) -> Steps:
     """MPI_Gatherv."""
     checks.root(link, root)
-    if link.communicator.is_inter:
+    if link.is_inter:
         return inter.gatherv(link, send, send_count, send_type, receive, receive_counts, displacements, receive_type, root)
     places: list[int] = []
     if link.rank == root:
@@ -142,7 +142,7 @@ def scatter(
 ) -> Steps:
     """MPI_Scatter."""
     checks.root(link, root)
-    if link.communicator.is_inter:
+    if link.is_inter:
         return inter.scatter(link, send, send_count, send_type, receive, receive_count, receive_type, root)
     if link.rank == root:
         checks.buffer(link, send, send_count, send_type)
@@ -174,7 +174,7 @@ def scatterv(
 ) -> Steps:
     """MPI_Scatterv."""
     checks.root(link, root)
-    if link.communicator.is_inter:
+    if link.is_inter:
         return inter.scatterv(
             link, send, send_counts, displacements, send_type, receive, receive_count, receive_type, root
         )

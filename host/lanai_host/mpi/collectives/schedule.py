@@ -45,6 +45,7 @@ class Link:
         self.call = call
         self.tag = tag
         self.context = communicator.collective_context if context is None else context
+        self.is_inter = communicator.is_inter and group is None
         self.rank = communicator.rank if group is None else group.rank
         self.size = communicator.size if group is None else group.size
         self.peers = communicator.remote_size if group is None else group.size
