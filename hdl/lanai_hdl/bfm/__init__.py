@@ -5,6 +5,7 @@ Each model is written once over `Pins`, one interface's signals and the clock, a
     PioHost(pins)        the host's programmed I/O: `await host.write(offset, value)`
     HostMemory(pins)     host memory behind the NIC as bus master: bytes, refused pages, answer latency
     LinkSource(pins)     sends packets, sound or broken, and obeys STOP
+    SramModel(pins)      the LBUS, as one requester sees it
     LinkSink(pins)       takes packets, judges their CRC, raises STOP at will
 
 In Amaranth's simulator `Chip` is a NIC with all of these around it and `Pair` two on a cable. `Bench` runs any component with a
@@ -19,6 +20,7 @@ from .pins import Pins
 from .pio import PioHost
 from .puppet import Puppet
 from .pysim import Bench, PysimPins, stream_get, stream_put
+from .sram import SramModel
 
 __all__ = [
     "Bench",
@@ -32,6 +34,7 @@ __all__ = [
     "PioHost",
     "Puppet",
     "PysimPins",
+    "SramModel",
     "Side",
     "World",
     "stream_get",

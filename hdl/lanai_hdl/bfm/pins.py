@@ -11,6 +11,10 @@ class Pins(ABC):
         """Drive members from now on."""
 
     @abstractmethod
+    def now(self, *names: str) -> tuple[int, ...]:
+        """The named members as they stand."""
+
+    @abstractmethod
     async def step(self, *names: str) -> tuple[int, ...]:
         """Let one slot pass; gives the named members as they stood at its end."""
 

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from amaranth import ClockDomain, Module
 from amaranth.sim import Simulator
 
 from .pins import Pins
@@ -20,9 +21,17 @@ class PysimPins(Pins):
         for name, value in values.items():
             self.context.set(getattr(self.interface, name), value)
 
+    def now(self, *names: str) -> tuple[int, ...]:
+        return tuple(number(self.context.get(getattr(self.interface, name))) for name in names)
+
     async def step(self, *names: str) -> tuple[int, ...]:
         _, _, *values = await self.context.tick().sample(*(getattr(self.interface, name) for name in names))
-        return tuple(value if isinstance(value, int) else getattr(value, "value", value) for value in values)
+        return tuple(number(value) for value in values)
+
+
+def number(value: Any) -> int:
+    """A sampled value as a number, enumerations included."""
+    return int(getattr(value, "value", value))
 
 
 class Bench:
@@ -34,7 +43,10 @@ class Bench:
 
     def __init__(self, dut: Any, slots: int = 100_000) -> None:
         self.slots = slots
-        self.simulator = Simulator(dut)
+        top = Module()
+        top.domains.sync = ClockDomain()  # even if the component has no use for a clock, the bench has
+        top.submodules.dut = dut
+        self.simulator = Simulator(top)
         self.simulator.add_clock(1 / 66e6)
         self.open = 0
         self.simulator.add_process(self._watchdog)

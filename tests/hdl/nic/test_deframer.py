@@ -1,0 +1,112 @@
+"""Deframer: every START gets its END, whatever the wire does."""
+
+import pytest
+
+from lanai_hdl.bfm import Bench, stream_get, stream_put
+from lanai_hdl.link import Deframer, Kind, PartKind
+from lanai_hdl.link.crc import crc32
+
+HEAD, DATA, TAIL, CHECK = Kind.HEAD, Kind.DATA, Kind.TAIL, Kind.CHECK
+WORDS = [0x11223344, 0x55667788, 0x99AABBCC]
+BODY = [(DATA, word) for word in WORDS]
+GOOD = (TAIL, crc32(WORDS))
+ROUTED = (HEAD, 0x82000000)
+
+
+def start():
+    return (PartKind.START,)
+
+
+def words(values=WORDS):
+    return [(PartKind.WORD, word) for word in values]
+
+
+def end(*, bad_crc=0, truncated=0):
+    return (PartKind.END, bad_crc, truncated)
+
+
+def spell(part):
+    kind = PartKind(part.kind.value)
+    if kind is PartKind.WORD:
+        return (kind, part.data)
+    if kind is PartKind.END:
+        return (kind, part.bad_crc, part.truncated)
+    return (kind,)
+
+
+CASES = {
+    "sound": ([(HEAD, 0), *BODY, GOOD], [start(), *words(), end()], (0, 0)),
+    "empty": ([(HEAD, 0), (TAIL, crc32([]))], [start(), end()], (0, 0)),
+    "wrong crc": ([(HEAD, 0), *BODY, (TAIL, 1)], [start(), *words(), end(bad_crc=1)], (0, 0)),
+    "check": (
+        [(HEAD, 0), BODY[0], (CHECK, crc32(WORDS[:1])), *BODY[1:], GOOD],
+        [start(), *words(WORDS[:1]), (PartKind.CHECKED,), *words(WORDS[1:]), end()],
+        (0, 0),
+    ),
+    "wrong check": (
+        [(HEAD, 0), BODY[0], (CHECK, 7), *BODY[1:], GOOD],
+        [start(), *words(), end(bad_crc=1)],
+        (0, 0),
+    ),
+    "no tail": (
+        [(HEAD, 0), BODY[0], (HEAD, 0), *BODY, GOOD],
+        [start(), *words(WORDS[:1]), end(truncated=1), start(), *words(), end()],
+        (0, 0),
+    ),
+    "misrouted": ([ROUTED, *BODY, GOOD, (HEAD, 0), *BODY, GOOD], [start(), *words(), end()], (1, 0)),
+    "misrouted without tail": ([ROUTED, *BODY, (HEAD, 0), *BODY, GOOD], [start(), *words(), end()], (1, 0)),
+    "strays": ([*BODY, GOOD, (CHECK, 0), (HEAD, 0), *BODY, GOOD], [start(), *words(), end()], (0, 5)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("idle", "pause"), [(0, 0), (0.4, 0.4)])
+def test_packets(name, idle, pause):
+    flits, parts, counts = CASES[name]
+    dut = Deframer()
+    bench = Bench(dut, 1000)
+    events = [0, 0]
+
+    async def put(context):
+        context.set(dut.up, 1)
+        await stream_put(context, dut.i, [{"kind": kind, "data": data} for kind, data in flits], idle=idle, seed=1)
+
+    async def get(context):
+        got = await stream_get(context, dut.o, len(parts), pause=pause, seed=2)
+        assert [spell(part) for part in got] == parts
+        await context.tick().repeat(3)
+        assert context.get(dut.still)
+        assert not context.get(dut.o.valid)
+
+    async def watch(context):
+        async for *_, misrouted, stray in context.tick().sample(dut.misrouted, dut.stray):
+            events[0] += misrouted
+            events[1] += stray
+
+    bench.meanwhile(watch)
+    bench.does(put)
+    bench.does(get)
+    bench.run()
+    assert tuple(events) == counts
+
+
+@pytest.mark.parametrize("head", [(HEAD, 0), ROUTED])
+def test_a_dead_link_ends_the_packet(head):
+    dut = Deframer()
+    bench = Bench(dut, 200)
+
+    async def put(context):
+        context.set(dut.up, 1)
+        context.set(dut.o.ready, 1)
+        await stream_put(context, dut.i, [{"kind": kind, "data": data} for kind, data in (head, BODY[0])])
+        context.set(dut.up, 0)
+        _, _, valid, part = await context.tick().sample(dut.o.valid, dut.o.payload)
+        if head == ROUTED:
+            assert not valid
+        else:
+            assert valid
+            assert spell(part) == end(truncated=1)
+        assert context.get(dut.still)
+
+    bench.does(put)
+    bench.run()
