@@ -67,6 +67,12 @@ class _Send(Operation):
         self.serial = serial
 
 
+def _bytes_of(segments: Segments) -> bytes:
+    if len(segments) == 1:
+        return ctypes.string_at(*segments[0])
+    return b"".join([ctypes.string_at(address, size) for address, size in segments])
+
+
 class _Unexpected:
     __slots__ = ("letter", "serial", "source", "synchronous", "tag")
 
@@ -94,10 +100,7 @@ class IdealDevice(Device):
     # Device
 
     def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
-        if len(segments) == 1:
-            payload = ctypes.string_at(*segments[0])
-        else:
-            payload = b"".join([ctypes.string_at(address, size) for address, size in segments])
+        payload = _bytes_of(segments)
         if mode is not SendMode.SYNCHRONOUS:
             operation = Operation(self.rank, tag)
             operation.done = True
@@ -147,8 +150,8 @@ class IdealDevice(Device):
             self._transmit(operation.dest, _HEADER.pack(_Kind.RETRACT, 0, 0, operation.serial))
             return operation.done and operation.cancelled
         for posted in self._posted.values():
-            if operation in posted:
-                posted.remove(operation)  # type: ignore[arg-type]  # found by identity
+            if isinstance(operation, _Receive) and operation in posted:
+                posted.remove(operation)
                 operation.cancelled = operation.done = True
                 return True
         return False

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .world import World
 
 # Device contexts of one communicator, counted from `number * CONTEXTS`.
-CONTEXTS = 4
-POINT_TO_POINT, COLLECTIVE, CREATION, LOCAL = range(CONTEXTS)
+CONTEXTS = 5
+POINT_TO_POINT, COLLECTIVE, CREATION, LOCAL, PARTITIONED = range(CONTEXTS)
 
 
 class CommunicatorBase:
@@ -42,10 +42,8 @@ class CommunicatorBase:
         self.world = world
         self.device = world.device
         self.progress = world.progress
-        self.number = number
-        self.context = number * CONTEXTS + kind
-        self.collective_context = number * CONTEXTS + (COLLECTIVE if kind == POINT_TO_POINT else kind)
-        self.creation_context = number * CONTEXTS + CREATION
+        self._kind = kind
+        self.set_number(number)
         self.group = group
         self.is_inter = remote_group is not None
         self.remote_group = group if remote_group is None else remote_group
@@ -61,6 +59,15 @@ class CommunicatorBase:
         self.send_buffer: SendBuffer | None = None
         self.sequence = 0  # of collectives, the same on all members
         self.freed = False
+
+    def set_number(self, number: int) -> None:
+        """The context number, from which the device contexts follow."""
+        first = number * CONTEXTS
+        self.number = number
+        self.context = first + self._kind
+        self.collective_context = first + (COLLECTIVE if self._kind == POINT_TO_POINT else self._kind)
+        self.creation_context = first + CREATION
+        self.partitioned_context = first + PARTITIONED
 
     def __repr__(self) -> str:
         return f"<Communicator {self.name or self.number} rank {self.rank} of {self.size}>"

@@ -9,7 +9,7 @@ from .constants import BSEND_OVERHEAD, PROC_NULL
 from .errors import ErrorClass, MpiError
 from .memory import Scratch, gather_bytes
 from .probing import Probing
-from .request import PersistentRequest, Request, SendRequest
+from .request import Request, SendRequest
 from .status import Status
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class SendBuffer:
 
 
 class Buffered(Probing):
-    """Buffered and persistent sends, persistent receives. A communicator's own buffer goes before the world's."""
+    """Buffered sends. A communicator's own buffer goes before the world's."""
 
     def _buffer(self, call: str) -> SendBuffer:
         buffer = self.send_buffer or self.world.send_buffer
@@ -100,7 +100,7 @@ class Buffered(Probing):
             raise MpiError(ErrorClass.BUFFER, f"{call}: no buffer is attached; call MPI_Buffer_attach first")
         return buffer
 
-    def _bsend(
+    def start_buffered(
         self, call: str, address: int, count: int, datatype: "Datatype", dest: int, tag: int
     ) -> Operation | None:
         self.check_buffer(call, count, datatype)
@@ -112,12 +112,12 @@ class Buffered(Probing):
 
     def bsend(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> None:
         """MPI_Bsend."""
-        self._bsend("MPI_Bsend", address, count, datatype, dest, tag)
+        self.start_buffered("MPI_Bsend", address, count, datatype, dest, tag)
 
     def ibsend(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> Request:
         """MPI_Ibsend."""
         return BufferedRequest(
-            self, "MPI_Ibsend", self._bsend("MPI_Ibsend", address, count, datatype, dest, tag), dest
+            self, "MPI_Ibsend", self.start_buffered("MPI_Ibsend", address, count, datatype, dest, tag), dest
         )
 
     def attach_buffer(self, address: int | None, size: int) -> None:
@@ -135,53 +135,6 @@ class Buffered(Probing):
         """MPI_Comm_flush_buffer."""
         if self.send_buffer is not None:
             self.send_buffer.flush()
-
-    def _persistent(
-        self, call: str, address: int, count: int, datatype: "Datatype", dest: int, tag: int, mode: SendMode
-    ) -> PersistentRequest:
-        self.check_buffer(call, count, datatype)
-        self.check_tag(call, tag)
-        if dest != PROC_NULL:
-            self.check_peer(call, "dest", dest)
-
-        def begin() -> Request:
-            operation = self.post_send(call, address, count, datatype, dest, tag, mode)
-            return SendRequest(self, call, operation, dest)
-
-        return PersistentRequest(self.progress, call, begin)
-
-    def send_init(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> PersistentRequest:
-        """MPI_Send_init."""
-        return self._persistent("MPI_Send_init", address, count, datatype, dest, tag, SendMode.STANDARD)
-
-    def ssend_init(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> PersistentRequest:
-        """MPI_Ssend_init."""
-        return self._persistent("MPI_Ssend_init", address, count, datatype, dest, tag, SendMode.SYNCHRONOUS)
-
-    def rsend_init(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> PersistentRequest:
-        """MPI_Rsend_init."""
-        return self._persistent("MPI_Rsend_init", address, count, datatype, dest, tag, SendMode.READY)
-
-    def bsend_init(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> PersistentRequest:
-        """MPI_Bsend_init."""
-        call = "MPI_Bsend_init"
-        self.check_buffer(call, count, datatype)
-        self.check_tag(call, tag)
-        if dest != PROC_NULL:
-            self.check_peer(call, "dest", dest)
-
-        def begin() -> Request:
-            return BufferedRequest(self, call, self._bsend(call, address, count, datatype, dest, tag), dest)
-
-        return PersistentRequest(self.progress, call, begin)
-
-    def recv_init(self, address: int, count: int, datatype: "Datatype", source: int, tag: int) -> PersistentRequest:
-        """MPI_Recv_init."""
-        self.check_buffer("MPI_Recv_init", count, datatype)
-        self.envelope("MPI_Recv_init", source, tag)
-        return PersistentRequest(
-            self.progress, "MPI_Recv_init", lambda: self.irecv(address, count, datatype, source, tag)
-        )
 
 
 class BufferedRequest(SendRequest):

@@ -2,14 +2,14 @@
 
 from typing import Any, ParamSpec
 
-from .buffered import Buffered
 from .collectives.schedule import Link, Plan, Schedule, Steps, next_tag
+from .persistent import Persistent
 from .request import PersistentRequest, Request
 
 Arguments = ParamSpec("Arguments")
 
 
-class Collecting(Buffered):
+class Collecting(Persistent):
     """The chapter's methods. A plan's arguments are those of the C call without the communicator."""
 
     def run(self, plan: Plan[Arguments], *arguments: Arguments.args, **named: Arguments.kwargs) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from .base import CONTEXTS, LOCAL, CommunicatorBase
+from .base import LOCAL, CommunicatorBase
 from .constants import IN_PLACE, PROC_NULL
 from .errors import ErrorClass, MpiError
 from .grids import Grids
@@ -20,10 +20,7 @@ class Communicator(Grids):
 
     def number_agreed(self, number: int) -> None:
         """All members know the context number: the communicator may be used."""
-        self.number = number
-        self.context = number * CONTEXTS
-        self.collective_context = self.context + 1
-        self.creation_context = self.context + 2
+        self.set_number(number)
         self._holds_number = True
         if self.is_inter:
             self.local = CommunicatorBase(self.world, number, self.group, kind=LOCAL)
@@ -150,5 +147,3 @@ class Communicator(Grids):
             list(graph.destinations),
             list(graph.destination_weights),
         )
-
-

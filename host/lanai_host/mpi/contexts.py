@@ -21,7 +21,7 @@ from .op import Op
 if TYPE_CHECKING:
     from .datatypes import Datatype
 
-LIMIT = 2048  # numbers; four device contexts of 16 bits each
+LIMIT = 2048  # numbers; each several device contexts of 16 bits (`base.CONTEXTS`)
 _MASK_BYTES = LIMIT // 8
 _SIZE = _MASK_BYTES + 1  # and one byte: 1 if the mask was offered by all
 

@@ -96,7 +96,9 @@ class Creating(Collecting):
         types name no hardware here, and give MPI_COMM_NULL."""
         known = {UNDEFINED, *SplitType}
         if split_type not in known:
-            raise MpiError(ErrorClass.ARG, f"MPI_Comm_split_type: split_type is {split_type}, which is no type of split")
+            raise MpiError(
+                ErrorClass.ARG, f"MPI_Comm_split_type: split_type is {split_type}, which is no type of split"
+            )
         shared = split_type == SplitType.SHARED
         return self._split("MPI_Comm_split_type", self.world.node if shared else UNDEFINED, key)
 
@@ -120,7 +122,8 @@ class Creating(Collecting):
         for world in group.members:
             if self.group.position(world) == UNDEFINED:
                 raise MpiError(
-                    ErrorClass.GROUP, f"MPI_Comm_create: the group has world rank {world}, which is not in the communicator"
+                    ErrorClass.GROUP,
+                    f"MPI_Comm_create: the group has world rank {world}, which is not in the communicator",
                 )
         return self.create_from(group, "MPI_Comm_create")
 

@@ -15,7 +15,8 @@ def dims_create(nodes: int, dims: Sequence[int]) -> list[int]:
     free = sum(not extent for extent in dims)
     if nodes < 1 or nodes % fixed or (not free and nodes != fixed):
         raise MpiError(
-            ErrorClass.DIMS, f"MPI_Dims_create: {nodes} nodes do not make a grid of {list(dims)}, whose product is {fixed}"
+            ErrorClass.DIMS,
+            f"MPI_Dims_create: {nodes} nodes do not make a grid of {list(dims)}, whose product is {fixed}",
         )
     balanced = iter(_balanced(nodes // fixed, free))
     return [extent or next(balanced) for extent in dims]

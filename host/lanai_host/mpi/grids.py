@@ -37,7 +37,8 @@ class Grids(Creating):
         nodes = prod(dims)
         if nodes > self.size:
             raise MpiError(
-                ErrorClass.DIMS, f"{call}: a grid of {list(dims)} needs {nodes} processes, the communicator has {self.size}"
+                ErrorClass.DIMS,
+                f"{call}: a grid of {list(dims)} needs {nodes} processes, the communicator has {self.size}",
             )
         return nodes
 

@@ -21,9 +21,7 @@ class Message:
         self.communicator = communicator
         self.arrived = arrived
 
-    def irecv(
-        self, address: int, count: int, datatype: "Datatype", call: str = "MPI_Imrecv"
-    ) -> ReceiveRequest:
+    def irecv(self, address: int, count: int, datatype: "Datatype", call: str = "MPI_Imrecv") -> ReceiveRequest:
         """MPI_Imrecv. Receiving MESSAGE_NO_PROC is done at once, with the status of MPI_PROC_NULL."""
         communicator, arrived = self.communicator, self.arrived
         if communicator is None or arrived is None:
@@ -44,9 +42,7 @@ class Message:
 class NoProcMessage(Message):
     """MPI_MESSAGE_NO_PROC, what a matched probe of MPI_PROC_NULL takes."""
 
-    def irecv(
-        self, address: int, count: int, datatype: "Datatype", call: str = "MPI_Imrecv"
-    ) -> ReceiveRequest:
+    def irecv(self, address: int, count: int, datatype: "Datatype", call: str = "MPI_Imrecv") -> ReceiveRequest:
         if self.communicator is None:
             raise MpiError(ErrorClass.REQUEST, f"{call}: MPI_MESSAGE_NO_PROC before MPI_Init")
         return ReceiveRequest(self.communicator, call, None, PROC_NULL)

@@ -19,12 +19,12 @@ class Part(NamedTuple):
     """What goes to, or comes from, one process."""
 
     address: int
-    count: int
+    elements: int
     datatype: "Datatype"
 
     @property
     def size(self) -> int:
-        return self.count * self.datatype.size
+        return self.elements * self.datatype.size
 
 
 @collective("MPI_Alltoall")
@@ -111,7 +111,7 @@ def parts_w(
         for count, displacement, datatype in zip(counts, displacements, types, strict=True)
     ]
     for part in parts:
-        checks.buffer(link, part.address, part.count, part.datatype)
+        checks.buffer(link, part.address, part.elements, part.datatype)
     return parts
 
 
@@ -127,9 +127,7 @@ def exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps
     yield from _in_windows(link, order, going, coming)
 
 
-def _in_windows(
-    link: Link, order: Iterable[tuple[int, int]], going: Sequence[Part], coming: Sequence[Part]
-) -> Steps:
+def _in_windows(link: Link, order: Iterable[tuple[int, int]], going: Sequence[Part], coming: Sequence[Part]) -> Steps:
     """At most ALLTOALL_AT_ONCE partners at a time, receives before sends, starting with the neighbours so that the
     processes do not all begin with the same one."""
     pairs: Iterator[tuple[int, int]] = iter(order)

@@ -193,9 +193,7 @@ def _swap_totals(link: Link, send: int, receive: int, count: int, datatype: "Dat
         yield [link.receive(0, receive, count, datatype), link.send(0, total.address, count, datatype)]
 
 
-def reduce_scatter(
-    link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op"
-) -> Steps:
+def reduce_scatter(link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op") -> Steps:
     local = link.local()
     whole = sum(counts)
     theirs = TypedScratch(whole if link.rank == 0 else 0, datatype)

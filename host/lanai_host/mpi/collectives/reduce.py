@@ -76,9 +76,7 @@ def reduce_to(link: Link, send: int, receive: int, count: int, datatype: "Dataty
         yield from _reduce_tree(link, send, receive, count, datatype, op, root)
 
 
-def _reduce_tree(
-    link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int
-) -> Steps:
+def _reduce_tree(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int) -> Steps:
     """A binomial tree whose top is the root, or rank 0 if order matters (it then passes the result on)."""
     top = root if op.commute else 0
     place, size = (link.rank - top) % link.size, link.size

@@ -15,25 +15,19 @@ if TYPE_CHECKING:
 
 
 @collective("MPI_Reduce_scatter")
-def reduce_scatter(
-    link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op"
-) -> Steps:
+def reduce_scatter(link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op") -> Steps:
     """MPI_Reduce_scatter."""
     checks.counts(link, "recvcounts", counts, datatype)
     return _checked(link, send, receive, counts, datatype, op)
 
 
 @collective("MPI_Reduce_scatter_block")
-def reduce_scatter_block(
-    link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op"
-) -> Steps:
+def reduce_scatter_block(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
     """MPI_Reduce_scatter_block."""
     return _checked(link, send, receive, [count] * link.size, datatype, op)
 
 
-def _checked(
-    link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op"
-) -> Steps:
+def _checked(link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op") -> Steps:
     check_reduction(link, counts[link.rank], datatype, op)
     checks.no_in_place(link, receive, "recvbuf")
     if link.is_inter:
@@ -42,9 +36,7 @@ def _checked(
     return _pairwise(link, receive if send == IN_PLACE else send, receive, counts, datatype, op)
 
 
-def _pairwise(
-    link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op"
-) -> Steps:
+def _pairwise(link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op") -> Steps:
     """Step s: give the rank s above its block, take one's own from the rank s below. If order matters, contributions are
     kept and combined in rank order at the end."""
     rank, size, extent = link.rank, link.size, datatype.extent

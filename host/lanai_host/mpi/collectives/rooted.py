@@ -60,7 +60,9 @@ def gatherv(
     """MPI_Gatherv."""
     checks.root(link, root)
     if link.is_inter:
-        return inter.gatherv(link, send, send_count, send_type, receive, receive_counts, displacements, receive_type, root)
+        return inter.gatherv(
+            link, send, send_count, send_type, receive, receive_counts, displacements, receive_type, root
+        )
     places: list[int] = []
     if link.rank == root:
         checks.counts(link, "recvcounts", receive_counts, receive_type)
@@ -236,5 +238,3 @@ def _scatter_tree(
     if receive != IN_PLACE:
         scatter_bytes(held.address, block, receive, receive_count, receive_type)
     yield sends
-
-

@@ -25,9 +25,7 @@ def exscan(link: Link, send: int, receive: int, count: int, datatype: "Datatype"
     return _checked(link, send, receive, count, datatype, op, inclusive=False)
 
 
-def _checked(
-    link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", inclusive: bool
-) -> Steps:
+def _checked(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", inclusive: bool) -> Steps:
     checks.intra(link)
     check_reduction(link, count, datatype, op)
     checks.no_in_place(link, receive, "recvbuf")
