@@ -33,7 +33,7 @@ class Op(IntEnum):
     PROBE = 7
     PROBE_TAKE = 8  # a matched probe: the message leaves the NIC's lists
     CANCEL = 9  # token is the index of the receive entry
-    LAST = 10
+    DRAIN = 10  # like PROBE_TAKE for the oldest message of `peer` (or of anyone), whatever its tag and context
 
 
 class Kind(IntEnum):

@@ -17,6 +17,7 @@ from .state import (
     MESSAGE_TAKEN,
     RECEIVE_FREE,
     RECEIVE_POSTED,
+    Channel,
     Endpoint,
     Message,
     Receive,
@@ -27,18 +28,38 @@ from .unclaimed import release, remove
 
 @firmware
 def probe(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, operation: u32, keep: bool) -> None:
-    """Answer whether such a receive would find a message; with `keep` false the message leaves the list."""
+    """Answer whether such a receive would find a message; unless `keep`, the message leaves the list."""
     tag = request.tag
     mask = u32(0) if tag == NO_TAG else u32(0xFFFFFFFF)
     context = u32(request.context)
-    channel = endpoint.channels
-    if peer == ANY:
-        channel = find_anywhere(endpoint, context, tag, mask)
-    else:
-        channel = endpoint.channels + peer
+    channel = find_anywhere(endpoint, context, tag, mask) if peer == ANY else endpoint.channels + peer
     message = null(Message)
     if channel:
         message = find_unclaimed(channel, context, tag, mask)
+    tell(endpoint, channel, message, operation, keep)
+
+
+@firmware
+def drain(endpoint: Ptr[Endpoint], peer: u32, operation: u32) -> None:
+    """Take the oldest message of a channel, or of the first channel that has one."""
+    channel = null(Channel)
+    if peer != ANY:
+        channel = endpoint.channels + peer
+    else:
+        for rank in range(nic.ranks):
+            if (endpoint.channels + rank).waiting != 0:
+                channel = endpoint.channels + rank
+    message = null(Message)
+    if channel and channel.waiting != 0:
+        message = channel.unclaimed.next
+    tell(endpoint, channel, message, operation, False)
+
+
+@firmware
+def tell(
+    endpoint: Ptr[Endpoint], channel: Ptr[Channel], message: Ptr[Message], operation: u32, keep: bool
+) -> None:
+    """Answer a probe that found `message`, or none: then the next arrival will be announced."""
     if not message:
         endpoint.notify = u32(1)
         report(endpoint, u32(Kind.MISSING), u32(Error.OK), operation, u32(0), u32(0), u32(0))

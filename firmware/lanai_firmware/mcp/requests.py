@@ -11,7 +11,7 @@ from .claiming import claim
 from .layout import ANY, NO_TAG, SLOTS, Error, Op, Request
 from .matching import append_posted, find_anywhere, find_unclaimed, spread
 from .outgoing import give_slot_back
-from .probing import cancel, probe, receive_pull, receive_taken
+from .probing import cancel, drain, probe, receive_pull, receive_taken
 from .records import refuse
 from .registers import DOORBELL
 from .sending import post_send
@@ -69,6 +69,8 @@ def take_request(endpoint: Ptr[Endpoint]) -> bool:
         probe(endpoint, request, peer, operation, True)
     elif op == Op.PROBE_TAKE:
         probe(endpoint, request, peer, operation, False)
+    elif op == Op.DRAIN:
+        drain(endpoint, peer, operation)
     else:
         refuse(endpoint, operation, u32(Error.BAD_OP))
     give_slot_back(send)

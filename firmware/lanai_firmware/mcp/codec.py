@@ -1,0 +1,52 @@
+"""Layout structs as bytes, for the host's side: what the firmware sees in SRAM is packed and unpacked by the same declaration."""
+
+import struct
+from functools import cache
+from typing import Any
+
+from lanai_firmware.lang import sizeof
+from lanai_firmware.lang.types import ArrayType, PtrType, is_struct, layout
+
+CODES = {1: "B", 2: "H", 4: "I"}
+
+
+@cache
+def members(kind: Any) -> tuple[tuple[str, str], ...]:
+    """Scalar members in order as (path, format code): pieces[1].length is "pieces.1.length"."""
+    found: list[tuple[str, str]] = []
+
+    def walk(inner: Any, path: str) -> None:
+        if is_struct(inner):
+            for name, field in layout(inner).fields.items():
+                walk(field.kind, f"{path}.{name}" if path else name)
+        elif isinstance(inner, ArrayType):
+            for index in range(inner.count):
+                walk(inner.element, f"{path}.{index}")
+        else:
+            found.append((path, "I" if isinstance(inner, PtrType) else CODES[int(inner.size)]))
+
+    walk(kind, "")
+    return tuple(found)
+
+
+@cache
+def coder(kind: Any) -> struct.Struct:
+    """The whole struct; the layouts that cross borders have no padding, which is checked here."""
+    packed = struct.Struct(">" + "".join(code for _, code in members(kind)))
+    if packed.size != sizeof(kind):
+        raise TypeError(f"{kind.__name__} has padding: {packed.size} bytes of members in {sizeof(kind)}")
+    return packed
+
+
+def pack(kind: Any, values: dict[str, int]) -> bytes:
+    """Bytes of a struct; members that `values` does not name are 0."""
+    names = [name for name, _ in members(kind)]
+    unknown = set(values) - set(names)
+    if unknown:
+        raise KeyError(f"{kind.__name__} has no member {sorted(unknown)}; it has {', '.join(names)}")
+    return coder(kind).pack(*[values.get(name, 0) for name in names])
+
+
+def unpack(kind: Any, data: bytes | memoryview) -> dict[str, int]:
+    """Members of a struct by name."""
+    return dict(zip([name for name, _ in members(kind)], coder(kind).unpack(data), strict=True))

@@ -1,0 +1,144 @@
+"""One rank's door to the MCP: request slots, records, receive entries (NP-02, NP-53, NP-54).
+
+Knows the form of requests and records, not their meaning; the device above knows MPI. All bookkeeping of what the NIC has room for
+is here: `can_post` before `post`. Slots come back without any message: the NIC flips a bit for each, read only when slots run
+short; a process about to sleep for want of slots sets the alarm instead.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.mcp.codec import pack, unpack
+from lanai_firmware.mcp.layout import REQUEST_TAIL, SLOTS, Kind, Op, Record, Region, Request
+from lanai_hdl.machine import host_offset
+
+from .bus import Bus, Wait
+from .config import HostConfig, HostCost
+from .driver import Attachment
+from .errors import UserError
+
+REQUEST = int(sizeof(Request))
+TAIL = int(REQUEST_TAIL)
+RECORD = int(sizeof(Record))
+SEQUENCE = int(offset_of(Record, "sequence"))
+FREED = int(offset_of(Region, "freed"))
+ALARM = int(offset_of(Region, "alarm"))
+DOORBELL = host_offset("DOORBELL")
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A record, decoded."""
+
+    kind: Kind
+    error: int
+    operation: int
+    source: int
+    tag: int
+    length: int
+    context: int
+    token: int
+
+
+class Endpoint:
+    """The rank's part of the NIC, over its bus."""
+
+    def __init__(self, bus: Bus, attachment: Attachment, config: HostConfig) -> None:
+        self.bus = bus
+        self.attachment = attachment
+        self.config = config
+        self.copyblock = bus.allocate(attachment.copyblock_bytes)
+        if self.copyblock.bus_address != attachment.copyblock:
+            raise UserError(
+                f"the copyblock came to bus address {self.copyblock.bus_address:#x}, but the NIC was told "
+                f"{attachment.copyblock:#x}: it must be the process's first allocation"
+            )
+        self.inline_limit = min(attachment.slot_bytes - REQUEST, config.pio_threshold)
+        self.debt = 0  # host work done and not yet charged, ps
+        self.next = 0
+        self.free = deque(range(1, int(SLOTS)))
+        self.used: dict[int, int] = {}  # slot -> destination, or -1 for requests that are read at once
+        self.held: dict[int, int] = {}  # slots in use by sends to each destination
+        self.freed = 0  # Region.freed as last read
+        self.place = 0
+        self.sequence = 1
+
+    # Charging.
+
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        self.debt += self.config.price(what, count)
+
+    async def pay(self) -> None:
+        """Let the time pass that the host's work took."""
+        if self.debt:
+            debt, self.debt = self.debt, 0
+            await self.bus.elapse(debt)
+
+    # Requests.
+
+    async def can_post(self, dest: int = -1) -> bool:
+        """Is there a slot for a request? Sends to one rank may not take them all: other ranks must be reached too (NP-07)."""
+        if self._room(dest):
+            return True
+        await self.pay()
+        freed = await self.bus.read(self.attachment.region + FREED)
+        for slot, owner in list(self.used.items()):
+            if (freed ^ self.freed) >> slot & 1:
+                del self.used[slot]
+                self.free.append(slot)
+                if owner >= 0:
+                    self.held[owner] -= 1
+        self.freed = freed
+        return self._room(dest)
+
+    def _room(self, dest: int) -> bool:
+        if dest < 0:
+            return bool(self.free)
+        return len(self.free) > int(SLOTS) // 4 and self.held.get(dest, 0) < int(SLOTS) // 2
+
+    async def post(self, op: Op, operation: int, fields: dict[str, int], dest: int = -1, body: bytes = b"") -> None:
+        """Place one request; `can_post` must have said yes. An inline body is written in the same burst, before its words."""
+        slot = self.next
+        self.next = self.free.popleft()
+        self.used[slot] = dest
+        if dest >= 0:
+            self.held[dest] = self.held.get(dest, 0) + 1
+        data = pack(Request, {**fields, "command": op << 24 | self.next << 16 | operation})
+        if op == Op.SEND_INLINE:
+            data = body + bytes(-len(body) % 4) + data[REQUEST - TAIL :]
+        self.charge(HostCost.POST)
+        await self.pay()
+        end = self.attachment.region + int(sizeof(Region)) + (slot + 1) * self.attachment.slot_bytes
+        await self.bus.write_block(end - len(data), data)
+        await self.bus.write(DOORBELL, 1 << self.attachment.seat)
+
+    async def alarm(self) -> None:
+        """Ask for a ROOM record at the next slot given back."""
+        await self.pay()
+        await self.bus.write(self.attachment.region + ALARM, 1)
+
+    # Records.
+
+    def look(self) -> Notice | None:
+        """The next record, if it has come."""
+        start = self.place * RECORD
+        view = self.copyblock.view[start : start + RECORD]
+        if int.from_bytes(view[SEQUENCE : SEQUENCE + 2], "big") != self.sequence:
+            return None
+        record = unpack(Record, view)
+        self.place = (self.place + 1) % self.attachment.records
+        self.sequence = self.sequence % 0xFFFF + 1
+        self.charge(HostCost.COMPLETE)
+        return Notice(
+            Kind(record["kind"]), record["error"], record["operation"], record["source"], record["tag"],
+            record["length"], record["context"], record["token"],
+        )  # fmt: skip
+
+    async def sleep(self, why: Wait) -> None:
+        """Wait until the next record comes. Nothing crosses the bus meanwhile but the record itself (NP-49)."""
+        await self.pay()
+        start = self.place * RECORD + SEQUENCE
+        seen = int.from_bytes(self.copyblock.view[start : start + 4], "big")
+        if seen >> 16 != self.sequence:
+            await self.bus.wait_change(self.copyblock, start, seen, why)
