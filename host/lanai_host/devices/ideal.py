@@ -8,7 +8,6 @@ took it. Cancelling reaches only synchronous sends not yet taken, by asking the 
 import ctypes
 import struct
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import Protocol
 
 from ..bus import Wait
@@ -35,13 +34,12 @@ class Mail(Protocol):
     def close(self) -> None: ...
 
 
-class _Kind(IntEnum):
-    MESSAGE = 0
-    SYNCHRONOUS = 1  # to be answered with TAKEN once a receive took it
-    TAKEN = 2
-    RETRACT = 3  # forget that synchronous message, to be answered with RETRACTED or, if too late, already with TAKEN
-    RETRACTED = 4
-
+# Kinds of letters. Plain numbers: they are compared for every message.
+_MESSAGE = 0
+_SYNCHRONOUS = 1  # to be answered with TAKEN once a receive took it
+_TAKEN = 2
+_RETRACT = 3  # forget that synchronous message; answered with RETRACTED or, if too late, with nothing after its TAKEN
+_RETRACTED = 4
 
 _HEADER = struct.Struct(">BHiI")  # kind, context, tag, serial number of a synchronous send
 _HEAD = _HEADER.size
@@ -91,6 +89,7 @@ class IdealDevice(Device):
         self.size = size
         self._mail = mail
         self._host = host or HostConfig()
+        self._call_price = self._host.price(HostCost.CALL)
         self._posted: dict[int, list[_Receive]] = {}  # by context, in the order posted
         self._unexpected: dict[int, list[_Unexpected]] = {}  # by context, in the order arrived
         self._sends: dict[int, _Send] = {}  # synchronous ones by serial, until taken
@@ -105,13 +104,13 @@ class IdealDevice(Device):
             operation = Operation(self.rank, tag)
             operation.done = True
             operation.length = len(payload)
-            self._transmit(dest, _HEADER.pack(_Kind.MESSAGE, context, tag, 0) + payload)
+            self._transmit(dest, _HEADER.pack(_MESSAGE, context, tag, 0) + payload)
             return operation
         self._serial = self._serial % 0xFFFFFFFF + 1
         synchronous = _Send(self.rank, tag, dest, self._serial)
         synchronous.length = len(payload)
         self._sends[self._serial] = synchronous
-        self._transmit(dest, _HEADER.pack(_Kind.SYNCHRONOUS, context, tag, self._serial) + payload)
+        self._transmit(dest, _HEADER.pack(_SYNCHRONOUS, context, tag, self._serial) + payload)
         return synchronous
 
     def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
@@ -147,7 +146,7 @@ class IdealDevice(Device):
         if operation.done:
             return False
         if isinstance(operation, _Send):
-            self._transmit(operation.dest, _HEADER.pack(_Kind.RETRACT, 0, 0, operation.serial))
+            self._transmit(operation.dest, _HEADER.pack(_RETRACT, 0, 0, operation.serial))
             return operation.done and operation.cancelled
         for posted in self._posted.values():
             if isinstance(operation, _Receive) and operation in posted:
@@ -174,7 +173,8 @@ class IdealDevice(Device):
         return self._mail.now + self._owed
 
     def charge(self, what: HostCost, count: int = 1) -> None:
-        self._owed += self._host.price(what, count)
+        # Enum members hash slowly, and this one is charged with every call.
+        self._owed += self._call_price if what is HostCost.CALL else self._host.price(what, count)
 
     def close(self) -> None:
         self._pay()
@@ -201,8 +201,8 @@ class IdealDevice(Device):
 
     def _arrive(self, source: int, letter: bytes) -> None:
         kind, context, tag, serial = _HEADER.unpack_from(letter)
-        if kind <= _Kind.SYNCHRONOUS:
-            message = _Unexpected(source, tag, letter, kind == _Kind.SYNCHRONOUS, serial)
+        if kind <= _SYNCHRONOUS:
+            message = _Unexpected(source, tag, letter, kind == _SYNCHRONOUS, serial)
             posted = self._posted.get(context)
             if posted:
                 for index, operation in enumerate(posted):
@@ -211,27 +211,32 @@ class IdealDevice(Device):
                         self._take(message, operation)
                         return
             self._unexpected.setdefault(context, []).append(message)
-        elif kind == _Kind.RETRACT:
+        elif kind == _RETRACT:
             self._retract(source, serial)
         else:
             send = self._sends.pop(serial, None)
             if send is not None:  # else TAKEN crossed with RETRACT
                 send.done = True
-                send.cancelled = kind == _Kind.RETRACTED
+                send.cancelled = kind == _RETRACTED
 
     def _retract(self, source: int, serial: int) -> None:
         for waiting in self._unexpected.values():
             for index, message in enumerate(waiting):
                 if message.synchronous and message.source == source and message.serial == serial:
                     del waiting[index]
-                    self._transmit(source, _HEADER.pack(_Kind.RETRACTED, 0, 0, serial))
+                    self._transmit(source, _HEADER.pack(_RETRACTED, 0, 0, serial))
                     return
 
     def _take(self, message: _Unexpected, operation: _Receive) -> None:
         letter = message.letter
         length = len(letter) - _HEAD
         position = _HEAD
-        for address, size in operation.segments:
+        segments = operation.segments
+        if len(segments) == 1 and length <= segments[0][1]:  # by far the most frequent
+            ctypes.memmove(segments[0][0], letter[_HEAD:], length)
+            position = len(letter)
+            segments = ()
+        for address, size in segments:
             step = min(size, len(letter) - position)
             if step <= 0:
                 break
@@ -244,7 +249,7 @@ class IdealDevice(Device):
         operation.segments = ()
         operation.done = True
         if message.synchronous:
-            self._transmit(message.source, _HEADER.pack(_Kind.TAKEN, 0, 0, message.serial))
+            self._transmit(message.source, _HEADER.pack(_TAKEN, 0, 0, message.serial))
 
 
 class Solo:

@@ -77,7 +77,14 @@ def run(size, program, device=None):
 
 def buffer(array):
     """(address, count, datatype) of a numpy array."""
-    names = {"i4": "MPI_INT", "i8": "MPI_LONG", "f8": "MPI_DOUBLE", "f4": "MPI_FLOAT", "u1": "MPI_UNSIGNED_CHAR", "c16": "MPI_C_DOUBLE_COMPLEX"}
+    names = {
+        "i4": "MPI_INT",
+        "i8": "MPI_LONG",
+        "f8": "MPI_DOUBLE",
+        "f4": "MPI_FLOAT",
+        "u1": "MPI_UNSIGNED_CHAR",
+        "c16": "MPI_C_DOUBLE_COMPLEX",
+    }
     return array.ctypes.data, array.size, PREDEFINED[names[array.dtype.str[1:]]]
 
 

@@ -1,0 +1,417 @@
+"""Every collective, every algorithm, against what numpy says, blocking, non-blocking and persistent."""
+
+import numpy as np
+import pytest
+
+from lanai_host.mpi import MpiError
+from lanai_host.mpi import collectives as coll
+from lanai_host.mpi.constants import IN_PLACE, PROC_NULL, ROOT
+from lanai_host.mpi.datatypes import vector
+from lanai_host.mpi.memory import array_at
+from lanai_host.mpi.op import PREDEFINED as OPS
+from lanai_host.mpi.op import Op
+
+from .ranks import buffer, ints, run
+
+SIZES = [1, 2, 3, 4, 5, 8, 9]
+# Element counts on both sides of every threshold in collectives/choice.py (elements of 8 bytes).
+COUNTS = [0, 1, 31, 300, 3000, 20000]
+SUM = OPS["MPI_SUM"]
+
+
+def data(rank, count, blocks=1):
+    """Different in every element of every rank."""
+    return np.arange(count * blocks, dtype=np.int64) * 100 + rank
+
+
+def each_way(comm, plan, *arguments):
+    """Run the plan as the blocking call; then the other ways, which must give the same."""
+    comm.run(plan, *arguments)
+    yield
+    comm.start(plan, *arguments).wait()
+    yield
+    request = comm.prepare(plan, *arguments)
+    for _ in range(2):
+        request.start()
+        request.wait()
+        yield
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_rooted(size):
+    def program(world):
+        comm = world.comm_world
+        root = size - 1
+        for count in COUNTS:
+            mine = data(comm.rank, count)
+            address, _, kind = buffer(mine)
+            everything = np.stack([data(rank, count) for rank in range(size)]).ravel()
+            got = np.zeros(count * size, np.int64)
+            for _ in each_way(comm, coll.gather, address, count, kind, got.ctypes.data, count, kind, root):
+                assert np.array_equal(got, everything) or comm.rank != root
+                got[:] = 0
+            part = np.zeros(count, np.int64)
+            source = everything.ctypes.data
+            for _ in each_way(comm, coll.scatter, source, count, kind, part.ctypes.data, count, kind, root):
+                assert np.array_equal(part, mine)
+                part[:] = 0
+            message = data(root, count) if comm.rank == root else np.zeros(count, np.int64)
+            for _ in each_way(comm, coll.bcast, *buffer(message), root):
+                assert np.array_equal(message, data(root, count))
+                if comm.rank != root:
+                    message[:] = 0
+
+    run(size, program)
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 5])
+def test_rooted_in_place_and_varied(size):
+    def program(world):
+        comm = world.comm_world
+        root = size // 2
+        rank, at_root = comm.rank, comm.rank == root
+        for count in (2, 400):
+            kind = buffer(data(0, 1))[2]
+            whole = np.zeros(count * size, np.int64)
+            whole[rank * count : (rank + 1) * count] = data(rank, count)
+            own = data(rank, count)
+            comm.run(
+                coll.gather, IN_PLACE if at_root else own.ctypes.data, count, kind, whole.ctypes.data, count, kind, root
+            )
+            expected = np.concatenate([data(other, count) for other in range(size)])
+            if at_root:
+                assert np.array_equal(whole, expected)
+                own[:] = 0
+            target = IN_PLACE if at_root else own.ctypes.data
+            comm.run(coll.scatter, whole.ctypes.data, count, kind, target, count, kind, root)
+            assert np.array_equal(own, np.zeros(count) if at_root else data(rank, count))
+        counts = [other + 1 for other in range(size)]
+        starts = [3 * other for other in range(size)]
+        room = np.full(4 * size + 4, -1, np.int64)
+        own = data(rank, counts[rank])
+        arguments = (room.ctypes.data, counts, starts, kind, root)
+        comm.run(coll.gatherv, own.ctypes.data, own.size, kind, *arguments)
+        if at_root:
+            for other in range(size):
+                assert np.array_equal(room[starts[other]][None], data(other, 1))
+        back = np.zeros(counts[rank], np.int64)
+        if at_root:
+            for other in range(size):
+                room[starts[other] : starts[other] + counts[other]] = other
+        comm.run(coll.scatterv, room.ctypes.data, counts, starts, kind, back.ctypes.data, back.size, kind, root)
+        assert back[0] == rank
+
+    run(size, program)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_all_to_all(size):
+    def program(world):
+        comm = world.comm_world
+        rank = comm.rank
+        for count in COUNTS[:-1]:
+            mine = data(rank, count)
+            address, _, kind = buffer(mine)
+            everything = np.concatenate([data(other, count) for other in range(size)])
+            got = np.zeros(count * size, np.int64)
+            for _ in each_way(comm, coll.allgather, address, count, kind, got.ctypes.data, count, kind):
+                assert np.array_equal(got, everything)
+                got[:] = 0
+            got[rank * count : (rank + 1) * count] = mine
+            comm.run(coll.allgather, IN_PLACE, 0, kind, got.ctypes.data, count, kind)
+            assert np.array_equal(got, everything)
+            rows = data(rank, count, size)
+            columns = np.concatenate(
+                [data(other, count, size)[rank * count : (rank + 1) * count] for other in range(size)]
+            )
+            for _ in each_way(comm, coll.alltoall, rows.ctypes.data, count, kind, got.ctypes.data, count, kind):
+                assert np.array_equal(got, columns)
+                got[:] = 0
+            comm.run(coll.alltoall, IN_PLACE, 0, kind, rows.ctypes.data, count, kind)
+            assert np.array_equal(rows, columns)
+
+    run(size, program)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_varied_forms(size):
+    def program(world):
+        comm = world.comm_world
+        rank = comm.rank
+        kind = buffer(data(0, 1))[2]
+        counts = [(other + 1) % 3 for other in range(size)]
+        starts = np.cumsum([0, *counts[:-1]]).tolist()
+        got = np.zeros(sum(counts) + 1, np.int64)
+        mine = data(rank, counts[rank])
+        comm.run(coll.allgatherv, mine.ctypes.data, mine.size, kind, got.ctypes.data, counts, starts, kind)
+        expected = np.concatenate([data(other, counts[other]) for other in range(size)])
+        assert np.array_equal(got[:-1], expected)
+        # Rank r sends r + s elements to rank s.
+        send_counts = [rank + other for other in range(size)]
+        send_starts = np.cumsum([0, *send_counts[:-1]]).tolist()
+        rows = np.concatenate([np.full(n, 10 * rank + other) for other, n in enumerate(send_counts)])
+        rows = np.append(rows, 0).astype(np.int64)
+        got = np.zeros(sum(send_counts) + 1, np.int64)
+        expected = np.concatenate([np.full(rank + other, 10 * other + rank) for other in range(size)])
+        comm.run(
+            coll.alltoallv,
+            rows.ctypes.data,
+            send_counts,
+            send_starts,
+            kind,
+            got.ctypes.data,
+            send_counts,
+            send_starts,
+            kind,
+        )
+        assert np.array_equal(got[:-1], expected)
+        got[:] = 0
+        in_bytes = [8 * start for start in send_starts]
+        kinds = [kind] * size
+        request = comm.start(
+            coll.alltoallw,
+            rows.ctypes.data,
+            send_counts,
+            in_bytes,
+            kinds,
+            got.ctypes.data,
+            send_counts,
+            in_bytes,
+            kinds,
+        )
+        request.wait()
+        assert np.array_equal(got[:-1], expected)
+
+    run(size, program)
+
+
+def concatenate(incoming, inout, count, datatype):
+    """An operation that does not commute: keeps the digits of both, left to right."""
+    left, right = array_at(incoming, count, np.int64), array_at(inout, count, np.int64)
+    digits = np.where(right > 9, 2, 1) if right.size == 0 else np.floor(np.log10(np.maximum(right, 1))).astype(int) + 1
+    right[:] = left * 10**digits + right
+
+
+ORDERED = Op(concatenate, commute=False)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_reductions(size):
+    def program(world):
+        comm = world.comm_world
+        rank, root = comm.rank, size // 2
+        for count in COUNTS:
+            mine = data(rank, count)
+            address, _, kind = buffer(mine)
+            total = sum(data(other, count) for other in range(size))
+            got = np.zeros(count, np.int64)
+            for _ in each_way(comm, coll.allreduce, address, got.ctypes.data, count, kind, SUM):
+                assert np.array_equal(got, total)
+                got[:] = 0
+            for _ in each_way(comm, coll.reduce, address, got.ctypes.data, count, kind, SUM, root):
+                assert np.array_equal(got, total) or rank != root
+                got[:] = 0
+            got[:] = mine
+            comm.run(coll.allreduce, IN_PLACE, got.ctypes.data, count, kind, SUM)
+            assert np.array_equal(got, total)
+            for _ in each_way(comm, coll.scan, address, got.ctypes.data, count, kind, SUM):
+                assert np.array_equal(got, sum(data(other, count) for other in range(rank + 1)))
+                got[:] = -1
+            for _ in each_way(comm, coll.exscan, address, got.ctypes.data, count, kind, SUM):
+                below = sum(data(other, count) for other in range(rank)) if rank else np.full(count, -1)
+                assert np.array_equal(got, below)
+            rows = data(rank, count, size)
+            total = sum(data(other, count, size) for other in range(size))[rank * count : (rank + 1) * count]
+            for _ in each_way(comm, coll.reduce_scatter_block, rows.ctypes.data, got.ctypes.data, count, kind, SUM):
+                assert np.array_equal(got, total)
+                got[:] = 0
+            comm.run(coll.reduce_scatter, rows.ctypes.data, got.ctypes.data, [count] * size, kind, SUM)
+            assert np.array_equal(got, total)
+
+    run(size, program)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_order_is_kept_where_it_matters(size):
+    def program(world):
+        comm = world.comm_world
+        digit = np.array([comm.rank + 1], np.int64)
+        kind = buffer(digit)[2]
+        got = np.zeros(1, np.int64)
+        everyone = int("".join(str(other + 1) for other in range(size)))
+        below = int("".join(str(other + 1) for other in range(comm.rank)) or 0)
+        comm.run(coll.allreduce, digit.ctypes.data, got.ctypes.data, 1, kind, ORDERED)
+        assert got[0] == everyone
+        for root in range(size):
+            comm.run(coll.reduce, digit.ctypes.data, got.ctypes.data, 1, kind, ORDERED, root)
+            assert got[0] == everyone or comm.rank != root
+        comm.run(coll.scan, digit.ctypes.data, got.ctypes.data, 1, kind, ORDERED)
+        assert got[0] == int(f"{below or ''}{comm.rank + 1}")
+        got[0] = 0
+        comm.run(coll.exscan, digit.ctypes.data, got.ctypes.data, 1, kind, ORDERED)
+        assert got[0] == below
+        row = np.full(size, comm.rank + 1, np.int64)
+        comm.run(coll.reduce_scatter_block, row.ctypes.data, got.ctypes.data, 1, kind, ORDERED)
+        assert got[0] == everyone
+
+    run(size, program)
+
+
+def test_derived_types_travel_unpacked():
+    """Every second element goes; the gaps stay."""
+
+    def program(world):
+        comm = world.comm_world
+        kind = buffer(data(0, 1))[2]
+        striped = vector(3, 1, 2, kind)
+        striped.commit()
+        array = data(comm.rank, 6)
+        if comm.rank == 1:
+            array[:] = -5
+        comm.run(coll.bcast, array.ctypes.data, 1, striped, 0)
+        assert array[::2].tolist() == [0, 200, 400] or comm.rank > 1
+        assert array[1] == (-5 if comm.rank == 1 else 100 + comm.rank)
+        rows = np.zeros(3 * comm.size, np.int64)
+        comm.run(coll.gather, array.ctypes.data, 1, striped, rows.ctypes.data, 3, kind, 0)
+        if comm.rank == 0:
+            assert rows.reshape(-1, 3)[:, 1].tolist() == [200] * comm.size
+
+    run(5, program)
+
+
+def test_intercommunicators():
+    def program(world):
+        comm = world.comm_world
+        side = comm.rank % 2
+        half = comm.split(side, comm.rank)
+        inter = half.create_intercomm(0, comm, 1 - side, 7)
+        there, here = inter.remote_size, inter.size
+        kind = buffer(ints(0))[2]
+        one, out = ints(comm.rank + 1), np.zeros(8, np.int32)
+        others = [rank + 1 for rank in range(comm.size) if rank % 2 != side]
+        inter.run(coll.barrier)
+        inter.run(coll.allreduce, one.ctypes.data, out.ctypes.data, 1, kind, SUM)
+        assert out[0] == sum(others)
+        inter.run(coll.allgather, one.ctypes.data, 1, kind, out.ctypes.data, 1, kind)
+        assert out[:there].tolist() == others
+        row = np.arange(there, dtype=np.int32) + 10 * (comm.rank + 1)
+        inter.run(coll.alltoall, row.ctypes.data, 1, kind, out.ctypes.data, 1, kind)
+        assert out[:there].tolist() == [10 * other + inter.rank for other in others]
+        root = ROOT if comm.rank == 1 else PROC_NULL if side else 0
+        word = ints(77 if comm.rank == 1 else 0)
+        inter.run(coll.bcast, *buffer(word), root)
+        assert word[0] == (77 if side == 0 or comm.rank == 1 else 0)
+        inter.run(coll.gather, one.ctypes.data, 1, kind, out.ctypes.data, 1, kind, root)
+        assert comm.rank != 1 or out[:there].tolist() == others
+        inter.run(coll.scatter, out.ctypes.data, 1, kind, word.ctypes.data, 1, kind, root)
+        assert side or word[0] == one[0]
+        inter.run(coll.reduce, one.ctypes.data, out.ctypes.data, 1, kind, SUM, root)
+        assert comm.rank != 1 or out[0] == sum(others)
+        counts = [2] * here if here == there else None
+        if counts:
+            row = np.full(2 * here, comm.rank + 1, np.int32)
+            inter.run(coll.reduce_scatter, row.ctypes.data, out.ctypes.data, counts, kind, SUM)
+            assert out[:2].tolist() == [sum(others)] * 2
+        twin = inter.duplicate()
+        merged = twin.merge(bool(side))
+        assert merged.rank == (comm.rank // 2 + side * ((comm.size + 1) // 2))
+        part = twin.split(0 if inter.rank == 0 else 1, 0)
+        if min(here, there) > 1 or inter.rank == 0:
+            assert part.remote_size == (1 if inter.rank == 0 else there - 1)
+
+    for size in (2, 4, 5):
+        run(size, program)
+
+
+def test_neighbourhoods():
+    def program(world):
+        comm = world.comm_world
+        kind = buffer(ints(0))[2]
+        ring = comm.cart_create([comm.size, 1], [True, False], False)
+        row = ints(1, 2, 3, 4) + 10 * comm.rank
+        got = np.full(4, -1, np.int32)
+        ring.run(coll.neighbor_alltoall, row.ctypes.data, 1, kind, got.ctypes.data, 1, kind)
+        below, above = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+        assert got.tolist() == [10 * below + 2, 10 * above + 1, -1, -1]
+        ring.run(coll.neighbor_allgather, row.ctypes.data, 1, kind, got.ctypes.data, 1, kind)
+        assert got.tolist() == [10 * below + 1, 10 * above + 1, -1, -1]
+        star = comm.dist_graph_create_adjacent([above], None, [below], None, None, False)
+        star.start(coll.neighbor_allgather, row.ctypes.data, 2, kind, got.ctypes.data, 2, kind).wait()
+        assert got.tolist()[:2] == [10 * above + 1, 10 * above + 2]
+
+    for size in (1, 2, 3):
+        run(size, program)
+
+
+def test_operations_on_all_kinds_of_types():
+    from lanai_host.mpi.datatypes import PREDEFINED
+    from lanai_host.mpi.op import reduce_local
+
+    pairs = np.array([(3, 1), (5, 2), (4, 7)], PREDEFINED["MPI_2INT"].dtype)
+    others = np.array([(3, 0), (5, 9), (6, 1)], PREDEFINED["MPI_2INT"].dtype)
+    reduce_local(pairs.ctypes.data, others.ctypes.data, 3, PREDEFINED["MPI_2INT"], OPS["MPI_MAXLOC"])
+    assert others.tolist() == [(3, 0), (5, 2), (6, 1)]
+    left, right = np.array([1 + 2j]), np.array([3 - 1j])
+    reduce_local(left.ctypes.data, right.ctypes.data, 1, PREDEFINED["MPI_C_DOUBLE_COMPLEX"], OPS["MPI_PROD"])
+    assert right[0] == 5 + 5j
+    truth = np.array([0, 2, 0, 7], np.int32)
+    reduce_local(truth.ctypes.data, truth[2:].ctypes.data, 2, PREDEFINED["MPI_LOGICAL"], OPS["MPI_LXOR"])
+    assert truth[2:].tolist() == [0, 0]
+    with pytest.raises(MpiError, match=r"MPI_Reduce_local: MPI_BAND is not defined on the datatype 'MPI_DOUBLE'"):
+        reduce_local(0, 0, 1, PREDEFINED["MPI_DOUBLE"], OPS["MPI_BAND"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (lambda kind, array: (coll.bcast, array, -1, kind, 0), "MPI_Bcast: count is -1; it must not be negative"),
+        (lambda kind, array: (coll.bcast, array, 1, kind, 2), "MPI_Bcast: root is 2; it must be from 0 to 1"),
+        (lambda kind, array: (coll.allreduce, array, IN_PLACE, 1, kind, SUM), "MPI_Allreduce: recvbuf is MPI_IN_PLACE"),
+        (
+            lambda kind, array: (coll.reduce, array, array, 1, kind, SUM, 0),
+            "sendbuf and recvbuf are the same at the root",
+        ),
+        (lambda kind, array: (coll.neighbor_alltoall, array, 1, kind, array, 1, kind), "no topology"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    def program(world):
+        if world.rank:
+            return
+        array = ints(0, 0)
+        with pytest.raises(MpiError, match=message):
+            world.comm_world.run(*arguments(buffer(array)[2], array.ctypes.data))
+        world.comm_world.sequence = 0  # the other rank was not there
+
+    run(2, program)
+
+
+def test_counts_that_do_not_match_are_named():
+    def program(world):
+        array = np.zeros(4, np.int32)
+        address, _, kind = buffer(array)
+        if world.rank == 0:
+            world.comm_world.run(coll.bcast, address, 4, kind, 0)
+            return
+        with pytest.raises(MpiError, match="MPI_Bcast: rank 0 sent more than the 8 bytes that rank 1 expects"):
+            world.comm_world.run(coll.bcast, address, 2, kind, 0)
+
+    run(2, program)
+    assert program is not None
+
+
+def test_many_at_once_in_the_background():
+    def program(world):
+        comm = world.comm_world
+        values = [ints(index + comm.rank) for index in range(50)]
+        results = [ints(0) for _ in values]
+        kind = buffer(values[0])[2]
+        requests = [
+            comm.start(coll.allreduce, value.ctypes.data, result.ctypes.data, 1, kind, SUM)
+            for value, result in zip(values, results, strict=True)
+        ]
+        for request in reversed(requests):
+            request.wait()
+        assert [int(result[0]) for result in results] == [3 * index + 3 for index in range(50)]
+
+    run(3, program)
