@@ -67,18 +67,21 @@ class Mastery:
     async def wait(self, mask: int) -> int:
         """WAIT; gives ISR afterwards."""
         await self.store("WAIT", mask)
-        await self.context.tick().until(~self.puppet.wait)
+        while (await self.context.tick().sample(self.puppet.wait))[2]:
+            pass
         return await self.load("ISR")
 
     async def read(self, address: int) -> int:
         self.lbus.set(request=1, write=0, addr=address)
-        await self.context.tick().until(self.puppet.strings_lbus.grant)
+        while not (await self.lbus.step("grant"))[0]:
+            pass
         self.lbus.set(request=0)
         return (await self.lbus.step("rdata"))[0]
 
     async def write(self, address: int, value: int, be: int = 0b1111) -> None:
         self.lbus.set(request=1, write=1, addr=address, wdata=value, be=be)
-        await self.context.tick().until(self.puppet.strings_lbus.grant)
+        while not (await self.lbus.step("grant"))[0]:
+            pass
         self.lbus.set(request=0, write=0)
 
     async def host_dma(self, host: int, local: int, length: int, flags: int) -> None:

@@ -85,7 +85,8 @@ async def stream_put(context: Any, stream: Any, values: Iterable[Any], *, idle: 
             await context.tick()
         context.set(stream.payload, value)
         context.set(stream.valid, 1)
-        await context.tick().until(stream.ready)
+        while not (await context.tick().sample(stream.ready))[2]:
+            pass
         context.set(stream.valid, 0)
 
 
@@ -97,7 +98,9 @@ async def stream_get(context: Any, stream: Any, count: int, *, pause: float = 0.
         while chance.random() < pause:
             await context.tick()
         context.set(stream.ready, 1)
-        (payload,) = await context.tick().sample(stream.payload).until(stream.valid)
+        valid = 0
+        while not valid:
+            _, _, valid, payload = await context.tick().sample(stream.valid, stream.payload)
         context.set(stream.ready, 0)
         taken.append(payload)
     return taken
