@@ -49,7 +49,7 @@ class Processor:
         self.r = [0] * 33
         self.f = [1, 0, 0]
         self.breakpoints: set[int] = set()
-        self.code: list[Op] = [self.miss] * (memory.size >> 2)
+        self.code: list[Op] = [self.miss] * ((memory.size >> 2) + 1)  # and one for falling off the end
         self._decoded: dict[int, Op] = {}
         self.reset()
 
@@ -60,6 +60,7 @@ class Processor:
         self.pc = pc
         self.pending, self.slots = 0, 0
         self.retired = 0
+        self._left = 0
         self.waiting = False
         self.trap: Trap | None = None
 
@@ -96,48 +97,64 @@ class Processor:
             return Stop.TRAP
         if self.waiting:
             return Stop.WAIT
-        r, f, code, end = self.r, self.f, self.code, self.fast_limit
-        before = r, f
-        pc, pending, slots, left = self.pc, self.pending, self.slots, limit
-        stop = Stop.LIMIT
+        self._left = limit
+        try:
+            stop = self._run()
+        except Trap as trap:
+            self.trap = self._first_cause(trap) if self.slots else trap
+            stop = Stop.TRAP
+        self.retired += limit - self._left
+        return stop
+
+    def _run(self) -> Stop:
+        while self._left:
+            target = self._run_slot() if self.slots else self._run_straight()
+            if target == BREAK:
+                return Stop.BREAKPOINT
+            if target == STALL:
+                self.waiting = True
+                return Stop.WAIT
+        return Stop.LIMIT
+
+    def _run_straight(self) -> int | None:
+        """Runs up to and with the next transfer. This loop is where the time goes: it checks nothing that `miss` can."""
+        pc, left, r, code = self.pc, self._left, self.r, self.code
+        if pc & 3 or pc >= self.fast_limit:
+            self._fetch_trap(pc)
+        target = None
         try:
             while left:
-                if pc & 3 or pc >= end:
-                    self._fetch_trap(pc)
                 r[2] = pc
-                if slots:
-                    before = r[:], f[:]
                 target = code[pc >> 2]()
-                if target is not None and target < 0:
-                    if target == BREAK:
-                        stop = Stop.BREAKPOINT
-                        break
-                    self.waiting = True
-                    stop = Stop.WAIT
-                    target = None
-                left -= 1
-                if target is None:
-                    if slots:
-                        slots -= 1
-                        pc = pc + 4 if slots else pending
-                    else:
-                        pc += 4
-                elif slots:
-                    left += 1
-                    r[:], f[:] = before
-                    raise Trap(TrapCause.TRANSFER_IN_SLOT, pc, f"transfer to {target & 0xFFFFFFFF:#x}")
-                else:
-                    slots = 2 if target & TWO_SLOTS else 1
-                    pending = target & 0xFFFFFFFF
-                    pc += 4
-                if stop is Stop.WAIT:
+                if target is not None:
                     break
-        except Trap as trap:
-            self.trap = self._first_cause(trap) if slots else trap
-            stop = Stop.TRAP
-        self.pc, self.pending, self.slots = pc, pending, slots
-        self.retired += limit - left
-        return stop
+                pc += 4
+                left -= 1
+            if target is not None and target != BREAK:
+                pc += 4
+                left -= 1
+                if target != STALL:
+                    self.slots = 2 if target & TWO_SLOTS else 1
+                    self.pending = target & 0xFFFFFFFF
+        finally:
+            self.pc, self._left = pc, left
+        return target
+
+    def _run_slot(self) -> int | None:
+        """Runs the one instruction in a delay slot."""
+        if self.pc >= self.fast_limit:
+            self._fetch_trap(self.pc)
+        registers, flags = self.r[:], self.f[:]
+        self.r[2] = self.pc
+        target = self.code[self.pc >> 2]()
+        if target is not None and target >= 0:
+            self.r[:], self.f[:] = registers, flags
+            raise Trap(TrapCause.TRANSFER_IN_SLOT, self.pc, f"transfer to {target & 0xFFFFFFFF:#x}")
+        if target != BREAK:
+            self._left -= 1
+            self.slots -= 1
+            self.pc = self.pc + 4 if self.slots else self.pending
+        return target
 
     def step(self) -> Stop:
         """Runs one instruction. Stop.LIMIT if it simply retired."""
@@ -146,6 +163,8 @@ class Processor:
     def miss(self) -> int | None:
         """Stands in `code` for a word not yet decoded: decodes, keeps, runs it."""
         pc = self.r[Reg.PC]
+        if pc >= self.fast_limit:
+            self._fetch_trap(pc)
         op = self._compile(self.memory.words[pc >> 2])
         if pc in self.breakpoints:
             op = _break
