@@ -1,0 +1,44 @@
+"""A process's device, as its environment says: what `lanai run` chose, or a world of one for a program started by itself."""
+
+import importlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+from .config import HostConfig
+from .device import Device
+from .devices.ideal import IdealDevice, Solo
+from .errors import UserError
+from .portal import Portal, PortalMail
+from .protocol import ENV_DEVICE
+
+# Devices with a NIC: module in `lanai_host.devices` with `connect(portal, host) -> Device`, loaded when chosen.
+NIC_DEVICES = {"mpi-np": "mpi_np", "mbcf": "mbcf", "t3d": "t3d", "sci": "sci", "ccu": "ccu"}
+DEVICES = ("ideal", *NIC_DEVICES)
+
+
+def host_config(values: dict[str, Any]) -> HostConfig:
+    return HostConfig(**values)
+
+
+def connector(name: str) -> Callable[[Portal, HostConfig], Device]:
+    """The function that makes the device of that name over a portal."""
+    if name == "ideal":
+        return lambda portal, host: IdealDevice(portal.rank, portal.size, PortalMail(portal), host)
+    if name not in NIC_DEVICES:
+        raise UserError(f"device {name!r} is not known; choose one of {', '.join(DEVICES)}")
+    try:
+        module = importlib.import_module(f"lanai_host.devices.{NIC_DEVICES[name]}")
+    except ModuleNotFoundError as error:
+        raise UserError(f"device {name!r} is not built yet ({error}); choose ideal or mpi-np") from error
+    connect: Callable[[Portal, HostConfig], Device] = module.connect
+    return connect
+
+
+def device_from_environment() -> Device:
+    """The device of this process. Blocks until the simulator has answered."""
+    portal = Portal.from_environment()
+    if portal is None:
+        return IdealDevice(0, 1, Solo())
+    host = host_config(portal.config.get("host", {}))
+    return connector(os.environ.get(ENV_DEVICE, "ideal"))(portal, host)

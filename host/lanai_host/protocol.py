@@ -1,0 +1,73 @@
+"""What a rank process and the simulator say to each other over a Unix stream socket.
+
+A frame is a header and a payload. The rank's frames carry the picoseconds of host work since its frame before; the simulator keeps the
+rank's clock and answers each blocking request with one frame that carries its absolute time. Posted frames get no answer; they
+may wait in the rank until its next blocking request, since the simulation stands still meanwhile.
+"""
+
+import struct
+from enum import IntEnum
+
+from .bus import Wait
+
+VERSION = 1
+ENV_SOCKET = "LANAI_PORTAL_FD"
+ENV_RANK = "LANAI_RANK"
+ENV_SIZE = "LANAI_SIZE"
+ENV_DEVICE = "LANAI_DEVICE"
+
+
+class Op(IntEnum):
+    """Requests. Those up to POSTED_LAST are posted, the others block."""
+
+    ELAPSE = 0  # only the header's time
+    MAIL = 1  # u32 destination rank, letter
+    PIO_WRITE = 2  # u32 offset, bytes
+    UNPIN = 3  # u32 token
+    POSTED_LAST = 15
+    HELLO = 16  # u32 version, u32 pid -> JSON configuration
+    WAIT_MAIL = 17  # wait record -> letters
+    POLL_MAIL = 18  # -> letters
+    PIO_READ = 19  # u32 offset, u32 size -> bytes
+    PIN = 20  # u64 address, u64 size, u32 writable -> u32 token, u32 bus addresses, one a page
+    ALLOC = 21  # u32 file descriptor in the rank, u32 size -> u32 bus address
+    WAIT_CHANGE = 22  # u32 bus address, u32 seen value, wait record -> u32 value
+    SYNC = 23  # until all that was posted has reached the NIC -> nothing
+    FINALIZE = 24  # the rank leaves the simulation -> nothing
+    ABORT = 25  # u32 exit code; no answer
+
+
+class Status(IntEnum):
+    """How a request ended; the payload of an ERROR is its text."""
+
+    OK = 0
+    ERROR = 1
+
+
+HEADER = struct.Struct("<IHHq")  # payload bytes, op or status, flags (0), picoseconds
+MAIL = struct.Struct("<I")
+LETTER = struct.Struct("<qII")  # arrival, source, bytes
+WAIT = struct.Struct("<iii")  # peer, tag, context; then "call\0note"
+NONE = -(2**31)  # stands for None in a wait record
+
+assert HEADER.size == 16
+assert LETTER.size == 16
+assert WAIT.size == 12
+
+
+def pack_wait(why: Wait | None) -> bytes:
+    if why is None:
+        return b""
+    peer, tag, context = why.peer, why.tag, why.context
+    record = WAIT.pack(
+        NONE if peer is None else peer, NONE if tag is None else tag, NONE if context is None else context
+    )
+    return record + f"{why.call}\0{why.note}".encode()
+
+
+def unpack_wait(record: bytes | memoryview) -> Wait | None:
+    if not len(record):
+        return None
+    numbers = [None if number == NONE else number for number in WAIT.unpack_from(record)]
+    call, _, note = bytes(record[WAIT.size :]).decode(errors="replace").partition("\0")
+    return Wait(call, numbers[0], numbers[1], numbers[2], note)

@@ -1,0 +1,157 @@
+"""The scheduler of simulated time: tasks (coroutines), moments, signals, and ranks that run as processes.
+
+Time is in picoseconds. While any rank's process runs code nothing moves; when all wait, the earliest moments are taken in the order
+(time, task number, order of asking), so a run never depends on which process was faster. An engine, if there is one, is let run up to
+the next moment and may report events earlier.
+"""
+
+import heapq
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any, Generic, Protocol, TypeVar
+
+VALUE = TypeVar("VALUE")
+FOREVER = 2**63 - 1
+
+
+class Deadlock(Exception):
+    """All tasks wait and nothing can happen any more."""
+
+
+class TimeLimit(Exception):
+    """Simulated time has reached the limit given."""
+
+
+class Suspension(Generic[VALUE]):
+    """What a waiting task hangs on. `resume` once: the task goes on at that time with that value."""
+
+    __slots__ = ("done", "kernel", "task")
+
+    def __init__(self, kernel: "Kernel") -> None:
+        self.kernel = kernel
+        self.task: Task | None = None
+        self.done = False
+
+    def resume(self, value: VALUE | None = None) -> None:
+        """Go on now. Call it from a moment's action or from the engine's events."""
+        assert not self.done, "a suspension is resumed once"
+        self.done = True
+        assert self.task is not None
+        self.kernel.step(self.task, value)
+
+    def __await__(self) -> Generator["Suspension[VALUE]", Any, VALUE]:
+        value: VALUE = yield self
+        return value
+
+
+class Task:
+    """A coroutine under the scheduler. `waits` is what it hangs on."""
+
+    __slots__ = ("coroutine", "done", "number", "result", "waits")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], number: int) -> None:
+        self.coroutine = coroutine
+        self.number = number
+        self.done = False
+        self.result: Any = None
+        self.waits: Suspension[Any] | None = None
+
+
+class Clockwork(Protocol):
+    """What moves by itself between moments: the engine with its NICs."""
+
+    def advance(self, limit: int) -> int:
+        """Run up to `limit` picoseconds, or less if something happened that tasks must know (which is then told to
+        them). Return the time reached; FOREVER if it is still and could run for ever without anything happening."""
+
+
+class Outside(Protocol):
+    """Where tasks wait for other processes."""
+
+    def wait(self) -> None:
+        """Block until every process that runs code has asked for something, and hand over what was asked, in order of rank."""
+
+    @property
+    def running(self) -> int:
+        """Processes that run code now."""
+
+
+class Kernel:
+    """`lookahead`: moments that lie less than this apart may be taken together, because nothing done at one can reach the
+    other (the shortest latency between processes when no engine ties them)."""
+
+    def __init__(self, lookahead: int = 0) -> None:
+        self.now = 0
+        self.lookahead = lookahead
+        self.limit = FOREVER
+        self.clockwork: Clockwork | None = None
+        self.outside: Outside | None = None
+        self._moments: list[tuple[int, int, int, Callable[[Any], None], Any]] = []
+        self._order = 0
+        self._open = 0  # tasks not done
+        self.failure: BaseException | None = None
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any], number: int = 0) -> Task:
+        """Start a task at the present moment."""
+        task = Task(coroutine, number)
+        self._open += 1
+        self.at(self.now, number, lambda _: self.step(task, None), None)
+        return task
+
+    def at(self, time: int, number: int, action: Callable[[Any], None], value: Any) -> None:
+        """Call `action(value)` at `time`; `number` orders what happens at the same time."""
+        self._order += 1
+        heapq.heappush(self._moments, (time, number, self._order, action, value))
+
+    def until(self, time: int, number: int = 0) -> Awaitable[None]:
+        """Suspend a task until `time`."""
+        suspension: Suspension[None] = Suspension(self)
+        self.at(max(time, self.now), number, suspension.resume, None)
+        return suspension
+
+    def suspension(self) -> Suspension[Any]:
+        return Suspension(self)
+
+    def step(self, task: Task, value: Any) -> None:
+        """Let a task run until it waits again."""
+        try:
+            waits = task.coroutine.send(value)
+        except StopIteration as stop:
+            task.done, task.result, task.waits = True, stop.value, None
+            self._open -= 1
+            return
+        except BaseException:
+            task.done = True
+            self._open -= 1
+            raise
+        task.waits = waits
+        waits.task = task
+
+    def run(self) -> None:
+        """Run until all tasks are done. Raises Deadlock, TimeLimit, or what a task raised."""
+        outside, clockwork, moments = self.outside, self.clockwork, self._moments
+        while self._open:
+            if outside is not None and outside.running:
+                outside.wait()
+                continue
+            next_time = moments[0][0] if moments else FOREVER
+            if clockwork is not None and next_time > self.now:
+                reached = clockwork.advance(min(next_time, self.limit))
+                if reached < next_time:
+                    self.now = reached
+                    if reached >= self.limit:
+                        raise TimeLimit
+                    continue
+            if next_time == FOREVER:
+                raise Deadlock
+            if next_time > self.limit:
+                self.now = self.limit
+                raise TimeLimit
+            self._take(next_time)
+
+    def _take(self, time: int) -> None:
+        """All moments from `time` on that cannot influence each other."""
+        moments = self._moments
+        end = time + self.lookahead
+        while moments and (moments[0][0] < end or moments[0][0] == time):
+            self.now, _, _, action, value = heapq.heappop(moments)
+            action(value)

@@ -1,0 +1,294 @@
+"""A run: ranks as processes, the simulated world between them, and how it all ends."""
+
+import dataclasses
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from lanai_host.bus import Wait
+from lanai_host.config import HostConfig
+
+from . import processes
+from .kernel import FOREVER, Deadlock, Kernel, TimeLimit
+from .mail import PostOffice
+from .output import Output
+from .processes import Process
+from .ranks import Rank, Ranks
+from .service import Abort, NicDoor, Service
+
+CHECK_SECONDS = 0.1
+
+
+class Exit(IntEnum):
+    """Exit codes that are lanai's own; otherwise a run's code is that of the lowest rank that failed."""
+
+    NOT_FINALIZED = 1
+    USER_ERROR = 2
+    DEADLOCK = 3
+    TIME_LIMIT = 124  # as timeout(1) has it
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class IdealConfig:
+    """The fabric of the `ideal` device: what a letter costs."""
+
+    latency: int = 1_000_000  # picoseconds
+    byte_time: int = 0  # picoseconds a byte
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What to run and on what."""
+
+    command: tuple[str, ...]
+    ranks: int
+    device: str = "ideal"
+    host: HostConfig = field(default_factory=HostConfig)
+    ideal: IdealConfig = field(default_factory=IdealConfig)
+    max_sim_time: int = FOREVER  # picoseconds
+    max_wall: float = float("inf")  # seconds
+    prefix: bool = False
+    progress: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Result:
+    """How a run ended. `report` is empty when all went well."""
+
+    code: int
+    sim_time: int  # picoseconds
+    report: str = ""
+    clocks: tuple[int, ...] = ()
+
+
+class RankFailed(Exception):
+    """A rank's process ended in a way that leaves the others without hope."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class WallLimit(Exception):
+    """The run has taken as much real time as it may."""
+
+
+class World:
+    """The simulated world of a run: the part that differs between fabrics. This one has mail and no NIC."""
+
+    def __init__(self, config: RunConfig, kernel: Kernel) -> None:
+        self.config = config
+        self.kernel = kernel
+
+    def door(self, rank: int) -> NicDoor | None:
+        """The rank's NIC."""
+        return None
+
+    def boot(self) -> None:
+        """Before the ranks start."""
+
+    def rank_config(self, rank: int) -> dict[str, Any]:
+        """What the rank learns at HELLO."""
+        return {"host": dataclasses.asdict(self.config.host)}
+
+    def status(self) -> str:
+        """For the progress line."""
+        return ""
+
+    def close(self) -> None: ...
+
+
+class Run:
+    """One run, from the start of its processes to the end of the last one."""
+
+    def __init__(self, config: RunConfig, world: Callable[[RunConfig, Kernel], World] = World) -> None:
+        self.config = config
+        # Letters take at least the latency, so ranks that are closer together in time cannot reach each other.
+        self.kernel = Kernel(lookahead=config.ideal.latency if config.device == "ideal" else 0)
+        self.kernel.limit = config.max_sim_time
+        self.world = world(config, self.kernel)
+        self.output = Output(config.prefix)
+        self.processes: list[Process] = []
+        self.ranks: Ranks | None = None
+        self.started = time.monotonic()
+
+    def execute(self) -> Result:
+        """Run to the end. Raises UserError for what could not be started; KeyboardInterrupt passes through after cleaning up."""
+        result: Result | None = None
+        with _terminated_as_interrupt():
+            try:
+                self.world.boot()
+                self._start()
+                result = self._simulate()
+            finally:
+                processes.end(self.processes)
+                self.output.finish()
+                self.world.close()
+                if self.ranks is not None:
+                    self.ranks.close()
+        return result
+
+    def _start(self) -> None:
+        config = self.config
+        self.processes = processes.start(config.command, config.ranks, config.device, config.environment, self.output)
+        self.output.start()
+        self.ranks = Ranks(self.kernel, [process.sock for process in self.processes], self._look_after)
+        post = PostOffice(self.kernel, config.ranks, config.ideal.latency, config.ideal.byte_time)
+        for rank in self.ranks:
+            door, settings = self.world.door(rank.number), self.world.rank_config(rank.number)
+            service = Service(self.kernel, self.ranks, rank, post, settings, door)
+            self.kernel.spawn(service.run(), rank.number)
+
+    def _simulate(self) -> Result:
+        try:
+            self.kernel.run()
+            code = self._await_exits()
+        except Abort as abort:
+            return self._result(abort.code & 0xFF or 1, str(abort))
+        except RankFailed as failure:
+            return self._result(failure.code, str(failure))
+        except Deadlock:
+            return self._result(Exit.DEADLOCK, self._deadlock())
+        except TimeLimit:
+            return self._result(Exit.TIME_LIMIT, f"simulated time has reached --max-sim-time\n{self.waits()}")
+        except WallLimit:
+            return self._result(
+                Exit.TIME_LIMIT, f"the run has taken --max-wall={self.config.max_wall:g} s\n{self.waits()}"
+            )
+        return self._result(code, "")
+
+    def _result(self, code: int, report: str) -> Result:
+        assert self.ranks is not None
+        clocks = tuple(rank.clock for rank in self.ranks)
+        return Result(int(code), max(self.kernel.now, *clocks), report, clocks)
+
+    def _look_after(self) -> None:
+        """While waiting for ranks' code: have processes ended, has time run out?"""
+        assert self.ranks is not None
+        if time.monotonic() - self.started > self.config.max_wall:
+            raise WallLimit
+        for process, rank in zip(self.processes, self.ranks, strict=True):
+            if rank.pending is not None and process.popen.poll() is not None:
+                requests = rank.read()
+                if requests is not None:  # its last words, sent just before it ended
+                    self.ranks._finish(rank, requests)
+                    continue
+                self._ended(process, rank)
+                self.ranks.drop(rank)
+
+    def _ended(self, process: Process, rank: Rank) -> None:
+        code = process.popen.returncode
+        if code:
+            raise RankFailed(128 - code if code < 0 else code, process.describe_exit())
+        if rank.connected and not rank.finalized:
+            raise RankFailed(
+                Exit.NOT_FINALIZED,
+                f"{process.describe_exit()} without MPI_Finalize; the other ranks cannot go on without it",
+            )
+
+    def _await_exits(self) -> int:
+        """All have left the simulation: let their processes end by themselves."""
+        while any(process.popen.poll() is None for process in self.processes):
+            if time.monotonic() - self.started > self.config.max_wall:
+                raise WallLimit
+            running = next(process for process in self.processes if process.popen.poll() is None)
+            try:
+                running.popen.wait(CHECK_SECONDS)
+            except Exception as error:  # TimeoutExpired: look again
+                if type(error).__name__ != "TimeoutExpired":
+                    raise
+        codes = [process.popen.returncode for process in self.processes]
+        for process, code in zip(self.processes, codes, strict=True):
+            if code:
+                raise RankFailed(128 - code if code < 0 else code, process.describe_exit())
+        return 0
+
+    def _deadlock(self) -> str:
+        return f"deadlock at {format_time(self.kernel.now)}: all ranks wait and nothing can happen any more\n{self.waits()}"
+
+    def waits(self) -> str:
+        """A line for each rank: what it waits for."""
+        assert self.ranks is not None
+        return "\n".join(describe(rank) for rank in self.ranks)
+
+
+def describe(rank: Rank) -> str:
+    """What one rank is doing."""
+    start = f"  rank {rank.number} at {format_time(rank.clock)}:"
+    if rank.finalized:
+        return f"{start} has finalized"
+    if rank.running:
+        return f"{start} runs code" if rank.connected else f"{start} runs code and has not called MPI_Init"
+    if rank.gone:
+        return f"{start} has ended"
+    return f"{start} {describe_wait(rank.why)}"
+
+
+def describe_wait(why: Wait | None) -> str:
+    if why is None:
+        return "waits inside a call that gave no reason"
+    parts = [f"waits in {why.call}"]
+    for name, value in (("peer", why.peer), ("tag", why.tag), ("context", why.context)):
+        if value is not None:
+            parts.append(f"{name} {'any' if value == -1 else value}")
+    if why.note:
+        parts.append(why.note)
+    return ", ".join(parts)
+
+
+def format_time(picoseconds: int) -> str:
+    """12_345_678 -> '12.346 us'."""
+    for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3)):
+        if picoseconds >= size:
+            return f"{picoseconds / size:.3f} {unit}"
+    return f"{picoseconds} ps"
+
+
+class _terminated_as_interrupt:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does, so that it cleans up."""
+
+    def __enter__(self) -> None:
+        self.main = threading.current_thread() is threading.main_thread()
+        if self.main:
+            self.saved = [(number, signal.signal(number, self._raise)) for number in (signal.SIGTERM, signal.SIGHUP)]
+
+    def __exit__(self, *exc: object) -> None:
+        if self.main:
+            for number, handler in self.saved:
+                signal.signal(number, handler)
+
+    @staticmethod
+    def _raise(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+
+def print_report(result: Result) -> None:
+    if result.report:
+        sys.stdout.flush()
+        print(f"lanai: {result.report}", file=sys.stderr)
+
+
+def run(config: RunConfig, world: Callable[[RunConfig, Kernel], World] = World) -> Result:
+    """Run a program on simulated ranks."""
+    return Run(config, world).execute()
+
+
+__all__: Sequence[str] = (
+    "Exit",
+    "IdealConfig",
+    "Result",
+    "Run",
+    "RunConfig",
+    "World",
+    "describe_wait",
+    "format_time",
+    "print_report",
+    "run",
+)

@@ -1,0 +1,96 @@
+"""What ranks print: whole lines from many pipes to our own streams, optionally with the rank before each."""
+
+import os
+import selectors
+import threading
+from typing import IO, TextIO
+
+CHUNK = 1 << 16
+LONGEST_LINE = 1 << 16  # a longer one is passed on in pieces, so that no program can make us hold it all
+
+
+class Output:
+    """Gathers pipes in a thread of its own. A reader slower than the ranks makes them wait, as any pipe does."""
+
+    def __init__(self, prefix: bool) -> None:
+        self.prefix = prefix
+        self._selector = selectors.DefaultSelector()
+        self._streams: dict[int, tuple[IO[bytes], bytes, TextIO]] = {}
+        self._partial: dict[int, bytes] = {}
+        self._thread: threading.Thread | None = None
+        self._stop_read, self._stop_write = os.pipe()
+        self._selector.register(self._stop_read, selectors.EVENT_READ)
+        self._stopping = False
+
+    def add(self, pipe: IO[bytes], rank: int, target: TextIO) -> None:
+        """Pass what comes from `pipe` to `target`."""
+        self._streams[pipe.fileno()] = (pipe, f"[{rank}] ".encode() if self.prefix else b"", target)
+        self._selector.register(pipe.fileno(), selectors.EVENT_READ)
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="lanai output", daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Pass on all that is left and close. The processes have ended; a child that outlived them may keep a pipe open, and is
+        not waited for."""
+        os.write(self._stop_write, b"x")
+        if self._thread is not None:
+            self._thread.join()
+        for number in list(self._streams):
+            self._drop(number)
+        self._selector.close()
+        os.close(self._stop_read)
+        os.close(self._stop_write)
+
+    def _run(self) -> None:
+        while self._streams:
+            events = self._selector.select(0.0 if self._stopping else None)
+            if self._stopping and not events:
+                return
+            for key, _ in events:
+                if key.fd == self._stop_read:
+                    self._stopping = True
+                    self._selector.unregister(self._stop_read)
+                else:
+                    self._take(key.fd)
+
+    def _take(self, number: int) -> None:
+        try:
+            chunk = os.read(number, CHUNK)
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self._drop(number)
+            return
+        text = self._partial.pop(number, b"") + chunk
+        end = text.rfind(b"\n") + 1
+        if len(text) - end > LONGEST_LINE:
+            end = len(text)
+        if end < len(text):
+            self._partial[number] = text[end:]
+        if end:
+            self._write(number, text[:end])
+
+    def _drop(self, number: int) -> None:
+        rest = self._partial.pop(number, b"")
+        if rest:
+            self._write(number, rest + b"\n" if self.prefix else rest)
+        pipe, _, _ = self._streams.pop(number)
+        self._selector.unregister(number)
+        pipe.close()
+
+    def _write(self, number: int, text: bytes) -> None:
+        _, prefix, target = self._streams[number]
+        if prefix:
+            text = b"".join(prefix + line for line in text.splitlines(keepends=True))
+        try:
+            target.flush()
+            binary = getattr(target, "buffer", None)
+            if binary is None:  # a captured stream
+                target.write(text.decode(errors="replace"))
+            else:
+                binary.write(text)
+            target.flush()
+        except (BrokenPipeError, ValueError):
+            pass  # nobody reads any more; the ranks' output is swallowed
