@@ -1,0 +1,322 @@
+"""Point-to-point: modes, orders, wildcards, probes, cancelling, persistent and partitioned requests."""
+
+import numpy as np
+import pytest
+
+from lanai_host.devices.ideal import IdealDevice
+from lanai_host.mpi import ErrorClass, MpiError, completion
+from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, BSEND_OVERHEAD, PROC_NULL, UNDEFINED
+from lanai_host.mpi.datatypes import PREDEFINED, contiguous
+
+from . import ranks
+from .ranks import LateDevice, buffer, ints
+
+INT = PREDEFINED["MPI_INT"]
+
+
+@pytest.fixture(params=[IdealDevice, LateDevice])
+def run(request):
+    return lambda size, program: ranks.run(size, program, request.param)
+
+
+def test_modes(run):
+    def program(world):
+        comm = world.comm_world
+        value, got = ints(comm.rank + 5), ints(0)
+        room = np.zeros(1000, np.uint8)
+        world.attach_buffer(room.ctypes.data, room.size)
+        for tag, mode in enumerate(("send", "ssend", "bsend")):
+            if comm.rank == 0:
+                getattr(comm, mode)(*buffer(value), 1, tag)
+            else:
+                status = comm.recv(*buffer(got), 0, tag)
+                assert (got[0], status.source, status.tag, status.count) == (5, 0, tag, 4)
+                got[0] = 0
+        for mode in ("isend", "issend", "ibsend", "irsend"):
+            receive = comm.irecv(*buffer(got), 1 - comm.rank, 9)
+            comm.sendrecv(0, 0, INT, 1 - comm.rank, 1, 0, 0, INT, 1 - comm.rank, 1)  # the receive is posted
+            send = getattr(comm, mode)(*buffer(value), 1 - comm.rank, 9)
+            send_status, status = completion.wait_all([send, receive])
+            assert got[0] == 6 - comm.rank
+            assert (status.source, send_status.cancelled) == (1 - comm.rank, False)
+        assert world.detach_buffer() == (room.ctypes.data, 1000)
+
+    run(2, program)
+
+
+def test_no_overtaking_and_wildcards(run):
+    def program(world):
+        comm = world.comm_world
+        if comm.rank:
+            for number in range(20):
+                comm.send(*buffer(ints(100 * comm.rank + number)), 0, number % 3)
+            return
+        seen = {1: [], 2: []}
+        got = ints(0)
+        for _ in range(40):
+            status = comm.recv(*buffer(got), ANY_SOURCE, ANY_TAG)
+            assert status.tag == got[0] % 100 % 3
+            seen[status.source].append(int(got[0]))
+        assert seen == {rank: [100 * rank + number for number in range(20)] for rank in (1, 2)}
+
+    run(3, program)
+
+
+def test_tags_choose(run):
+    def program(world):
+        comm = world.comm_world
+        if comm.rank == 0:
+            for tag in range(5):
+                comm.send(*buffer(ints(tag)), 1, tag)
+            return
+        got = ints(-1)
+        for tag in (3, 0, 4, 2, 1):
+            comm.recv(*buffer(got), 0, tag)
+            assert got[0] == tag
+
+    run(2, program)
+
+
+def test_probes(run):
+    def program(world):
+        comm = world.comm_world
+        if comm.rank == 0:
+            comm.send(*buffer(ints(1, 2, 3)), 1, 6)
+            comm.ssend(*buffer(ints(4)), 1, 7)
+            return
+        status = comm.probe(ANY_SOURCE, 7)
+        assert (status.source, status.tag, status.count) == (0, 7, 4)
+        message, status = comm.mprobe(0, 6)
+        assert status.count == 12
+        assert comm.iprobe(0, 6) is None
+        got = ints(0, 0, 0)
+        assert message.recv(*buffer(got)).count == 12
+        assert got.tolist() == [1, 2, 3]
+        with pytest.raises(MpiError, match="MPI_Imrecv: the message was received before"):
+            message.irecv(*buffer(got))
+        found = None
+        while found is None:
+            found = comm.improbe(ANY_SOURCE, ANY_TAG)
+        found[0].irecv(*buffer(got)).wait()
+        assert got[0] == 4
+
+    run(2, program)
+
+
+def test_cancel(run):
+    def program(world):
+        comm = world.comm_world
+        other = 1 - comm.rank
+        request = comm.irecv(*buffer(ints(0)), other, 99)
+        request.cancel()
+        assert request.wait().cancelled
+        if comm.rank == 0:
+            word = ints(1)
+            request = comm.issend(*buffer(word), 1, 98)
+            request.cancel()
+            assert request.wait().cancelled
+        comm.sendrecv(0, 0, INT, other, 1, 0, 0, INT, other, 1)
+        assert comm.iprobe(ANY_SOURCE, ANY_TAG) is None
+
+    run(2, program)
+
+
+def test_persistent(run):
+    def program(world):
+        comm = world.comm_world
+        other = 1 - comm.rank
+        value, got = ints(0), ints(-1)
+        requests = [comm.recv_init(*buffer(got), other, 4), comm.send_init(*buffer(value), other, 4)]
+        assert completion.wait_any(requests)[0] == UNDEFINED
+        for turn in range(3):
+            value[0] = turn
+            completion.start_all(requests)
+            with pytest.raises(MpiError, match="already active"):
+                requests[0].start()
+            completion.wait_all(requests)
+            assert got[0] == turn
+            assert not requests[0].active
+
+    run(2, program)
+
+
+def test_partitioned(run):
+    def program(world):
+        comm = world.comm_world
+        values = np.arange(12, dtype=np.int32)
+        if comm.rank == 0:
+            request = comm.psend_init(values.ctypes.data, 4, 3, INT, 1, 2)
+            for _ in range(2):
+                request.start()
+                request.ready([2, 0])
+                assert request.test() is None
+                request.ready([1])
+                request.ready([3])
+                request.wait()
+            return
+        got = np.zeros(12, np.int32)
+        request = comm.precv_init(got.ctypes.data, 2, 6, INT, 0, 2)
+        for _ in range(2):
+            request.start()
+            while not request.arrived(1):
+                pass
+            request.wait()
+            assert np.array_equal(got, values)
+
+    run(2, program)
+
+
+def test_completion_of_several(run):
+    def program(world):
+        comm = world.comm_world
+        if comm.rank == 0:
+            for index in (2, 0, 1):
+                comm.recv(0, 0, INT, 1, 50 + index)
+                comm.send(*buffer(ints(index)), 1, index)
+            return
+        got = [ints(-1) for _ in range(3)]
+        requests = [comm.irecv(*buffer(word), 0, tag) for tag, word in enumerate(got)]
+        assert completion.test_all([None, *requests]) is None
+        assert completion.test_any(requests)[0] is False
+        assert completion.test_some(requests) == ([], [])
+        comm.send(0, 0, INT, 0, 52)
+        index, status = completion.wait_any(requests)
+        assert (index, status.tag) == (2, 2)
+        requests[2] = None
+        comm.send(0, 0, INT, 0, 50)
+        indices, statuses = completion.wait_some(requests)
+        assert indices == [0]
+        assert statuses[0].count == 4
+        requests[0] = None
+        comm.send(0, 0, INT, 0, 51)
+        statuses = completion.wait_all(requests)
+        assert [status.tag for status in statuses] == [ANY_TAG, 1, ANY_TAG]
+        assert completion.wait_some([None]) is None
+        assert completion.test_all([None, None]) is not None
+
+    run(2, program)
+
+
+def test_proc_null(run):
+    def program(world):
+        comm = world.comm_world
+        comm.send(0, 0, INT, PROC_NULL, 0)
+        status = comm.recv(0, 0, INT, PROC_NULL, ANY_TAG)
+        assert (status.source, status.tag, status.count) == (PROC_NULL, ANY_TAG, 0)
+        message, status = comm.mprobe(PROC_NULL, 3)
+        assert message.recv(0, 0, INT).source == PROC_NULL
+
+    run(1, program)
+
+
+def test_truncation_is_reported(run):
+    def program(world):
+        comm = world.comm_world
+        if comm.rank == 0:
+            comm.send(*buffer(ints(1, 2, 3)), 1, 0)
+            comm.send(*buffer(ints(4)), 1, 1)
+            return
+        got = ints(0, 0)
+        with pytest.raises(
+            MpiError, match="MPI_Recv: the message from rank 0 is longer than the receive buffer of 8"
+        ) as caught:
+            comm.recv(*buffer(got), 0, 0)
+        assert caught.value.error_class == ErrorClass.TRUNCATE
+        assert got.tolist() == [1, 2]
+        request = comm.irecv(*buffer(got), 0, 1)
+        assert completion.wait_all([request])[0].error is None
+
+    run(2, program)
+
+
+def test_a_failure_among_several_is_in_its_status(run):
+    def program(world):
+        comm = world.comm_world
+        if comm.rank == 0:
+            comm.send(*buffer(ints(1, 2, 3)), 1, 0)
+            comm.send(*buffer(ints(4)), 1, 1)
+            return
+        got = ints(0)
+        requests = [comm.irecv(*buffer(got), 0, tag) for tag in (0, 1)]
+        with pytest.raises(MpiError, match="1 of 2 requests failed") as caught:
+            completion.wait_all(requests)
+        assert caught.value.error_class == ErrorClass.IN_STATUS
+        assert [status.error_class for status in caught.value.statuses] == [ErrorClass.TRUNCATE, ErrorClass.SUCCESS]
+
+    run(2, program)
+
+
+BAD = {
+    "dest is 2; it must be MPI_PROC_NULL or from 0 to 1": lambda comm, kind: comm.send(0, 0, kind, 2, 0),
+    "source is -7": lambda comm, kind: comm.irecv(0, 0, kind, -7, 0),
+    "MPI_Isend: tag is -3; it must be from 0 to": lambda comm, kind: comm.isend(0, 0, kind, 0, -3),
+    "MPI_Recv: tag is -2": lambda comm, kind: comm.recv(0, 0, kind, 0, -2),
+    "MPI_Ssend: count is -4": lambda comm, kind: comm.ssend(0, -4, kind, 0, 0),
+    "the datatype .* is not committed": lambda comm, kind: comm.send(0, 1, contiguous(2, kind), 0, 0),
+    "no buffer is attached": lambda comm, kind: comm.bsend(0, 0, kind, 0, 0),
+    "cannot be cancelled": lambda comm, kind: comm.isendrecv(0, 0, kind, 0, 0, 0, 0, kind, 0, 0).cancel(),
+    "is not persistent": lambda comm, kind: comm.irecv(0, 0, kind, PROC_NULL, 0).start(),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_arguments(run, message):
+    def program(world):
+        if world.rank == 0:
+            with pytest.raises(MpiError, match=message):
+                BAD[message](world.comm_world, INT)
+
+    run(2, program)
+
+
+def test_the_attached_buffer_fills_and_empties(run):
+    def program(world):
+        comm = world.comm_world
+        if comm.rank == 0:
+            room = np.zeros(2 * (8 + BSEND_OVERHEAD), np.uint8)
+            world.attach_buffer(room.ctypes.data, room.size)
+            with pytest.raises(MpiError, match="a buffer is attached already"):
+                world.attach_buffer(0, 1)
+            for number in range(10):
+                comm.bsend(*buffer(ints(number, number)), 1, 0)
+            with pytest.raises(MpiError, match="a message of 200 bytes needs 296 bytes in one piece"):
+                comm.bsend(*buffer(np.zeros(50, np.int32)), 1, 0)
+            world.detach_buffer()
+            return
+        got = ints(0, 0)
+        for number in range(10):
+            comm.recv(*buffer(got), 0, 0)
+            assert got.tolist() == [number, number]
+
+    run(2, program)
+
+
+def test_ten_thousand_outstanding(run):
+    def program(world):
+        comm = world.comm_world
+        got = np.zeros(10_000, np.int32)
+        base, value = got.ctypes.data, ints(3)
+        receives = [comm.irecv(base + 4 * index, 1, INT, 1 - comm.rank, index) for index in range(10_000)]
+        sends = [comm.isend(*buffer(value), 1 - comm.rank, index) for index in range(10_000)]
+        completion.wait_all(sends + receives)
+        assert (got == 3).all()
+
+    ranks.run(2, program)
+
+
+def test_generalized_requests(run):
+    def program(world):
+        calls = []
+
+        def query(status):
+            status.count = 12
+            calls.append("query")
+
+        request = world.start_generalized(query, lambda: calls.append("free"), lambda done: calls.append(done))
+        assert request.test() is None
+        request.cancel()
+        request.complete()
+        assert request.wait().count == 12
+        assert calls == [False, "query", "free"]
+
+    run(1, program)
