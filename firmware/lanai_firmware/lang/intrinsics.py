@@ -59,9 +59,19 @@ def trap(reason: str = "trap") -> NoReturn:
 
 def minimum(a: int, b: int) -> Any:
     """The smaller of two integers of one type."""
-    return (a if a < b else b) if isinstance(a, Word) else (b if b < a else a)
+    a, b = alike(a, b)
+    return b if b < a else a
 
 
 def maximum(a: int, b: int) -> Any:
     """The larger of two integers of one type."""
-    return (b if a < b else a) if isinstance(a, Word) else (a if b < a else b)
+    a, b = alike(a, b)
+    return b if a < b else a
+
+
+def alike(a: int, b: int) -> tuple[int, int]:
+    """Both in the 32-bit type of the one that has a type: what is returned must wrap as it does."""
+    typed = a if isinstance(a, Word) else b
+    if not isinstance(typed, Word):
+        raise FirmwareError(f"minimum and maximum of two literals, {a!r} and {b!r}; give one a type: u32({a!r})")
+    return typed.wide(a), typed.wide(b)

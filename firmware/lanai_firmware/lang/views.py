@@ -139,7 +139,7 @@ def kind_of(view: Struct) -> type:
 
 
 def view_struct(kind: type, address: int) -> Any:
-    view = object.__new__(kind)
+    view: Any = object.__new__(kind)
     object.__setattr__(view, "_address", address)
     return view
 
@@ -192,6 +192,14 @@ def view_global(symbol: str, kind: Any) -> Any:
     place = property(lambda self: current().place(symbol, kind))
     members = {"__firmware_view__": kind, "_address": place, "_symbol": symbol}
     return object.__new__(type(kind.__name__, (kind,), members))
+
+
+def symbol_of(view: Any) -> tuple[str, Any] | None:
+    """Name and kind of a global; None for a view of some machine's memory."""
+    if isinstance(view, GlobalArray):
+        return view._symbol, view._kind
+    symbol = vars(type(view)).get("_symbol")
+    return (symbol, kind_of(view)) if symbol is not None else None
 
 
 class Global:
