@@ -113,7 +113,7 @@ def prepare(e: Emitter, targets: Targets) -> Prepared:
     if form < 2:
         return prepare_rrm(e, store, rd, kind, address)
     if form == 2 and kind == Access.WORD:
-        return Prepared(encode(SLS, store=store, rd=rd, address=address), ())
+        return Prepared(encode(SLS, store=store, rd=rd, address=address | rng.randrange(4)), ())
     return prepare_offset(e, store, rd, kind, address)
 
 

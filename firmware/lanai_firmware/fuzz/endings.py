@@ -27,7 +27,6 @@ def _misaligned(e: Emitter, size: int) -> None:
                 encode(SPLS, store=store, rd=e.source(), rs1=register),
                 encode(RM, store=store, rd=e.source(), rs1=register, update=1, imm=4),
                 encode(RRM, store=store, rd=e.source(), rs1=register, access=Access.HALF),
-                encode(SLS, store=store, rd=e.source(), address=2),
             )
         )
     )

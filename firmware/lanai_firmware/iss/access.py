@@ -97,10 +97,15 @@ def _register_address(r: list[int], f: list[int], i: Decoded) -> Address:
     return address_template(AluOp(i["op"]))(r, f, None, s, x)
 
 
+def absolute_address(i: Decoded) -> int:
+    """Where an SLS instruction goes."""
+    return i["address"] & ~3
+
+
 def address_of(r: list[int], f: list[int], i: Decoded) -> Address:
     """The address that a load or store is about to use; `r` and `f` are looked at when it is called."""
     if i.format.name == "SLS":
-        absolute = i["address"]
+        absolute = absolute_address(i)
         return lambda: absolute
     base = i["rs1"]
     if not i["pre"]:
@@ -172,7 +177,7 @@ def compile_spls(host: Host, i: Decoded) -> Op:
 
 
 def compile_sls(host: Host, i: Decoded) -> Op:
-    r, a, rd = host.r, i["address"], i["rd"]
+    r, a, rd = host.r, absolute_address(i), i["rd"]
     if i["store"]:
         store = storer(host, 4)
         return lambda: store(a, r[rd])

@@ -93,7 +93,6 @@ def trap_of(processor, steps=10):
 TRAPS = {
     "undefined": ([0xC60C4F20], TrapCause.UNDEFINED, 0),
     "word": ([encode(RM, rd=20, rs1=0, pre=1, imm=2)], TrapCause.MISALIGNED, 0),
-    "absolute": ([encode(SLS, rd=20, address=0x1002)], TrapCause.MISALIGNED, 0),
     "half": ([NOP, encode(SPLS, rd=20, rs1=0, pre=1, imm=1)], TrapCause.MISALIGNED, 4),
     "store": ([NOP, encode(SPLS, store=1, rd=20, rs1=0, pre=1, imm=1)], TrapCause.MISALIGNED, 4),
     "beyond": ([encode(SLS, rd=20, address=0x100000)], TrapCause.UNMAPPED, 0),
@@ -105,7 +104,7 @@ TRAPS = {
     "fetch registers": ([encode(BR, target=M.REGISTERS_LOCAL), NOP], TrapCause.FETCH_UNMAPPED, M.REGISTERS_LOCAL),
     "branch in slot": ([encode(BR, target=8), encode(BR, target=8)], TrapCause.TRANSFER_IN_SLOT, 4),
     "branch in second slot": ([encode(RM, rd=2, rs1=0), NOP, encode(BR, target=8)], TrapCause.TRANSFER_IN_SLOT, 8),
-    "bad load to pc in slot": ([encode(BR, target=8), encode(SLS, rd=2, address=1)], TrapCause.TRANSFER_IN_SLOT, 4),
+    "bad load to pc in slot": ([encode(BR, target=8), encode(RM, rd=2, rs1=0, pre=1, imm=1)], TrapCause.TRANSFER_IN_SLOT, 4),
     "load to pc in slot": (
         [encode(BR, target=8), encode(RM, rd=2, rs1=21, update=1, imm=4)],
         TrapCause.TRANSFER_IN_SLOT,
@@ -202,6 +201,13 @@ def test_breakpoints():
     assert (processor.pc, processor.retired) == (8, 2)
     processor.remove_breakpoint(8)
     assert processor.run(1) is Stop.LIMIT
+
+
+def test_absolute_addresses_ignore_their_low_bits():
+    processor = machine(encode(SLS, rd=20, address=0x1003))
+    processor.write(0x1000, b"\x01\x02\x03\x04")
+    processor.step()
+    assert processor.r[20] == 0x01020304
 
 
 def test_memory_speaks_big_endian_bytes():
