@@ -17,7 +17,15 @@ from .errors import UserError
 from .protocol import ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, LETTER, MAIL, VERSION, Op, Status, pack_wait
 
 FLUSH_BYTES = 1 << 18  # posts beyond this leave at once, so that a rank that only sends needs no boundless memory
-CHUNK = 1 << 16
+READ = 4096  # bytes of an answer read at first: more than most have
+_forked_from: set[int] = set()  # ancestors of this process in which the library was loaded
+
+
+def _remember_fork() -> None:
+    _forked_from.add(os.getppid())
+
+
+os.register_at_fork(after_in_child=_remember_fork)
 
 
 class PortalError(Exception):
@@ -36,7 +44,6 @@ class Portal:
         self._posts: list[bytes] = []
         self._posted_bytes = 0
         self._charged = 0
-        self._inbox = bytearray(CHUNK)
         self._pid = os.getpid()
         self._closed = False
         self._cpu_scale = 0.0
@@ -71,8 +78,7 @@ class Portal:
         with self._lock:
             if self._cpu_scale:
                 self._charge_cpu()
-            self._posts.append(HEADER.pack(len(payload), op, 0, self._charged))
-            self._posts.append(payload)
+            self._posts.append(HEADER.pack(len(payload), op, 0, self._charged) + payload)
             self._charged = 0
             self._posted_bytes += len(payload)
             if self._posted_bytes > FLUSH_BYTES:
@@ -81,15 +87,20 @@ class Portal:
     def call(self, op: Op, payload: bytes = b"") -> bytes:
         """Send a request and wait for its answer, while the simulation may move."""
         with self._lock:
-            self.post(op, payload)
+            if self._cpu_scale:
+                self._charge_cpu()
+            self._posts.append(HEADER.pack(len(payload), op, 0, self._charged) + payload)
+            self._charged = 0
             self._flush()
-            size, status, _, self.clock = HEADER.unpack(self._receive(HEADER.size))
-            answer = self._receive(size) if size else b""
+            answer = self._receive()
+            size, status, _, self.clock = HEADER.unpack_from(answer)
+            if len(answer) < HEADER.size + size:
+                answer += self._receive_rest(HEADER.size + size - len(answer))
             if self._cpu_scale:
                 self._cpu = time.process_time()
         if status == Status.ERROR:
-            raise PortalError(answer.decode())
-        return answer
+            raise PortalError(answer[HEADER.size :].decode())
+        return answer[HEADER.size :]
 
     def wait_mail(self, why: Wait) -> list[tuple[int, int, bytes]]:
         """Block until there is mail: (arrival, source, letter), in the order of arrival."""
@@ -110,7 +121,7 @@ class Portal:
         with self._lock:
             self.post(Op.ABORT, (code & 0xFFFFFFFF).to_bytes(4, "little"))
             self._flush()
-        while self._sock.recv(CHUNK):  # the launcher ends this process
+        while self._sock.recv(READ):  # the launcher ends this process
             pass
         os._exit(code & 0xFF or 1)
 
@@ -124,9 +135,10 @@ class Portal:
         self._cpu = now
 
     def _flush(self) -> None:
-        if os.getpid() != self._pid:
+        if self._pid in _forked_from:
             raise UserError(
-                f"process {os.getpid()} is a fork of rank {self.rank} and cannot use its MPI library; call MPI in process {self._pid} only"
+                f"process {os.getpid()} is a fork of rank {self.rank} and cannot use its MPI library; "
+                f"call MPI in process {self._pid} only"
             )
         if self._closed:
             raise UserError(f"rank {self.rank} has left the simulation; MPI calls end with MPI_Finalize")
@@ -136,20 +148,27 @@ class Portal:
         except (BrokenPipeError, ConnectionResetError):
             self._orphaned()
 
-    def _receive(self, size: int) -> bytes:
-        if size > len(self._inbox):
-            self._inbox = bytearray(size)
-        view = memoryview(self._inbox)[:size]
-        got = 0
-        while got < size:
-            try:
-                step = self._sock.recv_into(view[got:])
-            except ConnectionResetError:
-                step = 0
-            if not step:
+    def _receive(self) -> bytes:
+        """An answer's beginning, its header at least. A process has one answer outstanding, so nothing else can follow."""
+        try:
+            answer = self._sock.recv(READ)
+        except ConnectionResetError:
+            answer = b""
+        if not answer:
+            self._orphaned()
+        while len(answer) < HEADER.size:
+            answer += self._receive_rest(HEADER.size - len(answer))
+        return answer
+
+    def _receive_rest(self, size: int) -> bytes:
+        rest = bytearray(size)
+        view = memoryview(rest)
+        while view:
+            got = self._sock.recv_into(view)
+            if not got:
                 self._orphaned()
-            got += step
-        return bytes(view)
+            view = view[got:]
+        return bytes(rest)
 
     def _orphaned(self) -> NoReturn:
         """The simulator is gone: nothing this process could do has a meaning any more."""

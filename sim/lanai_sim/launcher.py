@@ -12,6 +12,7 @@ from typing import Any
 
 from lanai_host.bus import Wait
 from lanai_host.config import HostConfig
+from lanai_host.protocol import unpack_wait
 
 from . import processes
 from .kernel import FOREVER, Deadlock, Kernel, TimeLimit
@@ -178,10 +179,10 @@ class Run:
             if rank.pending is not None and process.popen.poll() is not None:
                 requests = rank.read()
                 if requests is not None:  # its last words, sent just before it ended
-                    self.ranks._finish(rank, requests)
+                    self.ranks.finish(rank, requests)
                     continue
                 self._ended(process, rank)
-                self.ranks.drop(rank)
+                self.ranks.leave(rank)
 
     def _ended(self, process: Process, rank: Rank) -> None:
         code = process.popen.returncode
@@ -228,7 +229,7 @@ def describe(rank: Rank) -> str:
         return f"{start} runs code" if rank.connected else f"{start} runs code and has not called MPI_Init"
     if rank.gone:
         return f"{start} has ended"
-    return f"{start} {describe_wait(rank.why)}"
+    return f"{start} {describe_wait(unpack_wait(rank.why))}"
 
 
 def describe_wait(why: Wait | None) -> str:

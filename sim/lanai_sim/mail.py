@@ -10,7 +10,7 @@ from .kernel import Kernel, Suspension
 class Mailbox:
     """What is on its way to one rank, and whether its task waits for it."""
 
-    __slots__ = ("clock", "letters", "wake", "waiting")
+    __slots__ = ("clock", "letters", "waiting", "wake")
 
     def __init__(self) -> None:
         self.letters: list[tuple[int, int, int, bytes]] = []

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from lanai_host.protocol import MAIL, VERSION, Op, Status, unpack_wait
+from lanai_host.protocol import MAIL, VERSION, Op, Status
 
 from .kernel import Kernel
 from .mail import PostOffice
@@ -91,7 +91,7 @@ class Service:
     async def _blocking(self, request: Request) -> bytes:
         rank, op = self.rank, request.op
         if op == Op.WAIT_MAIL:
-            rank.why = unpack_wait(request.payload)
+            rank.why = request.payload
             rank.clock = await self.post.arrival(rank.number, rank.clock)
             return self.post.collect(rank.number, rank.clock)
         if op == Op.POLL_MAIL:
@@ -106,7 +106,7 @@ class Service:
             return b""
         if op == Op.ABORT:
             raise Abort(rank.number, int.from_bytes(request.payload, "little"))
-        rank.why = unpack_wait(request.payload[8:]) if op == Op.WAIT_CHANGE else None
+        rank.why = request.payload[8:] if op == Op.WAIT_CHANGE else b""
         return await self._nic(request)
 
     async def _hello(self, payload: bytes) -> bytes:
