@@ -100,7 +100,7 @@ def _item(e: Emitter, index: int, last: int, targets: Targets) -> None:
         e.emit(e.compute())
     elif kind < 0.5:
         e.decide()
-    elif kind < 0.8:
+    elif kind < 0.75:
         access(e, targets)
     elif kind < 0.9 and index < last:
         transfers.branch(e, e.rng.randrange(index + 1, last + 1) * BLOCK, targets)

@@ -11,8 +11,8 @@ from lanai_firmware.iss.retire import Tracer
 from lanai_hdl import machine
 from lanai_hdl.isa import FORMATS, Access, AluOp, Condition, Function, Reg, decode
 
-LAYOUT = Layout(registers=[machine.offset("SCRATCH0"), machine.offset("SCRATCH1")])
-SEEDS = range(50)
+LAYOUT = Layout(registers=[machine.offset("SCRATCH0"), machine.offset("SCRATCH1")], passes=2)
+SEEDS = range(70)
 
 
 def load(program):
