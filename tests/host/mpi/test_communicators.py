@@ -1,0 +1,232 @@
+"""Groups, communicators and their contexts, inter-communicators, attributes, names."""
+
+import gc
+
+import pytest
+
+from lanai_host.devices.ideal import IdealDevice
+from lanai_host.mpi import ErrorClass, Group, Info, Keyval, MpiError
+from lanai_host.mpi import collectives as coll
+from lanai_host.mpi.constants import UNDEFINED, Comparison
+from lanai_host.mpi.datatypes import PREDEFINED
+
+from . import ranks
+from .ranks import LateDevice, buffer, ints
+
+INT = PREDEFINED["MPI_INT"]
+
+
+@pytest.fixture(params=[IdealDevice, LateDevice])
+def run(request):
+    return lambda size, program: ranks.run(size, program, request.param)
+
+
+def test_groups():
+    everyone = Group([5, 3, 8, 1], me=8)
+    assert (everyone.rank, everyone.size) == (2, 4)
+    some = everyone.include([3, 0])
+    assert some.members == (1, 5)
+    assert some.rank == UNDEFINED
+    assert everyone.exclude([3, 0]).members == (3, 8)
+    assert some.union(Group([5, 9], 8)).members == (1, 5, 9)
+    assert everyone.intersection(some).members == (5, 1)
+    assert everyone.difference(some).members == (3, 8)
+    assert everyone.include_ranges([(3, 1, -2), (0, 0, 1)]).members == (1, 3, 5)
+    assert everyone.exclude_ranges([(0, 3, 3)]).members == (3, 8)
+    assert some.translate([0, 1, -1], everyone) == [3, 0, -1]
+    assert everyone.translate([1], some) == [UNDEFINED]
+    assert everyone.compare(Group([5, 3, 8, 1], 1)) is Comparison.IDENT
+    assert everyone.compare(Group([1, 3, 5, 8], 1)) is Comparison.SIMILAR
+    assert everyone.compare(some) is Comparison.UNEQUAL
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda group: group.include([4]), "MPI_Group_incl: rank is 4, but the group has 3 processes"),
+        (lambda group: group.include([1, 1]), "rank 1 is given more than once"),
+        (lambda group: group.exclude_ranges([(0, 2, 0)]), r"MPI_Group_range_excl: the range \(0, 2, 0\) has stride 0"),
+        (lambda group: group.include_ranges([(0, 2, -1)]), "never reaches its end"),
+    ],
+)
+def test_bad_groups(call, message):
+    with pytest.raises(MpiError, match=message):
+        call(Group([0, 1, 2], 0))
+
+
+def heard(comm):
+    """All ranks' world ranks, in order: proof that the communicator works."""
+    got, own = ints(*range(comm.size)), ints(comm.world.rank)
+    comm.run(coll.allgather, *buffer(own), got.ctypes.data, 1, INT)
+    return got.tolist()
+
+
+def test_split_create_and_duplicate(run):
+    def program(world):
+        comm = world.comm_world
+        half = comm.split(comm.rank % 2, -comm.rank)
+        assert heard(half) == [rank for rank in reversed(range(5)) if rank % 2 == comm.rank % 2]
+        assert comm.split(UNDEFINED if comm.rank == 0 else 0, 0) is None or comm.rank
+        trio = comm.create(Group([4, 1, 2], comm.rank))
+        assert (trio is None) == (comm.rank in (0, 3))
+        twin = comm.duplicate()
+        assert twin.compare(comm) is Comparison.CONGRUENT
+        other, request = twin.iduplicate()
+        third, second = comm.iduplicate()
+        second.wait()
+        request.wait()
+        assert heard(other) == heard(third) == list(range(5))
+        assert len({c.number for c in (comm, twin, other, third, half)}) == 5
+        if comm.rank in (1, 2, 4):
+            assert heard(trio) == [4, 1, 2]
+            direct = comm.create_group(Group([2, 4, 1], comm.rank), 5)
+            assert heard(direct) == [2, 4, 1]
+            assert direct.compare(trio) is Comparison.SIMILAR
+        node = comm.split_type(1, 0, None)
+        assert node.size == 1
+        assert comm.split_type(UNDEFINED, 0, None) is None
+
+    run(5, program)
+
+
+def test_contexts_keep_messages_apart(run):
+    def program(world):
+        comm, twin = world.comm_world, world.comm_world.duplicate()
+        got = ints(0)
+        if comm.rank == 0:
+            comm.send(*buffer(ints(1)), 1, 0)
+            twin.send(*buffer(ints(2)), 1, 0)
+        else:
+            twin.recv(*buffer(got), 0, 0)
+            assert got[0] == 2
+            comm.recv(*buffer(got), 0, 0)
+            assert got[0] == 1
+
+    run(2, program)
+
+
+def test_context_numbers_come_back(run):
+    """More duplicates than there are numbers, one after the other."""
+
+    def program(world):
+        first = world.comm_world.duplicate()
+        first.free()
+        number = first.number
+        del first
+        gc.collect()
+        for _ in range(50):
+            twin = world.comm_world.duplicate()
+            assert twin.number == number
+            twin.free()
+            del twin
+
+    run(2, program)
+
+
+def test_when_numbers_run_out():
+    def program(world):
+        world.contexts._free &= 0b11111
+        kept = [world.comm_world.duplicate() for _ in range(3)]
+        with pytest.raises(MpiError, match="MPI_Comm_dup: all 2048 context numbers are in use"):
+            world.comm_world.duplicate()
+        return kept
+
+    ranks.run(2, program)
+
+
+def test_intercommunicators(run):
+    def program(world):
+        comm = world.comm_world
+        side = int(comm.rank >= 2)
+        half = comm.split(side, 0)
+        inter = half.create_intercomm(0, comm, 0 if side else 2, 3)
+        assert (inter.is_inter, inter.size, inter.remote_size) == (True, 3 if side else 2, 2 if side else 3)
+        if inter.rank == 0:
+            inter.send(*buffer(ints(comm.rank)), 0, 1)
+            got = ints(-1)
+            status = inter.recv(*buffer(got), 0, 1)
+            assert (got[0], status.source) == (0 if side else 2, 0)
+        assert heard(inter.merge(False)) in ([0, 1, 2, 3, 4], [2, 3, 4, 0, 1])
+        assert heard(inter.merge(not side)) == [2, 3, 4, 0, 1]
+        part = inter.create(inter.group.include([0]))
+        assert (part is None) == (inter.rank > 0)
+        if part:
+            assert (part.size, part.remote_size) == (1, 1)
+        with pytest.raises(MpiError, match="MPI_Intercomm_merge: the communicator is not"):
+            comm.merge(False)
+
+    run(5, program)
+
+
+def test_attributes_follow_their_callbacks(run):
+    def program(world):
+        comm = world.comm_world
+        log = []
+        copied = Keyval(
+            "comm", lambda owner, key, value: (True, value + 1), lambda owner, key, value: log.append(value)
+        )
+        never = Keyval("comm")
+        comm.attributes.set(comm, copied, 10)
+        comm.attributes.set(comm, never, 20)
+        twin = comm.duplicate()
+        assert twin.attributes.get(copied) == (True, 11)
+        assert twin.attributes.get(never) == (False, None)
+        twin.attributes.set(twin, copied, 12)
+        twin.free()
+        assert log == [11, 12]
+        comm.attributes.delete(comm, copied)
+        assert log == [11, 12, 10]
+        with pytest.raises(MpiError, match="no attribute under this keyval"):
+            comm.attributes.delete(comm, copied)
+
+        def refuse(owner, key, value):
+            raise MpiError(ErrorClass.OTHER, "not this one")
+
+        comm.attributes.set(comm, Keyval("comm", refuse), 1)
+        with pytest.raises(MpiError, match="not this one"):
+            comm.duplicate()
+
+    run(2, program)
+
+
+def test_world_and_self_cannot_be_freed():
+    def program(world):
+        with pytest.raises(MpiError, match="MPI_Comm_free: MPI_COMM_WORLD cannot be freed"):
+            world.comm_world.free()
+        with pytest.raises(MpiError, match="MPI_COMM_SELF cannot be freed"):
+            world.comm_self.disconnect()
+
+    ranks.run(1, program)
+
+
+def test_leaks_are_named():
+    def program(world):
+        comm = world.comm_world
+        kept = comm.duplicate()
+        kept.set_name("kept")
+        comm.send(*buffer(ints(1)), 1 - comm.rank, 6)
+        comm.run(coll.barrier)
+        leaks = world.leaks()
+        assert (
+            f"a message of 4 bytes from rank {1 - comm.rank} with tag 6 on MPI_COMM_WORLD was never received" in leaks
+        )
+        assert "communicator kept was not freed" in leaks
+        kept.free()
+        assert world.leaks() == []
+
+    ranks.run(2, program)
+
+
+def test_info():
+    info = Info()
+    info.set("b", "1")
+    info.set("a", "2")
+    info.set("b", "3")
+    assert (info.nkeys(), info.nthkey(0), info.get("b"), info.get("c")) == (2, "b", "3", None)
+    twin = info.duplicate()
+    info.delete("b")
+    assert twin.pairs() == [("b", "3"), ("a", "2")]
+    with pytest.raises(MpiError, match="MPI_Info_delete: key 'b' is not set"):
+        info.delete("b")
+    with pytest.raises(MpiError, match="key has 300 characters"):
+        info.set("k" * 300, "")

@@ -1,0 +1,115 @@
+"""Cartesian, graph and distributed-graph topologies."""
+
+from math import prod
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanai_host.mpi import MpiError
+from lanai_host.mpi.constants import PROC_NULL, UNDEFINED, TopologyKind
+from lanai_host.mpi.dims import dims_create
+
+from .ranks import run
+
+
+@pytest.mark.parametrize(
+    ("nodes", "dims", "balanced"),
+    [
+        (6, [0, 0], [3, 2]),
+        (7, [0, 0], [7, 1]),
+        (6, [0, 3, 0], [2, 3, 1]),
+        (16, [0, 0], [4, 4]),
+        (12, [0, 0, 0], [3, 2, 2]),
+        (36, [0, 0, 0], [4, 3, 3]),
+        (1, [0, 0], [1, 1]),
+        (5, [5], [5]),
+    ],
+)
+def test_dims_create(nodes, dims, balanced):
+    assert dims_create(nodes, dims) == balanced
+
+
+@given(st.integers(1, 5000), st.integers(1, 4))
+def test_dims_multiply_to_the_nodes_and_do_not_increase(nodes, count):
+    dims = dims_create(nodes, [0] * count)
+    assert prod(dims) == nodes
+    assert dims == sorted(dims, reverse=True)
+
+
+def test_dims_that_cannot_be():
+    with pytest.raises(MpiError, match=r"7 nodes do not make a grid of \[2, 0\], whose product is 2"):
+        dims_create(7, [2, 0])
+
+
+def test_cartesian():
+    def program(world):
+        comm = world.comm_world
+        grid = comm.cart_create([3, 2], [True, False], False)
+        if comm.rank == 6:
+            assert grid is None
+            return
+        assert grid.topology_test() == TopologyKind.CART
+        assert grid.cart_get() == ([3, 2], [True, False], [comm.rank // 2, comm.rank % 2])
+        for rank in range(6):
+            assert grid.cart_rank(grid.cart_coords(rank)) == rank
+        assert grid.cart_rank([-1, 1]) == 5
+        row, column = divmod(comm.rank, 2)
+        assert grid.cart_shift(0, 1) == ((row - 1) % 3 * 2 + column, (row + 1) % 3 * 2 + column)
+        assert grid.cart_shift(1, 1) == (
+            PROC_NULL if column == 0 else comm.rank - 1,
+            PROC_NULL if column else comm.rank + 1,
+        )
+        line = grid.cart_sub([True, False])
+        assert line.cart_get() == ([3], [True], [row])
+        assert grid.cart_sub([False, False]).cartdim_get() == 0
+        assert grid.duplicate().cartdim_get() == 2
+        assert grid.cart_map([2, 2], [False, False]) == (comm.rank if comm.rank < 4 else UNDEFINED)
+        with pytest.raises(MpiError, match=r"MPI_Cart_rank: coords\[1\] is 2; it must be from 0 to 1"):
+            grid.cart_rank([0, 2])
+        with pytest.raises(MpiError, match="MPI_Cart_shift: direction is 2"):
+            grid.cart_shift(2, 1)
+        with pytest.raises(MpiError, match=r"MPI_Cart_create: a grid of \[4, 4\] needs 16 processes"):
+            grid.cart_create([4, 4], [False, False], False)
+        with pytest.raises(MpiError, match="MPI_Graph_get: the communicator has no graph topology"):
+            grid.graph_get()
+
+    run(7, program)
+
+
+def test_graph():
+    def program(world):
+        comm = world.comm_world
+        graph = comm.graph_create([2, 3, 4], [1, 2, 0, 0], False)
+        if comm.rank == 3:
+            assert graph is None
+            return
+        assert graph.graphdims_get() == (3, 4)
+        assert graph.graph_neighbors(0) == [1, 2]
+        assert graph.graph_neighbors(2) == [0]
+        assert graph.graph_get() == ([2, 3, 4], [1, 2, 0, 0])
+        with pytest.raises(MpiError, match=r"MPI_Graph_map: edges\[0\] is 9"):
+            graph.graph_map([1], [9])
+
+    run(4, program)
+
+
+def test_distributed_graph():
+    """Rank 0 alone describes a ring; all learn their part."""
+
+    def program(world):
+        comm = world.comm_world
+        size = comm.size
+        arguments = ([0, 1, 2], [1, 1, 1], [1, 2, 0], [5, 6, 7]) if comm.rank == 0 else ([], [], [], [])
+        ring = comm.dist_graph_create(*arguments, None, False)
+        assert ring.dist_graph_neighbors_count() == (1, 1, True)
+        sources, source_weights, destinations, destination_weights = ring.dist_graph_neighbors()
+        assert sources == [(comm.rank - 1) % size]
+        assert destinations == [(comm.rank + 1) % size]
+        assert source_weights == [5 + (comm.rank - 1) % size]
+        assert destination_weights == [5 + comm.rank]
+        same = comm.dist_graph_create_adjacent(sources, None, destinations, None, None, False)
+        assert same.dist_graph_neighbors() == (sources, [], destinations, [])
+        assert same.dist_graph_neighbors_count() == (1, 1, False)
+
+    run(3, program)

@@ -1,0 +1,152 @@
+"""Init and finalize, error handlers and codes, threads."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from lanai_host.devices.ideal import IdealDevice, Solo
+from lanai_host.mpi import ERRORS_RETURN, Errhandler, ErrorClass, ErrorTable, MpiError, unsupported
+from lanai_host.mpi.constants import ThreadLevel
+from lanai_host.mpi.datatypes import PREDEFINED
+from lanai_host.mpi.world import World
+
+from .ranks import buffer, ints, run
+
+INT = PREDEFINED["MPI_INT"]
+
+
+def alone(**options):
+    return World(IdealDevice(0, 1, Solo()), **options)
+
+
+def test_codes_keep_class_and_text():
+    table = ErrorTable()
+    code = table.encode(MpiError(ErrorClass.RANK, "MPI_Send: dest is 9"))
+    assert table.error_class(code) == ErrorClass.RANK
+    assert table.text(code) == "MPI_Send: dest is 9"
+    for _ in range(ErrorTable.KEEP):
+        table.encode(MpiError(ErrorClass.TAG, "another"))
+    assert table.text(code) == "another"  # its place was needed; the class is still right
+    assert table.text(ErrorClass.TRUNCATE) == "message truncated"
+    own = table.add_class()
+    detail = table.add_code(own)
+    table.add_string(detail, "a detail")
+    assert (table.error_class(detail), table.text(detail), table.last_used_code) == (own, "a detail", detail)
+    with pytest.raises(MpiError, match="still has codes"):
+        table.remove_class(own)
+    table.remove_code(detail)
+    table.remove_class(own)
+    with pytest.raises(MpiError, match="which the program did not add"):
+        table.add_string(ErrorClass.RANK, "mine")
+
+
+def test_unsupported_calls_say_their_name():
+    assert unsupported("MPI_Win_create").text == "MPI_Win_create: not supported by this MPI library"
+    assert unsupported("MPI_Win_create").error_class == ErrorClass.UNSUPPORTED_OPERATION
+
+
+def test_error_handlers(capsys):
+    ended = []
+    world = alone(end_process=lambda code, text: ended.append((code, text)))
+    world.init()
+    error = MpiError(ErrorClass.RANK, "MPI_Send: dest is 9")
+    code = world.report(error, world.comm_world)
+    assert ended == [(code & 0xFF, "rank 0: MPI_Send: dest is 9 (on MPI_COMM_WORLD)")]
+    assert "MPI_Send: dest is 9" in capsys.readouterr().err
+    world.comm_world.errhandler = ERRORS_RETURN
+    assert world.errors.error_class(world.report(error, world.comm_world)) == ErrorClass.RANK
+    seen = []
+    world.comm_world.errhandler = Errhandler("mine", lambda place, code: seen.append((place, code)))
+    world.report(error, world.comm_world)
+    assert seen[0][0] is world.comm_world
+    assert len(ended) == 1
+
+
+def test_twice_is_once_too_often():
+    world = alone()
+    assert world.init(ThreadLevel.MULTIPLE) is ThreadLevel.MULTIPLE
+    with pytest.raises(MpiError, match="initialized already"):
+        world.init()
+    world.finalize()
+    with pytest.raises(MpiError, match="finalized already"):
+        world.finalize()
+
+
+def test_a_singleton_that_waits_for_nobody_is_a_named_deadlock():
+    world = alone()
+    world.init()
+    with pytest.raises(RuntimeError, match="deadlock: MPI_Recv waits"):
+        world.comm_world.recv(0, 0, INT, 0, 5)
+
+
+def test_time_is_simulated():
+    def program(world):
+        before = world.wtime()
+        world.comm_world.sendrecv(0, 0, INT, 1 - world.rank, 0, 0, 0, INT, 1 - world.rank, 0)
+        return world.wtime() - before
+
+    first, second = run(2, program)
+    # One latency, two charges for the exchange, and what the peer had charged before sending.
+    assert first == second == pytest.approx(1e-6 + 0.6e-6)
+
+
+def test_threads_send_to_each_other():
+    """MPI_THREAD_MULTIPLE: a thread that waits must not keep another from sending what it waits for."""
+
+    def program(world):
+        world.progress.level = ThreadLevel.MULTIPLE
+        comm = world.comm_world
+        results = []
+
+        def receiver(tag):
+            got = ints(0)
+            comm.recv(*buffer(got), comm.rank, tag)
+            results.append(int(got[0]))
+
+        threads = [threading.Thread(target=receiver, args=(tag,)) for tag in range(4)]
+        for thread in threads:
+            thread.start()
+        for tag in reversed(range(4)):
+            comm.ssend(*buffer(ints(tag * 11)), comm.rank, tag)
+        for thread in threads:
+            thread.join(20)
+        assert sorted(results) == [0, 11, 22, 33]
+
+    run(1, program)
+
+
+def test_threads_of_two_ranks():
+    def program(world):
+        world.progress.level = ThreadLevel.MULTIPLE
+        comm = world.comm_world
+        other = 1 - comm.rank
+
+        def worker(tag):
+            value, got = np.full(100, tag, np.int32), np.zeros(100, np.int32)
+            for _ in range(20):
+                comm.sendrecv(*buffer(value), other, tag, *buffer(got), other, tag)
+                assert (got == tag).all()
+            done.append(tag)
+
+        done = []
+        threads = [threading.Thread(target=worker, args=(tag,)) for tag in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert sorted(done) == [0, 1, 2, 3]
+
+    run(2, program)
+
+
+def test_a_generalized_request_ends_in_another_thread():
+    def program(world):
+        world.progress.level = ThreadLevel.MULTIPLE
+        request = world.start_generalized(lambda status: None, lambda: None, lambda done: None)
+        timer = threading.Timer(0.05, request.complete)
+        timer.start()
+        request.wait()
+        timer.join()
+
+    run(1, program)
