@@ -132,8 +132,12 @@ def run(size, program, device=IdealDevice):
     return results
 
 
+KEPT = collections.deque(maxlen=1000)
+
+
 def buffer(array):
-    """(address, count, datatype) of a numpy array."""
+    """(address, count, datatype) of a numpy array, which is kept alive for a while in case the test does not."""
+    KEPT.append(array)
     return array.ctypes.data, array.size, PREDEFINED[NAMES[array.dtype.str[1:]]]
 
 
