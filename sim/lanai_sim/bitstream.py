@@ -106,7 +106,7 @@ def build(board: Board, output: str | Path, seed: int = 1) -> Built:
         nextpnr_opts=f"--seed {seed} --report {output.resolve() / 'timing.json'} --timing-allow-fail",
         **_overrides(),
     )
-    plan.execute_local(str(output), run_script=False)
+    plan.extract(str(output))
     _run(["sh", "build_top.sh"], output, "the build", cwd=output)
     timing = json.loads((output / "timing.json").read_text())
     bitstream = output / "top.bit"

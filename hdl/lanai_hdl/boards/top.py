@@ -49,14 +49,14 @@ class BoardTop(wiring.Component):
     Members
     -------
     rx, tx : the serial line (see `UartBridge`)
-    leds : ``Out(8)``: SCRATCH7's low seven bits, where the self-test reports, and on top whether the processor has trapped
+    leds : ``Out(2)``: the NIC's `irq`, which the self-test raises when it is through, and its `idle`
     """
 
     def __init__(self, config: NicConfig, divisor: int, image=()):
         self.config = config
         self.nic = Nic(config, sram=MemorySram(config, init=image))
         self._divisor = divisor
-        super().__init__({"rx": In(1, init=1), "tx": Out(1, init=1), "leds": Out(8)})
+        super().__init__({"rx": In(1, init=1), "tx": Out(1, init=1), "leds": Out(2)})
 
     def elaborate(self, platform):
         m = Module()
@@ -76,6 +76,6 @@ class BoardTop(wiring.Component):
             bridge.rx.eq(self.rx),
             bridge.irq.eq(nic.irq),
             self.tx.eq(bridge.tx),
-            self.leds.eq(Cat(nic.registers.scratch7[:7], nic.processor.trap.valid)),
+            self.leds.eq(Cat(nic.irq, nic.idle)),
         ]
         return m

@@ -17,6 +17,7 @@ class SlotClock(Elaboratable):
         m = Module()
         m.domains.sync = ClockDomain()
         locked = Signal()
+        clock = Signal()
         m.submodules.pll = Instance(
             "EHXPLLL",
             p_PLLRST_ENA="DISABLED",
@@ -32,7 +33,7 @@ class SlotClock(Elaboratable):
             p_CLKFB_DIV=FEEDBACK_DIVISOR,
             p_FEEDBK_PATH="CLKOP",
             i_CLKI=platform.request("clk25", dir="i").i,
-            i_CLKFB=ClockSignal("sync"),
+            i_CLKFB=clock,
             i_RST=0,
             i_STDBY=0,
             i_PHASESEL0=0,
@@ -42,11 +43,11 @@ class SlotClock(Elaboratable):
             i_PHASELOADREG=1,
             i_PLLWAKESYNC=0,
             i_ENCLKOP=0,
-            o_CLKOP=ClockSignal("sync"),
+            o_CLKOP=clock,
             o_LOCK=locked,
         )
-        platform.add_clock_constraint(ClockSignal("sync"), 1000.0 * SLOT_KHZ)
-        m.d.comb += ResetSignal("sync").eq(~locked)
+        platform.add_clock_constraint(clock, 1000.0 * SLOT_KHZ)
+        m.d.comb += [ClockSignal("sync").eq(clock), ResetSignal("sync").eq(~locked)]
         return m
 
 
@@ -62,7 +63,7 @@ class Ulx3sPins(Elaboratable):
         m.submodules.top = self.top
         uart = platform.request("uart")
         m.d.comb += [self.top.rx.eq(uart.rx.i), uart.tx.o.eq(self.top.tx)]
-        for n in range(8):
+        for n in range(len(self.top.leds)):
             m.d.comb += platform.request("led", n).o.eq(self.top.leds[n])
         return m
 

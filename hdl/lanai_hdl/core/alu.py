@@ -1,0 +1,99 @@
+"""The execute stage's arithmetic: adder and logic, shifter, bit counters. All combinational."""
+
+from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..isa import AluOp, Function
+
+
+class Alu(wiring.Component):
+    """`result` of `op` on `a`, `b`; `carry` and `overflow` as the flags would be after it (`AluOp`).
+
+    `carry_in` is the C flag; `clear_carry` tells a logic operation in RI form, which clears C rather than keep it.
+    """
+
+    op: In(AluOp)
+    a: In(32)
+    b: In(32)
+    carry_in: In(1)
+    clear_carry: In(1)
+    result: Out(32)
+    carry: Out(1)
+    overflow: Out(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        a, op = self.a, self.op
+        b, cin = Signal(32), Signal()
+        total = Signal(34)
+        subtracts = (op == AluOp.SUB) | (op == AluOp.SUBB)
+        m.d.comb += [
+            b.eq(self.b ^ subtracts.replicate(32)),
+            cin.eq(Mux((op == AluOp.ADDC) | (op == AluOp.SUBB), self.carry_in, op == AluOp.SUB)),
+            # One carry chain: the carry in is added as a bit below.
+            total.eq(Cat(Const(1, 1), a) + Cat(cin, b)),
+            self.result.eq(total[1:33]),
+            self.carry.eq(total[33]),
+            self.overflow.eq((a[31] == b[31]) & (total[32] != a[31])),
+        ]
+        for which, value in ((AluOp.AND, a & self.b), (AluOp.OR, a | self.b), (AluOp.XOR, a ^ self.b)):
+            with m.If(op == which):
+                m.d.comb += [
+                    self.result.eq(value),
+                    self.carry.eq(self.carry_in & ~self.clear_carry),
+                    self.overflow.eq(0),
+                ]
+        return m
+
+
+class Shifter(wiring.Component):
+    """`a` shifted by the signed `amount`: left if positive, right if negative, by the low five bits of its magnitude.
+
+    `arithmetic` keeps the sign on the way right. `carry` is the last bit shifted out on the left, else 0.
+    """
+
+    a: In(32)
+    amount: In(32)
+    arithmetic: In(1)
+    result: Out(32)
+    carry: Out(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        right = self.amount[31]
+        distance = Signal(5)
+        # A guard bit below catches what is shifted out last; shifting left is shifting the mirrored word right.
+        guarded, shifted = Signal(33), Signal(33)
+        fill = self.arithmetic & right & self.a[31]
+        m.d.comb += [
+            distance.eq(Mux(right, -self.amount[:5], self.amount[:5])),
+            guarded.eq(Cat(Const(0, 1), Mux(right, self.a, self.a[::-1]))),
+            shifted.eq(Cat(guarded, fill.replicate(31)) >> distance),
+            self.result.eq(Mux(right, shifted[1:], shifted[1:][::-1])),
+            self.carry.eq(shifted[0] & ~right),
+        ]
+        return m
+
+
+class BitCounter(wiring.Component):
+    """Population count, leading or trailing zeros of `a`; those of 0 are 32."""
+
+    a: In(32)
+    function: In(2)
+    result: Out(6)
+
+    def elaborate(self, platform):
+        m = Module()
+        mirrored = Signal(32)
+        zeros, ones = Signal(6), Signal(6)
+        m.d.comb += [
+            mirrored.eq(Mux(self.function == Function.LEADZ, self.a[::-1], self.a)),
+            zeros.eq(32),
+            ones.eq(sum(self.a[bit] for bit in range(32))),
+            self.result.eq(Mux(self.function == Function.POPC, ones, zeros)),
+        ]
+        for bit in reversed(range(32)):
+            with m.If(mirrored[bit]):
+                m.d.comb += zeros.eq(bit)
+        return m

@@ -1,0 +1,94 @@
+"""Where the next instruction comes from: the fetch address, transfers and their delay slots."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..isa import TrapCause
+from ..machine import RESET_PC
+
+
+class Fetched(data.Struct):
+    """What is known of an instruction before its word arrives. `fault`, if not NONE, stands for a word that cannot be fetched."""
+
+    valid: 1
+    pc: 32
+    in_slot: 1  # behind a transfer that has been taken
+    fault: TrapCause
+
+
+class Transfer(data.Struct):
+    """A transfer leaves the execute stage: `slots` more instructions, then `target` (unless `late`: it is still to be loaded)."""
+
+    valid: 1
+    late: 1
+    target: 32
+
+
+class Fetch(wiring.Component):
+    """Asks for one instruction at a time, never in two slots in a row, and counts delay slots.
+
+    Members: `open` lets it ask; `request` with `addr`, held until `grant`; `o`, registered, tells in the slot after the grant whose word now
+    stands on the bus. `transfer` from the execute stage; `loaded` with `target` brings what a late transfer waits for. `restart` begins at
+    RESET_PC. `still`: it neither asks nor waits for a word.
+
+    An address that is misaligned or outside the `limit` bytes of code is not asked for: it arrives as a fault.
+    """
+
+    def __init__(self, limit: int):
+        self._limit = limit
+        super().__init__(
+            {
+                "open": In(1),
+                "restart": In(1),
+                "request": Out(1),
+                "addr": Out(32),
+                "grant": In(1),
+                "o": Out(Fetched),
+                "transfer": In(Transfer),
+                "loaded": In(1),
+                "target": In(32),
+                "still": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        pc = Signal(32, init=RESET_PC)
+        fault = Signal(TrapCause)
+        with m.If(pc[:2].any()):
+            m.d.comb += fault.eq(TrapCause.FETCH_MISALIGNED)
+        with m.Elif(pc >= self._limit):
+            m.d.comb += fault.eq(TrapCause.FETCH_UNMAPPED)
+
+        may, go = Signal(), Signal()
+        left, before = Signal(2), Signal(2)  # instructions still to be fetched before the target
+        target = Signal(32)
+        m.d.comb += [
+            may.eq(self.open & ~self.o.valid),
+            self.request.eq(may & (fault == TrapCause.NONE)),
+            self.addr.eq(pc),
+            go.eq(may & ((fault != TrapCause.NONE) | self.grant)),
+            before.eq(Mux(self.transfer.valid, Mux(self.transfer.late, 2, 1), left)),
+            self.still.eq(~may & ~self.o.valid),
+        ]
+        m.d.sync += [
+            self.o.valid.eq(go),
+            left.eq(before - (go & (before != 0))),
+        ]
+        with m.If(self.transfer.valid & ~self.transfer.late):
+            m.d.sync += target.eq(self.transfer.target)
+        with m.Elif(self.loaded):
+            m.d.sync += target.eq(self.target)
+        with m.If(go):
+            m.d.sync += [
+                self.o.pc.eq(pc),
+                self.o.fault.eq(fault),
+                self.o.in_slot.eq(before != 0),
+                pc.eq(pc + 4),
+            ]
+            with m.If(before == 1):
+                m.d.sync += pc.eq(Mux(self.transfer.valid, self.transfer.target, Mux(self.loaded, self.target, target)))
+        with m.If(self.restart):
+            m.d.sync += [pc.eq(RESET_PC), left.eq(0), self.o.valid.eq(0)]
+        return m

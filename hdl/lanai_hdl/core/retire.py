@@ -1,0 +1,88 @@
+"""The retire port: what each instruction did, in program order."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..isa import Reg
+from .access import MemoryRequest
+from .decode import Size
+from .execute import Outcome
+from .fetch import Transfer
+
+
+class Retired(data.Struct):
+    """One instruction that has run, in the slot with `valid`.
+
+    `rd` got `result` if `rd_we` (a transfer writes pc), `base` got `moved` if `base_we`. `access`: it was a load, or with `store` a store, of
+    `size` at `address`; `data` is what was stored.
+    """
+
+    valid: 1
+    pc: 32
+    word: 32
+    rd_we: 1
+    rd: 5
+    result: 32
+    base_we: 1
+    base: 5
+    moved: 32
+    access: 1
+    store: 1
+    size: Size
+    address: 32
+    data: 32
+
+
+class RetireTracker(wiring.Component):
+    """Follows instructions through the last stages. Nothing else depends on it: unconnected, it vanishes in synthesis.
+
+    Members: `go` with `pc`, `word`, `outcome`, `transfer` and `memory` of the execute stage; `done` of the memory stage, `value` in the slot
+    after it. Anything but a load or store retires in the slot after it ran, those in the slot after `done`.
+    """
+
+    go: In(1)
+    pc: In(32)
+    word: In(32)
+    outcome: In(Outcome)
+    transfer: In(Transfer)
+    memory: In(MemoryRequest)
+    done: In(1)
+    value: In(32)
+    o: Out(Retired)
+
+    def elaborate(self, platform):
+        m = Module()
+        held = Signal(Retired)
+        loading = Signal()  # `result` comes with the memory's answer
+        m.d.sync += held.valid.eq((self.go & ~self.memory.valid) | self.done)
+        with m.If(self.go):
+            self._note(m, held, loading)
+        m.d.comb += self.o.eq(held)
+        with m.If(loading):
+            m.d.comb += self.o.result.eq(self.value)
+        return m
+
+    def _note(self, m, held, loading):
+        memory, outcome, transfer = self.memory, self.outcome, self.transfer
+        load = memory.valid & ~memory.store
+        m.d.sync += [
+            loading.eq(load),
+            held.pc.eq(self.pc),
+            held.word.eq(self.word),
+            held.rd_we.eq(Mux(memory.valid, load & (memory.rd >= Reg.PC), outcome.writes | transfer.valid)),
+            held.rd.eq(Mux(memory.valid, memory.rd, outcome.index)),
+            held.result.eq(outcome.value),
+            held.base_we.eq(memory.valid & outcome.writes & ~(load & (memory.rd == outcome.index))),
+            held.base.eq(outcome.index),
+            held.moved.eq(outcome.value),
+            held.access.eq(memory.valid),
+            held.store.eq(memory.store),
+            held.size.eq(memory.size),
+            held.address.eq(memory.addr),
+            held.data.eq(memory.data),
+        ]
+        with m.If(memory.size == Size.BYTE):
+            m.d.sync += held.data.eq(memory.data[:8])
+        with m.If(memory.size == Size.HALF):
+            m.d.sync += held.data.eq(memory.data[:16])
