@@ -28,13 +28,15 @@ class LinkReceiver(wiring.Component):
 
     def __init__(self, config: NicConfig):
         self.config = config
+        self.fifo = Queue(Flit, config.rx_fifo)
+        self.kind = Signal(Kind)  # as it came in the last slot
         super().__init__()
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.fifo = fifo = Queue(Flit, self.config.rx_fifo)
+        m.submodules.fifo = fifo = self.fifo
         wiring.connect(m, fifo.o, wiring.flipped(self.o))
-        kind, data = Signal(Kind), Signal(32)
+        kind, data = self.kind, Signal(32)
         m.d.sync += [
             kind.eq(self.link.kind),
             data.eq(self.link.data),

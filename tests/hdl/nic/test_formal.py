@@ -1,0 +1,222 @@
+"""What holds for every input: the arbiter, the LBUS, the host DMA's bounds, STOP/GO."""
+
+import pytest
+from amaranth import Module, Signal
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Assert, Assume
+from amaranth.lib import wiring
+
+from lanai_hdl.config import NicConfig
+from lanai_hdl.hostdma import HostDma
+from lanai_hdl.lbus import REQUESTERS, Lbus, Requesters, SlotArbiter
+from lanai_hdl.link import Kind, LinkReceiver
+
+
+def implies(condition, consequence):
+    return ~condition | consequence
+
+
+def drive(m, ports, *names):
+    """Any input at any time."""
+    for name in names:
+        port = getattr(ports, name)
+        m.d.comb += port.eq(AnySeq(len(port.as_value() if hasattr(port, "as_value") else port)))
+
+
+class ArbiterSpec(wiring.Component):
+    """NP-56: at most one grant, none without request, the published order, PIO in the host DMA's turn."""
+
+    def __init__(self):
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dut = dut = SlotArbiter()
+        drive(m, dut, "odd", "request")
+        request, grant = dut.request, dut.grant
+        bits = grant.as_value()
+        host = request.pio | request.hdma
+        wire = request.recv | request.send
+        m.d.comb += [
+            Assert((bits & (bits - 1)) == 0, "at most one grant"),
+            Assert((bits & ~request.as_value()) == 0, "no grant without request"),
+            Assert(grant.hdma == (~dut.odd & request.hdma & ~request.pio)),
+            Assert(grant.pio == (~dut.odd & request.pio)),
+            Assert(grant.recv == (dut.odd & request.recv)),
+            Assert(grant.send == (dut.odd & request.send & ~request.recv)),
+            Assert(grant.cpu == (request.cpu & ~(~dut.odd & host) & ~(dut.odd & wire))),
+        ]
+        return m
+
+
+class LbusSpec(wiring.Component):
+    """What the granted requester asks is what the SRAM does, and what the SRAM answers is what it gets."""
+
+    def __init__(self):
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        config = NicConfig(sram_size=4096)
+        m.submodules.dut = dut = Lbus(config)
+        m.d.comb += [dut.odd.eq(AnySeq(1)), dut.sram.rdata.eq(AnySeq(32))]
+        granted = Signal(Requesters)
+        for name in REQUESTERS:
+            master = getattr(dut, name)
+            drive(m, master, "request", "write", "addr", "wdata", "be")
+            m.d.comb += [
+                getattr(granted, name).eq(master.grant),
+                Assert(master.rdata == dut.sram.rdata),
+                Assert(implies(master.grant, master.request)),
+            ]
+            with m.If(master.grant & ~dut.fault):
+                m.d.comb += [
+                    Assert(dut.sram.enable),
+                    Assert(dut.sram.write == master.write),
+                    Assert(dut.sram.addr == master.addr[2:12]),
+                    Assert(dut.sram.wdata == master.wdata),
+                    Assert(dut.sram.be == master.be),
+                ]
+        bits = granted.as_value()
+        m.d.comb += [
+            Assert((bits & (bits - 1)) == 0),
+            Assert(implies(dut.sram.enable, bits.any()), "the SRAM moves for nobody"),
+            Assert(implies(dut.fault, ~dut.sram.enable)),
+        ]
+        return m
+
+
+class StopGoSpec(wiring.Component):
+    """A sender that obeys STOP, a cable, a receiver that anybody reads at any time: the FIFO does not overflow.
+
+    By induction over: flits held, flits on the way, and go-aheads on the way are never more than the FIFO has room for.
+    """
+
+    def __init__(self, latency, rx_fifo):
+        self.config = NicConfig(link_latency=latency, rx_fifo=rx_fifo)
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        config, latency = self.config, self.config.link_latency
+        m.submodules.rx = rx = LinkReceiver(config)
+        sender = Signal(Kind)
+        flits = [sender, *(Signal(Kind, name=f"flit{n}") for n in range(latency))]
+        stops = [rx.link.stop, *(Signal(name=f"stop{n}") for n in range(latency))]
+        m.d.sync += [later.eq(earlier) for earlier, later in zip(flits, flits[1:], strict=False)]
+        m.d.sync += [later.eq(earlier) for earlier, later in zip(stops, stops[1:], strict=False)]
+        with m.If(AnySeq(1) & ~stops[-1]):
+            m.d.sync += sender.eq(Kind.DATA)
+        with m.Else():
+            m.d.sync += sender.eq(Kind.IDLE)
+        held = Signal(range(config.rx_fifo + 1))
+        m.d.comb += [
+            rx.link.kind.eq(flits[-1]),
+            rx.o.ready.eq(AnySeq(1)),
+            held.eq(rx.fifo.level),
+        ]
+        going = sum(kind != Kind.IDLE for kind in [*flits, rx.kind])
+        allowed = sum(~stop for stop in stops)
+        in_flight = len(flits) + 1 + len(stops)
+        m.d.comb += [
+            Assert(~rx.overflow),
+            Assert(rx.fifo.level + rx.fifo.free == config.rx_fifo),
+            Assert(held + going + allowed <= config.rx_fifo - config.rx_slack + in_flight),
+            Assert(in_flight <= config.rx_slack),
+        ]
+        for kind in [*flits, rx.kind]:
+            m.d.comb += Assert((kind == Kind.IDLE) | (kind == Kind.DATA))
+        return m
+
+
+class HostDmaSpec(wiring.Component):
+    """One descriptor, any addresses, any length up to `longest`, any pace of LBUS and host: no byte outside it is touched."""
+
+    def __init__(self, longest, address_bits=32):
+        self.longest = longest
+        self.address_bits = address_bits
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        config = NicConfig(max_burst=8)
+        m.submodules.dut = dut = HostDma(config)
+        descriptor = dut.post.payload
+        host, local, length, to_host = AnyConst(32), AnyConst(20), AnyConst(21), AnyConst(1)
+        m.d.comb += [
+            Assume(length <= self.longest),
+            Assume(length != 0),
+            Assume((host >> self.address_bits) == 0),
+            Assume((local >> self.address_bits) == 0),
+            Assume(local + length <= config.sram_size),
+            Assume(host + length <= 2**32),
+            descriptor.host.eq(host),
+            descriptor.local.eq(local),
+            descriptor.length.eq(length),
+            descriptor.to_host.eq(to_host),
+            descriptor.feed.eq(AnyConst(1)),
+        ]
+        posted = Signal()
+        m.d.comb += dut.post.valid.eq(~posted)
+        m.d.sync += posted.eq(posted | dut.post.ready)
+        m.d.comb += [
+            dut.lbus.grant.eq(dut.lbus.request & AnySeq(1)),
+            dut.lbus.rdata.eq(AnySeq(32)),
+            dut.bus.burst.ready.eq(AnySeq(1)),
+            dut.bus.write.ready.eq(AnySeq(1)),
+            dut.bus.read.valid.eq(AnySeq(1)),
+            dut.bus.read.payload.eq(AnySeq(33)),
+        ]
+        end, host_end = local + length, host + length
+        with m.If(dut.lbus.grant & dut.lbus.write):
+            for lane in range(4):
+                byte = dut.lbus.addr + lane
+                inside = (byte >= local) & (byte < end)
+                m.d.comb += Assert(implies(dut.lbus.be[3 - lane], inside & ~to_host), "writes outside the descriptor")
+        with m.If(dut.lbus.grant & ~dut.lbus.write):
+            m.d.comb += Assert(to_host & (dut.lbus.addr + 3 >= local) & (dut.lbus.addr < end), "reads outside the descriptor")
+        burst = dut.bus.burst
+        first = Signal(34)
+        last = Signal(34)
+        m.d.comb += [first.eq(burst.payload.word << 2), last.eq((burst.payload.word + burst.payload.words) << 2)]
+        with m.If(burst.valid):
+            m.d.comb += [
+                Assert(burst.payload.write == to_host),
+                Assert(burst.payload.words != 0),
+                Assert(first + 3 >= host),
+                Assert(last < host_end + 4),
+                Assert(first[3:] == (last - 1)[3:], "a burst crosses a boundary"),
+            ]
+        moved = Signal(32)  # words of the write burst: byte enables stay within the run
+        with m.If(dut.bus.write.valid):
+            for lane in range(4):
+                byte = Signal(34)
+                m.d.comb += byte.eq((host & ~3) + (moved << 2) + lane)
+                m.d.comb += Assert(implies(dut.bus.write.payload.be[3 - lane], (byte >= host) & (byte < host_end)))
+            with m.If(dut.bus.write.ready):
+                m.d.sync += moved.eq(moved + 1)
+        return m
+
+
+def test_the_arbiter_keeps_the_published_order(prove):
+    prove(ArbiterSpec(), depth=1)
+
+
+def test_the_lbus_gives_each_requester_its_own(prove):
+    prove(LbusSpec(), depth=1)
+
+
+@pytest.mark.parametrize(("latency", "rx_fifo"), [(1, 16), (8, 64)])
+def test_stop_go_slack_cannot_overflow(prove, latency, rx_fifo):
+    prove(StopGoSpec(latency, rx_fifo), depth=2)
+
+
+def test_the_host_dma_touches_nothing_outside_its_descriptor(prove):
+    prove(HostDmaSpec(longest=5, address_bits=4), mode="bmc", depth=12)
+
+
+@pytest.mark.slow
+def test_the_host_dma_touches_nothing_outside_longer_descriptors(prove):
+    prove(HostDmaSpec(longest=9), mode="bmc", depth=16)
+
+
