@@ -70,7 +70,7 @@ class Nic(wiring.Component):
         if processor is None:
             from .core import Core
 
-            processor = Core()
+            processor = Core(config.sram_size)
         self.config = config
         self.sram = InstanceSram(config) if sram is None else sram
         self.processor = processor
