@@ -20,11 +20,12 @@ from .construct import (
     vector,
 )
 from .datatype import Datatype
-from .envelope import Combiner, Distribution, Envelope, Order
+from .envelope import DEFAULT_ARGUMENT, Combiner, Distribution, Envelope, Order
 from .matching import TypeClass, f90_complex, f90_integer, f90_real, match_size, value_index
 
 __all__ = [
     "BYTE",
+    "DEFAULT_ARGUMENT",
     "PACKED",
     "PREDEFINED",
     "Combiner",

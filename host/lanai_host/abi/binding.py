@@ -1,0 +1,194 @@
+"""From a Python function to what C calls: arguments converted as the prototype says, errors handed to their handlers.
+
+A binding names the inputs that it wants by their C names. Handles arrive as objects, `void *` as addresses, strings as str,
+const statuses as `Status`; arrays as pointers. Output parameters that it does not name are filled from its result, in order (a
+tuple if there are several). A parameter `large` is true for calls with the `_c` binding.
+"""
+
+import inspect
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..mpi.constants import UNDEFINED
+from ..mpi.errors import ErrorClass, MpiError, unsupported
+from .context import abi
+from .tables import BadHandle
+
+INT_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Binding:
+    """`lenient`: datatypes may be insignificant. `always`: may be called before MPI_Init and after MPI_Finalize."""
+
+    function: Callable[..., Any]
+    lenient: bool = False
+    always: bool = False
+
+
+BINDINGS: dict[str, Binding] = {}
+
+
+def bind(name: str, function: Callable[..., Any], lenient: bool = False, always: bool = False) -> None:
+    """Bind `function` to an MPI function, and to its `_c` variant."""
+    BINDINGS[name] = Binding(function, lenient, always)
+
+
+def binding(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: bind a function under its own name."""
+    bind(function.__name__, function)
+    return function
+
+
+def always(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: the same, for a call that is legal at any time."""
+    bind(function.__name__, function, always=True)
+    return function
+
+
+def find(name: str) -> Binding | None:
+    return BINDINGS.get(name) or BINDINGS.get(name.removesuffix("_c"))
+
+
+Prototype = list[Any]  # [result, [[name, base, pointers, const], ...]] as `library.interface` writes it
+
+
+def make(name: str, prototype: Prototype) -> Callable[..., Any]:
+    """The function that C calls for `name`."""
+    result, parameters = prototype
+    found = find(name)
+    if found is None:
+        return _unsupported(name, result)
+    text, names = _source(name, result, parameters, found)
+    exec(compile(text, f"<binding of {name}>", "exec"), names)
+    made: Callable[..., Any] = names["entry"]
+    return made
+
+
+def _source(name: str, result: str, parameters: list[Any], found: Binding) -> tuple[str, dict[str, Any]]:
+    """Python text of the entry, and the names that it uses."""
+    wanted = list(inspect.signature(found.function).parameters)
+    names: dict[str, Any] = {"abi": abi, "function": found.function, "failed": failed, "outside": outside}
+    arguments, outputs = [], []
+    by_name = {parameter[0]: parameter for parameter in parameters}
+    for want in wanted:
+        if want == "large":
+            arguments.append(str(name.endswith("_c")))
+        else:
+            arguments.append(_convert(name, by_name[want], found, names))
+    comm = next((p[0] for p in parameters if p[1] == "MPI_Comm" and p[2] == 0), "None")
+    for parameter in parameters:
+        if parameter[0] not in wanted and parameter[2] and not parameter[3]:
+            outputs.append(parameter)
+    lines = [f"def entry({', '.join(p[0] for p in parameters)}):"]
+    if not found.always:
+        lines.append(f"    if not abi.live: return outside({name!r})")
+    call = f"function({', '.join(arguments)})"
+    lines += ["    try:", *(f"        {line}" for line in _results(name, call, result, outputs, names))]
+    lines += ["    except Exception as error:", f"        return failed({name!r}, error, {comm})"]
+    return "\n".join(lines), names
+
+
+def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, Any]) -> str:
+    own, base, pointers, const = parameter
+    if pointers == 0:
+        table = abi.table_of(base)
+        if table is None:
+            return str(own)
+        if found.lenient and own == "peer_comm":
+            return str(own)  # means something at one process only
+        if base == "MPI_Datatype" and found.lenient:
+            names["any_type"] = abi.any_type
+            return f"any_type({own})"
+        names[base] = table
+        return f"{base}[{own}]"
+    if pointers == 1 and const and base == "char":
+        names["text"] = abi.text
+        return f"text({own})"
+    if pointers == 1 and const and base == "MPI_Status":
+        names["get_status"] = abi.get_status
+        return f"get_status({own})"
+    return str(own)
+
+
+def _results(name: str, call: str, result: str, outputs: list[Any], names: dict[str, Any]) -> list[str]:
+    if result != "int":
+        return [f"return {call}"]
+    if not outputs:
+        return [call, "return 0"]
+    written = [output for output in outputs if output[0] != "resultlen"]
+    values = [f"r{index}" for index in range(len(written))]
+    lines = [f"{', '.join(values)} = {call}"]
+    for value, output in zip(values, written, strict=True):
+        lines.append(_write(name, value, output, outputs, names))
+    return [*lines, "return 0"]
+
+
+def _write(name: str, value: str, output: list[Any], outputs: list[Any], names: dict[str, Any]) -> str:
+    own, base, _, _ = output
+    if base == "MPI_Status":
+        names["put_status"] = abi.put_status
+        return f"put_status({own}, {value})"
+    if base == "char":
+        names["put_text"] = abi.put_text
+        length = "resultlen[0] = " if any(o[0] == "resultlen" for o in outputs) else ""
+        return f"{length}put_text({own}, {value})"
+    table = abi.table_of(base)
+    if table is not None:
+        names[f"put_{base}"] = _PUT.get(base, table.put)
+        return f"{own}[0] = put_{base}({value})"
+    if base == "int" and own in ("size", "count"):
+        return f"{own}[0] = {value} if {value} <= {INT_MAX} else {UNDEFINED}"
+    return f"{own}[0] = {value}"
+
+
+_PUT: dict[str, Callable[[Any], int]] = {"MPI_Group": abi.put_group, "MPI_Datatype": abi.put_type}
+
+
+def _unsupported(name: str, result: str) -> Callable[..., Any]:
+    def entry(*arguments: Any) -> Any:
+        if not abi.live:
+            return outside(name)
+        code = failed(name, unsupported(name), None)
+        return code if result == "int" else 0
+
+    return entry
+
+
+# Errors
+
+
+def outside(name: str) -> int:
+    """A call before MPI_Init or after MPI_Finalize. No communicator has an error handler then: the process ends."""
+    when = "after MPI_Finalize" if abi.ready and hasattr(abi, "world") else "before MPI_Init"
+    print(f"lanai: error: {name}: called {when}", file=sys.stderr, flush=True)
+    end_process(1, f"{name}: called {when}")
+    return int(ErrorClass.OTHER)
+
+
+def end_process(code: int, text: str) -> None:
+    """Ends the job; `runtime` replaces this by the way that fits how the process was started."""
+    raise SystemExit(code)
+
+
+def failed(name: str, error: Exception, comm: int | None) -> int:
+    """What a call that raised returns, once the error handler of its communicator has been called."""
+    if isinstance(error, BadHandle):
+        error = error.named(name)
+    elif isinstance(error, OverflowError):
+        error = MpiError(ErrorClass.VALUE_TOO_LARGE, f"{name}: {error}")
+    elif not isinstance(error, MpiError):
+        traceback.print_exception(error, file=sys.stderr)
+        error = MpiError(ErrorClass.INTERN, f"{name}: {type(error).__name__}: {error}")
+    place = getattr(error, "place", None)
+    if place is None and comm is not None:
+        place = abi.comms.get(comm)
+    world = getattr(abi, "world", None)
+    if world is None:
+        print(f"lanai: error: {error}", file=sys.stderr, flush=True)
+        return int(error.error_class)
+    code: int = world.report(error, place)
+    return code

@@ -1,0 +1,182 @@
+"""The state that all bindings share: handle tables, the world, the C side."""
+
+import enum
+from typing import Any
+
+from ..mpi import ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, Group, Status
+from ..mpi.constants import ANY_SOURCE, ANY_TAG
+from ..mpi.datatypes import PREDEFINED, Datatype
+from ..mpi.datatypes.layout import EMPTY
+from ..mpi.datatypes.signature import Signature
+from ..mpi.op import PREDEFINED as OPERATIONS
+from ..mpi.world import World
+from . import tables
+from .flavor import Flavor
+
+LOW = (1 << 32) - 1
+SIGN = 1 << 31
+
+# Stands for MPI_DATATYPE_NULL where a call may not look at the argument: uncommitted, so that using it is an error.
+NO_DATATYPE = Datatype(EMPTY, 0, 0, Signature(()), name="MPI_DATATYPE_NULL")
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 32) if value & SIGN else value
+
+
+class Context:
+    """One process's binding. `abi` below is the only one; `attach` fills it before any other module of the binding is used.
+
+    Attributes:
+        live: true between MPI_Init and MPI_Finalize.
+        constants: the header's, by name.
+        keyvals: `Keyval` objects; extra handles of predefined attributes are in `functions.attributes`.
+    """
+
+    def __init__(self) -> None:
+        self.live = False
+        self.ready = False
+
+    def attach(
+        self, ffi: Any, lib: Any, flavor: Flavor, constants: dict[str, int], unweighted: int, weights_empty: int
+    ) -> None:
+        """Make the tables, and bind the predefined objects that exist before MPI_Init."""
+        self.unweighted, self.weights_empty = unweighted, weights_empty
+        self.ffi, self.lib, self.flavor, self.constants = ffi, lib, flavor, constants
+        self.comms = self._table("Comm")
+        self.types = self._table("Datatype")
+        self.groups = self._table("Group")
+        self.ops = self._table("Op")
+        self.errhandlers = self._table("Errhandler")
+        self.requests = self._table("Request")
+        self.messages = self._table("Message")
+        self.infos = self._table("Info")
+        self.keyvals = tables.make("Keyval", constants["MPI_KEYVAL_INVALID"], flavor.wide)
+        self.wins = self._table("Win")
+        self.files = self._table("File")
+        self.sessions = self._table("Session")
+        for table in (self.requests, self.infos):  # None stands for the null handle in argument lists
+            table.predefine(table.null, None)
+        for name, datatype in PREDEFINED.items():
+            if name in constants:
+                self.types.predefine(constants[name], datatype)
+        for name, op in OPERATIONS.items():
+            self.ops.predefine(constants[name], op)
+        for name, handler in (
+            ("MPI_ERRORS_ARE_FATAL", ERRORS_ARE_FATAL),
+            ("MPI_ERRORS_RETURN", ERRORS_RETURN),
+            ("MPI_ERRORS_ABORT", ERRORS_ABORT),
+        ):
+            self.errhandlers.predefine(constants[name], handler)
+        self.status_ignore = ffi.cast("lanai_status *", constants["MPI_STATUS_IGNORE"])
+        self.statuses_ignore = ffi.cast("lanai_status *", constants["MPI_STATUSES_IGNORE"])
+        self.ready = True
+
+    def _table(self, kind: str) -> tables.HandleTable:
+        return tables.make(kind, self.constants[f"MPI_{kind.upper()}_NULL"], self.flavor.wide)
+
+    def open(self, world: World) -> None:
+        """MPI_Init: the objects of this run."""
+        self.world = world
+        constants = self.constants
+        self.comms.predefine(constants["MPI_COMM_WORLD"], world.comm_world)
+        self.comms.predefine(constants["MPI_COMM_SELF"], world.comm_self)
+        self.groups.predefine(constants["MPI_GROUP_EMPTY"], Group((), world.rank))
+        self.infos.predefine(constants["MPI_INFO_ENV"], world.info_env)
+        self.messages.predefine(constants["MPI_MESSAGE_NO_PROC"], world.message_no_proc)
+        self.live = True
+
+    def table_of(self, base: str) -> tables.HandleTable | None:
+        """The table for a C type such as MPI_Comm."""
+        return {
+            "MPI_Comm": self.comms,
+            "MPI_Datatype": self.types,
+            "MPI_Group": self.groups,
+            "MPI_Op": self.ops,
+            "MPI_Errhandler": self.errhandlers,
+            "MPI_Request": self.requests,
+            "MPI_Message": self.messages,
+            "MPI_Info": self.infos,
+            "MPI_Win": self.wins,
+            "MPI_File": self.files,
+            "MPI_Session": self.sessions,
+        }.get(base)
+
+    def put_group(self, group: Group) -> int:
+        """A handle; empty groups are all MPI_GROUP_EMPTY."""
+        return self.groups.new(group) if group.size else self.constants["MPI_GROUP_EMPTY"]
+
+    def put_type(self, datatype: Datatype) -> int:
+        """A handle; types that are predefined by their arguments (Fortran kinds) keep the one they had first."""
+        if datatype.predefined and not self.types.is_predefined(datatype):
+            self.types.predefine(self.types.new(datatype), datatype)
+        return self.types.put(datatype)
+
+    def any_type(self, handle: int) -> Datatype:
+        """A datatype that may be insignificant: what is no handle becomes one that no buffer may have."""
+        return self.types.get(handle, NO_DATATYPE)
+
+    # Status
+
+    def put_status(self, pointer: Any, status: Status | None) -> None:
+        """Write a status; None leaves it."""
+        if status is None or pointer == self.status_ignore:
+            return
+        count = status.count
+        low = _signed(count & LOW)
+        high = count >> 32 << 1 | status.cancelled
+        if self.flavor.wide:
+            source, tag = self.outward(status.source, status.tag)
+            pointer.MPI_SOURCE, pointer.MPI_TAG = source, tag
+            pointer.MPI_internal[0], pointer.MPI_internal[1] = low, high
+        else:
+            pointer[0] = (low, high, status.source, status.tag)
+
+    def get_status(self, pointer: Any) -> Status:
+        """Read a status that the program holds."""
+        if self.flavor.wide:
+            low, high = pointer.MPI_internal[0], pointer.MPI_internal[1]
+        else:
+            low, high = pointer.count_lo, pointer.count_hi_and_cancelled
+        return Status(pointer.MPI_SOURCE, pointer.MPI_TAG, (high >> 1) << 32 | low & LOW, bool(high & 1))
+
+    def outward(self, source: int, tag: int) -> tuple[int, int]:
+        """Source and tag as this ABI writes them."""
+        if source < 0:
+            name = "MPI_ANY_SOURCE" if source == ANY_SOURCE else "MPI_PROC_NULL"
+            source = self.constants[name]
+        return source, self.constants["MPI_ANY_TAG"] if tag == ANY_TAG else tag
+
+    def inward(self, prefix: str, choices: type[enum.IntEnum], value: int) -> int:
+        """A choice as the library numbers it; what is none of them stays as it is and is refused later."""
+        for choice in choices:
+            if self.constants[f"MPI_{prefix}_{choice.name}"] == value:
+                return choice
+        return value
+
+    # Memory
+
+    def text(self, pointer: Any) -> str:
+        """A C string."""
+        return self.ffi.string(pointer).decode(errors="surrogateescape")
+
+    def ints(self, pointer: Any, count: int) -> list[int]:
+        """An array of integers; a null pointer is an empty one."""
+        return self.ffi.unpack(pointer, count) if count > 0 and pointer else []
+
+    def address(self, pointer: Any) -> int:
+        return int(self.ffi.cast("intptr_t", pointer))
+
+    def put_text(self, pointer: Any, text: str) -> int:
+        """Write a C string with its end; its length."""
+        data = text.encode(errors="surrogateescape")
+        self.ffi.memmove(pointer, data + b"\0", len(data) + 1)
+        return len(data)
+
+    def put_ints(self, pointer: Any, values: Any) -> None:
+        """Write an array."""
+        for index, value in enumerate(values):
+            pointer[index] = value
+
+
+abi = Context()

@@ -1,0 +1,69 @@
+/* The front of the MPI library: finds or starts a Python, and lets it fill the table that all MPI functions call through.
+
+   It links with no libpython. In a Python process it uses the interpreter that is there, however that was built; in any other
+   program it loads the libpython that the library was built for. The generated part follows this text. */
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+enum { COLD, READY, DEAD };
+static volatile int lanai_state = COLD;
+static pthread_once_t lanai_once = PTHREAD_ONCE_INIT;
+
+static void lanai_fail(const char *what, const char *value, const char *remedy) {
+    fprintf(stderr, "lanai: error: %s '%s'; %s\n", what, value, remedy);
+    fflush(stderr);
+    _Exit(2);
+}
+
+static void *lanai_python(const char *name) {
+    void *symbol = dlsym(RTLD_DEFAULT, name);
+    if (!symbol) lanai_fail("this process's Python lacks", name, "run the program with CPython 3.11 or later");
+    return symbol;
+}
+
+static void lanai_start_python(void) {
+    const char *library = getenv("LANAI_LIBPYTHON");
+    const char *program = getenv("LANAI_PYTHON");
+    static wchar_t wide[4096];
+    if (!library) library = LANAI_LIBPYTHON;
+    if (!program) program = LANAI_PYTHON;
+    if (!*library)
+        lanai_fail("no shared libpython belongs to", program,
+                   "C programs need one: use a Python built with --enable-shared, or set LANAI_LIBPYTHON to its libpython");
+    if (!dlopen(library, RTLD_NOW | RTLD_GLOBAL))
+        lanai_fail("cannot load libpython:", dlerror(), "set LANAI_LIBPYTHON to the libpython of the Python that has openlanai");
+    mbstowcs(wide, program, sizeof wide / sizeof *wide - 1);
+    ((void (*)(const wchar_t *))lanai_python("Py_SetProgramName"))(wide);
+    ((void (*)(int))lanai_python("Py_InitializeEx"))(0); /* 0: the program's signal handlers stay as they are */
+    ((void *(*)(void))lanai_python("PyEval_SaveThread"))();
+}
+
+static void lanai_boot(void) {
+    char text[8192];
+    int *dead = (int *)&lanai_state;
+    int started, failed;
+    int (*initialized)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    started = !initialized || !initialized();
+    if (started) lanai_start_python();
+    int gil = ((int (*)(void))lanai_python("PyGILState_Ensure"))();
+    snprintf(text, sizeof text, LANAI_BOOT, (void *)&lanai_table, (void *)dead, started, (void *)MPI_UNWEIGHTED,
+             (void *)MPI_WEIGHTS_EMPTY);
+    failed = ((int (*)(const char *))lanai_python("PyRun_SimpleString"))(text);
+    ((void (*)(int))lanai_python("PyGILState_Release"))(gil);
+    if (failed)
+        lanai_fail("the MPI library could not start in Python", ((const char *(*)(void))lanai_python("Py_GetVersion"))(),
+                   "the lines above say why; LANAI_PYTHON chooses the Python that has openlanai");
+    lanai_state = READY;
+}
+
+/* Whether the table may be used. Not after the interpreter has ended: mpi4py asks MPI_Finalized that late. */
+static int lanai_enter(void) {
+    if (lanai_state == COLD) pthread_once(&lanai_once, lanai_boot);
+    return lanai_state == READY;
+}

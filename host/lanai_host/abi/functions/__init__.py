@@ -1,0 +1,1 @@
+"""What each MPI function does, by chapter of the standard. Importing a chapter binds its functions (see `binding`)."""

@@ -1,0 +1,214 @@
+"""Collectives: each description of arguments serves the blocking, the non-blocking and the persistent call."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...mpi import collectives as plans
+from ...mpi.constants import IN_PLACE, ROOT
+from ..binding import bind
+from ..context import abi
+
+Arguments = tuple[Any, ...]
+Describe = Callable[..., Arguments]
+
+
+def _family(name: str, plan: Any, describe: Describe) -> None:
+    """Bind MPI_<Name>, MPI_I<name> and MPI_<Name>_init. `describe` takes C's arguments and gives the plan's."""
+
+    def variant(run: str) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            return getattr(arguments[-1], run)(plan, *describe(*arguments))
+
+        call.__signature__ = inspect.signature(describe)  # type: ignore[attr-defined]
+        return call
+
+    bind(f"MPI_{name.capitalize()}", variant("run"), lenient=True)
+    bind(f"MPI_I{name}", variant("start"), lenient=True)
+    bind(f"MPI_{name.capitalize()}_init", variant("prepare"), lenient=True)
+
+
+def _at_root(comm: Any, root: int) -> bool:
+    return root == (ROOT if comm.is_inter else comm.rank)
+
+
+def _ints(pointer: Any, count: int) -> Sequence[int]:
+    return abi.ints(pointer, count)
+
+
+def _types(pointer: Any, count: int) -> list[Any]:
+    return [abi.any_type(handle) for handle in abi.ints(pointer, count)]
+
+
+def _plain(
+    sendbuf: int, sendcount: int, sendtype: Any, recvbuf: int, recvcount: int, recvtype: Any, comm: Any
+) -> Arguments:
+    return sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype
+
+
+def _rooted(
+    sendbuf: int, sendcount: int, sendtype: Any, recvbuf: int, recvcount: int, recvtype: Any, root: int, comm: Any
+) -> Arguments:
+    return sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root
+
+
+def _gatherv(
+    sendbuf: int,
+    sendcount: int,
+    sendtype: Any,
+    recvbuf: int,
+    recvcounts: Any,
+    displs: Any,
+    recvtype: Any,
+    root: int,
+    comm: Any,
+) -> Arguments:
+    n = comm.remote_size if _at_root(comm, root) else 0
+    return sendbuf, sendcount, sendtype, recvbuf, _ints(recvcounts, n), _ints(displs, n), recvtype, root
+
+
+def _scatterv(
+    sendbuf: int,
+    sendcounts: Any,
+    displs: Any,
+    sendtype: Any,
+    recvbuf: int,
+    recvcount: int,
+    recvtype: Any,
+    root: int,
+    comm: Any,
+) -> Arguments:
+    n = comm.remote_size if _at_root(comm, root) else 0
+    return sendbuf, _ints(sendcounts, n), _ints(displs, n), sendtype, recvbuf, recvcount, recvtype, root
+
+
+def _allgatherv(
+    sendbuf: int, sendcount: int, sendtype: Any, recvbuf: int, recvcounts: Any, displs: Any, recvtype: Any, comm: Any
+) -> Arguments:
+    n = comm.remote_size
+    return sendbuf, sendcount, sendtype, recvbuf, _ints(recvcounts, n), _ints(displs, n), recvtype
+
+
+def _alltoallv(
+    sendbuf: int,
+    sendcounts: Any,
+    sdispls: Any,
+    sendtype: Any,
+    recvbuf: int,
+    recvcounts: Any,
+    rdispls: Any,
+    recvtype: Any,
+    comm: Any,
+) -> Arguments:
+    n = comm.remote_size
+    sent = 0 if sendbuf == IN_PLACE else n
+    going = _ints(sendcounts, sent), _ints(sdispls, sent), sendtype
+    return sendbuf, *going, recvbuf, _ints(recvcounts, n), _ints(rdispls, n), recvtype
+
+
+def _alltoallw(
+    sendbuf: int,
+    sendcounts: Any,
+    sdispls: Any,
+    sendtypes: Any,
+    recvbuf: int,
+    recvcounts: Any,
+    rdispls: Any,
+    recvtypes: Any,
+    comm: Any,
+) -> Arguments:
+    n = comm.remote_size
+    sent = 0 if sendbuf == IN_PLACE else n
+    going = _ints(sendcounts, sent), _ints(sdispls, sent), _types(sendtypes, sent)
+    return sendbuf, *going, recvbuf, _ints(recvcounts, n), _ints(rdispls, n), _types(recvtypes, n)
+
+
+def _reduce(sendbuf: int, recvbuf: int, count: int, datatype: Any, op: Any, root: int, comm: Any) -> Arguments:
+    return sendbuf, recvbuf, count, datatype, op, root
+
+
+def _allreduce(sendbuf: int, recvbuf: int, count: int, datatype: Any, op: Any, comm: Any) -> Arguments:
+    return sendbuf, recvbuf, count, datatype, op
+
+
+def _reduce_scatter(sendbuf: int, recvbuf: int, recvcounts: Any, datatype: Any, op: Any, comm: Any) -> Arguments:
+    return sendbuf, recvbuf, _ints(recvcounts, comm.size), datatype, op
+
+
+def _reduce_scatter_block(sendbuf: int, recvbuf: int, recvcount: int, datatype: Any, op: Any, comm: Any) -> Arguments:
+    return sendbuf, recvbuf, recvcount, datatype, op
+
+
+_family("barrier", plans.barrier, lambda comm: ())
+_family("bcast", plans.bcast, lambda buffer, count, datatype, root, comm: (buffer, count, datatype, root))
+_family("gather", plans.gather, _rooted)
+_family("gatherv", plans.gatherv, _gatherv)
+_family("scatter", plans.scatter, _rooted)
+_family("scatterv", plans.scatterv, _scatterv)
+_family("allgather", plans.allgather, _plain)
+_family("allgatherv", plans.allgatherv, _allgatherv)
+_family("alltoall", plans.alltoall, _plain)
+_family("alltoallv", plans.alltoallv, _alltoallv)
+_family("alltoallw", plans.alltoallw, _alltoallw)
+_family("reduce", plans.reduce, _reduce)
+_family("allreduce", plans.allreduce, _allreduce)
+_family("scan", plans.scan, _allreduce)
+_family("exscan", plans.exscan, _allreduce)
+_family("reduce_scatter", plans.reduce_scatter, _reduce_scatter)
+_family("reduce_scatter_block", plans.reduce_scatter_block, _reduce_scatter_block)
+
+# Neighbourhoods
+
+
+def _degrees(comm: Any) -> tuple[int, int]:
+    """How many processes one receives from and sends to. Without a topology the plan complains."""
+    if comm.topology is None:
+        return 0, 0
+    sources, destinations = comm.topology.neighbours(comm.rank)
+    return len(sources), len(destinations)
+
+
+def _neighbor_allgatherv(
+    sendbuf: int, sendcount: int, sendtype: Any, recvbuf: int, recvcounts: Any, displs: Any, recvtype: Any, comm: Any
+) -> Arguments:
+    n, _ = _degrees(comm)
+    return sendbuf, sendcount, sendtype, recvbuf, _ints(recvcounts, n), _ints(displs, n), recvtype
+
+
+def _neighbor_alltoallv(
+    sendbuf: int,
+    sendcounts: Any,
+    sdispls: Any,
+    sendtype: Any,
+    recvbuf: int,
+    recvcounts: Any,
+    rdispls: Any,
+    recvtype: Any,
+    comm: Any,
+) -> Arguments:
+    n, m = _degrees(comm)
+    going = _ints(sendcounts, m), _ints(sdispls, m), sendtype
+    return sendbuf, *going, recvbuf, _ints(recvcounts, n), _ints(rdispls, n), recvtype
+
+
+def _neighbor_alltoallw(
+    sendbuf: int,
+    sendcounts: Any,
+    sdispls: Any,
+    sendtypes: Any,
+    recvbuf: int,
+    recvcounts: Any,
+    rdispls: Any,
+    recvtypes: Any,
+    comm: Any,
+) -> Arguments:
+    n, m = _degrees(comm)
+    going = _ints(sendcounts, m), _ints(sdispls, m), _types(sendtypes, m)
+    return sendbuf, *going, recvbuf, _ints(recvcounts, n), _ints(rdispls, n), _types(recvtypes, n)
+
+
+_family("neighbor_allgather", plans.neighbor_allgather, _plain)
+_family("neighbor_allgatherv", plans.neighbor_allgatherv, _neighbor_allgatherv)
+_family("neighbor_alltoall", plans.neighbor_alltoall, _plain)
+_family("neighbor_alltoallv", plans.neighbor_alltoallv, _neighbor_alltoallv)
+_family("neighbor_alltoallw", plans.neighbor_alltoallw, _neighbor_alltoallw)

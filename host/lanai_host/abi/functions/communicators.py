@@ -1,0 +1,160 @@
+"""Communicators, groups, their names and hints; error handlers."""
+
+from typing import Any
+
+from ...mpi import creation
+from ...mpi.errhandler import Errhandler
+from ...mpi.errors import ErrorClass, MpiError
+from ...mpi.info import Info
+from ..binding import bind, binding
+from ..context import abi
+
+# Communicators
+
+bind("MPI_Comm_rank", lambda comm: comm.rank)
+bind("MPI_Comm_size", lambda comm: comm.size)
+bind("MPI_Comm_remote_size", lambda comm: _inter("MPI_Comm_remote_size", comm).remote_size)
+bind("MPI_Comm_test_inter", lambda comm: comm.is_inter)
+bind("MPI_Comm_compare", lambda comm1, comm2: comm1.compare(comm2))
+bind("MPI_Comm_group", lambda comm: comm.group)
+bind("MPI_Comm_remote_group", lambda comm: _inter("MPI_Comm_remote_group", comm).remote_group)
+bind("MPI_Comm_dup", lambda comm: comm.duplicate())
+bind("MPI_Comm_dup_with_info", lambda comm, info: comm.duplicate_with_info(info))
+bind("MPI_Comm_idup", lambda comm: comm.iduplicate())
+bind("MPI_Comm_idup_with_info", lambda comm, info: comm.iduplicate_with_info(info))
+bind("MPI_Comm_create", lambda comm, group: comm.create(group))
+bind("MPI_Comm_create_group", lambda comm, group, tag: comm.create_group(group, tag))
+bind("MPI_Comm_split", lambda comm, color, key: comm.split(color, key))
+bind("MPI_Comm_split_type", lambda comm, split_type, key, info: comm.split_type(split_type, key, info))
+bind("MPI_Comm_get_name", lambda comm: comm.name)
+bind("MPI_Comm_set_name", lambda comm, comm_name: comm.set_name(comm_name))
+bind("MPI_Comm_get_info", lambda comm: comm.info.duplicate())
+bind("MPI_Intercomm_merge", lambda intercomm, high: intercomm.merge(bool(high)))
+bind("MPI_Comm_get_parent", lambda: None)
+
+
+def _inter(call: str, comm: Any) -> Any:
+    if not comm.is_inter:
+        raise MpiError(ErrorClass.COMM, f"{call}: the communicator is not an inter-communicator")
+    return comm
+
+
+@binding
+def MPI_Comm_set_info(comm: Any, info: Info | None) -> None:
+    if info is not None:
+        for key, value in info.pairs():
+            comm.info.set(key, value)
+
+
+@binding
+def MPI_Comm_free(comm: Any) -> None:
+    abi.comms[comm[0]].free()
+    abi.comms.remove(comm[0])
+    comm[0] = abi.comms.null
+
+
+@binding
+def MPI_Comm_disconnect(comm: Any) -> None:
+    abi.comms[comm[0]].disconnect()
+    abi.comms.remove(comm[0])
+    comm[0] = abi.comms.null
+
+
+# `peer_comm` is significant at the leader only; inputs that are handles are looked up, so it comes as its number.
+def _intercomm_create(local_comm: Any, local_leader: int, peer_comm: int, remote_leader: int, tag: int) -> Any:
+    return local_comm.create_intercomm(local_leader, abi.comms.get(peer_comm), remote_leader, tag)
+
+
+bind("MPI_Intercomm_create", _intercomm_create, lenient=True)
+
+
+@binding
+def MPI_Comm_create_from_group(group: Any, stringtag: str, info: Info | None, errhandler: Errhandler) -> Any:
+    return creation.create_from_group(abi.world, group, stringtag, info, errhandler)
+
+
+@binding
+def MPI_Intercomm_create_from_groups(
+    local_group: Any,
+    local_leader: int,
+    remote_group: Any,
+    remote_leader: int,
+    stringtag: str,
+    info: Info | None,
+    errhandler: Errhandler,
+) -> Any:
+    return creation.create_intercomm_from_groups(
+        abi.world, local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler
+    )
+
+
+# Groups
+
+bind("MPI_Group_rank", lambda group: group.rank)
+bind("MPI_Group_size", lambda group: group.size)
+bind("MPI_Group_compare", lambda group1, group2: group1.compare(group2))
+bind("MPI_Group_union", lambda group1, group2: group1.union(group2))
+bind("MPI_Group_intersection", lambda group1, group2: group1.intersection(group2))
+bind("MPI_Group_difference", lambda group1, group2: group1.difference(group2))
+bind("MPI_Group_incl", lambda group, n, ranks: group.include(abi.ints(ranks, n)))
+bind("MPI_Group_excl", lambda group, n, ranks: group.exclude(abi.ints(ranks, n)))
+bind("MPI_Group_range_incl", lambda group, n, ranges: group.include_ranges(_triples(ranges, n)))
+bind("MPI_Group_range_excl", lambda group, n, ranges: group.exclude_ranges(_triples(ranges, n)))
+
+
+def _triples(pointer: Any, count: int) -> list[tuple[int, int, int]]:
+    flat = abi.ints(pointer, 3 * count)
+    return [(flat[index], flat[index + 1], flat[index + 2]) for index in range(0, len(flat), 3)]
+
+
+@binding
+def MPI_Group_translate_ranks(group1: Any, n: int, ranks1: Any, group2: Any, ranks2: Any) -> None:
+    abi.put_ints(ranks2, group1.translate(abi.ints(ranks1, n), group2))
+
+
+@binding
+def MPI_Group_free(group: Any) -> None:
+    abi.groups[group[0]]
+    if group[0] != abi.constants["MPI_GROUP_EMPTY"]:
+        abi.groups.remove(group[0])
+    group[0] = abi.groups.null
+
+
+# Error handlers
+
+
+def _handler(function: int) -> Errhandler:
+    handle = "intptr_t" if abi.flavor.wide else "int"
+    call = abi.ffi.cast(f"void (*)({handle} *, int *)", function)
+
+    def report(place: Any, code: int) -> None:
+        call(abi.ffi.new(f"{handle} *", abi.comms.handle_of(place)), abi.ffi.new("int *", code))
+
+    return Errhandler("user", report)
+
+
+def _set(comm: Any, errhandler: Errhandler) -> None:
+    comm.errhandler = errhandler
+
+
+for _name in ("MPI_Comm_create_errhandler", "MPI_Errhandler_create"):
+    bind(_name, lambda comm_errhandler_fn: _handler(comm_errhandler_fn))
+for _name in ("MPI_Comm_set_errhandler", "MPI_Errhandler_set"):
+    bind(_name, _set)
+for _name in ("MPI_Comm_get_errhandler", "MPI_Errhandler_get"):
+    bind(_name, lambda comm: comm.errhandler)
+
+
+@binding
+def MPI_Errhandler_free(errhandler: Any) -> None:
+    handle = errhandler[0]
+    if not abi.errhandlers.is_predefined(abi.errhandlers[handle]):
+        abi.errhandlers.remove(handle)
+    errhandler[0] = abi.errhandlers.null
+
+
+@binding
+def MPI_Comm_call_errhandler(comm: Any, errorcode: int) -> None:
+    error = MpiError(abi.world.errors.error_class(errorcode), abi.world.errors.text(errorcode))
+    error.code = errorcode
+    abi.world.report(error, comm)

@@ -1,0 +1,179 @@
+"""Start and end, inquiry, clocks, memory, error classes and codes."""
+
+import ctypes
+import sys
+from typing import Any
+
+from ...mpi.errors import ErrorClass, MpiError
+from ...mpi.info import Info
+from .. import runtime
+from ..binding import always, bind, binding
+from ..context import abi
+
+# Beginning and end
+
+
+def _init(call: str, required: int) -> int:
+    if abi.live or hasattr(abi, "world"):
+        raise MpiError(ErrorClass.OTHER, f"{call}: MPI was initialized before")
+    return runtime.start(required)
+
+
+@always
+def MPI_Init(argc: int, argv: int) -> None:
+    _init("MPI_Init", 0)
+
+
+@always
+def MPI_Init_thread(argc: int, argv: int, required: int) -> int:
+    return _init("MPI_Init_thread", required)
+
+
+@binding
+def MPI_Finalize() -> None:
+    runtime.process.close()
+
+
+@always
+def MPI_Initialized() -> bool:
+    return hasattr(abi, "world")
+
+
+@always
+def MPI_Finalized() -> bool:
+    return hasattr(abi, "world") and not abi.live
+
+
+@binding
+def MPI_Query_thread() -> int:
+    return abi.world.thread_level
+
+
+@binding
+def MPI_Is_thread_main() -> bool:
+    return abi.world.is_main_thread()
+
+
+@binding
+def MPI_Abort(comm: Any, errorcode: int) -> None:
+    text = f"rank {abi.world.rank}: MPI_Abort on {comm.name or 'a communicator'} with code {errorcode}"
+    print(text, file=sys.stderr, flush=True)
+    abi.world.abort(errorcode, text)
+
+
+# Inquiry
+
+
+@always
+def MPI_Get_version() -> tuple[int, int]:
+    return abi.constants["MPI_VERSION"], abi.constants["MPI_SUBVERSION"]
+
+
+@always
+def MPI_Get_library_version() -> str:
+    return "openlanai: MPI in Python over simulated network interfaces"
+
+
+@binding
+def MPI_Get_processor_name() -> str:
+    return abi.world.processor_name()
+
+
+@always
+def MPI_Get_hw_resource_info() -> Info:
+    return Info()
+
+
+@binding
+def MPI_Wtime() -> float:
+    return abi.world.wtime()
+
+
+@always
+def MPI_Wtick() -> float:
+    return abi.world.wtick() if hasattr(abi, "world") else runtime.SLOT
+
+
+bind("MPI_Get_address", lambda location: location, always=True)
+bind("MPI_Address", lambda location: location, always=True)
+
+# Memory
+
+_allocated: dict[int, Any] = {}
+
+
+@binding
+def MPI_Alloc_mem(size: int, info: Any, baseptr: int) -> None:
+    if size < 0:
+        raise MpiError(ErrorClass.ARG, f"MPI_Alloc_mem: size is {size}; it must not be negative")
+    try:
+        memory = ctypes.create_string_buffer(size or 1)
+    except (MemoryError, OverflowError):
+        raise MpiError(ErrorClass.NO_MEM, f"MPI_Alloc_mem: no memory for {size} bytes") from None
+    address = ctypes.addressof(memory)
+    _allocated[address] = memory
+    ctypes.c_size_t.from_address(baseptr).value = address
+
+
+@binding
+def MPI_Free_mem(base: int) -> None:
+    if base and _allocated.pop(base, None) is None:
+        raise MpiError(ErrorClass.BASE, f"MPI_Free_mem: {base:#x} is not memory from MPI_Alloc_mem")
+
+
+# Buffers of buffered sends
+
+AUTOMATIC = "MPI_BUFFER_AUTOMATIC"
+
+
+def _attached(buffer: int) -> int | None:
+    return None if buffer == abi.constants[AUTOMATIC] else buffer
+
+
+def _detached(pointer: int, address: int | None) -> None:
+    value = abi.constants[AUTOMATIC] if address is None else address
+    ctypes.c_ssize_t.from_address(pointer).value = value
+
+
+@binding
+def MPI_Buffer_attach(buffer: int, size: int) -> None:
+    abi.world.attach_buffer(_attached(buffer), size)
+
+
+@binding
+def MPI_Buffer_detach(buffer_addr: int) -> int:
+    address, size = abi.world.detach_buffer()
+    _detached(buffer_addr, address)
+    return size
+
+
+@binding
+def MPI_Comm_attach_buffer(comm: Any, buffer: int, size: int) -> None:
+    comm.attach_buffer(_attached(buffer), size)
+
+
+@binding
+def MPI_Comm_detach_buffer(comm: Any, buffer_addr: int) -> int:
+    address, size = comm.detach_buffer()
+    _detached(buffer_addr, address)
+    return int(size)
+
+
+bind("MPI_Buffer_flush", lambda: abi.world.flush_buffer())
+bind("MPI_Comm_flush_buffer", lambda comm: comm.flush_buffer())
+
+# Error classes and codes
+
+
+def _errors() -> Any:
+    return abi.world.errors if hasattr(abi, "world") else runtime.EARLY_ERRORS
+
+
+bind("MPI_Error_class", lambda errorcode: _errors().error_class(errorcode), always=True)
+bind("MPI_Error_string", lambda errorcode: _errors().text(errorcode)[:511], always=True)
+bind("MPI_Add_error_class", lambda: _errors().add_class(), always=True)
+bind("MPI_Add_error_code", lambda errorclass: _errors().add_code(errorclass), always=True)
+bind("MPI_Add_error_string", lambda errorcode, string: _errors().add_string(errorcode, string), always=True)
+bind("MPI_Remove_error_class", lambda errorclass: _errors().remove_class(errorclass), always=True)
+bind("MPI_Remove_error_code", lambda errorcode: _errors().remove_code(errorcode), always=True)
+bind("MPI_Remove_error_string", lambda errorcode: _errors().remove_string(errorcode), always=True)

@@ -1,0 +1,138 @@
+"""The Python end of the library: fills the front's table, opens the world at MPI_Init, closes it when Python ends."""
+
+import atexit
+import ctypes
+import importlib
+import importlib.machinery
+import importlib.util
+import json
+import os
+import pkgutil
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..config import HostConfig
+from ..connect import connector
+from ..device import Device
+from ..devices.ideal import IdealDevice, Solo
+from ..errors import UserError
+from ..mpi.constants import ThreadLevel
+from ..mpi.errors import ErrorClass, ErrorTable
+from ..mpi.world import World
+from ..portal import Portal
+from ..protocol import ENV_DEVICE
+from . import binding, functions
+from .context import abi
+from .flavor import FLAVORS
+from .library import BRIDGE, INTERFACE
+
+DEAD = 2  # the front's state once Python has ended
+SLOT = 1 / 66.6e6  # seconds; MPI_Wtick, where the device does not say
+ENV_LEAKS = "LANAI_LEAKS"
+EARLY_ERRORS = ErrorTable()  # error classes may be added before MPI_Init
+
+
+def attach(
+    flavor: str, directory: str, table: int, state: int, started: int, unweighted: int, weights_empty: int
+) -> None:
+    """Called by the front at the first MPI call. `started`: C began this process, and Python serves it."""
+    path = str(Path(directory) / f"{BRIDGE}.so")
+    loader = importlib.machinery.ExtensionFileLoader(BRIDGE, path)
+    spec = importlib.util.spec_from_file_location(BRIDGE, path, loader=loader)
+    assert spec is not None
+    bridge: Any = importlib.util.module_from_spec(spec)
+    interface = json.loads((Path(directory) / INTERFACE).read_text())
+    abi.attach(bridge.ffi, bridge.lib, FLAVORS[flavor], interface["constants"], unweighted, weights_empty)
+    process.foreign = bool(started)
+    for module in pkgutil.iter_modules(functions.__path__):
+        importlib.import_module(f"{functions.__name__}.{module.name}")
+    for name, prototype in interface["functions"].items():
+        define = bridge.ffi.def_extern(
+            name=name, **({"error": int(ErrorClass.INTERN)} if prototype[0] == "int" else {})
+        )
+        define(partial(_first_call, name, prototype, define))
+    bridge.lib.lanai_fill(bridge.ffi.cast("void *", table))
+    binding.end_process = process.end
+    if not started:
+        atexit.register(_python_ends, ctypes.c_int.from_address(state))
+
+
+def _first_call(name: str, prototype: list[Any], define: Callable[[Any], Any], *arguments: Any) -> Any:
+    """Most programs use few functions, so each is made when first called, and takes this one's place."""
+    made = binding.make(name, prototype)
+    define(made)
+    return made(*arguments)
+
+
+class Process:
+    """How this process is part of a run, or alone."""
+
+    foreign = False
+    portal: Portal | None = None
+
+    def open(self, required: int) -> ThreadLevel:
+        """MPI_Init_thread."""
+        device, tick = self._device()
+        world = World(device, self.end, foreign_threads=self.foreign, tick=tick)
+        world.errors = EARLY_ERRORS
+        level = world.init(required)
+        abi.open(world)
+        return level
+
+    def _device(self) -> tuple[Device, float]:
+        self.portal = Portal.from_environment()
+        if self.portal is None:
+            return IdealDevice(0, 1, Solo()), SLOT
+        settings = self.portal.config
+        host = HostConfig(**settings.get("host", {}))
+        device = connector(os.environ.get(ENV_DEVICE, "ideal"))(self.portal, host)
+        return device, 1 / (1000 * settings["slot_khz"]) if settings.get("slot_khz") else SLOT
+
+    def close(self) -> None:
+        """MPI_Finalize."""
+        if os.environ.get(ENV_LEAKS):
+            self._report_leaks()
+        abi.world.finalize()
+        abi.live = False
+
+    def _report_leaks(self) -> None:
+        world = abi.world
+        found = world.leaks()
+        for what, table in (("request", abi.requests), ("datatype", abi.types)):
+            found += [f"{what} {value!r} was not freed" for value in table.made()]
+        for line in found:
+            print(f"lanai: leak: rank {world.rank}: {line}", file=sys.stderr)
+
+    def end(self, code: int, text: str) -> None:
+        """Ends the job with this exit code; never returns."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        ctypes.CDLL(None).fflush(None)  # what C has printed so far
+        if self.portal is not None:
+            self.portal.abort(code)
+        os._exit(code & 0xFF or 1)
+
+
+process = Process()
+
+
+def start(required: int) -> ThreadLevel:
+    """MPI_Init_thread, with errors that a user can mend said plainly."""
+    try:
+        return process.open(required)
+    except UserError as error:
+        print(f"lanai: error: {error}", file=sys.stderr, flush=True)
+        os._exit(2)
+
+
+def _python_ends(state: Any) -> None:
+    """mpi4py finalizes MPI only after the interpreter is gone, so it is done now; from here on the front answers alone."""
+    if abi.live:
+        try:
+            process.close()
+        except Exception as error:
+            print(f"lanai: error: MPI_Finalize: {error}", file=sys.stderr)
+    state.value = DEAD

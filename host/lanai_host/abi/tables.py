@@ -1,0 +1,119 @@
+"""Handles: which number in C stands for which object."""
+
+from collections import deque
+from typing import Any
+
+from ..mpi.errors import ErrorClass, MpiError
+
+REST = (
+    4096  # numbers given back rest until so many wait, so that a stale handle is caught rather than taken for a new one
+)
+
+
+class BadHandle(Exception):
+    """A number that stands for nothing. The call that it was passed to makes an MpiError of it."""
+
+    def __init__(self, kind: str, value: int, null: bool, error_class: int) -> None:
+        super().__init__(kind, value)
+        self.kind, self.value, self.null, self.error_class = kind, value, null, error_class
+
+    def named(self, call: str) -> MpiError:
+        what = f"MPI_{self.kind.upper()}_NULL" if self.null else f"{self.value & 0xFFFFFFFFFFFFFFFF:#x}"
+        return MpiError(self.error_class, f"{call}: {what} is not a valid {self.kind.lower()}")
+
+
+class HandleTable(dict[int, Any]):
+    """Objects by handle; `table[handle]` raises BadHandle for what is not there.
+
+    `kind` is as in MPI_Comm; `base` the first number for objects made at run time; `null` the handle that stands for None.
+    """
+
+    def __init__(self, kind: str, error_class: int, null: int, base: int, narrow: bool) -> None:
+        super().__init__()
+        self.kind = kind
+        self.error_class = error_class
+        self.null = null
+        self._base = base
+        self._narrow = narrow
+        self._used = 0
+        self._resting: deque[int] = deque()
+        self._predefined: dict[Any, int] = {}
+
+    def __missing__(self, handle: int) -> Any:
+        raise BadHandle(self.kind, handle, handle == self.null, self.error_class)
+
+    def predefine(self, handle: int, value: Any) -> None:
+        """Bind a handle that the header fixes. Handing the object out gives this handle again."""
+        handle = self._signed(handle)
+        self[handle] = value
+        self._predefined.setdefault(value, handle)
+
+    def put(self, value: Any) -> int:
+        """A handle for an object; the null handle for None, the fixed one for a predefined object."""
+        if value is None:
+            return self.null
+        fixed = self._predefined.get(value)
+        return self.new(value) if fixed is None else fixed
+
+    def new(self, value: Any) -> int:
+        """A new handle, also for an object that has one already."""
+        if len(self._resting) > REST:
+            handle = self._resting.popleft()
+        else:
+            handle = self._signed(self._base + self._used)
+            self._used += 1
+        self[handle] = value
+        return handle
+
+    def remove(self, handle: int) -> None:
+        """The program has freed the handle."""
+        del self[handle]
+        self._resting.append(handle)
+
+    def is_predefined(self, value: Any) -> bool:
+        return value in self._predefined
+
+    def handle_of(self, value: Any) -> int:
+        """Some handle of an object that was handed out; made if there is none."""
+        fixed = self._predefined.get(value)
+        if fixed is not None:
+            return fixed
+        for handle, held in self.items():
+            if held is value:
+                return handle
+        return self.new(value)
+
+    def made(self) -> list[Any]:
+        """Objects made at run time whose handles were not freed."""
+        return [value for value in self.values() if value is not None and value not in self._predefined]
+
+    def _signed(self, value: int) -> int:
+        """MPICH's handles are ints whose upper bits say what they are, so some are negative."""
+        return value - (1 << 32) if self._narrow and value >= 1 << 31 else value
+
+
+# (table, kind in the handle's bits 26..29 as MPICH numbers them, error class)
+_KINDS = {
+    "Comm": (0x1, ErrorClass.COMM),
+    "Group": (0x2, ErrorClass.GROUP),
+    "Datatype": (0x3, ErrorClass.TYPE),
+    "File": (0x4, ErrorClass.FILE),
+    "Errhandler": (0x5, ErrorClass.ERRHANDLER),
+    "Op": (0x6, ErrorClass.OP),
+    "Info": (0x7, ErrorClass.INFO),
+    "Win": (0x8, ErrorClass.WIN),
+    "Keyval": (0x9, ErrorClass.KEYVAL),
+    "Request": (0xB, ErrorClass.REQUEST),
+    "Message": (0xB, ErrorClass.REQUEST),
+    "Session": (0xE, ErrorClass.SESSION),
+}
+_DIRECT = 0x2 << 30  # MPICH: made at run time, not predefined
+_FIRST_WIDE = 0x10000  # the standard ABI keeps the numbers below for itself
+
+
+def make(kind: str, null: int, wide: bool) -> HandleTable:
+    """An empty table for one kind of object."""
+    bits, error_class = _KINDS[kind]
+    offset = 1 << 25 if kind == "Message" else 0  # messages share their kind bits with requests
+    base = _FIRST_WIDE + (bits << 32) + offset if wide else _DIRECT | bits << 26 | offset
+    return HandleTable(kind, error_class, null, base, narrow=not wide)
