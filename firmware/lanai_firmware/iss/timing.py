@@ -1,0 +1,77 @@
+"""When the gateware does what the model does: LBUS slots, given which of them others take.
+
+The rule is the one that `lanai_hdl.core.Core` states; the lockstep proof holds the two together, slot for slot.
+"""
+
+from collections.abc import Sequence
+
+from lanai_hdl import machine
+
+from .processor import Processor, Stop
+from .retire import NOTHING, Retire, Tracer
+
+SLOTS_PER_CYCLE = 2
+
+
+class SlotClock:
+    """Follows a stream of retired instructions from reset in slot 0.
+
+    `taken` is a pattern of slots, repeated for ever, nonzero where another requester has the slot. `fetched`, `executed`, `accessed` are the
+    slots of the last instruction's fetch, execution and data access (-1: none); `slots_used` counts the bus slots spent so far.
+    """
+
+    def __init__(self, taken: Sequence[int] = (0,)) -> None:
+        self._taken = taken
+        self._period = len(taken)
+        self.fetched = self.executed = self.accessed = -1
+        self.slots_used = 0
+        self._bus_until = -1  # the last instruction's data access wants the bus up to here
+        self._earliest = 0
+
+    def _free(self, slot: int) -> int:
+        """The first slot from `slot` on that nobody takes."""
+        for candidate in range(slot, slot + self._period):
+            if not self._taken[candidate % self._period]:
+                return candidate
+        raise Starved(f"no slot from {slot} on is free: the processor makes no progress")
+
+    def _fetch(self) -> int:
+        """A fetch may share the slot in which its predecessor executes; then that one's data access goes first."""
+        slot = self._free(self._earliest)
+        return self._free(self._bus_until + 1) if self.executed < slot <= self._bus_until else slot
+
+    def retire(self, record: Retire) -> int:
+        """Accounts for one instruction; returns the slot in which the retire port tells of it."""
+        self.fetched = self._fetch()
+        self.executed = max(self.fetched + 2, self.accessed + 1)
+        self.slots_used += 1
+        self.accessed = self._bus_until = -1
+        if record.address != NOTHING:
+            self.accessed = self.executed + 1
+            if record.address < machine.REGISTERS_LOCAL:
+                self.accessed = self._bus_until = self._free(self.executed + 1)
+                self.slots_used += 1
+        self._earliest = self.executed
+        return max(self.executed, self.accessed) + 1
+
+    @property
+    def cycles(self) -> int:
+        """Processor cycles until the last instruction was done, begun ones included."""
+        return -(-(max(self.executed, self.accessed) + 1) // SLOTS_PER_CYCLE)
+
+
+class Starved(Exception):
+    """All slots are taken."""
+
+
+def run_timed(processor: Processor, clock: SlotClock, limit: int) -> Stop:
+    """`processor.run(limit)`, with `clock` following. Time spent in WAIT is not known here: it ends the run."""
+    tracer = Tracer(processor)
+    for _ in range(limit):
+        record = tracer.step()
+        if record is None:
+            return tracer.stop
+        clock.retire(record)
+        if tracer.stop is Stop.WAIT:
+            return Stop.WAIT
+    return Stop.LIMIT
