@@ -116,6 +116,8 @@ class Image:
         code = self.function_at(pc)
         if not file or code is None:
             return Location("", 0, code or f"{pc:#x}")
+        if line == 0:  # LLVM's own instructions, such as a prologue
+            file, line = next(((span.file, span.first) for span in self.spans if span.name == code), (file, 0))
         for span in self.spans:
             if span.file == file and span.first <= line <= span.last:
                 return Location(file, line, span.name)

@@ -1,6 +1,7 @@
 """One function on its way to IR: builder, variables, loops, and the small services that lowering shares."""
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ class Body:
         self.assigned: set[str] = set()
         self.loops: list[Loop] = []
         self.dead = False
-        self.leave: Any = None  # run before each return
+        self.leavers: list[Callable[[], object]] = []  # each emits what must happen before a return
         self.scope = program.debug.scope(source)
         function.set_metadata("dbg", self.scope)
         self.mark(source.tree)
@@ -98,13 +99,16 @@ class Body:
         self.trap(node, reason)
         self.enter(go)
 
+    def leave(self) -> None:
+        for leaver in reversed(self.leavers):
+            leaver()
+
     def finish(self) -> None:
         """Joins entry and body; ends a function that may run off its end."""
         if not self.dead:
             if self.function.function_type.return_type != VOID:
                 self.source.fail(self.source.tree, f"{self.source.tree.name} may end without a value; add a return")
-            if self.leave is not None:
-                self.leave()
+            self.leave()
             self.builder.ret_void()
         self.entry.branch(self.function.blocks[1])
         for block in self.function.blocks:

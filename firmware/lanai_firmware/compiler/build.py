@@ -55,9 +55,10 @@ def entry_of(firmware: str | Path | Function) -> Function:
         entry = firmware
     else:
         module = load_module(firmware)
-        entry = getattr(module, ENTRY, None)
-        if not isinstance(entry, Function):
+        found = getattr(module, ENTRY, None)
+        if not isinstance(found, Function):
             raise UserError(f"{str(firmware)!r} has no @firmware function {ENTRY}(); the image starts there")
+        entry = found
     kinds, _ = entry.signature
     if kinds:
         raise UserError(f"{entry.python.__name__} takes {len(kinds)} arguments; where firmware starts it takes none")

@@ -167,7 +167,7 @@ def local(body: Body, node: ast.Call, evaluate: Evaluate) -> View:
         if keyword.arg != "align" or not given.constant or int(given.python).bit_count() != 1:
             body.source.fail(node, "local() takes a type, and align= with a power of two")
         align = max(align, int(given.python))
-    slot = body.target.local(body.entry, sizeof(kind), align)
+    slot = body.target.local(body, sizeof(kind), align)
     fill = body.program.helper("fill_bytes")
     size = word_constant(sizeof(kind))
     body.builder.call(fill, [slot, word_constant(0), size], cconv="fastcc")

@@ -162,11 +162,12 @@ def compare(body: "Body", node: ast.AST, operation: ast.cmpop, left: Any, right:
 
 
 def unary(body: "Body", node: ast.AST, operation: ast.unaryop, value: Any) -> Value:
-    symbol, function = {
+    table: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
         ast.USub: ("-", operator.neg),
         ast.Invert: ("~", operator.invert),
         ast.UAdd: ("+", operator.pos),
-    }[type(operation)]
+    }
+    symbol, function = table[type(operation)]
     if isinstance(value, Value) and value.constant and value.kind is not bool:
         return fold(body, node, function, value.python)
     kind = common_kind(body, node, value, value, symbol)

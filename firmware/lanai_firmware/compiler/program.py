@@ -135,6 +135,7 @@ class Program:
         name = self.symbol(source.function)
         body = Body(self, source, self.functions[name])
         self.bodies.append(name)
+        self.target.begin(body)
         kinds, _ = source.function.signature
         for argument, (parameter, kind) in zip(body.function.args, kinds.items(), strict=True):
             wide = kind.wide if is_integer(kind) else kind
@@ -163,7 +164,7 @@ class Program:
             again = self.target.load(b, counter, 32)
             self.target.store(b, counter, b.sub(again, word_constant(1)), 32)
 
-        body.leave = close
+        body.leavers.append(close)
 
     def site(self, source: Source, node: ast.AST, reason: str) -> int:
         python = source.function.python

@@ -258,8 +258,7 @@ def give_back(body: Body, node: ast.Return) -> None:
         returned = operators.accept(body, node, result, expression(body, node.value), f"the result of {name}")
     if body.dead:
         return
-    if body.leave is not None:
-        body.leave()
+    body.leave()
     if returned is None:
         body.builder.ret_void()
     else:

@@ -6,12 +6,15 @@ stores swap bytes, so that memory looks the same to everyone who looks.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
 from ..lang.types import align_up
 from .values import BYTE, VOID, WORD, word_constant
+
+if TYPE_CHECKING:
+    from .body import Body
 
 LANAI_TRIPLE = "lanai-unknown-unknown"
 LANAI_LAYOUT = "E-m:e-p:32:32-i64:64-a:0:32-n32-S64"
@@ -78,7 +81,10 @@ class Target(ABC):
     @abstractmethod
     def trap(self, b: ir.IRBuilder, site: int) -> None: ...
     @abstractmethod
-    def local(self, entry: ir.IRBuilder, size: int, align: int) -> Any: ...
+    def local(self, body: "Body", size: int, align: int) -> Any: ...
+
+    def begin(self, body: "Body") -> None:  # noqa: B027 - most targets have nothing to do here
+        """Called at the start of each function."""
 
     def barrier(self, b: ir.IRBuilder) -> None:
         b.asm(ir.FunctionType(VOID, []), "", "~{memory}", [], True)
@@ -164,7 +170,8 @@ class LanaiTarget(Target):
         b.call(self.stop, [])
         b.unreachable()
 
-    def local(self, entry: ir.IRBuilder, size: int, align: int) -> Any:
+    def local(self, body: "Body", size: int, align: int) -> Any:
+        entry = body.entry
         by_hand = align > STACK_ALIGN and self.guards.align_by_hand
         room = size + align - STACK_ALIGN if by_hand else size
         slot = entry.alloca(ir.ArrayType(BYTE, align_up(room, 4)))

@@ -9,14 +9,14 @@ import json
 import os
 import re
 import sys
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import llvmlite.binding as llvm
 
 ALLOCA = re.compile(r"alloca (?:\[(\d+) x i8\]|i(\d+)|ptr).*?(?:align (\d+))?$")
 
 
-def read_message(stream: BinaryIO) -> Any:
+def read_message(stream: IO[bytes]) -> Any:
     head = stream.read(4)
     if len(head) < 4:
         return None
@@ -25,7 +25,7 @@ def read_message(stream: BinaryIO) -> Any:
     return json.loads(body) if len(body) == size else None
 
 
-def write_message(stream: BinaryIO, message: Any) -> None:
+def write_message(stream: IO[bytes], message: Any) -> None:
     body = json.dumps(message).encode()
     stream.write(len(body).to_bytes(4, "big") + body)
     stream.flush()

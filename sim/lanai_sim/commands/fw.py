@@ -1,0 +1,114 @@
+"""Firmware: build an image, run it in one of four ways, disassemble it, tell its sizes."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from lanai_firmware.compiler import build
+from lanai_firmware.disasm import disassemble
+from lanai_firmware.image import MAGIC, Image
+from lanai_hdl.config import PRESETS, NicConfig
+from lanai_host.errors import UserError
+
+from ..figures import write_json
+from ..firmware_ways import WAYS, run_on
+
+NAME = "fw"
+HELP = "firmware: build, run, disasm, size"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, (help_text, _) in ACTIONS.items():
+        action = actions.add_parser(name, help=help_text, description=help_text)
+        action.add_argument("file", metavar="FILE", help="a Python file with a @firmware function main(), or an image")
+        action.add_argument(
+            "--nic", choices=sorted(PRESETS), default="lanai41", help="which NIC (default: %(default)s)"
+        )
+        if name == "build":
+            action.add_argument("-o", "--output", metavar="IMAGE", help="where to write it (default: FILE with .image)")
+        if name == "run":
+            action.add_argument("--on", choices=list(WAYS), default="iss", help="how (default: %(default)s)")
+            action.add_argument("--cycles", type=int, default=50_000_000, help="give up after as many (iss, rtl)")
+        if name in ("run", "size"):
+            action.add_argument("--json", metavar="FILE", help="write the figures to FILE")
+
+
+def image_of(args: argparse.Namespace) -> Image:
+    """The image that FILE is, or that it makes."""
+    config: NicConfig = PRESETS[args.nic]()
+    try:
+        with open(args.file, "rb") as file:
+            ready = file.read(len(MAGIC)) == MAGIC
+    except OSError as error:
+        raise UserError(f"cannot read {args.file!r}: {error.strerror}; name a firmware file or an image") from error
+    return Image.load(args.file) if ready else build(args.file, config)
+
+
+def build_image(args: argparse.Namespace) -> int:
+    output = args.output or str(Path(args.file).with_suffix(".image"))
+    image = image_of(args)
+    image.save(output)
+    print(f"{output}: {len(image.loaded)} bytes of code and data, {image.zeroed_size} zeroed, for {args.nic}")
+    return 0
+
+
+def run_firmware(args: argparse.Namespace) -> int:
+    outcome = run_on(args.on, args.file, PRESETS[args.nic](), args.cycles)
+    print("main() ended" if outcome.result is None else f"main() = {outcome.result}")
+    figures: dict[str, float] = {} if outcome.result is None else {"fw.run.result": outcome.result}
+    if outcome.cycles is not None and outcome.instructions is not None:
+        print(f"{outcome.cycles} cycles, {outcome.instructions} instructions")
+        figures |= {"fw.run.cycles": outcome.cycles, "fw.run.instructions": outcome.instructions}
+    if args.json:
+        write_json(args.json, figures, {"file": args.file, "on": args.on, "nic": args.nic})
+    return 0
+
+
+def disassemble_image(args: argparse.Namespace) -> int:
+    """Every function with its source lines between the instructions."""
+    image = image_of(args)
+    names = {symbol.address: symbol.name for symbol in image.symbols.values()}
+    end = image.base + image.regions["stub"] + image.regions["text"]
+    shown = None
+    for address in range(image.base, min(end + 7, image.base + len(image.loaded)) & -4, 4):
+        if address in names:
+            print(f"\n{names[address]}:")
+        place = image.where(address)
+        if place.file and place != shown:
+            print(f"  ; {place}")
+            shown = place
+        word = int.from_bytes(image.loaded[address - image.base :][:4], "big")
+        print(f"  {address:05x}  {word:08x}  {disassemble(word, names.get)}")
+    return 0
+
+
+def tell_sizes(args: argparse.Namespace) -> int:
+    image = image_of(args)
+    table = Table("what", "bytes", title=f"{image.entry}, SRAM {image.sram_size}")
+    stack = image.stack_top - image.stack_bottom
+    figures: dict[str, float] = {f"fw.size.{name}": size for name, size in image.regions.items()}
+    figures |= {"fw.size.stack": stack, "fw.size.free": image.stack_bottom - image.free}
+    for name, size in figures.items():
+        table.add_row(name.split(".")[-1], str(size))
+    for symbol in sorted(image.symbols.values(), key=lambda symbol: -symbol.size):
+        table.add_row(f"  {symbol.name}", str(symbol.size))
+    Console().print(table)
+    if args.json:
+        write_json(args.json, figures, {"file": args.file, "nic": args.nic})
+    return 0
+
+
+ACTIONS: dict[str, tuple[str, Callable[[argparse.Namespace], int]]] = {
+    "build": ("compile FILE to an image", build_image),
+    "run": ("run FILE's main() and print what it returns", run_firmware),
+    "disasm": ("the image's instructions, with source lines", disassemble_image),
+    "size": ("where the bytes go", tell_sizes),
+}
+
+
+def run(args: argparse.Namespace) -> int:
+    return ACTIONS[args.action][1](args)
