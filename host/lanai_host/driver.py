@@ -10,8 +10,9 @@ runs. The firmware refuses to touch host memory for a rank outside its window, s
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from lanai_firmware.image import Image
 from lanai_firmware.lang import sizeof
 from lanai_firmware.mcp.layout import LAYOUT_MAGIC, LAYOUT_VERSION, PageEntry, Record
 from lanai_firmware.mcp.plan import Line, McpConfig, Seat, boot_words, lay_out
@@ -28,22 +29,6 @@ BOOT_POLLS = 10_000
 STATE = "lanai_firmware.mcp.state."
 
 
-class Firmware(Protocol):
-    """What the driver needs of an image."""
-
-    @property
-    def segments(self) -> Sequence[tuple[int, bytes]]:
-        """(address, bytes) to load."""
-
-    @property
-    def symbols(self) -> Mapping[str, int]:
-        """Addresses of globals by "module.name"."""
-
-    @property
-    def end(self) -> int:
-        """First address beyond its code and data."""
-
-
 @dataclass(frozen=True)
 class Attachment:
     """What a rank's process must know about its NIC. Plain numbers, so that it travels as JSON."""
@@ -58,7 +43,7 @@ class Attachment:
     page_entries: int
     receives: int
     any_receives: int
-    eager_limit: int
+    messages: int  # slots of each channel
 
     def to_dict(self) -> dict[str, int]:
         return asdict(self)
@@ -101,7 +86,7 @@ async def check_machine(bus: Bus) -> None:
 
 
 async def boot(
-    bus: Bus, image: Firmware, config: McpConfig, world: int, ranks: Sequence[int], lines: Mapping[tuple[int, int], Line]
+    bus: Bus, image: Image, config: McpConfig, world: int, ranks: Sequence[int], lines: Mapping[tuple[int, int], Line]
 ) -> list[Attachment]:
     """Start one NIC's MCP.
 
@@ -114,7 +99,7 @@ async def boot(
     await check_machine(bus)
     await bus.write(host_offset("CONTROL"), int(Control.RESET))
     sram_size = await bus.read(host_offset("SRAM_SIZE"))
-    layout = lay_out(config, len(ranks), world, image.end, sram_size)
+    layout = lay_out(config, len(ranks), world, image.free, min(sram_size, image.stack_bottom))
     attachments = [
         Attachment(
             rank=rank,
@@ -127,7 +112,7 @@ async def boot(
             page_entries=PAGE_ENTRIES,
             receives=config.receives,
             any_receives=config.any_receives,
-            eager_limit=config.eager_limit,
+            messages=config.messages,
         )
         for seat, rank in enumerate(ranks)
     ]
@@ -146,7 +131,7 @@ async def boot(
     ordered = [lines[rank, peer] for rank in ranks for peer in range(world)]
     await load(bus, image, layout.end)
     for name, data in boot_words(layout, seats, ordered).items():
-        await bus.write_block(SRAM_HOST + image.symbols[STATE + name], data)
+        await bus.write_block(SRAM_HOST + image.address(STATE + name), data)
     await start(bus)
     return attachments
 
@@ -156,12 +141,11 @@ def channel_number(seat: int, world: int, peer: int) -> int:
     return seat * world + peer
 
 
-async def load(bus: Bus, image: Firmware, end: int) -> None:
-    """Clear the tables and write the image."""
-    for place in range(image.end, end, PAGE_SIZE):
+async def load(bus: Bus, image: Image, end: int) -> None:
+    """Write the image, and clear what lies between it and `end`."""
+    for place in range(image.zeroed, end, PAGE_SIZE):
         await bus.write_block(SRAM_HOST + place, bytes(min(PAGE_SIZE, end - place)))
-    for address, data in image.segments:
-        await bus.write_block(SRAM_HOST + address, data)
+    await bus.write_block(SRAM_HOST + image.base, image.loaded)
 
 
 async def start(bus: Bus) -> None:

@@ -25,6 +25,8 @@ SEQUENCE = int(offset_of(Record, "sequence"))
 FREED = int(offset_of(Region, "freed"))
 ALARM = int(offset_of(Region, "alarm"))
 DOORBELL = host_offset("DOORBELL")
+INLINE_SHARE = (12, 12)  # of SLOTS: how many must stay free, how many sends to one rank may hold
+LONG_SHARE = (8, 20)
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,13 @@ class Endpoint:
 
     # Requests.
 
-    async def can_post(self, dest: int = -1) -> bool:
-        """Is there a slot for a request? Sends to one rank may not take them all: other ranks must be reached too (NP-07)."""
-        if self._room(dest):
+    async def can_post(self, dest: int = -1, inline: bool = False) -> bool:
+        """Is there a slot for a request?
+
+        Sends to one rank may not take all slots, as other ranks must be reached too (NP-07), nor may sends in all, as receives
+        must be posted. Inline sends keep theirs until the body has left, so they get fewer: others can go another way.
+        """
+        if self._room(dest, inline):
             return True
         await self.pay()
         freed = await self.bus.read(self.attachment.region + FREED)
@@ -90,12 +96,13 @@ class Endpoint:
                 if owner >= 0:
                     self.held[owner] -= 1
         self.freed = freed
-        return self._room(dest)
+        return self._room(dest, inline)
 
-    def _room(self, dest: int) -> bool:
+    def _room(self, dest: int, inline: bool) -> bool:
         if dest < 0:
             return bool(self.free)
-        return len(self.free) > int(SLOTS) // 4 and self.held.get(dest, 0) < int(SLOTS) // 2
+        spare, share = INLINE_SHARE if inline else LONG_SHARE
+        return len(self.free) > spare and self.held.get(dest, 0) < share
 
     async def post(self, op: Op, operation: int, fields: dict[str, int], dest: int = -1, body: bytes = b"") -> None:
         """Place one request; `can_post` must have said yes. An inline body is written in the same burst, before its words."""

@@ -188,7 +188,7 @@ class Nic:
         with self.machine as machine:
             for name in ("plan", "nic", "frames", "staged_records", "endpoint_plans", "channel_plans", "links"):
                 getattr(state, name)._address  # noqa: B018: gives each global its place
-            layout = lay_out(config, len(seats), ranks, machine.heap, len(machine.sram))
+            layout = lay_out(config, len(seats), ranks, machine.heap, machine.stack_bottom)
             for name, data in boot_words(layout, seats, lines).items():
                 address = getattr(state, name)._address
                 machine.sram[address : address + len(data)] = data
@@ -228,11 +228,13 @@ class Fabric:
         what, number, source = action
         nic = self.nics[number]
         if what == "accept":
-            nic.accept(self.wires[source, number].popleft())
+            if nic.accepts():  # another wire may have been quicker
+                nic.accept(self.wires[source, number].popleft())
         elif what == "turn":
             nic.turn()
         elif what == "copy":
-            nic.copy()
+            if nic.copies:  # the firmware may have waited for it
+                nic.copy()
         else:
             nic.send()
 

@@ -29,8 +29,6 @@ MAX_ENDPOINTS = 8
 MAX_CHANNELS = 64  # the thesis's ceiling, and the size of state.channel_plans
 MAX_BLOCKS = 4095  # state.links
 LEAST_HEAP = 4608  # bytes that a channel is sure of (claim s3_1.recv_buffer)
-STACK = 4096
-TOP = 0xFF000  # the register window shadows what is above
 
 
 @dataclass(frozen=True)
@@ -105,8 +103,8 @@ class Layout:
     end: int
 
 
-def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, sram_size: int) -> Layout:
-    """Share out the SRAM from `heap` (the end of the image's data) up. Raises UserError if it does not suffice."""
+def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) -> Layout:
+    """Share out the SRAM from `heap` (the end of the image's data) to `end` (where the stack begins). Raises UserError."""
     channels = endpoints * ranks
     if not 1 <= endpoints <= MAX_ENDPOINTS:
         raise UserError(f"{endpoints} ranks on one NIC; it serves 1 to {MAX_ENDPOINTS}")
@@ -140,11 +138,10 @@ def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, sram_size:
     regions = tuple(plan["regions"] + i * region_size for i in range(endpoints))
     del plan["regions"]
     table("block_table", 0, int(BLOCK))
-    limit = min(sram_size, TOP) - STACK
-    blocks = min((limit - place) // int(BLOCK), MAX_BLOCKS) // channels
+    blocks = min((end - place) // int(BLOCK), MAX_BLOCKS) // channels
     if blocks * int(BLOCK) < LEAST_HEAP:
         raise UserError(
-            f"{channels} channels leave {max(blocks, 0) * int(BLOCK)} bytes of receive buffer each in {sram_size} bytes of "
+            f"{channels} channels leave {max(blocks, 0) * int(BLOCK)} bytes of receive buffer each in {end - heap} bytes of "
             f"SRAM, less than {LEAST_HEAP}: use more NICs, more SRAM, or less of inline_bytes, receives, messages"
         )
     plan |= {

@@ -40,7 +40,8 @@ def take_request(endpoint: Ptr[Endpoint]) -> bool:
     request = send.request
     barrier()
     command = request.command
-    if command == 0:
+    op = command >> 24
+    if op == Op.NONE:
         return False
     following = (command >> 16) & (SLOTS - 1)
     request.command = command & 0xFFFF  # marks the slot as read, and keeps the operation
@@ -49,10 +50,9 @@ def take_request(endpoint: Ptr[Endpoint]) -> bool:
         nic.refused = nic.refused + 1  # the slot was not given back: its send goes on, this request is lost
         return False
     send.state = SEND_LEAVING
-    op = command >> 24
     operation = command & 0xFFFF
     peer = u32(request.peer)
-    if op <= Op.SEND_SYNC and op != Op.NONE:
+    if op <= Op.SEND_SYNC:
         if peer >= nic.ranks:
             refuse(endpoint, operation, u32(Error.BAD_PEER))
             give_slot_back(send)

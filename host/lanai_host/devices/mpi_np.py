@@ -81,12 +81,13 @@ class MpiNp(Device):
         self.parcels = Parcels()
         self.entries = list(range(attachment.receives))  # receive entries of the NIC that are free
         self.wildcards = attachment.any_receives
+        self.pressure = attachment.messages // 2  # unclaimed messages of one source at which they are taken off the NIC
         self.numbers = deque(range(1, 0x8000))
         self.active: dict[int, Operation] = {}  # on the NIC, by number
         self.long_sends = 0
         self.answers: dict[int, Notice | None] = {}  # to probes and cancels, by number
         self.crowded: set[int] = set()  # sources whose message slots are running out
-        self.arrivals = False  # something came that no receive on the NIC took
+        self.watching = False  # all messages are off the NIC, and it will announce the next
         self.news = 0
         self.seen = 0
         self.closed = False
@@ -146,18 +147,17 @@ class MpiNp(Device):
 
     async def _place_send(self, send: Send) -> bool:
         """Put a send on the NIC. False if there is no room."""
-        if not await self.endpoint.can_post(send.dest):
-            return False
         fields = {"tag": send.tag, "length": send.size, "context": send.context, "peer": send.dest}
         synchronous = send.mode is SendMode.SYNCHRONOUS
-        if send.size <= self.endpoint.inline_limit and not synchronous:
+        short = send.size <= self.endpoint.inline_limit
+        if short and not synchronous and send.hold is None and await self.endpoint.can_post(send.dest, inline=True):
             await self.endpoint.post(Op.SEND_INLINE, 0, fields, send.dest, gather(send.runs) if send.size else b"")
             self._finish(send)
             return True
-        if self.long_sends >= MOST_SENDS or not self.numbers:
+        if self.long_sends >= MOST_SENDS or not self.numbers or not await self.endpoint.can_post(send.dest):
             return False
         if send.hold is None:
-            send.hold = await self.memory.lend(send.runs, True, send.size <= self.endpoint.inline_limit)
+            send.hold = await self.memory.lend(send.runs, True, bounce=short)
             self._account()
         if self.table.needed(len(send.hold.pieces)) >= len(self.table.free):
             return False
@@ -244,6 +244,7 @@ class MpiNp(Device):
 
     async def _drain(self, peer: int) -> None:
         """Take all messages of one source, or of all, off the NIC, and give them to waiting receives."""
+        self.watching = peer == int(ANY) or self.watching  # an arrival from now on turns it off again
         while (notice := await self._ask(Op.DRAIN, {"peer": peer})).kind is not Kind.MISSING:
             parcel = await self._parcel(notice)
             receive = self.parcels.claim(parcel)
@@ -251,7 +252,6 @@ class MpiNp(Device):
                 self.parcels.parcels.append(parcel)
             else:
                 await self._open(parcel, receive)
-        self.arrivals = False
 
     async def _parcel(self, notice: Notice) -> Parcel:
         """The message that a matched probe took. A body in the NIC's heap is brought to the host: heap and slot are scarce."""
@@ -325,6 +325,8 @@ class MpiNp(Device):
             if operation not in self.parcels.receives:
                 return False
             self.parcels.receives.remove(operation)
+            if isinstance(operation.hold, Hold):
+                await self.memory.take_back(operation.hold, 0)
         else:
             notice = await self._ask(Op.CANCEL, {"token": operation.index})
             if notice.kind is not Kind.CANCELLED or operation.done:
@@ -353,11 +355,8 @@ class MpiNp(Device):
             if not await self._place_receive(self.parcels.receives[0]):
                 break
             self.parcels.receives.popleft()
-        if self.parcels.receives and (self.arrivals or not self.armed):
-            self.armed = True
+        if self.parcels.receives and not self.watching:
             await self._drain(int(ANY))
-
-    armed = False
 
     async def _flush(self) -> None:
         """Put waiting sends on the NIC, in order for each destination."""
@@ -374,7 +373,7 @@ class MpiNp(Device):
             return
         self.news += 1
         if notice.kind is Kind.ARRIVED:
-            self.arrivals = True
+            self.watching = False
             if notice.length >= self.pressure:
                 self.crowded.add(notice.source)
             return
@@ -392,8 +391,6 @@ class MpiNp(Device):
         elif isinstance(operation, Send):
             await self._retire_send(notice.operation, operation)
         self._finish(operation)
-
-    pressure = 16
 
     async def _retire(self, receive: Receive, received: int) -> None:
         """The NIC has forgotten a receive: everything it held is free again."""

@@ -1,0 +1,143 @@
+"""Any traffic: sizes, orders, numbers of messages."""
+
+import random
+
+import pytest
+
+from lanai_firmware.mcp.plan import McpConfig, paper
+from lanai_host.device import ANY_SOURCE, ANY_TAG
+
+from .np_calls import SYNCHRONOUS, irecv, isend, pattern, recv, send, wait
+from .np_world import World
+
+SMALL = McpConfig(messages=8, receives=8, any_receives=2, ack_slots=2)
+
+
+@pytest.mark.parametrize("size", [0, 1, 4, 1023, 1024, 1025, 4096, 4097, 20_001])
+@pytest.mark.parametrize("late", [False, True])
+def test_one_message(size, late):
+    def program(device):
+        if device.rank == 0:
+            if late:
+                recv(device, 1, 0, tag=9)
+            send(device, 1, pattern(size), tag=5, offset=13)
+        else:
+            pair = None if not late else irecv(device, 0, size + 3, tag=5, offset=77)
+            if late:
+                send(device, 0, b"", tag=9)
+            else:
+                for _ in range(50):
+                    device.progress()
+                pair = irecv(device, 0, size + 3, tag=5, offset=77)
+            wait(device, pair)
+            operation, buffer = pair
+            assert (operation.source, operation.tag, operation.length, operation.error) == (0, 5, size, None)
+            assert buffer.data[:size] == pattern(size)
+
+    World(2).run(program)
+
+
+@pytest.mark.parametrize("config", [McpConfig(), SMALL, paper()], ids=["default", "small", "paper"])
+@pytest.mark.parametrize("size", [0, 8, 2000, 9000])
+def test_reverse_tags(config, size):
+    """NP-G9: a program that MPI calls safe: many sends under way, received from the last to the first."""
+    count = 100
+
+    def program(device):
+        if device.rank == 0:
+            wait(device, *[isend(device, 1, pattern(size, i), tag=i) for i in range(count)])
+        else:
+            for i in reversed(range(count)):
+                operation, data = recv(device, 0, size, tag=i)
+                assert (operation.length, data) == (size, pattern(size, i))
+
+    World(2, config=config).run(program)
+
+
+def test_many_receives():
+    """More receives posted than the NIC holds, met in reverse order."""
+    count = 40
+
+    def program(device):
+        if device.rank == 0:
+            recv(device, 1, 0, tag=1000)
+            for i in reversed(range(count)):
+                send(device, 1, pattern(100 * i, i), tag=i)
+        else:
+            pairs = [irecv(device, ANY_SOURCE if i % 3 else 0, 100 * i, tag=i) for i in range(count)]
+            send(device, 0, b"", tag=1000)
+            wait(device, *pairs)
+            for i, (operation, buffer) in enumerate(pairs):
+                assert (operation.tag, operation.length, buffer.data) == (i, 100 * i, pattern(100 * i, i))
+
+    World(2, config=SMALL).run(program)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_traffic(seed):
+    """All ranks send to all, themselves included, with few tags; each receive must get the oldest message it may."""
+    dice = random.Random(seed)
+    ranks, count = 3, 40
+    per_nic = dice.choice([1, 2, 3])
+    config = dice.choice([SMALL, McpConfig(), paper(), McpConfig(messages=8, ack_slots=1, eager_limit=0, unpaid_limit=100)])
+    sizes = [0, 4, 100, 1024, 1500, 4096, 5000, 12345]
+    plan = {
+        (a, b): [(dice.randrange(3), dice.choice(sizes), dice.random() < 0.2) for _ in range(count)]
+        for a in range(ranks)
+        for b in range(ranks)
+    }
+    order = {b: [a for a in range(ranks) for _ in range(count)] for b in range(ranks)}
+    for sources in order.values():
+        dice.shuffle(sources)
+    wild = {b: [dice.random() for _ in sources] for b, sources in order.items()}
+
+    def program(device):
+        me = device.rank
+        outgoing = []
+        turns = {b: iter(plan[me, b]) for b in range(ranks)}
+        for i in range(count):
+            for b in range(ranks):
+                tag, size, sync = next(turns[b])
+                data = me.to_bytes(1, "big") + i.to_bytes(2, "big") + pattern(size, i)
+                options = {"mode": SYNCHRONOUS} if sync else {}
+                outgoing.append(isend(device, b, data, tag=tag, context=1, **options))
+        # messages of one source and tag must come in order
+        left = {a: list(enumerate(plan[a, me])) for a in range(ranks)}
+        incoming = []
+        for source, dial in zip(order[me], wild[me], strict=True):
+            if dial < 0.3:
+                incoming.append((irecv(device, ANY_SOURCE, 20_000, ANY_TAG, context=1), None))
+            else:
+                incoming.append((irecv(device, source, 20_000, ANY_TAG, context=1), source))
+            if dial > 0.8:
+                wait(device, incoming[0][0])
+                incoming = [x for x in incoming if not x[0][0].done or check(x, left)]
+        return outgoing, incoming, left
+
+    def check(item, left):
+        (operation, buffer), wanted = item
+        assert operation.error is None
+        assert wanted is None or operation.source == wanted
+        index, (tag, size, _) = left[operation.source].pop(0)
+        data = operation.source.to_bytes(1, "big") + index.to_bytes(2, "big") + pattern(size, index)
+        assert operation.tag == tag
+        assert buffer.data[: operation.length] == data
+
+    def whole(device):
+        return program(device)
+
+    # receives by source and by wildcard compete, so the count of wildcards must not starve: use one source per message instead
+    for sources in order.values():
+        sources.sort()
+    for b in wild:
+        wild[b] = [0.5] * len(order[b])
+
+    def run(device):
+        outgoing, incoming, left = whole(device)
+        for item in incoming:
+            wait(device, item[0])
+            check(item, left)
+        wait(device, *outgoing)
+        assert not any(left.values())
+
+    World(ranks, per_nic, config).run(run)
