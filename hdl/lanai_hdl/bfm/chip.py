@@ -34,13 +34,13 @@ Story = Callable[[Any, World], Awaitable[None]]
 
 
 class Side:
-    """A NIC with memory for SRAM and a puppet for a processor, and its `world`."""
+    """A NIC with memory for SRAM (`init`: its first words) and its `world`. Its processor is a puppet unless one is given."""
 
-    def __init__(self, config: NicConfig = SMALL, init: Iterable[int] = ()) -> None:
+    def __init__(self, config: NicConfig = SMALL, init: Iterable[int] = (), processor: Any = None) -> None:
         self.config = config
-        self.puppet = Puppet()
+        self.puppet = Puppet() if processor is None else None
         self.sram = MemorySram(config, init)
-        self.nic = Nic(config, sram=self.sram, processor=self.puppet)
+        self.nic = Nic(config, sram=self.sram, processor=self.puppet if processor is None else processor)
         self.world = World()
 
     def peek(self, context: Any, address: int, size: int) -> bytes:
@@ -63,7 +63,8 @@ class Side:
 
         async def process(context: Any) -> None:
             self.world.host = PioHost(PysimPins(context, pio))
-            self.world.firmware = self.puppet.mastery(context)
+            if self.puppet is not None:
+                self.world.firmware = self.puppet.mastery(context)
             await story(context, self.world)
 
         # A model belongs to the process that steps it; servants begin first, so that the story finds them.
@@ -74,8 +75,10 @@ class Side:
 class Chip(Side):
     """One NIC with models at the end of its link."""
 
-    def __init__(self, config: NicConfig = SMALL, *, slots: int = 60_000, init: Iterable[int] = ()) -> None:
-        super().__init__(config, init)
+    def __init__(
+        self, config: NicConfig = SMALL, *, slots: int = 60_000, init: Iterable[int] = (), processor: Any = None
+    ) -> None:
+        super().__init__(config, init, processor)
         top = Module()
         top.submodules.slots = counter = SlotCounter()
         top.submodules.nic = self.nic
