@@ -85,7 +85,10 @@ class Access(wiring.Component):
             with m.Case(Size.BYTE):
                 m.d.comb += [self.lbus.be.eq(0b1000 >> addr[:2]), self.lbus.wdata.eq(request.data[:8].replicate(4))]
             with m.Case(Size.HALF):
-                m.d.comb += [self.lbus.be.eq(Mux(addr[1], 0b0011, 0b1100)), self.lbus.wdata.eq(request.data[:16].replicate(2))]
+                m.d.comb += [
+                    self.lbus.be.eq(Mux(addr[1], 0b0011, 0b1100)),
+                    self.lbus.wdata.eq(request.data[:16].replicate(2)),
+                ]
             with m.Default():
                 m.d.comb += [self.lbus.be.eq(0b1111), self.lbus.wdata.eq(request.data)]
 

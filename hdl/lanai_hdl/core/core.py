@@ -78,7 +78,12 @@ class Core(wiring.Component):
         self._trap(m)
         self._retire(m)
         with m.If(~self.run):
-            m.d.sync += [self.ready.valid.eq(0), self.request.valid.eq(0), self.written.writes.eq(0), self.trap.valid.eq(0)]
+            m.d.sync += [
+                self.ready.valid.eq(0),
+                self.request.valid.eq(0),
+                self.written.writes.eq(0),
+                self.trap.valid.eq(0),
+            ]
         return m
 
     def _bus(self, m):
@@ -168,7 +173,11 @@ class Core(wiring.Component):
             ]
         m.d.sync += self.written.writes.eq(execute.outcome.writes)
         with m.If(self.go):
-            m.d.sync += [self.request.eq(execute.memory), self.request_pc.eq(self.ready.pc), self.written.eq(execute.outcome)]
+            m.d.sync += [
+                self.request.eq(execute.memory),
+                self.request_pc.eq(self.ready.pc),
+                self.written.eq(execute.outcome),
+            ]
         with m.If(access.loaded):
             m.d.comb += [
                 registers.write.enable.eq(is_data(self.loaded_rd)),
@@ -178,7 +187,9 @@ class Core(wiring.Component):
         with m.Else():
             m.d.comb += [
                 # The base of a load or store that traps stays as it was.
-                registers.write.enable.eq(self.written.writes & ~(self.request.valid & (access.cause != TrapCause.NONE))),
+                registers.write.enable.eq(
+                    self.written.writes & ~(self.request.valid & (access.cause != TrapCause.NONE))
+                ),
                 registers.write.index.eq(self.written.index),
                 registers.write.value.eq(self.written.value),
             ]
@@ -195,7 +206,9 @@ class Core(wiring.Component):
         with m.Elif(self.go & (self.execute.cause != TrapCause.NONE)):
             m.d.sync += [self.trap.valid.eq(1), self.trap.cause.eq(self.execute.cause), self.trap.pc.eq(self.ready.pc)]
         settled = ~self.request.valid & ~self.written.writes & ~self.access.loaded & ~self.go & ~self.retire.valid
-        m.d.comb += self.idle.eq(settled & self.fetch.still & (self.trap.valid | ~self.run | (self.ready.valid & self.wait)))
+        m.d.comb += self.idle.eq(
+            settled & self.fetch.still & (self.trap.valid | ~self.run | (self.ready.valid & self.wait))
+        )
 
     def _retire(self, m):
         tracker, execute = self.tracker, self.execute
