@@ -1,0 +1,127 @@
+"""What advances the NICs and the fabric: one interface, whatever evaluates the gateware.
+
+Time is in slots, and every unit (NICs first, then switches) has a slot of its own: a unit that has something to tell stops there, and
+the others are at most a link latency ahead, where nothing that is told now could reach them.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from lanai_hdl.config import NicConfig
+from lanai_hdl.switch import SwitchConfig
+
+NEVER = 2**64 - 1
+
+
+class EventKind(IntEnum):
+    PIO_DONE = 1  # `tag` of the access; `value` read
+    WATCH = 2  # `tag` of the watch whose word has changed
+    IRQ = 3  # the NIC's irq output rose
+
+
+class Event(NamedTuple):
+    """Something a unit tells. It has finished all slots before `slot`."""
+
+    slot: int
+    kind: int
+    unit: int
+    tag: int
+    value: int
+
+
+class Access(NamedTuple):
+    """One PIO access of a word, not before `slot`. A nonzero `tag` asks for an event."""
+
+    slot: int
+    write: bool
+    address: int
+    data: int = 0
+    be: int = 0b1111
+    tag: int = 0
+
+
+class Cable(NamedTuple):
+    """A cable, both directions, between ports of two units. A NIC's port is 0."""
+
+    unit: int
+    port: int
+    other_unit: int
+    other_port: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What an engine is built of. `latency` is that of every cable, in slots."""
+
+    nic: NicConfig
+    nics: int
+    cables: tuple[Cable, ...]
+    switches: int = 0
+    switch: SwitchConfig | None = None
+
+    @property
+    def latency(self) -> int:
+        return self.nic.link_latency
+
+
+class SlotTime:
+    """Between picoseconds and slots, exactly: slot n begins at n / slot rate, rounded down to a picosecond."""
+
+    def __init__(self, slot_khz: int) -> None:
+        self.khz = slot_khz
+
+    def picoseconds(self, slot: int) -> int:
+        return slot * 1_000_000_000 // self.khz
+
+    def slot(self, picoseconds: int) -> int:
+        """The first slot that begins at this time or later."""
+        return -(-picoseconds * self.khz // 1_000_000_000)
+
+
+class Engine(ABC):
+    """N NICs and a fabric. Bus addresses are mapped page by page, for each NIC; unmapped ones are refused as a bus error."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.time = SlotTime(layout.nic.slot_khz)
+
+    @abstractmethod
+    def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
+        """Run every unit up to slot `limit`, or a unit only to its first event, after which all stop within a latency. The flag
+        says that nothing more can happen before `limit` = NEVER: all is still."""
+
+    @abstractmethod
+    def slot(self, unit: int) -> int:
+        """How far a unit is."""
+
+    @abstractmethod
+    def evaluated(self, unit: int) -> int:
+        """Slots of a unit that were evaluated rather than skipped."""
+
+    @abstractmethod
+    def pio(self, nic: int, accesses: Sequence[Access]) -> None:
+        """Queue accesses; they are performed in order."""
+
+    @abstractmethod
+    def map_local(self, nic: int, page: int, address: int, writable: bool) -> None:
+        """Bus page `page` is memory of this process."""
+
+    @abstractmethod
+    def map_remote(self, nic: int, page: int, pid: int, address: int, writable: bool) -> None:
+        """Bus page `page` is memory of another process."""
+
+    @abstractmethod
+    def unmap(self, nic: int, page: int) -> None: ...
+
+    @abstractmethod
+    def watch(self, nic: int, address: int, seen: int, tag: int) -> None:
+        """Tell when the NIC makes the word at this bus address, in a local page, differ from `seen`."""
+
+    @abstractmethod
+    def unwatch(self, nic: int, tag: int) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None: ...

@@ -1,0 +1,139 @@
+// Host memory behind one NIC's bus: pages that are local, or in another process, or refused.
+#pragma once
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <unordered_map>
+
+#include "engine.h"
+
+constexpr uint32_t PAGE = 4096;
+
+struct Page {
+    uint8_t* local;   // null: in process `pid`
+    uint64_t remote;  // its address there
+    int32_t pid;
+    bool writable;
+};
+
+struct Watch {
+    uint32_t address, seen, tag;
+};
+
+// Words of another process are moved a burst at a time: one system call instead of one a word. The process stands still meanwhile,
+// and `pause` brings its memory up to date before it may run.
+class HostMemory {
+  public:
+    std::unordered_map<uint32_t, Page> pages;
+    std::vector<Watch> watches;
+    uint64_t refused = 0;
+
+    ~HostMemory() {
+        for (auto& file : files_) close(file.second);
+    }
+
+    bool read(uint32_t address, uint32_t words, uint32_t* value) {
+        Page* page = find(address);
+        if (!page) return false;
+        if (page->local) {
+            *value = load(page->local + address % PAGE);
+            return true;
+        }
+        if (address < read_from_ || address >= read_to_ || page->pid != read_pid_) {
+            uint32_t size = words * 4;
+            if (size > PAGE - address % PAGE) size = PAGE - address % PAGE;
+            read_from_ = read_to_ = 0;
+            flush();
+            if (!move(*page, page->remote + address % PAGE, read_buffer_, size, false)) return refuse();
+            read_from_ = address;
+            read_to_ = address + size;
+            read_pid_ = page->pid;
+        }
+        *value = load(read_buffer_ + (address - read_from_));
+        return true;
+    }
+
+    // `last` of a burst; `hit` gets the tag of a watch whose word this write changed.
+    bool write(uint32_t address, uint32_t value, uint8_t be, bool last, uint32_t* hit) {
+        Page* page = find(address);
+        if (!page || !page->writable) return refuse();
+        if (page->local) {
+            uint8_t* at = page->local + address % PAGE;
+            for (int lane = 0; lane < 4; lane++)
+                if (be >> (3 - lane) & 1) at[lane] = uint8_t(value >> (24 - 8 * lane));
+            for (auto& watch : watches)
+                if (watch.address == address && load(at) != watch.seen) *hit = watch.tag;
+            return true;
+        }
+        bool sound = true;
+        for (int lane = 0; lane < 4; lane++)
+            if (be >> (3 - lane) & 1) {
+                uint64_t target = page->remote + address % PAGE + lane;
+                if (target != write_at_ + write_size_ || page->pid != write_page_.pid || write_size_ == PAGE) {
+                    sound &= flush();
+                    write_at_ = target;
+                    write_page_ = *page;
+                }
+                write_buffer_[write_size_++] = uint8_t(value >> (24 - 8 * lane));
+            }
+        if (last) sound &= flush();
+        return sound || refuse();
+    }
+
+    // The other processes' memory is as it should be, and may change from now on.
+    void pause() {
+        flush();
+        read_from_ = read_to_ = 0;
+    }
+
+  private:
+    uint8_t read_buffer_[PAGE], write_buffer_[PAGE];
+    uint32_t read_from_ = 0, read_to_ = 0, write_size_ = 0;
+    int32_t read_pid_ = 0;
+    uint64_t write_at_ = 0;
+    Page write_page_{};
+    std::unordered_map<int32_t, int> files_;  // /proc/PID/mem, where the system call is refused
+
+    static uint32_t load(const uint8_t* p) { return uint32_t(p[0]) << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
+
+    bool refuse() {
+        refused++;
+        return false;
+    }
+
+    Page* find(uint32_t address) {
+        auto found = pages.find(address / PAGE);
+        if (found == pages.end()) {
+            refused++;
+            return nullptr;
+        }
+        return &found->second;
+    }
+
+    bool flush() {
+        if (!write_size_) return true;
+        bool sound = move(write_page_, write_at_, write_buffer_, write_size_, true);
+        write_size_ = 0;
+        write_at_ = 0;
+        return sound;
+    }
+
+    bool move(const Page& page, uint64_t remote, uint8_t* local, uint32_t size, bool out) {
+        iovec here{local, size}, there{reinterpret_cast<void*>(remote), size};
+        ssize_t moved = out ? process_vm_writev(page.pid, &here, 1, &there, 1, 0) : process_vm_readv(page.pid, &here, 1, &there, 1, 0);
+        if (moved == ssize_t(size)) return true;
+        if (moved >= 0 || (errno != EPERM && errno != ENOSYS)) return false;
+        auto found = files_.find(page.pid);
+        if (found == files_.end()) {
+            char name[32];
+            snprintf(name, sizeof name, "/proc/%d/mem", page.pid);
+            found = files_.emplace(page.pid, open(name, O_RDWR | O_CLOEXEC)).first;
+        }
+        moved = out ? pwrite(found->second, local, size, off_t(remote)) : pread(found->second, local, size, off_t(remote));
+        return moved == ssize_t(size);
+    }
+};

@@ -1,0 +1,171 @@
+"""The `rtl` engine: the Verilated gateware, the truth. Native code in `native/`, this module generates what depends on ports."""
+
+import ctypes
+import re
+import struct
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from amaranth.back import verilog
+
+from lanai_hdl.config import NicConfig
+from lanai_hdl.errors import UserError
+from lanai_hdl.nic import Nic
+from lanai_hdl.sram import VERILOG as SRAM_VERILOG
+from lanai_hdl.switch import Switch, SwitchConfig
+
+from .engine import Access, Engine, Event, Layout
+from .verilator import Model, library
+
+NIC_TOP = "lanai_nic"
+SWITCH_TOP = "lanai_switch"
+HEADERS = ("engine.h", "memory.h", "units.h", "wave.h")
+_EVENT = struct.Struct("=QIIII")  # struct Event of engine.h
+_ACCESS = struct.Struct("=QIIIII4x")  # struct Pio of units.h
+
+U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
+FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "new": (POINTER, (U32, U32, U64)),
+    "delete": (None, (POINTER,)),
+    "wire": (None, (POINTER, U32, U32, U32, U32)),
+    "options": (None, (POINTER, U32, U32)),
+    "run": (U32, (POINTER, U64)),
+    "events": (U32, (POINTER, POINTER)),
+    "slot": (U64, (POINTER, U32)),
+    "evaluated": (U64, (POINTER, U32)),
+    "entries": (U64, (POINTER,)),
+    "pio": (None, (POINTER, U32, POINTER, U32)),
+    "map": (None, (POINTER, U32, U32, POINTER, U64, ctypes.c_int32, U32)),
+    "unmap": (None, (POINTER, U32, U32)),
+    "watch": (None, (POINTER, U32, U32, U32, U32)),
+    "unwatch": (None, (POINTER, U32, U32)),
+    "refused": (U64, (POINTER, U32)),
+    "wave": (U32, (POINTER, U32, ctypes.c_char_p, U64, U64, U64)),
+    "bare": (None, (POINTER, U32, U64)),
+}
+
+
+@cache
+def nic_verilog(config: NicConfig) -> str:
+    return _stable(verilog.convert(Nic(config), name=NIC_TOP))
+
+
+@cache
+def switch_verilog(config: SwitchConfig) -> str:
+    return _stable(verilog.convert(Switch(config), name=SWITCH_TOP))
+
+
+def _stable(text: str) -> str:
+    """The same text wherever the sources lie: attributes that name source files are for readers of the Verilog alone."""
+    return re.sub(r"\(\* src = .*? \*\)", "", text)
+
+
+def models_header(switch: SwitchConfig | None) -> str:
+    """The C++ that knows the Verilated classes and, for the switch, its ports as arrays."""
+    lines = ["#pragma once", f'#include "V{NIC_TOP}.h"', f"using NicModel = V{NIC_TOP};"]
+    if switch is not None:
+        lines += [f'#include "V{SWITCH_TOP}.h"', f"using SwitchModel = V{SWITCH_TOP};", f"#define SWITCH_PORTS {switch.ports}"]
+        arrays = (("tx", "kind", "CData"), ("tx", "data", "IData"), ("tx", "stop", "CData"))
+        arrays += (("rx", "kind", "CData"), ("rx", "data", "IData"), ("rx", "stop", "CData"))
+        lines.append("struct SwitchPorts {")
+        lines += [f"  {kind} *{side}_{port}[SWITCH_PORTS];" for side, port, kind in arrays]
+        lines.append("  explicit SwitchPorts(SwitchModel& m) {")
+        _ = "___05F"  # how Verilator spells Amaranth's `__`
+        for n in range(switch.ports):
+            lines += [f"    {side}_{port}[{n}] = &m.{side}{_}{n}{_}{port};" for side, port, _ in arrays]
+        lines += ["  }", "};"]
+    return "\n".join(lines) + "\n"
+
+
+def build(nic: NicConfig, switch: SwitchConfig | None, trace: bool = False) -> Path:
+    """The shared library of an engine for such NICs and switches."""
+    native = files(__package__).joinpath("native")
+    models = [Model(NIC_TOP, {"nic.v": nic_verilog(nic), "lanai_sram.v": SRAM_VERILOG.read_text()})]
+    if switch is not None:
+        models.append(Model(SWITCH_TOP, {"switch.v": switch_verilog(switch)}))
+    extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {"models.h": models_header(switch)}
+    return library(models, native.joinpath("engine.cc").read_text(), trace=trace, extra=extra)
+
+
+@cache
+def _load(path: Path) -> ctypes.CDLL:
+    loaded = ctypes.CDLL(str(path))
+    for name, (result, arguments) in FUNCTIONS.items():
+        function = getattr(loaded, f"engine_{name}")
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
+
+class RtlEngine(Engine):
+    """Verilated NICs and switches. `skip` leaves out slots in which a unit is still, with the same results; so do `threads`."""
+
+    def __init__(self, layout: Layout, *, skip: bool = True, threads: int = 1, trace: bool = False) -> None:
+        super().__init__(layout)
+        self._native = _load(build(layout.nic, layout.switch if layout.switches else None, trace))
+        self._engine = self._native.engine_new(layout.nics, layout.switches, layout.latency)
+        for cable in layout.cables:
+            self._native.engine_wire(self._engine, *cable)
+            self._native.engine_wire(self._engine, cable.other_unit, cable.other_port, cable.unit, cable.port)
+        self._native.engine_options(self._engine, skip, threads)
+        self._events = POINTER()
+        self._closed = False
+
+    def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
+        still = self._native.engine_run(self._engine, limit)
+        count = self._native.engine_events(self._engine, ctypes.byref(self._events))
+        if not count:
+            return bool(still), ()
+        raw = ctypes.string_at(self._events.value or 0, count * _EVENT.size)
+        return False, [Event(*_EVENT.unpack_from(raw, at)) for at in range(0, len(raw), _EVENT.size)]
+
+    def slot(self, unit: int) -> int:
+        return int(self._native.engine_slot(self._engine, unit))
+
+    def evaluated(self, unit: int) -> int:
+        return int(self._native.engine_evaluated(self._engine, unit))
+
+    @property
+    def entries(self) -> int:
+        """How often Python has called `run`."""
+        return int(self._native.engine_entries(self._engine))
+
+    def pio(self, nic: int, accesses: Sequence[Access]) -> None:
+        packed = b"".join([_ACCESS.pack(*access) for access in accesses])
+        self._native.engine_pio(self._engine, nic, packed, len(accesses))
+
+    def map_local(self, nic: int, page: int, address: int, writable: bool) -> None:
+        self._native.engine_map(self._engine, nic, page, address, 0, 0, writable)
+
+    def map_remote(self, nic: int, page: int, pid: int, address: int, writable: bool) -> None:
+        self._native.engine_map(self._engine, nic, page, None, address, pid, writable)
+
+    def unmap(self, nic: int, page: int) -> None:
+        self._native.engine_unmap(self._engine, nic, page)
+
+    def watch(self, nic: int, address: int, seen: int, tag: int) -> None:
+        self._native.engine_watch(self._engine, nic, address, seen, tag)
+
+    def unwatch(self, nic: int, tag: int) -> None:
+        self._native.engine_unwatch(self._engine, nic, tag)
+
+    def refused(self, nic: int) -> int:
+        """Host memory accesses that were answered with an error."""
+        return int(self._native.engine_refused(self._engine, nic))
+
+    def wave(self, nic: int, file: str, first: int, last: int) -> None:
+        """Write a VCD of one NIC for slots `first` to `last`. The engine must have been made with `trace`."""
+        half = 500_000_000 // self.layout.nic.slot_khz
+        if not self._native.engine_wave(self._engine, nic, str(file).encode(), first, last, half):
+            raise UserError(f"cannot write the waveform {str(file)!r}; name a writable file, in an engine built for tracing")
+
+    def bare(self, slots: int) -> None:
+        """Evaluate NIC 0 alone, with nothing around it, for comparison. The engine is of no use afterwards."""
+        self._native.engine_bare(self._engine, 0, slots)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._native.engine_delete(self._engine)
