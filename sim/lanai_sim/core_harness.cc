@@ -49,19 +49,21 @@ struct Bench {
         clock();
         clock();
         top->rst = 0;
-        top->eval();
         top->run = 1;
+        settle();
+    }
+
+    // The inputs of slot `slot`, all but the grant, which answers what the core then asks. Nothing it asks follows the grant.
+    void settle() {
+        top->clk = 0;
+        top->odd = slot & 1;
+        top->wait = waits[slot % waits.size()];
+        top->eval();
     }
 
     // One slot: what the core asks, what it gets, the clock edge, the answers.
     bool step(Retired *out) {
-        top->odd = slot & 1;
-        top->wait = waits[slot % waits.size()];
-        PORT(lbus, grant) = 0;
-        top->eval();
         const bool grant = PORT(lbus, request) && !taken[slot % taken.size()];
-        PORT(lbus, grant) = grant;
-        top->eval();
         const bool retired = sample(out);
         uint32_t rdata = PORT(lbus, rdata);
         if (grant) {
@@ -71,13 +73,13 @@ struct Bench {
         const uint32_t offset = PORT(regs, addr) >> 2 & 1023;
         const uint32_t found = PORT(regs, read) ? registers[offset] : PORT(regs, rdata);
         if (PORT(regs, write)) registers[offset] = PORT(regs, wdata);
+        PORT(lbus, grant) = grant;
         top->clk = 1;
         top->eval();
         PORT(lbus, rdata) = rdata;
         PORT(regs, rdata) = found;
-        top->clk = 0;
-        top->eval();
         slot++;
+        settle();
         return retired;
     }
 

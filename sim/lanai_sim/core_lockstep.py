@@ -1,7 +1,8 @@
 """The proof of the core: random programs on the golden model and on the Verilated core, compared instruction by instruction.
 
 Compared are, for each retired instruction, its address, its word, what it wrote to registers and memory, and the slot in which it retired;
-then the trap that ends the program, the whole SRAM and the on-chip registers. Other requesters take slots at random meanwhile.
+then the trap that ends the program, the whole SRAM and the on-chip registers. Meanwhile other requesters take slots at random, and the
+core is told to wait at random.
 """
 
 import random
@@ -38,6 +39,13 @@ class Proved:
     slots: int
 
 
+def waits_of(seed: int) -> bytes:
+    """In which slots the core must wait while the program of this seed runs: mostly in none."""
+    rng = random.Random(f"waits of {seed}")
+    share = rng.choice((0, 0, 0, 0.1, 0.7))
+    return bytes(rng.random() < share for _ in range(PATTERN - 1))  # not in step with the other pattern
+
+
 def pattern_of(seed: int) -> bytes:
     """Which slots others take while the program of this seed runs: nothing, one edge wholly, or shares of each edge."""
     rng = random.Random(f"slots of {seed}")
@@ -47,13 +55,13 @@ def pattern_of(seed: int) -> bytes:
 
 def prove(seed: int, bench: CoreBench, layout: Layout = LAYOUT) -> Proved:
     """Runs the program of `seed` on both; Divergence if they differ."""
-    program, taken = generate(seed, layout), pattern_of(seed)
+    program, taken, waits = generate(seed, layout), pattern_of(seed), waits_of(seed)
     bench.load(program.image)
     bench.registers[:] = 0
-    bench.reset(taken)
+    bench.reset(taken, waits)
     processor = Processor(Memory(len(program.image)), PlainRegisters())
     processor.write(0, program.image)
-    tracer, clock = Tracer(processor), SlotClock(taken)
+    tracer, clock = Tracer(processor), SlotClock(taken, waits)
     history: deque[Retire] = deque(maxlen=8)
     count = 0
     for slot, seen in _retired(bench):

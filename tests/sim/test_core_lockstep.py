@@ -4,7 +4,7 @@ import pytest
 
 from lanai_firmware.iss import compute
 from lanai_sim.commands import lockstep
-from lanai_sim.core_lockstep import LAYOUT, Divergence, pattern_of, prove, prove_many
+from lanai_sim.core_lockstep import LAYOUT, Divergence, pattern_of, prove, prove_many, waits_of
 from lanai_sim.core_rtl import CoreBench
 
 
@@ -32,7 +32,7 @@ def test_the_proof_sees_a_wrong_slot(monkeypatch):
     """The core runs with slots taken that the model believes free."""
     monkeypatch.setattr("lanai_sim.core_lockstep.pattern_of", lambda seed: bytes([0, 0, 0, 0, 1, 0]))
     with CoreBench(LAYOUT.size) as bench:
-        bench.reset = lambda taken, original=bench.reset: original(bytes(6))
+        bench.reset = lambda taken, waits, original=bench.reset: original(bytes(6), waits)
         with pytest.raises(Divergence, match=r"slot .*<--"):
             prove(0, bench)
 
@@ -42,6 +42,7 @@ def test_patterns_cover_the_edges():
     assert (0, 0) in shares
     assert (1, 0) in shares
     assert (0, 1) in shares
+    assert {any(waits_of(seed)) for seed in range(10)} == {True, False}
     assert any(0.2 < even < 0.9 and 0.2 < odd < 0.9 for even, odd in shares)
 
 

@@ -16,13 +16,13 @@ SLOTS_PER_CYCLE = 2
 class SlotClock:
     """Follows a stream of retired instructions from reset in slot 0.
 
-    `taken` is a pattern of slots, repeated for ever, nonzero where another requester has the slot. `fetched`, `executed`, `accessed` are the
+    `taken` is a pattern of slots, repeated for ever, nonzero where another requester has the slot; `waits` likewise says in which slots the
+    processor's wait input is high. `fetched`, `executed`, `accessed` are the
     slots of the last instruction's fetch, execution and data access (-1: none); `slots_used` counts the bus slots spent so far.
     """
 
-    def __init__(self, taken: Sequence[int] = (0,)) -> None:
-        self._taken = taken
-        self._period = len(taken)
+    def __init__(self, taken: Sequence[int] = (0,), waits: Sequence[int] = (0,)) -> None:
+        self._taken, self._waits = taken, waits
         self.fetched = self.executed = self.accessed = -1
         self.slots_used = 0
         self._bus_until = -1  # the last instruction's data access wants the bus up to here
@@ -30,10 +30,7 @@ class SlotClock:
 
     def _free(self, slot: int) -> int:
         """The first slot from `slot` on that nobody takes."""
-        for candidate in range(slot, slot + self._period):
-            if not self._taken[candidate % self._period]:
-                return candidate
-        raise Starved(f"no slot from {slot} on is free: the processor makes no progress")
+        return _first_zero(self._taken, slot)
 
     def _fetch(self) -> int:
         """A fetch may share the slot in which its predecessor executes; then that one's data access goes first."""
@@ -43,7 +40,7 @@ class SlotClock:
     def retire(self, record: Retire) -> int:
         """Accounts for one instruction; returns the slot in which the retire port tells of it."""
         self.fetched = self._fetch()
-        self.executed = max(self.fetched + 2, self.accessed + 1)
+        self.executed = _first_zero(self._waits, max(self.fetched + 2, self.accessed + 1))
         self.slots_used += 1
         self.accessed = self._bus_until = -1
         if record.address != NOTHING:
@@ -61,7 +58,15 @@ class SlotClock:
 
 
 class Starved(Exception):
-    """All slots are taken."""
+    """All slots are taken, or wait is always high: the processor makes no progress."""
+
+
+def _first_zero(pattern: Sequence[int], slot: int) -> int:
+    period = len(pattern)
+    for candidate in range(slot, slot + period):
+        if not pattern[candidate % period]:
+            return candidate
+    raise Starved(f"no slot from {slot} on lets the processor move")
 
 
 def run_timed(processor: Processor, clock: SlotClock, limit: int) -> Stop:
