@@ -7,6 +7,7 @@ from lanai_hdl.isa import NOP, AluOp, encode
 from lanai_hdl.isa.formats import BR, RI, RM, SLI
 
 from ..core_rtl import CoreBench
+from ..core_search import search_figures
 
 NAME = "core"
 HELP = "processor: LBUS contention, list search, simulation speed"
@@ -70,4 +71,5 @@ def run(args: argparse.Namespace) -> dict[str, float]:
             "core.slowdown.odd_edge_taken": odd / free,
             "core.progress.both_edges_taken": retired(bench, image, BOTH, 10_000),
             "core.cycles_per_second": speed(bench, image, args.cycles),
+            **search_figures(),
         }
