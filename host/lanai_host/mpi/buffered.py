@@ -136,6 +136,27 @@ class Buffered(Probing):
         if self.send_buffer is not None:
             self.send_buffer.flush()
 
+    def iflush_buffer(self) -> Request:
+        """MPI_Comm_iflush_buffer."""
+        return FlushRequest(self.progress, self.send_buffer)
+
+
+class FlushRequest(Request):
+    """Done when the messages that were in a buffer have left it."""
+
+    call = "MPI_Buffer_iflush"
+
+    def __init__(self, progress: "Progress", buffer: SendBuffer | None) -> None:
+        super().__init__(progress)
+        self._operations = [] if buffer is None else buffer.operations()
+
+    @property
+    def done(self) -> bool:
+        return all(operation.done for operation in self._operations)
+
+    def operations(self) -> list[Operation]:
+        return [operation for operation in self._operations if not operation.done]
+
 
 class BufferedRequest(SendRequest):
     """A buffered send is done once copied; cancelling it may still catch the message."""

@@ -1,5 +1,6 @@
 """Making communicators: duplicates, parts, inter-communicators, and giving them back."""
 
+import zlib
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from .collectives.barrier import barrier
 from .collectives.broadcast import binomial
 from .collectives.schedule import Link, Steps, next_tag
 from .constants import IN_PLACE, UNDEFINED, SplitType
+from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
 from .group import Group
 from .info import Info
@@ -20,6 +22,7 @@ from .request import Request
 
 if TYPE_CHECKING:
     from .communicator import Communicator
+    from .world import World
 
 CREATE_KIND = 0  # the tag kind of all creations; collectives' plans count from 1
 Found = Generator[Iterable[Operation], None, tuple[Group, Group | None] | None]
@@ -92,14 +95,16 @@ class Creating(Collecting):
         return self._create(call, find)
 
     def split_type(self, split_type: int, key: int, info: Info | None) -> "Communicator | None":
-        """MPI_Comm_split_type. Every simulated node has one process, so that only this process shares its memory; guided
-        types name no hardware here, and give MPI_COMM_NULL."""
+        """MPI_Comm_split_type. Every simulated node has one process, so that nobody shares its memory; other hardware has no
+        name here, and splitting by it gives MPI_COMM_NULL."""
         known = {UNDEFINED, *SplitType}
         if split_type not in known:
             raise MpiError(
                 ErrorClass.ARG, f"MPI_Comm_split_type: split_type is {split_type}, which is no type of split"
             )
-        shared = split_type == SplitType.SHARED
+        guided = split_type in (SplitType.HW_GUIDED, SplitType.RESOURCE_GUIDED)
+        wanted = info.get("mpi_hw_resource_type") if guided and info is not None else None
+        shared = split_type == SplitType.SHARED or wanted == "mpi_shared_memory"
         return self._split("MPI_Comm_split_type", self.world.node if shared else UNDEFINED, key)
 
     def _table(
@@ -143,13 +148,13 @@ class Creating(Collecting):
 
         return self._create(call, find)
 
-    def create_group(self, group: Group, tag: int) -> "Communicator | None":
+    def create_group(self, group: Group, tag: int, call: str = "MPI_Comm_create_group") -> "Communicator | None":
         """MPI_Comm_create_group: collective over `group` only."""
-        self.check_tag("MPI_Comm_create_group", tag)
+        self.check_tag(call, tag)
         if group.rank == UNDEFINED:
             return None
         made = self._make(group, None)
-        link = Link(self, "MPI_Comm_create_group", tag, self.creation_context, group)
+        link = Link(self, call, tag, self.creation_context, group)
 
         def steps() -> Steps:
             made.number_agreed((yield from self.world.contexts.agree(link)))
@@ -285,3 +290,48 @@ class Creating(Collecting):
         made = self.world.new_communicator(group, remote)
         made.errhandler = self.errhandler
         return made
+
+
+def create_from_group(
+    world: "World", group: Group, stringtag: str, info: Info | None, errhandler: Errhandler
+) -> "Communicator":
+    """MPI_Comm_create_from_group. Calls at the same time are told apart by their `stringtag`."""
+    call = "MPI_Comm_create_from_group"
+    if group.rank == UNDEFINED:
+        raise MpiError(ErrorClass.GROUP, f"{call}: this process is not in the group")
+    made = world.comm_world.create_group(group, _numeric(world, stringtag), call)
+    assert made is not None
+    made.errhandler = errhandler
+    made.info = Info() if info is None else info.duplicate()
+    return made
+
+
+def create_intercomm_from_groups(
+    world: "World",
+    local_group: Group,
+    local_leader: int,
+    remote_group: Group | None,
+    remote_leader: int,
+    stringtag: str,
+    info: Info | None,
+    errhandler: Errhandler,
+) -> "Communicator":
+    """MPI_Intercomm_create_from_groups. The remote group and its leader count at the local leader only."""
+    local = create_from_group(world, local_group, stringtag, info, errhandler)
+    remote = 0
+    if local.rank == local_leader:
+        if remote_group is None or not 0 <= remote_leader < remote_group.size:
+            raise MpiError(
+                ErrorClass.RANK,
+                f"MPI_Intercomm_create_from_groups: remote_leader is {remote_leader}, which is no rank of remote_group",
+            )
+        remote = remote_group.members[remote_leader]
+    made = local.create_intercomm(local_leader, world.comm_world, remote, _numeric(world, stringtag))
+    made.info = Info() if info is None else info.duplicate()
+    local.free()
+    return made
+
+
+def _numeric(world: "World", stringtag: str) -> int:
+    """The tag that stands for a string."""
+    return zlib.crc32(stringtag.encode()) % world.tag_ub

@@ -4,6 +4,8 @@ import enum
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from .constants import MAX_ERROR_STRING
+
 if TYPE_CHECKING:
     from .status import Status
 
@@ -76,7 +78,7 @@ class ErrorClass(enum.IntEnum):
     ABI = 81
 
 
-LAST_PREDEFINED = 0x7F  # classes above it were added by the program
+LAST_PREDEFINED = 0x3FFFFFFF  # MPI_ERR_LASTCODE: what the program adds lies above
 
 MEANINGS: dict[int, str] = {
     ErrorClass.SUCCESS: "no error",
@@ -141,24 +143,24 @@ class ErrorTable:
 
     A code is a class in its low 8 bits plus, above them, the number of a text. Texts of the last `KEEP` errors are kept,
     so that MPI_Error_string of a returned code still names call, argument and value. Classes and codes that the program
-    adds (MPI_Add_error_class, _code, _string) live above `LAST_PREDEFINED`.
+    adds (MPI_Add_error_class, _code, _string) share one sequence of numbers above `LAST_PREDEFINED`.
     """
 
     KEEP = 1024
-    ADDED_CODE = 1 << 28  # codes from here on were added by the program
 
     def __init__(self) -> None:
         self._texts: dict[int, str] = {}
         self._next_text = 1
-        self._added_classes: dict[int, str] = {}
-        self._added_codes: dict[int, tuple[int, str]] = {}
-        self._next_class = LAST_PREDEFINED + 1
-        self._next_code = self.ADDED_CODE
+        self._added: dict[int, str] = {}  # classes and codes, with their texts
+        self._class_of: dict[int, int] = {}  # of the codes among them
+        self._last = LAST_PREDEFINED
 
     def encode(self, error: MpiError) -> int:
         """The code that the C call returns for `error`."""
         if error.code is not None:
             return error.code
+        if error.error_class > LAST_PREDEFINED:
+            return error.error_class
         number = self._next_text
         self._next_text = number % self.KEEP + 1
         self._texts[number] = error.text
@@ -166,23 +168,19 @@ class ErrorTable:
 
     def error_class(self, code: int) -> int:
         """MPI_Error_class."""
-        if code in self._added_codes:
-            return self._added_codes[code][0]
-        if code < 0 or code >= self.ADDED_CODE:
-            raise MpiError(ErrorClass.ARG, f"MPI_Error_class: errorcode is {code}, which no call returned")
+        self._check("MPI_Error_class", code)
+        if code > LAST_PREDEFINED:
+            return self._class_of.get(code, code)
         return code & 0xFF
 
     def text(self, code: int) -> str:
         """MPI_Error_string."""
-        if code in self._added_codes:
-            return self._added_codes[code][1]
-        if code < 0 or code >= self.ADDED_CODE:
-            raise MpiError(ErrorClass.ARG, f"MPI_Error_string: errorcode is {code}, which no call returned")
+        self._check("MPI_Error_string", code)
+        if code in self._added:
+            return self._added[code]
         number, error_class = code >> 8, code & 0xFF
-        if number and number in self._texts:
+        if number in self._texts:
             return self._texts[number]
-        if error_class in self._added_classes:
-            return self._added_classes[error_class]
         if error_class in MEANINGS:
             return MEANINGS[error_class]
         try:
@@ -190,54 +188,61 @@ class ErrorTable:
         except ValueError:
             return f"error class {error_class}"
 
+    def _check(self, call: str, code: int) -> None:
+        if code < 0 or (code > LAST_PREDEFINED and code not in self._added):
+            raise MpiError(ErrorClass.ARG, f"{call}: errorcode is {code}, which no call returned")
+
     @property
     def last_used_code(self) -> int:
         """The attribute MPI_LASTUSEDCODE."""
-        return self._next_code - 1 if self._added_codes else max(self._next_class - 1, LAST_PREDEFINED)
+        return self._last
+
+    def _add(self) -> int:
+        self._last += 1
+        self._added[self._last] = ""
+        return self._last
 
     def add_class(self) -> int:
         """MPI_Add_error_class."""
-        if self._next_class > 0xFF:
-            raise MpiError(ErrorClass.OTHER, "MPI_Add_error_class: all 128 classes for programs are in use")
-        added = self._next_class
-        self._next_class += 1
-        self._added_classes[added] = ""
-        return added
+        return self._add()
 
     def add_code(self, error_class: int) -> int:
         """MPI_Add_error_code."""
-        if error_class not in self._added_classes and error_class not in set(ErrorClass):
+        known = error_class in set(ErrorClass) or (error_class in self._added and error_class not in self._class_of)
+        if not known:
             raise MpiError(ErrorClass.ARG, f"MPI_Add_error_code: errorclass is {error_class}, which is no error class")
-        code = self._next_code
-        self._next_code += 1
-        self._added_codes[code] = (error_class, "")
+        code = self._add()
+        self._class_of[code] = error_class
         return code
 
-    def add_string(self, code: int, text: str) -> None:
+    def add_string(self, code: int, text: str, call: str = "MPI_Add_error_string") -> None:
         """MPI_Add_error_string."""
-        if len(text) >= 512:
-            raise MpiError(ErrorClass.ARG, f"MPI_Add_error_string: string has {len(text)} characters; at most 511 fit")
-        if code in self._added_codes:
-            self._added_codes[code] = (self._added_codes[code][0], text)
-        elif code in self._added_classes:
-            self._added_classes[code] = text
-        else:
-            raise MpiError(ErrorClass.ARG, f"MPI_Add_error_string: errorcode is {code}, which the program did not add")
+        if len(text) >= MAX_ERROR_STRING:
+            raise MpiError(
+                ErrorClass.ARG, f"{call}: string has {len(text)} characters; at most {MAX_ERROR_STRING - 1} fit"
+            )
+        if code not in self._added:
+            raise MpiError(ErrorClass.ARG, f"{call}: errorcode is {code}, which the program did not add")
+        self._added[code] = text
 
     def remove_class(self, error_class: int) -> None:
-        """MPI_Remove_error_class."""
-        used = any(owner == error_class for owner, _ in self._added_codes.values())
-        if error_class not in self._added_classes or used:
-            why = "still has codes" if used else "was not added by the program"
-            raise MpiError(ErrorClass.OTHER, f"MPI_Remove_error_class: errorclass {error_class} {why}")
-        del self._added_classes[error_class]
+        """MPI_Remove_error_class: its codes and its text must have gone before."""
+        if error_class in self._class_of.values():
+            raise MpiError(ErrorClass.OTHER, f"MPI_Remove_error_class: errorclass {error_class} still has codes")
+        self._remove("MPI_Remove_error_class", error_class, error_class in self._class_of)
 
     def remove_code(self, code: int) -> None:
-        """MPI_Remove_error_code."""
-        if code not in self._added_codes:
-            raise MpiError(ErrorClass.OTHER, f"MPI_Remove_error_code: errorcode {code} was not added by the program")
-        del self._added_codes[code]
+        """MPI_Remove_error_code: its text must have gone before."""
+        self._remove("MPI_Remove_error_code", code, code not in self._class_of)
+        del self._class_of[code]
+
+    def _remove(self, call: str, number: int, wrong_kind: bool) -> None:
+        if number not in self._added or wrong_kind:
+            raise MpiError(ErrorClass.OTHER, f"{call}: {number} was not added by the program")
+        if self._added[number]:
+            raise MpiError(ErrorClass.OTHER, f"{call}: {number} still has the string {self._added[number]!r}")
+        del self._added[number]
 
     def remove_string(self, code: int) -> None:
         """MPI_Remove_error_string."""
-        self.add_string(code, "")
+        self.add_string(code, "", "MPI_Remove_error_string")

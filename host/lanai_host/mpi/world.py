@@ -9,7 +9,7 @@ from weakref import WeakSet
 from ..device import MAX_CONTEXT, Device
 from . import errhandler as handlers
 from .base import CONTEXTS
-from .buffered import SendBuffer, emptied, new_buffer
+from .buffered import FlushRequest, SendBuffer, emptied, new_buffer
 from .collectives import barrier
 from .communicator import Communicator
 from .constants import ThreadLevel
@@ -21,7 +21,7 @@ from .group import Group
 from .info import Info
 from .probing import NoProcMessage
 from .progress import Progress
-from .request import GeneralizedRequest
+from .request import GeneralizedRequest, Request
 from .status import Status
 
 assert LIMIT * CONTEXTS - 1 <= MAX_CONTEXT
@@ -173,6 +173,10 @@ class World:
         """MPI_Buffer_flush."""
         if self.send_buffer is not None:
             self.send_buffer.flush()
+
+    def iflush_buffer(self) -> Request:
+        """MPI_Buffer_iflush."""
+        return FlushRequest(self.progress, self.send_buffer)
 
     # Generalized requests
 

@@ -35,6 +35,9 @@ def test_codes_keep_class_and_text():
     assert (table.error_class(detail), table.text(detail), table.last_used_code) == (own, "a detail", detail)
     with pytest.raises(MpiError, match="still has codes"):
         table.remove_class(own)
+    with pytest.raises(MpiError, match="still has the string 'a detail'"):
+        table.remove_code(detail)
+    table.remove_string(detail)
     table.remove_code(detail)
     table.remove_class(own)
     with pytest.raises(MpiError, match="which the program did not add"):

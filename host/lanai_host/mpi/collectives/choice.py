@@ -1,4 +1,4 @@
-"""When a collective changes its algorithm. docs/mpi-collectives.md explains each choice.
+"""When a collective changes its algorithm. docs/reference/mpi-collectives.md explains each choice.
 
 Thresholds are in bytes of one process's message unless the name says otherwise.
 """
