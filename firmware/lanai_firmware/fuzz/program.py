@@ -104,7 +104,9 @@ def _item(e: Emitter, index: int, last: int, targets: Targets) -> None:
         access(e, targets)
     elif kind < 0.9 and index < last:
         transfers.branch(e, e.rng.randrange(index + 1, last + 1) * BLOCK, targets)
-    elif kind < 0.97:
+    elif kind < 0.95:
         transfers.loop(e, targets)
+    elif kind < 0.97:
+        transfers.patch(e)
     elif index:
         transfers.back_to_start(e)

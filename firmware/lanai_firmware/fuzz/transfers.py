@@ -134,6 +134,19 @@ def back_to_start(e: Emitter) -> None:
     e.emit(e.compute())
 
 
+def patch(e: Emitter) -> None:
+    """A store over an instruction to come: the next but one, or a later one."""
+    value = e.holder()
+    with e.lock(value):
+        base = e.holder()
+        with e.lock(base):
+            e.constant(value, e.compute())
+            between = [e.compute() for _ in range(e.rng.choice((1, 1, 2, 5)))]
+            e.emit(encode(RI, op=AluOp.ADD, rd=base, rs1=Reg.PC, imm=0))
+            e.emit(encode(RM, store=1, rd=value, rs1=base, pre=1, imm=8 + 4 * len(between)))
+            e.emit(*between, e.compute())
+
+
 def loop(e: Emitter, targets: Targets) -> None:
     """A short loop backwards."""
     counter = e.holder()

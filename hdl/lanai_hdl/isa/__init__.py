@@ -18,6 +18,7 @@ them. All is plain Python data except `gates`, which turns the data into Amarant
 * Reading `pc` gives the address of the instruction that reads it, in a slot too.
 * A transfer takes all 32 bits of its target. A target that is misaligned or unmapped traps when it is fetched, after the slots.
 * Results, loaded values, updated bases and flags are seen by the very next instruction.
+* A store may change code: the instruction right behind it may have been fetched already, the one after that has not.
 * An instruction that traps has no effect at all; later ones do not run.
 * A load with update whose base is also its destination leaves the loaded value there. A store with update stores the old base.
 """
