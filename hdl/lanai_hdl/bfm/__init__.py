@@ -18,6 +18,7 @@ from .hostmemory import HostMemory
 from .link import LinkSink, LinkSource, Packet
 from .pins import Pins
 from .pio import PioHost
+from .program import Program
 from .puppet import Puppet
 from .pysim import Bench, PysimPins, stream_get, stream_put
 from .sram import SramModel
@@ -32,10 +33,11 @@ __all__ = [
     "Pair",
     "Pins",
     "PioHost",
+    "Program",
     "Puppet",
     "PysimPins",
-    "SramModel",
     "Side",
+    "SramModel",
     "World",
     "stream_get",
     "stream_put",

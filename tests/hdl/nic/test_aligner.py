@@ -27,7 +27,8 @@ def words_at(address, data):
 
 def masked_bytes(words):
     return b"".join(
-        bytes(byte for lane, byte in enumerate(word.data.to_bytes(4, "big")) if word.mask >> (3 - lane) & 1) for word in words
+        bytes(byte for lane, byte in enumerate(word.data.to_bytes(4, "big")) if word.mask >> (3 - lane) & 1)
+        for word in words
     )
 
 
@@ -46,7 +47,9 @@ def test_every_alignment(idle, pause):
     async def put(context):
         for source, _, length in cases:
             data = random.Random(length).randbytes(length)
-            await stream_put(context, dut.i, [{"data": word, "error": 0} for word in words_at(source, data)], idle=idle, seed=5)
+            await stream_put(
+                context, dut.i, [{"data": word, "error": 0} for word in words_at(source, data)], idle=idle, seed=5
+            )
 
     async def get(context):
         for source, target, length in cases:

@@ -24,7 +24,11 @@ def run(story, **models):
 
 async def counted(world, **expected):
     """Every counter of a mishap is 0 but those named."""
-    mishaps = [name for name, _ in COUNTERS if not name.startswith(("SLOTS", "BUS", "PIO_READS", "PIO_WRITES", "TX", "RX_PACKETS", "RX_FLITS"))]
+    mishaps = [
+        name
+        for name, _ in COUNTERS
+        if not name.startswith(("SLOTS", "BUS", "PIO_READS", "PIO_WRITES", "TX", "RX_PACKETS", "RX_FLITS"))
+    ]
     got = {name: await world.firmware.load(name) for name in mishaps}
     assert {name: value for name, value in got.items() if value} == expected
 
@@ -145,7 +149,11 @@ BROKEN = {
     "wrong crc": ([HEAD, *BODY, (Kind.TAIL, 5)], (Verdict.VALID | Verdict.CRC, 32), {"RX_CRC_ERRORS": 1}),
     "lost word": ([HEAD, *BODY[1:], TAIL], (Verdict.VALID | Verdict.CRC, 28), {"RX_CRC_ERRORS": 1}),
     "truncated": ([HEAD, *BODY[:3]], (Verdict.VALID | Verdict.TRUNCATED, 12), {"RX_TRUNCATED": 1}),
-    "too long": ([HEAD, *BODY * 9, TAIL], (Verdict.VALID | Verdict.CRC | Verdict.OVERRUN, 256), {"RX_OVERRUNS": 1, "RX_CRC_ERRORS": 1}),
+    "too long": (
+        [HEAD, *BODY * 9, TAIL],
+        (Verdict.VALID | Verdict.CRC | Verdict.OVERRUN, 256),
+        {"RX_OVERRUNS": 1, "RX_CRC_ERRORS": 1},
+    ),
     "misrouted": ([(Kind.HEAD, 0x85000000), *BODY, TAIL], None, {"RX_MISROUTED": 1}),
     "stray": ([*BODY, TAIL], None, {"RX_STRAYS": 9}),
     "empty": ([HEAD, (Kind.TAIL, crc32([]))], (Verdict.VALID, 0), {}),

@@ -174,7 +174,9 @@ class HostDmaSpec(wiring.Component):
                 inside = (byte >= local) & (byte < end)
                 m.d.comb += Assert(implies(dut.lbus.be[3 - lane], inside & ~to_host), "writes outside the descriptor")
         with m.If(dut.lbus.grant & ~dut.lbus.write):
-            m.d.comb += Assert(to_host & (dut.lbus.addr + 3 >= local) & (dut.lbus.addr < end), "reads outside the descriptor")
+            m.d.comb += Assert(
+                to_host & (dut.lbus.addr + 3 >= local) & (dut.lbus.addr < end), "reads outside the descriptor"
+            )
         burst = dut.bus.burst
         first = Signal(34)
         last = Signal(34)
@@ -218,5 +220,3 @@ def test_the_host_dma_touches_nothing_outside_its_descriptor(prove):
 @pytest.mark.slow
 def test_the_host_dma_touches_nothing_outside_longer_descriptors(prove):
     prove(HostDmaSpec(longest=9), mode="bmc", depth=16)
-
-

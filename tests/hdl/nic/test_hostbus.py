@@ -50,7 +50,9 @@ class Bus:
         self.bench.run()
 
 
-@pytest.mark.parametrize(("slot_khz", "host_bus_khz"), [(66_000, 33_000), (50_000, 33_000), (66_000, 66_000), (66_000, 12_345)])
+@pytest.mark.parametrize(
+    ("slot_khz", "host_bus_khz"), [(66_000, 33_000), (50_000, 33_000), (66_000, 66_000), (66_000, 12_345)]
+)
 def test_the_bus_clock_keeps_its_rate(slot_khz, host_bus_khz):
     dut = HostClock(NicConfig(slot_khz=slot_khz, host_bus_khz=host_bus_khz))
     bench = Bench(dut, 3000)

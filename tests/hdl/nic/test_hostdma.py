@@ -102,7 +102,10 @@ def test_transfers_of_every_alignment_and_nothing_beside_them(refuse, pause, lat
 
 
 def test_reads_touch_only_words_that_hold_the_transfer():
-    descriptors = [{"host": 0x1003, "local": 5, "length": 6}, {"host": 0x2002, "local": 0x102, "length": 4, "to_host": 1}]
+    descriptors = [
+        {"host": 0x1003, "local": 5, "length": 6},
+        {"host": 0x2002, "local": 0x102, "length": 4, "to_host": 1},
+    ]
     engine = Engine()
 
     def check(memory, sram):

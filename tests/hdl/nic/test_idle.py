@@ -74,7 +74,10 @@ def observe(skip):
         await source.send([1, 2, 3])
         assert await host.read(0x40) == 0x1234
         await pause(context)
-        side.last = [await firmware.load(name) for name in ("CYCLES", "TX_FLITS", "RX_FLITS", "BUS_BEATS", "SLOTS_HDMA_USED", "RECV_DONE")]
+        side.last = [
+            await firmware.load(name)
+            for name in ("CYCLES", "TX_FLITS", "RX_FLITS", "BUS_BEATS", "SLOTS_HDMA_USED", "RECV_DONE")
+        ]
 
     for servant in (memory_serves, sink_serves, watch):
         side.bench.meanwhile(servant)

@@ -73,7 +73,12 @@ def test_alone_an_instruction_is_a_cycle():
 
 @pytest.mark.parametrize(
     ("engine", "registers", "receive"),
-    [("host_to_sram", HOST, False), ("sram_to_host", TO_HOST, False), ("send", SEND, False), ("receive", RECEIVE, True)],
+    [
+        ("host_to_sram", HOST, False),
+        ("sram_to_host", TO_HOST, False),
+        ("send", SEND, False),
+        ("receive", RECEIVE, True),
+    ],
 )
 def test_one_engine_costs_half_as_much_again(expected, engine, registers, receive):
     slowdown = cycles_per_pass(registers, receive=receive) / 16

@@ -1,0 +1,98 @@
+"""cocotb: one NIC runs a small firmware; its host loads the program, rings, and finds its bytes sent."""
+
+import random
+
+import cocotb
+
+from lanai_hdl.bfm import HostMemory, LinkSink, LinkSource, PioHost, Program
+from lanai_hdl.bfm.cocotb import CocotbPins, begin
+from lanai_hdl.machine import Control, Event, HostDmaStart, SendStart
+
+SIZE = 333
+ROUND = (SIZE + 3) // 4
+
+
+class Slots:
+    """The count of slots that the NIC asks for; `now` has no interface of its own."""
+
+    def __init__(self, dut):
+        self.dut = dut
+        self.pins = CocotbPins(dut, "pio")
+
+    async def serve(self):
+        now = 0
+        while True:
+            now += 1
+            await self.pins.step()
+            self.dut.now.value = now
+
+
+async def surroundings(dut, program):
+    await begin(dut)
+    cocotb.start_soon(Slots(dut).serve())
+    memory, sink = HostMemory(CocotbPins(dut, "mem")), LinkSink(CocotbPins(dut, "link_tx"))
+    cocotb.start_soon(memory.serve())
+    cocotb.start_soon(sink.serve())
+    host = PioHost(CocotbPins(dut, "pio"))
+    await host.write_words(0, program.words)
+    assert await host.read_words(0, len(program.words)) == program.words
+    await host.write_register("CONTROL", Control.RUN)
+    return host, memory, sink
+
+
+async def signalled(host, polls=300):
+    for _ in range(polls):
+        if await host.read_register("HOST_SIGNAL"):
+            return
+    raise TimeoutError("the firmware never signalled")
+
+
+@cocotb.test()
+async def the_host_sends_by_doorbell(dut):
+    program = (
+        Program()
+        .wait(Event.DOORBELL)
+        .store(DOORBELL=1, SEND_ROUTE=0, SEND_POINTER=0x1000, SEND_LENGTH=SIZE)
+        .store(
+            HDMA_HOST=0x5003, HDMA_LOCAL=0x1000, HDMA_LENGTH=SIZE, HDMA_START=HostDmaStart.TO_SRAM | HostDmaStart.FEED
+        )
+        .store(SEND_START=SendStart.FIRST | SendStart.LAST | SendStart.CHASE)
+        .wait(Event.SEND_DONE)
+        .store(ISR=Event.SEND_DONE, HOST_SIGNAL=1)
+        .again()
+    )
+    host, memory, sink = await surroundings(dut, program)
+    data = random.Random(1).randbytes(SIZE)
+    memory.load(0x5003, data)
+    for count in (1, 2):
+        await host.write_register("DOORBELL", 1)
+        await signalled(host)
+        await host.write_register("HOST_SIGNAL", 1)
+        while len(sink.packets) < count:
+            await host.read_register("ID")
+        packet = sink.packets[-1]
+        assert packet.sound
+        assert b"".join(word.to_bytes(4, "big") for word in packet.words)[:SIZE] == data
+    assert await host.read_register("TX_PACKETS") == 2
+
+
+@cocotb.test()
+async def a_packet_goes_to_the_host(dut):
+    program = (
+        Program()
+        .store(RECV_POINTER=0x2000, RECV_LIMIT=0x2400)
+        .wait(Event.RECV_DONE)
+        .store(HDMA_HOST=0x9001, HDMA_LOCAL=0x2000)
+        .copy("RECV_LENGTH", "HDMA_LENGTH")
+        .store(HDMA_START=HostDmaStart.TO_HOST, RECV_VERDICT=0)
+        .wait(Event.HOST_DMA_DONE)
+        .store(ISR=Event.HOST_DMA_DONE, HOST_SIGNAL=1)
+        .again()
+    )
+    host, memory, _ = await surroundings(dut, program)
+    words = [n * 0x01010101 for n in range(ROUND)]
+    await LinkSource(CocotbPins(dut, "link_rx")).send(words)
+    await signalled(host)
+    assert memory.dump(0x9001, 4 * ROUND) == b"".join(word.to_bytes(4, "big") for word in words)
+    while not dut.idle.value:
+        await host.read_register("ID")
