@@ -104,7 +104,11 @@ TRAPS = {
     "fetch registers": ([encode(BR, target=M.REGISTERS_LOCAL), NOP], TrapCause.FETCH_UNMAPPED, M.REGISTERS_LOCAL),
     "branch in slot": ([encode(BR, target=8), encode(BR, target=8)], TrapCause.TRANSFER_IN_SLOT, 4),
     "branch in second slot": ([encode(RM, rd=2, rs1=0), NOP, encode(BR, target=8)], TrapCause.TRANSFER_IN_SLOT, 8),
-    "bad load to pc in slot": ([encode(BR, target=8), encode(RM, rd=2, rs1=0, pre=1, imm=1)], TrapCause.TRANSFER_IN_SLOT, 4),
+    "bad load to pc in slot": (
+        [encode(BR, target=8), encode(RM, rd=2, rs1=0, pre=1, imm=1)],
+        TrapCause.TRANSFER_IN_SLOT,
+        4,
+    ),
     "load to pc in slot": (
         [encode(BR, target=8), encode(RM, rd=2, rs1=21, update=1, imm=4)],
         TrapCause.TRANSFER_IN_SLOT,
