@@ -33,7 +33,9 @@ def insert(item: Field, value: int) -> int:
     coded = value >> item.scale
     if not low <= coded <= high or coded << item.scale != value:
         step = f" in steps of {1 << item.scale}" if item.scale else ""
-        raise ValueError(f"field {item.name} cannot hold {value}; it takes {low << item.scale}..{high << item.scale}{step}")
+        raise ValueError(
+            f"field {item.name} cannot hold {value}; it takes {low << item.scale}..{high << item.scale}{step}"
+        )
     word = 0
     for part in reversed(item.slices):
         word |= (coded & ((1 << part.width) - 1)) << part.low

@@ -17,7 +17,9 @@ def field_value(item: Field, word: Value) -> Value:
 
 def has_format(item: Format, word: Value) -> Value:
     """1 if `word` carries the fixed bits of the format."""
-    return word.matches("".join("-" if not item.mask >> bit & 1 else str(item.match >> bit & 1) for bit in range(31, -1, -1)))
+    return word.matches(
+        "".join("-" if not item.mask >> bit & 1 else str(item.match >> bit & 1) for bit in range(31, -1, -1))
+    )
 
 
 def _coded(item: Field, word: Value) -> Value:

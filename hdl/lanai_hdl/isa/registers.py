@@ -29,7 +29,9 @@ ARGUMENTS = (Reg.ARG1, Reg.ARG2, Reg.ARG3, Reg.ARG4)
 
 # What the assembler prints. LLVM uses these names and no others for these seven.
 NAMES: tuple[str, ...] = tuple(
-    {Reg.PC: "pc", Reg.SP: "sp", Reg.FP: "fp", Reg.RV: "rv", Reg.RR1: "rr1", Reg.RR2: "rr2", Reg.RCA: "rca"}.get(i, f"r{i}")
+    {Reg.PC: "pc", Reg.SP: "sp", Reg.FP: "fp", Reg.RV: "rv", Reg.RR1: "rr1", Reg.RR2: "rr2", Reg.RCA: "rca"}.get(
+        i, f"r{i}"
+    )
     for i in range(REGISTER_COUNT)
 )
 

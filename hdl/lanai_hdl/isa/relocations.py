@@ -54,7 +54,9 @@ def relocate(kind: Relocation, word: int, value: int) -> int:
     """
     rule = RULES[kind]
     if not 0 <= value < 1 << rule.bits:
-        raise ValueError(f"{kind.name}: value {value:#x} does not fit {rule.bits} bits; place it below {1 << rule.bits:#x}")
+        raise ValueError(
+            f"{kind.name}: value {value:#x} does not fit {rule.bits} bits; place it below {1 << rule.bits:#x}"
+        )
     if value % rule.aligned:
         raise ValueError(f"{kind.name}: value {value:#x} is not a multiple of {rule.aligned}")
     for patch in rule.patches:

@@ -1,5 +1,7 @@
 """Slots by hand, for the rule that the lockstep proof checks against the gateware."""
 
+import itertools
+
 import pytest
 
 from lanai_firmware.iss import Memory, PlainRegisters, Processor, Stop
@@ -39,7 +41,7 @@ def test_one_edge_taken_doubles_loads_and_stores(edge):
     fetches = [fetched for fetched, _, _ in told]
     assert [fetches[i + 2] - fetches[i] for i in range(8)] == [6] * 8, "three cycles for a plain one and a load"
     plain, _ = slots([NOP] * 8, edge)
-    assert [b[0] - a[0] for a, b in zip(plain, plain[1:], strict=False)] == [2] * 7
+    assert [b[0] - a[0] for a, b in itertools.pairwise(plain)] == [2] * 7
     only, _ = slots([LOAD] * 8, edge)
     assert [b[0] - a[0] for a, b in zip(only, only[2:], strict=False)] == [8] * 6, "four each, in turns of 2 and 6"
 

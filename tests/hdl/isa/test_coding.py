@@ -127,7 +127,9 @@ def test_errors_quote_the_value():
 def test_fields_round_trip_at_their_ends():
     for item in FORMATS:
         for part in item.fields:
-            low, high = (-(1 << part.width - 1), (1 << part.width - 1) - 1) if part.signed else (0, (1 << part.width) - 1)
+            low, high = (
+                (-(1 << part.width - 1), (1 << part.width - 1) - 1) if part.signed else (0, (1 << part.width) - 1)
+            )
             for value in (low, high, 0):
                 assert extract(part, insert(part, value << part.scale)) == value << part.scale
 
@@ -138,10 +140,10 @@ def test_conditions_are_what_their_names_say():
         result, c = diff & 0xFFFFFFFF, bool(diff >> 32)
         n, v = bool(result >> 31), bool((a ^ b) & (a ^ result) & 0x80000000)
         sa, sb = a - (a >> 31 << 32), b - (b >> 31 << 32)
-        truth = {"T": True, "F": False, "HI": a > b, "LS": a <= b, "CC": a < b, "CS": a >= b, "NE": a != b, "EQ": a == b}
-        truth |= {"VC": not v, "VS": v, "PL": not n, "MI": n, "GE": sa >= sb, "LT": sa < sb, "GT": sa > sb, "LE": sa <= sb}
-        for name, expected in truth.items():
-            assert Condition[name].holds(result == 0, n, c, v) == expected, (name, a, b)
+        unsigned = (True, False, a > b, a <= b, a < b, a >= b, a != b, a == b)
+        signed = (not v, v, not n, n, sa >= sb, sa < sb, sa > sb, sa <= sb)
+        for code, expected in zip(Condition, unsigned + signed, strict=True):
+            assert code.holds(result == 0, n, c, v) == expected, (code, a, b)
 
 
 def test_relocations():
