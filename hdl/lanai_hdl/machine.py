@@ -48,7 +48,7 @@ class Event(IntFlag):
 
     Levels follow their cause and cannot be cleared in ISR: RECV_DONE (a finished packet waits to be popped), RECV_PROGRESS (RECV_COUNT
     of the packet now arriving is at or past a nonzero RECV_WATERMARK), DOORBELL (the register is nonzero), HOST_SIGNAL (likewise). The
-    others are sticky: set by the event, cleared by writing one.
+    others are sticky: set by the event, cleared by writing one. What an instruction does to a level shows in ISR to the next one.
     """
 
     HOST_DMA_DONE = 1 << 0  # a descriptor completed, well or not
@@ -173,8 +173,7 @@ def _control() -> list[Register]:
             0x048,
             Access.P_RW,
             Sticky.ACTION,
-            "Write a mask: the processor stalls until ISR & mask is nonzero; a mask of 0 does not stall. Reads ISR &"
-            " last mask.",
+            "Write a mask: the processor stalls until ISR & mask is nonzero; a mask of 0 does not stall. Reads ISR & last mask.",
             Event,
         ),
         Register(
@@ -185,16 +184,14 @@ def _control() -> list[Register]:
             0x050,
             Access.BOTH,
             Sticky.W1C,
-            "A host write ors its bits in, a processor write clears the bits it names. Nonzero is Event.DOORBELL. "
-            "Host wins a tie.",
+            "A host write ors its bits in, a processor write clears the bits it names. Nonzero is Event.DOORBELL.",
         ),
         Register(
             "HOST_SIGNAL",
             0x054,
             Access.BOTH,
             Sticky.W1C,
-            "The mirror image: the processor ors in, the host clears. Nonzero is Event.HOST_SIGNAL. Processor wins a"
-            " tie.",
+            "The mirror image: the processor ors in, the host clears. Nonzero is Event.HOST_SIGNAL.",
         ),
         *[
             Register(
@@ -223,8 +220,7 @@ def _time_and_trap() -> list[Register]:
             0x084,
             Access.P_RW,
             Sticky.ACTION,
-            "Write a nonzero cycle: Event.TIMER once CYCLES has reached it (modulo 2**32, so at most 2**31-1 ahead),"
-            " then it reads 0. 0 disarms.",
+            "Write a nonzero cycle: Event.TIMER once CYCLES has reached it (modulo 2**32, so at most 2**31-1 ahead), then it reads 0. 0 disarms.",
         ),
         Register("TRAP_CAUSE", 0x0A0, Access.RO, Sticky.VIEW, "Why the processor stopped; 0 while it has not."),
         Register("TRAP_PC", 0x0A4, Access.RO, Sticky.VIEW, "Address of the instruction that stopped it."),
@@ -251,9 +247,8 @@ def _host_dma() -> list[Register]:
             0x10C,
             Access.PW | Access.PR,
             Sticky.ACTION,
-            "Queues the descriptor. Descriptors run in order. One that leaves the SRAM, or names no one direction, "
-            "moves nothing and "
-            "completes with an error. With a full queue the write is dropped and counted. Reads 0.",
+            "Queues the descriptor. Descriptors run in order. One that leaves the SRAM, or names no one direction, moves nothing and completes "
+            "with an error. With a full queue the write is dropped and counted. Reads 0.",
             HostDmaStart,
         ),
         Register("HDMA_STATUS", 0x110, Access.RO, Sticky.VIEW, "Free entries, BUSY, ERROR.", Status),
@@ -295,17 +290,15 @@ def _send_dma() -> list[Register]:
             0x148,
             Access.P_RW,
             Sticky.PLAIN,
-            "Next descriptor: bytes; the wire carries whole words, so the last one may hold up to 3 bytes more. 0 "
-            "sends no word. Kept after START.",
+            "Next descriptor: bytes; the wire carries whole words, so the last one may hold up to 3 bytes more. 0 sends no word. Kept after START.",
         ),
         Register(
             "SEND_START",
             0x14C,
             Access.PW | Access.PR,
             Sticky.ACTION,
-            "Queues the descriptor. A packet is FIRST .. LAST, over one or more descriptors. One that leaves the "
-            "SRAM sends no word and spoils "
-            "the packet's CRC. With a full queue the write is dropped and counted. Reads 0.",
+            "Queues the descriptor. A packet is FIRST .. LAST, over one or more descriptors. One that leaves the SRAM sends no word and spoils the"
+            " packet's CRC. With a full queue the write is dropped and counted. Reads 0.",
             SendStart,
         ),
         Register("SEND_STATUS", 0x150, Access.RO, Sticky.VIEW, "Free entries, BUSY, LINK_UP.", Status),
@@ -321,10 +314,8 @@ def _send_dma() -> list[Register]:
             0x158,
             Access.P_RW,
             Sticky.ACTION,
-            "Bytes that chasing sends may take: FEED transfers add, CHASE sends take, a write adds its (signed) "
-            "value. Host DMA into, and sends "
-            "out of, one chain of memory must run in the same order. A failed FEED descriptor adds the rest of its "
-            "length and spoils the CRC of "
+            "Bytes that chasing sends may take: FEED transfers add, CHASE sends take, a write adds its (signed) value. Host DMA into, and sends "
+            "out of, one chain of memory must run in the same order. A failed FEED descriptor adds the rest of its length and spoils the CRC of "
             "the chasing packet, so that nothing waits for ever.",
         ),
     ]
@@ -344,10 +335,8 @@ def _receive_dma() -> list[Register]:
             0x184,
             Access.P_RW,
             Sticky.ACTION,
-            "Writing posts the buffer [RECV_POINTER, this); word aligned. Buffers serve packets in order, one each, "
-            "from their start. With none "
-            "posted the packet waits on the wire. One that leaves the SRAM or ends before it starts is refused and "
-            "counted, as is one too many.",
+            "Writing posts the buffer [RECV_POINTER, this); word aligned. Buffers serve packets in order, one each, from their start. With none "
+            "posted the packet waits on the wire. One that leaves the SRAM or ends before it starts is refused and counted, as is one too many.",
         ),
         Register(
             "RECV_COUNT",
@@ -384,8 +373,7 @@ def _receive_dma() -> list[Register]:
             0x1A0,
             Access.P_RW,
             Sticky.ACTION,
-            "Oldest finished packet: how it fared; 0 means none. Writing anything pops it. While the completion "
-            "queue is full the next packet "
+            "Oldest finished packet: how it fared; 0 means none. Writing anything pops it. While the completion queue is full the next packet "
             "waits on the wire.",
             Verdict,
         ),

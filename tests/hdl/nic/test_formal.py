@@ -1,5 +1,7 @@
 """What holds for every input: the arbiter, the LBUS, the host DMA's bounds, STOP/GO."""
 
+from itertools import pairwise
+
 import pytest
 from amaranth import Module, Signal
 from amaranth.asserts import AnyConst, AnySeq
@@ -103,8 +105,8 @@ class StopGoSpec(wiring.Component):
         sender = Signal(Kind)
         flits = [sender, *(Signal(Kind, name=f"flit{n}") for n in range(latency))]
         stops = [rx.link.stop, *(Signal(name=f"stop{n}") for n in range(latency))]
-        m.d.sync += [later.eq(earlier) for earlier, later in zip(flits, flits[1:], strict=False)]
-        m.d.sync += [later.eq(earlier) for earlier, later in zip(stops, stops[1:], strict=False)]
+        m.d.sync += [later.eq(earlier) for earlier, later in pairwise(flits)]
+        m.d.sync += [later.eq(earlier) for earlier, later in pairwise(stops)]
         with m.If(AnySeq(1) & ~stops[-1]):
             m.d.sync += sender.eq(Kind.DATA)
         with m.Else():

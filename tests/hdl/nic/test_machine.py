@@ -1,0 +1,58 @@
+"""The declaration of the machine is sound, and its page says all of it."""
+
+import pytest
+
+from lanai_hdl import machine
+from lanai_hdl.machine import BY_NAME, COUNTERS, LEVEL_EVENTS, REGISTERS, Access, Event, Sticky
+from lanai_hdl.machine_table import group, page, rights, write
+
+
+def test_offsets_are_words_in_the_window_and_do_not_overlap():
+    offsets = [register.offset for register in REGISTERS]
+    assert all(offset % 4 == 0 and 0 <= offset < machine.REGISTERS_SIZE for offset in offsets)
+    assert len(set(offsets)) == len(offsets)
+    assert len({register.name for register in REGISTERS}) == len(REGISTERS)
+
+
+def test_views_are_not_written_and_the_rest_is():
+    for register in REGISTERS:
+        writable = bool(register.access & (Access.PW | Access.HW))
+        assert writable == (register.kind is not Sticky.VIEW), register.name
+
+
+def test_every_counter_is_a_register():
+    assert all(BY_NAME[name].access is Access.RO for name, _ in COUNTERS)
+
+
+def test_events_are_single_bits_and_levels_are_among_them():
+    assert all(event.value.bit_count() == 1 for event in Event)
+    assert Event(0) | LEVEL_EVENTS in Event(sum(Event))
+
+
+def test_addresses_of_both_sides():
+    assert machine.local_address("ISR") == machine.REGISTERS_LOCAL + machine.offset("ISR")
+    assert machine.host_offset("ISR") == machine.REGISTERS_HOST + machine.offset("ISR")
+    with pytest.raises(KeyError, match="no register is called 'NONSENSE'"):
+        machine.offset("NONSENSE")
+
+
+def test_the_page_names_every_register_once_with_its_rights(tmp_path):
+    text = page()
+    for register in REGISTERS:
+        rows = [
+            line for line in text.splitlines() if line.startswith(f"| `{register.offset:#05x}` | `{register.name}` |")
+        ]
+        assert len(rows) == 1
+        assert (
+            f"| {rights(register.access, Access.PR, Access.PW)} | {rights(register.access, Access.HR, Access.HW)} |"
+            in rows[0]
+        )
+        assert group(register)
+    write(tmp_path / "reference" / "machine.md")
+    assert (tmp_path / "reference" / "machine.md").read_text() == text
+
+
+def test_rights_are_spelled():
+    assert rights(Access.RO, Access.PR, Access.PW) == "R"
+    assert rights(Access.BOTH, Access.HR, Access.HW) == "RW"
+    assert rights(Access.PW, Access.HR, Access.HW) == "-"
