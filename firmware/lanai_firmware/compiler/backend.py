@@ -105,47 +105,18 @@ def emit(text: str, guards: Guards, assembly: bool = False) -> Emitted:
     If LLVM aborts, the functions that it aborts on are compiled apart, without loop strength reduction. Those that even
     so have no code are named in a `BackendError`.
     """
-    options = options_of(guards)
-    request = {"ir": text, "speed": SPEED, "assembly": assembly}
-    answer = worker(*options).ask(request)
-    if answer is not None:
-        check(answer)
-        return Emitted((base64.b64decode(answer["object"]),), answer["locals"], answer.get("assembly", ""))
-    blamed = blame(text, options)
-    plain = (*options, WITHOUT_REDUCTION)
-    hopeless = blame(text, plain, set(blamed))
-    if hopeless:
-        raise BackendError(
-            f"LLVM's Lanai backend aborts on {', '.join(hopeless)}; it cannot address below a pointer: "
-            "write the loop upwards, or index from the start of the array"
-        )
-    return split(request, options, plain, blamed)
-
-
-def split(request: dict[str, Any], options: tuple[str, ...], plain: tuple[str, ...], blamed: list[str]) -> Emitted:
-    """Two objects: the blamed functions without loop strength reduction, and all the rest."""
-    apart = check(worker(*plain).ask({**request, "keep": blamed}))
-    rest = sorted(set(apart["functions"]) - set(blamed)) + globals_in(request["ir"])
-    others = check(worker(*options).ask({**request, "keep": rest}))
-    objects = tuple(base64.b64decode(part["object"]) for part in (others, apart))
-    assembly = others.get("assembly", "") + apart.get("assembly", "")
-    return Emitted(objects, others["locals"], assembly, tuple(blamed))
-
-
-def globals_in(text: str) -> list[str]:
-    return [line[1:].split(" = ")[0].strip('"') for line in text.splitlines() if line.startswith("@")]
-
-
-def blame(text: str, options: tuple[str, ...], among: set[str] | None = None) -> list[str]:
-    answer = check(worker(*options).ask({"ir": text, "speed": SPEED, "blame": True}))
-    return [name for name in answer["blamed"] if among is None or name in among]
-
-
-def check(answer: dict[str, Any] | None) -> dict[str, Any]:
+    request = {"ir": text, "speed": SPEED, "assembly": assembly, "retry": [WITHOUT_REDUCTION]}
+    answer = worker(*options_of(guards)).ask(request)
     if answer is None:
         raise BackendError("LLVM ended without an answer while optimizing; this is a bug, please report the source")
     if "error" in answer:
         raise BackendError(
             f"LLVM refuses the generated code: {answer['error']}; this is a bug, please report the source"
         )
-    return answer
+    if answer["hopeless"]:
+        raise BackendError(
+            f"LLVM's Lanai backend aborts on {', '.join(answer['hopeless'])}; it cannot address below a pointer: "
+            "write the loop upwards, or index from the start of the array"
+        )
+    objects = tuple(base64.b64decode(data) for data in answer["objects"])
+    return Emitted(objects, answer["locals"], answer.get("assembly", ""), tuple(answer["unreduced"]))

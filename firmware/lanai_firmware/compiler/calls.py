@@ -244,7 +244,7 @@ def extreme(smaller: bool) -> Callable[..., Value]:
         a, b = given
         kind = operators.common_kind(body, node, a, b, "minimum")
         first, second = operators.as_word(body, node, a, kind), operators.as_word(body, node, b, kind)
-        compare = body.builder.icmp_signed if kind is i32 else body.builder.icmp_unsigned
+        compare: Any = body.builder.icmp_signed if kind is i32 else body.builder.icmp_unsigned
         return Value(kind, body.builder.select(compare("<" if smaller else ">", second, first), second, first))
 
     return emit

@@ -152,12 +152,14 @@ def compare(body: "Body", node: ast.AST, operation: ast.cmpop, left: Any, right:
                     f"`{symbol}` between {describe(left)} and {describe(right)}; use == or != on one type: cast(T, p)",
                 )
             return Value(bool, body.builder.icmp_unsigned(symbol, left.ir, right.ir))
+        if left.kind is bool and right.kind is bool and symbol in ("==", "!="):
+            return Value(bool, body.builder.icmp_unsigned(symbol, left.ir, right.ir))
     kind = common_kind(body, node, left, right, symbol)
     for value in (left, right):
         if value.kind is int and not kind.holds(int(value.python)):
             body.source.fail(node, f"`{symbol}` compares {kind.__name__} with {value.python}, which it never holds")
     a, b = as_word(body, node, left, kind), as_word(body, node, right, kind)
-    builder = body.builder.icmp_signed if kind is i32 else body.builder.icmp_unsigned
+    builder: Any = body.builder.icmp_signed if kind is i32 else body.builder.icmp_unsigned
     return Value(bool, builder(symbol, a, b))
 
 

@@ -182,7 +182,7 @@ def for_loop(body: Body, node: ast.For) -> None:
         body.source.fail(node, "a for loop has one variable; write for i in range(...)")
     start, stop, step, kind = range_bounds(body, node)
     b = body.builder
-    compare = b.icmp_signed if kind is i32 else b.icmp_unsigned
+    compare: Any = b.icmp_signed if kind is i32 else b.icmp_unsigned
     counter = body.entry.alloca(operators.integer_type(32))
     turn, again, after = body.block("turn"), body.block("again"), body.block("after_for")
     b.store(start, counter)

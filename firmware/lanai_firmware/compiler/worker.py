@@ -1,7 +1,7 @@
 """The process in which LLVM runs: `python -m lanai_firmware.compiler.worker OPTION...`.
 
-A separate process, since a failed assertion in LLVM's Lanai backend ends it, and since LLVM takes options once a process.
-It answers requests until its input ends. A message is its length (4 bytes, big-endian) and that much JSON.
+A separate process, since LLVM takes options once a process, and since a failed assertion in its Lanai backend ends one:
+code is emitted in children of it. It answers requests until its input ends. A message is its length (4 bytes, big-endian) and that much JSON.
 """
 
 import base64
@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from typing import IO, Any
 
 import llvmlite.binding as llvm
@@ -53,30 +54,55 @@ class Backend:
         return module
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Objects for a module. Functions that LLVM aborts on are tried again with the `retry` options; those that even
+        so have no code come back as `hopeless`."""
         try:
             module = self.optimize(request["ir"], request["speed"])
         except RuntimeError as error:
             return {"error": str(error)}
-        defined = [function.name for function in module.functions if not function.is_declaration]
-        if request.get("blame"):
-            return {"blamed": [name for name in defined if not self.survives(module, name)]}
-        reply: dict[str, Any] = {"locals": local_bytes(module), "functions": defined}
-        if request.get("keep") is not None:
-            keep_only(module, set(request["keep"]))
+        functions = [function.name for function in module.functions if not function.is_declaration]
+        variables = [variable.name for variable in module.global_variables if not variable.is_declaration]
+        reply: dict[str, Any] = {"locals": local_bytes(module), "unreduced": [], "hopeless": []}
         if request.get("assembly"):
             reply["assembly"] = self.machine.emit_assembly(module)
-        reply["object"] = base64.b64encode(self.machine.emit_object(module)).decode()
-        return reply
+        whole = self.emit(module, None)
+        if whole is not None:
+            return {**reply, "objects": [whole]}
+        blamed = self.blame(module, functions)
+        apart = self.emit(module, set(blamed), request["retry"])
+        rest = self.emit(module, {*functions, *variables} - set(blamed))
+        if apart is None or rest is None:
+            hopeless = [name for name in blamed if self.emit(module, {name}, request["retry"]) is None]
+            return {**reply, "hopeless": hopeless or blamed}
+        return {**reply, "objects": [rest, apart], "unreduced": blamed}
 
-    def survives(self, module: Any, name: str) -> bool:
-        """Whether code comes out for this function alone. Tried in a child, since the answer may be an abort."""
+    def blame(self, module: Any, functions: list[str]) -> list[str]:
+        """Those of `functions` that LLVM aborts on, by halving."""
+        if self.emit(module, set(functions)) is not None:
+            return []
+        if len(functions) == 1:
+            return functions
+        middle = len(functions) // 2
+        return self.blame(module, functions[:middle]) + self.blame(module, functions[middle:])
+
+    def emit(self, module: Any, kept: set[str] | None, options: Sequence[str] = ()) -> str | None:
+        """The object, or None if LLVM aborts. Done in a child, so that an abort and `options` stay there."""
+        outlet, inlet = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(2)
-            keep_only(module, {name})
-            self.machine.emit_object(module)
+            for option in options:
+                llvm.set_option("openlanai", option)
+            if kept is not None:
+                keep_only(module, kept)
+            with os.fdopen(inlet, "wb") as stream:
+                stream.write(self.machine.emit_object(module))
             os._exit(0)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        os.close(inlet)
+        with os.fdopen(outlet, "rb") as stream:
+            data = stream.read()
+        survived = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        return base64.b64encode(data).decode() if survived else None
 
 
 def keep_only(module: Any, kept: set[str]) -> None:

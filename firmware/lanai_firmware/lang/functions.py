@@ -121,12 +121,12 @@ def strip_unsigned(bound: int) -> int:
     return bound if isinstance(bound, i32) else int(bound)
 
 
-def local(kind: Any) -> Any:
-    """A zeroed struct or array on the stack, gone when the function returns."""
+def local(kind: Any, *, align: int = 4) -> Any:
+    """A zeroed struct or array on the stack, gone when the function returns. `align` is a power of two."""
     if is_integer(kind) or isinstance(kind, PtrType):
         raise FirmwareError(f"local({name_of(kind)}): a plain variable does; local() is for structs and arrays")
     machine = current()
-    align = max(4, alignof(kind))
+    align = max(4, alignof(kind), align)
     address = (machine.stack - align_up(sizeof(kind), 4)) & -align
     if address < machine.stack_bottom:
         raise FirmwareError(f"local {name_of(kind)} of {sizeof(kind)} bytes does not fit on the stack")

@@ -31,10 +31,11 @@ class Stopped(Exception):
 class NativeProgram:
     """A firmware function without parameters, with all it calls, as host code.
 
+    `speed` 1 compiles faster and runs slower than 2.
     `placed` puts globals where an image has them; others follow from the start of the data. `symbols` tells all places.
     """
 
-    def __init__(self, firmware: Any, placed: Mapping[str, int] | None = None) -> None:
+    def __init__(self, firmware: Any, placed: Mapping[str, int] | None = None, speed: int = 2) -> None:
         self.entry: Function = entry_of(firmware)
         program = Program([self.entry], target_class=NativeTarget)
         target = program.target
@@ -46,7 +47,7 @@ class NativeProgram:
         target.wrap(program.functions[program.symbol(self.entry)], self.result)
         self.symbols = dict(target.placed)
         self.sites = program.sites
-        self.engine = compile_here(program)
+        self.engine = compile_here(program, speed)
 
     def run(self, machine: Machine) -> Any:
         """Call the entry on this machine. Raises `Stopped`, or what a register callback raised."""
@@ -95,16 +96,16 @@ class NativeProgram:
         return i32(word) if self.result is i32 else u32(word)
 
 
-def compile_here(program: Program) -> Any:
+def compile_here(program: Program, speed: int) -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=speed)
     program.module.triple = llvm.get_default_triple()
     program.module.data_layout = str(machine.target_data)
     module = llvm.parse_assembly(str(program.module))
     module.verify()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=speed))
     builder.getModulePassManager().run(module, builder)
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
