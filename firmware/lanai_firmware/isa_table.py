@@ -1,8 +1,9 @@
 """The instruction set as a page of the reference, written from the declaration.
 
-`python -m lanai_firmware.isa_table` prints it; the docs' configuration calls `write`.
+`python -m lanai_firmware.isa_table docs/reference/isa.md` writes it; a test holds the file to the declaration.
 """
 
+import sys
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from inspect import cleandoc
@@ -173,10 +174,10 @@ def lines() -> Iterator[str]:
 
 def write(path: Path) -> None:
     """Writes the page, unless it already reads so (Sphinx rebuilds what is newer)."""
-    text = "\n".join(lines())
+    text = "\n".join(lines()).rstrip() + "\n"
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 
 
 if __name__ == "__main__":
-    print("\n".join(lines()))
+    write(Path(sys.argv[1]))

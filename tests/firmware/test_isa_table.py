@@ -1,5 +1,7 @@
 """The page of the reference says what the declaration says."""
 
+from pathlib import Path
+
 from lanai_firmware.isa_table import lines, pattern, rule_text, write
 from lanai_hdl.isa import FORMATS, Condition, TrapCause
 from lanai_hdl.isa.formats import RR, SLI, SPECIAL
@@ -15,6 +17,14 @@ def test_rules_in_words():
     assert rule_text(RR, RR.rules[0]) == (
         "`op` not shift with `special` plain; or `op` shift with `special` logical or arithmetic; "
         "or `op` shift with `special` plain with `flags` 0"
+    )
+
+
+def test_the_page_in_the_docs_is_current(tmp_path):
+    write(tmp_path / "isa.md")
+    page = Path(__file__).parents[2] / "docs" / "reference" / "isa.md"
+    assert page.read_text() == (tmp_path / "isa.md").read_text(), (
+        "run: python -m lanai_firmware.isa_table docs/reference/isa.md"
     )
 
 

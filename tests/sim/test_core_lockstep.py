@@ -2,7 +2,8 @@
 
 import pytest
 
-from lanai_firmware.iss import compute
+from lanai_firmware.iss import access, compute
+from lanai_hdl.isa import Access, AluOp, Condition
 from lanai_sim.commands import lockstep
 from lanai_sim.core_lockstep import LAYOUT, Divergence, pattern_of, prove, prove_many, waits_of
 from lanai_sim.core_rtl import CoreBench
@@ -18,9 +19,35 @@ def test_a_million_instructions():
     assert sum(proved.instructions for proved in prove_many(seed=1000, instructions=1_000_000)) >= 1_000_000
 
 
-def test_the_proof_sees_a_wrong_result(monkeypatch):
-    """A model whose carry of `subb` is wrong must diverge, and the report must show where."""
-    monkeypatch.setitem(compute._CARRY, compute.AluOp.SUBB, "int(a >= b)")
+def right_shift_keeps_carry(a, amount, arithmetic, original=compute.shift):
+    result, carry = original(a, amount, arithmetic)
+    return result, carry if amount < 0x80000000 else a & 1
+
+
+def pl_for_ge(flags, code, original=compute.condition):
+    return original(flags, Condition.PL if code == Condition.GE else code)
+
+
+def signed_halves(instruction, original=access.spls_access):
+    kind = original(instruction)
+    return Access.HALF if kind == Access.UHALF else kind
+
+
+FAULTS = {
+    "carry of subb": lambda m: m.setitem(compute._CARRY, AluOp.SUBB, "int(a >= b)"),
+    "overflow of add": lambda m: m.setitem(compute._OVERFLOW, AluOp.ADD, "(a ^ b) & (a ^ v)"),
+    "and of a register": lambda m: m.setitem(compute._VALUE, AluOp.AND, "{a} & {b} & 0x7FFFFFFF"),
+    "carry of right shifts": lambda m: m.setattr(compute, "shift", right_shift_keeps_carry),
+    "ge looks at N alone": lambda m: m.setattr(compute, "condition", pl_for_ge),
+    "halves never unsigned": lambda m: m.setattr(access, "spls_access", signed_halves),
+    "load to pc has one slot": lambda m: m.setattr(access, "TWO_SLOTS", 0),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_proof_sees_a_wrong_model(fault, monkeypatch):
+    """Each fault, put into the model, must make it differ from the core, and the report must show where."""
+    FAULTS[fault](monkeypatch)
     compute.alu_template.cache_clear()
     with pytest.raises(Divergence, match=r"seed \d+, instruction \d+"):
         list(prove_many(seed=0, instructions=50_000))
