@@ -129,7 +129,7 @@ async def boot(
         for a in attachments
     ]
     ordered = [lines[rank, peer] for rank in ranks for peer in range(world)]
-    await load(bus, image, layout.end)
+    await load(bus, image, layout.clear[1])
     for name, data in boot_words(layout, seats, ordered).items():
         await bus.write_block(SRAM_HOST + image.address(STATE + name), data)
     await start(bus)
@@ -142,7 +142,7 @@ def channel_number(seat: int, world: int, peer: int) -> int:
 
 
 async def load(bus: Bus, image: Image, end: int) -> None:
-    """Write the image, and clear what lies between it and `end`."""
+    """Write the image, and clear its data and the tables behind it, up to `end`."""
     for place in range(image.zeroed, end, PAGE_SIZE):
         await bus.write_block(SRAM_HOST + place, bytes(min(PAGE_SIZE, end - place)))
     await bus.write_block(SRAM_HOST + image.base, image.loaded)

@@ -73,9 +73,9 @@ def models_header(switch: SwitchConfig | None) -> str:
         lines.append("struct SwitchPorts {")
         lines += [f"  {kind} *{side}_{port}[SWITCH_PORTS];" for side, port, kind in arrays]
         lines.append("  explicit SwitchPorts(SwitchModel& m) {")
-        _ = "___05F"  # how Verilator spells Amaranth's `__`
+        sep = "___05F"  # how Verilator spells Amaranth's `__`
         for n in range(switch.ports):
-            lines += [f"    {side}_{port}[{n}] = &m.{side}{_}{n}{_}{port};" for side, port, _ in arrays]
+            lines += [f"    {side}_{port}[{n}] = &m.{side}{sep}{n}{sep}{port};" for side, port, kind in arrays]
         lines += ["  }", "};"]
     return "\n".join(lines) + "\n"
 

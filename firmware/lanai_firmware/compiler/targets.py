@@ -28,6 +28,7 @@ class Guards:
     """Each keeps us from a named fault of LLVM's Lanai backend. Only tests turn one off, to show that it is needed."""
 
     ordered_registers: bool = True  # the delay-slot filler moves volatile loads past each other
+    whole_registers: bool = True  # a masked volatile load is narrowed to a byte, which registers do not answer
     launder_negative: bool = True  # base + negative constant aborts the encoder (isUIntN)
     align_by_hand: bool = True  # no realignment code is made for over-aligned stack slots
     check_frames: bool = True  # small stack slots far from fp clobber a register
@@ -152,7 +153,11 @@ class LanaiTarget(Target):
         loaded = b.load(word_constant(address).inttoptr(self.pointer_type), typ=WORD, align=4)
         loaded.volatile = True
         self.order(b)
-        return loaded
+        return self.whole(b, loaded) if self.guards.whole_registers else loaded
+
+    def whole(self, b: ir.IRBuilder, loaded: Any) -> Any:
+        """The same value, of which the optimizer knows nothing: it would load only the byte of a register that a mask keeps."""
+        return b.asm(ir.FunctionType(WORD, [WORD]), "", "=r,0", [loaded], side_effect=True)
 
     def store_register(self, b: ir.IRBuilder, address: int, value: Any) -> None:
         self.order(b)

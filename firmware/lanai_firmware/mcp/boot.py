@@ -84,10 +84,13 @@ def boot_endpoint(endpoint: Ptr[Endpoint], number: u32) -> None:
     endpoint.poll = endpoint.sends
     endpoint.channels = nic.channels + number * plan.ranks
     endpoint.receives = nic.receives + number * plan.receives_per_endpoint
+    endpoint.region.freed = u32(0)
+    endpoint.region.alarm = u32(0)
     request = given.region + u32(sizeof(Region)) + plan.slot_bytes - u32(sizeof(Request))
     for slot in range(SLOTS):
         send = endpoint.sends + slot
         send.request = at(Ptr[Request], request)
+        send.request.command = u32(0)
         send.endpoint = endpoint
         send.bit = u32(1) << slot
         request = request + plan.slot_bytes

@@ -95,12 +95,19 @@ class Line:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things lie; `plan` holds the members of `layout.Plan`, `regions` each endpoint's area as the host sees it."""
+    """Where things lie.
+
+    Attributes:
+        plan: the members of `layout.Plan`.
+        regions: each endpoint's area.
+        slot_bytes: stride of request slots.
+        clear: the tables, (first address, one past the last): zero when the firmware starts.
+    """
 
     plan: dict[str, int]
     regions: tuple[int, ...]
     slot_bytes: int
-    end: int
+    clear: tuple[int, int]
 
 
 def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) -> Layout:
@@ -131,6 +138,7 @@ def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) 
     table("copy_table", channels * config.any_receives * sizeof(state.Posted))
     table("buffer_table", config.buffers * sizeof(state.Buffer))
     table("stage_table", config.stages * sizeof(state.Stage))
+    clear = (heap, place)
     table("buffer_space", config.buffers * (int(PACKET_BODY) + sizeof(Header)))
     table("stage_space", config.stages * int(PACKET_BODY))
     region_size = (int(sizeof(Region)) + int(SLOTS) * slot_bytes + 4095) & -4096
@@ -161,7 +169,7 @@ def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) 
         "ack_slots": config.ack_slots,
         "ack_blocks": max(1, blocks // 4) if config.ack_slots > 1 else 1,
     }
-    return Layout(plan, regions, slot_bytes, place + channels * blocks * int(BLOCK))
+    return Layout(plan, regions, slot_bytes, clear)
 
 
 def words_of(kind: type, values: dict[str, int]) -> bytes:

@@ -471,6 +471,13 @@ class MpiNp(Device):
         await self.endpoint.pay()
 
 
+def connect(portal: Any, host: HostConfig) -> Device:
+    """The device of a rank that `lanai run` started: its simulator says in "nic" what `driver.boot` answered."""
+    from ..rank_bus import RankBus
+
+    return MpiNp(RankBus(portal, host), Attachment.from_dict(portal.config["nic"]), host)
+
+
 def address_of(buffer: bytearray) -> int:
     """Where a bytearray's bytes are."""
     import ctypes
