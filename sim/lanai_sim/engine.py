@@ -91,7 +91,7 @@ class Engine(ABC):
     @abstractmethod
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
         """Run every unit up to slot `limit`, or a unit only to its first event, after which all stop within a latency. The flag
-        says that nothing more can happen before `limit` = NEVER: all is still."""
+        says that all is still, and will be until an access is queued; some units may then not have come to `limit`."""
 
     @abstractmethod
     def slot(self, unit: int) -> int:

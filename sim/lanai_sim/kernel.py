@@ -59,9 +59,13 @@ class Task:
 class Clockwork(Protocol):
     """What moves by itself between moments: the engine with its NICs."""
 
-    def advance(self, limit: int) -> int:
-        """Run up to `limit` picoseconds, or less if something happened that tasks must know (which is then told to
-        them). Return the time reached; FOREVER if it is still and could run for ever without anything happening."""
+    def advance(self, limit: int) -> bool:
+        """Run up to `limit` picoseconds, or less if something happened that tasks must know: they have then been told, and the
+        answer is True. False: `limit` is reached, or nothing can happen until a task does something."""
+
+    @property
+    def still(self) -> bool:
+        """The latter was the case the last time."""
 
 
 class Outside(Protocol):
@@ -105,7 +109,7 @@ class Kernel:
     def until(self, time: int, number: int = 0) -> Awaitable[None]:
         """Suspend a task until `time`."""
         suspension: Suspension[None] = Suspension(self)
-        self.at(max(time, self.now), number, suspension.resume, None)
+        self.at(time, number, suspension.resume, None)
         return suspension
 
     def suspension(self) -> Suspension[Any]:
@@ -134,16 +138,11 @@ class Kernel:
                 outside.wait()
                 continue
             next_time = moments[0][0] if moments else FOREVER
-            if clockwork is not None and next_time > self.now:
-                reached = clockwork.advance(min(next_time, self.limit))
-                if reached < next_time:
-                    self.now = reached
-                    if reached >= self.limit:
-                        raise TimeLimit
-                    continue
-            if next_time == FOREVER:
+            if clockwork is not None and clockwork.advance(min(next_time, self.limit)):
+                continue
+            if next_time == FOREVER and (clockwork is None or clockwork.still):
                 raise Deadlock
-            if next_time > self.limit:
+            if next_time > self.limit or next_time == FOREVER:
                 self.now = self.limit
                 raise TimeLimit
             self._take(next_time)

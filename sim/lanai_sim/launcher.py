@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from lanai_firmware.mcp.plan import McpConfig
+from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.bus import Wait
 from lanai_host.config import HostConfig
 from lanai_host.protocol import unpack_wait
@@ -52,6 +54,10 @@ class RunConfig:
     device: str = "ideal"
     host: HostConfig = field(default_factory=HostConfig)
     ideal: IdealConfig = field(default_factory=IdealConfig)
+    ranks_per_node: int = 1
+    fabric: str = "switch"
+    nic: NicConfig = field(default_factory=lanai41)
+    mcp: McpConfig | None = None
     max_sim_time: int = FOREVER  # picoseconds
     max_wall: float = float("inf")  # seconds
     prefix: bool = False
@@ -87,6 +93,7 @@ class World:
     def __init__(self, config: RunConfig, kernel: Kernel) -> None:
         self.config = config
         self.kernel = kernel
+        self.started = 0  # picoseconds at which the ranks begin
 
     def door(self, rank: int) -> NicDoor | None:
         """The rank's NIC."""
@@ -143,6 +150,7 @@ class Run:
         self.ranks = Ranks(self.kernel, [process.sock for process in self.processes], self._look_after)
         post = PostOffice(self.kernel, config.ranks, config.ideal.latency, config.ideal.byte_time)
         for rank in self.ranks:
+            rank.clock = self.world.started
             door, settings = self.world.door(rank.number), self.world.rank_config(rank.number)
             service = Service(self.kernel, self.ranks, rank, post, settings, door)
             self.kernel.spawn(service.run(), rank.number)

@@ -119,7 +119,7 @@ class Service:
         self.rank.connected = True
         if self.door is not None:
             await self.door.connect(pid)
-        return json.dumps(self.config).encode()
+        return json.dumps(self.config, default=str).encode()
 
     async def _nic(self, request: Request) -> bytes:
         if self.door is None:

@@ -191,20 +191,34 @@ def _build(
         (work / name).write_text(text)
     (work / "wrapper.cc").write_text(wrapper)
     flags = [*COMPILE, *_defines(trace), f"-I{work}", f"-I{root}/include", f"-I{root}/include/vltstd"]
-    jobs = {"wrapper": [str(work / "wrapper.cc"), optimize]}
+    wrapper_object = work / "wrapper.o"
+    _compile_all(tool, {wrapper_object: [*flags, str(work / "wrapper.cc"), optimize]})
+    objects = [wrapper_object, *_runtime(tool, trace)]
     for model in models:
-        name = model.class_name
-        fast, slow = [], []
-        for source in sorted(work.glob(f"{name}*.cpp")):
-            (slow if "Slow" in source.name else fast).append(f'#include "{source.name}"\n')
-        for kind, lines, level in (("fast", fast, optimize), ("slow", slow, "-O1" if tool.is_zig else "-O0")):
-            unit = work / f"{name}.{kind}.cc"
-            unit.write_text("".join(lines))
-            jobs[f"{name}.{kind}"] = [str(unit), level]
-    _compile_all(tool, {work / f"{name}.o": [*flags, *rest] for name, rest in jobs.items()})
-    objects = [str(work / f"{name}.o") for name in jobs] + [str(path) for path in _runtime(tool, trace)]
+        objects += _model_objects(model, flags, tool, trace, optimize, work)
     atomics = [] if tool.is_zig else ["-latomic"]
-    _run([*tool.command, "-shared", "-Wl,-Bsymbolic", "-o", str(work / "result"), *objects, "-pthread", *atomics])
+    command = [*tool.command, "-shared", "-Wl,-Bsymbolic", "-o", str(work / "result")]
+    _run([*command, *map(str, objects), "-pthread", *atomics])
+
+
+def _model_objects(
+    model: Model, flags: Sequence[str], tool: Compiler, trace: bool, optimize: str, work: Path
+) -> list[Path]:
+    """The compiled model, cached on its own: wrappers and neighbours change more often. Its C++ is in `work`."""
+    objects = []
+    for kind, level in (("fast", optimize), ("slow", "-O1" if tool.is_zig else "-O0")):
+        parts = [verilator_version(), tool.command, tool.identity, VERILATE, COMPILE, _defines(trace), kind, level]
+        parts += [model.top, model.class_name, model.control, model.options, sorted(model.verilog.items())]
+
+        def make(scratch: Path, kind: str = kind, level: str = level) -> None:
+            sources = [source.name for source in sorted(work.glob(f"{model.class_name}*.cpp"))]
+            chosen = [name for name in sources if ("Slow" in name) == (kind == "slow")]
+            unit = work / f"{model.class_name}.{kind}.cc"
+            unit.write_text("".join(f'#include "{name}"\n' for name in chosen))
+            _compile_all(tool, {scratch / "result": [*flags, str(unit), level]})
+
+        objects.append(_cached("o", parts, make))
+    return objects
 
 
 def _defines(trace: bool) -> list[str]:

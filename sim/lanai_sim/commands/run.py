@@ -2,12 +2,14 @@
 
 import argparse
 import os
+from collections.abc import Callable
 
 from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
 
 from .. import launcher
-from ..launcher import RunConfig
+from ..kernel import Kernel
+from ..launcher import RunConfig, World
 
 NAME = "run"
 HELP = "run an MPI program on N simulated NICs"
@@ -38,6 +40,10 @@ def count(text: str) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--ranks", type=count, default=1, metavar="N", help="processes to start")
     parser.add_argument("--device", choices=DEVICES, default="ideal", help="messaging system below MPI")
+    parser.add_argument("--ranks-per-node", type=count, default=1, metavar="K", help="ranks that share a NIC")
+    parser.add_argument(
+        "--fabric", default="switch", metavar="F", help="switch, switches:N, pair, or a .toml file with cables"
+    )
     parser.add_argument(
         "--max-sim-time",
         type=sim_time,
@@ -61,14 +67,23 @@ def libmpi_environment() -> dict[str, str]:
     return {"LD_LIBRARY_PATH": os.pathsep.join(paths), "MPI4PY_LIBMPI": directory, "MPI4PY_MPIABI": "mpich"}
 
 
+def world_of(config: RunConfig) -> Callable[[RunConfig, Kernel], World]:
+    """The world in which the device lives."""
+    if config.device == "ideal":
+        return World
+    from ..nic_world import NicWorld
+
+    return NicWorld
+
+
 def run(args: argparse.Namespace) -> int:
     command = tuple(args.program[1:] if args.program[:1] == ["--"] else args.program)
     if not command:
         raise UserError("no program was named; write, for example: lanai run -n 2 python examples/mpi/ring.py")
     config = RunConfig(
-        command, args.ranks, args.device, max_sim_time=args.max_sim_time, max_wall=args.max_wall, prefix=args.prefix,
+        command, args.ranks, args.device, ranks_per_node=args.ranks_per_node, fabric=args.fabric, max_sim_time=args.max_sim_time, max_wall=args.max_wall, prefix=args.prefix,
         environment=libmpi_environment(),
     )  # fmt: skip
-    result = launcher.run(config)
+    result = launcher.run(config, world_of(config))
     launcher.print_report(result)
     return result.code

@@ -38,7 +38,7 @@ class Engine {
     }
     ~Engine() { stop_threads(); }
 
-    // Up to slot `limit`, or until some unit has events. Returns true if nothing can happen before `limit`, for ever.
+    // Up to slot `limit`, or until some unit has events. Returns true if all is still for good.
     bool run(uint64_t limit) {
         entries++;
         events.clear();
@@ -48,9 +48,10 @@ class Engine {
             for (Unit* unit : units) first = std::min(first, unit->slot);
             if (first >= limit) break;
             if (skip && (still = all_quiet())) {
-                uint64_t to = leap(limit);
+                uint64_t to = leap();
                 if (to == ~0ull) break;
                 still = false;
+                to = std::min(to, limit);
                 if (to > first + 1) {
                     for (Unit* unit : units)
                         if (to > unit->slot + 1) unit->rest(unit->slot + ((to - unit->slot) & ~1ull));
@@ -89,9 +90,9 @@ class Engine {
         return true;
     }
 
-    // With all units quiet: the slot up to which nothing happens; ~0 if nothing ever does and there is no limit.
-    uint64_t leap(uint64_t limit) const {
-        uint64_t to = limit;
+    // With all units quiet: the slot up to which nothing happens; ~0 if nothing ever does.
+    uint64_t leap() const {
+        uint64_t to = ~0ull;
         for (Unit* unit : units) to = std::min(to, unit->wake());
         return to;
     }

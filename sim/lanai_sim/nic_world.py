@@ -1,0 +1,74 @@
+"""The world of a run with NICs: a cluster whose firmware is booted before the ranks start."""
+
+from dataclasses import asdict
+from typing import Any
+
+from lanai_firmware.image import Image
+from lanai_firmware.mcp.plan import Line, McpConfig
+from lanai_host.driver import Attachment, boot, channel_number
+
+from . import fabric
+from .cluster import Cluster, ClusterBus, MakeEngine, rtl_engine
+from .kernel import Kernel
+from .launcher import RunConfig, World
+from .rank_door import RankDoor
+
+
+def firmware_image(config: RunConfig) -> Image:
+    """The MCP, compiled for these NICs."""
+    from lanai_firmware.compiler import build
+    from lanai_firmware.mcp import main
+
+    return build(main.main, config.nic)
+
+
+class NicWorld(World):
+    """Ranks on NICs: rank r sits on node r // ranks_per_node."""
+
+    def __init__(self, config: RunConfig, kernel: Kernel, make_engine: MakeEngine = rtl_engine) -> None:
+        super().__init__(config, kernel)
+        nodes = -(-config.ranks // config.ranks_per_node)
+        self.cluster = Cluster(fabric.describe(config.fabric, nodes), config.nic, make_engine, kernel)
+        self.attachments: dict[int, Attachment] = {}
+        self.doors = [RankDoor(self.cluster.nodes[self.node_of(rank)], rank) for rank in range(config.ranks)]
+
+    def node_of(self, rank: int) -> int:
+        return rank // self.config.ranks_per_node
+
+    def ranks_on(self, node: int) -> list[int]:
+        return [rank for rank in range(self.config.ranks) if self.node_of(rank) == node]
+
+    def door(self, rank: int) -> RankDoor:
+        return self.doors[rank]
+
+    def boot(self) -> None:
+        """Load and start the firmware of every NIC, all at once."""
+        image = firmware_image(self.config)
+        tasks = [self.kernel.spawn(self._boot(node, image), node) for node in range(len(self.cluster.nodes))]
+        self.kernel.run()
+        for task in tasks:
+            for attachment in task.result:
+                self.attachments[attachment.rank] = attachment
+        # Ranks begin together, when the last NIC is up.
+        self.started = max(self.cluster.engine.time.picoseconds(slot) for slot in self.cluster.slots())
+
+    async def _boot(self, node: int, image: Image) -> list[Attachment]:
+        bus: ClusterBus = self.cluster.bus(node)
+        world, here = self.config.ranks, self.ranks_on(node)
+        lines = {(rank, peer): self._line(rank, peer) for rank in here for peer in range(world)}
+        return await boot(bus, image, self.config.mcp or McpConfig(), world, here, lines)
+
+    def _line(self, rank: int, peer: int) -> Line:
+        there = self.node_of(peer)
+        seat = self.ranks_on(there).index(peer)
+        route = self.cluster.fabric.route(self.node_of(rank), there)
+        return Line(route, channel_number(seat, self.config.ranks, rank))
+
+    def rank_config(self, rank: int) -> dict[str, Any]:
+        nic = self.attachments[rank].to_dict()
+        return {**super().rank_config(rank), "nic": nic, "slot_khz": self.config.nic.slot_khz, "machine": asdict(self.config.nic)}
+
+    def close(self) -> None:
+        for door in self.doors:
+            door.close()
+        self.cluster.close()
