@@ -3,6 +3,7 @@
 import argparse
 import time
 
+from lanai_firmware.iss import Memory, Processor
 from lanai_hdl.isa import NOP, AluOp, encode
 from lanai_hdl.isa.formats import BR, RI, RM, SLI
 
@@ -59,6 +60,15 @@ def speed(bench: CoreBench, image: bytes, cycles: int) -> float:
     return cycles / (time.process_time() - started)
 
 
+def model_speed(image: bytes, instructions: int = 200_000) -> float:
+    """Instructions of the golden model a second of CPU time."""
+    processor = Processor(Memory(SIZE))
+    processor.write(0, image)
+    started = time.process_time()
+    processor.run(instructions)
+    return instructions / (time.process_time() - started)
+
+
 def run(args: argparse.Namespace) -> dict[str, float]:
     image = half_memory_loop()
     with CoreBench(SIZE) as bench:
@@ -71,5 +81,6 @@ def run(args: argparse.Namespace) -> dict[str, float]:
             "core.slowdown.odd_edge_taken": odd / free,
             "core.progress.both_edges_taken": retired(bench, image, BOTH, 10_000),
             "core.cycles_per_second": speed(bench, image, args.cycles),
+            "core.model.instructions_per_second": model_speed(image),
             **search_figures(),
         }
