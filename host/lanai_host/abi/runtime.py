@@ -96,6 +96,8 @@ class Process:
         if os.environ.get(ENV_LEAKS):
             self._report_leaks()
         abi.world.finalize()
+        if self.portal is not None:
+            self.portal.finalize()  # whatever the device did: the simulation no longer waits for this process
         abi.live = False
 
     def _report_leaks(self) -> None:
