@@ -60,7 +60,8 @@ class CommunicatorBase:
         self.info = Info()
         self.topology: Topology | None = None
         self.send_buffer: SendBuffer | None = None
-        self.sequence = 0  # of collectives, the same on all members
+        self.sequence = 0  # of blocking collectives, the same on all members
+        self.background_sequence = 0  # of the others
         self.freed = False
 
     def set_number(self, number: int) -> None:

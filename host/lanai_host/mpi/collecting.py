@@ -16,14 +16,14 @@ class Collecting(Persistent):
         """The blocking collective."""
         link = Link(self, plan.name, 0)
         steps = plan.describe(link, *arguments, **named)
-        link.tag = next_tag(self, plan.kind)
+        link.tag = next_tag(self, plan.kind, background=False)
         self.launch(link, steps).wait()
 
     def start(self, plan: Plan[Arguments], *arguments: Arguments.args, **named: Arguments.kwargs) -> Request:
         """The non-blocking collective."""
         link = Link(self, _derived(plan.name, "I"), 0)
         steps = plan.describe(link, *arguments, **named)
-        link.tag = next_tag(self, plan.kind)
+        link.tag = next_tag(self, plan.kind, background=True)
         return self.launch(link, steps)
 
     def prepare(
@@ -32,7 +32,7 @@ class Collecting(Persistent):
         """The persistent collective. Its tag is fixed here: inits are in the same order everywhere, starts need not be."""
         call = plan.name + "_init"
         plan.describe(Link(self, call, 0), *arguments, **named).close()
-        tag = next_tag(self, plan.kind)
+        tag = next_tag(self, plan.kind, background=True)
 
         def begin() -> Request:
             link = Link(self, call, tag)

@@ -50,17 +50,17 @@ class Creating(Collecting):
         return self._iduplicate("MPI_Comm_idup_with_info", Info() if info is None else info.duplicate())
 
     def _duplicate(self, call: str, info: Info) -> "Communicator":
-        made, request = self._iduplicate(call, info)
+        made, request = self._iduplicate(call, info, background=False)
         request.wait()
         return made
 
-    def _iduplicate(self, call: str, info: Info) -> "tuple[Communicator, Request]":
+    def _iduplicate(self, call: str, info: Info, background: bool = True) -> "tuple[Communicator, Request]":
         attributes = self.attributes.copy_to(self)
         made = self._make(self.group, self.remote_group if self.is_inter else None)
         made.attributes = attributes
         made.topology = self.topology
         made.info = info
-        link = self._link(call)
+        link = self._link(call, background)
 
         def steps() -> Steps:
             number = yield from self.world.contexts.agree(self._everyone(link))
@@ -254,8 +254,8 @@ class Creating(Collecting):
 
     # Common
 
-    def _link(self, call: str) -> Link:
-        return Link(self, call, next_tag(self, CREATE_KIND))
+    def _link(self, call: str, background: bool = False) -> Link:
+        return Link(self, call, next_tag(self, CREATE_KIND, background))
 
     def _union(self) -> Group:
         """All processes, in an order that both sides of an inter-communicator know."""

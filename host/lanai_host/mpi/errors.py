@@ -131,6 +131,7 @@ class MpiError(Exception):
         self.statuses = statuses
         self.indices = indices
         self.code: int | None = None  # a code added by the program that a callback returned
+        self.place: object = None  # whose error handler is called, if not the communicator's that was passed
 
 
 def unsupported(call: str) -> MpiError:

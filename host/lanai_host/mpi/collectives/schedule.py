@@ -24,6 +24,7 @@ Steps = Generator[Iterable[Operation], None, None]
 Arguments = ParamSpec("Arguments")
 _SEQUENCES = 1 << 22  # sequence numbers before they come round again
 _KINDS = 1 << 6
+_BACKGROUND = _KINDS // 2  # added to the kind of a collective that is not blocking
 
 
 class Link:
@@ -149,8 +150,15 @@ def collective(
     return wrap
 
 
-def next_tag(communicator: "CommunicatorBase", kind: int) -> int:
-    """The tag of the communicator's next collective of one kind; the same on all members."""
+def next_tag(communicator: "CommunicatorBase", kind: int, background: bool) -> int:
+    """The tag of the communicator's next collective of one kind; the same on all members.
+
+    Blocking collectives and those in the background never match each other, and are counted apart: programs exist that
+    order the two differently on different processes, and other MPI libraries let them.
+    """
+    if background:
+        communicator.background_sequence = (communicator.background_sequence + 1) % _SEQUENCES
+        return communicator.background_sequence * _KINDS + kind + _BACKGROUND
     communicator.sequence = (communicator.sequence + 1) % _SEQUENCES
     return communicator.sequence * _KINDS + kind
 

@@ -1,0 +1,71 @@
+"""Sessions."""
+
+from typing import Any
+
+from ...mpi.errhandler import Errhandler
+from ...mpi.errors import MpiError
+from ...mpi.info import Info
+from ...mpi.session import Session
+from ..binding import bind, binding
+from ..context import abi
+
+
+@binding
+def MPI_Session_init(info: Info | None, errhandler: Errhandler) -> Session:
+    return Session(abi.world, info, errhandler)
+
+
+@binding
+def MPI_Session_finalize(session: Any) -> None:
+    abi.sessions.remove(_known(session[0]))
+    session[0] = abi.sessions.null
+
+
+def _known(handle: int) -> int:
+    abi.sessions[handle]  # raises if there is none
+    return handle
+
+
+bind("MPI_Session_get_info", lambda session: session.info.duplicate())
+bind("MPI_Session_get_num_psets", lambda session: len(session.set_names()))
+bind("MPI_Session_get_pset_info", lambda session, pset_name: session.set_info(pset_name))
+bind("MPI_Group_from_session_pset", lambda session, pset_name: session.group(pset_name))
+
+
+@binding
+def MPI_Session_get_nth_pset(session: Session, n: int, pset_len: Any, pset_name: Any) -> None:
+    """A length of 0 asks for the length needed."""
+    name = session.nth_set(n).encode() + b"\0"
+    room = pset_len[0]
+    if room > 0:
+        abi.ffi.memmove(pset_name, name[: room - 1] + b"\0", min(room, len(name)))
+    pset_len[0] = len(name)
+
+
+# Error handlers
+
+
+@binding
+def MPI_Session_create_errhandler(session_errhandler_fn: int) -> Errhandler:
+    handle = "intptr_t" if abi.flavor.wide else "int"
+    call = abi.ffi.cast(f"void (*)({handle} *, int *)", session_errhandler_fn)
+
+    def report(place: Any, code: int) -> None:
+        call(abi.ffi.new(f"{handle} *", abi.sessions.handle_of(place)), abi.ffi.new("int *", code))
+
+    return Errhandler("user", report)
+
+
+@binding
+def MPI_Session_set_errhandler(session: Session, errhandler: Errhandler) -> None:
+    session.errhandler = errhandler
+
+
+bind("MPI_Session_get_errhandler", lambda session: session.errhandler)
+
+
+@binding
+def MPI_Session_call_errhandler(session: Session, errorcode: int) -> None:
+    error = MpiError(abi.world.errors.error_class(errorcode), abi.world.errors.text(errorcode))
+    error.code = errorcode
+    abi.world.report(error, session)
