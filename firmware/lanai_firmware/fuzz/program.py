@@ -4,6 +4,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lanai_hdl import machine
+from lanai_hdl.errors import UserError
 from lanai_hdl.isa import AluOp, Condition, TrapCause, encode
 from lanai_hdl.isa.formats import BR, RI, SLI
 
@@ -27,6 +29,14 @@ class Layout:
     blocks: int = 16
     registers: Sequence[int] = ()
     passes: int = 3
+
+    def __post_init__(self) -> None:
+        # An end of SRAM beyond the window's start would turn stray accesses to it into sound ones.
+        if not self.data < self.size <= machine.REGISTERS_LOCAL // 2 or self.size % 4:
+            raise UserError(
+                f"SRAM of {self.size} bytes for a random program: take a multiple of 4 above {self.data}, "
+                f"at most {machine.REGISTERS_LOCAL // 2}"
+            )
 
     @property
     def pool(self) -> int:

@@ -9,6 +9,7 @@ from lanai_firmware.fuzz.endings import ENDINGS
 from lanai_firmware.iss import Memory, Processor, Stop
 from lanai_firmware.iss.retire import Tracer
 from lanai_hdl import machine
+from lanai_hdl.errors import UserError
 from lanai_hdl.isa import FORMATS, Access, AluOp, Condition, Function, Reg, decode
 
 LAYOUT = Layout(registers=[machine.offset("SCRATCH0"), machine.offset("SCRATCH1")], passes=2)
@@ -93,3 +94,9 @@ def test_conditions_both_ways(seen):
 def test_same_seed_same_program():
     assert generate(7, LAYOUT) == generate(7, LAYOUT)
     assert generate(7, LAYOUT).image != generate(8, LAYOUT).image
+
+
+def test_layouts_that_cannot_be():
+    for size in (0x2000, 0x100000, 0x8002):
+        with pytest.raises(UserError, match=f"SRAM of {size} bytes"):
+            Layout(size=size)
