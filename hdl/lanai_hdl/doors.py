@@ -184,17 +184,15 @@ class RecvDoor(wiring.Component):
 
     def _show(self, m):
         progress, oldest = self.progress, self.finished_packets
-        reached = Signal()
         m.d.comb += [
             self.status.eq(
                 status(self.free, busy=progress.busy, checked=progress.busy & progress.checked, link_up=self.up)
             ),
             self.count.eq(Mux(progress.busy, progress.pointer - progress.start, 0)),
-            self.progressed.eq(reached & progress.busy),
+            self.progressed.eq(progress.busy & self.watermark.any() & (self.count >= self.watermark)),
             self.arrived.eq(oldest.valid),
             oldest.ready.eq(self.pop),
         ]
-        m.d.sync += reached.eq(progress.busy & self.watermark.any() & (self.count >= self.watermark))
         with m.If(oldest.valid):
             m.d.comb += [
                 self.length.eq(oldest.payload.length),

@@ -24,7 +24,7 @@ async def until_packets(dut, sink, count, slots=4000):
     raise TimeoutError(f"{len(sink.packets)} of {count} packets came in {slots} slots")
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(idle=[0.0, 0.5], stops=[0.0, 0.2])
 async def packets_pass_whole(dut, idle, stops):
     source, sink = await surroundings(dut, source={"idle": idle, "seed": 1}, sink={"stops": stops, "seed": 2})
@@ -38,7 +38,7 @@ async def packets_pass_whole(dut, idle, stops):
     assert all(packet.sound and packet.route == 5 for packet in sink.packets)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_dead_cable_drops_whole_packets(dut):
     source, sink = await surroundings(dut)
     await source.down(30)

@@ -43,7 +43,7 @@ def receiver():
     )
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def bytes_cross_from_host_to_host(dut):
     await begin(dut)
     data = random.Random(4).randbytes(SIZE)

@@ -3,7 +3,7 @@
 import random
 
 from lanai_hdl.bfm import Chip
-from lanai_hdl.machine import MACHINE_ID, HostDmaStart, SendStart, Verdict
+from lanai_hdl.machine import MACHINE_ID, MACHINE_VERSION, Event, Features, HostDmaStart, SendStart, Verdict
 
 
 def blob(size, seed=1):
@@ -60,6 +60,75 @@ def test_send_and_receive_a_packet():
         assert await world.firmware.load("RECV_LENGTH") == 400
         assert await world.firmware.load("RECV_BUFFER") == 0x2000
         assert chip.peek(context, 0x2000, 400) == data
+
+    chip = Chip()
+    chip.does(story)
+
+
+def test_progress_is_a_level_that_follows_count_and_watermark():
+    async def story(context, world):
+        firmware = world.firmware
+        await firmware.store("RECV_WATERMARK", 8)
+        await firmware.post(0x1000, 0x1100)
+        packet = world.source.packet(list(range(10, 20)))
+        await world.source.flits(packet[:2])
+        await context.tick().repeat(20)
+        assert await firmware.load("RECV_COUNT") == 4
+        assert await firmware.load("ISR") == 0
+        await world.source.flits(packet[2:4])
+        assert await firmware.wait(Event.RECV_PROGRESS) == Event.RECV_PROGRESS
+        assert await firmware.load("RECV_COUNT") in (8, 12)
+        assert await firmware.load("RECV_CURRENT") == 0x1000
+        await firmware.store("RECV_WATERMARK", 40)
+        await context.tick()  # the next instruction of a processor comes two slots after
+        assert await firmware.load("ISR") == 0
+        await world.source.flits(packet[4:])
+        assert await firmware.wait(Event.RECV_DONE) & Event.RECV_DONE
+        assert await firmware.load("RECV_COUNT") == 0
+        assert await firmware.load("RECV_LENGTH") == 40
+        await firmware.store("RECV_VERDICT", 0)
+        await context.tick()
+        assert await firmware.load("ISR") == 0
+
+    Chip().does(story)
+
+
+def test_signals_and_interrupts_reach_the_host():
+    async def story(context, world):
+        await world.host.write_register("HOST_IRQ_MASK", Event.HOST_SIGNAL)
+        await world.host.read_register("ID")  # behind the write
+        await world.firmware.store("HOST_SIGNAL", 0b11)
+        await context.tick().repeat(4)
+        assert context.get(chip.nic.irq)
+        assert await world.host.read_register("HOST_SIGNAL") == 0b11
+        await world.host.write_register("HOST_SIGNAL", 0b01)
+        assert await world.host.read_register("HOST_SIGNAL") == 0b10
+        assert context.get(chip.nic.irq)
+        await world.host.write_register("HOST_SIGNAL", 0b10)
+        assert await world.host.read_register("ISR") == 0
+        assert not context.get(chip.nic.irq)
+
+    chip = Chip()
+    chip.does(story)
+
+
+def test_the_nic_describes_itself():
+    async def story(context, world):
+        config = chip.config
+        values = {
+            "ID": MACHINE_ID,
+            "VERSION": MACHINE_VERSION,
+            "SRAM_SIZE": config.sram_size,
+            "SLOT_KHZ": config.slot_khz,
+            "LINK_KBYTES": config.link_kbytes,
+            "HOST_BUS_KHZ": config.host_bus_khz,
+            "QUEUE_DEPTHS": 0x04040404,
+            "RX_FIFO": config.rx_fifo,
+            "MAX_BURST": config.max_burst,
+            "FEATURES": Features.CHASE | Features.FOLLOW | Features.CHECK,
+        }
+        for name, value in values.items():
+            assert await world.host.read_register(name) == value, name
 
     chip = Chip()
     chip.does(story)
