@@ -1,0 +1,33 @@
+"""The examples a newcomer runs first, each as its docstring says: on the simulated NICs and without them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = {
+    "ring.py": "ring of 4: token 6",
+    "pi.py": "pi = 3.1415926",
+    "halo.py": "equal to one rank",
+    "sort.py": "sorted 4000 keys on 4 ranks",
+    "cannon.py": "product is right",
+}
+
+
+def lanai(*arguments):
+    command = [sys.executable, "-m", "lanai_sim.cli", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example(example, device):
+    run = lanai("run", "-n", "4", "--device", device, "python", f"examples/mpi/{example}")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert EXAMPLES[example] in run.stdout
+
+
+def test_every_example_is_run_here():
+    assert {path.name for path in (ROOT / "examples" / "mpi").glob("*.py")} == set(EXAMPLES)
