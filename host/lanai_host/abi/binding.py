@@ -103,6 +103,9 @@ def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, A
         if base == "MPI_Datatype" and found.lenient:
             names["any_type"] = abi.any_type
             return f"any_type({own})"
+        if name.endswith("_get_name"):  # null handles have names too
+            names[base] = table
+            return f"({base}[{own}] if {own} != {table.null} else None)"
         names[base] = table
         return f"{base}[{own}]"
     if pointers == 1 and const and base == "char":

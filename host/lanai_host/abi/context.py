@@ -106,9 +106,9 @@ class Context:
         """A handle; empty groups are all MPI_GROUP_EMPTY."""
         return self.groups.new(group) if group.size else self.constants["MPI_GROUP_EMPTY"]
 
-    def put_type(self, datatype: Datatype) -> int:
+    def put_type(self, datatype: Datatype | None) -> int:
         """A handle; types that are predefined by their arguments (Fortran kinds) keep the one they had first."""
-        if datatype.predefined and not self.types.is_predefined(datatype):
+        if datatype is not None and datatype.predefined and not self.types.is_predefined(datatype):
             self.types.predefine(self.types.new(datatype), datatype)
         return self.types.put(datatype)
 
@@ -131,6 +131,8 @@ class Context:
             pointer.MPI_internal[0], pointer.MPI_internal[1] = low, high
         else:
             pointer[0] = (low, high, status.source, status.tag)
+        if status.source == ANY_SOURCE:  # the empty status says that all is well, others leave the field
+            pointer.MPI_ERROR = 0
 
     def get_status(self, pointer: Any) -> Status:
         """Read a status that the program holds."""

@@ -145,12 +145,12 @@ def MPI_Type_free(datatype: Any) -> None:
         )
     abi.types.remove(handle)
     datatype[0] = abi.types.null
-    if old.attributes and not any(held is old for held in abi.types.values()):
+    if not any(held is old for held in abi.types.values()):
         old.attributes.clear(old)
 
 
 bind("MPI_Type_set_name", lambda datatype, type_name: datatype.set_name(type_name))
-bind("MPI_Type_get_name", lambda datatype: datatype.name)
+bind("MPI_Type_get_name", lambda datatype: datatype.name, lenient=True)
 
 # Inquiry
 
@@ -184,7 +184,7 @@ def MPI_Type_get_envelope_c(datatype: Datatype) -> tuple[int, int, int, int, int
 
 
 def _contents(datatype: Datatype, *arrays: tuple[str, int, Any, Any]) -> None:
-    if datatype.predefined and not datatype.envelope.integers:
+    if datatype.envelope.combiner is types.Combiner.NAMED:
         raise MpiError(ErrorClass.TYPE, f"MPI_Type_get_contents: {datatype.name} is predefined and has no contents")
     for name, room, pointer, values in arrays:
         if room < len(values):

@@ -161,6 +161,8 @@ def MPI_Comm_detach_buffer(comm: Any, buffer_addr: int) -> int:
 
 bind("MPI_Buffer_flush", lambda: abi.world.flush_buffer())
 bind("MPI_Comm_flush_buffer", lambda comm: comm.flush_buffer())
+bind("MPI_Buffer_iflush", lambda: abi.world.iflush_buffer())
+bind("MPI_Comm_iflush_buffer", lambda comm: comm.iflush_buffer())
 
 # Error classes and codes
 

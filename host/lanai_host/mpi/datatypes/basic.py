@@ -81,7 +81,7 @@ def _add_basic(name: str, kind: str, what: Any) -> None:
     )
 
 
-def pair_type(value: Datatype, index: Datatype, name: str = "") -> Datatype:
+def _pair_type(value: Datatype, index: Datatype, name: str) -> Datatype:
     """A struct of a value and its index, as MPI_MINLOC and MPI_MAXLOC combine."""
     dtype = np.dtype([("value", value.dtype), ("index", index.dtype)], align=True)
     assert dtype.fields is not None
@@ -97,7 +97,7 @@ for _kind, _what, _names in _TABLE:
     for _name in _names.split():
         _add_basic(_name, _kind, _what)
 for _name, (_value, _index) in _PAIRS.items():
-    PREDEFINED[f"MPI_{_name}"] = pair_type(PREDEFINED[f"MPI_{_value}"], PREDEFINED[f"MPI_{_index}"], f"MPI_{_name}")
+    PREDEFINED[f"MPI_{_name}"] = _pair_type(PREDEFINED[f"MPI_{_value}"], PREDEFINED[f"MPI_{_index}"], f"MPI_{_name}")
 # Markers of MPI-1: no bytes, but they set the lower or upper bound of a struct.
 PREDEFINED["MPI_LB"] = Datatype(block(0), 0, 0, Signature(()), markers=(True, False), name="MPI_LB")
 PREDEFINED["MPI_UB"] = Datatype(block(0), 0, 0, Signature(()), markers=(False, True), name="MPI_UB")

@@ -5,7 +5,7 @@ from functools import cache
 
 from ..constants import UNDEFINED
 from ..errors import ErrorClass, MpiError
-from .basic import PREDEFINED, pair_type
+from .basic import PREDEFINED
 from .construct import _same_bytes
 from .datatype import Datatype
 from .envelope import Combiner, Envelope
@@ -77,27 +77,24 @@ def f90_integer(digits: int) -> Datatype:
     raise MpiError(ErrorClass.ARG, f"MPI_Type_create_f90_integer: no kind has {digits} decimal digits")
 
 
-@cache
+_PAIRS = (
+    "FLOAT_INT",
+    "DOUBLE_INT",
+    "LONG_INT",
+    "SHORT_INT",
+    "2INT",
+    "LONG_DOUBLE_INT",
+    "2INTEGER",
+    "2REAL",
+    "2DOUBLE_PRECISION",
+)
+
+
 def value_index(value: Datatype, index: Datatype) -> Datatype | None:
-    """MPI_Type_get_value_index: the pair type for MPI_MINLOC and MPI_MAXLOC, or None."""
-    for name in (
-        "FLOAT_INT",
-        "DOUBLE_INT",
-        "LONG_INT",
-        "SHORT_INT",
-        "2INT",
-        "LONG_DOUBLE_INT",
-        "2INTEGER",
-        "2REAL",
-        "2DOUBLE_PRECISION",
-    ):
+    """MPI_Type_get_value_index: the named pair type for MPI_MINLOC and MPI_MAXLOC, or None (MPI_DATATYPE_NULL)."""
+    for name in _PAIRS:
         pair = PREDEFINED[f"MPI_{name}"]
         (first, _), (second, _) = pair.signature.parts
-        if (first, second) == (value.signature, index.signature):
+        if first is value.signature and second is index.signature:
             return pair
-    if value.kind not in ("integer", "floating") or index.kind != "integer" or None in (value.dtype, index.dtype):
-        return None
-    new = pair_type(value, index)
-    new.envelope = Envelope(Combiner.VALUE_INDEX, datatypes=(value, index))
-    new.predefined = new.committed = True
-    return new
+    return None
