@@ -135,7 +135,7 @@ class Endpoint:
             return None
         record = unpack(Record, view)
         self.place = (self.place + 1) % self.attachment.records
-        self.sequence = self.sequence % 0xFFFF + 1
+        self.sequence = (self.sequence + 1) & 0xFFFF
         self.charge(HostCost.COMPLETE)
         return Notice(
             Kind(record["kind"]), record["error"], record["operation"], record["source"], record["tag"],

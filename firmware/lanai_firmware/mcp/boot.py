@@ -1,9 +1,9 @@
 """From the driver's plan to a NIC that is ready: tables filled, free lists strung, buffers posted (NP-05)."""
 
-from lanai_firmware.lang import Ptr, address_of, at, firmware, sizeof, u32
+from lanai_firmware.lang import Ptr, address_of, at, firmware, minimum, sizeof, u32
 
 from .incoming import post_buffers
-from .layout import LAYOUT_MAGIC, LAYOUT_VERSION, PACKET_BODY, SLOTS, Header, Region, Request
+from .layout import LAYOUT_MAGIC, LAYOUT_VERSION, PACKET_BODY, SLOTS, Header, Record, Region, Request, Type
 from .registers import SCRATCH0
 from .state import (
     Buffer,
@@ -61,6 +61,7 @@ def take_plan() -> None:
     nic.stage_mask = plan.stages - 1
     nic.inline_limit = plan.slot_bytes - u32(sizeof(Request))
     nic.eager_limit = plan.eager_limit
+    nic.short_limit = minimum(nic.inline_limit, nic.eager_limit)
     nic.unpaid_limit = plan.unpaid_limit
     nic.ack_slots = plan.ack_slots
     nic.ack_blocks = plan.ack_blocks
@@ -76,7 +77,8 @@ def boot_endpoint(endpoint: Ptr[Endpoint], number: u32) -> None:
     endpoint.window = given.window
     endpoint.window_mask = given.window_mask
     endpoint.record_ring = given.record_ring
-    endpoint.records = given.records
+    endpoint.record_end = given.record_ring + given.records * u32(sizeof(Record))
+    endpoint.record = given.record_ring
     endpoint.sequence = u32(1)
     endpoint.page_table = given.page_table
     endpoint.page_entries = given.page_entries
@@ -112,6 +114,7 @@ def boot_channel(channel: Ptr[Channel], number: u32) -> None:
     channel.number = number
     channel.route = given.route
     channel.peer_channel = given.peer_channel
+    channel.eager_word = (u32(Type.EAGER) << 24) | given.peer_channel
     endpoint = nic.endpoints + number // plan.ranks
     channel.endpoint = endpoint
     channel.rank = number % plan.ranks

@@ -121,7 +121,7 @@ class Region(Struct):
 class Record(Struct):
     """What the NIC tells the host, in a ring in host memory. Only the second half is written unless a probe is answered.
 
-    `sequence` counts 1, 2, .. 65535, 1 and is written last: the record is there once it is the expected one.
+    `sequence` counts records from 1, modulo 2**16, and is written last: the record is there once it is the expected one.
     """
 
     token: u32

@@ -4,6 +4,7 @@ from lanai_firmware.lang import Ptr, address_of, firmware, inline, offset_of, si
 
 from .hostdma import upload
 from .layout import Error, Kind, Record
+from .registers import HDMA_HOST, HDMA_LENGTH, HDMA_LOCAL, HDMA_START, TO_HOST
 from .state import RECORDS, Endpoint, nic, staged_records
 
 SECOND_HALF = offset_of(Record, "tag")
@@ -22,13 +23,29 @@ def deliver(endpoint: Ptr[Endpoint], record: Ptr[Record], skip: u32) -> None:
     """Number the record and queue it, without its first `skip` bytes, for the endpoint's ring in host memory."""
     sequence = endpoint.sequence
     record.sequence = sequence
-    sequence = (sequence + 1) & 0xFFFF
-    if sequence == 0:
-        sequence = u32(1)
-    endpoint.sequence = sequence
+    endpoint.sequence = sequence + 1
     place = endpoint.record
-    endpoint.record = u32(0) if place + 1 == endpoint.records else place + 1
-    upload(u32(record) + skip, endpoint.record_ring + place * sizeof(Record) + skip, sizeof(Record) - skip)
+    upload(u32(record) + skip, place + skip, sizeof(Record) - skip)
+    place = place + sizeof(Record)
+    if place == endpoint.record_end:
+        place = endpoint.record_ring
+    endpoint.record = place
+
+
+@inline
+def finish_record(endpoint: Ptr[Endpoint], record: Ptr[Record]) -> None:
+    """Queue the second half of a record that is complete, its number included. The host DMA's queue must have room."""
+    endpoint.sequence = endpoint.sequence + 1
+    place = endpoint.record
+    HDMA_HOST.store(place + SECOND_HALF)
+    HDMA_LOCAL.store(u32(record) + SECOND_HALF)
+    HDMA_LENGTH.store(sizeof(Record) - SECOND_HALF)
+    HDMA_START.store(TO_HOST)
+    nic.hdma = nic.hdma + 1
+    place = place + sizeof(Record)
+    if place == endpoint.record_end:
+        place = endpoint.record_ring
+    endpoint.record = place
 
 
 @firmware

@@ -5,36 +5,36 @@ next one will appear; the doorbell says that there is one, and the command word,
 may write anything at any time, so each field is read once, checked, and used from then on.
 """
 
-from lanai_firmware.lang import Ptr, address_of, barrier, firmware, inline, u32
+from lanai_firmware.lang import Ptr, address_of, barrier, firmware, inline, minimum, trailing_zeros, u32
 
 from .claiming import claim
+from .cursor import open_piece
 from .layout import ANY, NO_TAG, SLOTS, Error, Op, Request
 from .matching import append_posted, find_anywhere, find_unclaimed, spread
 from .outgoing import give_slot_back
 from .probing import cancel, drain, probe, receive_pull, receive_taken
 from .records import refuse
 from .registers import DOORBELL
-from .sending import post_send
+from .sending import post_send, send_short
 from .state import RECEIVE_FREE, RECEIVE_POSTED, SEND_FREE, SEND_LEAVING, Endpoint, Receive, nic
 from .unclaimed import remove
 
 
 @firmware
 def take_requests() -> None:
-    """Deal with all requests of the endpoints that rang."""
+    """Deal with one request of each endpoint that rang. A bit stays set until its endpoint has no request left."""
     rung = DOORBELL.load()
-    DOORBELL.store(rung)
-    endpoint = nic.endpoints
-    for _ in range(nic.endpoint_count):
-        if (rung & 1) != 0:
-            while take_request(endpoint):
-                pass
-        rung = rung >> 1
-        endpoint = endpoint + 1
+    number = trailing_zeros(rung)
+    if number >= nic.endpoint_count:
+        DOORBELL.store(rung)
+        return
+    endpoint = nic.endpoints + number
+    if not send_short(endpoint):
+        take_request(endpoint, u32(1) << number)
 
 
-@firmware
-def take_request(endpoint: Ptr[Endpoint]) -> bool:
+@firmware(inline=False)
+def take_request(endpoint: Ptr[Endpoint], bit: u32) -> bool:
     """Deal with the endpoint's next request. False if there is none."""
     send = endpoint.poll
     request = send.request
@@ -42,7 +42,12 @@ def take_request(endpoint: Ptr[Endpoint]) -> bool:
     command = request.command
     op = command >> 24
     if op == Op.NONE:
-        return False
+        DOORBELL.store(bit)
+        barrier()
+        command = request.command
+        op = command >> 24
+        if op == Op.NONE:
+            return False
     following = (command >> 16) & (SLOTS - 1)
     request.command = command & 0xFFFF  # marks the slot as read, and keeps the operation
     endpoint.poll = endpoint.sends + following
@@ -92,6 +97,8 @@ def fill_receive(receive: Ptr[Receive], request: Ptr[Request], operation: u32) -
     entry.pieces[1].length = request.pieces[1].length
     entry.pieces[2].length = u32(0)
     entry.next = request.table
+    open_piece(receive.endpoint, cursor, u32(0))
+    receive.whole = minimum(cursor.left, receive.limit)
 
 
 @firmware

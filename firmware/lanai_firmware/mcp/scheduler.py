@@ -5,10 +5,10 @@ ready ring. With nothing pending the processor waits for a packet or a doorbell 
 DMA engines as well. Sticky events are cleared before looking, so that none is slept through.
 """
 
-from lanai_firmware.lang import Ptr, firmware, u32
+from lanai_firmware.lang import Ptr, firmware, inline, u32
 
 from .answering import serve_jobs
-from .incoming import post_buffers, receive_packet
+from .incoming import QUEUED, post_buffers, receive_packet
 from .layout import Type
 from .outgoing import can_send, launch_stages, new_frame, retire_stages, send_frame
 from .pulling import ask
@@ -51,12 +51,11 @@ def turn() -> None:
         WAIT.store(BUSY_MASK)
 
 
-@firmware
+@inline
 def pending() -> bool:
     """Is there anything that does not begin with a packet or a doorbell?"""
-    if nic.ready_first or nic.leaving_first:
-        return True
-    return nic.stage_head != nic.stage_tail or nic.buffers_posted - nic.buffers_used < 4
+    waiting = u32(nic.ready_first) | u32(nic.leaving_first) | (nic.stage_head ^ nic.stage_tail)
+    return (waiting | ((nic.buffers_posted - nic.buffers_used) ^ QUEUED)) != 0
 
 
 @firmware

@@ -90,9 +90,10 @@ class Receive(Struct):
     number: u32  # index in the NIC's receive table: what an ANSWER calls it
     chained: Ptr[Posted]  # first copy of an ANY_SOURCE receive
     arrived: u32  # bytes of the body so far
+    whole: u32  # messages up to this length fit, and go to the first piece alone
     error: u32
     cursor: Cursor
-    spare: Array[u32, 14]
+    spare: Array[u32, 13]
 
 
 class Send(Struct):
@@ -132,6 +133,7 @@ class Channel(Struct):
     number: u32
     rank: u32
     peer_channel: u32
+    eager_word: u32  # first word of an EAGER packet's header
     ready_next: Ptr["Channel"]
     ready: u32  # is in the ready ring
     control: u32
@@ -154,7 +156,7 @@ class Channel(Struct):
     free_block: u32  # number of the first free heap block, 0: none
     jobs_active: u32
     jobs: Array[Job, 2]
-    spare: Array[u32, 6]
+    spare: Array[u32, 5]
 
 
 class Endpoint(Struct):
@@ -171,8 +173,8 @@ class Endpoint(Struct):
     window: u32
     window_mask: u32
     record_ring: u32
-    records: u32
-    record: u32  # next place in the ring
+    record_end: u32
+    record: u32  # bus address of the next place in the ring
     sequence: u32
     page_table: u32
     page_entries: u32
@@ -252,6 +254,7 @@ class Nic(Struct):
     leaving_first: Ptr[Message]
     leaving_last: Ptr[Message]
     inline_limit: u32
+    short_limit: u32  # inline bodies up to this may go on credit
     eager_limit: u32
     unpaid_limit: u32
     ack_slots: u32
