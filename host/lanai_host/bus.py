@@ -106,6 +106,10 @@ class Bus(ABC):
     async def elapse(self, picoseconds: int) -> None:
         """Let host time pass: work of the host's processor."""
 
+    async def catch_up(self) -> None:
+        """Let the rest of the world come up to `now`, where `elapse` alone need not. Whoever looks at memory in a loop must call it."""
+        await self.elapse(0)
+
 
 def run_now(work: Coroutine[Any, Any, ANSWER]) -> ANSWER:
     """Run a coroutine over a bus that blocks rather than suspends, and return its result."""

@@ -71,6 +71,9 @@ class RankBus(Bus):
         """Time passes for this process; others see it at its next blocking request."""
         self.portal.charge(picoseconds)
 
+    async def catch_up(self) -> None:
+        self._call(Op.POLL_MAIL, b"")  # the request that is answered as soon as the clock is reached; NICs bring no mail
+
     def _call(self, op: Op, payload: bytes) -> bytes:
         try:
             return self.portal.call(op, payload)
