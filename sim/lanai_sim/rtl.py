@@ -18,6 +18,7 @@ from lanai_hdl.sram import VERILOG as SRAM_VERILOG
 from lanai_hdl.switch import Switch, SwitchConfig
 
 from .engine import Access, Engine, Event, Layout
+from .stepped import SteppedNic
 from .verilator import Model, library
 
 NIC_TOP = "lanai_nic"
@@ -50,7 +51,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 @cache
 def nic_verilog(config: NicConfig) -> str:
-    return _stable(verilog.convert(Nic(config), name=NIC_TOP))
+    return _stable(verilog.convert(SteppedNic(Nic(config)), name=NIC_TOP))
 
 
 @cache
@@ -65,9 +66,9 @@ def _stable(text: str) -> str:
 
 def models_header(switch: SwitchConfig | None) -> str:
     """The C++ that knows the Verilated classes and, for the switch, its ports as arrays."""
-    lines = ["#pragma once", f'#include "V{NIC_TOP}.h"', f"using NicModel = V{NIC_TOP};"]
+    lines = ["#pragma once", f'#include "V{NIC_TOP}.h"', f'#include "V{NIC_TOP}___024root.h"', f"using NicModel = V{NIC_TOP};"]
     if switch is not None:
-        lines += [f'#include "V{SWITCH_TOP}.h"', f"using SwitchModel = V{SWITCH_TOP};", f"#define SWITCH_PORTS {switch.ports}"]
+        lines += [f'#include "V{SWITCH_TOP}.h"', f'#include "V{SWITCH_TOP}___024root.h"', f"using SwitchModel = V{SWITCH_TOP};", f"#define SWITCH_PORTS {switch.ports}"]
         arrays = (("tx", "kind", "CData"), ("tx", "data", "IData"), ("tx", "stop", "CData"))
         arrays += (("rx", "kind", "CData"), ("rx", "data", "IData"), ("rx", "stop", "CData"))
         lines.append("struct SwitchPorts {")

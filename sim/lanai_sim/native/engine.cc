@@ -52,11 +52,10 @@ class Engine {
                 if (to == ~0ull) break;
                 still = false;
                 to = std::min(to, limit);
-                if (to > first + 1) {
-                    for (Unit* unit : units)
-                        if (to > unit->slot + 1) unit->rest(unit->slot + ((to - unit->slot) & ~1ull));
-                    continue;
-                }
+                bool moved = false;
+                for (Unit* unit : units)
+                    if (to > unit->slot) moved |= unit->rest(to);
+                if (moved) continue;
             }
             horizon_ = std::min(limit, first + latency);
             round();
@@ -102,10 +101,7 @@ class Engine {
             if (skip && unit->quiet()) {
                 // What others send before `horizon` arrives no sooner than it, and what is on the wire makes it not quiet.
                 uint64_t to = std::min(horizon, unit->wake());
-                if (to > unit->slot + 1) {
-                    unit->rest(unit->slot + ((to - unit->slot) & ~1ull));
-                    continue;
-                }
+                if (to > unit->slot && unit->rest(to)) continue;
             }
             unit->step();
             if (!unit->events.empty()) return;
@@ -201,7 +197,6 @@ EXPORT uint32_t engine_wave(Engine* e, uint32_t nic, const char* file, uint64_t 
 EXPORT void engine_bare(Engine* e, uint32_t nic, uint64_t slots) {
     NicModel& m = e->nics[nic]->model();
     for (uint64_t i = 0; i < slots; i++) {
-        m.now = i & 0x1FFFFFFFFull;
         m.clk = 0;
         m.eval();
         m.clk = 1;

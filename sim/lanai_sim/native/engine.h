@@ -60,6 +60,6 @@ struct Unit {
     virtual void step() = 0;                           // one slot
     virtual bool quiet() const = 0;                    // nothing happens until an input comes
     virtual uint64_t wake() const { return ~0ull; }    // the slot at which it must be stepped though no input comes
-    virtual void rest(uint64_t to) = 0;                // leave the slots up to `to` out, an even number
+    virtual bool rest(uint64_t to) = 0;                // leave slots out, up to `to` at most; false if it cannot
     virtual void pause() {}                            // Python is about to look
 };
