@@ -4,7 +4,7 @@
 `file:line:col: what is not allowed; what to write instead`.
 """
 
-from .build import build, entry_of, lower
+from .images import build, entry_of, lower
 from .program import Program
 from .source import CompileError, load_module
 from .targets import Guards

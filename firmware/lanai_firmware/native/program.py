@@ -6,7 +6,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from ..compiler.build import check_recursion, entry_of
+from ..compiler.images import check_recursion, entry_of
 from ..compiler.program import Program
 from ..image import Site
 from ..lang.functions import Function

@@ -108,7 +108,10 @@ def test_refused(module, line, column, message):
         ("@firmware\ndef main():\n    pass\n", "'return' has no type; annotate it, `-> None`"),
         ("@firmware\ndef main() -> u32:\n    pass\n", "main may end without a value; add a return"),
         ("def main() -> u32:\n    return 5\n", "has no @firmware function main"),
-        ("@firmware\ndef main(x: u32) -> u32:\n    return x\n", "takes 1 arguments; where firmware starts it takes none"),
+        (
+            "@firmware\ndef main(x: u32) -> u32:\n    return x\n",
+            "takes 1 arguments; where firmware starts it takes none",
+        ),
     ],
 )
 def test_entry(module, text, message):
@@ -142,7 +145,9 @@ def test_recursion_past_the_stack_is_refused(module):
         def main() -> u32:
             return fall(5)
     """)
-    with pytest.raises(UserError, match=r"the stack needs \d+ bytes and \d+ are left of 1044480 .*lower a declared depth"):
+    with pytest.raises(
+        UserError, match=r"the stack needs \d+ bytes and \d+ are left of 1044480 .*lower a declared depth"
+    ):
         build(m.main)
 
 
@@ -169,7 +174,9 @@ def test_image_larger_than_sram(module):
         def main() -> u32:
             return big[5]
     """)
-    with pytest.raises(UserError, match=r"needs \d+ bytes \(stub 48, text \d+, .*zeroed 12000\d\d\) and SRAM has 1044480"):
+    with pytest.raises(
+        UserError, match=r"needs \d+ bytes \(stub 48, text \d+, .*zeroed 12000\d\d\) and SRAM has 1044480"
+    ):
         build(m.main)
 
 
