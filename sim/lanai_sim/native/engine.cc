@@ -193,13 +193,8 @@ EXPORT uint32_t engine_wave(Engine* e, uint32_t nic, const char* file, uint64_t 
     NicUnit& unit = *e->nics[nic];
     return unit.wave.open(unit.model(), file, from, to, half_slot_ps);
 }
-// A bare evaluation loop of the same model, for comparison: slots a second is what Verilator alone can give.
+// A bare evaluation loop of the same model, for comparison: what Verilator alone can give.
 EXPORT void engine_bare(Engine* e, uint32_t nic, uint64_t slots) {
     NicModel& m = e->nics[nic]->model();
-    for (uint64_t i = 0; i < slots; i++) {
-        m.clk = 0;
-        m.eval();
-        m.clk = 1;
-        m.eval();
-    }
+    for (uint64_t i = 0; i < slots; i++) tick(m);
 }

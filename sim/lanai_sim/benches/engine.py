@@ -1,0 +1,125 @@
+"""The engine: NIC cycles a second with 1, 2, 4 and 8 busy NICs against a bare evaluation loop of the same gateware, threads, and what
+entering Python and switching to a rank's process cost."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+from lanai_hdl.config import lanai41
+from lanai_hdl.machine import Control, host_offset
+
+from ..engine import Access, Cable, Layout
+from ..launcher import RunConfig
+from ..launcher import run as launch
+from ..node import words_of
+from ..rtl import RtlEngine
+from .core import half_memory_loop
+
+NAME = "engine"
+HELP = "simulation engine: speed against bare Verilator, threads, entries"
+
+ROUNDS = 3  # the best of them counts: other work on the machine only ever slows
+
+# Two ranks that pass a word to and fro by mail, without MPI: each half of a round trip switches to a process once.
+SWITCHES = 4000
+PING_PONG = """
+import sys, time
+from lanai_host.bus import Wait
+from lanai_host.portal import Portal
+from lanai_host.protocol import MAIL, Op
+portal, rounds = Portal.from_environment(), int(sys.argv[1])
+letter, why = MAIL.pack(1 - portal.rank) + b"word", Wait("bench")
+started = time.perf_counter()
+for _ in range(rounds // 2):
+    if portal.rank:
+        portal.wait_mail(why)
+    portal.post(Op.MAIL, letter)
+    if not portal.rank:
+        portal.wait_mail(why)
+spent = time.perf_counter() - started
+portal.finalize()
+if not portal.rank:
+    open(sys.argv[2], "w").write(str(spent / rounds))
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cycles", type=int, default=100_000, help="cycles of each NIC to time (default: %(default)s)")
+
+
+def busy_engine(nics: int, threads: int = 1) -> RtlEngine:
+    """NICs on cables in pairs (one alone: to itself), whose processors run a loop that is half memory accesses."""
+    cables = tuple(Cable(n, 0, min(n + 1, nics - 1), 0) for n in range(0, nics, 2))
+    engine = RtlEngine(Layout(lanai41(), nics, cables), threads=threads)
+    program = [Access(0, True, *word) for word in words_of(0, half_memory_loop())]
+    for nic in range(nics):
+        engine.pio(nic, [*program, Access(0, True, host_offset("CONTROL"), int(Control.RUN))])
+    engine.run(4000)
+    return engine
+
+
+def rate(engine: RtlEngine, cycles: int, clock: Callable[[], float]) -> float:
+    """NIC cycles a second, all NICs together."""
+    nics = engine.layout.nics
+    best = 0.0
+    for _ in range(ROUNDS):
+        began, started = sum(map(engine.slot, range(nics))), clock()
+        engine.run(engine.slot(0) + 2 * cycles)
+        best = max(best, (sum(map(engine.slot, range(nics))) - began) / 2 / (clock() - started))
+    return best
+
+
+def bare_rate(cycles: int, clock: Callable[[], float]) -> float:
+    """Cycles a second of one NIC's model, evaluated in a loop of C++ with nothing around it."""
+    engine = busy_engine(1)
+    best = 0.0
+    for _ in range(ROUNDS):
+        started = clock()
+        engine.bare(2 * cycles)
+        best = max(best, cycles / (clock() - started))
+    engine.close()
+    return best
+
+
+def entry_seconds(entries: int = 20_000) -> float:
+    """What one call of the engine from Python costs when there is nothing to do."""
+    engine = busy_engine(1)
+    slot = engine.slot(0)
+    started = time.perf_counter()
+    for _ in range(entries):
+        engine.run(slot)
+    spent = (time.perf_counter() - started) / entries
+    engine.close()
+    return spent
+
+
+def switch_seconds(folder: str) -> float:
+    """What letting a rank's process run and hearing from it again costs."""
+    result = f"{folder}/switch"
+    done = launch(RunConfig((sys.executable, "-c", PING_PONG, str(SWITCHES), result), 2))
+    if done.code:
+        raise RuntimeError(done.report)
+    with open(result) as file:
+        return float(file.read())
+
+
+def run(args: argparse.Namespace) -> dict[str, float]:
+    import tempfile
+
+    figures: dict[str, float] = {}
+    bare = bare_rate(args.cycles, time.process_time)
+    figures["engine.bare_cycles_per_second"] = bare
+    for nics in (1, 2, 4, 8):
+        engine = busy_engine(nics)
+        figures[f"engine.nic_cycles_per_second.{nics}"] = reached = rate(engine, args.cycles // nics, time.process_time)
+        figures[f"engine.ratio.{nics}"] = reached / bare
+        engine.close()
+    wall = bare_rate(args.cycles, time.perf_counter)
+    engine = busy_engine(8, threads=2)
+    figures["engine.ratio_2_threads.8"] = rate(engine, args.cycles // 8, time.perf_counter) / wall
+    engine.close()
+    figures["engine.entry_us"] = 1e6 * entry_seconds()
+    with tempfile.TemporaryDirectory() as folder:
+        figures["engine.rank_switch_us"] = 1e6 * switch_seconds(folder)
+    return figures
