@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ..constants import PROC_NULL
 from . import checks, inter
 from .choice import BROADCAST_BY_PIECES, PIECES_FROM_SIZE
 from .runs import piece
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 @collective("MPI_Bcast")
 def bcast(link: Link, address: int, count: int, datatype: "Datatype", root: int) -> Steps:
     """MPI_Bcast."""
-    checks.buffer(link, address, count, datatype)
     checks.root(link, root)
+    if root != PROC_NULL:  # then nothing else has a meaning
+        checks.buffer(link, address, count, datatype)
     if link.is_inter:
         return inter.bcast(link, address, count, datatype, root)
     return broadcast(link, datatype.segments(address, count), count * datatype.size, root)

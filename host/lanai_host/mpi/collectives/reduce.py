@@ -3,7 +3,7 @@ serve operations that do not commute."""
 
 from typing import TYPE_CHECKING
 
-from ..constants import IN_PLACE
+from ..constants import IN_PLACE, PROC_NULL
 from ..errors import ErrorClass, MpiError
 from ..memory import TypedScratch, copy_elements
 from . import checks, inter
@@ -50,7 +50,8 @@ def check_reduction(link: Link, count: int, datatype: "Datatype", op: "Op") -> N
 def reduce(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int) -> Steps:
     """MPI_Reduce."""
     checks.root(link, root)
-    check_reduction(link, count, datatype, op)
+    if root != PROC_NULL:  # then nothing else has a meaning
+        check_reduction(link, count, datatype, op)
     if link.is_inter:
         return inter.reduce(link, send, receive, count, datatype, op, root)
     if link.rank == root:
