@@ -7,6 +7,7 @@ from typing import Any
 
 import llvmlite
 
+import lanai_hdl
 from lanai_hdl.config import NicConfig, lanai41
 
 from .. import cache
@@ -21,10 +22,11 @@ from ..link.stack import stack_bound
 from ..runtime.library import LIBRARY
 from .backend import Emitted, emit, options_of
 from .program import Program
-from .source import CompileError, load_module, stable_path
+from .source import CompileError, label_of, load_module, stable_path
 from .targets import Guards
 
 ENTRY = "main"
+OURS = __name__.split(".")[0]
 DEFAULT_GUARDS = Guards()
 
 
@@ -36,10 +38,17 @@ def build(
 ) -> Image:
     """The image of a firmware file (its function `main`) or of a firmware function without parameters.
 
-    The same IR for the same SRAM size is built once and kept in the cache.
+    The same IR for the same SRAM size is built once and kept in the cache. For firmware of this package the sources of
+    the package and of the rooms below decide, which saves making the IR.
     """
     entry = entry_of(firmware)
     sram_size = (config or lanai41()).sram_size
+    if use_cache and entry.python.__module__.startswith(f"{OURS}."):
+        key = cache.key_of(
+            (label_of(entry.python), str(sram_size), package_digest(), llvmlite.__version__, repr(guards))
+        )
+        made = cache.build(key, "image", lambda: build(entry, config, guards, use_cache=False).to_bytes())
+        return Image.from_bytes(made, f"cached image {str(cache.path_of(key, 'image'))!r}")
     program = lower(entry, guards)
     text = str(program.module)
     if not use_cache:
@@ -91,6 +100,14 @@ def tool_digest() -> str:
     root = Path(__file__).parents[1]
     files = [p for room in ("compiler", "link", "lang", "runtime") for p in sorted((root / room).glob("*.py"))]
     return cache.key_of(part for p in [*files, root / "image.py"] for part in (p.name, p.read_bytes()))
+
+
+@functools.cache
+def package_digest() -> str:
+    """Changes with any source of this package and of the rooms below, which is all that its firmware is made of."""
+    roots = [Path(__file__).parents[1], Path(lanai_hdl.__file__).parent]
+    files = [path for root in roots for path in sorted(root.rglob("*.py"))]
+    return cache.key_of(part for path in files for part in (str(path.name), path.read_bytes()))
 
 
 @functools.cache
