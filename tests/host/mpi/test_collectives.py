@@ -7,7 +7,7 @@ from lanai_host.devices.ideal import IdealDevice
 from lanai_host.mpi import MpiError
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi.constants import IN_PLACE, PROC_NULL, ROOT
-from lanai_host.mpi.datatypes import vector
+from lanai_host.mpi.datatypes import contiguous, vector
 from lanai_host.mpi.memory import array_at
 from lanai_host.mpi.op import PREDEFINED as OPS
 from lanai_host.mpi.op import Op
@@ -423,5 +423,41 @@ def test_many_at_once_in_the_background(run):
         for request in reversed(requests):
             request.wait()
         assert [int(result[0]) for result in results] == [3 * index + 3 for index in range(50)]
+
+    run(3, program)
+
+
+def test_background_and_blocking_collectives_do_not_meet(run):
+    """Rank 0 starts the reduction before the barrier, the others after it."""
+
+    def program(world):
+        comm = world.comm_world
+        value, got = ints(comm.rank + 1), ints(0)
+        arguments = (coll.allreduce, value.ctypes.data, got.ctypes.data, 1, buffer(value)[2], SUM)
+        if comm.rank == 0:
+            request = comm.start(*arguments)
+            comm.run(coll.barrier)
+        else:
+            comm.run(coll.barrier)
+            request = comm.start(*arguments)
+        request.wait()
+        assert got[0] == 6
+
+    run(3, program)
+
+
+def test_a_process_that_takes_no_part_needs_no_arguments(run):
+    def program(world):
+        comm = world.comm_world
+        side = min(comm.rank, 1)
+        half = comm.split(side, 0)
+        inter = half.create_intercomm(0, comm, 1 - side, 7)
+        got, kind = ints(0), buffer(ints(0))[2]
+        root = 1 if side == 0 else ROOT if inter.rank == 1 else PROC_NULL
+        if root == PROC_NULL:
+            inter.run(coll.reduce, 0, 0, 0, contiguous(1, kind), SUM, root)
+        else:
+            inter.run(coll.reduce, buffer(ints(5))[0], got.ctypes.data, 1, kind, OPS["MPI_MAX"], root)
+        assert got[0] == (5 if root == ROOT else 0)
 
     run(3, program)

@@ -5,10 +5,12 @@ import gc
 import pytest
 
 from lanai_host.devices.ideal import IdealDevice
-from lanai_host.mpi import ErrorClass, Group, Info, Keyval, MpiError
+from lanai_host.mpi import ERRORS_RETURN, ErrorClass, Group, Info, Keyval, MpiError
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi.constants import UNDEFINED, Comparison
+from lanai_host.mpi.creation import create_from_group, create_intercomm_from_groups
 from lanai_host.mpi.datatypes import PREDEFINED
+from lanai_host.mpi.session import Session
 
 from . import ranks
 from .ranks import LateDevice, buffer, ints
@@ -230,3 +232,21 @@ def test_info():
         info.delete("b")
     with pytest.raises(MpiError, match="key has 300 characters"):
         info.set("k" * 300, "")
+
+
+def test_sessions_and_communicators_from_groups(run):
+    def program(world):
+        session = Session(world, None, ERRORS_RETURN)
+        assert [session.nth_set(n) for n in range(2)] == ["mpi://WORLD", "mpi://SELF"]
+        assert session.set_info("mpi://WORLD").get("mpi_size") == "3"
+        with pytest.raises(MpiError, match="pset_name is 'mpi://NOBODY'; there are mpi://WORLD, mpi://SELF") as caught:
+            session.group("mpi://NOBODY")
+        assert caught.value.place is session
+        everyone = create_from_group(world, session.group("mpi://WORLD"), "app", None, ERRORS_RETURN)
+        assert heard(everyone) == [0, 1, 2]
+        side = min(world.rank, 1)
+        groups = [everyone.group.include([0]), everyone.group.include([1, 2])]
+        inter = create_intercomm_from_groups(world, groups[side], 0, groups[1 - side], 0, "pair", None, ERRORS_RETURN)
+        assert (inter.size, inter.remote_size) == ((1, 2), (2, 1))[side]
+
+    run(3, program)
