@@ -3,7 +3,7 @@
 from lanai_firmware.lang import Ptr, address_of, at, firmware, minimum, sizeof, u32
 
 from .incoming import post_buffers
-from .layout import LAYOUT_MAGIC, LAYOUT_VERSION, PACKET_BODY, SLOTS, Header, Record, Region, Request, Type
+from .layout import HEADER_ROOM, LAYOUT_MAGIC, LAYOUT_VERSION, PACKET_BODY, SLOTS, Header, Record, Region, Request, Type
 from .registers import SCRATCH0
 from .state import (
     Buffer,
@@ -151,5 +151,5 @@ def boot_buffers() -> None:
     start = plan.stage_space
     for i in range(plan.stages):
         stage = nic.stages + i
-        stage.buffer = start
-        start = start + PACKET_BODY
+        stage.buffer = start + HEADER_ROOM
+        start = start + HEADER_ROOM + PACKET_BODY

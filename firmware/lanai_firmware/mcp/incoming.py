@@ -9,6 +9,7 @@ from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, offset_of
 from .answering import asked
 from .claiming import deliver_eager
 from .credit import blocks_for, credit_arrived, give_back
+from .cursor import next_piece
 from .hostdma import reached, room
 from .layout import PACKET_BODY, Header, Kind, Record, Type
 from .matching import find_expected, unlink_posted, withdraw
@@ -35,12 +36,14 @@ from .state import (
     OWE_DROPPED,
     OWE_TAKEN,
     RECEIVE_FREE,
+    RECEIVE_PULLING,
     Channel,
     nic,
 )
 from .unclaimed import keep
 
 EAGER_WORD = int(Type.EAGER) << 8  # upper half of an EAGER packet's first word
+ANSWER_WORD = int(Type.ANSWER) << 8  # of an ANSWER's that is not the last
 KIND_WORD = offset_of(Record, "sequence")
 RECEIVED_OK = int(Kind.RECEIVED) << 8
 QUEUED = 4  # buffers that the receive DMA holds at most
@@ -61,27 +64,72 @@ def post_buffers() -> None:
 @firmware
 def receive_packet() -> bool:
     """Deal with the oldest packet that has arrived. False if there is none, or no room in the host DMA's queue for it."""
-    if receive_short():
-        return True
+    if RECV_VERDICT.load() == VALID:
+        header = at(Ptr[Header], RECV_BUFFER.load())
+        word = at(Ptr[u32], u32(header))[0]
+        number = word & 0xFFFF
+        if number < nic.channel_count:
+            kind = word >> 16
+            if kind == EAGER_WORD and receive_short(nic.channels + number, header):
+                return True
+            if kind == ANSWER_WORD and receive_part(nic.channels + number, header):
+                return True
     return receive_any()
 
 
 @inline
-def receive_short() -> bool:
-    """The common case, without a detour: a sound EAGER packet for the oldest receive of its channel, all in one page.
+def receive_part(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+    """The common case of a long body: a part of it, not the last, for the piece of host memory that is open.
+
+    The upload begins before anything else is done, as the host bus is what long messages wait for. False if it is not so, with
+    nothing changed.
+    """
+    receive_number = header.tag
+    if receive_number >= nic.receive_count:
+        return False
+    receive = nic.receives + receive_number
+    length = header.length
+    arrived = receive.arrived
+    apart = (receive.state ^ RECEIVE_PULLING) | (u32(receive.channel) ^ u32(channel)) | (header.handle ^ arrived)
+    if apart != 0:
+        return False
+    left = receive.cursor.left
+    if length > left:
+        return False
+    if length > receive.length - arrived:
+        return False
+    if RECV_LENGTH.load() < length + u32(sizeof(Header)):
+        return False
+    if room() == 0:
+        return False
+    address = receive.cursor.address
+    HDMA_HOST.store(address)
+    HDMA_LOCAL.store(u32(header) + u32(sizeof(Header)))
+    HDMA_LENGTH.store(length)
+    HDMA_START.store(TO_HOST)
+    uploads = nic.hdma + 1
+    nic.hdma = uploads
+    RECV_VERDICT.store(1)
+    receive.arrived = arrived + length
+    receive.cursor.address = address + length
+    receive.cursor.left = left - length
+    buffer = nic.buffers + (nic.buffers_used & nic.buffer_mask)
+    buffer.release = uploads
+    nic.buffers_used = nic.buffers_used + 1
+    post_buffers()
+    if left == length:
+        next_piece(receive.endpoint, address_of(receive.cursor))
+    if header.credit != channel.credit_seen:
+        credit_arrived(channel, header.credit)
+    return True
+
+
+@inline
+def receive_short(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+    """The common case of a short message: EAGER, for the oldest receive of its channel, all in one page.
 
     False if it is not so, with nothing changed.
     """
-    header = at(Ptr[Header], RECV_BUFFER.load())
-    if RECV_VERDICT.load() != VALID:
-        return False
-    word = at(Ptr[u32], u32(header))[0]
-    number = word & 0xFFFF
-    if (word >> 16) != EAGER_WORD:
-        return False
-    if number >= nic.channel_count:
-        return False
-    channel = nic.channels + number
     node = channel.expected.next
     if node == address_of(channel.expected):
         return False

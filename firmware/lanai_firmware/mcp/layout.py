@@ -13,6 +13,7 @@ LAYOUT_MAGIC: Const[u32] = u32(0x4E500000)  # "NP": upper half of Plan.magic, an
 
 PAGE: Const[u32] = u32(4096)
 PACKET_BODY: Const[u32] = u32(4096)  # most bytes of a message in one packet: packets are cut at pages (NP-51)
+HEADER_ROOM: Const[u32] = u32(32)  # before each body that the firmware brings into SRAM, for the packet's header
 BLOCK: Const[u32] = u32(128)  # a fragment of the receive heap (NP-40); byte credit is counted in these
 SLOTS: Const[u32] = u32(32)  # requests an endpoint may have in the NIC: one bit each in Region.freed
 ANY: Const[u32] = u32(0xFFFF)  # Request.peer of an ANY_SOURCE receive or probe

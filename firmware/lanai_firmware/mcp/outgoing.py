@@ -6,7 +6,7 @@ Packets with an envelope or a body go through the stages, a ring kept in order, 
 wait for the link alone (NP-27).
 """
 
-from lanai_firmware.lang import Ptr, address_of, firmware, i32, inline, null, sizeof, u32
+from lanai_firmware.lang import Ptr, address_of, at, firmware, i32, inline, null, sizeof, u32
 
 from .hostdma import reached
 from .layout import Header, Kind
@@ -52,6 +52,7 @@ def new_stage(channel: Ptr[Channel], kind: u32) -> Ptr[Stage]:
     stage.channel = channel
     stage.send = null(Send)
     stage.length = u32(0)
+    stage.body = u32(0)
     stage.ready = nic.hdma
     header = address_of(stage.header)
     header.type = kind
@@ -67,6 +68,16 @@ def commit() -> None:
     launch_stages()
 
 
+@inline
+def copy_header(stage: Ptr[Stage]) -> None:
+    """Put the header right before a body that lies in the stage's own room."""
+    source = at(Ptr[u32], u32(stage))
+    target = at(Ptr[u32], stage.buffer - u32(sizeof(Header)))
+    for i in range(5):
+        target[i] = source[i]
+    target[5] = source[5]
+
+
 @firmware
 def launch_stages() -> None:
     """Hand stages to the send DMA while their bodies are there and its queue takes them."""
@@ -77,6 +88,15 @@ def launch_stages() -> None:
         channel = stage.channel
         stamp(channel, address_of(stage.header))
         SEND_ROUTE.store(channel.route)
+        if stage.body == stage.buffer:  # the header fits in front of the body: one descriptor
+            copy_header(stage)
+            SEND_POINTER.store(stage.body - u32(sizeof(Header)))
+            SEND_LENGTH.store(stage.length + u32(sizeof(Header)))
+            SEND_START.store(FIRST | LAST)
+            nic.sends = nic.sends + 1
+            stage.done = nic.sends
+            nic.stage_launch = nic.stage_launch + 1
+            continue
         SEND_POINTER.store(u32(stage))
         SEND_LENGTH.store(u32(sizeof(Header)))
         if stage.length == 0:

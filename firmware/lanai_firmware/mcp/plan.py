@@ -13,6 +13,7 @@ from lanai_firmware.lang import sizeof
 from . import state
 from .layout import (
     BLOCK,
+    HEADER_ROOM,
     LAYOUT_MAGIC,
     LAYOUT_VERSION,
     PACKET_BODY,
@@ -140,7 +141,7 @@ def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) 
     table("stage_table", config.stages * sizeof(state.Stage))
     clear = (heap, place)
     table("buffer_space", config.buffers * (int(PACKET_BODY) + sizeof(Header)))
-    table("stage_space", config.stages * int(PACKET_BODY))
+    table("stage_space", config.stages * int(HEADER_ROOM + PACKET_BODY))
     region_size = (int(sizeof(Region)) + int(SLOTS) * slot_bytes + 4095) & -4096
     table("regions", endpoints * region_size, 4096)
     regions = tuple(plan["regions"] + i * region_size for i in range(endpoints))

@@ -39,11 +39,14 @@ def turn() -> None:
     if nic.idle_turns == 0:
         ISR.store(EVENT_HDMA | EVENT_SEND)
     nic.idle_turns = nic.idle_turns + 1
-    launch_stages()
-    retire_stages()
+    if nic.stage_launch != nic.stage_tail:
+        launch_stages()
+    if nic.stage_head != nic.stage_launch:
+        retire_stages()
     if nic.leaving_first:
         release_read()
-    post_buffers()
+    if nic.buffers_posted - nic.buffers_used != QUEUED:
+        post_buffers()
     if nic.ready_first and serve(next_ready()):
         nic.idle_turns = u32(0)
     if nic.idle_turns > nic.ready_count + 1:
@@ -81,13 +84,17 @@ def pay(channel: Ptr[Channel]) -> bool:
 def serve(channel: Ptr[Channel]) -> bool:
     """Give a channel its turn; it goes to the back of the ring if it could do more. False if it did nothing."""
     done = False
+    if channel.jobs_active != 0:
+        done = serve_jobs(channel) != 0
+        if u32(channel.first_pull) | u32(channel.first) | channel.control == 0:
+            if channel.jobs_active != 0:
+                back_in_line(channel)
+            return done
     more = False
     if channel.first_pull and channel.pulls < PULLS and can_send():
         done = ask(channel)
     if channel.control != 0 and can_send():
         done = pay(channel)
-    if channel.jobs_active != 0 and serve_jobs(channel) != 0:
-        done = True
     outcome = serve_sends(channel)
     if outcome == LEFT:
         done = True
@@ -96,7 +103,13 @@ def serve(channel: Ptr[Channel]) -> bool:
     if channel.first_pull and channel.pulls < PULLS:
         more = True
     if more:
-        idle_turns = nic.idle_turns
-        make_ready(channel)
-        nic.idle_turns = idle_turns
+        back_in_line(channel)
     return done
+
+
+@inline
+def back_in_line(channel: Ptr[Channel]) -> None:
+    """To the back of the ring; unlike `make_ready`, no news for the scheduler."""
+    idle_turns = nic.idle_turns
+    make_ready(channel)
+    nic.idle_turns = idle_turns
