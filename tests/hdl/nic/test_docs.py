@@ -16,4 +16,6 @@ def test_the_code_on_the_page_runs():
 
 
 def test_the_machine_page_is_up_to_date():
-    assert (REFERENCE / "machine.md").read_text() == page(), "run: python -m lanai_hdl.machine_table > docs/reference/machine.md"
+    assert (REFERENCE / "machine.md").read_text() == page(), (
+        "run: python -m lanai_hdl.machine_table > docs/reference/machine.md"
+    )

@@ -38,7 +38,7 @@ SEND = [("SEND_POINTER", MOVED), ("SEND_LENGTH", 8192), ("SEND_START", SendStart
 RECEIVE = [("RECV_POINTER", MOVED), ("RECV_LIMIT", MOVED + 8192)]
 
 
-def cycles_per_pass(registers, *, receive=False, slots=900):
+def cycles_per_pass(registers, *, receive=False, slots=400):
     """Mean cycles of a pass once the engines are under way; 0 if there was none in `slots`."""
     setup = [*stores(registers), encode(SLI, rd=DATA, imm=LOOP_DATA)]
     start = 4 * len(setup)
