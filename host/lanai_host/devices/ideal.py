@@ -93,6 +93,8 @@ class IdealDevice(Device):
         self._posted: dict[int, list[_Receive]] = {}  # by context, in the order posted
         self._unexpected: dict[int, list[_Unexpected]] = {}  # by context, in the order arrived
         self._sends: dict[int, _Send] = {}  # synchronous ones by serial, until taken
+        self._sent = Operation(rank)  # stands for every send that ended at once
+        self._sent.done = True
         self._serial = 0
         self._owed = 0  # picoseconds of host work not yet told to the mail
 
@@ -101,11 +103,8 @@ class IdealDevice(Device):
     def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
         payload = _bytes_of(segments)
         if mode is not SendMode.SYNCHRONOUS:
-            operation = Operation(self.rank, tag)
-            operation.done = True
-            operation.length = len(payload)
             self._transmit(dest, _HEADER.pack(_MESSAGE, context, tag, 0) + payload)
-            return operation
+            return self._sent
         self._serial = self._serial % 0xFFFFFFFF + 1
         synchronous = _Send(self.rank, tag, dest, self._serial)
         synchronous.length = len(payload)
@@ -202,14 +201,16 @@ class IdealDevice(Device):
     def _arrive(self, source: int, letter: bytes) -> None:
         kind, context, tag, serial = _HEADER.unpack_from(letter)
         if kind <= _SYNCHRONOUS:
-            message = _Unexpected(source, tag, letter, kind == _SYNCHRONOUS, serial)
             posted = self._posted.get(context)
             if posted:
                 for index, operation in enumerate(posted):
-                    if operation.matches(source, tag):
+                    if operation.source in (source, ANY_SOURCE) and operation.tag in (tag, ANY_TAG):
                         del posted[index]
-                        self._take(message, operation)
+                        self._deliver(source, tag, letter, operation)
+                        if kind == _SYNCHRONOUS:
+                            self._transmit(source, _HEADER.pack(_TAKEN, 0, 0, serial))
                         return
+            message = _Unexpected(source, tag, letter, kind == _SYNCHRONOUS, serial)
             self._unexpected.setdefault(context, []).append(message)
         elif kind == _RETRACT:
             self._retract(source, serial)
@@ -228,28 +229,35 @@ class IdealDevice(Device):
                     return
 
     def _take(self, message: _Unexpected, operation: _Receive) -> None:
-        letter = message.letter
+        self._deliver(message.source, message.tag, message.letter, operation)
+        if message.synchronous:
+            self._transmit(message.source, _HEADER.pack(_TAKEN, 0, 0, message.serial))
+
+    def _deliver(self, source: int, tag: int, letter: bytes, operation: _Receive) -> None:
         length = len(letter) - _HEAD
-        position = _HEAD
         segments = operation.segments
         if len(segments) == 1 and length <= segments[0][1]:  # by far the most frequent
             ctypes.memmove(segments[0][0], letter[_HEAD:], length)
-            position = len(letter)
-            segments = ()
-        for address, size in segments:
-            step = min(size, len(letter) - position)
-            if step <= 0:
-                break
-            ctypes.memmove(address, letter[position : position + step], step)
-            position += step
-        operation.length = position - _HEAD
-        if position < len(letter):
-            operation.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {length} bytes)")
-        operation.source, operation.tag = message.source, message.tag
+            operation.length = length
+        else:
+            operation.length = _spread(letter, segments)
+            if operation.length < length:
+                operation.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {length} bytes)")
+        operation.source, operation.tag = source, tag
         operation.segments = ()
         operation.done = True
-        if message.synchronous:
-            self._transmit(message.source, _HEADER.pack(_TAKEN, 0, 0, message.serial))
+
+
+def _spread(letter: bytes, segments: Segments) -> int:
+    """Copy a letter's body into memory as far as there is room; the number of bytes."""
+    position = _HEAD
+    for address, size in segments:
+        step = min(size, len(letter) - position)
+        if step <= 0:
+            break
+        ctypes.memmove(address, letter[position : position + step], step)
+        position += step
+    return position - _HEAD
 
 
 class Solo:

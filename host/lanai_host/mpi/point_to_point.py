@@ -104,10 +104,11 @@ class PointToPoint(CommunicatorBase):
     def recv(self, address: int, count: int, datatype: "Datatype", source: int, tag: int) -> Status:
         """MPI_Recv."""
         operation = self.post_receive("MPI_Recv", address, count, datatype, source, tag)
-        request = ReceiveRequest(self, "MPI_Recv", operation, source)
-        if operation is not None and not operation.done:
-            self.progress.wait(request)
-        return request.finish()
+        if operation is None or not operation.done:
+            return ReceiveRequest(self, "MPI_Recv", operation, source).wait()
+        if operation.error is not None:
+            return ReceiveRequest(self, "MPI_Recv", operation, source).finish()
+        return Status(self.remote_group.position(operation.source), operation.tag, operation.length)
 
     def irecv(self, address: int, count: int, datatype: "Datatype", source: int, tag: int) -> Request:
         """MPI_Irecv."""
