@@ -8,6 +8,7 @@ import hashlib
 import json
 from bisect import bisect_right
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -125,10 +126,15 @@ class Image:
 
     def function_at(self, pc: int) -> str | None:
         """The symbol whose code holds `pc`."""
-        for symbol in self.symbols.values():
-            if symbol.kind == "code" and symbol.address <= pc < symbol.address + symbol.size:
-                return symbol.name
-        return None
+        index = bisect_right(self.code, pc, key=lambda symbol: symbol.address) - 1
+        if index < 0 or pc >= self.code[index].address + self.code[index].size:
+            return None
+        return self.code[index].name
+
+    @cached_property
+    def code(self) -> list[Symbol]:
+        """Functions by address."""
+        return sorted((s for s in self.symbols.values() if s.kind == "code"), key=lambda symbol: symbol.address)
 
     def trap_text(self, site: int) -> str:
         """What the number in `__trap_site` says."""

@@ -126,11 +126,11 @@ def assemble(program: Program, entry: Function, text: str, sram_size: int) -> Im
     name = program.symbol(entry)
     try:
         emitted = emit(text, program.guards)
+        linked = link([read_object(data) for data in emitted.objects], name, library_member, sram_size)
+        depths = {key: source.function.depth for key, source in program.sources.items()}
+        bound = stack_bound(linked, name, depths, emitted.locals if program.guards.check_frames else None)
     except UserError as error:
         raise name_functions(program, error) from error
-    linked = link([read_object(data) for data in emitted.objects], name, library_member, sram_size)
-    depths = {key: source.function.depth for key, source in program.sources.items()}
-    bound = stack_bound(linked, name, depths, emitted.locals if program.guards.check_frames else None)
     end = linked.zeroed + linked.zeroed_size
     if end + bound > linked.limit:
         sizes = ", ".join(f"{region} {size}" for region, size in linked.regions.items())

@@ -114,6 +114,9 @@ class Program:
         returned = VOID if result is None else self.ir_type(result)
         made = ir.Function(self.module, ir.FunctionType(returned, [self.ir_type(k) for k in kinds.values()]), name)
         made.attributes.add("nounwind")
+        # Address 0 is memory like any other; else LLVM would drop code that it finds to use a null pointer. llvmlite knows
+        # no such attribute, hence the detour.
+        set.add(made.attributes, "null_pointer_is_valid")
         if function in self.roots:
             for argument in made.args:
                 argument.add_attribute("inreg")

@@ -91,6 +91,21 @@ def test_registers_are_read_whole(module, lanai):
     assert machine.processor.trap.cause == TrapCause.REGISTER_SIZE
 
 
+def test_address_zero_is_memory(module, lanai):
+    """LLVM would take a load from address 0 for impossible, and the way to it with it."""
+    m = module("""
+        cells: Global[Array[u32, 2]]
+        @firmware
+        def main() -> u32:
+            p = null(u32)
+            if cells[1] != 0:
+                p = address_of(cells)
+            return p[0]
+    """)
+    machine = lanai(build(m.main, use_cache=False))
+    assert machine.run() == int.from_bytes(machine.image.loaded[:4], "big")
+
+
 NEGATIVE = """
     words: Global[Array[u32, 8]]
     @firmware(inline=False)
@@ -157,7 +172,7 @@ LARGE = """
 
 def test_large_frame(module, run_lanai):
     m = module(LARGE)
-    with pytest.raises(UserError, match=r"spread takes \d+ bytes of stack, 900 of them in local\(\); the limit is 504"):
+    with pytest.raises(UserError, match=r"\.py:\d+:1: .*spread takes \d+ bytes of stack, 900 of them in local\(\); the limit is 504"):
         run_lanai(m.main)
     from lanai_firmware.lang import Machine
 
