@@ -1,6 +1,6 @@
 """Bringing a body that was asked for: the sender's half of a rendezvous (NP-21, NP-38, NP-39, NP-51).
 
-A SEND_REQ becomes a job of its channel. A job brings the message's page entry, then stages one piece a turn: while one page
+A SEND_REQ becomes a job of its channel. A job brings the message's page entry, then stages piece after piece: while one page
 crosses the wire the next comes from the host, and jobs of other channels take their turns between. The job ends with the last
 download queued; the record for the host is queued behind it, so it says that the buffer is free exactly when it is.
 """
@@ -63,7 +63,7 @@ def asked(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
 
 @firmware
 def serve_jobs(channel: Ptr[Channel]) -> u32:
-    """Let each job of the channel stage one packet; how many did something."""
+    """Let each job of the channel stage what the host DMA's queue takes; how many packets that was."""
     done = u32(0)
     for i in range(2):
         job = address_of(channel.jobs[i])
@@ -71,9 +71,10 @@ def serve_jobs(channel: Ptr[Channel]) -> u32:
         if state == JOB_FETCHING and reached(job.cursor.fetched):
             begin(channel, job)
             done = done + 1
-        elif state == JOB_MOVING and stage_free() and room() >= 2:
-            step(channel, job)
-            done = done + 1
+        elif state == JOB_MOVING:
+            while job.state == JOB_MOVING and stage_free() and room() >= 2:
+                step(channel, job)
+                done = done + 1
         elif state == JOB_SLOT and stage_free():
             answer_from_slot(channel, job)
             done = done + 1

@@ -122,7 +122,6 @@ def retire_stages() -> None:
         if stage.send:
             give_slot_back(stage.send)
         nic.stage_head = nic.stage_head + 1
-        nic.idle_turns = u32(0)
 
 
 @firmware

@@ -49,7 +49,7 @@ def turn() -> None:
         post_buffers()
     if nic.ready_first and serve(next_ready()):
         nic.idle_turns = u32(0)
-    if nic.idle_turns > nic.ready_count + 1:
+    if nic.idle_turns != 0 and nic.idle_turns >= nic.ready_count:
         nic.idle_turns = u32(0)
         WAIT.store(BUSY_MASK)
 
