@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from .config import NicConfig
 from .control import Control
+from .core import Core
 from .counters import Counters
 from .doors import HostDmaDoor, RecvDoor, SendDoor, bit
 from .events import Bell, Events, Timer
@@ -45,7 +46,7 @@ BLOCKS = (
 
 
 class Nic(wiring.Component):
-    """One NIC. The clock is the LBUS slot clock: two slots a processor cycle.
+    """One NIC (NP-55). The clock is the LBUS slot clock: two slots a processor cycle.
 
     Parameters
     ----------
@@ -67,13 +68,9 @@ class Nic(wiring.Component):
     """
 
     def __init__(self, config: NicConfig, *, sram=None, processor=None):
-        if processor is None:
-            from .core import Core
-
-            processor = Core(config.sram_size)
         self.config = config
         self.sram = InstanceSram(config) if sram is None else sram
-        self.processor = processor
+        self.processor = Core(config.sram_size) if processor is None else processor
         super().__init__(
             {
                 "now": In(33),
@@ -101,9 +98,7 @@ class Nic(wiring.Component):
         self.host_dma, self.send_dma, self.receive_dma = HostDma(config), SendDma(config), ReceiveDma(config)
         self.credit = SendCredit()
         self.hdma_door, self.send_door, self.recv_door = HostDmaDoor(config), SendDoor(config), RecvDoor(config)
-        # CONTROL.RESET must answer the access that caused it, and the wire must not see half a flit's flow control
-        # vanish:
-        # the host bus's target and the control register keep their state.
+        # The host's access that asks for the reset must still be answered, and the SRAM outlives it.
         kept = {"control", "host_bus", "lbus", "sram"}
         for name in BLOCKS:
             block = getattr(self, name)
