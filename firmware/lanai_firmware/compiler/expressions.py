@@ -9,7 +9,7 @@ from typing import Any
 from ..lang.machine import Register
 from ..lang.types import ArrayType, PtrType, field_of, is_struct, name_of, sizeof
 from ..lang.views import ArrayView, Struct, symbol_of
-from . import operators
+from . import operators, refusals
 from .body import Body
 from .calls import call
 from .source import CompileError
@@ -20,7 +20,9 @@ def expression(body: Body, node: ast.expr) -> Any:
     """The value of any expression."""
     handler = HANDLERS.get(type(node))
     if handler is None:
-        what, instead = REFUSED.get(type(node), (type(node).__name__, "integers, pointers, structs and arrays"))
+        what, instead = refusals.EXPRESSIONS.get(
+            type(node), (type(node).__name__, "integers, pointers, structs and arrays")
+        )
         body.source.fail(node, f"{what} not in the language; use {instead}")
     return handler(body, node)
 
@@ -31,25 +33,6 @@ def value(body: Body, node: ast.expr) -> Value:
     if not isinstance(result, Value) or result.kind is None:
         body.source.fail(node, f"{describe(result)} is no value here; use one of its members, or address_of(x)")
     return result
-
-
-REFUSED: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Dict: ("a dict is", "an Array indexed by a number, or a list of structs linked by Ptr"),
-    ast.List: ("a list is", "Global[Array[T, n]] or local(Array[T, n])"),
-    ast.Set: ("a set is", "the bits of a u32"),
-    ast.Tuple: ("a tuple is", "a Struct, or one statement for each"),
-    ast.ListComp: ("a comprehension is", "a for loop over range()"),
-    ast.DictComp: ("a comprehension is", "a for loop over range()"),
-    ast.SetComp: ("a comprehension is", "a for loop over range()"),
-    ast.GeneratorExp: ("a generator is", "a for loop over range()"),
-    ast.Lambda: ("lambda is", "def with @firmware"),
-    ast.JoinedStr: ("a string is", "numbers; text is for trap() and assert only"),
-    ast.Await: ("await is", "a loop over the WAIT register"),
-    ast.Yield: ("yield is", "a loop"),
-    ast.NamedExpr: ("`:=` is", "a statement of its own"),
-    ast.Slice: ("a slice is", "copy(target, source, size)"),
-    ast.Starred: ("`*` is", "the arguments one by one"),
-}
 
 
 def literal(body: Body, node: ast.Constant) -> Value:

@@ -4,9 +4,10 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..lang.functions import typed_range, value_kind
 from ..lang.integers import i32, u32
 from ..lang.types import is_integer, name_of
-from . import operators
+from . import operators, refusals
 from .body import Body, Loop
 from .expressions import condition, element_place, expression, load, member_place, store, value
 from .values import Entity, Reference, Value, View, constant, describe, word_constant
@@ -19,26 +20,11 @@ def statements(body: Body, nodes: Sequence[ast.stmt]) -> None:
         body.mark(node)
         handler = HANDLERS.get(type(node))
         if handler is None:
-            what, instead = REFUSED.get(type(node), (type(node).__name__, "assignments, if, while, for, return"))
+            what, instead = refusals.STATEMENTS.get(
+                type(node), (type(node).__name__, "assignments, if, while, for, return")
+            )
             body.source.fail(node, f"{what} not in the language; use {instead}")
         handler(body, node)
-
-
-REFUSED: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Try: ("try is", "a result that tells of the failure, or trap()"),
-    ast.Raise: ("raise is", "a result that tells of the failure, or trap()"),
-    ast.With: ("with is", "calls before and after"),
-    ast.Global: ("global is", "a struct: `state: Global[State]`, then state.member"),
-    ast.Nonlocal: ("nonlocal is", "a struct: `state: Global[State]`, then state.member"),
-    ast.FunctionDef: ("a function in a function is", "a @firmware function of the module"),
-    ast.ClassDef: ("a class in a function is", "a Struct of the module"),
-    ast.Import: ("an import in a function is", "an import at the top of the module"),
-    ast.ImportFrom: ("an import in a function is", "an import at the top of the module"),
-    ast.Delete: ("del is", "null(T) or zero"),
-    ast.Match: ("match is", "if and elif"),
-    ast.AsyncFor: ("async is", "a loop over the WAIT register"),
-    ast.AsyncWith: ("async is", "a loop over the WAIT register"),
-}
 
 
 def assign_name(body: Body, node: ast.AST, name: str, given: Any) -> None:
@@ -90,8 +76,6 @@ def assign(body: Body, node: ast.Assign) -> None:
 def annotated(body: Body, node: ast.AnnAssign) -> None:
     if node.value is None or not isinstance(node.target, ast.Name):
         body.source.fail(node, f"a type without a value; write {ast.unparse(node.target)} = u32(0)")
-    from ..lang.functions import value_kind
-
     kind = value_kind(eval_annotation(body, node), body.namespace, node.target.id)
     given = expression(body, node.value)
     if isinstance(given, Value) and given.kind is int:
@@ -211,8 +195,6 @@ def for_loop(body: Body, node: ast.For) -> None:
 def range_bounds(body: Body, node: ast.For) -> tuple[Any, Any, int, Any]:
     call = node.iter
     callee = expression(body, call.func) if isinstance(call, ast.Call) else None
-    from ..lang.functions import typed_range
-
     if not isinstance(call, ast.Call) or not isinstance(callee, Entity) or callee.python not in (range, typed_range):
         body.source.fail(node, "a for loop runs over range() only; write for i in range(len(a))")
     if call.keywords or not 1 <= len(call.args) <= 3:
