@@ -56,7 +56,7 @@ class Trapped:
 
 def _retire_layout() -> str:
     """Where the retire port's fields are, for the harness."""
-    layout = data.Layout.cast(Retired)  # type: ignore[no-untyped-call]
+    layout = data.Layout.cast(Retired)
     lines = [f"constexpr int RETIRE_WORDS = {-(-layout.size // 32)};", "#define RETIRE(name) RETIRE_##name"]
     for name, field in layout:
         lines.append(f"#define RETIRE_{name} field({field.offset}, {field.width})")
@@ -65,7 +65,7 @@ def _retire_layout() -> str:
 
 @cache
 def _library(size: int) -> ctypes.CDLL:
-    text = verilog.convert(Core(size), name=TOP)  # type: ignore[no-untyped-call]
+    text = verilog.convert(Core(size), name=TOP)
     harness = files(__package__).joinpath("core_harness.cc").read_text()
     path = library([Model(TOP, {f"{TOP}.v": text})], harness, extra={"retire_layout.h": _retire_layout()})
     loaded = ctypes.CDLL(str(path))

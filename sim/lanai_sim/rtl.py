@@ -69,8 +69,8 @@ def models_header(switch: SwitchConfig | None) -> str:
     lines = ["#pragma once", f'#include "V{NIC_TOP}.h"', f'#include "V{NIC_TOP}___024root.h"', f"using NicModel = V{NIC_TOP};"]
     if switch is not None:
         lines += [f'#include "V{SWITCH_TOP}.h"', f'#include "V{SWITCH_TOP}___024root.h"', f"using SwitchModel = V{SWITCH_TOP};", f"#define SWITCH_PORTS {switch.ports}"]
-        arrays = (("tx", "kind", "CData"), ("tx", "data", "IData"), ("tx", "stop", "CData"))
-        arrays += (("rx", "kind", "CData"), ("rx", "data", "IData"), ("rx", "stop", "CData"))
+        wires = (("kind", "CData"), ("data", "IData"), ("stop", "CData"))
+        arrays = [(side, port, kind) for side in ("tx", "rx") for port, kind in wires]
         lines.append("struct SwitchPorts {")
         lines += [f"  {kind} *{side}_{port}[SWITCH_PORTS];" for side, port, kind in arrays]
         lines.append("  explicit SwitchPorts(SwitchModel& m) {")

@@ -136,7 +136,7 @@ def library(
     ]
     parts += [trace, optimize, wrapper, sorted(extra.items())]
     for model in models:
-        parts += [model.top, model.class_name, model.control, model.options, sorted(model.verilog.items())]
+        parts += [model.top, model.class_name, model.control, model.options, *map(str, sorted(model.verilog.items()))]
 
     def make(work: Path) -> None:
         _build(models, wrapper, extra, tool, trace, optimize, work)
@@ -208,7 +208,7 @@ def _model_objects(
     objects = []
     for kind, level in (("fast", optimize), ("slow", "-O1" if tool.is_zig else "-O0")):
         parts = [verilator_version(), tool.command, tool.identity, VERILATE, COMPILE, _defines(trace), kind, level]
-        parts += [model.top, model.class_name, model.control, model.options, sorted(model.verilog.items())]
+        parts += [model.top, model.class_name, model.control, model.options, *map(str, sorted(model.verilog.items()))]
 
         def make(scratch: Path, kind: str = kind, level: str = level) -> None:
             sources = [source.name for source in sorted(work.glob(f"{model.class_name}*.cpp"))]

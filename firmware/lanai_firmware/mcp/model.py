@@ -13,6 +13,7 @@ from lanai_hdl.machine import Event, HostDmaStart, SendStart, Verdict, local_add
 
 from . import state
 from .boot import boot
+from .layout import ChannelPlan, EndpointPlan, Plan
 from .plan import Layout, Line, McpConfig, Seat, boot_words, lay_out
 from .scheduler import turn
 
@@ -184,7 +185,7 @@ class Nic:
 
     def plug(self, config: McpConfig, ranks: int, seats: list[Seat], lines: list[Line]) -> Layout:
         """Do the driver's boot: plan, write, run `boot`."""
-        places = {"plan": state.Plan, "endpoint_plans": state.EndpointPlan, "channel_plans": state.ChannelPlan}
+        places = {"plan": Plan, "endpoint_plans": EndpointPlan, "channel_plans": ChannelPlan}
         with self.machine as machine:
             for name in ("plan", "nic", "frames", "staged_records", "endpoint_plans", "channel_plans", "links"):
                 getattr(state, name)._address  # noqa: B018: gives each global its place

@@ -17,7 +17,7 @@ LOW = (1 << 32) - 1
 SIGN = 1 << 31
 
 # Stands for MPI_DATATYPE_NULL where a call may not look at the argument: uncommitted, so that using it is an error.
-NO_DATATYPE = Datatype(EMPTY, 0, 0, Signature(()), name="MPI_DATATYPE_NULL")
+NO_DATATYPE = Datatype(lambda: (EMPTY, Signature(())), 0, 0, 0, name="MPI_DATATYPE_NULL")
 
 
 def _signed(value: int) -> int:
@@ -114,7 +114,8 @@ class Context:
 
     def any_type(self, handle: int) -> Datatype:
         """A datatype that may be insignificant: what is no handle becomes one that no buffer may have."""
-        return self.types.get(handle, NO_DATATYPE)
+        found: Datatype = self.types.get(handle, NO_DATATYPE)
+        return found
 
     # Status
 
@@ -160,7 +161,8 @@ class Context:
 
     def text(self, pointer: Any) -> str:
         """A C string."""
-        return self.ffi.string(pointer).decode(errors="surrogateescape")
+        found: str = self.ffi.string(pointer).decode(errors="surrogateescape")
+        return found
 
     def ints(self, pointer: Any, count: int) -> list[int]:
         """An array of integers; a null pointer is an empty one."""

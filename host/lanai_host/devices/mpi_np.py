@@ -11,7 +11,7 @@ from typing import Any
 
 from lanai_firmware.mcp.layout import ANY, NO_TAG, Error, Kind, Op
 
-from ..bus import Bus, Wait, run_now
+from ..bus import ANSWER, Bus, Wait, run_now
 from ..config import HostConfig, HostCost
 from ..device import (
     ANY_SOURCE,
@@ -95,14 +95,28 @@ class MpiNp(Device):
     # The interface.
 
     def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
-        operation = Send(self.rank, dest, tag, context, segments, mode)
-        self._now(self._send(operation))
-        return operation
+        return self._now(self.begin_send(dest, tag, context, segments, mode))
 
     def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
-        operation = Receive(source, tag, context, segments)
-        self._now(self._receive(operation))
+        return self._now(self.begin_receive(source, tag, context, segments))
+
+    async def begin_send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
+        """`send` for a program that is a coroutine on a bus that suspends."""
+        operation = Send(self.rank, dest, tag, context, segments, mode)
+        await self._send(operation)
         return operation
+
+    async def begin_receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
+        """`receive` for such a program."""
+        operation = Receive(source, tag, context, segments)
+        await self._receive(operation)
+        return operation
+
+    async def finish(self, operations: Sequence[Operation], why: Wait) -> None:
+        """Wait, in such a program, until all of `operations` are done."""
+        for operation in operations:
+            while not operation.done:
+                await self._wait([operation], why)
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         return self._now(self._probe(source, tag, context, take))
@@ -135,7 +149,7 @@ class MpiNp(Device):
             self.closed = True
             self._now(self._close())
 
-    def _now(self, work: Coroutine[Any, Any, Any]) -> Any:
+    def _now(self, work: Coroutine[Any, Any, ANSWER]) -> ANSWER:
         return run_now(work)
 
     # Sends.

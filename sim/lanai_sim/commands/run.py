@@ -8,7 +8,7 @@ from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
 
 from .. import launcher
-from ..kernel import Kernel
+from ..kernel import FOREVER, Kernel
 from ..launcher import RunConfig, World
 
 NAME = "run"
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-sim-time",
         type=sim_time,
-        default=launcher.FOREVER,
+        default=FOREVER,
         metavar="TIME",
         help="end at this simulated time, e.g. 20ms",
     )

@@ -7,7 +7,7 @@ from lanai_hdl.core import Core
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from cocotb_runner import run  # noqa: E402 - a helper beside the tests, which are no package
+from cocotb_runner import run
 
 
 def test_core(tmp_path):

@@ -101,8 +101,8 @@ def MPI_Type_create_subarray(
     oldtype: Datatype,
     large: bool,
 ) -> Datatype:
-    arrays = [abi.ints(array, ndims) for array in (array_of_sizes, array_of_subsizes, array_of_starts)]
-    return types.subarray(*arrays, abi.inward("ORDER", types.Order, order), oldtype, large)
+    sizes, subsizes, starts = (abi.ints(array, ndims) for array in (array_of_sizes, array_of_subsizes, array_of_starts))
+    return types.subarray(sizes, subsizes, starts, abi.inward("ORDER", types.Order, order), oldtype, large)
 
 
 @binding

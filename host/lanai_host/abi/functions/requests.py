@@ -23,7 +23,7 @@ def _release(pointer: Any, request: Any) -> None:
 
 def _blame(error: MpiError, request: Any) -> None:
     """Errors of a request are its communicator's."""
-    error.place = getattr(request, "communicator", None)  # type: ignore[attr-defined]
+    error.place = getattr(request, "communicator", None)
 
 
 @binding
@@ -190,7 +190,8 @@ def _some(name: str, complete: Any) -> None:
         if found is None:
             outcount[0] = UNDEFINED
             return
-        _put_some(outcount, array_of_indices, array_of_statuses, *found, False)
+        indices, statuses = found
+        _put_some(outcount, array_of_indices, array_of_statuses, indices, statuses, False)
         if not name.startswith("MPI_Request"):
             _release_all(array_of_requests, requests, found[0])
 

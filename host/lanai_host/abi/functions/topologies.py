@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ...mpi.constants import UNDEFINED
+from ...mpi.constants import UNDEFINED, TopologyKind
 from ...mpi.dims import dims_create
 from ...mpi.errors import ErrorClass, MpiError
-from ...mpi.topology import TopologyKind
 from ..binding import bind, binding
 from ..context import abi
 

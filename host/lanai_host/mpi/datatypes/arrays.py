@@ -1,12 +1,12 @@
 """Datatypes of parts of arrays: a rectangular part, and a process's share of a distributed array."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 from ..errors import ErrorClass, MpiError
 from .datatype import Datatype
 from .envelope import DEFAULT_ARGUMENT, Combiner, Distribution, Envelope, Order
 from .layout import Layout, joined
-from .signature import Signature
 
 
 def _order(call: str, order: int) -> Order:
@@ -17,13 +17,22 @@ def _order(call: str, order: int) -> Order:
         raise MpiError(ErrorClass.ARG, text) from None
 
 
-def _array_type(layout: Layout, sizes: Sequence[int], old: Datatype, elements: int, envelope: Envelope) -> Datatype:
+def _array_type(
+    lay: Callable[[], Layout], sizes: Sequence[int], old: Datatype, elements: int, envelope: Envelope
+) -> Datatype:
     """A type with the extent of the whole array."""
     total = old.extent
     for size in sizes:
         total *= size
-    signature: Signature = old.signature.repeated(elements)
-    return Datatype(layout, old.lb, total, signature, alignment=old.alignment, markers=(True, True), envelope=envelope)
+    return Datatype(
+        lambda: (lay(), old.signature.repeated(elements)),
+        elements * old.size,
+        old.lb,
+        total,
+        alignment=old.alignment,
+        markers=(True, True),
+        envelope=envelope,
+    )
 
 
 def subarray(
@@ -58,12 +67,15 @@ def subarray(
     dimensions = list(zip(sizes, subsizes, starts, strict=True))
     if order == Order.C:
         dimensions.reverse()
-    layout, extent, elements = old.layout, old.extent, 1
-    for size, subsize, start in dimensions:  # fastest first
-        layout = layout.repeated(subsize, extent).moved(start * extent)
-        extent *= size
-        elements *= subsize
-    return _array_type(layout, sizes, old, elements, envelope)
+
+    def lay() -> Layout:
+        layout, extent = old.layout, old.extent
+        for size, subsize, start in dimensions:  # fastest first
+            layout = layout.repeated(subsize, extent).moved(start * extent)
+            extent *= size
+        return layout
+
+    return _array_type(lay, sizes, old, math.prod(subsizes), envelope)
 
 
 def _share(size: int, distribution: int, argument: int, processes: int, position: int) -> list[tuple[int, int]]:
@@ -137,10 +149,18 @@ def darray(
     dimensions = list(zip(global_sizes, distributions, arguments, grid, position, strict=True))
     if order == Order.C:
         dimensions.reverse()
-    layout, extent, elements = old.layout, old.extent, 1
-    for length, distribution, argument, places, place in dimensions:  # fastest first
-        runs = _share(length, distribution, argument, places, place)
-        layout = joined((first * extent, layout.repeated(count, extent)) for first, count in runs)
-        extent *= length
-        elements *= sum(count for _, count in runs)
-    return _array_type(layout, global_sizes, old, elements, envelope)
+    shares = [(length, _share(length, *dealing)) for length, *dealing in dimensions]
+    elements = math.prod(sum(count for _, count in runs) for _, runs in shares)
+
+    def lay() -> Layout:
+        layout, extent = old.layout, old.extent
+        for length, runs in shares:  # fastest first
+            layout = _joined_runs(layout, runs, extent)
+            extent *= length
+        return layout
+
+    return _array_type(lay, global_sizes, old, elements, envelope)
+
+
+def _joined_runs(layout: Layout, runs: Sequence[tuple[int, int]], extent: int) -> Layout:
+    return joined((first * extent, layout.repeated(count, extent)) for first, count in runs)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .datatype import Datatype
-from .layout import block, joined
+from .layout import EMPTY, Layout, block, joined
 from .signature import Basic, Signature, signature_of
 
 # (kind, numpy type or (size without one), names). Sizes are the C compiler's, as numpy knows them.
@@ -77,7 +77,14 @@ def _add_basic(name: str, kind: str, what: Any) -> None:
     # x86-64 and its kin align a complex number as its parts; numpy knows.
     alignment = min(16, size) if dtype is None else dtype.alignment
     PREDEFINED[full] = Datatype(
-        block(size), 0, size, signature_of(element), alignment=alignment, dtype=dtype, kind=kind, name=full
+        lambda: (block(size), signature_of(element)),
+        size,
+        0,
+        size,
+        alignment=alignment,
+        dtype=dtype,
+        kind=kind,
+        name=full,
     )
 
 
@@ -98,11 +105,18 @@ for _kind, _what, _names in _TABLE:
         _add_basic(_name, _kind, _what)
 for _name, (_value, _index) in _PAIRS.items():
     PREDEFINED[f"MPI_{_name}"] = _pair_type(PREDEFINED[f"MPI_{_value}"], PREDEFINED[f"MPI_{_index}"], f"MPI_{_name}")
+
+
+def _nothing() -> tuple[Layout, Signature]:
+    return EMPTY, Signature(())
+
+
 # Markers of MPI-1: no bytes, but they set the lower or upper bound of a struct.
-PREDEFINED["MPI_LB"] = Datatype(block(0), 0, 0, Signature(()), markers=(True, False), name="MPI_LB")
-PREDEFINED["MPI_UB"] = Datatype(block(0), 0, 0, Signature(()), markers=(False, True), name="MPI_UB")
+PREDEFINED["MPI_LB"] = Datatype(_nothing, 0, 0, 0, markers=(True, False), name="MPI_LB")
+PREDEFINED["MPI_UB"] = Datatype(_nothing, 0, 0, 0, markers=(False, True), name="MPI_UB")
 for _type in PREDEFINED.values():
-    _type.predefined = _type.committed = True
+    _type.predefined = True
+    _type.commit()
 
 BYTE = PREDEFINED["MPI_BYTE"]
 PACKED = PREDEFINED["MPI_PACKED"]

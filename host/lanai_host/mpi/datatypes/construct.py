@@ -53,25 +53,27 @@ def from_parts(parts: Sequence[Part], envelope: Envelope, align: bool = False) -
     """A type whose elements lie at given displacements, in this order."""
     alignment = max((old.alignment for _, count, old in parts if count), default=1)
     lb, extent, markers = bounds(parts, alignment if align else 1)
-    layout = joined((shift, old.layout.repeated(count, old.extent)) for shift, count, old in parts)
-    signature = Signature(tuple((old.signature, count) for _, count, old in parts if count and old.size))
-    return Datatype(layout, lb, extent, signature, alignment=alignment, markers=markers, envelope=envelope)
+
+    def describe() -> tuple[Layout, Signature]:
+        layout = joined((shift, old.layout.repeated(count, old.extent)) for shift, count, old in parts)
+        return layout, Signature(tuple((old.signature, count) for _, count, old in parts if count and old.size))
+
+    size = sum(count * old.size for _, count, old in parts)
+    return Datatype(describe, size, lb, extent, alignment=alignment, markers=markers, envelope=envelope)
 
 
 def _regular(old: Datatype, count: int, blocklength: int, stride: int, envelope: Envelope) -> Datatype:
     """Blocks at a constant stride in bytes."""
     ends = [(step * stride, blocklength, old) for step in ((0, count - 1) if count > 1 else range(count))]
     lb, extent, markers = bounds(ends)
-    layout = old.layout.repeated(blocklength, old.extent).repeated(count, stride)
-    return Datatype(
-        layout,
-        lb,
-        extent,
-        old.signature.repeated(count * blocklength),
-        alignment=old.alignment,
-        markers=markers,
-        envelope=envelope,
-    )
+    elements = count * blocklength
+
+    def describe() -> tuple[Layout, Signature]:
+        layout = old.layout.repeated(blocklength, old.extent).repeated(count, stride)
+        return layout, old.signature.repeated(elements)
+
+    size = elements * old.size
+    return Datatype(describe, size, lb, extent, alignment=old.alignment, markers=markers, envelope=envelope)
 
 
 def contiguous(count: int, old: Datatype, large: bool = False) -> Datatype:
@@ -176,10 +178,10 @@ def duplicate(old: Datatype) -> Datatype:
 def _same_bytes(old: Datatype, lb: int, extent: int, markers: tuple[bool, bool], envelope: Envelope) -> Datatype:
     same = extent == old.extent and lb == old.lb
     return Datatype(
-        Layout(old.layout.leaves, old.layout.size),
+        lambda: (old.layout, old.signature),
+        old.size,
         lb,
         extent,
-        old.signature,
         alignment=old.alignment,
         markers=markers,
         dtype=old.dtype if same else None,

@@ -1,5 +1,6 @@
 """The datatype object."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .signature import Signature
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+_SETTLED = frozenset({"dense", "layout", "signature", "true_extent", "true_lb"})
 KEEP_RUNS = 1 << 16  # types with more runs than this do not keep them between calls
 
 
@@ -34,6 +36,7 @@ class Datatype:
     """
 
     __slots__ = (
+        "_describe",
         "_runs",
         "alignment",
         "attributes",
@@ -57,10 +60,10 @@ class Datatype:
 
     def __init__(
         self,
-        layout: Layout,
+        describe: Callable[[], tuple[Layout, Signature]],
+        size: int,
         lb: int,
         extent: int,
-        signature: Signature,
         *,
         alignment: int = 1,
         markers: tuple[bool, bool] = (False, False),
@@ -69,13 +72,10 @@ class Datatype:
         envelope: Envelope | None = None,
         name: str = "",
     ) -> None:
-        self.layout = layout
-        self.size = layout.size
+        self._describe: Callable[[], tuple[Layout, Signature]] | None = describe
+        self.size = size
         self.lb = lb
         self.extent = extent
-        self.true_lb, true_ub = _bounds(layout)
-        self.true_extent = true_ub - self.true_lb
-        self.signature = signature
         self.alignment = alignment
         self.markers = markers
         self.dtype: np.dtype[Any] | None = None if dtype is None else np.dtype(dtype)
@@ -86,9 +86,28 @@ class Datatype:
         self.predefined = False
         self.committed = False
         self.freed = False
-        leaves = layout.leaves
-        self.dense = not leaves or (len(leaves) == 1 and not leaves[0].stack and leaves[0].length == extent)
         self._runs: tuple[Ints, Ints] | None = None
+
+    # Set when first asked for, at the latest by commit: programs build many types only to build others from them.
+    layout: Layout
+    signature: Signature
+    true_lb: int
+    true_extent: int
+    dense: bool
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _SETTLED and self._describe is not None:
+            self._settle(self._describe)
+            return getattr(self, name)
+        raise AttributeError(f"a Datatype has no {name!r}")
+
+    def _settle(self, describe: Callable[[], tuple[Layout, Signature]]) -> None:
+        self._describe = None
+        self.layout, self.signature = describe()
+        self.true_lb, true_ub = _bounds(self.layout)
+        self.true_extent = true_ub - self.true_lb
+        leaves = self.layout.leaves
+        self.dense = not leaves or (len(leaves) == 1 and not leaves[0].stack and leaves[0].length == self.extent)
 
     def __repr__(self) -> str:
         return f"<Datatype {self.name or self.envelope.combiner.name} size {self.size} extent {self.extent}>"
@@ -102,7 +121,9 @@ class Datatype:
         return self.true_lb + self.true_extent
 
     def commit(self) -> None:
-        """MPI_Type_commit."""
+        """MPI_Type_commit: builds the flattened form (SC-11)."""
+        if self._describe is not None:
+            self._settle(self._describe)
         self.committed = True
 
     def set_name(self, name: str) -> None:

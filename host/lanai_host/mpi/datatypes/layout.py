@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 class Turn(NamedTuple):
     """One level of repetition."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody calls
     extent: int  # bytes of memory from one to the next
     size: int  # bytes of the packed stream from one to the next
 

@@ -52,7 +52,8 @@ def _real(call: str, combiner: Combiner, precision: int, exponent: int) -> Datat
 
 def _named(old: Datatype, envelope: Envelope) -> Datatype:
     new = _same_bytes(old, old.lb, old.extent, old.markers, envelope)
-    new.predefined = new.committed = True
+    new.predefined = True
+    new.commit()
     return new
 
 

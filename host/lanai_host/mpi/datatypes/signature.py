@@ -32,10 +32,10 @@ class Signature:
     def __init__(self, parts: "tuple[tuple[Basic | Signature, int], ...]") -> None:
         if len(parts) == 1 and parts[0][1] == 1 and isinstance(parts[0][0], Signature):
             parts = parts[0][0].parts
-        self.parts = parts
-        self.size = sum(part.size * count for part, count in parts)
-        self.external = sum(part.external * count for part, count in parts)
-        self.elements = sum((part.elements if isinstance(part, Signature) else 1) * count for part, count in parts)
+        self.parts: tuple[tuple[Basic | Signature, int], ...] = parts
+        self.size: int = sum(part.size * count for part, count in parts)
+        self.external: int = sum(part.external * count for part, count in parts)
+        self.elements: int = sum((part.elements if isinstance(part, Signature) else 1) * count for part, count in parts)
         singles = {part.single if isinstance(part, Signature) else part for part, _ in parts}
         self.single: Basic | None = singles.pop() if len(singles) == 1 else None
 
