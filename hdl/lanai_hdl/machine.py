@@ -89,7 +89,10 @@ class HostDmaStart(IntFlag):
     TO_SRAM = 1 << 0  # host memory -> SRAM
     TO_HOST = 1 << 1  # SRAM -> host memory
     FEED = 1 << 2  # with TO_SRAM: every byte written adds one to SEND_CREDIT, so that chasing sends may take it
-    FOLLOW = 1 << 3  # with TO_HOST: inside the receive buffer that a packet is now filling, keep behind the receive DMA
+    # With TO_HOST: inside the receive buffer that a packet is now filling, keep behind the receive DMA. Descriptors behind it wait as long as the
+    # packet takes, so those that FEED a packet which has left in part belong before it: two NICs that each follow the other's chasing packet
+    # would otherwise wait for each other.
+    FOLLOW = 1 << 3
 
 
 class SendStart(IntFlag):
