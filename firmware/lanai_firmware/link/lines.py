@@ -48,7 +48,8 @@ def rows_of(dwarf: Any) -> list[Row]:
         program = dwarf.line_program_for_CU(unit)
         if program is None:
             continue
-        names = [entry.name.decode() for entry in program["file_entry"]]
+        directories = ["", *(f"{name.decode()}/" for name in program["include_directory"])]
+        names = [directories[entry.dir_index] + entry.name.decode() for entry in program["file_entry"]]
         for entry in program.get_entries():
             state = entry.state
             if state is None:
