@@ -57,14 +57,17 @@ class Action(data.Struct):
 class Decoder(wiring.Component):
     """Combinational.
 
-    Members: `word`; `action`; `rs1`, `rs2`, the registers to read for operands a and b (`rd` is read too: a store's data, or what a
-    false predicate leaves); `immediate`, used for b instead of the register if `use_immediate`.
+    Members: `word`; `action`; `rs1`, `rs2`, `rs3`, the registers to read for operands a, b and d (a store's data, or what a false
+    predicate leaves): these are fields as they stand in every format, for reading them takes most of the slot. Then `zero` puts 0 in
+    place of a, `use_immediate` puts `immediate` in place of b.
     """
 
     word: In(32)
     action: Out(Action)
     rs1: Out(5)
     rs2: Out(5)
+    rs3: Out(5)
+    zero: Out(1)
     immediate: Out(32)
     use_immediate: Out(1)
 
@@ -83,6 +86,7 @@ class Decoder(wiring.Component):
             action.base.eq(self.rs1),
             self.rs1.eq(field(RI, "rs1")),
             self.rs2.eq(field(RR, "rs2")),
+            self.rs3.eq(field(RR, "rd")),
         ]
         self._field = field
         for item, describe in (
@@ -106,7 +110,7 @@ class Decoder(wiring.Component):
     def _constant(self, m, value, zero_base=False):
         m.d.comb += [self.immediate.eq(value), self.use_immediate.eq(1)]
         if zero_base:
-            m.d.comb += self.rs1.eq(Reg.ZERO)
+            m.d.comb += self.zero.eq(1)
 
     def _ri(self, m, action):
         imm, high, op = (self._field(RI, name) for name in ("imm", "high", "op"))

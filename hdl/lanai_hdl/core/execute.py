@@ -1,4 +1,4 @@
-"""The execute stage: operands in, results, flags and what follows of them out. Combinational but for the flags."""
+"""The execute stage: operands in, results, flags and what follows of them out. Combinational but for flags and delay slots."""
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring
@@ -30,16 +30,17 @@ class Outcome(data.Struct):
 
 
 class Execute(wiring.Component):
-    """Members: `action`, `operands`, `in_slot`, `fault` describe the instruction; with `go` it runs in this slot, unless `cause` is not NONE.
+    """Members: `action`, `operands`, `fault` describe the instruction; with `go` it runs in this slot, unless `cause` is not NONE.
 
-    `outcome`, `transfer` and `memory` say what comes of it, valid only in that slot. `clear` resets the flags.
+    `outcome`, `transfer` and `memory` say what comes of it, valid only in that slot; while the description stands, all of `memory` but
+    its `valid` does. `clear` resets the flags and forgets transfers: instructions come in program order, so it is known here which
+    of them stand in the slots of another.
     """
 
     go: In(1)
     clear: In(1)
     action: In(Action)
     operands: In(Operands)
-    in_slot: In(1)
     fault: In(TrapCause)
     cause: Out(TrapCause)
     outcome: Out(Outcome)
@@ -54,6 +55,7 @@ class Execute(wiring.Component):
         m.submodules.counter = counter = BitCounter()
         m.submodules.flags = flags = Flags()
         runs, holds = Signal(), Signal()
+        in_slot = self._slots(m)
         result = Signal(32)
         m.d.comb += [
             alu.op.eq(action.op),
@@ -83,7 +85,7 @@ class Execute(wiring.Component):
             with m.Default():
                 m.d.comb += result.eq(alu.result)
         self._flags(m, flags, alu, shifter, runs, holds, result)
-        self._results(m, runs, holds, result)
+        self._results(m, runs, holds, in_slot, result)
         self._memory(m, runs, result)
         return m
 
@@ -98,7 +100,18 @@ class Execute(wiring.Component):
             flags.update.keep.eq(~holds),
         ]
 
-    def _results(self, m, runs, holds, result):
+    def _slots(self, m):
+        """Whether this instruction stands in a delay slot."""
+        left = Signal(2)
+        with m.If(self.go):
+            m.d.sync += left.eq(left - left.any())
+        with m.If(self.transfer.valid):
+            m.d.sync += left.eq(self.transfer.slots)
+        with m.If(self.clear):
+            m.d.sync += left.eq(0)
+        return left.any()
+
+    def _results(self, m, runs, holds, in_slot, result):
         action = self.action
         to_pc = Signal()
         m.d.comb += to_pc.eq(Mux(action.memory, ~action.store, holds) & (action.rd == Reg.PC))
@@ -106,7 +119,7 @@ class Execute(wiring.Component):
             m.d.comb += self.cause.eq(self.fault)
         with m.Elif(action.undefined):
             m.d.comb += self.cause.eq(TrapCause.UNDEFINED)
-        with m.Elif(to_pc & self.in_slot):
+        with m.Elif(to_pc & in_slot):
             m.d.comb += self.cause.eq(TrapCause.TRANSFER_IN_SLOT)
         m.d.comb += [
             self.transfer.valid.eq(runs & to_pc),

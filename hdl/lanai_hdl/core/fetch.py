@@ -13,7 +13,6 @@ class Fetched(data.Struct):
 
     valid: 1
     pc: 32
-    in_slot: 1  # behind a transfer that has been taken
     fault: TrapCause
 
 
@@ -24,13 +23,19 @@ class Transfer(data.Struct):
     late: 1
     target: 32
 
+    @property
+    def slots(self):
+        """Delay slots."""
+        return Mux(self.late, 2, 1)
+
 
 class Fetch(wiring.Component):
     """Asks for one instruction at a time, never in two slots in a row, and counts delay slots.
 
     Members: `open` lets it ask; `request` with `addr`, held until `grant`; `o`, registered, tells in the slot after the grant whose word now
-    stands on the bus. `transfer` from the execute stage; `loaded` with `target` brings what a late transfer waits for. `restart` begins at
-    RESET_PC. `still`: it neither asks nor waits for a word.
+    stands on the bus. `transfer` from the execute stage comes when its first slot has been granted in the slot before or not at all yet;
+    `loaded` with `target` brings what a late transfer waits for. `restart` begins at RESET_PC. `still`: it neither asks nor waits
+    for a word.
 
     An address that is misaligned or outside the `limit` bytes of code is not asked for: it arrives as a fault.
     """
@@ -69,7 +74,7 @@ class Fetch(wiring.Component):
             self.request.eq(may & (fault == TrapCause.NONE)),
             self.addr.eq(pc),
             go.eq(may & ((fault != TrapCause.NONE) | self.grant)),
-            before.eq(Mux(self.transfer.valid, Mux(self.transfer.late, 2, 1), left)),
+            before.eq(Mux(self.transfer.valid, self.transfer.slots - self.o.valid, left)),
             self.still.eq(~may & ~self.o.valid),
         ]
         m.d.sync += [
@@ -84,11 +89,12 @@ class Fetch(wiring.Component):
             m.d.sync += [
                 self.o.pc.eq(pc),
                 self.o.fault.eq(fault),
-                self.o.in_slot.eq(before != 0),
                 pc.eq(pc + 4),
             ]
             with m.If(before == 1):
                 m.d.sync += pc.eq(Mux(self.transfer.valid, self.transfer.target, Mux(self.loaded, self.target, target)))
+        with m.Elif(self.transfer.valid & (before == 0)):
+            m.d.sync += pc.eq(self.transfer.target)
         with m.If(self.restart):
             m.d.sync += [pc.eq(RESET_PC), left.eq(0), self.o.valid.eq(0)]
         return m

@@ -1,11 +1,13 @@
 """The general registers: three reads, one write."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Module, Mux
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..isa import Reg
 from ..isa.registers import REGISTER_COUNT
+
+CONSTANTS = {Reg.ZERO: 0, Reg.ONES: 0xFFFFFFFF}
 
 
 class WritePort(data.Struct):
@@ -22,7 +24,10 @@ def is_data(index):
 
 
 class RegisterFile(wiring.Component):
-    """Reads `rs1`, `rs2`, `rd` within the slot as `a`, `b`, `d`; a write of this slot is seen. r0, r1 and pc read as 0, ones and `pc`."""
+    """Reads `rs1`, `rs2`, `rd` within the slot as `a`, `b`, `d`; a write shows from the next slot on. r0, r1 and pc read as 0, ones and `pc`.
+
+    r0 and r1 are rows that nobody writes: the word that names the registers comes late in its slot, so what follows must be short.
+    """
 
     write: In(WritePort)
     pc: In(32)
@@ -36,24 +41,14 @@ class RegisterFile(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         for name, index, value in (("a", self.rs1, self.a), ("b", self.rs2, self.b), ("d", self.rd, self.d)):
-            bank = memory.Memory(shape=32, depth=REGISTER_COUNT, init=[])
+            bank = memory.Memory(shape=32, depth=REGISTER_COUNT, init=[CONSTANTS.get(i, 0) for i in range(Reg.PC)])
             m.submodules[f"bank_{name}"] = bank
             write, read = bank.write_port(), bank.read_port(domain="comb")
-            stored = Signal(32, name=f"stored_{name}")
             m.d.comb += [
                 write.en.eq(self.write.enable),
                 write.addr.eq(self.write.index),
                 write.data.eq(self.write.value),
                 read.addr.eq(index),
-                stored.eq(Mux(self.write.enable & (self.write.index == index), self.write.value, read.data)),
+                value.eq(Mux(index == Reg.PC, self.pc, read.data)),
             ]
-            with m.Switch(index):
-                with m.Case(Reg.ZERO):
-                    m.d.comb += value.eq(0)
-                with m.Case(Reg.ONES):
-                    m.d.comb += value.eq(0xFFFFFFFF)
-                with m.Case(Reg.PC):
-                    m.d.comb += value.eq(self.pc)
-                with m.Default():
-                    m.d.comb += value.eq(stored)
         return m

@@ -38,7 +38,7 @@ class RetireTracker(wiring.Component):
     """Follows instructions through the last stages. Nothing else depends on it: unconnected, it vanishes in synthesis.
 
     Members: `go` with `pc`, `word`, `outcome`, `transfer` and `memory` of the execute stage; `done` of the memory stage, `value` in the slot
-    after it. Anything but a load or store retires in the slot after it ran, those in the slot after `done`.
+    after it. Anything but a load or store retires in the slot in which it executes, those in the slot after `done`.
     """
 
     go: In(1)
@@ -53,21 +53,23 @@ class RetireTracker(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        held = Signal(Retired)
-        loading = Signal()  # `result` comes with the memory's answer
-        m.d.sync += held.valid.eq((self.go & ~self.memory.valid) | self.done)
+        seen, held = Signal(Retired), Signal(Retired)
+        self._note(m, seen)
         with m.If(self.go):
-            self._note(m, held, loading)
-        m.d.comb += self.o.eq(held)
-        with m.If(loading):
-            m.d.comb += self.o.result.eq(self.value)
+            m.d.sync += held.eq(seen)
+        m.d.sync += held.valid.eq(self.done)
+        with m.If(held.valid):
+            m.d.comb += self.o.eq(held)
+            with m.If(~held.store):
+                m.d.comb += self.o.result.eq(self.value)
+        with m.Else():
+            m.d.comb += [self.o.eq(seen), self.o.valid.eq(self.go & ~self.memory.valid)]
         return m
 
-    def _note(self, m, held, loading):
+    def _note(self, m, held):
         memory, outcome, transfer = self.memory, self.outcome, self.transfer
         load = memory.valid & ~memory.store
-        m.d.sync += [
-            loading.eq(load),
+        m.d.comb += [
             held.pc.eq(self.pc),
             held.word.eq(self.word),
             held.rd_we.eq(Mux(memory.valid, load & (memory.rd >= Reg.PC), outcome.writes | transfer.valid)),
@@ -83,6 +85,6 @@ class RetireTracker(wiring.Component):
             held.data.eq(memory.data),
         ]
         with m.If(memory.size == Size.BYTE):
-            m.d.sync += held.data.eq(memory.data[:8])
+            m.d.comb += held.data.eq(memory.data[:8])
         with m.If(memory.size == Size.HALF):
-            m.d.sync += held.data.eq(memory.data[:16])
+            m.d.comb += held.data.eq(memory.data[:16])
