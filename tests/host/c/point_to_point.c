@@ -102,7 +102,7 @@ static void probes(void) {
         OK(MPI_Recv(back, 3, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &status));
         CHECK(status.MPI_TAG == 40);
         OK(MPI_Recv(back, 5, MPI_INT, 0, 41, MPI_COMM_WORLD, &status));
-        OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status));
+        OK(MPI_Iprobe(MPI_ANY_SOURCE, 40, MPI_COMM_WORLD, &flag, &status));
         CHECK(!flag);
     }
 }

@@ -96,7 +96,14 @@ def _pair_type(value: Datatype, index: Datatype, name: str) -> Datatype:
     layout = joined(((0, value.layout), (offset, index.layout)))
     signature = Signature(((value.signature, 1), (index.signature, 1)))
     return Datatype(
-        layout, 0, dtype.itemsize, signature, alignment=dtype.alignment, dtype=dtype, kind="pair", name=name
+        lambda: (layout, signature),
+        layout.size,
+        0,
+        dtype.itemsize,
+        alignment=dtype.alignment,
+        dtype=dtype,
+        kind="pair",
+        name=name,
     )
 
 

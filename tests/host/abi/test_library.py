@@ -1,0 +1,117 @@
+"""The built library: symbols, tables read from mpi.h, the two flavors."""
+
+import importlib.metadata
+import json
+import subprocess
+
+import pytest
+
+from lanai_host.abi import compiler, library
+from lanai_host.abi.binding import BINDINGS
+from lanai_host.abi.flavor import FLAVORS
+from lanai_host.abi.header import read
+from lanai_host.abi.library import INTERFACE, library_directory
+from lanai_host.abi.tables import REST, BadHandle, make
+from lanai_host.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def directory():
+    return library_directory()
+
+
+def symbols(path):
+    elftools = pytest.importorskip("elftools.elf.elffile")
+    with open(path, "rb") as file:
+        table = elftools.ELFFile(file).get_section_by_name(".dynsym")
+        return {s.name for s in table.iter_symbols() if s["st_shndx"] != "SHN_UNDEF"}
+
+
+def test_every_function_of_the_header_is_exported(directory):
+    header = read("mpi.h")
+    exported = symbols(directory / "libmpi.so.12")
+    wanted = {name for name in header.functions}
+    assert len([name for name in wanted if name.startswith("MPI_")]) >= 700
+    assert not wanted - exported
+    assert not {f"P{name}" for name in wanted} - exported
+    assert {"MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY", "MPI_F_STATUS_IGNORE", "MPIR_Dup_fn"} <= exported
+
+
+def test_other_names_lead_to_the_same_file(directory):
+    for name in FLAVORS["mpich"].links:
+        assert (directory / name).resolve() == (directory / "libmpi.so.12").resolve()
+
+
+def test_constants_come_from_the_header(directory):
+    constants = json.loads((directory / INTERFACE).read_text())["constants"]
+    assert constants["MPI_COMM_WORLD"] == 0x44000000
+    assert constants["MPI_2INT"] == 0x4C000816
+    assert constants["MPI_IN_PLACE"] == -1
+    assert constants["MPI_COMBINER_VALUE_INDEX"] == 20
+
+
+def test_constants_of_the_standard_abi_differ():
+    header = read("mpi_abi.h")
+    assert header.constants["MPI_COMM_WORLD"] == 0x101
+    assert header.constants["MPI_ANY_TAG"] == -2
+    assert header.status == [("MPI_SOURCE", 0), ("MPI_TAG", 0), ("MPI_ERROR", 0), ("MPI_internal", 5)]
+
+
+def test_every_binding_names_a_function_of_the_header(directory):
+    """A binding under a mistyped name would leave its function unsupported."""
+    script = (
+        "import ctypes, os; ctypes.CDLL(os.environ['LIB']).MPI_Init_thread(None, None, 0, ctypes.byref(ctypes.c_int()));"
+        "import json; from lanai_host.abi.binding import BINDINGS; print(json.dumps(sorted(BINDINGS)))"
+    )
+    done = subprocess.run(
+        [library.sys.executable, "-c", script],
+        env={**library.os.environ, "LIB": str(directory / "libmpi.so.12")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    bound = set(json.loads(done.stdout.splitlines()[-1]))
+    assert len(bound) > 300
+    assert not bound - set(read("mpi.h").functions)
+    assert not BINDINGS.keys() - bound
+
+
+def test_no_compiler_is_said_plainly(monkeypatch):
+    compiler.command.cache_clear()
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(UserError, match="CC='no-such-compiler' is not a program"):
+        compiler.command()
+    monkeypatch.delenv("CC")
+    monkeypatch.setattr(compiler.shutil, "which", lambda name: None)
+    monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match="pip install ziglang"):
+        compiler.command()
+    compiler.command.cache_clear()
+
+
+def test_missing_header_is_said_plainly(monkeypatch):
+    def none(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    from lanai_host.abi import header
+
+    monkeypatch.setattr(header.importlib.metadata, "distribution", none)
+    with pytest.raises(UserError, match="pip install mpich"):
+        header.include_directory()
+
+
+def test_handles_are_unique_and_stale_ones_are_caught():
+    table = make("Request", 0x2C000000, wide=False)
+    handles = [table.new(object()) for _ in range(3)]
+    assert len(set(handles)) == 3
+    assert all(handle < 0 for handle in handles)  # a C int with the top bit set
+    table.remove(handles[1])
+    for _ in range(REST):  # not handed out again soon
+        again = table.new(object())
+        assert again != handles[1]
+        table.remove(again)
+    with pytest.raises(BadHandle) as caught:
+        table[handles[1]]
+    error = caught.value.named("MPI_Wait")
+    assert "MPI_Wait" in error.text
+    assert "not a valid request" in error.text

@@ -1,0 +1,177 @@
+"""Programs as they are: mpi4py and C, alone and under `lanai run`."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lanai_host.abi import library_directory, wrappers
+
+C = Path(__file__).parents[1] / "c"
+CLI = [sys.executable, "-c", "import sys; from lanai_sim.cli import main; sys.exit(main())"]
+PROGRAMS = ["collectives", "communicators", "datatypes", "environment", "point_to_point", "topologies"]
+pytest.importorskip("mpi4py")
+
+
+def alone(*command, **environment):
+    where = str(library_directory())
+    env = {**os.environ, "MPI4PY_LIBMPI": where, "LD_LIBRARY_PATH": where, **environment}
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+def together(ranks, *command, device="ideal"):
+    return subprocess.run(
+        [*CLI, "run", "-n", str(ranks), "--device", device, *command],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def python(ranks, text):
+    return together(ranks, "python", "-c", text)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The C programs, compiled with `lanai mpicc`, by name."""
+    directory = tmp_path_factory.mktemp("c")
+    for name in PROGRAMS:
+        done = subprocess.run(
+            [*CLI, "mpicc", "-O1", "-Wno-deprecated-declarations", str(C / f"{name}.c"), "-o", str(directory / name)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    return {name: str(directory / name) for name in PROGRAMS}
+
+
+def test_c_programs_touch_every_function_of_mpi_1_2():
+    wanted = (C / "mpi12.txt").read_text().split()
+    assert len(wanted) == len(set(wanted)) == 129
+    text = "".join(path.read_text() for path in [*C.glob("*.c"), C / "check.h"])
+    called = set(re.findall(r"\bMPI_(\w+)\s*\(", text))
+    assert not set(wanted) - called
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_c_program(compiled, name, ranks):
+    done = together(ranks, compiled[name])
+    assert done.stdout == "all right\n", done.stderr
+    assert done.returncode == 0
+
+
+def test_a_c_program_by_itself_is_a_world_of_one(compiled):
+    done = alone(compiled["topologies"])
+    assert done.stdout == "all right\n", done.stderr
+
+
+def test_abort_from_c_ends_the_job_with_its_code(compiled):
+    done = together(2, compiled["environment"], "abort")
+    assert done.returncode == 7
+    assert "MPI_Abort on MPI_COMM_WORLD with code 7" in done.stderr
+
+
+def test_errors_are_fatal_by_default_and_say_what_was_wrong(compiled):
+    done = together(2, compiled["environment"], "fatal")
+    assert done.returncode != 0
+    assert re.search(r"rank 0: MPI_Send: dest is 1000; .* from 0 to 1", done.stderr)
+
+
+def test_python_by_itself_is_a_world_of_one():
+    done = alone(sys.executable, "-c", "from mpi4py import MPI; w = MPI.COMM_WORLD; print(w.size, w.allreduce(5))")
+    assert done.stdout == "1 5\n", done.stderr
+
+
+def test_objects_and_arrays_between_two_ranks():
+    done = python(
+        2,
+        """if True:
+        import numpy as np
+        from mpi4py import MPI
+        w = MPI.COMM_WORLD
+        status = MPI.Status()
+        if w.rank == 0:
+            w.send({"a": [1, 2]}, dest=1, tag=3)
+            w.Send(np.arange(5.0), 1, 4)
+        else:
+            obj = w.recv(source=0, tag=3)
+            field = np.zeros(9)
+            w.Recv(field, MPI.ANY_SOURCE, MPI.ANY_TAG, status)
+            print(obj, field.sum(), status.Get_count(MPI.DOUBLE), status.tag)
+        """,
+    )
+    assert done.stdout == "{'a': [1, 2]} 10.0 5 4\n", done.stderr
+
+
+def test_chapters_that_are_not_there_say_so_by_name():
+    done = python(
+        1,
+        """if True:
+        from mpi4py import MPI
+        try:
+            MPI.Win.Create(bytearray(8))
+        except MPI.Exception as error:
+            print(error.Get_error_class() == MPI.ERR_UNSUPPORTED_OPERATION, error)
+        """,
+    )
+    assert done.stdout.startswith("True MPI_Win_create: not supported"), done.stderr
+
+
+def test_wtime_is_simulated_and_the_same_in_each_run():
+    text = """if True:
+        from mpi4py import MPI
+        w = MPI.COMM_WORLD
+        start = MPI.Wtime()
+        for _ in range(10):
+            w.Barrier()
+        print(f"{MPI.Wtime() - start:.9e}") if w.rank == 0 else None
+        """
+    first, second = python(2, text), python(2, text)
+    assert first.stdout == second.stdout != ""
+    assert 0 < float(first.stdout) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("libmpi.MPI_Comm_rank(0x44000000, ctypes.byref(ctypes.c_int()))", "MPI_Comm_rank: called before MPI_Init"),
+        (
+            "libmpi.MPI_Init(None, None); libmpi.MPI_Finalize();"
+            "libmpi.MPI_Comm_rank(0x44000000, ctypes.byref(ctypes.c_int()))",
+            "MPI_Comm_rank: called after MPI_Finalize",
+        ),
+        (
+            "libmpi.MPI_Init(None, None); libmpi.MPI_Barrier(0x04000000)",
+            "MPI_Barrier: MPI_COMM_NULL is not a valid comm",
+        ),
+        ("libmpi.MPI_Init(None, None); libmpi.MPI_Barrier(12345)", "MPI_Barrier: 0x3039 is not a valid comm"),
+    ],
+)
+def test_calls_at_the_wrong_time_or_on_nothing(call, words):
+    done = alone(
+        sys.executable,
+        "-c",
+        f"import ctypes, os; libmpi = ctypes.CDLL(os.environ['MPI4PY_LIBMPI'] + '/libmpi.so.12'); {call}",
+    )
+    assert words in done.stderr
+    assert done.returncode != 0
+
+
+def test_mpicc_shows_its_command(capsys):
+    command = wrappers.c(["-O2", "a.c"])
+    assert command[-1] == "-lmpi"
+    assert "-O2" in command
+    assert any(part.startswith("-Wl,-rpath,") for part in command)
+
+
+def test_mpifort_without_a_compiler_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(wrappers.shutil, "which", lambda name: None)
+    with pytest.raises(wrappers.UserError, match="no Fortran compiler"):
+        wrappers.fortran(["a.f90"])
