@@ -8,7 +8,7 @@ Every method raises `MpiError`; `World.report(error, communicator)` then calls t
 
 `World(device, config)`: `init(level)`, `finalize()`, `abort(code)`, `wtime()`, `wtick()`, `initialized`, `finalized`,
 `thread_level`, `is_main_thread()`, `comm_world`, `comm_self`, `errors` (ErrorTable), `info_env`, `processor_name()`,
-`attach_buffer(address, size)`, `detach_buffer() -> (address, size)`, `flush_buffer()`, `start_generalized(query, free,
+`attach_buffer(address, size)`, `detach_buffer() -> (address, size)`, `flush_buffer()`, `iflush_buffer() -> Request`, `start_generalized(query, free,
 cancel)`, `tag_ub`, `report(error, object)`, `leaks()`.
 
 `Communicator`: fields `rank size remote_size group remote_group is_inter name errhandler info attributes topology`
@@ -29,11 +29,11 @@ cancel)`, `tag_ub`, `report(error, object)`, `leaks()`.
   scatterv allgather allgatherv alltoall alltoallv alltoallw reduce allreduce reduce_scatter reduce_scatter_block scan
   exscan neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw`, with the
   arguments of the C calls in their order, without the communicator (counts, displacements, types as sequences).
-  `reduction.reduce_local(inbuf, inoutbuf, count, datatype, op)`.
+  `op.reduce_local(inbuf, inoutbuf, count, datatype, op)`.
 - creation: `duplicate() duplicate_with_info(info) iduplicate() -> (comm, Request) iduplicate_with_info split(color, key)
   split_type(type, key, info) create(group) create_group(group, tag) create_intercomm(local_leader, peer_comm, remote_leader,
   tag) merge(high) compare(other) free() disconnect() set_name(name)`; `creation.create_from_group(world, group,
-  stringtag, info, errhandler)`, `creation.create_intercomm_from_groups`.
+  stringtag, info, errhandler)`, `creation.create_intercomm_from_groups`, `session.Session(world, info, errhandler)`.
 - topologies: `cart_create(dims, periods, reorder) cart_sub(remain) cart_get() -> (dims, periods, coords) cart_rank(coords)
   cart_coords(rank) cart_shift(direction, displacement) -> (source, dest) cart_map(dims, periods) cartdim_get()
   graph_create(index, edges, reorder) graphdims_get() -> (nodes, edges) graph_get() -> (index, edges)
