@@ -17,6 +17,8 @@ from lanai_host.config import HostConfig
 from lanai_host.protocol import unpack_wait
 
 from . import processes
+from .progress import Progress
+from .faults import Fault
 from .kernel import FOREVER, Deadlock, Kernel, TimeLimit
 from .mail import PostOffice
 from .output import Output
@@ -46,6 +48,16 @@ class IdealConfig:
 
 
 @dataclass(frozen=True)
+class WaveConfig:
+    """Waveforms to write: of some nodes, for a window of simulated time in picoseconds."""
+
+    file: str
+    nodes: tuple[int, ...] = (0,)
+    begin: int = 0
+    end: int = FOREVER
+
+
+@dataclass(frozen=True)
 class RunConfig:
     """What to run and on what."""
 
@@ -58,6 +70,10 @@ class RunConfig:
     fabric: str = "switch"
     nic: NicConfig = field(default_factory=lanai41)
     mcp: McpConfig | None = None
+    threads: int = 1
+    skip: bool = True
+    faults: tuple[Fault, ...] = ()
+    wave: "WaveConfig | None" = None
     max_sim_time: int = FOREVER  # picoseconds
     max_wall: float = float("inf")  # seconds
     prefix: bool = False
@@ -73,6 +89,7 @@ class Result:
     sim_time: int  # picoseconds
     report: str = ""
     clocks: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()  # what the world has to tell, such as faults that happened
 
 
 class RankFailed(Exception):
@@ -106,8 +123,12 @@ class World:
         """What the rank learns at HELLO."""
         return {"host": dataclasses.asdict(self.config.host)}
 
-    def status(self) -> str:
-        """For the progress line."""
+    def notes(self) -> list[str]:
+        """What the result should tell beyond the report."""
+        return []
+
+    def status(self, seconds: float) -> str:
+        """For the progress line, after so many seconds."""
         return ""
 
     def close(self) -> None: ...
@@ -131,17 +152,29 @@ class Run:
         """Run to the end. Raises UserError for what could not be started; KeyboardInterrupt passes through after cleaning up."""
         result: Result | None = None
         with _terminated_as_interrupt():
+            progress = Progress(self.status) if self.config.progress else None
             try:
                 self.world.boot()
                 self._start()
                 result = self._simulate()
             finally:
+                if progress is not None:
+                    progress.finish()
                 processes.end(self.processes)
                 self.output.finish()
                 self.world.close()
                 if self.ranks is not None:
                     self.ranks.close()
         return result
+
+    def status(self) -> str:
+        """One line: simulated time, speed, who waits for what."""
+        spent = max(1e-9, time.monotonic() - self.started)
+        parts = [format_time(self.kernel.now), *filter(None, [self.world.status(spent)])]
+        for rank in self.ranks or ():
+            why = unpack_wait(rank.why)
+            parts.append(f"{rank.number}: {'runs' if rank.running else why.call if why else 'waits'}")
+        return " | ".join(parts)
 
     def _start(self) -> None:
         config = self.config
@@ -176,7 +209,7 @@ class Run:
     def _result(self, code: int, report: str) -> Result:
         assert self.ranks is not None
         clocks = tuple(rank.clock for rank in self.ranks)
-        return Result(int(code), max(self.kernel.now, *clocks), report, clocks)
+        return Result(int(code), max(self.kernel.now, *clocks), report, clocks, tuple(self.world.notes()))
 
     def _look_after(self) -> None:
         """While waiting for ranks' code: have processes ended, has time run out?"""
@@ -282,6 +315,8 @@ def print_report(result: Result) -> None:
     if result.report:
         sys.stdout.flush()
         print(f"lanai: {result.report}", file=sys.stderr)
+    for note in result.notes:
+        print(f"lanai: {note}", file=sys.stderr)
 
 
 def run(config: RunConfig, world: Callable[[RunConfig, Kernel], World] = World) -> Result:

@@ -1,17 +1,22 @@
 """The world of a run with NICs: a cluster whose firmware is booted before the ranks start."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from lanai_firmware.image import Image
 from lanai_firmware.mcp.plan import Line, McpConfig
+from lanai_hdl.errors import UserError
 from lanai_host.driver import Attachment, boot, channel_number
 
-from . import fabric
-from .cluster import Cluster, ClusterBus, MakeEngine, rtl_engine
-from .kernel import Kernel
+from . import fabric, faults
+from .cluster import Cluster, ClusterBus
+from .engine import NEVER, Layout, SlotTime
+from .faults import FaultKind
+from .kernel import FOREVER, Kernel
 from .launcher import RunConfig, World
 from .rank_door import RankDoor
+from .rtl import RtlEngine
 
 
 def firmware_image(config: RunConfig) -> Image:
@@ -25,12 +30,45 @@ def firmware_image(config: RunConfig) -> Image:
 class NicWorld(World):
     """Ranks on NICs: rank r sits on node r // ranks_per_node."""
 
-    def __init__(self, config: RunConfig, kernel: Kernel, make_engine: MakeEngine = rtl_engine) -> None:
+    def __init__(self, config: RunConfig, kernel: Kernel) -> None:
         super().__init__(config, kernel)
         nodes = -(-config.ranks // config.ranks_per_node)
-        self.cluster = Cluster(fabric.describe(config.fabric, nodes), config.nic, make_engine, kernel)
+        net = fabric.describe(config.fabric, nodes)
+        self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
+        self.cluster = Cluster(net, config.nic, self._make_engine, kernel)
         self.attachments: dict[int, Attachment] = {}
         self.doors = [RankDoor(self.cluster.nodes[self.node_of(rank)], rank) for rank in range(config.ranks)]
+
+    def _make_engine(self, layout: Layout) -> RtlEngine:
+        config = self.config
+        wave = config.wave
+        engine = RtlEngine(layout, skip=config.skip, threads=config.threads, trace=wave is not None)
+        for wire, planned in self.planned.items():
+            engine.faults(wire, planned)
+        if wave is not None:
+            for node in wave.nodes:
+                if node >= layout.nics:
+                    raise UserError(f"--wave-nodes names node {node}; there are nodes 0 to {layout.nics - 1}")
+                path = Path(wave.file)
+                name = path if len(wave.nodes) == 1 else path.with_name(f"{path.stem}.{node}{path.suffix}")
+                last = NEVER if wave.end == FOREVER else engine.time.slot(wave.end)
+                engine.wave(node, str(name), engine.time.slot(wave.begin), last)
+        self.engine = engine
+        return engine
+
+    def status(self, seconds: float) -> str:
+        evaluated = sum(self.engine.evaluated(node) for node in range(len(self.cluster.nodes)))
+        return f"{evaluated / 2 / seconds:,.0f} NIC cycles/s"
+
+    def notes(self) -> list[str]:
+        found = []
+        for wire in self.planned:
+            cable = self.cluster.fabric.cables[wire // 2]
+            sender = self.cluster.fabric.name(cable.other_unit if wire % 2 else cable.unit)
+            for kind in FaultKind:
+                if times := self.engine.fault_count(wire, kind):
+                    found.append(f"fault: {kind.name.lower()} of {times} from {sender}")
+        return found
 
     def node_of(self, rank: int) -> int:
         return rank // self.config.ranks_per_node

@@ -18,13 +18,15 @@ from lanai_hdl.sram import VERILOG as SRAM_VERILOG
 from lanai_hdl.switch import Switch, SwitchConfig
 
 from .engine import Access, Engine, Event, Layout
+from .faults import Planned
 from .stepped import SteppedNic
 from .verilator import Model, library
 
 NIC_TOP = "lanai_nic"
 SWITCH_TOP = "lanai_switch"
-HEADERS = ("engine.h", "memory.h", "units.h", "wave.h")
+HEADERS = ("engine.h", "faults.h", "flit.h", "memory.h", "units.h", "wave.h")
 _EVENT = struct.Struct("=QIIII")  # struct Event of engine.h
+_FAULT = struct.Struct("=QQI4x")  # struct Fault of faults.h
 _ACCESS = struct.Struct("=QIIIII4x")  # struct Pio of units.h
 
 U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
@@ -45,6 +47,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "unwatch": (None, (POINTER, U32, U32)),
     "refused": (U64, (POINTER, U32)),
     "wave": (U32, (POINTER, U32, ctypes.c_char_p, U64, U64, U64)),
+    "faults": (None, (POINTER, U32, POINTER, U32)),
+    "fault_count": (U64, (POINTER, U32, U32)),
     "bare": (None, (POINTER, U32, U64)),
 }
 
@@ -68,7 +72,8 @@ def models_header(switch: SwitchConfig | None) -> str:
     """The C++ that knows the Verilated classes and, for the switch, its ports as arrays."""
     lines = ["#pragma once", f'#include "V{NIC_TOP}.h"', f'#include "V{NIC_TOP}___024root.h"', f"using NicModel = V{NIC_TOP};"]
     if switch is not None:
-        lines += [f'#include "V{SWITCH_TOP}.h"', f'#include "V{SWITCH_TOP}___024root.h"', f"using SwitchModel = V{SWITCH_TOP};", f"#define SWITCH_PORTS {switch.ports}"]
+        lines += [f'#include "V{SWITCH_TOP}.h"', f'#include "V{SWITCH_TOP}___024root.h"']
+        lines += [f"using SwitchModel = V{SWITCH_TOP};", f"#define SWITCH_PORTS {switch.ports}"]
         wires = (("kind", "CData"), ("data", "IData"), ("stop", "CData"))
         arrays = [(side, port, kind) for side in ("tx", "rx") for port, kind in wires]
         lines.append("struct SwitchPorts {")
@@ -155,6 +160,15 @@ class RtlEngine(Engine):
     def refused(self, nic: int) -> int:
         """Host memory accesses that were answered with an error."""
         return int(self._native.engine_refused(self._engine, nic))
+
+    def faults(self, wire: int, plan: Sequence[Planned]) -> None:
+        """What goes wrong on a wire: 2 * cable from its first end to the other, 2 * cable + 1 back."""
+        packed = b"".join([_FAULT.pack(*fault) for fault in sorted(plan)])
+        self._native.engine_faults(self._engine, wire, packed, len(plan))
+
+    def fault_count(self, wire: int, kind: int) -> int:
+        """How often it happened so far."""
+        return int(self._native.engine_fault_count(self._engine, wire, kind))
 
     def wave(self, nic: int, file: str, first: int, last: int) -> None:
         """Write a VCD of one NIC for slots `first` to `last`. The engine must have been made with `trace`."""

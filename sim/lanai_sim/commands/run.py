@@ -2,33 +2,29 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Callable
 
+from lanai_hdl.config import PRESETS as NIC_PRESETS
+from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
 
-from .. import launcher
+from .. import faults, launcher
 from ..kernel import FOREVER, Kernel
-from ..launcher import RunConfig, World
+from ..launcher import RunConfig, WaveConfig, World
+from ..units import duration
 
 NAME = "run"
 HELP = "run an MPI program on N simulated NICs"
 
-UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
-
 
 def sim_time(text: str) -> int:
-    """'20ms' -> picoseconds."""
-    for unit in ("ps", "ns", "us", "ms", "s"):
-        number = text.removesuffix(unit)
-        if number != text:
-            try:
-                value = float(number)
-            except ValueError:
-                break
-            if value > 0:
-                return int(value * UNITS[unit])
-    raise argparse.ArgumentTypeError(f"{text!r} is not a time; write a number and a unit, such as 500us, 20ms or 1s")
+    """'20ms' -> picoseconds, for argparse."""
+    try:
+        return duration(text)
+    except UserError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def count(text: str) -> int:
@@ -54,6 +50,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-wall", type=float, default=float("inf"), metavar="SECONDS", help="end after this much real time"
     )
+    parser.add_argument("--nic", choices=sorted(NIC_PRESETS), default="lanai41", help="what each NIC is built as")
+    parser.add_argument("--host", choices=sorted(HOST_PRESETS), default="pentium2_266", help="what the host's own work costs")
+    parser.add_argument(
+        "--cpu-scale", type=float, default=0.0, metavar="X",
+        help="also charge the program's measured CPU time, times X; runs are then no longer deterministic",
+    )  # fmt: skip
+    parser.add_argument("--threads", type=count, default=1, help="threads that evaluate NICs; results are the same")
+    parser.add_argument("--no-skip", action="store_true", help="evaluate still NICs too; results are the same")
+    parser.add_argument(
+        "--fault", action="append", default=[], metavar="F", help="e.g. 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7'"
+    )
+    parser.add_argument("--wave", metavar="FILE", help="write waveforms (VCD); with several nodes FILE gets their numbers")
+    parser.add_argument("--wave-nodes", default="0", metavar="N,N", help="whose waveforms (default: 0)")
+    parser.add_argument("--wave-from", type=sim_time, default=0, metavar="TIME")
+    parser.add_argument("--wave-to", type=sim_time, default=launcher.FOREVER, metavar="TIME")
     parser.add_argument("--prefix", action="store_true", help="put [rank] before each line that a rank prints")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 
@@ -65,6 +76,15 @@ def libmpi_environment() -> dict[str, str]:
     directory = str(library_directory())
     paths = [directory, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
     return {"LD_LIBRARY_PATH": os.pathsep.join(paths), "MPI4PY_LIBMPI": directory, "MPI4PY_MPIABI": "mpich"}
+
+
+def wave_of(args: argparse.Namespace) -> WaveConfig | None:
+    if args.wave is None:
+        return None
+    words = args.wave_nodes.split(",")
+    if not all(word.isdecimal() for word in words):
+        raise UserError(f"--wave-nodes {args.wave_nodes!r} is not understood; write node numbers, such as 0,1")
+    return WaveConfig(args.wave, tuple(int(word) for word in words), args.wave_from, args.wave_to)
 
 
 def world_of(config: RunConfig) -> Callable[[RunConfig, Kernel], World]:
@@ -80,10 +100,26 @@ def run(args: argparse.Namespace) -> int:
     command = tuple(args.program[1:] if args.program[:1] == ["--"] else args.program)
     if not command:
         raise UserError("no program was named; write, for example: lanai run -n 2 python examples/mpi/ring.py")
+    if args.cpu_scale:
+        print("lanai: note: --cpu-scale makes this run depend on the machine and its load", file=sys.stderr)
     config = RunConfig(
-        command, args.ranks, args.device, ranks_per_node=args.ranks_per_node, fabric=args.fabric, max_sim_time=args.max_sim_time, max_wall=args.max_wall, prefix=args.prefix,
+        command,
+        args.ranks,
+        args.device,
+        host=HOST_PRESETS[args.host]().but(cpu_scale=args.cpu_scale),
+        ranks_per_node=args.ranks_per_node,
+        fabric=args.fabric,
+        nic=NIC_PRESETS[args.nic](),
+        threads=args.threads,
+        skip=not args.no_skip,
+        faults=tuple(faults.parse(text) for text in args.fault),
+        wave=wave_of(args),
+        max_sim_time=args.max_sim_time,
+        max_wall=args.max_wall,
+        prefix=args.prefix,
+        progress=sys.stderr.isatty(),
         environment=libmpi_environment(),
-    )  # fmt: skip
+    )
     result = launcher.run(config, world_of(config))
     launcher.print_report(result)
     return result.code

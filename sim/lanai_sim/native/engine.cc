@@ -193,6 +193,15 @@ EXPORT uint32_t engine_wave(Engine* e, uint32_t nic, const char* file, uint64_t 
     NicUnit& unit = *e->nics[nic];
     return unit.wave.open(unit.model(), file, from, to, half_slot_ps);
 }
+// Faults of the `wire`-th wire, in the order of engine_wire.
+EXPORT void engine_faults(Engine* e, uint32_t wire, const Fault* faults, uint32_t count) {
+    e->wires[wire]->faults.reset(new Faults);
+    for (uint32_t i = 0; i < count; i++)
+        (faults[i].kind == LINK_DOWN ? e->wires[wire]->faults->downs : e->wires[wire]->faults->plan).push_back(faults[i]);
+}
+EXPORT uint64_t engine_fault_count(Engine* e, uint32_t wire, uint32_t kind) {
+    return e->wires[wire]->faults ? e->wires[wire]->faults->counts[kind] : 0;
+}
 // A bare evaluation loop of the same model, for comparison: what Verilator alone can give.
 EXPORT void engine_bare(Engine* e, uint32_t nic, uint64_t slots) {
     NicModel& m = e->nics[nic]->model();

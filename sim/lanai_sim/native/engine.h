@@ -2,9 +2,10 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-enum : uint8_t { IDLE = 0, HEAD = 1, DATA = 2, TAIL = 3, CHECK = 4, DOWN = 7 };
+#include "faults.h"
 
 // One direction of a cable. What its sender puts in at slot s its receiver sees at s + latency; `stop` runs the other way.
 struct Wire {
@@ -23,11 +24,16 @@ struct Wire {
         stop.resize(size);
         data.resize(size);
     }
+    std::unique_ptr<Faults> faults;  // usually none
+
     void put(uint64_t slot, uint8_t k, uint32_t d) {
+        if (faults) faults->pass(slot, stop[(slot - latency) & mask], k, d);
         kind[slot & mask] = k;
         data[slot & mask] = d;
         if (k != IDLE) last_kind.store(slot + 1, std::memory_order_relaxed);
     }
+    bool resting(uint64_t slot) const { return !faults || !faults->active(slot); }
+    uint64_t next(uint64_t slot) const { return faults ? faults->next(slot) : ~0ull; }
     void put_stop(uint64_t slot, uint8_t s) {
         stop[slot & mask] = s;
         if (s) last_stop.store(slot + 1, std::memory_order_relaxed);

@@ -81,7 +81,7 @@ class NicUnit : public Unit {
 
     bool quiet() const override {
         return idle_ && !answer_ && !reading_ && (pio.empty() || pio.front().slot > slot) && rx->flits_quiet(slot) &&
-               tx->stops_quiet(slot) && !wave.within(slot);
+               tx->stops_quiet(slot) && tx->resting(slot) && !wave.within(slot);
     }
 
     uint64_t wake() const override {
@@ -92,6 +92,7 @@ class NicUnit : public Unit {
             timer = timer > slot + 4 ? timer - 4 : slot;
             if (timer < first) first = timer;
         }
+        if (tx->next(slot) < first) first = tx->next(slot);
         return wave.next(slot) < first ? wave.next(slot) : first;
     }
 
@@ -209,8 +210,15 @@ class SwitchUnit : public Unit {
     bool quiet() const override {
         if (!model_->idle) return false;
         for (int i = 0; i < SWITCH_PORTS; i++)
-            if (tx[i] && !(rx[i]->flits_quiet(slot) && tx[i]->stops_quiet(slot) && tx[i]->last_kind < slot && rx[i]->last_stop < slot)) return false;
+            if (tx[i] && !(rx[i]->flits_quiet(slot) && tx[i]->stops_quiet(slot) && tx[i]->last_kind < slot && rx[i]->last_stop < slot && tx[i]->resting(slot))) return false;
         return true;
+    }
+
+    uint64_t wake() const override {
+        uint64_t first = ~0ull;
+        for (Wire* wire : tx)
+            if (wire && wire->next(slot) < first) first = wire->next(slot);
+        return first;
     }
 
     bool rest(uint64_t to) override {

@@ -1,0 +1,19 @@
+"""Times as people write and read them."""
+
+from lanai_hdl.errors import UserError
+
+UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+
+
+def duration(text: str) -> int:
+    """'20ms' -> picoseconds."""
+    for unit, size in UNITS.items():  # "s" comes last, so that it does not take the others' end
+        number = text.removesuffix(unit)
+        if number != text:
+            try:
+                value = float(number)
+            except ValueError:
+                break
+            if 0 <= value < 1e9:
+                return int(value * size)
+    raise UserError(f"{text!r} is not a time; write a number and a unit, such as 500us, 20ms or 1s")
