@@ -111,8 +111,8 @@ def lanai41() -> NicConfig:
 
 
 def small_fpga() -> NicConfig:
-    """The same NIC with SRAM that fits the block RAM of an ECP5-85."""
-    return NicConfig(sram_size=256 * KIB)
+    """The same NIC with SRAM that fits the block RAM of an ECP5-85 close together, so that the slot clock is not lost in wires."""
+    return NicConfig(sram_size=128 * KIB)
 
 
 PRESETS = {"lanai41": lanai41, "small_fpga": small_fpga}

@@ -109,6 +109,13 @@ class Lbus(wiring.Component):
             self.fault.eq(self.cpu.grant & beyond),
             self.sram.enable.eq(arbiter.grant.as_value().any() & ~self.fault),
         ]
+        # The processor's address is the latest of all: it passes whenever no engine has the slot, asked for or not.
+        m.d.comb += [
+            self.sram.addr.eq(self.cpu.addr[2:bound]),
+            self.sram.wdata.eq(self.cpu.wdata),
+            self.sram.be.eq(self.cpu.be),
+            self.sram.write.eq(arbiter.grant.cpu & self.cpu.write & ~beyond),
+        ]
         for name in REQUESTERS:
             master = getattr(self, name)
             grant = getattr(arbiter.grant, name)
@@ -118,6 +125,8 @@ class Lbus(wiring.Component):
                 master.rdata.eq(self.sram.rdata),
                 getattr(self.waited, name).eq(master.request & ~grant & self._serves(name)),
             ]
+            if name == "cpu":
+                continue
             with m.If(grant):
                 m.d.comb += [
                     self.sram.write.eq(master.write),

@@ -13,7 +13,7 @@ VERILOG = Path(__file__).with_name("lanai_sram.v")
 
 class SramPort(wiring.Signature):
     """`enable` makes an access in this slot: `write` stores the bytes of `wdata` that `be` names in word `addr`; a read's
-    `rdata` stands in the next slot, and until the next access."""
+    `rdata` stands in the next slot only. `write` is raised only with `enable`."""
 
     def __init__(self, config: NicConfig):
         super().__init__(
@@ -44,9 +44,10 @@ class MemorySram(wiring.Component):
         m.d.comb += [
             write.addr.eq(self.port.addr),
             write.data.eq(self.port.wdata),
-            write.en.eq((self.port.enable & self.port.write).replicate(4) & self.port.be),
+            write.en.eq(self.port.write.replicate(4) & self.port.be),
             read.addr.eq(self.port.addr),
-            read.en.eq(self.port.enable & ~self.port.write),
+            # Reading always keeps the arbiter's late result off every block RAM's enable.
+            read.en.eq(~self.port.write),
             self.port.rdata.eq(read.data),
         ]
         return m

@@ -76,7 +76,7 @@ def _platform():
 
 ULX3S_85F = Board(
     name="ulx3s-85f",
-    description="Radiona ULX3S, ECP5 LFE5U-85F, NIC at 66.67 MHz slots with 256 KiB of block RAM",
+    description="Radiona ULX3S, ECP5 LFE5U-85F, NIC at 66.67 MHz slots with 128 KiB of block RAM",
     config=small_fpga().but(slot_khz=SLOT_KHZ),
     baud=1_000_000,
     platform=_platform,

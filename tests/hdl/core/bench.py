@@ -56,7 +56,7 @@ def run(program, slots=200, taken=lambda slot: False, wait=lambda slot, ran: Fal
     top.submodules.core, top.submodules.sram = core, sram
     top.d.comb += [
         sram.port.enable.eq(core.lbus.grant),
-        sram.port.write.eq(core.lbus.write),
+        sram.port.write.eq(core.lbus.write & core.lbus.grant),
         sram.port.addr.eq(core.lbus.addr >> 2),
         sram.port.wdata.eq(core.lbus.wdata),
         sram.port.be.eq(core.lbus.be),
