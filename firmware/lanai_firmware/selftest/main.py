@@ -68,7 +68,7 @@ def march(first: u32, flip: u32) -> bool:
         scratch.march[n] = pattern(n + first) ^ flip
     for n in range(MARCH_WORDS):
         if scratch.march[n] != pattern(n + first) ^ flip:
-            note(u32(address_of(scratch.march[n])))
+            note(u32(address_of(scratch.march) + n))
             good = False
     return good
 
@@ -103,7 +103,7 @@ def compare() -> bool:
     good = True
     for n in range(WORDS):
         if scratch.returned[n] != scratch.sent[n]:
-            note(u32(address_of(scratch.returned[n])))
+            note(u32(address_of(scratch.returned) + n))
             good = False
     return good
 
