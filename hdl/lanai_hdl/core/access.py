@@ -28,7 +28,7 @@ class Access(wiring.Component):
     """Performs `request`; combinational checks, then the LBUS (until granted) or the register port (at once).
 
     Members: `request`, held by the owner until `done`; `cause`, not NONE if it must not be performed; `lbus` (the owner joins it with the
-    fetch's) and `regs`. A load's `value`, extended, stands in the slot after `done`, with `loaded`.
+    fetch's) and `regs`; `wants` the bus even if in vain, known earlier. A load's `value`, extended, stands in the slot after `done`, with `loaded`.
     """
 
     def __init__(self, limit: int):
@@ -38,6 +38,7 @@ class Access(wiring.Component):
                 "request": In(MemoryRequest),
                 "lbus": Out(LbusMaster()),
                 "regs": Out(RegisterPort()),
+                "wants": Out(1),
                 "cause": Out(TrapCause),
                 "done": Out(1),
                 "loaded": Out(1),
@@ -52,6 +53,7 @@ class Access(wiring.Component):
         sound = Signal()
         m.d.comb += [
             window.eq(addr[REGISTERS_SIZE.bit_length() - 1 :] == REGISTERS_LOCAL // REGISTERS_SIZE),
+            self.wants.eq(request.valid & ~window),
             sound.eq(request.valid & (self.cause == TrapCause.NONE)),
             self.lbus.request.eq(sound & ~window),
             self.lbus.write.eq(request.store),

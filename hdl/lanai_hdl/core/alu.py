@@ -11,6 +11,9 @@ class Alu(wiring.Component):
     """`result` of `op` on `a`, `b`; `carry` and `overflow` as the flags would be after it (`AluOp`).
 
     `carry_in` is the C flag; `clear_carry` tells a logic operation in RI form, which clears C rather than keep it.
+
+    It relies on how `AluOp` is coded, for the carry chain should start at once: bit 2 tells logic from arithmetic, of which bit 1
+    subtracts and bit 0 takes the carry. `SHIFT` gives nothing of use.
     """
 
     op: In(AluOp)
@@ -25,25 +28,20 @@ class Alu(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         a, op = self.a, self.op
+        with_carry, subtracts, logic = op
         b, cin = Signal(32), Signal()
-        total = Signal(34)
-        subtracts = (op == AluOp.SUB) | (op == AluOp.SUBB)
+        total, bits = Signal(34), Signal(32)
         m.d.comb += [
             b.eq(self.b ^ subtracts.replicate(32)),
-            cin.eq(Mux((op == AluOp.ADDC) | (op == AluOp.SUBB), self.carry_in, op == AluOp.SUB)),
+            cin.eq(Mux(with_carry, self.carry_in, subtracts)),
             # One carry chain: the carry in is added as a bit below.
             total.eq(Cat(Const(1, 1), a) + Cat(cin, b)),
-            self.result.eq(total[1:33]),
-            self.carry.eq(total[33]),
-            self.overflow.eq((a[31] == b[31]) & (total[32] != a[31])),
+            bits.eq(Mux(subtracts, a ^ self.b, Mux(with_carry, a | self.b, a & self.b))),
+            self.result.eq(Mux(logic, bits, total[1:33])),
+            self.carry.eq(Mux(logic, self.carry_in & ~self.clear_carry, total[33])),
+            self.overflow.eq(~logic & (a[31] == b[31]) & (total[32] != a[31])),
         ]
-        for which, value in ((AluOp.AND, a & self.b), (AluOp.OR, a | self.b), (AluOp.XOR, a ^ self.b)):
-            with m.If(op == which):
-                m.d.comb += [
-                    self.result.eq(value),
-                    self.carry.eq(self.carry_in & ~self.clear_carry),
-                    self.overflow.eq(0),
-                ]
+        assert [AluOp(i).name for i in range(7)] == ["ADD", "ADDC", "SUB", "SUBB", "AND", "OR", "XOR"]
         return m
 
 

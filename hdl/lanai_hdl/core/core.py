@@ -73,6 +73,7 @@ class Core(wiring.Component):
         m.submodules.tracker = self.tracker = RetireTracker()
         self.ready, self.issued = Signal(Issued), Signal(Issued)
         self.go, self.waiting = Signal(), Signal()  # waiting: M is under way, E is over
+        # What the instruction before wrote: as result or base, and as a load once that has arrived.
         self.moved, self.loaded = Signal(Outcome), Signal(Outcome)
         self.loaded_rd, self.loaded_to_pc = Signal(5), Signal()
         self._bus(m)
@@ -98,16 +99,16 @@ class Core(wiring.Component):
         wiring.connect(m, access.regs, wiring.flipped(self.regs))
         m.d.comb += [
             fetch.restart.eq(~self.run),
-            fetch.open.eq(self.run & ~self.trap.valid & ~access.lbus.request & (~ready.valid | self.go)),
+            fetch.open.eq(self.run & ~self.trap.valid & ~access.wants & (~ready.valid | self.go)),
             self.lbus.request.eq(access.lbus.request | fetch.request),
             access.lbus.grant.eq(self.lbus.grant & access.lbus.request),
-            fetch.grant.eq(self.lbus.grant & ~access.lbus.request),
+            fetch.grant.eq(self.lbus.grant & ~access.wants),
             access.lbus.rdata.eq(self.lbus.rdata),
             self.lbus.addr.eq(fetch.addr),
             self.lbus.wdata.eq(access.lbus.wdata),
             self.lbus.be.eq(0b1111),
         ]
-        with m.If(access.lbus.request):
+        with m.If(access.wants):
             m.d.comb += [
                 self.lbus.write.eq(access.lbus.write),
                 self.lbus.addr.eq(access.lbus.addr),

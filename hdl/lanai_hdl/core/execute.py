@@ -86,7 +86,7 @@ class Execute(wiring.Component):
                 m.d.comb += result.eq(alu.result)
         self._flags(m, flags, alu, shifter, runs, holds, result)
         self._results(m, runs, holds, in_slot, result)
-        self._memory(m, runs, result)
+        self._memory(m, runs, Mux(action.unit == Unit.SHIFT, shifter.result, alu.result))
         return m
 
     def _flags(self, m, flags, alu, shifter, runs, holds, result):
@@ -130,14 +130,15 @@ class Execute(wiring.Component):
             self.outcome.value.eq(result),
         ]
 
-    def _memory(self, m, runs, result):
+    def _memory(self, m, runs, address):
+        """`address` is `result` for whatever a load or store may ask, but earlier."""
         action, memory = self.action, self.memory
         m.d.comb += [
             memory.valid.eq(runs & action.memory),
             memory.store.eq(action.store),
             memory.size.eq(action.size),
             memory.signed.eq(action.signed),
-            memory.addr.eq(Mux(action.pre, result, self.operands.a)),
+            memory.addr.eq(Mux(action.pre, address, self.operands.a)),
             memory.data.eq(self.operands.d),
             memory.rd.eq(action.rd),
             memory.to_pc.eq(~action.store & (action.rd == Reg.PC)),
