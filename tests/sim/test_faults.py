@@ -1,0 +1,137 @@
+"""Faults: what is asked for happens, to that packet and no other, in every run."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from lanai_firmware.compiler import build
+from lanai_hdl.config import NicConfig
+from lanai_hdl.machine import SRAM_HOST, Control, host_offset
+from lanai_host.errors import UserError
+from lanai_sim import fabric, faults
+from lanai_sim.cluster import Cluster
+from lanai_sim.engine import SlotTime
+from lanai_sim.rtl import RtlEngine
+
+SMALL = NicConfig(sram_size=32768)
+PAIR = fabric.pair()
+SENT = 4
+
+
+@cache
+def image():
+    return build(Path(__file__).with_name("relay.py"), SMALL)
+
+
+def deliver(*texts):
+    """Send SENT packets from nic0 to nic1 with these faults; what arrived, and counters of nic1."""
+    cluster = Cluster(PAIR, SMALL, RtlEngine)
+    for wire, plan in faults.plan([faults.parse(text) for text in texts], PAIR, SlotTime(66_000)).items():
+        cluster.engine.faults(wire, plan)
+    arrived = []
+
+    async def start(bus, words):
+        here = image()
+        await bus.write_block(SRAM_HOST + here.base, here.loaded)
+        for number, value in words.items():
+            await bus.write(host_offset(f"SCRATCH{number}"), value)
+        await bus.write(host_offset("CONTROL"), int(Control.RUN))
+
+    async def sender(bus):
+        out = bus.allocate(4096)
+        await start(bus, {1: out.bus_address, 2: 64, 3: 0})
+        await bus.elapse(8_000_000)
+        for turn in range(SENT):
+            out.view[:64] = bytes([turn + 1]) * 64
+            await bus.write(host_offset("DOORBELL"), 1)
+            await bus.elapse(10_000_000)
+
+    async def receiver(bus):
+        into, count = bus.allocate(4096), bus.allocate(4096)
+        await start(bus, {4: into.bus_address, 5: count.bus_address})
+        seen = 0
+        for _ in range(60):  # look every microsecond: packets come ten apart
+            await bus.elapse(1_000_000)
+            now = int.from_bytes(count.view[:4], "big")
+            if now != seen:
+                seen = now
+                arrived.append(into.view[0])
+        names = ("RX_PACKETS", "RX_CRC_ERRORS", "RX_TRUNCATED", "LINK_DOWNS")
+        return {name: await bus.read(host_offset(name)) for name in names}
+
+    cluster.spawn(0, sender)
+    task = cluster.spawn(1, receiver)
+    cluster.run()
+    counts = {kind.name: cluster.engine.fault_count(0, kind) for kind in faults.FaultKind}
+    cluster.close()
+    return arrived, task.result, {name: count for name, count in counts.items() if count}
+
+
+def test_without_faults_all_arrive():
+    arrived, counters, happened = deliver()
+    assert arrived == [1, 2, 3, 4]
+    assert (counters["RX_PACKETS"], happened) == (4, {})
+
+
+def test_drop_takes_the_named_packet():
+    arrived, counters, happened = deliver("drop nic0 packet=1")
+    assert arrived == [1, 3, 4]
+    assert (counters["RX_PACKETS"], happened) == (3, {"DROP": 1})
+
+
+def test_corruption_is_found_by_the_crc():
+    _, counters, happened = deliver("corrupt nic0 packet=2 bit=37")
+    assert (counters["RX_PACKETS"], counters["RX_CRC_ERRORS"], happened) == (3, 1, {"CORRUPT": 1})
+
+
+def test_duplicate_arrives_twice():
+    _, counters, happened = deliver("duplicate nic0 packet=0")
+    assert (counters["RX_PACKETS"], happened) == (5, {"DUPLICATE": 1})
+
+
+def test_delay_lets_the_packet_come_later():
+    arrived, counters, happened = deliver("delay nic0 packet=0 by=4us")
+    assert (arrived, counters["RX_PACKETS"], happened) == ([1, 2, 3, 4], 4, {"DELAY": 1})
+
+
+def test_reorder_lets_the_next_packet_overtake():
+    _, counters, happened = deliver("reorder nic0 packet=1 by=100us")
+    assert (counters["RX_PACKETS"], counters["RX_CRC_ERRORS"], happened) == (4, 0, {"REORDER": 1})
+
+
+def test_a_link_goes_down_and_comes_back():
+    _, counters, happened = deliver("down nic0 from=12us to=22us")
+    assert counters["LINK_DOWNS"] == 1
+    assert counters["RX_PACKETS"] < 4
+    assert happened == {"DOWN": 1}
+
+
+def test_rates_follow_from_the_seed():
+    def hit(text):
+        return faults.plan([faults.parse(text)], PAIR, SlotTime(66_000))
+
+    assert hit("drop * rate=0.01 seed=7") == hit("drop * rate=0.01 seed=7")
+    assert hit("drop * rate=0.01 seed=7") != hit("drop * rate=0.01 seed=8")
+    assert 9_500 < len(hit("drop nic0 rate=0.01")[0]) < 11_500
+
+
+@pytest.mark.parametrize(
+    "text, complaint",
+    [
+        ("lose nic0 packet=1", "'lose nic0 packet=1' is not understood"),
+        ("drop nic0 by=1us", "unknown keys by"),
+        ("drop nic0", "needs packet=N or rate"),
+        ("drop nic0 rate=2", "needs packet=N or rate"),
+        ("down nic0 from=3us to=2us", "in order"),
+        ("delay nic0 packet=0 by=3", "'3' is not a time"),
+    ],
+)
+def test_bad_faults_are_refused(text, complaint):
+    with pytest.raises(UserError, match=complaint):
+        faults.parse(text)
+
+
+def test_a_fault_must_name_what_is_there():
+    with pytest.raises(UserError, match="'nic7'"):
+        faults.plan([faults.parse("drop nic7 packet=0")], PAIR, SlotTime(66_000))

@@ -1,0 +1,68 @@
+"""`lanai run` on NICs: real mpi4py processes, libmpi, driver, firmware, Verilated gateware."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lanai_sim.commands.run import libmpi_environment
+from lanai_sim.launcher import RunConfig, WaveConfig, run
+from lanai_sim.nic_world import NicWorld
+
+PING = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+word = bytearray(4)
+long = bytearray(9000)
+if world.rank == 0:
+    world.Send(b"ping", dest=1, tag=7)
+    world.Recv(word, source=1, tag=8)
+    world.Send(bytes(range(250)) * 36, dest=1, tag=9)
+else:
+    world.Recv(word, source=0, tag=7)
+    assert word == b"ping", word
+    world.Send(b"pong", dest=0, tag=8)
+    world.Recv(long, source=0, tag=9)
+    assert long == bytes(range(250)) * 36
+print(world.rank, MPI.Wtime())
+"""
+
+
+def ping(**options):
+    command = (sys.executable, "-c", PING)
+    return run(RunConfig(command, 2, "mpi-np", environment=libmpi_environment(), **options), NicWorld)
+
+
+def test_a_message_goes_through_every_layer_and_costs_the_same_beside_a_load(capfd):
+    quiet = ping()
+    assert (quiet.code, quiet.report) == (0, "")
+    load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        loaded = ping(skip=False)
+    finally:
+        for process in load:
+            process.kill()
+            process.wait()
+    assert loaded.clocks == quiet.clocks
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert len(set(lines)) == 2  # each rank printed the same time twice
+
+
+def test_deadlock_on_nics_is_told():
+    body = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.recv(source=1 - w.rank, tag=5)"
+    command = (sys.executable, "-c", body)
+    result = run(RunConfig(command, 2, "mpi-np", environment=libmpi_environment()), NicWorld)
+    assert result.code == 3
+    assert "rank 0" in result.report
+    assert "tag 5" in result.report
+
+
+@pytest.mark.slow  # compiles the gateware once more, for tracing
+def test_waveform_holds_the_window_asked_for(tmp_path):
+    file = tmp_path / "nic.vcd"
+    assert ping(wave=WaveConfig(str(file), (1,), 1_000_000, 3_000_000)).code == 0
+    text = file.read_text()
+    assert "link_tx__kind" in text
+    times = [int(line[1:]) for line in text.splitlines() if line.startswith("#")]
+    assert 130 <= len(times) <= 135  # two microseconds of slots
