@@ -393,14 +393,14 @@ class MpiNp(Device):
         """Act on one record."""
         if notice.kind is Kind.ROOM:
             return
+        if notice.operation in self.answers and notice.kind is not Kind.ARRIVED:
+            self.answers[notice.operation] = notice
+            return
         self.news += 1
         if notice.kind is Kind.ARRIVED:
             self.watching = False
             if notice.length >= self.pressure:
                 self.crowded.add(notice.source)
-            return
-        if notice.operation in self.answers:
-            self.answers[notice.operation] = notice
             return
         operation = self.active.get(notice.operation)
         if operation is None:

@@ -88,8 +88,7 @@ def test_probe_and_cancel():
 
     def program(device):
         if device.rank == 0:
-            for tag in (3, 4):
-                send(device, 1, pattern(5000 if tag == 3 else 10, tag), tag=tag)
+            wait(device, *[isend(device, 1, pattern(size, tag), tag=tag) for tag, size in ((3, 5000), (4, 10))])
             return
         lost, _ = irecv(device, 0, 10, tag=77)
         while (seen := device.probe(0, 3, 0, False)) is None:
