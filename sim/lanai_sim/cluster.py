@@ -1,10 +1,10 @@
 """N nodes on a fabric, with host programs as coroutines over `Bus`: for tests and notebooks, and the base of `lanai run`.
 
-    cluster = Cluster(fabric.pair())
-    async def program(bus):
-        print(hex(await bus.read(host_offset("ID"))))
-    cluster.spawn(0, program)
-    cluster.run()
+cluster = Cluster(fabric.pair())
+async def program(bus):
+    print(hex(await bus.read(host_offset("ID"))))
+cluster.spawn(0, program)
+cluster.run()
 """
 
 import ctypes
@@ -43,7 +43,11 @@ class Cluster:
     """
 
     def __init__(
-        self, fabric: Fabric, config: NicConfig | None = None, make_engine: MakeEngine = rtl_engine, kernel: Kernel | None = None
+        self,
+        fabric: Fabric,
+        config: NicConfig | None = None,
+        make_engine: MakeEngine = rtl_engine,
+        kernel: Kernel | None = None,
     ) -> None:
         self.fabric = fabric
         self.config = config or lanai41()

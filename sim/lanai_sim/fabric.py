@@ -38,7 +38,9 @@ class Fabric:
                 if not 0 <= unit < self.nics + self.switches:
                     raise UserError(f"a cable of fabric {self.kind!r} goes to {self.name(unit)}, which is not there")
                 if not 0 <= port < (1 if unit < self.nics else self.ports):
-                    raise UserError(f"a cable of fabric {self.kind!r} goes to port {port} of {self.name(unit)}, which has no such port")
+                    raise UserError(
+                        f"a cable of fabric {self.kind!r} goes to port {port} of {self.name(unit)}, which has no such port"
+                    )
                 if (unit, port) in used:
                     raise UserError(f"two cables of fabric {self.kind!r} go to port {port} of {self.name(unit)}")
                 used.add((unit, port))
@@ -69,7 +71,9 @@ class Fabric:
         if start < self.nics:
             if start == dest:
                 return []
-            raise UserError(f"fabric {self.kind!r} has no way from {self.name(source)} to {self.name(dest)}; join them by a switch")
+            raise UserError(
+                f"fabric {self.kind!r} has no way from {self.name(source)} to {self.name(dest)}; join them by a switch"
+            )
         came: dict[int, tuple[int, int]] = {start: (-1, -1)}
         queue = deque([start])
         while queue:
@@ -84,7 +88,9 @@ class Fabric:
                 if neighbour >= self.nics and neighbour not in came:
                     came[neighbour] = (unit, port)
                     queue.append(neighbour)
-        raise UserError(f"fabric {self.kind!r} has no way from {self.name(source)} to {self.name(dest)}; add cables between their switches")
+        raise UserError(
+            f"fabric {self.kind!r} has no way from {self.name(source)} to {self.name(dest)}; add cables between their switches"
+        )
 
     def _checked(self, source: int, dest: int, ports: list[int]) -> list[int]:
         if len(ports) > MOST_HOPS:
@@ -120,7 +126,9 @@ def tree(nics: int, leaves: int) -> Fabric:
         raise UserError(f"switches:{leaves} must be from switches:2 to switches:{MOST_PORTS}")
     each = -(-nics // leaves)
     if each + 1 > MOST_PORTS:
-        raise UserError(f"{nics} NICs on {leaves} switches need {each + 1} ports a switch; take more switches, {MOST_PORTS} ports are there")
+        raise UserError(
+            f"{nics} NICs on {leaves} switches need {each + 1} ports a switch; take more switches, {MOST_PORTS} ports are there"
+        )
     cables = [Cable(nic, 0, nics + nic // each, nic % each) for nic in range(nics)]
     if leaves == 2:
         cables.append(Cable(nics, each, nics + 1, each))
@@ -144,14 +152,14 @@ def from_cables(kind: str, nics: int, lines: Iterable[Any]) -> Fabric:
     ends = []
     for line in lines:
         if not isinstance(line, list) or len(line) != 2:
-            raise UserError(f"cable {line!r} in {kind!r} is not understood; write two ends, such as ['nic0', 'switch0.3']")
+            raise UserError(
+                f"cable {line!r} in {kind!r} is not understood; write two ends, such as ['nic0', 'switch0.3']"
+            )
         ends.append((end(line[0]), end(line[1])))
     both = [one for two in ends for one in two]
     switches = 1 + max((number for is_switch, number, _ in both if is_switch), default=-1)
     ports = max([2, *(1 + port for is_switch, _, port in both if is_switch)])
-    cables = tuple(
-        Cable(a[1] + nics * a[0], a[2], b[1] + nics * b[0], b[2]) for a, b in ends
-    )
+    cables = tuple(Cable(a[1] + nics * a[0], a[2], b[1] + nics * b[0], b[2]) for a, b in ends)
     return Fabric(kind, nics, switches, ports, cables)
 
 

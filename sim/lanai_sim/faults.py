@@ -76,7 +76,9 @@ def parse(text: str) -> Fault:
         raise UserError(f"fault {text!r} is not understood; write a kind ({kinds}), a sender, then key=value") from None
     unknown = sorted(set(given) - KEYS[kind])
     if unknown:
-        raise UserError(f"fault {text!r} has unknown keys {', '.join(unknown)}; {words[0]} may have {', '.join(sorted(KEYS[kind]))}")
+        raise UserError(
+            f"fault {text!r} has unknown keys {', '.join(unknown)}; {words[0]} may have {', '.join(sorted(KEYS[kind]))}"
+        )
     try:
         if kind is FaultKind.DOWN:
             fault = Fault(kind, where, begin=duration(given["from"]), end=duration(given["to"]))

@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -17,12 +17,12 @@ from lanai_host.config import HostConfig
 from lanai_host.protocol import unpack_wait
 
 from . import processes
-from .progress import Progress
 from .faults import Fault
 from .kernel import FOREVER, Deadlock, Kernel, TimeLimit
 from .mail import PostOffice
 from .output import Output
 from .processes import Process
+from .progress import Progress
 from .ranks import Rank, Ranks
 from .service import Abort, NicDoor, Service
 
@@ -322,17 +322,3 @@ def print_report(result: Result) -> None:
 def run(config: RunConfig, world: Callable[[RunConfig, Kernel], World] = World) -> Result:
     """Run a program on simulated ranks."""
     return Run(config, world).execute()
-
-
-__all__: Sequence[str] = (
-    "Exit",
-    "IdealConfig",
-    "Result",
-    "Run",
-    "RunConfig",
-    "World",
-    "describe_wait",
-    "format_time",
-    "print_report",
-    "run",
-)

@@ -104,7 +104,12 @@ class NicWorld(World):
 
     def rank_config(self, rank: int) -> dict[str, Any]:
         nic = self.attachments[rank].to_dict()
-        return {**super().rank_config(rank), "nic": nic, "slot_khz": self.config.nic.slot_khz, "machine": asdict(self.config.nic)}
+        return {
+            **super().rank_config(rank),
+            "nic": nic,
+            "slot_khz": self.config.nic.slot_khz,
+            "machine": asdict(self.config.nic),
+        }
 
     def close(self) -> None:
         for door in self.doors:

@@ -29,7 +29,9 @@ class BusPages:
     def run(self, count: int) -> int:
         """`count` pages in a row, never given back."""
         if self._next + count > self._end:
-            raise UserError(f"{count} pages in a row do not fit into what is left of a process's 256 MB of bus addresses")
+            raise UserError(
+                f"{count} pages in a row do not fit into what is left of a process's 256 MB of bus addresses"
+            )
         first = self._next
         self._next += count
         return first
@@ -37,7 +39,9 @@ class BusPages:
     def take(self, count: int) -> list[int]:
         """Any `count` pages."""
         if count > self._end - self._next + len(self._free):
-            raise UserError(f"{count} pages at once are more than a process's 256 MB of bus addresses hold; pin less at a time")
+            raise UserError(
+                f"{count} pages at once are more than a process's 256 MB of bus addresses hold; pin less at a time"
+            )
         fresh = min(count, self._end - self._next)
         pages = list(range(self._next, self._next + fresh))
         self._next += fresh
@@ -112,13 +116,18 @@ class Node:
         last = len(words) - 1
         self.engine.pio(
             self.number,
-            [Access(slot, write, address, value, be, tag if i == last else 0) for i, (address, value, be) in enumerate(words)],
+            [
+                Access(slot, write, address, value, be, tag if i == last else 0)
+                for i, (address, value, be) in enumerate(words)
+            ],
         )
         return await answer
 
     def _check(self, offset: int, size: int) -> None:
         if offset < 0 or offset + size > PIO_WINDOW_SIZE:
-            raise UserError(f"PIO at {offset:#x}, {size} bytes, is outside the NIC's window of {PIO_WINDOW_SIZE:#x} bytes")
+            raise UserError(
+                f"PIO at {offset:#x}, {size} bytes, is outside the NIC's window of {PIO_WINDOW_SIZE:#x} bytes"
+            )
 
 
 Answer = Awaitable[tuple[int, int]]

@@ -1,5 +1,6 @@
 """Rank processes: started with a socket each, their output gathered, ended without leaving anything behind."""
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -107,10 +108,8 @@ def end(processes: Sequence[Process]) -> None:
         _signal(process, signal.SIGTERM)
     deadline = time.monotonic() + GRACE
     for process in alive:
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.popen.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            pass
     for process in processes:
         _signal(process, signal.SIGKILL)  # also what a rank that has ended left in its session
         process.popen.wait()
@@ -118,7 +117,5 @@ def end(processes: Sequence[Process]) -> None:
 
 
 def _signal(process: Process, number: signal.Signals) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.popen.pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass

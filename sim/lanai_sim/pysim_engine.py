@@ -142,7 +142,10 @@ class PysimEngine(Engine):
             await context.delay(self._quarter)
             for host in self._hosts:
                 host.slot(context, self._slot)
-            busy = any(host.accesses or not context.get(host.nic.idle) or context.get(host.nic.wake_armed) for host in self._hosts)
+            busy = any(
+                host.accesses or not context.get(host.nic.idle) or context.get(host.nic.wake_armed)
+                for host in self._hosts
+            )
             busy = busy or any(context.get(host.nic.link_tx.kind) != Kind.IDLE for host in self._hosts)
             busy = busy or any(not context.get(switch.idle) for switch in self._switches)
             self._quiet = 0 if busy else self._quiet + 1

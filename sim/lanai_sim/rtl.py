@@ -70,7 +70,12 @@ def _stable(text: str) -> str:
 
 def models_header(switch: SwitchConfig | None) -> str:
     """The C++ that knows the Verilated classes and, for the switch, its ports as arrays."""
-    lines = ["#pragma once", f'#include "V{NIC_TOP}.h"', f'#include "V{NIC_TOP}___024root.h"', f"using NicModel = V{NIC_TOP};"]
+    lines = [
+        "#pragma once",
+        f'#include "V{NIC_TOP}.h"',
+        f'#include "V{NIC_TOP}___024root.h"',
+        f"using NicModel = V{NIC_TOP};",
+    ]
     if switch is not None:
         lines += [f'#include "V{SWITCH_TOP}.h"', f'#include "V{SWITCH_TOP}___024root.h"']
         lines += [f"using SwitchModel = V{SWITCH_TOP};", f"#define SWITCH_PORTS {switch.ports}"]
@@ -174,7 +179,9 @@ class RtlEngine(Engine):
         """Write a VCD of one NIC for slots `first` to `last`. The engine must have been made with `trace`."""
         half = 500_000_000 // self.layout.nic.slot_khz
         if not self._native.engine_wave(self._engine, nic, str(file).encode(), first, last, half):
-            raise UserError(f"cannot write the waveform {str(file)!r}; name a writable file, in an engine built for tracing")
+            raise UserError(
+                f"cannot write the waveform {str(file)!r}; name a writable file, in an engine built for tracing"
+            )
 
     def bare(self, slots: int) -> None:
         """Evaluate NIC 0 alone, with nothing around it, for comparison. The engine is of no use afterwards."""

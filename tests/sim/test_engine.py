@@ -156,7 +156,9 @@ def test_refused_pages_are_bus_errors_that_the_firmware_sees(what):
         if what == "unpinned":
             await bus.unpin(pinned)
         if what == "unmapped":
-            cluster.engine.map_remote(0, pinned.pages[0] // 4096, 2**22 - 1, address, True)  # a process that is not there
+            cluster.engine.map_remote(
+                0, pinned.pages[0] // 4096, 2**22 - 1, address, True
+            )  # a process that is not there
         await bus.write(host_offset("SCRATCH1"), pinned.pages[0])
         await bus.write(host_offset("SCRATCH2"), 16)
         await bus.write(host_offset("SCRATCH4"), pinned.pages[0])
@@ -180,11 +182,11 @@ def test_dma_reaches_another_process(tmp_path):
     child = subprocess.Popen(
         [
             sys.executable, "-c",
-            "import ctypes, sys\n"
+            ("import ctypes, sys\n"
             "b = ctypes.create_string_buffer(b'hello from the child process....', 4096)\n"
             "print(ctypes.addressof(b), flush=True)\n"
             "sys.stdin.readline()\n"
-            "print(b.raw[1000:1032].decode(), flush=True)",
+            "print(b.raw[1000:1032].decode(), flush=True)"),
         ],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip

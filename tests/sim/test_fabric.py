@@ -21,7 +21,10 @@ def walk(net, source, dest):
     return unit, word
 
 
-@pytest.mark.parametrize("text, nics", [("switch", 1), ("switch", 8), ("switch", 20), ("switches:2", 5), ("switches:3", 7), ("switches:4", 40)])
+@pytest.mark.parametrize(
+    ("text", "nics"),
+    [("switch", 1), ("switch", 8), ("switch", 20), ("switches:2", 5), ("switches:3", 7), ("switches:4", 40)],
+)
 def test_every_route_ends_where_it_should(text, nics):
     net = fabric.describe(text, nics)
     for source in range(nics):
@@ -46,7 +49,7 @@ def test_routes_take_the_shortest_way(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text, nics, complaint",
+    ("text", "nics", "complaint"),
     [
         ("pair", 3, "joins 2 NICs, not 3"),
         ("mesh", 2, "'mesh' is not known"),
@@ -61,9 +64,9 @@ def test_what_cannot_be_is_refused(text, nics, complaint):
 
 
 @pytest.mark.parametrize(
-    "text, complaint",
+    ("text", "complaint"),
     [
-        ('wires = []', "unknown keys wires"),
+        ("wires = []", "unknown keys wires"),
         ('cables = [["nic0", "switch0.0"]]', "no cable .* goes to nic1"),
         ('cables = [["nic0", "switch0.0"], ["nic1", "switch0.0"]]', "two cables .* port 0 of switch0"),
         ('cables = [["nic0", "nicked"]]', "cable end 'nicked'"),

@@ -117,7 +117,7 @@ def test_rates_follow_from_the_seed():
 
 
 @pytest.mark.parametrize(
-    "text, complaint",
+    ("text", "complaint"),
     [
         ("lose nic0 packet=1", "'lose nic0 packet=1' is not understood"),
         ("drop nic0 by=1us", "unknown keys by"),

@@ -51,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-wall", type=float, default=float("inf"), metavar="SECONDS", help="end after this much real time"
     )
     parser.add_argument("--nic", choices=sorted(NIC_PRESETS), default="lanai41", help="what each NIC is built as")
-    parser.add_argument("--host", choices=sorted(HOST_PRESETS), default="pentium2_266", help="what the host's own work costs")
+    parser.add_argument(
+        "--host", choices=sorted(HOST_PRESETS), default="pentium2_266", help="what the host's own work costs"
+    )
     parser.add_argument(
         "--cpu-scale", type=float, default=0.0, metavar="X",
         help="also charge the program's measured CPU time, times X; runs are then no longer deterministic",
@@ -59,12 +61,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=count, default=1, help="threads that evaluate NICs; results are the same")
     parser.add_argument("--no-skip", action="store_true", help="evaluate still NICs too; results are the same")
     parser.add_argument(
-        "--fault", action="append", default=[], metavar="F", help="e.g. 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7'"
+        "--fault",
+        action="append",
+        default=[],
+        metavar="F",
+        help="e.g. 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7'",
     )
-    parser.add_argument("--wave", metavar="FILE", help="write waveforms (VCD); with several nodes FILE gets their numbers")
+    parser.add_argument(
+        "--wave", metavar="FILE", help="write waveforms (VCD); with several nodes FILE gets their numbers"
+    )
     parser.add_argument("--wave-nodes", default="0", metavar="N,N", help="whose waveforms (default: 0)")
     parser.add_argument("--wave-from", type=sim_time, default=0, metavar="TIME")
-    parser.add_argument("--wave-to", type=sim_time, default=launcher.FOREVER, metavar="TIME")
+    parser.add_argument("--wave-to", type=sim_time, default=FOREVER, metavar="TIME")
     parser.add_argument("--prefix", action="store_true", help="put [rank] before each line that a rank prints")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 
