@@ -1,0 +1,80 @@
+// A board's top with the far end of its serial line, 8N1. Python drives it through the C functions at the end (board_rtl.py).
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "Vlanai_board.h"
+#include "verilated.h"
+
+struct Board {
+    VerilatedContext context;
+    std::unique_ptr<Vlanai_board> top;
+    uint32_t divisor;
+    uint64_t slots = 0;
+    std::deque<uint8_t> received;
+    uint32_t age = 0;  // slots since the start bit now arriving began; 0: the line is idle
+    uint8_t arriving = 0;
+
+    explicit Board(uint32_t divisor_) : top(std::make_unique<Vlanai_board>(&context)), divisor(divisor_) {
+        top->rx = 1;
+        top->rst = 1;
+        clock();
+        clock();
+        top->rst = 0;
+        slots = 0;
+    }
+
+    void clock() {
+        top->clk = 1;
+        top->eval();
+        top->clk = 0;
+        top->eval();
+        slots++;
+    }
+
+    // One slot. What the board says is heard at any time, while a byte is being sent too: bits are sampled in their middle.
+    void slot() {
+        clock();
+        if (age == 0) {
+            if (top->tx) return;
+            age = 1;
+            return;
+        }
+        uint32_t bit = age / divisor;
+        if (age++ % divisor != divisor / 2) return;
+        if (bit >= 1 && bit <= 8) arriving = arriving >> 1 | top->tx << 7;
+        if (bit == 9) {
+            if (top->tx) received.push_back(arriving);
+            age = 0;
+        }
+    }
+
+    void hold(uint8_t level) {
+        top->rx = level;
+        for (uint32_t n = 0; n < divisor; n++) slot();
+    }
+};
+
+extern "C" {
+#define API __attribute__((visibility("default")))
+API Board* board_new(uint32_t divisor) { return new Board(divisor); }
+API void board_delete(Board* board) { delete board; }
+API void board_send(Board* board, uint8_t byte) {
+    board->hold(0);
+    for (int bit = 0; bit < 8; bit++) board->hold(byte >> bit & 1);
+    board->hold(1);
+}
+// The next byte, or -1 after `patience` slots without one.
+API int32_t board_receive(Board* board, uint64_t patience) {
+    for (uint64_t n = 0; board->received.empty(); n++) {
+        if (n == patience) return -1;
+        board->slot();
+    }
+    uint8_t byte = board->received.front();
+    board->received.pop_front();
+    return byte;
+}
+API uint64_t board_slots(Board* board) { return board->slots; }
+API uint32_t board_leds(Board* board) { return board->top->leds; }
+}

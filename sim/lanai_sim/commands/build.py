@@ -1,0 +1,52 @@
+"""Build a bitstream: Amaranth to .bit with tools that pip brings, area and Fmax printed and stored."""
+
+import argparse
+
+from rich.console import Console
+from rich.table import Table
+
+from lanai_hdl import boards
+
+from ..bitstream import Built, build, synthesize
+from ..figures import write_json
+
+NAME = "build"
+HELP = "build the NIC into an FPGA bitstream"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("--board", metavar="NAME", help="the board to build for")
+    target.add_argument("--list", action="store_true", help="show the boards and stop")
+    parser.add_argument("--output", metavar="DIR", default="build", help="where bitstream and reports go (default: %(default)s)")
+    parser.add_argument("--synthesis-only", action="store_true", help="stop before place and route: area by block, no bitstream")
+    parser.add_argument("--seed", type=int, default=1, help="seed of place and route (default: %(default)s)")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.list:
+        for board in boards.BOARDS.values():
+            print(f"{board.name:12} {board.description}")
+        return 0
+    board = boards.find(args.board)
+    built = synthesize(board, args.output) if args.synthesis_only else build(board, args.output, seed=args.seed)
+    _show(built)
+    if args.json:
+        config = {"board": board.name, "seed": args.seed, "synthesis_only": args.synthesis_only}
+        write_json(args.json, built.figures(), config)
+    return 0
+
+
+def _show(built: Built) -> None:
+    console = Console()
+    area = Table("block", "LUT4", "flip-flops", "block RAMs", "multipliers")
+    for block in built.blocks:
+        area.add_row(block.name, *(str(n) for n in (block.luts, block.ffs, block.brams, block.multipliers)))
+    console.print(area)
+    for name, value in sorted(built.figures().items()):
+        console.print(f"{name:28} {value:g}")
+    for hop in built.critical_path:
+        console.print(f"  {hop}")
+    if built.bitstream is not None:
+        console.print(f"bitstream: {built.bitstream}")
