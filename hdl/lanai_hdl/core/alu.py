@@ -65,7 +65,8 @@ class Shifter(wiring.Component):
         guarded, shifted = Signal(33), Signal(33)
         fill = self.arithmetic & right & self.a[31]
         m.d.comb += [
-            distance.eq(Mux(right, -self.amount[:5], self.amount[:5])),
+            # The magnitude, without the carry chain that a negation would become: it would be the longest way to a data address.
+            distance.eq(Cat(self.amount[k] ^ (right & self.amount[:k].any()) for k in range(5))),
             guarded.eq(Cat(Const(0, 1), Mux(right, self.a, self.a[::-1]))),
             shifted.eq(Cat(guarded, fill.replicate(31)) >> distance),
             self.result.eq(Mux(right, shifted[1:], shifted[1:][::-1])),
