@@ -7,18 +7,42 @@ search any order of events; `Fabric.run` takes some fixed fair order. The engine
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from lanai_firmware.lang import Machine
 from lanai_hdl.machine import Event, HostDmaStart, SendStart, Verdict, local_address
 
 from . import state
 from .boot import boot
-from .layout import ChannelPlan, EndpointPlan, Plan
 from .plan import Layout, Line, McpConfig, Seat, boot_words, lay_out
 from .scheduler import turn
 
 QUEUE = 4
-NAMES = ["ISR", "WAIT", "DOORBELL", "SCRATCH0", "CYCLES", "HDMA_HOST", "HDMA_LOCAL", "HDMA_LENGTH", "HDMA_START", "HDMA_STATUS", "HDMA_DONE", "SEND_ROUTE", "SEND_POINTER", "SEND_LENGTH", "SEND_START", "SEND_STATUS", "SEND_DONE", "RECV_POINTER", "RECV_LIMIT", "RECV_STATUS", "RECV_LENGTH", "RECV_BUFFER", "RECV_VERDICT"]
+NAMES = (
+    "ISR",
+    "WAIT",
+    "DOORBELL",
+    "SCRATCH0",
+    "CYCLES",
+    "HDMA_HOST",
+    "HDMA_LOCAL",
+    "HDMA_LENGTH",
+    "HDMA_START",
+    "HDMA_STATUS",
+    "HDMA_DONE",
+    "SEND_ROUTE",
+    "SEND_POINTER",
+    "SEND_LENGTH",
+    "SEND_START",
+    "SEND_STATUS",
+    "SEND_DONE",
+    "RECV_POINTER",
+    "RECV_LIMIT",
+    "RECV_STATUS",
+    "RECV_LENGTH",
+    "RECV_BUFFER",
+    "RECV_VERDICT",
+)
 BY_ADDRESS = {local_address(name): name for name in NAMES}
 
 
@@ -185,16 +209,21 @@ class Nic:
 
     def plug(self, config: McpConfig, ranks: int, seats: list[Seat], lines: list[Line]) -> Layout:
         """Do the driver's boot: plan, write, run `boot`."""
-        places = {"plan": Plan, "endpoint_plans": EndpointPlan, "channel_plans": ChannelPlan}
         with self.machine as machine:
             for name in ("plan", "nic", "frames", "staged_records", "endpoint_plans", "channel_plans", "links"):
-                getattr(state, name)._address  # noqa: B018: gives each global its place
+                machine.place(*whereabouts(name))
             layout = lay_out(config, len(seats), ranks, machine.heap, machine.stack_bottom)
             for name, data in boot_words(layout, seats, lines).items():
                 address = getattr(state, name)._address
                 machine.sram[address : address + len(data)] = data
-            assert boot(), f"boot refused the plan laid out by {places}"
+            assert boot(), "boot refused its own layout version"
         return layout
+
+
+def whereabouts(name: str) -> tuple[str, Any]:
+    """Symbol and type of one of the firmware's globals."""
+    symbol = f"{state.__name__}.{name}"
+    return symbol, resolve(annotations_of(state)[name].kind, vars(state), symbol)
 
 
 class Fabric:

@@ -16,7 +16,7 @@ from .outgoing import commit, give_slot_back, new_stage, stage_free
 from .ready import make_ready
 from .records import refuse, report
 from .registers import FIRST, FREE, LAST, SEND_LENGTH, SEND_POINTER, SEND_ROUTE, SEND_START, SEND_STATUS
-from .state import OWE_ACK, SEND_FREE, SEND_LEAVING, SEND_PARKED, SEND_WAITING, Channel, Endpoint, Send, Stage, nic
+from .state import OWE_ACK, SEND_LEAVING, SEND_PARKED, SEND_WAITING, Channel, Endpoint, Send, Stage, nic
 
 BLOCKED = 0  # until credit comes
 BUSY = 1  # until this NIC has room: looked at again in the next turn

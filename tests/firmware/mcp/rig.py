@@ -1,10 +1,10 @@
 """Two NICs of the Python model and the barest of hosts: requests and records by hand, any order of events at will."""
 
+from lanai_firmware.lang import sizeof
 from lanai_firmware.mcp.codec import pack, unpack
 from lanai_firmware.mcp.layout import REQUEST_TAIL, Kind, Op, PageEntry, Record, Region, Request
 from lanai_firmware.mcp.model import Fabric
 from lanai_firmware.mcp.plan import Line, McpConfig, Seat
-from lanai_firmware.lang import sizeof
 
 RING, TABLE, BODY = 0x1000_0000, 0x1010_0000, 0x1020_0000
 WINDOW_MASK = 0xF000_0000

@@ -5,9 +5,9 @@ from collections import deque
 
 import pytest
 
+from lanai_firmware.lang import sizeof
 from lanai_firmware.mcp.layout import ANY, Header, Kind, Op, Region, Type
 from lanai_firmware.mcp.model import Packet
-from lanai_firmware.lang import sizeof
 
 from .rig import BODY, Rig
 
@@ -28,7 +28,7 @@ def fifo(count):
 
 def still_works(rig):
     """A message still passes from the far NIC's rank to itself, through the NIC that was attacked or not."""
-    a, b = rig.hosts
+    _a, b = rig.hosts
     before = len([r for r in b.records() if r["kind"] is Kind.RECEIVED])
     for host in rig.hosts:
         host.script.clear()

@@ -7,6 +7,8 @@ lets time pass. So a run is the same each time.
 import ctypes
 import threading
 
+from lanai_firmware.mcp.model import Fabric
+from lanai_firmware.mcp.plan import Line, McpConfig, Seat
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
 from lanai_host.bus import PAGE_SIZE, Bus, HostBuffer, Pinned
 from lanai_host.config import free
@@ -19,9 +21,6 @@ from lanai_host.driver import (
     channel_number,
     window_of,
 )
-
-from lanai_firmware.mcp.model import Fabric
-from lanai_firmware.mcp.plan import Line, McpConfig, Seat
 
 
 class Deadlock(AssertionError):
