@@ -13,9 +13,12 @@ from lanai_firmware import cache
 from lanai_host.errors import UserError
 
 VERSION = "4.1.2"
-# Chapters of MPI that are not there yet: one-sided communication, I/O, dynamic processes, sessions.
+# Modules of chapters of MPI that are not there yet: one-sided communication, I/O, dynamic processes, sessions.
 LEFT_OUT = frozenset(
-    {"test_dynproc", "test_file", "test_io", "test_rma", "test_rma_nb", "test_session", "test_spawn", "test_win"}
+    {
+        *("test_dynproc", "test_file", "test_io", "test_rma", "test_rma_nb", "test_session", "test_spawn", "test_win"),
+        "test_subclass",  # opens a file when it is imported
+    }
 )
 # Classes elsewhere that test objects of those chapters.
 LEFT_OUT_CLASSES = (
@@ -135,7 +138,7 @@ def page(outcomes: Sequence[Outcome], ranks: int, device: str) -> str:
         "# mpi4py's test suite",
         "",
         f"mpi4py {VERSION}, `lanai conform mpi4py -n {ranks} --device {device}`. Left out, because these chapters of MPI",
-        "are not there yet: one-sided communication, I/O, dynamic processes, sessions.",
+        "are not there yet: one-sided communication, I/O, dynamic processes, sessions; `test_subclass` opens a file when imported.",
         "",
         "| module | run | passed | skipped | failed |",
         "|---|---:|---:|---:|---:|",

@@ -81,9 +81,12 @@ def read(name: str) -> Header:
     for node in tree.ext:
         if isinstance(node, c_ast.Typedef) and node.name == "MPI_Status":
             header.status = _fields(node)
-        elif isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl):
-            if node.name.startswith(("MPI_", "MPIX_")):
-                header.functions[node.name] = _function(node, generator)
+        elif (
+            isinstance(node, c_ast.Decl)
+            and isinstance(node.type, c_ast.FuncDecl)
+            and node.name.startswith(("MPI_", "MPIX_"))
+        ):
+            header.functions[node.name] = _function(node, generator)
     return header
 
 

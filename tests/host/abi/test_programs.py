@@ -143,8 +143,10 @@ def test_wtime_is_simulated_and_the_same_in_each_run():
     [
         ("libmpi.MPI_Comm_rank(0x44000000, ctypes.byref(ctypes.c_int()))", "MPI_Comm_rank: called before MPI_Init"),
         (
-            "libmpi.MPI_Init(None, None); libmpi.MPI_Finalize();"
-            "libmpi.MPI_Comm_rank(0x44000000, ctypes.byref(ctypes.c_int()))",
+            (
+                "libmpi.MPI_Init(None, None); libmpi.MPI_Finalize();"
+                "libmpi.MPI_Comm_rank(0x44000000, ctypes.byref(ctypes.c_int()))"
+            ),
             "MPI_Comm_rank: called after MPI_Finalize",
         ),
         (
