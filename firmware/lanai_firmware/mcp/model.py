@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lanai_firmware.lang import Machine
+from lanai_firmware.lang.types import annotations_of, resolve
 from lanai_hdl.machine import Event, HostDmaStart, SendStart, Verdict, local_address
 
 from . import state
