@@ -150,7 +150,9 @@ class SendDma(wiring.Component):
             short.eq(~piece.length[2:].any()),
             size.eq(4),
             # credit >= size, without a carry chain on the way to the arbiter
-            funded.eq(~piece.chase | (~self.credit[-1] & (self.credit[2:-1].any() | (short & (self.credit[:2] >= size[:2]))))),
+            funded.eq(
+                ~piece.chase | (~self.credit[-1] & (self.credit[2:-1].any() | (short & (self.credit[:2] >= size[:2]))))
+            ),
             self.lbus.request.eq((piece.length != 0) & funded & (flits.free >= 2)),
         ]
         with m.If(short):

@@ -41,7 +41,9 @@ class HostConfig:
     reduce: int = 15_000
     pio_write: int = 30_000  # issuing one posted write; the bus adds what it makes the processor wait
     pio_read: int = 60_000  # issuing one read, beyond the time that the bus takes to answer
-    cpu_scale: float = 0.0  # measured processor time of the program, times this, is charged too; 0 keeps runs deterministic
+    cpu_scale: float = (
+        0.0  # measured processor time of the program, times this, is charged too; 0 keeps runs deterministic
+    )
     pio_threshold: int = 1024  # sends up to this many bytes are written to the NIC by the processor (NP-41)
     pinned_cache_pages: int = 4096  # pages that stay pinned after use (PM's idea); 0 unpins after each message (NP-49)
 

@@ -105,7 +105,12 @@ class PageTable:
         indices = [self.free.pop() for _ in range(count)]
         for i, index in enumerate(indices):
             part = pieces[i * self.pages_per_entry : (i + 1) * self.pages_per_entry]
-            values = {"next": indices[i + 1] if i + 1 < count else 0, "total": total, "operation": operation, "peer": peer}
+            values = {
+                "next": indices[i + 1] if i + 1 < count else 0,
+                "total": total,
+                "operation": operation,
+                "peer": peer,
+            }
             for j, (address, length) in enumerate(part):
                 values[f"pieces.{j}.address"] = address
                 values[f"pieces.{j}.length"] = length

@@ -13,9 +13,7 @@ from .unclaimed import leave, release
 
 
 @firmware
-def deliver_eager(
-    channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, body: u32
-) -> None:
+def deliver_eager(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, body: u32) -> None:
     """The body of an expected message lies in the common receive buffer: send it on to the host, and say so (NP-25)."""
     error = u32(Error.OK)
     if length > receive.limit:

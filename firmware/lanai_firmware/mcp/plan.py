@@ -58,7 +58,9 @@ class McpConfig:
         if self.eager_limit > PACKET_BODY:
             raise UserError(f"McpConfig.eager_limit={self.eager_limit} is more than a packet holds ({PACKET_BODY})")
         if self.inline_bytes > PACKET_BODY or self.inline_bytes % 16:
-            raise UserError(f"McpConfig.inline_bytes={self.inline_bytes} must be a multiple of 16, at most {PACKET_BODY}")
+            raise UserError(
+                f"McpConfig.inline_bytes={self.inline_bytes} must be a multiple of 16, at most {PACKET_BODY}"
+            )
         if self.messages < 4:
             raise UserError(f"McpConfig.messages={self.messages} leaves no look-ahead; take at least 4")
         if not 1 <= self.ack_slots <= self.messages // 4:

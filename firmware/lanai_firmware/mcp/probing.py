@@ -56,9 +56,7 @@ def drain(endpoint: Ptr[Endpoint], peer: u32, operation: u32) -> None:
 
 
 @firmware
-def tell(
-    endpoint: Ptr[Endpoint], channel: Ptr[Channel], message: Ptr[Message], operation: u32, keep: bool
-) -> None:
+def tell(endpoint: Ptr[Endpoint], channel: Ptr[Channel], message: Ptr[Message], operation: u32, keep: bool) -> None:
     """Answer a probe that found `message`, or none: then the next arrival will be announced."""
     if not message:
         endpoint.notify = u32(1)

@@ -80,7 +80,12 @@ def take_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32
             make_ready(channel)
         receive.state = RECEIVE_FREE
         report(
-            receive.endpoint, u32(Kind.RECEIVED), receive.error, receive.operation, channel.rank, receive.posted.tag,
+            receive.endpoint,
+            u32(Kind.RECEIVED),
+            receive.error,
+            receive.operation,
+            channel.rank,
+            receive.posted.tag,
             receive.arrived,
         )
     return True

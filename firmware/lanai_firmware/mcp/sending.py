@@ -108,7 +108,9 @@ def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
                 stage.send = send
                 commit()
             else:
-                report(send.endpoint, u32(Kind.SENT), u32(Error.OK), request.command & 0xFFFF, channel.rank, u32(0), length)
+                report(
+                    send.endpoint, u32(Kind.SENT), u32(Error.OK), request.command & 0xFFFF, channel.rank, u32(0), length
+                )
                 commit()
                 give_slot_back(send)
             return u32(LEFT)
@@ -244,7 +246,9 @@ def unpaid_taken(channel: Ptr[Channel]) -> None:
     channel.first = send.next
     if send.op != Op.SEND_INLINE:
         request = send.request
-        report(send.endpoint, u32(Kind.SENT), u32(Error.OK), request.command & 0xFFFF, channel.rank, u32(0), request.length)
+        report(
+            send.endpoint, u32(Kind.SENT), u32(Error.OK), request.command & 0xFFFF, channel.rank, u32(0), request.length
+        )
     give_slot_back(send)
     make_ready(channel)
 

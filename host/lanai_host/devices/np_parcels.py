@@ -41,9 +41,7 @@ class Receive(Operation):
 
     def takes(self, source: int, tag: int, context: int) -> bool:
         return (
-            self.context == context
-            and self.wanted_source in (source, ANY_SOURCE)
-            and self.wanted_tag in (tag, ANY_TAG)
+            self.context == context and self.wanted_source in (source, ANY_SOURCE) and self.wanted_tag in (tag, ANY_TAG)
         )
 
 

@@ -188,7 +188,9 @@ def measure(host: HostConfig, mcp: McpConfig, repetitions: int) -> dict[str, flo
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", choices=sorted(PRESETS), default="pentium2_266", help="what host work costs")
     parser.add_argument("--paper", action="store_true", help="the thesis's choices in the firmware")
-    parser.add_argument("--repetitions", type=int, default=8, metavar="N", help="round trips a size (default: %(default)s)")
+    parser.add_argument(
+        "--repetitions", type=int, default=8, metavar="N", help="round trips a size (default: %(default)s)"
+    )
     parser.add_argument("--plot", metavar="FILE", help="draw latency and bandwidth to FILE (needs matplotlib)")
 
 
@@ -214,7 +216,11 @@ def plot(figures: dict[str, float], file: str) -> None:
     drawing = Figure(figsize=(8, 3.5))
     for axes, kind in zip(drawing.subplots(1, 2), ("latency_us", "bandwidth_MBps"), strict=True):
         prefix = f"p2p.{kind}."
-        points = sorted((int(n[len(prefix) :]), v) for n, v in figures.items() if n.startswith(prefix) and n[len(prefix) :].isdigit())
+        points = sorted(
+            (int(n[len(prefix) :]), v)
+            for n, v in figures.items()
+            if n.startswith(prefix) and n[len(prefix) :].isdigit()
+        )
         axes.plot([size for size, _ in points], [value for _, value in points], marker="o")
         axes.set_xscale("symlog")
         axes.set_xlabel("bytes")

@@ -18,8 +18,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--board", metavar="NAME", help="the board to build for")
     target.add_argument("--list", action="store_true", help="show the boards and stop")
-    parser.add_argument("--output", metavar="DIR", default="build", help="where bitstream and reports go (default: %(default)s)")
-    parser.add_argument("--synthesis-only", action="store_true", help="stop before place and route: area by block, no bitstream")
+    parser.add_argument(
+        "--output", metavar="DIR", default="build", help="where bitstream and reports go (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--synthesis-only", action="store_true", help="stop before place and route: area by block, no bitstream"
+    )
     parser.add_argument("--seed", type=int, default=1, help="seed of place and route (default: %(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
 

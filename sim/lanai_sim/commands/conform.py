@@ -3,9 +3,10 @@
 import argparse
 from pathlib import Path
 
+from rich.console import Console
+
 from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
-from rich.console import Console
 
 from .. import conform
 from ..figures import write_json

@@ -172,7 +172,9 @@ LARGE = """
 
 def test_large_frame(module, run_lanai):
     m = module(LARGE)
-    with pytest.raises(UserError, match=r"\.py:\d+:1: .*spread takes \d+ bytes of stack, 900 of them in local\(\); the limit is 504"):
+    with pytest.raises(
+        UserError, match=r"\.py:\d+:1: .*spread takes \d+ bytes of stack, 900 of them in local\(\); the limit is 504"
+    ):
         run_lanai(m.main)
     from lanai_firmware.lang import Machine
 

@@ -58,7 +58,9 @@ class Host:
             self.table[operation * ENTRY : (operation + 1) * ENTRY] = entry
             op = Op.SEND_SYNC if sync else Op.SEND
             fields = {"table": operation, "tag": tag, "length": len(body), "peer": peer}
-            self.post(op, operation, **fields, pieces__0__address=where["pieces.0.address"], pieces__0__length=len(body))
+            self.post(
+                op, operation, **fields, pieces__0__address=where["pieces.0.address"], pieces__0__length=len(body)
+            )
 
         self.script.append(act)
 

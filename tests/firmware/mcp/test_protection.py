@@ -32,7 +32,17 @@ def still_works(rig):
     before = len([r for r in b.records() if r["kind"] is Kind.RECEIVED])
     for host in rig.hosts:
         host.script.clear()
-    b.post(Op.RECEIVE, 9, token=7, limit=64, tag=123, peer=1, context=77, pieces__0__address=BODY + 4096 * 9, pieces__0__length=64)
+    b.post(
+        Op.RECEIVE,
+        9,
+        token=7,
+        limit=64,
+        tag=123,
+        peer=1,
+        context=77,
+        pieces__0__address=BODY + 4096 * 9,
+        pieces__0__length=64,
+    )
     b.post(Op.SEND_INLINE, 10, b"still alive", tag=123, length=11, peer=1, context=77)
     rig.run(fifo)
     received = [r for r in b.records() if r["kind"] is Kind.RECEIVED]

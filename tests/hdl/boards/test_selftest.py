@@ -42,7 +42,9 @@ def simulate(board):
 def test_selftest_passes_over_a_fast_line(name):
     """The board's NIC and image, with less SRAM and a quicker serial line, which shorten the simulation."""
     board = find(name)
-    fast = dataclasses.replace(board, config=board.config.but(sram_size=32 * 1024), baud=1000 * board.config.slot_khz // 8)
+    fast = dataclasses.replace(
+        board, config=board.config.but(sram_size=32 * 1024), baud=1000 * board.config.slot_khz // 8
+    )
     report, memory, leds = simulate(fast)
     assert report == PASSED
     assert any(memory), "the host DMA test left nothing in host memory"
@@ -59,7 +61,9 @@ def test_selftest_passes_on_the_very_top_that_is_built(name):
 
 def test_a_serial_line_that_says_nothing_is_a_bus_error():
     board = find("ulx3s-85f")
-    fast = dataclasses.replace(board, config=board.config.but(sram_size=32 * 1024), baud=1000 * board.config.slot_khz // 8)
+    fast = dataclasses.replace(
+        board, config=board.config.but(sram_size=32 * 1024), baud=1000 * board.config.slot_khz // 8
+    )
     with VerilatedBoard(fast) as line, pytest.raises(BusError, match="said nothing"):
         asyncio.run(line.read(1))
 

@@ -46,5 +46,3 @@ def test_native_mcp_is_the_python_mcp(monkeypatch):
     for ours, theirs in zip(native, python, strict=True):
         differing = [index for index in range(len(ours)) if ours[index] != theirs[index]]
         assert not differing, [hex(index) for index in differing[:8]]
-
-

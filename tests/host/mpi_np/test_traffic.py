@@ -135,7 +135,9 @@ def test_random_traffic(seed):
     dice = random.Random(seed)
     ranks, count = 3, 40
     per_nic = dice.choice([1, 2, 3])
-    config = dice.choice([SMALL, McpConfig(), paper(), McpConfig(messages=8, ack_slots=1, eager_limit=0, unpaid_limit=100)])
+    config = dice.choice(
+        [SMALL, McpConfig(), paper(), McpConfig(messages=8, ack_slots=1, eager_limit=0, unpaid_limit=100)]
+    )
     sizes = [0, 4, 100, 1024, 1500, 4096, 5000, 12345]
     plan = {
         (a, b): [(dice.randrange(3), dice.choice(sizes), dice.random() < 0.2) for _ in range(count)]
