@@ -44,8 +44,11 @@ _FORMS = {
 
 
 def library_directory(flavor: str = "mpich") -> Path:
-    """The directory with the library (libmpi.so.12 and its other names, or libmpi_abi.so.1), built if need be."""
+    """The directory with the library (libmpi.so.12 and its other names), built if need be."""
     chosen = FLAVORS[flavor]
+    if chosen.wide:
+        # Its handles, statuses and prototypes are generated; ranks, tags and error classes are not translated yet.
+        raise UserError(f"{chosen.soname}, the standard ABI, is not ready yet; use the MPICH ABI ({MPICH.soname})")
     key = _key(chosen)
     directory = cache.directory() / "abi" / key[:2] / key
     if not (directory / chosen.soname).exists():
@@ -142,8 +145,3 @@ def interface(header: Header, flavor: Flavor) -> dict[str, object]:
             for f in crossing
         },
     }
-
-
-def default() -> Flavor:
-    """The flavor that programs get unless they ask."""
-    return MPICH

@@ -115,3 +115,8 @@ def test_handles_are_unique_and_stale_ones_are_caught():
     error = caught.value.named("MPI_Wait")
     assert "MPI_Wait" in error.text
     assert "not a valid request" in error.text
+
+
+def test_the_standard_abi_is_refused_until_it_is_whole():
+    with pytest.raises(UserError, match=r"libmpi_abi.so.1, the standard ABI, is not ready yet"):
+        library_directory("abi")
