@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanai_host.abi.programs import check_program
 from lanai_host.errors import UserError
 from lanai_host.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SOCKET
 
@@ -68,6 +69,7 @@ def start(
 ) -> list[Process]:
     """Start `ranks` processes of one program. If one cannot be started, those that were are ended."""
     program = resolve_program(command[0])
+    check_program(Path(program))
     processes: list[Process] = []
     try:
         for rank in range(ranks):

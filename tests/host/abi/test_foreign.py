@@ -1,0 +1,37 @@
+"""Programs linked for another MPI are refused before they start."""
+
+import subprocess
+
+import pytest
+
+from lanai_host.abi import compiler
+from lanai_host.abi.programs import check_program, needed
+from lanai_host.errors import UserError
+
+
+@pytest.fixture
+def program(tmp_path):
+    """A program that needs a library called libmpi.so.40, as Open MPI's is."""
+    (tmp_path / "mpi.c").write_text("int MPI_Init(void *a, void *b) { return 0; }\n")
+    (tmp_path / "main.c").write_text("int MPI_Init(void *, void *);\nint main(void) { return MPI_Init(0, 0); }\n")
+    library = str(tmp_path / "libmpi.so")
+    for arguments in (
+        ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.40", "-o", library, str(tmp_path / "mpi.c")],
+        ["-o", str(tmp_path / "main"), str(tmp_path / "main.c"), library],
+    ):
+        subprocess.run([*compiler.command(), *arguments], check=True)
+    return tmp_path / "main"
+
+
+def test_a_program_of_open_mpi_is_named(program):
+    assert "libmpi.so.40" in needed(program)
+    with pytest.raises(UserError, match=r"linked for Open MPI \(libmpi.so.40\).*lanai mpicc"):
+        check_program(program)
+
+
+def test_scripts_pass(tmp_path):
+    script = tmp_path / "a.py"
+    script.write_text("print(1)\n")
+    assert needed(script) == []
+    check_program(script)
+    check_program(tmp_path / "missing")
