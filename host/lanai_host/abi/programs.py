@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
 from ..errors import UserError
@@ -27,7 +28,7 @@ def needed(path: Path) -> list[str]:
     try:
         with path.open("rb") as file:
             dynamic = ELFFile(file).get_section_by_name(".dynamic")
-            if dynamic is None:
+            if not isinstance(dynamic, DynamicSection):
                 return []
             return [tag.needed for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED"]
     except (OSError, ELFError):
