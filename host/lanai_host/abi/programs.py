@@ -1,6 +1,7 @@
 """Which MPI a program was linked for, read from the file before it is started."""
 
 from pathlib import Path
+from typing import Any
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSection
@@ -30,6 +31,7 @@ def needed(path: Path) -> list[str]:
             dynamic = ELFFile(file).get_section_by_name(".dynamic")
             if not isinstance(dynamic, DynamicSection):
                 return []
-            return [tag.needed for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED"]
+            tags: list[Any] = [tag for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED"]
+            return [tag.needed for tag in tags]
     except (OSError, ELFError):
         return []
