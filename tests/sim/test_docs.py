@@ -1,0 +1,12 @@
+"""The sample of the FPGA page: a board's top, Verilated, tells who it is over its serial line."""
+
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fpga.md"
+
+
+def test_samples_run():
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+    assert blocks, "the page has no sample"
+    exec(compile("\n".join(blocks), PAGE.name, "exec"), {"__name__": "sample"})
