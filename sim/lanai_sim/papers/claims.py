@@ -1,0 +1,130 @@
+"""What a paper claims, as facts: read from one TOML file a paper beside this module, and checked while reading."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from lanai_host.errors import UserError
+
+
+class Kind(Enum):
+    MEASURED = "measured"  # by the authors, on their own system
+    DESIGN = "design"  # a rule or constant of theirs
+    BEHAVIOUR = "behaviour"  # testable, with no measurement of theirs behind it
+    CONTEXT = "context"  # about other systems or the state of the art
+
+
+class Bound(Enum):
+    """How the published value is meant. `holds` tells whether ours agrees with it as it is meant."""
+
+    EQ = "eq"
+    APPROX = "approx"
+    MIN = "min"
+    MAX = "max"
+    LT = "lt"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim, in our words.
+
+    Attributes:
+        id: stays for ever; tests and pages name it.
+        says: what it is; the number, if there is one, is `value` (several: `values`; a range: `low` and `high`) in `unit`.
+        where: section or figure of the paper.
+        subject: whom a claim of kind CONTEXT is about, when it names someone.
+        derived: computed from the paper's own numbers by its readers.
+    """
+
+    id: str
+    kind: Kind
+    says: str
+    where: str
+    value: float | None = None
+    values: tuple[float, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    bound: Bound = Bound.EQ
+    subject: str = ""
+    derived: bool = False
+
+    @property
+    def published(self) -> str:
+        """The value as a reader would write it."""
+        if self.values:
+            text = ", ".join(f"{value:,g}" for value in self.values)
+        elif self.low is not None:
+            text = f"{self.low:g} to {self.high:g}"
+        elif self.value is not None:
+            sign = {Bound.APPROX: "about ", Bound.MIN: "at least ", Bound.MAX: "at most ", Bound.LT: "below "}
+            text = sign.get(self.bound, "") + f"{self.value:,.10g}"
+        else:
+            return ""
+        return f"{text} {self.unit}".rstrip()
+
+
+FIELDS = frozenset(Claim.__dataclass_fields__)
+NEEDED = ("id", "kind", "says", "where")
+
+
+def names() -> list[str]:
+    """The papers there are, as the command line spells them."""
+    found = (entry.name for entry in files(__package__).iterdir())
+    return sorted(name.removesuffix(".toml").replace("_", "-") for name in found if name.endswith(".toml"))
+
+
+def load(paper: str) -> list[Claim]:
+    """The claims of a paper, in its order."""
+    if paper not in names():
+        raise UserError(f"paper {paper!r} is not known; there is {', '.join(names())}")
+    name = paper.replace("-", "_") + ".toml"
+    return parse(files(__package__).joinpath(name).read_text(), paper, name)
+
+
+def read(path: Path, paper: str) -> list[Claim]:
+    """The claims in some file."""
+    try:
+        return parse(path.read_text(), paper, str(path))
+    except OSError as error:
+        raise UserError(f"cannot read claims from {str(path)!r}: {error.strerror}") from error
+
+
+def parse(text: str, paper: str, name: str) -> list[Claim]:
+    """The claims in a text; `name` is for messages."""
+    try:
+        rows = tomllib.loads(text).get("claim", [])
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{name}: {error}") from error
+    claims = [_claim(row, paper, name) for row in rows]
+    seen: set[str] = set()
+    for claim in claims:
+        if claim.id in seen:
+            raise UserError(f"{name}: claim {claim.id!r} is there twice; ids are unique")
+        seen.add(claim.id)
+    return claims
+
+
+def _claim(row: Mapping[str, Any], paper: str, name: str) -> Claim:
+    which = row.get("id", row)
+    if unknown := sorted(set(row) - FIELDS):
+        raise UserError(f"{name}: claim {which!r} has unknown keys {', '.join(unknown)}")
+    if missing := [key for key in NEEDED if key not in row]:
+        raise UserError(f"{name}: claim {which!r} lacks {', '.join(missing)}")
+    if not row["id"].startswith(f"{paper}."):
+        raise UserError(f"{name}: claim {which!r} must begin with {paper + '.'!r}")
+    values = dict(row)
+    for key, kind in (("kind", Kind), ("bound", Bound)):
+        if key in values:
+            try:
+                values[key] = kind(values[key])
+            except ValueError as error:
+                raise UserError(
+                    f"{name}: claim {which!r} has {key} {row[key]!r}; it must be one of {', '.join(k.value for k in kind)}"
+                ) from error
+    values["values"] = tuple(values.get("values", ()))
+    return Claim(**values)
