@@ -46,12 +46,20 @@ class HostConfig:
     )
     pio_threshold: int = 1024  # sends up to this many bytes are written to the NIC by the processor (NP-41)
     pinned_cache_pages: int = 4096  # pages that stay pinned after use (PM's idea); 0 unpins after each message (NP-49)
+    pages_per_entry: int = 4  # of the page table (NP-45); 1 is the thesis's first version
+    host_matching: int = 0  # 1: messages meet their receives on the host, as in the thesis's first version (NP-33)
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
                 raise UserError(f"HostConfig.{field.name}={value!r} must be a number that is not negative")
+        if not 1 <= self.pages_per_entry <= 4:
+            raise UserError(f"HostConfig.pages_per_entry={self.pages_per_entry!r} must be from 1 to 4")
+        if self.host_matching not in (0, 1):
+            raise UserError(
+                f"HostConfig.host_matching={self.host_matching!r} must be 0 (on the NIC) or 1 (on the host)"
+            )
 
     def price(self, what: HostCost, count: int = 1) -> int:
         """Picoseconds for `count` units of one kind of work."""

@@ -65,6 +65,9 @@ def take_plan() -> None:
     nic.unpaid_limit = plan.unpaid_limit
     nic.ack_slots = plan.ack_slots
     nic.ack_blocks = plan.ack_blocks
+    nic.verdicts = plan.verdicts
+    nic.mark_entries = plan.mark_entries
+    nic.mark = u32(1)
     nic.pressure = plan.messages_per_channel >> 1
 
 

@@ -4,11 +4,11 @@ Everything that the host wrote is checked where it is used, after the last momen
 must lie in the endpoint's window and in one page. A page entry without a first piece ends the message early.
 """
 
-from lanai_firmware.lang import Ptr, address_of, firmware, inline, sizeof, u32
+from lanai_firmware.lang import Ptr, address_of, firmware, inline, offset_of, sizeof, u32
 
-from .hostdma import download, finish
+from .hostdma import download, finish, upload
 from .layout import PAGE, PageEntry
-from .state import Cursor, Endpoint, nic
+from .state import Cursor, Endpoint, Nic, nic
 
 
 @inline
@@ -36,6 +36,12 @@ def fetch(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], index: u32) -> None:
         download(u32(other(cursor)), endpoint.page_table + index * sizeof(PageEntry), u32(sizeof(PageEntry)))
         cursor.fetched = nic.hdma
         cursor.more = u32(1)
+        if nic.mark_entries != 0:
+            upload(
+                u32(address_of(nic)) + offset_of(Nic, "mark"),
+                endpoint.page_table + index * sizeof(PageEntry) + offset_of(PageEntry, "used"),
+                u32(4),
+            )
 
 
 @firmware

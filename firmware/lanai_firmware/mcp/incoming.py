@@ -188,7 +188,7 @@ def receive_any() -> bool:
     header = at(Ptr[Header], RECV_BUFFER.load())
     size = RECV_LENGTH.load()
     RECV_VERDICT.store(1)
-    if (verdict & VALID) == 0:
+    if (verdict & nic.verdicts) == 0:
         nic.wire_errors = nic.wire_errors + 1
     elif size < sizeof(Header) or header.channel >= nic.channel_count:
         nic.dropped = nic.dropped + 1

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, sizeof, u8, u16, u32
 
-LAYOUT_VERSION: Const[u32] = u32(1)
+LAYOUT_VERSION: Const[u32] = u32(2)
 LAYOUT_MAGIC: Const[u32] = u32(0x4E500000)  # "NP": upper half of Plan.magic, and of READY in SCRATCH0
 
 PAGE: Const[u32] = u32(4096)
@@ -86,7 +86,7 @@ class PageEntry(Struct):
     total: u32
     operation: u16
     peer: u16
-    spare: u32
+    used: u32  # the host writes 0; nonzero once the firmware has used the entry, if it was told to mark them
 
 
 class Request(Struct):
@@ -204,6 +204,8 @@ class Plan(Struct):
     unpaid_limit: u32  # bodies shorter than this may go without credit (NP-24); 0 turns that protocol off
     ack_slots: u32  # slots given back before an ACK travels on its own; 1 is the paper's rule (NP-16)
     ack_blocks: u32  # ... blocks
+    verdicts: u32  # packets with one of these verdicts are taken: VALID, and CRC where nothing is checked (NP-30)
+    mark_entries: u32  # nonzero: page entries are marked when used (NP-46)
 
 
 class EndpointPlan(Struct):

@@ -5,10 +5,12 @@ that fewer channels have more each; too many channels are refused rather than gi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 from lanai_firmware.errors import UserError
 from lanai_firmware.lang import sizeof
+from lanai_hdl.machine import Verdict
 
 from . import state
 from .layout import (
@@ -29,6 +31,7 @@ from .layout import (
 MAX_ENDPOINTS = 8
 MAX_CHANNELS = 64  # the thesis's ceiling, and the size of state.channel_plans
 MAX_BLOCKS = 4095  # state.links
+VALID, BAD_CRC = int(Verdict.VALID), int(Verdict.CRC)
 LEAST_HEAP = 4608  # bytes that a channel is sure of (claim s3_1.recv_buffer)
 
 
@@ -45,12 +48,17 @@ class McpConfig:
     eager_limit: int = 4096
     unpaid_limit: int = 0
     ack_slots: int = 8
+    crc_check: int = 1  # 0: a packet whose CRC is wrong is taken as it is, as the thesis does (NP-30)
+    mark_entries: int = 0  # 1: each page entry is marked in host memory when it has been used (NP-46)
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise UserError(f"McpConfig.{field.name}={value!r} must be a whole number that is not negative")
+        for name in ("crc_check", "mark_entries"):
+            if getattr(self, name) > 1:
+                raise UserError(f"McpConfig.{name}={getattr(self, name)} must be 0 (off) or 1 (on)")
         for name in ("buffers", "stages"):
             value = getattr(self, name)
             if value < 4 or value & (value - 1):
@@ -69,10 +77,18 @@ class McpConfig:
                 "or a sender could wait for credit that is never told"
             )
 
+    def but(self, **changes: Any) -> Self:
+        """The same with some choices changed."""
+        known = [field.name for field in fields(self)]
+        for name in changes:
+            if name not in known:
+                raise UserError(f"McpConfig has no parameter {name!r}; it has {', '.join(sorted(known))}")
+        return replace(self, **changes)
+
 
 def paper() -> McpConfig:
-    """The thesis's choices: every message acknowledged (NP-16), small ones sent without credit (NP-24)."""
-    return McpConfig(ack_slots=1, unpaid_limit=129)
+    """The thesis's choices: every message acknowledged (NP-16), small ones sent without credit (NP-24), no error check (NP-30)."""
+    return McpConfig(ack_slots=1, unpaid_limit=129, crc_check=0)
 
 
 @dataclass(frozen=True)
@@ -170,6 +186,8 @@ def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) 
         "eager_limit": config.eager_limit,
         "unpaid_limit": config.unpaid_limit,
         "ack_slots": config.ack_slots,
+        "verdicts": VALID if config.crc_check else VALID | BAD_CRC,
+        "mark_entries": config.mark_entries,
         "ack_blocks": max(1, blocks // 4) if config.ack_slots > 1 else 1,
     }
     return Layout(plan, regions, slot_bytes, clear)

@@ -263,6 +263,9 @@ class Nic(Struct):
     dropped: u32  # packets that made no sense (NP-28)
     refused: u32  # requests that made none
     wire_errors: u32
+    verdicts: u32
+    mark_entries: u32
+    mark: u32  # what is written to a used entry
 
 
 assert sizeof(Posted) == 32

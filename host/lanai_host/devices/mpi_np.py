@@ -76,7 +76,7 @@ class MpiNp(Device):
         self.endpoint = Endpoint(bus, attachment, config)
         self.memory = Memory(bus, config)
         table = self.endpoint.copyblock.view[attachment.page_table_offset :]
-        self.table = PageTable(table, attachment.page_entries)
+        self.table = PageTable(table, attachment.page_entries, config.pages_per_entry)
         self.sends: dict[int, deque[Send]] = {}  # by destination: not on the NIC yet
         self.parcels = Parcels()
         self.entries = list(range(attachment.receives))  # receive entries of the NIC that are free
@@ -197,6 +197,7 @@ class MpiNp(Device):
 
     async def _receive(self, receive: Receive) -> None:
         parcel = self.parcels.find(receive.wanted_source, receive.wanted_tag, receive.context)
+        self.charge(HostCost.MATCH, self.parcels.compared())
         if parcel is not None:
             self.parcels.parcels.remove(parcel)
             await self._open(parcel, receive)
@@ -207,7 +208,7 @@ class MpiNp(Device):
     async def _place_receive(self, receive: Receive) -> bool:
         """Post a receive on the NIC. False if there is no room."""
         anyone = receive.wanted_source == ANY_SOURCE
-        if len(self.entries) <= RESERVED or (anyone and self.wildcards == 0):
+        if self.config.host_matching or len(self.entries) <= RESERVED or (anyone and self.wildcards == 0):
             return False
         peer = int(ANY) if anyone else receive.wanted_source
         tag = int(NO_TAG) if receive.wanted_tag == ANY_TAG else receive.wanted_tag
@@ -260,12 +261,16 @@ class MpiNp(Device):
         """Take all messages of one source, or of all, off the NIC, and give them to waiting receives."""
         self.watching = peer == int(ANY) or self.watching  # an arrival from now on turns it off again
         while (notice := await self._ask(Op.DRAIN, {"peer": peer})).kind is not Kind.MISSING:
-            parcel = await self._parcel(notice)
-            receive = self.parcels.claim(parcel)
+            found = Parcel(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
+            receive = self.parcels.claim(found)
+            self.charge(HostCost.MATCH, self.parcels.compared())
             if receive is None:
-                self.parcels.parcels.append(parcel)
+                self.parcels.parcels.append(await self._parcel(notice))
+            elif notice.kind is Kind.FOUND_PULL:
+                await self._open(found, receive)
             else:
-                await self._open(parcel, receive)
+                receive.wanted_source = notice.source
+                await self._receive_taken(notice, receive)
 
     async def _parcel(self, notice: Notice) -> Parcel:
         """The message that a matched probe took. A body in the NIC's heap is brought to the host: heap and slot are scarce."""
@@ -283,10 +288,14 @@ class MpiNp(Device):
         parcel.data = bytes(buffer)
         return parcel
 
-    async def _fetch(self, notice: Notice, receive: Receive) -> None:
+    async def _receive_taken(self, notice: Notice, receive: Receive) -> None:
+        """Let the NIC bring the body that a matched probe left there."""
         fields = {"peer": notice.source, "spare": notice.token}
-        receive.hold = await self.memory.lend(receive.segments, False, bounce=True)
         await self._until(lambda: self._post_receive(Op.RECEIVE_TAKEN, receive, fields))
+
+    async def _fetch(self, notice: Notice, receive: Receive) -> None:
+        receive.hold = await self.memory.lend(receive.segments, False, bounce=True)
+        await self._receive_taken(notice, receive)
         while not receive.done:
             await self._step(Wait("bringing in an unexpected message", receive.source, receive.tag, receive.context))
 

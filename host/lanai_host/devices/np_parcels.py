@@ -51,11 +51,18 @@ class Parcels:
     def __init__(self) -> None:
         self.parcels: deque[Parcel] = deque()
         self.receives: deque[Receive] = deque()
+        self._compared = 0
+
+    def compared(self) -> int:
+        """Envelopes compared since the last call: work of the host's processor."""
+        count, self._compared = self._compared, 0
+        return count
 
     def find(self, source: int, tag: int, context: int) -> Parcel | None:
         """The oldest parcel that such a receive would take."""
         probe = Receive(source, tag, context, ())
         for parcel in self.parcels:
+            self._compared += 1
             if probe.takes(parcel.source, parcel.tag, parcel.context):
                 return parcel
         return None
@@ -63,6 +70,7 @@ class Parcels:
     def claim(self, parcel: Parcel) -> Receive | None:
         """The oldest waiting receive that takes a new parcel; it leaves the queue."""
         for receive in self.receives:
+            self._compared += 1
             if receive.takes(parcel.source, parcel.tag, parcel.context):
                 self.receives.remove(receive)
                 return receive

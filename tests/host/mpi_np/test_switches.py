@@ -1,0 +1,60 @@
+"""The driver's choices: whatever they are, messages come whole and in order."""
+
+import pytest
+
+from lanai_host.config import HostConfig, free
+from lanai_host.device import ANY_SOURCE, ANY_TAG
+from lanai_host.errors import UserError
+
+from .np_calls import SYNCHRONOUS, irecv, isend, pattern, recv, send, wait
+from .np_world import World
+
+SIZES = [0, 9, 1500, 9000, 40_000]
+
+
+def program(device):
+    """All sizes, early and late receives, both ways; the last receives take anything."""
+    other = 1 - device.rank
+    early = [irecv(device, other, size, tag=tag) for tag, size in enumerate(SIZES)]
+    sent = [isend(device, other, pattern(size, tag), tag=tag) for tag, size in enumerate(SIZES)]
+    sent += [isend(device, other, pattern(size, tag), tag=9 + tag, mode=SYNCHRONOUS) for tag, size in enumerate(SIZES)]
+    wait(device, *early)
+    assert [pair[1].data for pair in early] == [pattern(size, tag) for tag, size in enumerate(SIZES)]
+    for tag, size in reversed(list(enumerate(SIZES))[1:]):
+        assert recv(device, other, size, tag=9 + tag)[1] == pattern(size, tag)
+    assert recv(device, ANY_SOURCE, 0, tag=ANY_TAG)[0].tag == 9
+    wait(device, *sent)
+    if device.rank:
+        recv(device, 0, 0)
+    else:
+        send(device, 1, b"")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"pages_per_entry": 1}, {"host_matching": 1}, {"pinned_cache_pages": 0}, {"pio_threshold": 0}]
+)
+def test_any_choice_delivers(changes):
+    """NP-33, NP-41, NP-45, NP-49."""
+    World(2, host=free().but(**changes)).run(program)
+
+
+def test_matching_on_the_host_costs_its_time():
+    """NP-33: the host compares envelopes, and the NIC has no receive posted."""
+
+    def idle(device):
+        if device.rank == 0:
+            wait(device, *[isend(device, 1, b"x", tag=tag) for tag in range(10)])
+        else:
+            for tag in reversed(range(10)):
+                recv(device, 0, 1, tag=tag)
+        return device.bus.time
+
+    costs = HostConfig(**{**vars(free()), "match": 1_000_000})
+    assert World(2, host=costs).run(idle)[1] == 0
+    assert World(2, host=costs.but(host_matching=1)).run(idle)[1] >= 10_000_000
+
+
+@pytest.mark.parametrize(("name", "value"), [("pages_per_entry", 0), ("pages_per_entry", 5), ("host_matching", 2)])
+def test_bad_values_are_quoted(name, value):
+    with pytest.raises(UserError, match=f"HostConfig.{name}={value} must be"):
+        HostConfig().but(**{name: value})
