@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 
+from lanai_firmware.mcp.plan import McpConfig
 from lanai_hdl.config import PRESETS as NIC_PRESETS
 from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.connect import DEVICES
@@ -55,6 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--host", choices=sorted(HOST_PRESETS), default="pentium2_266", help="what the host's own work costs"
     )
     parser.add_argument(
+        "--host-option", action="append", default=[], metavar="NAME=VALUE",
+        help="change one choice of the host, e.g. pio_threshold=256, host_matching=1",
+    )  # fmt: skip
+    parser.add_argument(
+        "--firmware", action="append", default=[], metavar="NAME=VALUE",
+        help="change one choice of the NIC's firmware, e.g. recovery=1, ack_slots=1",
+    )  # fmt: skip
+    parser.add_argument(
         "--cpu-scale", type=float, default=0.0, metavar="X",
         help="also charge the program's measured CPU time, times X; runs are then no longer deterministic",
     )  # fmt: skip
@@ -86,6 +95,17 @@ def libmpi_environment() -> dict[str, str]:
     return {"LD_LIBRARY_PATH": os.pathsep.join(paths), "MPI4PY_LIBMPI": directory, "MPI4PY_MPIABI": "mpich"}
 
 
+def numbers(option: str, words: list[str]) -> dict[str, int]:
+    """NAME=VALUE words as a dictionary."""
+    found = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if not name or not value.isdecimal():
+            raise UserError(f"{option} {word!r} is not understood; write NAME=NUMBER")
+        found[name] = int(value)
+    return found
+
+
 def wave_of(args: argparse.Namespace) -> WaveConfig | None:
     if args.wave is None:
         return None
@@ -114,10 +134,11 @@ def run(args: argparse.Namespace) -> int:
         command,
         args.ranks,
         args.device,
-        host=HOST_PRESETS[args.host]().but(cpu_scale=args.cpu_scale),
+        host=HOST_PRESETS[args.host]().but(cpu_scale=args.cpu_scale, **numbers("--host-option", args.host_option)),
         ranks_per_node=args.ranks_per_node,
         fabric=args.fabric,
         nic=NIC_PRESETS[args.nic](),
+        mcp=McpConfig().but(**numbers("--firmware", args.firmware)),
         threads=args.threads,
         skip=not args.no_skip,
         faults=tuple(faults.parse(text) for text in args.fault),
