@@ -1,0 +1,129 @@
+"""Latency, bandwidth and host overhead by size, timed as the thesis does (NP-B1 .. NP-B4).
+
+One way is half of a round trip less what the far end computes, with the receive posted before the message comes and fresh data each time;
+the median counts. Writing the fresh data costs no simulated time, so there is nothing to take off the round trip.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from lanai_host.device import Operation
+from lanai_host.errors import UserError
+
+from .pair import Buffer, Setting, Side, play
+
+
+@dataclass(frozen=True)
+class Trip:
+    """What one size gave: microseconds."""
+
+    one_way: float
+    send: float  # the host's part of a send: from the call until it is the program's turn again
+
+    def rate(self, size: int) -> float:
+        """One-way bandwidth, MB/s (NP-B2)."""
+        return size / self.one_way
+
+
+async def ping(side: Side, size: int, repetitions: int) -> Trip:
+    """The side that begins; the other must `pong`."""
+    out, back = Buffer(size), Buffer(size)
+    ways, sends = [], []
+    for number in range(repetitions + 1):
+        out.fill(number)
+        answer = await side.receive(back)
+        await side.pause(number)
+        begin = side.now
+        sent = await side.send(out)
+        placed = side.now
+        await side.finish(answer)
+        end = side.now
+        await side.finish(sent)
+        _check(back, number + 1, size)
+        if number:  # the first one pins
+            ways.append((end - begin) / 2e6)
+            sends.append((placed - begin) / 1e6)
+    return Trip(median(ways), median(sends))
+
+
+async def pong(side: Side, size: int, repetitions: int) -> None:
+    out, back = Buffer(size), Buffer(size)
+    for number in range(repetitions + 1):
+        question = await side.receive(back)
+        out.fill(number + 1)
+        await side.finish(question)
+        await side.finish(await side.send(out))
+
+
+def trips(setting: Setting, sizes: Sequence[int], repetitions: int) -> dict[int, Trip]:
+    """Round trips of each size."""
+
+    async def program(side: Side) -> dict[int, Trip]:
+        found = {}
+        for size in sizes:
+            if side.rank:
+                await pong(side, size, repetitions)
+            else:
+                found[size] = await ping(side, size, repetitions)
+        return found
+
+    result: dict[int, Trip] = play(setting, program)[0]
+    return result
+
+
+def receive_overheads(setting: Setting, sizes: Sequence[int]) -> dict[int, float]:
+    """The host's part of a receive that is posted early and waited for late, by size: microseconds."""
+
+    async def program(side: Side) -> dict[int, float]:
+        found = {}
+        for size in sizes:
+            buffer = Buffer(size)
+            for _ in range(2):  # the first one pins
+                await side.meet()
+                early = side.now
+                operation = await (side.receive(buffer) if side.rank else side.send(buffer))
+                posted = side.now
+                await side.meet()
+                there = side.now
+                await side.finish(operation)
+                found[size] = (posted - early + side.now - there) / 1e6
+        return found
+
+    result: dict[int, float] = play(setting, program)[1]
+    return result
+
+
+async def stream(side: Side, size: int, count: int) -> float:
+    """MB/s of `count` messages at once, from the first send to the last receive; rank 0 sends. Only rank 1's answer counts."""
+    buffers = [Buffer(size) for _ in range(count)]
+    for number in range(2):  # the first round pins
+        await side.meet()
+        operations: list[Operation] = []
+        if not side.rank:
+            side.stage.notes["began"] = side.now
+        for buffer in buffers:
+            if not side.rank:
+                buffer.fill(number)
+            operations.append(await (side.receive(buffer) if side.rank else side.send(buffer)))
+        for operation in operations:
+            await side.finish(operation)
+    if side.rank:
+        _check(buffers[-1], 1, size)
+    began: int = side.stage.notes["began"]
+    return size * count / ((side.now - began) / 1e6)
+
+
+def streams(setting: Setting, sizes: Sequence[int]) -> dict[int, float]:
+    """Bandwidth of messages sent without waiting for one another, by size."""
+
+    async def program(side: Side) -> dict[int, float]:
+        return {size: await stream(side, size, max(3, min(8, 2 * 1048576 // size))) for size in sizes}
+
+    result: dict[int, float] = play(setting, program)[1]
+    return result
+
+
+def _check(buffer: Buffer, seed: int, size: int) -> None:
+    if not buffer.holds(seed):
+        raise UserError(f"bench p2p: message {seed} of {size} bytes came damaged; this is a bug")

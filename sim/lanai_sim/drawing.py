@@ -1,0 +1,109 @@
+"""Plots for benches, papers and sweeps. They need no display, and the same figures give the same file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lanai_host.errors import UserError
+
+FORMATS = (".svg", ".png", ".pdf")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Lines over one axis, or stacked bars.
+
+    Attributes:
+        lines: name to {x: y}.
+        bars: label to {part: height}, stacked; used instead of `lines`.
+        marks: horizontal lines: name to height.
+        log: which axes are logarithmic, "x", "y", "xy" or "".
+    """
+
+    title: str
+    x: str
+    y: str
+    lines: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
+    bars: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    marks: Mapping[str, float] = field(default_factory=dict)
+    log: str = ""
+
+
+def available() -> None:
+    """Raises UserError if nothing can be drawn."""
+    try:
+        import matplotlib  # noqa: F401  # only whether it is there
+    except ModuleNotFoundError as error:
+        raise UserError("drawing needs matplotlib; install openlanai[plot]") from error
+
+
+def folder(name: str | Path) -> Path:
+    """A directory to draw into, made if it is not there."""
+    available()
+    path = Path(name)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the directory {str(name)!r}: {error.strerror}; name one that can be") from error
+    return path
+
+
+def draw(plot: Plot, path: Path) -> None:
+    """Draw to a file; its ending says how: .svg, .png or .pdf."""
+    available()
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    if path.suffix not in FORMATS:
+        raise UserError(f"cannot draw to {str(path)!r}: its name must end in {', '.join(FORMATS)}")
+    style: Any = {
+        "svg.hashsalt": "openlanai",
+        "svg.fonttype": "none",
+        "font.size": 9,
+        "axes.grid": True,
+        "grid.alpha": 0.3,
+    }
+    with rc_context(style):
+        figure = Figure(figsize=(6, 2.2 if plot.bars else 3.6), layout="constrained")
+        axes = figure.subplots()
+        _bars(axes, plot.bars) if plot.bars else _lines(axes, plot)
+        for name, height in plot.marks.items():
+            axes.axhline(height, linestyle="--", linewidth=1, color="0.4")
+            axes.annotate(name, (1, height), xycoords=("axes fraction", "data"), ha="right", va="bottom", color="0.3")
+        axes.set_title(plot.title, fontsize=10)
+        axes.set_xlabel(plot.x)
+        axes.set_ylabel(plot.y)
+        if plot.bars:
+            figure.legend(loc="outside lower center", ncol=5, fontsize=8)
+        elif len(plot.lines) > 1:
+            axes.legend(fontsize=8)
+        metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
+        try:
+            figure.savefig(path, metadata=metadata)
+        except OSError as error:
+            raise UserError(f"cannot draw to {str(path)!r}: {error.strerror}; name a writable place") from error
+
+
+def _lines(axes: Any, plot: Plot) -> None:
+    for number, (name, points) in enumerate(plot.lines.items()):
+        places: Sequence[float] = sorted(points)
+        axes.plot(places, [points[x] for x in places], marker=MARKS[number % len(MARKS)], markersize=4, label=name)
+    if "x" in plot.log:
+        smallest = min((x for points in plot.lines.values() for x in points), default=1)
+        axes.set_xscale("log" if smallest > 0 else "symlog", base=2)
+    if "y" in plot.log:
+        axes.set_yscale("log")
+    else:
+        top = max([*plot.marks.values(), *(y for points in plot.lines.values() for y in points.values())], default=1)
+        axes.set_ylim(0, 1.1 * top)
+
+
+def _bars(axes: Any, bars: Mapping[str, Mapping[str, float]]) -> None:
+    parts = dict.fromkeys(part for heights in bars.values() for part in heights)
+    bottom = dict.fromkeys(bars, 0.0)
+    for part in parts:
+        heights = [stack.get(part, 0.0) for stack in bars.values()]
+        axes.barh(list(bars), heights, left=list(bottom.values()), label=part)
+        bottom = {label: start + height for (label, start), height in zip(bottom.items(), heights, strict=True)}
