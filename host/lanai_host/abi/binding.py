@@ -97,7 +97,7 @@ def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, A
     if pointers == 0:
         table = abi.table_of(base)
         if table is None:
-            return str(own)
+            return _number(name, own, names)
         if found.lenient and own == "peer_comm":
             return str(own)  # means something at one process only
         if base == "MPI_Datatype" and found.lenient:
@@ -114,7 +114,16 @@ def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, A
     if pointers == 1 and const and base == "MPI_Status":
         names["get_status"] = abi.get_status
         return f"get_status({own})"
-    return str(own)
+    return _number(name, own, names)
+
+
+def _number(name: str, own: str, names: dict[str, Any]) -> str:
+    """A number or an address, as the library knows it."""
+    numbers = abi.numbers.of(name, own) if abi.numbers else None
+    if numbers is None:
+        return own
+    names[f"in_{own}"] = numbers.inward
+    return f"in_{own}({own})"
 
 
 def _results(name: str, call: str, result: str, outputs: list[Any], names: dict[str, Any]) -> list[str]:
@@ -145,6 +154,10 @@ def _write(name: str, value: str, output: list[Any], outputs: list[Any], names: 
         return f"{own}[0] = put_{base}({value})"
     if base == "int" and own in ("size", "count"):
         return f"{own}[0] = {value} if {value} <= {INT_MAX} else {UNDEFINED}"
+    numbers = abi.numbers.of(name, own) if abi.numbers else None
+    if numbers is not None:
+        names[f"out_{own}"] = numbers.outward
+        return f"{own}[0] = out_{own}({value})"
     return f"{own}[0] = {value}"
 
 
@@ -169,7 +182,7 @@ def outside(name: str) -> int:
     when = "after MPI_Finalize" if abi.ready and hasattr(abi, "world") else "before MPI_Init"
     print(f"lanai: error: {name}: called {when}", file=sys.stderr, flush=True)
     end_process(1, f"{name}: called {when}")
-    return int(ErrorClass.OTHER)
+    return abi.code_out(ErrorClass.OTHER)
 
 
 def end_process(code: int, text: str) -> None:
@@ -192,6 +205,5 @@ def failed(name: str, error: Exception, comm: int | None) -> int:
     world = getattr(abi, "world", None)
     if world is None:
         print(f"lanai: error: {error}", file=sys.stderr, flush=True)
-        return int(error.error_class)
-    code: int = world.report(error, place)
-    return code
+        return abi.code_out(error.error_class)
+    return abi.code_out(world.report(error, place))

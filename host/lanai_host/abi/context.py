@@ -4,7 +4,7 @@ import enum
 from typing import Any
 
 from ..mpi import ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, Group, Status
-from ..mpi.constants import ANY_SOURCE, ANY_TAG
+from ..mpi.constants import ANY_SOURCE
 from ..mpi.datatypes import PREDEFINED, Datatype
 from ..mpi.datatypes.layout import EMPTY
 from ..mpi.datatypes.signature import Signature
@@ -12,6 +12,7 @@ from ..mpi.op import PREDEFINED as OPERATIONS
 from ..mpi.world import World
 from . import tables
 from .flavor import Flavor
+from .numbers import Numbers
 
 LOW = (1 << 32) - 1
 SIGN = 1 << 31
@@ -30,6 +31,7 @@ class Context:
     Attributes:
         live: true between MPI_Init and MPI_Finalize.
         constants: the header's, by name.
+        numbers: the maps of an ABI whose numbers are not the library's own; None for MPICH's.
         keyvals: `Keyval` objects; extra handles of predefined attributes are in `functions.attributes`.
     """
 
@@ -43,6 +45,7 @@ class Context:
         """Make the tables, and bind the predefined objects that exist before MPI_Init."""
         self.unweighted, self.weights_empty = unweighted, weights_empty
         self.ffi, self.lib, self.flavor, self.constants = ffi, lib, flavor, constants
+        self.numbers = Numbers(constants) if flavor.wide else None
         self.comms = self._table("Comm")
         self.types = self._table("Datatype")
         self.groups = self._table("Group")
@@ -126,9 +129,9 @@ class Context:
         count = status.count
         low = _signed(count & LOW)
         high = count >> 32 << 1 | status.cancelled
-        if self.flavor.wide:
-            source, tag = self.outward(status.source, status.tag)
-            pointer.MPI_SOURCE, pointer.MPI_TAG = source, tag
+        if self.numbers:
+            pointer.MPI_SOURCE = self.numbers.ranks.outward(status.source)
+            pointer.MPI_TAG = self.numbers.tags.outward(status.tag)
             pointer.MPI_internal[0], pointer.MPI_internal[1] = low, high
         else:
             pointer[0] = (low, high, status.source, status.tag)
@@ -137,18 +140,13 @@ class Context:
 
     def get_status(self, pointer: Any) -> Status:
         """Read a status that the program holds."""
-        if self.flavor.wide:
+        source, tag = pointer.MPI_SOURCE, pointer.MPI_TAG
+        if self.numbers:
             low, high = pointer.MPI_internal[0], pointer.MPI_internal[1]
+            source, tag = self.numbers.ranks.inward(source), self.numbers.tags.inward(tag)
         else:
             low, high = pointer.count_lo, pointer.count_hi_and_cancelled
-        return Status(pointer.MPI_SOURCE, pointer.MPI_TAG, (high >> 1) << 32 | low & LOW, bool(high & 1))
-
-    def outward(self, source: int, tag: int) -> tuple[int, int]:
-        """Source and tag as this ABI writes them."""
-        if source < 0:
-            name = "MPI_ANY_SOURCE" if source == ANY_SOURCE else "MPI_PROC_NULL"
-            source = self.constants[name]
-        return source, self.constants["MPI_ANY_TAG"] if tag == ANY_TAG else tag
+        return Status(source, tag, (high >> 1) << 32 | low & LOW, bool(high & 1))
 
     def inward(self, prefix: str, choices: type[enum.IntEnum], value: int) -> int:
         """A choice as the library numbers it; what is none of them stays as it is and is refused later."""
@@ -156,6 +154,14 @@ class Context:
             if self.constants[f"MPI_{prefix}_{choice.name}"] == value:
                 return choice
         return value
+
+    def code_out(self, code: int) -> int:
+        """An error code as this ABI writes it."""
+        return self.numbers.codes.outward(code) if self.numbers else int(code)
+
+    def code_in(self, code: int) -> int:
+        """An error code that the program gave, as the library knows it."""
+        return self.numbers.codes.inward(code) if self.numbers else code
 
     # Memory
 

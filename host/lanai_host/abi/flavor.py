@@ -37,13 +37,14 @@ SCALARS = {
 
 @dataclass(frozen=True)
 class Flavor:
-    """One ABI: `wide` says that handles are pointers rather than ints."""
+    """One ABI: `wide` says that handles are pointers rather than ints; `mpi4py` is mpi4py's name for it."""
 
     name: str
     header: str
     soname: str
     links: tuple[str, ...]
     wide: bool
+    mpi4py: str
 
     def plain(self, parameter: Parameter) -> str:
         """The C type with which an argument crosses into Python."""
@@ -68,6 +69,8 @@ class Flavor:
         return self.handle(returns) or SCALARS.get(returns, "intptr_t")
 
 
-MPICH = Flavor("mpich", "mpi.h", "libmpi.so.12", ("libmpi.so", "libmpich.so.12", "libmpich.so"), wide=False)
-STANDARD = Flavor("abi", "mpi_abi.h", "libmpi_abi.so.1", ("libmpi_abi.so",), wide=True)
+MPICH = Flavor(
+    "mpich", "mpi.h", "libmpi.so.12", ("libmpi.so", "libmpich.so.12", "libmpich.so"), wide=False, mpi4py="mpich"
+)
+STANDARD = Flavor("abi", "mpi_abi.h", "libmpi_abi.so.1", ("libmpi_abi.so",), wide=True, mpi4py="mpiabi")
 FLAVORS = {flavor.name: flavor for flavor in (MPICH, STANDARD)}

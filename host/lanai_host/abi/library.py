@@ -16,7 +16,7 @@ from lanai_firmware import cache
 
 from ..errors import UserError
 from . import compiler, generate
-from .flavor import FLAVORS, MPICH, Flavor
+from .flavor import FLAVORS, Flavor
 from .header import Header, include_directory, read
 
 INTERFACE = "interface.json"
@@ -46,9 +46,6 @@ _FORMS = {
 def library_directory(flavor: str = "mpich") -> Path:
     """The directory with the library (libmpi.so.12 and its other names), built if need be."""
     chosen = FLAVORS[flavor]
-    if chosen.wide:
-        # Its handles, statuses and prototypes are generated; ranks, tags and error classes are not translated yet.
-        raise UserError(f"{chosen.soname}, the standard ABI, is not ready yet; use the MPICH ABI ({MPICH.soname})")
     key = _key(chosen)
     directory = cache.directory() / "abi" / key[:2] / key
     if not (directory / chosen.soname).exists():

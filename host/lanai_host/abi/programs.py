@@ -1,5 +1,7 @@
-"""Which MPI a program was linked for, read from the file before it is started."""
+"""Which MPI a program was linked for, read from its file before it is started, and what makes it find ours."""
 
+import importlib.util
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,30 +10,94 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
 from ..errors import UserError
-from .flavor import MPICH, STANDARD
+from .flavor import MPICH, STANDARD, Flavor
+from .library import INTERFACE, library_directory
 
 # Libraries whose ABI is not ours, and whose they are.
-_FOREIGN = {"libmpi.so.40": "Open MPI", "libmpi.so.20": "Open MPI", STANDARD.soname: "the standard MPI ABI"}
+_FOREIGN = {"libmpi.so.40": "Open MPI", "libmpi.so.20": "Open MPI"}
 
 
 def check_program(path: Path) -> None:
-    """Raise UserError if the program needs an MPI library with another ABI. Scripts, and files that are no ELF, pass."""
-    for name in needed(path):
+    """Raise UserError if the program needs an MPI library that cannot be ours. Scripts, and files that are no ELF, pass."""
+    tags = _dynamic(path)
+    libraries = tags.get("DT_NEEDED", [])
+    for name in libraries:
         if name in _FOREIGN:
             raise UserError(
                 f"{str(path)!r} was linked for {_FOREIGN[name]} ({name}), whose ABI is another than {MPICH.soname}'s; "
                 "compile it again with `lanai mpicc`"
             )
+    if MPICH.soname in libraries and STANDARD.soname in libraries:
+        raise UserError(
+            f"{str(path)!r} was linked for two ABIs at once, {MPICH.soname} and {STANDARD.soname}; link it for one of them"
+        )
+    for text in tags.get("DT_RPATH", []):  # searched before LD_LIBRARY_PATH, unlike RUNPATH
+        _check_rpath(path, text, libraries)
+
+
+def _check_rpath(path: Path, text: str, libraries: list[str]) -> None:
+    for name in libraries:
+        if name not in (MPICH.soname, *MPICH.links, STANDARD.soname):
+            continue
+        for directory in text.replace("$ORIGIN", str(path.resolve().parent)).split(os.pathsep):
+            other = Path(directory, name)
+            if other.exists() and not (other.parent / INTERFACE).exists():
+                raise UserError(
+                    f"{str(path)!r} has {directory} in its DT_RPATH, whose {name} it would load whatever lanai says; "
+                    "compile it again with `lanai mpicc`"
+                )
 
 
 def needed(path: Path) -> list[str]:
     """The shared libraries that an ELF file names; none for other files."""
+    return _dynamic(path).get("DT_NEEDED", [])
+
+
+def _dynamic(path: Path) -> dict[str, list[str]]:
+    """The names in an ELF file's dynamic section, by tag."""
+    found: dict[str, list[str]] = {}
     try:
         with path.open("rb") as file:
-            dynamic = ELFFile(file).get_section_by_name(".dynamic")
-            if not isinstance(dynamic, DynamicSection):
-                return []
-            tags: list[Any] = [tag for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED"]
-            return [tag.needed for tag in tags]
+            section = ELFFile(file).get_section_by_name(".dynamic")
+            if isinstance(section, DynamicSection):
+                for tag in section.iter_tags():
+                    _add(found, tag)
     except (OSError, ELFError):
-        return []
+        return {}
+    return found
+
+
+def _add(found: dict[str, list[str]], tag: Any) -> None:
+    field = {"DT_NEEDED": "needed", "DT_RPATH": "rpath", "DT_RUNPATH": "runpath"}.get(tag.entry.d_tag)
+    if field is not None:
+        found.setdefault(tag.entry.d_tag, []).append(getattr(tag, field))
+
+
+def flavor_of(program: Path) -> Flavor:
+    """The ABI to run a program with: the one that it was linked for; for a Python, the one of its mpi4py."""
+    if STANDARD.soname in needed(program) or (program.name.startswith("python") and _mpi4py_is_standard()):
+        return STANDARD
+    return MPICH
+
+
+def _mpi4py_is_standard() -> bool:
+    """mpi4py's wheel holds builds for MPICH and Open MPI; one built for the standard ABI holds that alone."""
+    try:
+        spec = importlib.util.find_spec("mpi4py")
+    except ValueError:
+        return False
+    places = spec.submodule_search_locations if spec is not None else None
+    builds = [build for place in places or () for build in Path(place).glob("MPI*.so")]
+    return bool(builds) and all(STANDARD.soname in needed(build) for build in builds)
+
+
+def environment(program: Path) -> dict[str, str]:
+    """What a program's environment needs so that it finds our library. An mpi4py of either ABI is told which it is."""
+    flavor = flavor_of(program)
+    directory = str(library_directory(flavor.name))
+    paths = [directory, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+    return {
+        "LD_LIBRARY_PATH": os.pathsep.join(paths),
+        "MPI4PY_LIBMPI": f"{directory}/{flavor.soname}",
+        "MPI4PY_MPIABI": flavor.mpi4py,
+    }

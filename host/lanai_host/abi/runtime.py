@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ..config import HostConfig
 from ..connect import connector
@@ -28,6 +28,7 @@ from . import binding, functions
 from .context import abi
 from .flavor import FLAVORS
 from .library import BRIDGE, INTERFACE
+from .mixture import check_process
 
 DEAD = 2  # the front's state once Python has ended
 SLOT = 1 / 66.6e6  # seconds; MPI_Wtick, where the device does not say
@@ -39,6 +40,10 @@ def attach(
     flavor: str, directory: str, table: int, state: int, started: int, unweighted: int, weights_empty: int
 ) -> None:
     """Called by the front at the first MPI call. `started`: C began this process, and Python serves it."""
+    try:
+        check_process(FLAVORS[flavor].soname, Path(directory))
+    except UserError as error:
+        _refuse(error)
     path = str(Path(directory) / f"{BRIDGE}.so")
     loader = importlib.machinery.ExtensionFileLoader(BRIDGE, path)
     spec = importlib.util.spec_from_file_location(BRIDGE, path, loader=loader)
@@ -126,8 +131,12 @@ def start(required: int) -> ThreadLevel:
     try:
         return process.open(required)
     except UserError as error:
-        print(f"lanai: error: {error}", file=sys.stderr, flush=True)
-        os._exit(2)
+        _refuse(error)
+
+
+def _refuse(error: UserError) -> NoReturn:
+    print(f"lanai: error: {error}", file=sys.stderr, flush=True)
+    os._exit(2)
 
 
 def _python_ends(state: Any) -> None:

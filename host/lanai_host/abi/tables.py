@@ -108,12 +108,14 @@ _KINDS = {
     "Session": (0xE, ErrorClass.SESSION),
 }
 _DIRECT = (0x2 << 30) + 0x1000  # MPICH: made at run time; it keeps the first numbers for predefined pair types
-_FIRST_WIDE = 0x10000  # the standard ABI keeps the numbers below for itself
+_FIRST_WIDE = (
+    0x10000  # the standard ABI keeps the numbers below for itself; MPI_Comm_toint must fit the rest into an int
+)
 
 
 def make(kind: str, null: int, wide: bool) -> HandleTable:
     """An empty table for one kind of object."""
     bits, error_class = _KINDS[kind]
     offset = 1 << 25 if kind == "Message" else 0  # messages share their kind bits with requests
-    base = _FIRST_WIDE + (bits << 32) + offset if wide else _DIRECT + (bits << 26) + offset
+    base = (_FIRST_WIDE if wide else _DIRECT) + (bits << 26) + offset
     return HandleTable(kind, error_class, null, base, narrow=not wide)

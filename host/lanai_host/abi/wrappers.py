@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..errors import UserError
 from . import compiler
+from .flavor import MPICH, STANDARD, Flavor
 from .header import include_directory
 from .library import library_directory, shared_libpython
 
@@ -20,19 +21,26 @@ _MODULES = (
 )
 
 
+STANDARD_ABI = "-mpi-abi"  # as MPICH's mpicc spells it
+
+
 def c(arguments: Sequence[str]) -> list[str]:
-    """The C compiler's command line for `lanai mpicc`."""
+    """The C compiler's command line for `lanai mpicc`. With `-mpi-abi` the program is one of the standard ABI."""
     if not shared_libpython():
         raise UserError(
             f"{sys.executable} has no shared libpython, which C programs need to run the MPI library; "
             "use a Python that was built with --enable-shared"
         )
-    return [*compiler.command(), "-I", str(include_directory()), *arguments, *_link()]
+    flavor = STANDARD if STANDARD_ABI in arguments else MPICH
+    own = [argument for argument in arguments if argument != STANDARD_ABI]
+    define = ["-DMPI_ABI"] if flavor is STANDARD else []
+    return [*compiler.command(), *define, "-I", str(include_directory()), *own, *_link(flavor)]
 
 
-def _link() -> list[str]:
-    directory = str(library_directory())
-    return ["-L", directory, f"-Wl,-rpath,{directory}", "-Wl,--enable-new-dtags", "-lmpi"]
+def _link(flavor: Flavor = MPICH) -> list[str]:
+    directory = str(library_directory(flavor.name))
+    library = flavor.links[0].removeprefix("lib").removesuffix(".so")
+    return ["-L", directory, f"-Wl,-rpath,{directory}", "-Wl,--enable-new-dtags", f"-l{library}"]
 
 
 def fortran(arguments: Sequence[str]) -> list[str]:

@@ -1,9 +1,9 @@
 """Run an MPI program, unchanged, on simulated NICs. `python` as the program is the interpreter that lanai runs under."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from lanai_firmware.mcp.plan import McpConfig
 from lanai_hdl.config import PRESETS as NIC_PRESETS
@@ -11,7 +11,7 @@ from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
 
-from .. import faults, launcher
+from .. import faults, launcher, processes
 from ..kernel import FOREVER, Kernel
 from ..launcher import RunConfig, WaveConfig, World
 from ..units import duration
@@ -86,13 +86,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 
 
-def libmpi_environment() -> dict[str, str]:
-    """What makes C programs and mpi4py find our libmpi."""
-    from lanai_host.abi import library_directory
+def libmpi_environment(program: str = "python") -> dict[str, str]:
+    """What makes a program find our libmpi."""
+    from lanai_host.abi.programs import environment
 
-    directory = str(library_directory())
-    paths = [directory, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
-    return {"LD_LIBRARY_PATH": os.pathsep.join(paths), "MPI4PY_LIBMPI": directory, "MPI4PY_MPIABI": "mpich"}
+    return environment(Path(processes.resolve_program(program)))
 
 
 def numbers(option: str, words: list[str]) -> dict[str, int]:
@@ -147,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
         max_wall=args.max_wall,
         prefix=args.prefix,
         progress=sys.stderr.isatty(),
-        environment=libmpi_environment(),
+        environment=libmpi_environment(command[0]),
     )
     result = launcher.run(config, world_of(config))
     launcher.print_report(result)

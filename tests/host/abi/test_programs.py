@@ -1,35 +1,17 @@
 """Programs as they are: mpi4py and C, alone and under `lanai run`."""
 
-import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from lanai_host.abi import library_directory, wrappers
+from lanai_host.abi import wrappers
 
-C = Path(__file__).parents[1] / "c"
-CLI = [sys.executable, "-c", "import sys; from lanai_sim.cli import main; sys.exit(main())"]
-PROGRAMS = ["collectives", "communicators", "datatypes", "environment", "point_to_point", "topologies"]
+from .jobs import CLI, C, alone, together
+
+PROGRAMS = ["collectives", "communicators", "datatypes", "environment", "numbers", "point_to_point", "topologies"]
 pytest.importorskip("mpi4py")
-
-
-def alone(*command, **environment):
-    where = str(library_directory())
-    env = {**os.environ, "MPI4PY_LIBMPI": where, "LD_LIBRARY_PATH": where, **environment}
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
-
-
-def together(ranks, *command, device="ideal"):
-    return subprocess.run(
-        [*CLI, "run", "-n", str(ranks), "--device", device, *command],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 def python(ranks, text):

@@ -7,18 +7,24 @@ from ...mpi.attributes import CopyFunction, DeleteFunction, Keyval
 from ...mpi.constants import ANY_SOURCE, PROC_NULL
 from ...mpi.errors import ErrorClass, MpiError
 from ..binding import bind
+from ..callbacks import check, handle_type
 from ..context import abi
 
 _ENVIRONMENT: dict[str, Callable[[], int]] = {
     "MPI_TAG_UB": lambda: int(abi.world.tag_ub),
-    "MPI_HOST": lambda: PROC_NULL,
-    "MPI_IO": lambda: ANY_SOURCE,
+    "MPI_HOST": lambda: _rank(PROC_NULL),
+    "MPI_IO": lambda: _rank(ANY_SOURCE),
     "MPI_WTIME_IS_GLOBAL": lambda: 1,  # simulated time is the same everywhere
     "MPI_UNIVERSE_SIZE": lambda: int(abi.world.size),
     "MPI_LASTUSEDCODE": lambda: int(abi.world.errors.last_used_code),
     "MPI_APPNUM": lambda: 0,
 }
+_DUPLICATE = abi.constants.get("MPI_COMM_DUP_FN")  # a number in the standard ABI, a function in MPICH's
 _environment: dict[int, Any] = {}  # the ints that the program gets pointers to
+
+
+def _rank(special: int) -> int:
+    return abi.numbers.ranks.outward(special) if abi.numbers else special
 
 
 def _predefined(keyval: int) -> str | None:
@@ -26,13 +32,6 @@ def _predefined(keyval: int) -> str | None:
         if abi.constants[name] == keyval:
             return name
     return None
-
-
-def _checked(code: int, name: str) -> None:
-    if code:
-        error = MpiError(abi.world.errors.error_class(code), f"the attribute's {name} returned {code}")
-        error.code = code
-        raise error
 
 
 class _Key(Keyval):
@@ -45,15 +44,17 @@ class _Key(Keyval):
     def _copying(self, kind: str, address: int, extra: int) -> CopyFunction | None:
         if not address:
             return None
-        if address == abi.constants.get("MPI_COMM_DUP_FN", address - 1):
+        if address == _DUPLICATE:
             return lambda owner, key, value: (True, value)
         ffi = abi.ffi
-        handle = "intptr_t" if abi.flavor.wide else "int"
-        function = ffi.cast(f"int (*)({handle}, int, intptr_t, intptr_t, intptr_t *, int *)", address)
+        function = ffi.cast(f"int (*)({handle_type()}, int, intptr_t, intptr_t, intptr_t *, int *)", address)
 
         def copy(owner: Any, key: Keyval, value: int) -> tuple[bool, int]:
             copied, flag = ffi.new("intptr_t *"), ffi.new("int *")
-            _checked(function(_handle(kind, owner), self.number, extra, value, copied, flag), "copy function")
+            check(
+                function(_handle(kind, owner), self.number, extra, value, copied, flag),
+                "the copy function of the attribute",
+            )
             return bool(flag[0]), copied[0]
 
         return copy
@@ -61,11 +62,10 @@ class _Key(Keyval):
     def _deleting(self, kind: str, address: int, extra: int) -> DeleteFunction | None:
         if not address:
             return None
-        handle = "intptr_t" if abi.flavor.wide else "int"
-        function = abi.ffi.cast(f"int (*)({handle}, int, intptr_t, intptr_t)", address)
+        function = abi.ffi.cast(f"int (*)({handle_type()}, int, intptr_t, intptr_t)", address)
 
         def delete(owner: Any, key: Keyval, value: int) -> None:
-            _checked(function(_handle(kind, owner), self.number, value, extra), "delete function")
+            check(function(_handle(kind, owner), self.number, value, extra), "the delete function of the attribute")
 
         return delete
 

@@ -6,6 +6,7 @@ from ...mpi import creation
 from ...mpi.errhandler import Errhandler
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
+from .. import callbacks
 from ..binding import bind, binding
 from ..context import abi
 
@@ -109,7 +110,11 @@ def _triples(pointer: Any, count: int) -> list[tuple[int, int, int]]:
 
 @binding
 def MPI_Group_translate_ranks(group1: Any, n: int, ranks1: Any, group2: Any, ranks2: Any) -> None:
-    abi.put_ints(ranks2, group1.translate(abi.ints(ranks1, n), group2))
+    ranks = abi.ints(ranks1, n)
+    if abi.numbers:
+        ranks = [abi.numbers.ranks.inward(rank) for rank in ranks]
+    translated = group1.translate(ranks, group2)
+    abi.put_ints(ranks2, map(abi.numbers.ranks.outward, translated) if abi.numbers else translated)
 
 
 @binding
@@ -123,22 +128,12 @@ def MPI_Group_free(group: Any) -> None:
 # Error handlers
 
 
-def _handler(function: int) -> Errhandler:
-    handle = "intptr_t" if abi.flavor.wide else "int"
-    call = abi.ffi.cast(f"void (*)({handle} *, int *)", function)
-
-    def report(place: Any, code: int) -> None:
-        call(abi.ffi.new(f"{handle} *", abi.comms.handle_of(place)), abi.ffi.new("int *", code))
-
-    return Errhandler("user", report)
-
-
 def _set(comm: Any, errhandler: Errhandler) -> None:
     comm.errhandler = errhandler
 
 
 for _name in ("MPI_Comm_create_errhandler", "MPI_Errhandler_create"):
-    bind(_name, lambda comm_errhandler_fn: _handler(comm_errhandler_fn))
+    bind(_name, lambda comm_errhandler_fn: callbacks.errhandler(comm_errhandler_fn, abi.comms))
 for _name in ("MPI_Comm_set_errhandler", "MPI_Errhandler_set"):
     bind(_name, _set)
 for _name in ("MPI_Comm_get_errhandler", "MPI_Errhandler_get"):
@@ -155,6 +150,4 @@ def MPI_Errhandler_free(errhandler: Any) -> None:
 
 @binding
 def MPI_Comm_call_errhandler(comm: Any, errorcode: int) -> None:
-    error = MpiError(abi.world.errors.error_class(errorcode), abi.world.errors.text(errorcode))
-    error.code = errorcode
-    abi.world.report(error, comm)
+    abi.world.report(callbacks.with_code(errorcode), comm)

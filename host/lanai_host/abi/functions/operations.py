@@ -6,13 +6,14 @@ from typing import Any
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.op import Op, reduce_local
 from ..binding import bind, binding
+from ..callbacks import handle_type
 from ..context import abi
 
 
 def _user_function(address: int, large: bool) -> Callable[[int, int, int, Any], None]:
     ffi = abi.ffi
     number = "long long" if large else "int"
-    handle = "intptr_t" if abi.flavor.wide else "int"
+    handle = handle_type()
     function = ffi.cast(f"void (*)(intptr_t, intptr_t, {number} *, {handle} *)", address)
 
     def call(incoming: int, inout: int, count: int, datatype: Any) -> None:

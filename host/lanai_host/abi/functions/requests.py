@@ -8,6 +8,7 @@ from ...mpi.constants import UNDEFINED
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.request import Request
 from ...mpi.status import Status
+from .. import callbacks
 from ..binding import always, bind, binding
 from ..context import abi
 
@@ -105,7 +106,7 @@ def _put_statuses(pointer: Any, statuses: Any, failed: bool = False) -> None:
         abi.put_status(pointer + index, status)
         if failed:
             error = status.error
-            pointer[index].MPI_ERROR = 0 if error is None else abi.world.errors.encode(error)
+            pointer[index].MPI_ERROR = 0 if error is None else abi.code_out(abi.world.errors.encode(error))
 
 
 def _all(function: Any) -> Any:
@@ -259,7 +260,7 @@ def MPI_Grequest_start(query_fn: int, free_fn: int, cancel_fn: int, extra_state:
     def ask(status: Status) -> None:
         room = ffi.new("lanai_status *")
         abi.put_status(room, status)
-        _check("query_fn", query(extra_state, room))
+        callbacks.check(query(extra_state, room), "query_fn")
         filled = abi.get_status(room)
         status.source, status.tag, status.count, status.cancelled = (
             filled.source,
@@ -270,17 +271,9 @@ def MPI_Grequest_start(query_fn: int, free_fn: int, cancel_fn: int, extra_state:
 
     return abi.world.start_generalized(
         ask,
-        lambda: _check("free_fn", free(extra_state)),
-        lambda complete: _check("cancel_fn", cancel(extra_state, complete)),
+        lambda: callbacks.check(free(extra_state), "free_fn"),
+        lambda complete: callbacks.check(cancel(extra_state, complete), "cancel_fn"),
     )
-
-
-def _check(name: str, code: int) -> None:
-    """What a callback of the program returned is what the call returns."""
-    if code:
-        error = MpiError(abi.world.errors.error_class(code), f"{name} returned {code}")
-        error.code = code
-        raise error
 
 
 bind("MPI_Grequest_complete", lambda request: _real("MPI_Grequest_complete", request).complete())

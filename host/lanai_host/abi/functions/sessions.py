@@ -3,9 +3,9 @@
 from typing import Any
 
 from ...mpi.errhandler import Errhandler
-from ...mpi.errors import MpiError
 from ...mpi.info import Info
 from ...mpi.session import Session
+from .. import callbacks
 from ..binding import bind, binding
 from ..context import abi
 
@@ -45,15 +45,10 @@ def MPI_Session_get_nth_pset(session: Session, n: int, pset_len: Any, pset_name:
 # Error handlers
 
 
-@binding
-def MPI_Session_create_errhandler(session_errhandler_fn: int) -> Errhandler:
-    handle = "intptr_t" if abi.flavor.wide else "int"
-    call = abi.ffi.cast(f"void (*)({handle} *, int *)", session_errhandler_fn)
-
-    def report(place: Any, code: int) -> None:
-        call(abi.ffi.new(f"{handle} *", abi.sessions.handle_of(place)), abi.ffi.new("int *", code))
-
-    return Errhandler("user", report)
+bind(
+    "MPI_Session_create_errhandler",
+    lambda session_errhandler_fn: callbacks.errhandler(session_errhandler_fn, abi.sessions),
+)
 
 
 @binding
@@ -66,6 +61,4 @@ bind("MPI_Session_get_errhandler", lambda session: session.errhandler)
 
 @binding
 def MPI_Session_call_errhandler(session: Session, errorcode: int) -> None:
-    error = MpiError(abi.world.errors.error_class(errorcode), abi.world.errors.text(errorcode))
-    error.code = errorcode
-    abi.world.report(error, session)
+    abi.world.report(callbacks.with_code(errorcode), session)

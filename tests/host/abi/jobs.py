@@ -1,0 +1,24 @@
+"""Starting programs as a user would: alone, or under `lanai run`."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from lanai_host.abi import library_directory
+
+C = Path(__file__).parents[1] / "c"
+CLI = [sys.executable, "-c", "import sys; from lanai_sim.cli import main; sys.exit(main())"]
+
+
+def alone(*command, **environment):
+    """A program without `lanai run`, with our libmpi on its path."""
+    where = str(library_directory())
+    env = {**os.environ, "MPI4PY_LIBMPI": where, "LD_LIBRARY_PATH": where, **environment}
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+def together(ranks, *command, device="ideal", options=(), timeout=120):
+    """`lanai run` of a program."""
+    arguments = [*CLI, "run", "-n", str(ranks), "--device", device, *options, *command]
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=timeout, check=False)
