@@ -46,7 +46,7 @@ class NicConfig:
     blocked_action: BlockedAction = BlockedAction.DROP
 
     def __post_init__(self) -> None:
-        self._within("slot_khz", 1, 1_000_000)
+        self._within("slot_khz", 1, 4_000_000)
         self._power_of_two("sram_size", 4 * KIB, MIB)
         self._within("link_kbytes", 1, 4 * self.slot_khz)
         self._within("link_latency", 1, 512)
