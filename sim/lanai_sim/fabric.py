@@ -2,7 +2,7 @@
 
 import tomllib
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,8 @@ from .engine import Cable, Layout
 
 MOST_HOPS = 4  # route bytes of a HEAD
 MOST_PORTS = 16
+End = tuple[bool, int, int]  # of a cable: whether at a switch, the number of switch or NIC, port
+Ends = tuple[tuple[End, End], ...]
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,13 @@ class Fabric:
             )
         return ports
 
+    def check(self) -> None:
+        """Refuse a fabric in which some NIC cannot reach another."""
+        for source in range(self.nics):
+            for dest in range(self.nics):
+                if source != dest:
+                    self.path(source, dest)
+
     def route(self, source: int, dest: int) -> int:
         """The route word for a HEAD: a byte 0x80 | port for each switch, the first on top."""
         word = 0
@@ -138,24 +147,29 @@ def tree(nics: int, leaves: int) -> Fabric:
     return Fabric(f"switches:{leaves}", nics, leaves + 1, max(each + 1, leaves), tuple(cables))
 
 
-def from_cables(kind: str, nics: int, lines: Iterable[Any]) -> Fabric:
-    """From pairs of ends such as ["nic0", "switch0.3"]."""
+def _end(kind: str, text: Any) -> End:
+    name, _, port = str(text).partition(".")
+    for prefix in ("nic", "switch"):
+        number = name.removeprefix(prefix)
+        if number != name and number.isdecimal() and (not port or port.isdecimal()):
+            return prefix == "switch", int(number), int(port or 0)
+    raise UserError(f"cable end {text!r} in {kind!r} is not understood; write nic0 or switch0.3")
 
-    def end(text: Any) -> tuple[bool, int, int]:
-        name, _, port = str(text).partition(".")
-        for prefix in ("nic", "switch"):
-            number = name.removeprefix(prefix)
-            if number != name and number.isdecimal() and (not port or port.isdecimal()):
-                return prefix == "switch", int(number), int(port or 0)
-        raise UserError(f"cable end {text!r} in {kind!r} is not understood; write nic0 or switch0.3")
 
-    ends = []
+def parse_cables(kind: str, lines: Any) -> Ends:
+    """Pairs of ends such as ["nic0", "switch0.3"], understood. `kind` is what a complaint calls them."""
+    if not isinstance(lines, list):
+        raise UserError(f"cables = {lines!r} in {kind!r} is not understood; write a list of pairs of ends")
     for line in lines:
         if not isinstance(line, list) or len(line) != 2:
             raise UserError(
                 f"cable {line!r} in {kind!r} is not understood; write two ends, such as ['nic0', 'switch0.3']"
             )
-        ends.append((end(line[0]), end(line[1])))
+    return tuple((_end(kind, line[0]), _end(kind, line[1])) for line in lines)
+
+
+def from_cables(kind: str, nics: int, ends: Ends) -> Fabric:
+    """A fabric of just these cables."""
     both = [one for two in ends for one in two]
     switches = 1 + max((number for is_switch, number, _ in both if is_switch), default=-1)
     ports = max([2, *(1 + port for is_switch, _, port in both if is_switch)])
@@ -163,8 +177,11 @@ def from_cables(kind: str, nics: int, lines: Iterable[Any]) -> Fabric:
     return Fabric(kind, nics, switches, ports, cables)
 
 
-def describe(text: str, nics: int) -> Fabric:
-    """From the command line: `switch`, `switches:N`, `pair`, or a TOML file with cables = [["nic0", "switch0.0"], ...]."""
+def describe(text: str | Ends, nics: int) -> Fabric:
+    """From the command line: `switch`, `switches:N`, `pair`, or a TOML file with cables = [["nic0", "switch0.0"], ...]; or such
+    cables, as `parse_cables` gives them."""
+    if not isinstance(text, str):
+        return from_cables("cables", nics, text)
     if text == "switch":
         return star(nics) if nics <= MOST_PORTS else tree(nics, -(-nics // (MOST_PORTS - 1)))
     if text == "pair":
@@ -183,4 +200,4 @@ def describe(text: str, nics: int) -> Fabric:
     unknown = sorted(set(values) - {"cables"})
     if unknown:
         raise UserError(f"fabric {text!r} has unknown keys {', '.join(unknown)}; it may have: cables")
-    return from_cables(text, nics, values.get("cables", []))
+    return from_cables(text, nics, parse_cables(text, values.get("cables", [])))

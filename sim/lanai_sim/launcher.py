@@ -17,6 +17,7 @@ from lanai_host.config import HostConfig
 from lanai_host.protocol import unpack_wait
 
 from . import processes
+from .fabric import Ends
 from .faults import Fault
 from .kernel import FOREVER, Deadlock, Kernel, TimeLimit
 from .mail import PostOffice
@@ -67,7 +68,7 @@ class RunConfig:
     host: HostConfig = field(default_factory=HostConfig)
     ideal: IdealConfig = field(default_factory=IdealConfig)
     ranks_per_node: int = 1
-    fabric: str = "switch"
+    fabric: str | Ends = "switch"  # what `fabric.describe` takes
     nic: NicConfig = field(default_factory=lanai41)
     mcp: McpConfig | None = None
     threads: int = 1

@@ -34,6 +34,7 @@ class NicWorld(World):
         super().__init__(config, kernel)
         nodes = -(-config.ranks // config.ranks_per_node)
         net = fabric.describe(config.fabric, nodes)
+        net.check()
         self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
         self.cluster = Cluster(net, config.nic, self._make_engine, kernel)
         self.attachments: dict[int, Attachment] = {}

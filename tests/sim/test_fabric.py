@@ -81,10 +81,10 @@ def test_a_bad_file_is_refused(tmp_path, text, complaint):
 
 
 def test_islands_and_long_ways_are_refused():
-    islands = fabric.from_cables("islands", 2, [["nic0", "switch0.0"], ["nic1", "switch1.0"]])
+    islands = fabric.from_cables("islands", 2, fabric.parse_cables("", [["nic0", "switch0.0"], ["nic1", "switch1.0"]]))
     with pytest.raises(UserError, match="no way from nic0 to nic1"):
         islands.route(0, 1)
     chain = [["nic0", "switch0.0"], ["nic1", "switch4.0"]]
     chain += [[f"switch{n}.1", f"switch{n + 1}.2"] for n in range(4)]
     with pytest.raises(UserError, match="takes 5 switches; a route holds 4"):
-        fabric.from_cables("chain", 2, chain).route(0, 1)
+        fabric.from_cables("chain", 2, fabric.parse_cables("", chain)).route(0, 1)

@@ -4,28 +4,29 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from lanai_firmware.mcp.plan import McpConfig
 from lanai_hdl.config import PRESETS as NIC_PRESETS
 from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
 
-from .. import faults, launcher, processes
-from ..kernel import FOREVER, Kernel
-from ..launcher import RunConfig, WaveConfig, World
+from .. import launcher, processes, settings
+from ..kernel import Kernel
+from ..launcher import RunConfig, World
 from ..units import duration
 
 NAME = "run"
 HELP = "run an MPI program on N simulated NICs"
 
 
-def sim_time(text: str) -> int:
-    """'20ms' -> picoseconds, for argparse."""
+def sim_time(text: str) -> str:
+    """'20ms' for argparse: looked at here, so that a complaint names the flag."""
     try:
-        return duration(text)
+        duration(text)
     except UserError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def count(text: str) -> int:
@@ -35,55 +36,35 @@ def count(text: str) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--ranks", type=count, default=1, metavar="N", help="processes to start")
-    parser.add_argument("--device", choices=DEVICES, default="ideal", help="messaging system below MPI")
-    parser.add_argument("--ranks-per-node", type=count, default=1, metavar="K", help="ranks that share a NIC")
-    parser.add_argument(
-        "--fabric", default="switch", metavar="F", help="switch, switches:N, pair, or a .toml file with cables"
-    )
-    parser.add_argument(
-        "--max-sim-time",
-        type=sim_time,
-        default=FOREVER,
-        metavar="TIME",
-        help="end at this simulated time, e.g. 20ms",
-    )
-    parser.add_argument(
-        "--max-wall", type=float, default=float("inf"), metavar="SECONDS", help="end after this much real time"
-    )
-    parser.add_argument("--nic", choices=sorted(NIC_PRESETS), default="lanai41", help="what each NIC is built as")
-    parser.add_argument(
-        "--host", choices=sorted(HOST_PRESETS), default="pentium2_266", help="what the host's own work costs"
-    )
-    parser.add_argument(
-        "--host-option", action="append", default=[], metavar="NAME=VALUE",
-        help="change one choice of the host, e.g. pio_threshold=256, host_matching=1",
-    )  # fmt: skip
-    parser.add_argument(
-        "--firmware", action="append", default=[], metavar="NAME=VALUE",
-        help="change one choice of the NIC's firmware, e.g. recovery=1, ack_slots=1",
-    )  # fmt: skip
-    parser.add_argument(
-        "--cpu-scale", type=float, default=0.0, metavar="X",
-        help="also charge the program's measured CPU time, times X; runs are then no longer deterministic",
-    )  # fmt: skip
-    parser.add_argument("--threads", type=count, default=1, help="threads that evaluate NICs; results are the same")
-    parser.add_argument("--no-skip", action="store_true", help="evaluate still NICs too; results are the same")
-    parser.add_argument(
-        "--fault",
-        action="append",
-        default=[],
-        metavar="F",
-        help="e.g. 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7'",
-    )
-    parser.add_argument(
-        "--wave", metavar="FILE", help="write waveforms (VCD); with several nodes FILE gets their numbers"
-    )
-    parser.add_argument("--wave-nodes", default="0", metavar="N,N", help="whose waveforms (default: 0)")
-    parser.add_argument("--wave-from", type=sim_time, default=0, metavar="TIME")
-    parser.add_argument("--wave-to", type=sim_time, default=FOREVER, metavar="TIME")
-    parser.add_argument("--prefix", action="store_true", help="put [rank] before each line that a rank prints")
-    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
+    """A flag that is not given is None (or empty), and then the configuration file or the default counts."""
+    add = parser.add_argument
+    on: dict[str, Any] = {"action": "store_const", "const": True}
+    add("--config", metavar="FILE", help="settings as TOML; the flags below are laid over them")
+    add("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 1)")
+    add("--device", choices=DEVICES, help="messaging system below MPI (default: ideal)")
+    add("--ranks-per-node", type=count, metavar="K", help="ranks that share a NIC (default: 1)")
+    add("--fabric", metavar="F", help="switch (the default), switches:N, pair, or a .toml file with cables")
+    add("--max-sim-time", type=sim_time, metavar="TIME", help="end at this simulated time, e.g. 20ms")
+    add("--max-wall", type=float, metavar="SECONDS", help="end after this much real time")
+    add("--nic", choices=sorted(NIC_PRESETS), help="what each NIC is built as (default: lanai41)")
+    add("--host", choices=sorted(HOST_PRESETS), help="what the host's own work costs (default: pentium2_266)")
+    options: dict[str, Any] = {"action": "append", "default": []}
+    add("--nic-option", **options, metavar="NAME=VALUE", help="change one parameter of the NICs, e.g. link_latency=16")
+    add("--host-option", **options, metavar="NAME=VALUE",
+        help="change one choice of the host, e.g. pio_threshold=256, host_matching=1")  # fmt: skip
+    add("--firmware", **options, metavar="NAME=VALUE",
+        help="change one choice of the NIC's firmware, e.g. recovery=1, ack_slots=1")  # fmt: skip
+    add("--cpu-scale", type=float, metavar="X",
+        help="also charge the program's measured CPU time, times X; runs are then no longer deterministic")  # fmt: skip
+    add("--threads", type=count, help="threads that evaluate NICs; results are the same (default: 1)")
+    add("--no-skip", **on, help="evaluate still NICs too; results are the same")
+    add("--fault", **options, metavar="F", help="e.g. 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7'")
+    add("--wave", metavar="FILE", help="write waveforms (VCD); with several nodes FILE gets their numbers")
+    add("--wave-nodes", metavar="N,N", help="whose waveforms (default: 0)")
+    add("--wave-from", type=sim_time, metavar="TIME", help="begin them at this simulated time")
+    add("--wave-to", type=sim_time, metavar="TIME", help="end them at this simulated time")
+    add("--prefix", **on, help="put [rank] before each line that a rank prints")
+    add("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 
 
 def libmpi_environment(program: str = "python") -> dict[str, str]:
@@ -93,24 +74,51 @@ def libmpi_environment(program: str = "python") -> dict[str, str]:
     return environment(Path(processes.resolve_program(program)))
 
 
-def numbers(option: str, words: list[str]) -> dict[str, int]:
-    """NAME=VALUE words as a dictionary."""
-    found = {}
+def assignments(option: str, words: list[str]) -> dict[str, int | float | str]:
+    """NAME=VALUE words as a dictionary; a value that reads as a number is one."""
+    found: dict[str, int | float | str] = {}
     for word in words:
-        name, _, value = word.partition("=")
-        if not name or not value.isdecimal():
-            raise UserError(f"{option} {word!r} is not understood; write NAME=NUMBER")
-        found[name] = int(value)
+        name, equals, value = word.partition("=")
+        if not name or not equals or not value:
+            raise UserError(f"{option} {word!r} is not understood; write NAME=VALUE")
+        for kind in (int, float, str):
+            try:
+                found[name] = kind(value)
+                break
+            except ValueError:
+                continue
     return found
 
 
-def wave_of(args: argparse.Namespace) -> WaveConfig | None:
-    if args.wave is None:
-        return None
-    words = args.wave_nodes.split(",")
-    if not all(word.isdecimal() for word in words):
-        raise UserError(f"--wave-nodes {args.wave_nodes!r} is not understood; write node numbers, such as 0,1")
-    return WaveConfig(args.wave, tuple(int(word) for word in words), args.wave_from, args.wave_to)
+def document_of(args: argparse.Namespace) -> settings.Document:
+    """What the flags say, as a document to be laid over the file's."""
+    nodes = None
+    if args.wave_nodes is not None:
+        words = args.wave_nodes.split(",")
+        if not all(word.isdecimal() for word in words):
+            raise UserError(f"--wave-nodes {args.wave_nodes!r} is not understood; write node numbers, such as 0,1")
+        nodes = [int(word) for word in words]
+    document: settings.Document = {
+        "ranks": args.ranks,
+        "device": args.device,
+        "ranks_per_node": args.ranks_per_node,
+        "fabric": args.fabric,
+        "threads": args.threads,
+        "skip": False if args.no_skip else None,
+        "prefix": args.prefix,
+        "faults": args.fault or None,
+        "limits": {"sim_time": args.max_sim_time, "wall": args.max_wall},
+        "nic": {"preset": args.nic, **assignments("--nic-option", args.nic_option)},
+        "host": {"preset": args.host, "cpu_scale": args.cpu_scale, **assignments("--host-option", args.host_option)},
+        "firmware": assignments("--firmware", args.firmware),
+        "wave": {"file": args.wave, "nodes": nodes, "from": args.wave_from, "to": args.wave_to},
+    }
+    given = {key: _given(value) if isinstance(value, dict) else value for key, value in document.items()}
+    return {key: value for key, value in given.items() if value not in (None, {})}
+
+
+def _given(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if value is not None}
 
 
 def world_of(config: RunConfig) -> Callable[[RunConfig, Kernel], World]:
@@ -122,31 +130,22 @@ def world_of(config: RunConfig) -> Callable[[RunConfig, Kernel], World]:
     return NicWorld
 
 
-def run(args: argparse.Namespace) -> int:
+def config_of(args: argparse.Namespace) -> RunConfig:
+    """The run that the command line asks for."""
     command = tuple(args.program[1:] if args.program[:1] == ["--"] else args.program)
     if not command:
         raise UserError("no program was named; write, for example: lanai run -n 2 python examples/mpi/ring.py")
-    if args.cpu_scale:
-        print("lanai: note: --cpu-scale makes this run depend on the machine and its load", file=sys.stderr)
-    config = RunConfig(
-        command,
-        args.ranks,
-        args.device,
-        host=HOST_PRESETS[args.host]().but(cpu_scale=args.cpu_scale, **numbers("--host-option", args.host_option)),
-        ranks_per_node=args.ranks_per_node,
-        fabric=args.fabric,
-        nic=NIC_PRESETS[args.nic](),
-        mcp=McpConfig().but(**numbers("--firmware", args.firmware)),
-        threads=args.threads,
-        skip=not args.no_skip,
-        faults=tuple(faults.parse(text) for text in args.fault),
-        wave=wave_of(args),
-        max_sim_time=args.max_sim_time,
-        max_wall=args.max_wall,
-        prefix=args.prefix,
-        progress=sys.stderr.isatty(),
-        environment=libmpi_environment(command[0]),
+    document = settings.read(Path(args.config)) if args.config is not None else {}
+    document = settings.overlay(document, document_of(args))
+    return settings.run_config(
+        document, command, progress=sys.stderr.isatty(), environment=libmpi_environment(command[0])
     )
+
+
+def run(args: argparse.Namespace) -> int:
+    config = config_of(args)
+    if config.host.cpu_scale:
+        print("lanai: note: cpu_scale makes this run depend on the machine and its load", file=sys.stderr)
     result = launcher.run(config, world_of(config))
     launcher.print_report(result)
     return result.code

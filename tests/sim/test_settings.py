@@ -1,0 +1,171 @@
+"""`lanai run --config FILE`: every table arrives, flags win, and what is wrong is quoted with what would be right."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from lanai_firmware.mcp.plan import McpConfig
+from lanai_hdl.config import BlockedAction, NicConfig
+from lanai_host.config import HostConfig
+from lanai_host.errors import UserError
+from lanai_sim import settings
+from lanai_sim.commands import run as command
+from lanai_sim.faults import FaultKind
+from lanai_sim.launcher import RunConfig, WaveConfig
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cluster.toml"
+WHOLE = """
+ranks = 6
+ranks_per_node = 2
+device = "mpi-np"
+threads = 2
+skip = false
+prefix = true
+faults = ["drop nic0 packet=3"]
+
+[fabric]
+cables = [["nic0", "switch0.0"], ["nic1", "switch0.1"], ["nic2", "switch0.2"]]
+
+[nic]
+preset = "small_fpga"
+link_latency = 16
+blocked_action = "reset"
+
+[host]
+preset = "free"
+poll = 1
+cpu_scale = 2
+
+[firmware]
+preset = "paper"
+messages = 64
+
+[ideal]
+latency = 5
+
+[limits]
+sim_time = "20ms"
+wall = 60
+
+[wave]
+file = "run.vcd"
+nodes = [0, 2]
+from = "1ms"
+to = "2ms"
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "run.toml"
+
+    def write(text):
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def asked(*words):
+    """The run of `lanai run WORDS`."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return command.config_of(parser.parse_args([*words, "true"]))
+
+
+def test_every_key_arrives(file):
+    config = settings.run_config(settings.read(file(WHOLE)), ("true",))
+    assert (config.ranks, config.ranks_per_node, config.device) == (6, 2, "mpi-np")
+    assert (config.threads, config.skip, config.prefix) == (2, False, True)
+    assert config.nic == NicConfig(sram_size=131072, link_latency=16, blocked_action=BlockedAction.RESET)
+    assert (config.host.poll, config.host.post, config.host.cpu_scale) == (1, 0, 2.0)
+    assert config.mcp == McpConfig(ack_slots=1, unpaid_limit=129, crc_check=0, messages=64)
+    assert config.ideal.latency == 5
+    assert (config.max_sim_time, config.max_wall) == (20 * 10**9, 60.0)
+    assert config.wave == WaveConfig("run.vcd", (0, 2), 10**9, 2 * 10**9)
+    assert config.fabric[2] == ((False, 2, 0), (True, 0, 2))
+    (fault,) = config.faults
+    assert (fault.kind, fault.where, fault.packet) == (FaultKind.DROP, "nic0", 3)
+
+
+def test_an_empty_document_is_the_default():
+    assert settings.run_config({}, ("true",)) == RunConfig(("true",), 1)
+
+
+def test_flags_win(file):
+    path = str(file(WHOLE))
+    config = asked(
+        "--config", path, "-n", "3", "--device", "ideal", "--nic", "lanai41", "--host-option", "post=7", "--max-wall", "5",
+        "--fault", "corrupt * rate=0.5", "--wave-to", "3ms", "--fabric", "switch",
+    )  # fmt: skip
+    assert (config.ranks, config.device, config.ranks_per_node) == (3, "ideal", 2)
+    assert config.nic == NicConfig()  # another preset: the file's changes were of its own
+    assert (config.host.poll, config.host.post) == (1, 7)
+    assert (config.max_sim_time, config.max_wall) == (20 * 10**9, 5.0)
+    assert [fault.kind for fault in config.faults] == [FaultKind.DROP, FaultKind.CORRUPT]
+    assert config.wave == WaveConfig("run.vcd", (0, 2), 10**9, 3 * 10**9)
+    assert config.fabric == "switch"
+
+
+def test_flags_alone():
+    config = asked("-n", "2", "--nic-option", "link_latency=9", "--firmware", "preset=paper", "--cpu-scale", "0.5")
+    assert config.nic == NicConfig(link_latency=9)
+    assert config.mcp.ack_slots == 1
+    assert config.host == HostConfig(cpu_scale=0.5)
+
+
+def test_the_example_is_right():
+    assert settings.run_config(settings.read(EXAMPLE), ("true",)).ranks_per_node == 2
+
+
+def test_a_fabric_file_lies_beside_the_one_that_names_it(file, tmp_path):
+    assert settings.read(file('fabric = "ring.toml"'))["fabric"] == str(tmp_path / "ring.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("rank = 2", r"no key 'rank'; did you mean 'ranks'\? it may have: ranks, "),
+        ("ranks = '2'", "ranks = '2' must be a whole number"),
+        ("ranks = true", "ranks = True must be a whole number"),
+        ("ranks = 0", "ranks = 0 is not a count"),
+        ("skip = 1", "skip = 1 must be true or false"),
+        ("device = 'mpi_np'", "'mpi_np' is not known; choose one of ideal, mpi-np"),
+        ("nic = 'lanai41'", r"must be a table; write \[nic\]"),
+        ("[nic]\nlink_latancy = 3", r"\[nic\] has no key 'link_latancy'; did you mean 'link_latency'\?"),
+        ("[nic]\nlink_latency = 'short'", r"\[nic\]: link_latency = 'short' must be a whole number"),
+        ("[nic]\nlink_latency = 9999", r"\[nic\]: link_latency=9999 must be a whole number from 1 to 512"),
+        ("[nic]\nblocked_action = 'explode'", "must be one of 'drop', 'reset'"),
+        ("[nic]\npreset = 'lanai9'", "'lanai9' is not known; choose one of lanai41, small_fpga"),
+        ("[host]\npoll = -1", r"\[host\]: HostConfig.poll=-1"),
+        ("[firmware]\ncredits = 1", r"\[firmware\] has no key 'credits'"),
+        ("[limits]\nsim_time = 3", "3 is not a time; write a text with a unit"),
+        ("[limits]\nsim_time = '3'", "'3' is not a time"),
+        ("[limits]\nwall = 0", "positive number of seconds"),
+        ("[wave]\nfrom = '1ms'", "names no file"),
+        ("[wave]\nfile = 'a'\nfrom = '2ms'\nto = '1ms'", "to = '1ms' is not after from = '2ms'"),
+        ("[wave]\nfile = 'a'\nnodes = 1", "nodes = 1 is not understood"),
+        ("faults = 'drop'", "faults = 'drop' is not understood"),
+        ("faults = ['lose nic0']", "'lose nic0' is not understood"),
+        ("[fabric]\nwires = 1", r"\[fabric\] has no key 'wires'"),
+        ("[fabric]\ncables = [['nic0', 'hub']]", "cable end 'hub'"),
+        ("ranks = ", "cannot read the configuration"),
+    ],
+)
+def test_what_is_wrong_is_quoted(file, text, complaint):
+    path = file(text)
+    with pytest.raises(UserError, match=complaint) as error:
+        settings.read(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(UserError, match=r"'absent.toml': No such file"):
+        asked("--config", "absent.toml")
+
+
+@pytest.mark.parametrize("words", [("--nic-option", "latency"), ("--wave", "f", "--wave-nodes", "a")])
+def test_bad_flags_are_quoted(words):
+    with pytest.raises(UserError, match=f"{words[-2]} '{words[-1]}' is not understood"):
+        asked(*words)
