@@ -38,5 +38,5 @@ def test_tracks_are_made_once() -> None:
 
 
 def test_unwritable_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no_such/t.json"):
+    with pytest.raises(UserError, match=r"no_such/t\.json"):
         sample().write(tmp_path / "no_such" / "t.json")
