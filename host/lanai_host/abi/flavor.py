@@ -66,6 +66,8 @@ class Flavor:
 
     def plain_result(self, function: Function) -> str:
         returns = function.returns
+        if returns == "void":
+            return returns
         return self.handle(returns) or SCALARS.get(returns, "intptr_t")
 
 

@@ -9,6 +9,7 @@ import importlib.metadata
 import operator
 import re
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from pycparser import c_ast, c_generator, c_parser
 from ..errors import UserError
 from . import compiler
 
+# Declarations beside those of a header.
+_BESIDE = {"mpi.h": resources.files(__package__).joinpath("mpich_fortran.h").read_text()}
 # GNU spellings that pycparser does not know.
 _PLAIN_C = ("-D__attribute__(x)=", "-D__extension__=", "-D__restrict=", "-D__inline=", "-D__asm__(x)=")
 
@@ -70,7 +73,7 @@ def read(name: str) -> Header:
     include = include_directory()
     if not (include / name).is_file():
         raise UserError(f"{include} has no {name}; pip install --upgrade mpich")
-    text = f'#include "{name}"\n'
+    text = f'#include "{name}"\n' + _BESIDE.get(name, "")
     arguments = ["-E", "-I", str(include), "-x", "c", "-"]
     source = compiler.run(["-P", *_PLAIN_C, *arguments], f"reading {name}", text)
     macros = compiler.run(["-dM", *arguments], f"reading {name}", text)
@@ -84,7 +87,7 @@ def read(name: str) -> Header:
         elif (
             isinstance(node, c_ast.Decl)
             and isinstance(node.type, c_ast.FuncDecl)
-            and node.name.startswith(("MPI_", "MPIX_"))
+            and node.name.startswith(("MPI_", "MPIX_", "MPII_"))
         ):
             header.functions[node.name] = _function(node, generator)
     return header

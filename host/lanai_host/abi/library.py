@@ -63,7 +63,16 @@ def shared_libpython() -> str:
 
 
 def _sources() -> list[bytes]:
-    names = ("compiler.py", "flavor.py", "front.c", "generate.py", "header.py", "library.py", "mpich_data.c")
+    names = (
+        "compiler.py",
+        "flavor.py",
+        "front.c",
+        "generate.py",
+        "header.py",
+        "library.py",
+        "mpich_data.c",
+        "mpich_fortran.h",
+    )
     package = resources.files(__package__)
     return [package.joinpath(name).read_bytes() for name in names]
 

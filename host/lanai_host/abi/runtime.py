@@ -81,7 +81,7 @@ class Process:
     def open(self, required: int) -> ThreadLevel:
         """MPI_Init_thread."""
         device, tick = self._device()
-        world = World(device, self.end, foreign_threads=self.foreign, tick=tick)
+        world = World(device, self.end, foreign_threads=self.foreign, tick=tick, lockstep=self.portal is not None)
         world.errors = EARLY_ERRORS
         level = world.init(required)
         abi.open(world)

@@ -213,9 +213,13 @@ class PersistentRequest(Request):
 
 
 class GeneralizedRequest(Request):
-    """MPI_Grequest_start. The program's callbacks: `query(status)` fills a status, `free()` ends it, `cancel(done)`."""
+    """MPI_Grequest_start. The program's callbacks: `query(status)` fills a status, `free()` ends it, `cancel(done)`.
+
+    `callbacks` is the C binding's to use.
+    """
 
     call = "MPI_Grequest_start"
+    callbacks: object = None
 
     def __init__(
         self,

@@ -27,47 +27,85 @@ def _rank(special: int) -> int:
     return abi.numbers.ranks.outward(special) if abi.numbers else special
 
 
-def _predefined(keyval: int) -> str | None:
+def predefined(keyval: int) -> str | None:
     for name in _ENVIRONMENT:
         if abi.constants[name] == keyval:
             return name
     return None
 
 
+class Integer(int):
+    """The value of an attribute that Fortran set. C gets a pointer to it."""
+
+    def address(self) -> int:
+        if not hasattr(self, "_room"):
+            self._room = abi.ffi.new("intptr_t *", self)
+        return abi.address(self._room)
+
+
 class _Key(Keyval):
-    """A key of the program: callbacks in C, called with the number under which the program knows it."""
+    """A key of the program: callbacks in C, called with the number under which the program knows it.
+
+    Fortran's callbacks are reached through functions of the Fortran bindings, `proxy` tells which.
+    """
 
     def __init__(self, kind: str, copy: int, delete: int, extra: int) -> None:
         self.number = 0
-        super().__init__(kind, self._copying(kind, copy, extra), self._deleting(kind, delete, extra))
+        self._addresses, self._extra = (copy, delete), extra
+        super().__init__(kind, self._copying(copy), self._deleting(delete))
 
-    def _copying(self, kind: str, address: int, extra: int) -> CopyFunction | None:
+    def _copying(self, address: int) -> CopyFunction | None:
         if not address:
             return None
         if address == _DUPLICATE:
             return lambda owner, key, value: (True, value)
-        ffi = abi.ffi
-        function = ffi.cast(f"int (*)({handle_type()}, int, intptr_t, intptr_t, intptr_t *, int *)", address)
+        function = abi.ffi.cast(f"int (*)({handle_type()}, int, intptr_t, intptr_t, intptr_t *, int *)", address)
 
         def copy(owner: Any, key: Keyval, value: int) -> tuple[bool, int]:
-            copied, flag = ffi.new("intptr_t *"), ffi.new("int *")
-            check(
-                function(_handle(kind, owner), self.number, extra, value, copied, flag),
-                "the copy function of the attribute",
-            )
+            copied, flag = abi.ffi.new("intptr_t *"), abi.ffi.new("int *")
+            code = function(_handle(self.kind, owner), self.number, self._extra, value, copied, flag)
+            check(code, "the copy function of the attribute")
             return bool(flag[0]), copied[0]
 
         return copy
 
-    def _deleting(self, kind: str, address: int, extra: int) -> DeleteFunction | None:
+    def _deleting(self, address: int) -> DeleteFunction | None:
         if not address:
             return None
         function = abi.ffi.cast(f"int (*)({handle_type()}, int, intptr_t, intptr_t)", address)
 
         def delete(owner: Any, key: Keyval, value: int) -> None:
-            check(function(_handle(kind, owner), self.number, value, extra), "the delete function of the attribute")
+            code = function(_handle(self.kind, owner), self.number, value, self._extra)
+            check(code, "the delete function of the attribute")
 
         return delete
+
+    def proxy(self, copy_proxy: int, delete_proxy: int) -> None:
+        """From now on callbacks go through these functions, which get the callback as their first argument."""
+        handle, (to_copy, to_delete) = handle_type(), self._addresses
+        copier = abi.ffi.cast(
+            f"int (*)(intptr_t, {handle}, int, intptr_t, int, intptr_t, intptr_t *, int *)", copy_proxy
+        )
+        deleter = abi.ffi.cast(f"int (*)(intptr_t, {handle}, int, int, intptr_t, intptr_t)", delete_proxy)
+
+        def copy(owner: Any, key: Keyval, value: int) -> tuple[bool, int]:
+            copied, flag = abi.ffi.new("intptr_t *"), abi.ffi.new("int *")
+            number = _handle(self.kind, owner)
+            code = copier(to_copy, number, self.number, self._extra, _kind(value), value, copied, flag)
+            check(code, "the copy function of the attribute")
+            return bool(flag[0]), type(value)(copied[0])
+
+        def delete(owner: Any, key: Keyval, value: int) -> None:
+            number = _handle(self.kind, owner)
+            code = deleter(to_delete, number, self.number, _kind(value), value, self._extra)
+            check(code, "the delete function of the attribute")
+
+        self.copy, self.delete = copy if to_copy else None, delete if to_delete else None
+
+
+def _kind(value: int) -> int:
+    """What the Fortran bindings call an address-sized integer and a pointer."""
+    return 1 if isinstance(value, Integer) else 0
 
 
 def _handle(kind: str, owner: Any) -> int:
@@ -81,8 +119,8 @@ def _create(kind: str, copy: int, delete: int, extra: int) -> int:
 
 
 def _find(call: str, kind: str, keyval: int) -> Keyval:
-    if _predefined(keyval):
-        raise MpiError(ErrorClass.KEYVAL, f"{call}: {_predefined(keyval)} is predefined and cannot be changed")
+    if predefined(keyval):
+        raise MpiError(ErrorClass.KEYVAL, f"{call}: {predefined(keyval)} is predefined and cannot be changed")
     key: Keyval = abi.keyvals[keyval]
     if key.kind != kind:
         raise MpiError(ErrorClass.KEYVAL, f"{call}: the keyval belongs to another kind of object")
@@ -95,21 +133,31 @@ def _free(pointer: Any) -> None:
     pointer[0] = abi.keyvals.null
 
 
-def _set(call: str, kind: str, owner: Any, keyval: int, value: int) -> None:
+def set_value(call: str, kind: str, owner: Any, keyval: int, value: int) -> None:
     owner.attributes.set(owner, _find(call, kind, keyval), value)
 
 
-def _get(call: str, kind: str, owner: Any, keyval: int, result: int) -> bool:
-    name = _predefined(keyval) if kind == "comm" else None
+def get_value(call: str, kind: str, owner: Any, keyval: int) -> tuple[bool, int]:
+    """(found, value); of the environment's attributes the number itself."""
+    name = predefined(keyval) if kind == "comm" else None
     if name is not None:
-        held = _environment.setdefault(keyval, abi.ffi.new("int *"))
-        held[0] = _ENVIRONMENT[name]()
-        found, value = True, abi.address(held)
-    else:
-        found, value = owner.attributes.get(_find(call, kind, keyval))
+        return True, _ENVIRONMENT[name]()
+    found, value = owner.attributes.get(_find(call, kind, keyval))
+    return bool(found), value
+
+
+def get_pointer(call: str, kind: str, owner: Any, keyval: int, result: int) -> bool:
+    """What C gets: integers, which are the environment's attributes and Fortran's, come as pointers to them."""
+    found, value = get_value(call, kind, owner, keyval)
     if found:
+        if kind == "comm" and predefined(keyval):
+            held = _environment.setdefault(keyval, abi.ffi.new("int *"))
+            held[0] = value
+            value = abi.address(held)
+        elif isinstance(value, Integer):
+            value = value.address()
         abi.ffi.cast("intptr_t *", result)[0] = value
-    return bool(found)
+    return found
 
 
 def _delete(call: str, kind: str, owner: Any, keyval: int) -> None:
@@ -136,23 +184,25 @@ bind("MPI_Keyval_free", lambda keyval: _free(keyval))
 bind("MPI_Type_free_keyval", lambda type_keyval: _free(type_keyval))
 bind(
     "MPI_Comm_set_attr",
-    lambda comm, comm_keyval, attribute_val: _set("MPI_Comm_set_attr", "comm", comm, comm_keyval, attribute_val),
+    lambda comm, comm_keyval, attribute_val: set_value("MPI_Comm_set_attr", "comm", comm, comm_keyval, attribute_val),
 )
-bind("MPI_Attr_put", lambda comm, keyval, attribute_val: _set("MPI_Attr_put", "comm", comm, keyval, attribute_val))
+bind("MPI_Attr_put", lambda comm, keyval, attribute_val: set_value("MPI_Attr_put", "comm", comm, keyval, attribute_val))
 bind(
     "MPI_Type_set_attr",
-    lambda datatype, type_keyval, attribute_val: _set(
+    lambda datatype, type_keyval, attribute_val: set_value(
         "MPI_Type_set_attr", "type", datatype, type_keyval, attribute_val
     ),
 )
 bind(
     "MPI_Comm_get_attr",
-    lambda comm, comm_keyval, attribute_val: _get("MPI_Comm_get_attr", "comm", comm, comm_keyval, attribute_val),
+    lambda comm, comm_keyval, attribute_val: get_pointer("MPI_Comm_get_attr", "comm", comm, comm_keyval, attribute_val),
 )
-bind("MPI_Attr_get", lambda comm, keyval, attribute_val: _get("MPI_Attr_get", "comm", comm, keyval, attribute_val))
+bind(
+    "MPI_Attr_get", lambda comm, keyval, attribute_val: get_pointer("MPI_Attr_get", "comm", comm, keyval, attribute_val)
+)
 bind(
     "MPI_Type_get_attr",
-    lambda datatype, type_keyval, attribute_val: _get(
+    lambda datatype, type_keyval, attribute_val: get_pointer(
         "MPI_Type_get_attr", "type", datatype, type_keyval, attribute_val
     ),
 )

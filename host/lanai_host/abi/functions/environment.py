@@ -168,18 +168,18 @@ bind("MPI_Comm_iflush_buffer", lambda comm: comm.iflush_buffer())
 # Error classes and codes
 
 
-def _errors() -> Any:
+def errors() -> Any:
     return abi.world.errors if hasattr(abi, "world") else runtime.EARLY_ERRORS
 
 
-bind("MPI_Error_class", lambda errorcode: _errors().error_class(errorcode), always=True)
-bind("MPI_Error_string", lambda errorcode: _errors().text(errorcode)[:511], always=True)
-bind("MPI_Add_error_class", lambda: _errors().add_class(), always=True)
-bind("MPI_Add_error_code", lambda errorclass: _errors().add_code(errorclass), always=True)
-bind("MPI_Add_error_string", lambda errorcode, string: _errors().add_string(errorcode, string), always=True)
-bind("MPI_Remove_error_class", lambda errorclass: _errors().remove_class(errorclass), always=True)
-bind("MPI_Remove_error_code", lambda errorcode: _errors().remove_code(errorcode), always=True)
-bind("MPI_Remove_error_string", lambda errorcode: _errors().remove_string(errorcode), always=True)
+bind("MPI_Error_class", lambda errorcode: errors().error_class(errorcode), always=True)
+bind("MPI_Error_string", lambda errorcode: errors().text(errorcode)[:511], always=True)
+bind("MPI_Add_error_class", lambda: errors().add_class(), always=True)
+bind("MPI_Add_error_code", lambda errorclass: errors().add_code(errorclass), always=True)
+bind("MPI_Add_error_string", lambda errorcode, string: errors().add_string(errorcode, string), always=True)
+bind("MPI_Remove_error_class", lambda errorclass: errors().remove_class(errorclass), always=True)
+bind("MPI_Remove_error_code", lambda errorcode: errors().remove_code(errorcode), always=True)
+bind("MPI_Remove_error_string", lambda errorcode: errors().remove_string(errorcode), always=True)
 
 
 # What this ABI is

@@ -250,30 +250,47 @@ bind("MPI_Parrived", lambda request, partition: request is None or request.arriv
 # Generalized requests
 
 
+class _Callbacks:
+    """The three functions of the program. Fortran's (see `fortran`) get pointers, and give their code through the last one."""
+
+    def __init__(self, query: int, free: int, cancel: int, extra: int) -> None:
+        self.fortran = False
+        self._query, self._free, self._cancel, self._extra = query, free, cancel, extra
+
+    def _call(self, what: str, address: int, *arguments: tuple[str, Any]) -> None:
+        """Call with the extra state and the arguments, given as (type, value)."""
+        types, values = [kind for kind, _ in arguments], [value for _, value in arguments]
+        if self.fortran:
+            code = abi.ffi.new("int *")
+            passed = [abi.ffi.new("int *", value) if kind == "int" else value for kind, value in arguments]
+            form = ", ".join(["intptr_t", *("int *" if kind == "int" else kind for kind in types), "int *"])
+            abi.ffi.cast(f"void (*)({form})", address)(self._extra, *passed, code)
+            callbacks.check(code[0], what)
+        else:
+            form = ", ".join(["intptr_t", *types])
+            callbacks.check(abi.ffi.cast(f"int (*)({form})", address)(self._extra, *values), what)
+
+    def query(self, status: Status) -> None:
+        room = abi.ffi.new("lanai_status *")
+        abi.put_status(room, status)
+        self._call("query_fn", self._query, ("lanai_status *", room))
+        filled = abi.get_status(room)
+        status.source, status.tag = filled.source, filled.tag
+        status.count, status.cancelled = filled.count, filled.cancelled
+
+    def free(self) -> None:
+        self._call("free_fn", self._free)
+
+    def cancel(self, complete: bool) -> None:
+        self._call("cancel_fn", self._cancel, ("int", int(complete)))
+
+
 @binding
 def MPI_Grequest_start(query_fn: int, free_fn: int, cancel_fn: int, extra_state: int) -> Any:
-    ffi = abi.ffi
-    query = ffi.cast("int (*)(intptr_t, lanai_status *)", query_fn)
-    free = ffi.cast("int (*)(intptr_t)", free_fn)
-    cancel = ffi.cast("int (*)(intptr_t, int)", cancel_fn)
-
-    def ask(status: Status) -> None:
-        room = ffi.new("lanai_status *")
-        abi.put_status(room, status)
-        callbacks.check(query(extra_state, room), "query_fn")
-        filled = abi.get_status(room)
-        status.source, status.tag, status.count, status.cancelled = (
-            filled.source,
-            filled.tag,
-            filled.count,
-            filled.cancelled,
-        )
-
-    return abi.world.start_generalized(
-        ask,
-        lambda: callbacks.check(free(extra_state), "free_fn"),
-        lambda complete: callbacks.check(cancel(extra_state, complete), "cancel_fn"),
-    )
+    functions = _Callbacks(query_fn, free_fn, cancel_fn, extra_state)
+    request = abi.world.start_generalized(functions.query, functions.free, functions.cancel)
+    request.callbacks = functions
+    return request
 
 
 bind("MPI_Grequest_complete", lambda request: _real("MPI_Grequest_complete", request).complete())
