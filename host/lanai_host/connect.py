@@ -9,7 +9,7 @@ from .config import HostConfig
 from .device import Device
 from .devices.ideal import IdealDevice, Solo
 from .errors import UserError
-from .portal import Portal, PortalMail
+from .portal import Portal
 from .protocol import ENV_DEVICE
 
 # Devices with a NIC: module in `lanai_host.devices` with `connect(portal, host) -> Device`, loaded when chosen.
@@ -21,10 +21,16 @@ def host_config(values: dict[str, Any]) -> HostConfig:
     return HostConfig(**values)
 
 
+def _ideal(portal: Portal, host: HostConfig) -> Device:
+    if portal.mail is None:
+        raise UserError(f"{ENV_DEVICE}=ideal, but the simulator runs NICs; start with `lanai run`")
+    return IdealDevice(portal.rank, portal.size, portal.mail, host)
+
+
 def connector(name: str) -> Callable[[Portal, HostConfig], Device]:
     """The function that makes the device of that name over a portal."""
     if name == "ideal":
-        return lambda portal, host: IdealDevice(portal.rank, portal.size, PortalMail(portal), host)
+        return _ideal
     if name not in NIC_DEVICES:
         raise UserError(f"device {name!r} is not known; choose one of {', '.join(DEVICES)}")
     try:

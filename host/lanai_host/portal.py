@@ -1,4 +1,4 @@
-"""A rank process's line to the simulator: posts, blocking requests, mail, the rank's clock.
+"""A rank process's line to the simulator: posts, blocking requests, the rank's clock.
 
 The simulation moves only while every rank is inside a blocking request, so what happens between two requests of one process takes no
 simulated time but what it charges.
@@ -12,20 +12,12 @@ import threading
 import time
 from typing import Any, NoReturn, Self
 
-from .bus import Wait
 from .errors import UserError
-from .protocol import ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, LETTER, MAIL, VERSION, Op, Status, pack_wait
+from .mail import Mailbox
+from .protocol import ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, Op, Status
 
 FLUSH_BYTES = 1 << 18  # posts beyond this leave at once, so that a rank that only sends needs no boundless memory
 READ = 4096  # bytes of an answer read at first: more than most have
-_forked_from: set[int] = set()  # ancestors of this process in which the library was loaded
-
-
-def _remember_fork() -> None:
-    _forked_from.add(os.getppid())
-
-
-os.register_at_fork(after_in_child=_remember_fork)
 
 
 class PortalError(Exception):
@@ -33,7 +25,10 @@ class PortalError(Exception):
 
 
 class Portal:
-    """`clock` is this process's host time in picoseconds: the simulator's at the last answer, plus what was charged since."""
+    """`clock` is this process's host time in picoseconds: the simulator's at the last answer, plus what was charged since.
+
+    `mail` is there in a world without NICs. `watchful` asks whoever does not go through `post` and `call` to `check` first.
+    """
 
     def __init__(self, sock: socket.socket, rank: int, size: int) -> None:
         self.rank = rank
@@ -43,15 +38,19 @@ class Portal:
         self._lock = threading.RLock()
         self._posts: list[bytes] = []
         self._posted_bytes = 0
-        self._charged = 0
+        self._told = 0  # the clock as the simulator knows it
         self._pid = os.getpid()
         self._closed = False
         self._cpu_scale = 0.0
         self._cpu = 0.0
+        self.watchful = False
         answer = self.call(Op.HELLO, VERSION.to_bytes(4, "little") + self._pid.to_bytes(4, "little"))
         self.config: dict[str, Any] = json.loads(answer)
         self._cpu_scale = float(self.config.get("host", {}).get("cpu_scale", 0.0))
         self._cpu = time.process_time()
+        self.watchful = self._cpu_scale > 0
+        self.mail = Mailbox(self, self.config["mail"]) if "mail" in self.config else None
+        _portals.append(self)
 
     @classmethod
     def from_environment(cls) -> Self | None:
@@ -71,15 +70,14 @@ class Portal:
     def charge(self, picoseconds: int) -> None:
         """Host work: time that passes for this process alone."""
         self.clock += picoseconds
-        self._charged += picoseconds
 
     def post(self, op: Op, payload: bytes = b"") -> None:
         """Send a request that gets no answer. It is stamped with this moment and may leave later."""
         with self._lock:
-            if self._cpu_scale:
-                self._charge_cpu()
-            self._posts.append(HEADER.pack(len(payload), op, 0, self._charged) + payload)
-            self._charged = 0
+            if self.watchful:
+                self.check()
+            self._posts.append(HEADER.pack(len(payload), op, 0, self.clock - self._told) + payload)
+            self._told = self.clock
             self._posted_bytes += len(payload)
             if self._posted_bytes > FLUSH_BYTES:
                 self._flush()
@@ -87,27 +85,21 @@ class Portal:
     def call(self, op: Op, payload: bytes = b"") -> bytes:
         """Send a request and wait for its answer, while the simulation may move."""
         with self._lock:
-            if self._cpu_scale:
-                self._charge_cpu()
-            self._posts.append(HEADER.pack(len(payload), op, 0, self._charged) + payload)
-            self._charged = 0
+            if self.watchful:
+                self.check()
+            self._posts.append(HEADER.pack(len(payload), op, 0, self.clock - self._told) + payload)
+            self._told = self.clock
             self._flush()
             answer = self._receive()
-            size, status, _, self.clock = HEADER.unpack_from(answer)
+            size, status, _, self._told = HEADER.unpack_from(answer)
+            self.clock = self._told
             if len(answer) < HEADER.size + size:
                 answer += self._receive_rest(HEADER.size + size - len(answer))
-            if self._cpu_scale:
-                self._cpu = time.process_time()
+            if self.watchful:
+                self.count_from_now()
         if status == Status.ERROR:
             raise PortalError(answer[HEADER.size :].decode())
         return answer[HEADER.size :]
-
-    def wait_mail(self, why: Wait) -> list[tuple[int, int, bytes]]:
-        """Block until there is mail: (arrival, source, letter), in the order of arrival."""
-        return unpack_letters(self.call(Op.WAIT_MAIL, pack_wait(why)))
-
-    def poll_mail(self) -> list[tuple[int, int, bytes]]:
-        return unpack_letters(self.call(Op.POLL_MAIL))
 
     def finalize(self) -> None:
         """Leave the simulation; nothing else may be asked of the portal afterwards."""
@@ -119,6 +111,8 @@ class Portal:
     def abort(self, code: int) -> NoReturn:
         """End the whole run with this exit code."""
         with self._lock:
+            if self.mail is not None:
+                self.mail.await_end()
             self.post(Op.ABORT, (code & 0xFFFFFFFF).to_bytes(4, "little"))
             self._flush()
         while self._sock.recv(READ):  # the launcher ends this process
@@ -129,17 +123,23 @@ class Portal:
         self._closed = True
         self._sock.close()
 
-    def _charge_cpu(self) -> None:
-        now = time.process_time()
-        self.charge(int((now - self._cpu) * self._cpu_scale * 1e12))
-        self._cpu = now
-
-    def _flush(self) -> None:
-        if self._pid in _forked_from:
+    def check(self) -> None:
+        """Before anything that others can see: charges processor time if that is asked for; refuses a forked process."""
+        if os.getpid() != self._pid:
             raise UserError(
                 f"process {os.getpid()} is a fork of rank {self.rank} and cannot use its MPI library; "
                 f"call MPI in process {self._pid} only"
             )
+        if self._cpu_scale:
+            now = time.process_time()
+            self.charge(int((now - self._cpu) * self._cpu_scale * 1e12))
+            self._cpu = now
+
+    def count_from_now(self) -> None:
+        """Processor time spent until now was waiting."""
+        self._cpu = time.process_time()
+
+    def _flush(self) -> None:
         if self._closed:
             raise UserError(f"rank {self.rank} has left the simulation; MPI calls end with MPI_Finalize")
         frames, self._posts, self._posted_bytes = b"".join(self._posts), [], 0
@@ -176,36 +176,13 @@ class Portal:
         os._exit(1)
 
 
-def unpack_letters(answer: bytes) -> list[tuple[int, int, bytes]]:
-    letters = []
-    position = 0
-    while position < len(answer):
-        arrival, source, size = LETTER.unpack_from(answer, position)
-        position += LETTER.size
-        letters.append((arrival, source, answer[position : position + size]))
-        position += size
-    return letters
+_portals: list[Portal] = []
 
 
-class PortalMail:
-    """The ideal device's mail (`lanai_host.devices.ideal.Mail`) over a portal."""
+def _be_watchful() -> None:
+    """In a forked child: a rank is one process."""
+    for portal in _portals:
+        portal.watchful = True
 
-    def __init__(self, portal: Portal) -> None:
-        self.portal = portal
 
-    @property
-    def now(self) -> int:
-        return self.portal.clock
-
-    def elapse(self, picoseconds: int) -> None:
-        self.portal.charge(picoseconds)
-
-    def post(self, dest: int, letter: bytes) -> None:
-        self.portal.post(Op.MAIL, MAIL.pack(dest) + letter)
-
-    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
-        letters = self.portal.poll_mail() if why is None else self.portal.wait_mail(why)
-        return [(source, letter) for _, source, letter in letters]
-
-    def close(self) -> None:
-        self.portal.finalize()
+os.register_at_fork(after_in_child=_be_watchful)

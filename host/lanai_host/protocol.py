@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from .bus import Wait
 
-VERSION = 1
+VERSION = 2
 ENV_SOCKET = "LANAI_PORTAL_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
@@ -21,13 +21,12 @@ class Op(IntEnum):
     """Requests. Those up to POSTED_LAST are posted, the others block."""
 
     ELAPSE = 0  # only the header's time
-    MAIL = 1  # u32 destination rank, letter
     PIO_WRITE = 2  # u32 offset, bytes
     UNPIN = 3  # u32 token
     POSTED_LAST = 15
     HELLO = 16  # u32 version, u32 pid -> JSON configuration
-    WAIT_MAIL = 17  # wait record -> letters
-    POLL_MAIL = 18  # -> letters
+    STOPPED = 17  # i64 when it might go on, wait record; no answer: the run ends
+    CATCH_UP = 18  # until the rest of the world has come to the rank's time -> nothing
     PIO_READ = 19  # u32 offset, u32 size -> bytes
     PIN = 20  # u64 address, u64 size, u32 writable -> u32 token, u32 bus addresses, one a page
     ALLOC = 21  # u32 file descriptor in the rank, u32 size -> u32 bus address
@@ -45,13 +44,12 @@ class Status(IntEnum):
 
 
 HEADER = struct.Struct("<IHHq")  # payload bytes, op or status, flags (0), picoseconds
-MAIL = struct.Struct("<I")
-LETTER = struct.Struct("<qII")  # arrival, source, bytes
+STOPPED = struct.Struct("<q")  # picoseconds, FOREVER for never
 WAIT = struct.Struct("<iii")  # peer, tag, context; then "call\0note"
+FOREVER = 2**63 - 1
 NONE = -(2**31)  # stands for None in a wait record
 
 assert HEADER.size == 16
-assert LETTER.size == 16
 assert WAIT.size == 12
 
 

@@ -72,9 +72,7 @@ class RankBus(Bus):
         self.portal.charge(picoseconds)
 
     async def catch_up(self) -> None:
-        self._call(
-            Op.POLL_MAIL, b""
-        )  # the request that is answered as soon as the clock is reached; NICs bring no mail
+        self._call(Op.CATCH_UP, b"")
 
     def _call(self, op: Op, payload: bytes) -> bytes:
         try:

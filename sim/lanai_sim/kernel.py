@@ -80,12 +80,10 @@ class Outside(Protocol):
 
 
 class Kernel:
-    """`lookahead`: moments that lie less than this apart may be taken together, because nothing done at one can reach the
-    other (the shortest latency between processes when no engine ties them)."""
+    """The scheduler. `now` is its time, `limit` where that ends."""
 
-    def __init__(self, lookahead: int = 0) -> None:
+    def __init__(self) -> None:
         self.now = 0
-        self.lookahead = lookahead
         self.limit = FOREVER
         self.clockwork: Clockwork | None = None
         self.outside: Outside | None = None
@@ -148,9 +146,8 @@ class Kernel:
             self._take(next_time)
 
     def _take(self, time: int) -> None:
-        """All moments from `time` on that cannot influence each other."""
+        """All moments of this time."""
         moments = self._moments
-        end = time + self.lookahead
-        while moments and (moments[0][0] < end or moments[0][0] == time):
+        while moments and moments[0][0] == time:
             self.now, _, _, action, value = heapq.heappop(moments)
             action(value)

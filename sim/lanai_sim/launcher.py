@@ -14,13 +14,13 @@ from lanai_firmware.mcp.plan import McpConfig
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.bus import Wait
 from lanai_host.config import HostConfig
+from lanai_host.mail import LEFT, RUNS, PostOffice
 from lanai_host.protocol import unpack_wait
 
 from . import processes
 from .fabric import Ends
 from .faults import Fault
 from .kernel import FOREVER, Deadlock, Kernel, TimeLimit
-from .mail import PostOffice
 from .output import Output
 from .processes import Process
 from .progress import Progress
@@ -106,12 +106,17 @@ class WallLimit(Exception):
 
 
 class World:
-    """The simulated world of a run: the part that differs between fabrics. This one has mail and no NIC."""
+    """The simulated world of a run: the part that differs between fabrics. This one has mail, which passes between the ranks
+    themselves, and no NIC."""
 
     def __init__(self, config: RunConfig, kernel: Kernel) -> None:
         self.config = config
         self.kernel = kernel
         self.started = 0  # picoseconds at which the ranks begin
+        self.mail: PostOffice | None = None
+        if config.device == "ideal":
+            ideal = config.ideal
+            self.mail = PostOffice(config.ranks, ideal.latency, ideal.byte_time, config.max_sim_time)
 
     def door(self, rank: int) -> NicDoor | None:
         """The rank's NIC."""
@@ -122,7 +127,8 @@ class World:
 
     def rank_config(self, rank: int) -> dict[str, Any]:
         """What the rank learns at HELLO."""
-        return {"host": dataclasses.asdict(self.config.host)}
+        mail = {} if self.mail is None else {"mail": self.mail.path}
+        return {"host": dataclasses.asdict(self.config.host), **mail}
 
     def notes(self) -> list[str]:
         """What the result should tell beyond the report."""
@@ -132,7 +138,21 @@ class World:
         """For the progress line, after so many seconds."""
         return ""
 
-    def close(self) -> None: ...
+    def look(self, rank: Rank) -> tuple[int, bool, bytes]:
+        """What a rank is doing: its time, whether it runs code, the record of why it waits."""
+        if self.mail is None or not (rank.running and rank.connected):
+            return rank.clock, rank.running, rank.why
+        seat = self.mail.look(rank.number)
+        return seat.clock, seat.state in (RUNS, LEFT), seat.why
+
+    def left(self, rank: int) -> None:
+        """A rank's process has ended."""
+        if self.mail is not None:
+            self.mail.leave(rank)
+
+    def close(self) -> None:
+        if self.mail is not None:
+            self.mail.close()
 
 
 class Run:
@@ -140,8 +160,7 @@ class Run:
 
     def __init__(self, config: RunConfig, world: Callable[[RunConfig, Kernel], World] = World) -> None:
         self.config = config
-        # Letters take at least the latency, so ranks that are closer together in time cannot reach each other.
-        self.kernel = Kernel(lookahead=config.ideal.latency if config.device == "ideal" else 0)
+        self.kernel = Kernel()
         self.kernel.limit = config.max_sim_time
         self.world = world(config, self.kernel)
         self.output = Output(config.prefix)
@@ -171,22 +190,23 @@ class Run:
     def status(self) -> str:
         """One line: simulated time, speed, who waits for what."""
         spent = max(1e-9, time.monotonic() - self.started)
-        parts = [format_time(self.kernel.now), *filter(None, [self.world.status(spent)])]
+        time_, waits = self.kernel.now, []
         for rank in self.ranks or ():
-            why = unpack_wait(rank.why)
-            parts.append(f"{rank.number}: {'runs' if rank.running else why.call if why else 'waits'}")
-        return " | ".join(parts)
+            clock, runs, record = self.world.look(rank)
+            why = unpack_wait(record)
+            time_ = max(time_, clock)
+            waits.append(f"{rank.number}: {'runs' if runs else why.call if why else 'waits'}")
+        return " | ".join([format_time(time_), *filter(None, [self.world.status(spent)]), *waits])
 
     def _start(self) -> None:
         config = self.config
         self.processes = processes.start(config.command, config.ranks, config.device, config.environment, self.output)
         self.output.start()
         self.ranks = Ranks(self.kernel, [process.sock for process in self.processes], self._look_after)
-        post = PostOffice(self.kernel, config.ranks, config.ideal.latency, config.ideal.byte_time)
         for rank in self.ranks:
             rank.clock = self.world.started
             door, settings = self.world.door(rank.number), self.world.rank_config(rank.number)
-            service = Service(self.kernel, self.ranks, rank, post, settings, door)
+            service = Service(self.kernel, self.ranks, rank, settings, door)
             self.kernel.spawn(service.run(), rank.number)
 
     def _simulate(self) -> Result:
@@ -225,6 +245,7 @@ class Run:
                     continue
                 self._ended(process, rank)
                 self.ranks.leave(rank)
+                self.world.left(rank.number)
 
     def _ended(self, process: Process, rank: Rank) -> None:
         code = process.popen.returncode
@@ -254,24 +275,26 @@ class Run:
         return 0
 
     def _deadlock(self) -> str:
-        return f"deadlock at {format_time(self.kernel.now)}: all ranks wait and nothing can happen any more\n{self.waits()}"
+        assert self.ranks is not None
+        now = max(self.kernel.now, *(rank.clock for rank in self.ranks))
+        return f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more\n{self.waits()}"
 
     def waits(self) -> str:
         """A line for each rank: what it waits for."""
         assert self.ranks is not None
-        return "\n".join(describe(rank) for rank in self.ranks)
+        return "\n".join(describe(rank, *self.world.look(rank)) for rank in self.ranks)
 
 
-def describe(rank: Rank) -> str:
+def describe(rank: Rank, clock: int, runs: bool, why: bytes) -> str:
     """What one rank is doing."""
-    start = f"  rank {rank.number} at {format_time(rank.clock)}:"
+    start = f"  rank {rank.number} at {format_time(clock)}:"
     if rank.finalized:
         return f"{start} has finalized"
-    if rank.running:
+    if runs:
         return f"{start} runs code" if rank.connected else f"{start} runs code and has not called MPI_Init"
     if rank.gone:
         return f"{start} has ended"
-    return f"{start} {describe_wait(unpack_wait(rank.why))}"
+    return f"{start} {describe_wait(unpack_wait(why))}"
 
 
 def describe_wait(why: Wait | None) -> str:

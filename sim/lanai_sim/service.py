@@ -1,18 +1,15 @@
-"""Serves one rank's requests: mail and life cycle here, the NIC behind `NicDoor`."""
+"""Serves one rank's requests: life cycle here, the NIC behind `NicDoor`."""
 
 import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from lanai_host.protocol import MAIL, VERSION, Op, Status
+from lanai_host.protocol import FOREVER, STOPPED, VERSION, Op, Status
 
 from .kernel import Kernel
-from .mail import PostOffice
 from .ranks import Rank, Ranks, Request
 
-POLL_AT_LEAST = (
-    10_000  # picoseconds that a look for mail takes, so that a free host that only polls still lets time pass
-)
+POLL_AT_LEAST = 10_000  # picoseconds that catching up takes, so that a free host that only polls still lets time pass
 
 
 class Abort(Exception):
@@ -49,11 +46,10 @@ class Service:
         kernel: Kernel,
         ranks: Ranks,
         rank: Rank,
-        post: PostOffice,
         config: Mapping[str, Any],
         door: NicDoor | None = None,
     ) -> None:
-        self.kernel, self.ranks, self.rank, self.post = kernel, ranks, rank, post
+        self.kernel, self.ranks, self.rank = kernel, ranks, rank
         self.config = config
         self.door = door
 
@@ -82,22 +78,20 @@ class Service:
                 self.door.close()
 
     async def _posted(self, request: Request) -> None:
-        if request.op == Op.MAIL:
-            dest = MAIL.unpack_from(request.payload)[0]
-            self.post.post(self.rank.clock, self.rank.number, dest, request.payload[MAIL.size :])
-        elif request.op != Op.ELAPSE:
+        if request.op != Op.ELAPSE:
             await self._nic(request)
 
     async def _blocking(self, request: Request) -> bytes:
         rank, op = self.rank, request.op
-        if op == Op.WAIT_MAIL:
-            rank.why = request.payload
-            rank.clock = await self.post.arrival(rank.number, rank.clock)
-            return self.post.collect(rank.number, rank.clock)
-        if op == Op.POLL_MAIL:
+        if op == Op.CATCH_UP:
             rank.clock += POLL_AT_LEAST
             await self.kernel.until(rank.clock, rank.number)
-            return self.post.collect(rank.number, rank.clock)
+            return b""
+        if op == Op.STOPPED:
+            # What could wake it has been looked for where the mail is: nothing can, or nothing before the limit of time.
+            rank.why = request.payload[STOPPED.size :]
+            wake = STOPPED.unpack_from(request.payload)[0]
+            await (self.kernel.suspension() if wake == FOREVER else self.kernel.until(wake, rank.number))
         if op == Op.HELLO:
             return await self._hello(request.payload)
         if op == Op.FINALIZE:

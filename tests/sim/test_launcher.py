@@ -16,11 +16,10 @@ PRELUDE = """
 import os, sys
 from lanai_host.bus import Wait
 from lanai_host.portal import Portal
-from lanai_host.protocol import MAIL, Op
 portal = Portal.from_environment()
-rank, size = portal.rank, portal.size
-def send(to, text): portal.post(Op.MAIL, MAIL.pack(to) + text)
-def receive(tag=0): return portal.wait_mail(Wait("receive", None, tag))
+rank, size, mail = portal.rank, portal.size, portal.mail
+send = mail.post
+def receive(tag=0): return mail.collect(Wait("receive", None, tag))
 """
 
 
@@ -50,13 +49,11 @@ if rank:
     send(0, b"from %d" % rank)
     send(0, b"again %d" % rank)
 else:
-    got = []
-    while len(got) < 4:
-        got += receive()
-    assert [letter for _, _, letter in got] == [b"from 2", b"again 2", b"from 1", b"again 1"], got
-    assert [arrival for arrival, _, _ in got] == [1_001_000, 1_001_000, 1_002_000, 1_002_000], got
+    assert receive() == [(2, b"from 2"), (2, b"again 2")]
+    assert portal.clock == 1_001_000
+    assert receive() == [(1, b"from 1"), (1, b"again 1")]
     assert portal.clock == 1_002_000
-portal.finalize()
+mail.close()
 """,
         3,
     )
@@ -72,8 +69,8 @@ for step in range(200):
     portal.charge(chance.randrange(10_000))
     send(chance.randrange(size), bytes(chance.randrange(64)))
     if step % 7 == 0:
-        portal.poll_mail()
-portal.finalize()
+        mail.collect(None)
+mail.close()
 """
     quiet = ranks(body, 4)
     load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
@@ -88,7 +85,7 @@ portal.finalize()
 
 
 def test_deadlock_names_every_rank_its_call_peer_and_tag():
-    result = ranks('portal.wait_mail(Wait("MPI_Recv", 1 - rank, 40 + rank, 3))')
+    result = ranks('mail.collect(Wait("MPI_Recv", 1 - rank, 40 + rank, 3))')
     assert result.code == Exit.DEADLOCK
     assert "deadlock" in result.report
     assert "rank 0 at 0 ps: waits in MPI_Recv, peer 1, tag 40, context 3" in result.report
@@ -96,7 +93,7 @@ def test_deadlock_names_every_rank_its_call_peer_and_tag():
 
 
 def test_a_rank_that_has_left_is_named_in_the_deadlock():
-    result = ranks("portal.finalize() if rank else receive(7)")
+    result = ranks("mail.close() if rank else receive(7)")
     assert result.code == Exit.DEADLOCK
     assert "rank 1 at 0 ps: has finalized" in result.report
 
@@ -153,12 +150,12 @@ def test_a_fork_may_not_call(capfd):
 child = os.fork()
 if child == 0:
     try:
-        portal.poll_mail()
+        mail.collect(None)
     except Exception as error:
         print(error, flush=True)
     os._exit(0)
 os.waitpid(child, 0)
-portal.finalize()
+mail.close()
 """,
         1,
     )
@@ -167,7 +164,7 @@ portal.finalize()
 
 
 def test_limits_of_time():
-    poll = "while True: portal.charge(1000000); portal.poll_mail()"
+    poll = "while True: portal.charge(1000000); mail.collect(None)"
     simulated = ranks(poll, max_sim_time=50_000_000)
     assert simulated.code == Exit.TIME_LIMIT
     assert "--max-sim-time" in simulated.report

@@ -27,18 +27,17 @@ PING_PONG = """
 import sys, time
 from lanai_host.bus import Wait
 from lanai_host.portal import Portal
-from lanai_host.protocol import MAIL, Op
 portal, rounds = Portal.from_environment(), int(sys.argv[1])
-letter, why = MAIL.pack(1 - portal.rank) + b"word", Wait("bench")
+mail, why = portal.mail, Wait("bench")
 started = time.perf_counter()
 for _ in range(rounds // 2):
     if portal.rank:
-        portal.wait_mail(why)
-    portal.post(Op.MAIL, letter)
+        mail.collect(why)
+    mail.post(1 - portal.rank, b"word")
     if not portal.rank:
-        portal.wait_mail(why)
+        mail.collect(why)
 spent = time.perf_counter() - started
-portal.finalize()
+mail.close()
 if not portal.rank:
     open(sys.argv[2], "w").write(str(spent / rounds))
 """
