@@ -1,41 +1,107 @@
-"""Reading what unittest printed, and a small part of mpi4py's suite."""
+"""Reading what unittest printed, comparing with MPICH, and a small part of mpi4py's suite."""
 
 import pytest
 
-from lanai_sim import conform
+from lanai_host.errors import UserError
+from lanai_sim.conform import jobs, outcome, page, suite
 
 PRINTED = """\
-[0] ..F.s
+[0] testOne (test_x.TestA.testOne) ... FAIL
+[1] testOne (test_x.TestA.testOne) ... FAIL
+[0] testTwo (test_x.TestA.testTwo) ... [1] testTwo (test_x.TestA.testTwo) ... ERROR
+[0] ok
+[0] testThree (test_x.TestA.testThree) ... skipped 'not here'
+[0] testFour (test_y.TestB.testFour) ...\x20
+[1] testFour (test_y.TestB.testFour) ... skipped 'nor here'
+[0] skipped 'nor here'
+[0] testFive (test_y.TestB.testFive) ... ok
 [0] ======
 [0] FAIL: testOne (test_x.TestA.testOne)
 [1] FAIL: testOne (test_x.TestA.testOne)
 [1] ERROR: testTwo (test_x.TestA.testTwo) [subtest]
 [0] Ran 5 tests in 0.010s
 [1] Ran 5 tests in 0.010s
-[0] FAILED (failures=1, skipped=1)
-[1] FAILED (failures=1, errors=1, skipped=1)
+[0] FAILED (failures=1, skipped=2)
+[1] FAILED (failures=1, errors=1, skipped=2)
 """
+FAILED = ["test_x.TestA.testOne", "test_x.TestA.testTwo"]
+SKIPPED = ["test_x.TestA.testThree", "test_y.TestB.testFour"]
 
 
 def test_a_test_failed_if_it_did_on_any_rank():
-    outcome = conform.read("test_x", PRINTED, 1, 2)
-    assert (outcome.run, outcome.skipped, outcome.passed) == (5, 1, 2)
-    assert outcome.failed == ["test_x.TestA.testOne", "test_x.TestA.testTwo"]
-    assert not outcome.trouble
+    read = outcome.read("test_x", PRINTED, 1, 2)
+    assert (read.run, read.passed) == (5, 1)
+    assert read.failed == FAILED
+    assert read.skipped == SKIPPED
+    assert not read.trouble
+
+
+def test_modules_of_one_job_are_told_apart():
+    read = outcome.read("all", PRINTED, 1, 2)
+    x, y = outcome.by_module(read, ["test_x", "test_y"], PRINTED)
+    assert (x.run, x.failed, x.skipped) == (3, FAILED, SKIPPED[:1])
+    assert (y.run, y.failed, y.skipped) == (2, [], SKIPPED[1:])
 
 
 def test_a_module_that_did_not_end_is_a_failure():
     text = "[0] ..\nlanai: deadlock at 1.0 us: all ranks wait\n"
-    outcome = conform.read("test_x", text, 3, 2)
-    assert outcome.trouble.startswith("lanai: deadlock")
-    assert conform.figures([outcome])["mpi4py.failed"] == 1
-    assert "did not end" in conform.page([outcome], 2, "ideal")
+    read = outcome.read("test_x", text, 3, 2)
+    assert read.trouble.startswith("lanai: deadlock")
+    assert outcome.figures([read])["mpi4py.failed"] == 1
+    assert "did not end" in page.page([read], 2, "ideal", "lanai conform mpi4py")
+
+
+def test_what_differs_from_mpich_is_listed_by_name():
+    ours = [
+        outcome.Outcome("test_x", 5, skipped=["test_x.A.s"], failed=["test_x.A.f"]),
+        outcome.Outcome("test_y", trouble="!"),
+    ]
+    theirs = [outcome.Outcome("test_x", 5, failed=["test_x.A.f", "test_x.A.g"]), outcome.Outcome("test_y", 2)]
+    found = page.compare(ours, theirs)
+    assert found.only_fail_here == ["test_y"]
+    assert found.only_fail_there == ["test_x.A.g"]
+    assert found.only_skipped_here == ["test_x.A.s"]
+    written = page.page(ours, 2, "ideal", "lanai conform mpi4py", ("5.0", found))
+    assert "## Against MPICH 5.0" in written
+    assert "1 tests fail on MPICH and not here:\n\n- `test_x.A.g`" in written
+
+
+def test_what_is_left_out_is_named_with_its_reason():
+    written = page.page([], 2, "ideal", "lanai conform mpi4py")
+    assert "- `test_rma`: one-sided communication" in written
+    assert "- `TestErrhandlerWin`: error handlers of windows" in written
+
+
+def test_modules_are_chosen_by_name_or_pattern(tmp_path, monkeypatch):
+    for name in ("test_p2p_a", "test_p2p_b", "test_win", "test_x"):
+        (tmp_path / f"{name}.py").write_text("")
+    monkeypatch.setattr(suite, "directory", lambda: tmp_path)
+    assert suite.modules() == ["test_p2p_a", "test_p2p_b", "test_x"]
+    assert suite.modules(["test_x", "test_p2p_*"]) == ["test_x", "test_p2p_a", "test_p2p_b"]
+    assert suite.modules(["test_win"]) == ["test_win"]  # asked for by name
+    with pytest.raises(UserError, match="no module 'test_z'; it has test_p2p_a"):
+        suite.modules(["test_z"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["test_p2p_buf", "test_cco_buf", "test_comm", "test_request", "test_status"])
-def test_modules_of_mpi4py(module):
-    outcome = conform.run_module(module, 2, "ideal", 300)
-    assert outcome.run > 0
-    assert not outcome.failed
-    assert not outcome.trouble
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_modules_of_mpi4py(module, ranks):
+    read, _ = jobs.run_job(jobs.simulated("ideal"), module, [module], ranks, 300)
+    assert read.run > 0
+    assert not read.failed
+    assert not read.trouble
+
+
+def test_a_module_of_mpi4py_on_the_gateware():
+    read, _ = jobs.run_job(jobs.simulated("mpi-np"), "test_msgzero", ["test_msgzero"], 2, 300)
+    assert (read.run, read.passed, read.trouble) == (8, 8, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", ["test_p2p_*", "test_cco_*"])
+def test_chapters_of_mpi4py_on_the_gateware(pattern):
+    for read in jobs.run(jobs.simulated("mpi-np"), suite.modules([pattern]), 2, 1500):
+        assert read.run > 0
+        assert not read.failed
+        assert not read.trouble

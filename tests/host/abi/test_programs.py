@@ -49,6 +49,20 @@ def test_c_program(compiled, name, ranks):
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "ranks"),
+    [
+        ("environment", 2),
+        ("datatypes", 2),
+        *(pytest.param(name, ranks, marks=pytest.mark.slow) for name in PROGRAMS for ranks in (2, 3)),
+    ],
+)
+def test_c_program_on_the_gateware(compiled, name, ranks):
+    done = together(ranks, compiled[name], device="mpi-np", timeout=300)
+    assert done.stdout == "all right\n", done.stderr
+    assert done.returncode == 0
+
+
 def test_a_c_program_by_itself_is_a_world_of_one(compiled):
     done = alone(compiled["topologies"])
     assert done.stdout == "all right\n", done.stderr

@@ -1,0 +1,82 @@
+"""Running modules of the suite: on the simulated NICs, or on the real MPICH of the `mpich` package."""
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from lanai_host.errors import UserError
+
+from . import outcome, suite
+from .outcome import Outcome
+
+CLI = "import sys; from lanai_sim.cli import main; sys.exit(main())"
+# names of modules, ranks, seconds -> what to execute, and what its environment has beside ours
+Command = Callable[[Sequence[str], int, float], tuple[list[str], Mapping[str, str]]]
+
+
+def simulated(device: str) -> Command:
+    """`lanai run` on a device."""
+
+    def command(names: Sequence[str], ranks: int, limit: float) -> tuple[list[str], Mapping[str, str]]:
+        options = ["-n", str(ranks), "--device", device, "--prefix", "--max-wall", str(limit)]
+        return [sys.executable, "-c", CLI, "run", *options, "python", *suite.program(names)], {}
+
+    return command
+
+
+def mpich() -> Command:
+    """The mpiexec and libmpi.so.12 of the `mpich` package."""
+    try:
+        distribution = importlib.metadata.distribution("mpich")
+    except importlib.metadata.PackageNotFoundError:
+        raise UserError("--against mpich: the package `mpich` is not installed: pip install mpich") from None
+    files = {file.name: Path(str(distribution.locate_file(file))).resolve() for file in distribution.files or ()}
+    for name in ("mpiexec", "libmpi.so.12"):
+        if name not in files or not files[name].exists():
+            raise UserError(f"--against mpich: the package mpich {distribution.version} has no {name}")
+    library = files["libmpi.so.12"]
+
+    def command(names: Sequence[str], ranks: int, limit: float) -> tuple[list[str], Mapping[str, str]]:
+        start = [str(files["mpiexec"]), "-prepend-rank", "-n", str(ranks), sys.executable, *suite.program(names)]
+        return start, {
+            "MPI4PY_LIBMPI": str(library),
+            "MPI4PY_MPIABI": "mpich",
+            "LD_LIBRARY_PATH": str(library.parent),
+            "MPIEXEC_TIMEOUT": str(int(limit)),
+        }
+
+    return command
+
+
+def run(command: Command, names: Sequence[str], ranks: int, limit: float) -> Iterator[Outcome]:
+    """Each module in a job of its own, so that one that hangs does not take the others along. `limit`: seconds for each."""
+    for name in names:
+        yield run_job(command, name, [name], ranks, limit)[0]
+
+
+def run_job(command: Command, title: str, names: Sequence[str], ranks: int, limit: float) -> tuple[Outcome, str]:
+    """Modules in one job: what came of them together, and the text that it was read from."""
+    arguments, environment = command(names, ranks, limit)
+    begun = time.monotonic()
+    done = subprocess.run(
+        arguments,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    text = done.stdout + "\n" + done.stderr
+    result = outcome.read(title, text, done.returncode, ranks)
+    result.seconds = time.monotonic() - begun
+    return result, text
+
+
+def run_together(command: Command, names: Sequence[str], ranks: int, limit: float) -> list[Outcome]:
+    """All modules in one job, as the suite's own runner does."""
+    result, text = run_job(command, "all", names, ranks, limit)
+    return outcome.by_module(result, names, text)

@@ -1,0 +1,82 @@
+"""The suite: where its tests are, and which of them belong to chapters of MPI that are not there yet."""
+
+import fnmatch
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from lanai_firmware import cache
+from lanai_host.errors import UserError
+
+VERSION = "4.1.2"
+
+# Modules that are left out, and why.
+LEFT_OUT = {
+    "test_dynproc": "dynamic processes",
+    "test_file": "I/O",
+    "test_io": "I/O",
+    "test_rma": "one-sided communication",
+    "test_rma_nb": "one-sided communication",
+    "test_session": "sessions",
+    "test_spawn": "dynamic processes",
+    "test_subclass": "opens a file when it is imported",
+    "test_util_sync": "its counters and locks are windows of one-sided communication",
+    "test_win": "one-sided communication",
+}
+# Classes and tests elsewhere that need the same chapters.
+LEFT_OUT_TESTS = {
+    "TestErrhandlerFile": "error handlers of files",
+    "TestErrhandlerWin": "error handlers of windows",
+    "TestMessageRMA": "message specifications of one-sided calls",
+    "TestObjModel.testSafeFreeCreated": "opens a file",
+}
+
+
+def directory() -> Path:
+    """The directory of the suite's tests, fetched with pip the first time."""
+    place = cache.directory() / f"mpi4py-{VERSION}"
+    if not (place / "test").is_dir():
+        _fetch(place)
+    return place / "test"
+
+
+def _fetch(place: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=cache.directory()) as name:
+        work = Path(name)
+        command = ["download", "--quiet", "--no-deps", "--no-binary", "mpi4py", f"mpi4py=={VERSION}", "-d", name]
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "--disable-pip-version-check", *command],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        archive = work / f"mpi4py-{VERSION}.tar.gz"
+        if done.returncode or not archive.exists():
+            last = "\n".join(done.stderr.strip().splitlines()[-5:])
+            raise UserError(f"pip could not download mpi4py {VERSION}, whose tests are the suite:\n{last}")
+        with tarfile.open(archive) as tar:
+            tar.extractall(work, filter="data")
+        (work / f"mpi4py-{VERSION}").rename(place)
+
+
+def modules(only: Sequence[str] = ()) -> list[str]:
+    """The suite's modules, without those that are left out; or those that were asked for, by name or by pattern."""
+    known = sorted(path.stem for path in directory().glob("test_*.py"))
+    rest = [name for name in known if name not in LEFT_OUT]
+    chosen: list[str] = []
+    for pattern in only:
+        found = [pattern] if pattern in known else fnmatch.filter(rest, pattern)
+        if not found:
+            raise UserError(f"the suite has no module {pattern!r}; it has {', '.join(known)}")
+        chosen += [name for name in found if name not in chosen]
+    return chosen or rest
+
+
+def program(names: Sequence[str]) -> list[str]:
+    """What to run, after `python`, for these modules."""
+    chosen = "|".join(names)
+    skips = [argument for pattern in LEFT_OUT_TESTS for argument in ("-x", pattern)]
+    return [str(directory() / "main.py"), "-v", "-i", rf"^({chosen})\.py$", *skips]
