@@ -83,13 +83,20 @@ def _source(name: str, result: str, parameters: list[Any], found: Binding) -> tu
     for parameter in parameters:
         if parameter[0] not in wanted and parameter[2] and not parameter[3]:
             outputs.append(parameter)
-    lines = [f"def entry({', '.join(p[0] for p in parameters)}):"]
+    own = ", ".join(p[0] for p in parameters)
+    before = []
     if not found.always:
-        lines.append(f"    if not abi.live: return outside({name!r})")
+        before = [
+            f"    if not abi.live: return outside({name!r})",
+            "    if abi.contended():",  # other threads: the whole call has a turn of its own
+            "        with abi.turns:",
+            f"            return body({own})",
+        ]
     call = f"function({', '.join(arguments)})"
-    lines += ["    try:", *(f"        {line}" for line in _results(name, call, result, outputs, names))]
+    lines = ["    try:", *(f"        {line}" for line in _results(name, call, result, outputs, names))]
     lines += ["    except Exception as error:", f"        return failed({name!r}, error, {comm})"]
-    return "\n".join(lines), names
+    entry = [f"def entry({own}):", *before, *lines]
+    return "\n".join([f"def body({own}):", *lines, *entry]), names
 
 
 def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, Any]) -> str:

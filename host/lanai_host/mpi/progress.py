@@ -1,19 +1,24 @@
 """Progress: the one place that lets a device work, moves collective schedules on, and blocks.
 
 All calls into the device are made under `Progress.lock`, so devices need not be thread-safe. While the process has one
-thread, a blocking call sleeps inside the device (and the simulation may move, and may find a deadlock). With several
-threads (MPI_THREAD_MULTIPLE) one waiting thread pumps the device and the others sleep on a condition variable; the pump
-looks and lets go of the lock in turns, because another thread's send may be what it waits for.
+thread, a blocking call sleeps inside the device (and the simulation may move, and may find a deadlock). With several threads under
+`lanai run` the lock is taken in turns (`turns`), and the simulation moves when all threads have stopped. Elsewhere one waiting
+thread pumps the device and the others sleep on a condition variable; the pump looks and lets go of the lock in turns, because
+another thread's send may be what it waits for.
 """
 
+import _thread
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import replace
+from typing import Any, Protocol
 
 from ..bus import Wait
 from ..device import Device, Operation
+from . import threads
 from .constants import ThreadLevel
+from .turns import Turns
 
 PUMP_PAUSE = 20e-6  # seconds that a pumping thread leaves the lock and the interpreter to the others
 
@@ -40,27 +45,61 @@ class Task(Protocol):
     def operations(self) -> list[Operation]: ...
 
 
-def _tasks_of_process() -> int:
-    try:
-        with open("/proc/self/stat", "rb") as file:
-            return int(file.read().rsplit(b")", 1)[1].split()[17])
-    except OSError:  # no /proc: count what Python knows
-        return threading.active_count()
+class _Several:
+    """What several threads wait for. `why` is the first one's, and says that there are more."""
+
+    def __init__(self, targets: list[Waitable]) -> None:
+        self._targets = targets
+
+    @property
+    def done(self) -> bool:
+        return any(target.done for target in self._targets)
+
+    def operations(self) -> list[Operation]:
+        found: list[Operation] = []
+        for target in self._targets:
+            operations = target.operations()
+            if not operations:
+                return []  # of one it is not known what would help
+            found += operations
+        return found
+
+    def why(self) -> Wait:
+        first, *more = [target.why() for target in self._targets]
+        if not more:
+            return first
+        note = "; ".join(filter(None, [first.note, "other threads: " + ", ".join(_brief(wait) for wait in more)]))
+        return replace(first, note=note)
+
+
+def _brief(wait: Wait) -> str:
+    parts = [f"{name} {value}" for name, value in (("peer", wait.peer), ("tag", wait.tag)) if value is not None]
+    return " ".join([wait.call, *parts])
 
 
 class Progress:
     """`level` is the thread level granted. `foreign_threads` says that threads may exist which Python did not start
-    (a C program), so that they are counted with the kernel."""
+    (a C program), so that they are counted with the kernel. `lockstep`: simulated time waits for all threads of this process."""
 
-    def __init__(self, device: Device, foreign_threads: bool = False) -> None:
+    def __init__(self, device: Device, foreign_threads: bool = False, lockstep: bool = False) -> None:
         self.device = device
         self.level = ThreadLevel.SINGLE
-        self.lock = threading.RLock()
-        self._changed = threading.Condition(self.lock)
+        self._usual_threads = 1 if foreign_threads else 0
+        self._count: Callable[[], int] = threads.count if foreign_threads else _thread._count
+        self.turns = Turns(self.contended, f"rank {device.rank}: ") if lockstep else None
+        mutex = threading.RLock()
+        self.lock: Any = mutex if self.turns is None else self.turns
+        self._changed = threading.Condition(mutex)
         self._tasks: list[Task] = []
         self._pumping = False
-        self._count: Callable[[], int] = _tasks_of_process if foreign_threads else threading.active_count
-        self._usual_threads = self._count() if foreign_threads else 1
+
+    def crowded(self) -> bool:
+        """More than one thread may run code of the program's."""
+        return self._count() > self._usual_threads
+
+    def contended(self) -> bool:
+        """More than one thread may call the library."""
+        return self.level == ThreadLevel.MULTIPLE and self._count() > self._usual_threads
 
     def start(self, task: Task) -> None:
         """Run a task now as far as it goes, and later whenever anything makes progress."""
@@ -77,7 +116,8 @@ class Progress:
     def notify(self) -> None:
         """Something that a thread may wait for has changed outside the device (a generalized request ended)."""
         with self.lock:
-            self._changed.notify_all()
+            if self.turns is None:  # else they look for themselves
+                self._changed.notify_all()
 
     def wait(self, target: Waitable) -> None:
         """Block until `target.done`."""
@@ -85,7 +125,11 @@ class Progress:
             return
         with self.lock:
             while not target.done:
-                if self._alone():
+                if not self.crowded():
+                    self._sleep(target)
+                elif self.turns is not None:
+                    self._take_turns(target, self.turns)
+                elif self.level < ThreadLevel.MULTIPLE:
                     self._sleep(target)
                 elif self._pumping:
                     self._changed.wait()
@@ -104,13 +148,23 @@ class Progress:
         self.device.wait(operations or None, target.why())
         self._advance()
 
+    def _take_turns(self, target: Waitable, turns: Turns) -> None:
+        may_block = turns.wait(target)
+        if target.done:
+            return
+        if may_block:
+            self._sleep(_Several([target, *turns.targets]))
+        else:
+            self.device.progress()
+            self._advance()
+
     def _pump(self, target: Waitable) -> None:
         self._pumping = True
         try:
             while True:
                 self.device.progress()
                 self._advance()
-                if target.done or self._alone():
+                if target.done or not self.crowded():
                     return
                 self._changed.notify_all()
                 self._changed.release()
@@ -130,6 +184,3 @@ class Progress:
             for task in list(self._tasks):
                 if task.advance():
                     self._tasks.remove(task)
-
-    def _alone(self) -> bool:
-        return self.level < ThreadLevel.MULTIPLE or self._count() <= self._usual_threads

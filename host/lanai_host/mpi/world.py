@@ -42,6 +42,7 @@ class World:
         end_process: Callable[[int, str], None] | None = None,
         foreign_threads: bool = False,
         tick: float = 15e-9,
+        lockstep: bool = False,
     ) -> None:
         self.device = device
         self.rank = device.rank
@@ -49,7 +50,7 @@ class World:
         self.node = device.rank  # every simulated node holds one process
         self.tag_ub = device.max_tag
         self.byte = BYTE
-        self.progress = Progress(device, foreign_threads)
+        self.progress = Progress(device, foreign_threads, lockstep)
         self.errors = ErrorTable()
         self.contexts = Contexts(taken=2, byte=BYTE)
         self.default_errhandler: Errhandler = handlers.ERRORS_ARE_FATAL
@@ -94,14 +95,20 @@ class World:
         """MPI_Is_thread_main."""
         return threading.get_ident() == self._main_thread
 
-    def finalize(self) -> None:
-        """MPI_Finalize: deletes the attributes of MPI_COMM_SELF first, then waits until all processes have come here."""
+    def finalize(self, report: Callable[[list[str]], None] | None = None) -> None:
+        """MPI_Finalize: deletes the attributes of MPI_COMM_SELF first, then waits until all processes have come here.
+
+        `report` gets `leaks()` after that: what has not arrived by then was not sent.
+        """
         if self.finalized:
             raise MpiError(ErrorClass.OTHER, "MPI_Finalize: MPI is finalized already")
         self.comm_self.attributes.clear(self.comm_self)
         if self.send_buffer is not None:
             self.send_buffer.flush()
         self.comm_world.run(barrier)
+        if report is not None:
+            self.progress.poll()
+            report(self.leaks())
         self.finalized = True
         self.device.close()
 

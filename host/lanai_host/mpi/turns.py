@@ -1,0 +1,171 @@
+"""Turns: several threads of a rank use the library one after the other, in an order that the program decides and the machine does not.
+
+Simulated time may move only while no thread of the process runs code. So a thread that calls the library stops at its door until all
+others have stopped too: at the door, waiting inside, or blocked on a thread that has (a lock, a condition, a join). Then one of those
+at the door has its turn, in cyclic order of their kernel numbers; if all wait inside, the first of them lets the simulation move.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from . import threads
+from .threads import Doing
+
+SHORTEST, LONGEST = 20e-6, 2e-3  # seconds between two looks at threads that still run
+SLEEPERS, RUNNERS = (
+    0.5,
+    10.0,
+)  # seconds after which threads that sleep in real time, or run on and on, are waited for no more
+LAZY = 0.1  # of the time: a thread that runs less than this only wakes to look at something
+
+
+class _Stop:
+    """A thread that has stopped: at the door (no target), or until `target.done`."""
+
+    __slots__ = ("gate", "go", "may_block", "target")
+
+    def __init__(self, target: Any) -> None:
+        self.target = target
+        self.gate = threading.Lock()
+        self.gate.acquire()
+        self.go = False
+        self.may_block = False
+
+    @property
+    def ready(self) -> bool:
+        return self.target is None or self.target.done
+
+
+class Turns:
+    """A re-entrant lock that is taken in turns. `crowded` tells whether the process has more than one thread; while it has not,
+    this is a plain lock.
+
+    At any time one thread holds the turn, or one of those that have stopped watches until all have. `loose` once some thread
+    was seen to sleep or spin in real time for what another one gets from the library: then nobody waits for it any more, and the
+    order is the machine's.
+    """
+
+    def __init__(self, crowded: Callable[[], bool], name: str = "") -> None:
+        self.crowded = crowded
+        self.name = name
+        self.loose = False
+        self._mutex = threading.Lock()  # of what follows; held for moments
+        self._holder = 0
+        self._depth = 0
+        self._watcher = 0
+        self._last = 0
+        self._stopped: dict[int, _Stop] = {}
+
+    def __enter__(self) -> None:
+        me = threading.get_native_id()
+        if self._holder == me:
+            self._depth += 1
+            return
+        if not self._holder and not self._stopped and not self.crowded():
+            self._holder = me
+        else:
+            self._stop(me, _Stop(None))
+
+    def __exit__(self, *exc: object) -> None:
+        if self._depth:
+            self._depth -= 1
+            return
+        self._holder = 0
+        if self._stopped:  # looked at after the turn was given away, so that one who comes now is seen here or sees it
+            with self._mutex:
+                self._appoint()
+
+    def wait(self, target: Any) -> bool:
+        """Give the turn away until `target.done`, or until all threads wait. True then says that the simulation may be let move
+        until something happens to one of `targets`; False that it may be looked at only, since a thread is loose."""
+        me = threading.get_native_id()
+        depth, self._depth = self._depth, 0
+        stop = _Stop(target)
+        try:
+            self._stop(me, stop, leave=True)
+        finally:
+            self._depth = depth
+        return stop.may_block
+
+    @property
+    def targets(self) -> list[Any]:
+        """What the threads that wait inside wait for, in the order of their numbers. For the holder of the turn."""
+        with self._mutex:
+            return [stop.target for _, stop in sorted(self._stopped.items()) if stop.target is not None]
+
+    def _stop(self, me: int, stop: _Stop, leave: bool = False) -> None:
+        with self._mutex:
+            self._stopped[me] = stop
+            if leave:
+                self._holder = 0
+            self._appoint()
+        try:
+            while True:
+                stop.gate.acquire()
+                if stop.go:
+                    return
+                self._watch(me)
+        except BaseException:  # an interrupt: the thread goes on elsewhere
+            with self._mutex:
+                self._stopped.pop(me, None)
+                if self._watcher == me or self._holder == me:
+                    self._watcher = self._holder = 0
+                self._appoint()
+            raise
+
+    def _appoint(self) -> None:
+        """Somebody who has stopped watches the others, unless the turn is taken or somebody does."""
+        if self._holder or self._watcher or not self._stopped:
+            return
+        self._watcher = min(self._stopped)
+        self._stopped[self._watcher].gate.release()
+
+    def _watch(self, me: int) -> None:
+        """Until all have stopped; then open the gate of the one whose turn it is."""
+        begun, pause = time.monotonic(), SHORTEST
+        spent: dict[int, int] = {}
+        while not (still := self._all_stopped()) and not self.loose:
+            for number in threads.others():
+                spent.setdefault(number, threads.processor_time(number))
+            time.sleep(pause)
+            pause = min(1.5 * pause, LONGEST)
+            self._lose_patience(time.monotonic() - begun, spent)
+        if not still:
+            time.sleep(SHORTEST)
+        with self._mutex:
+            self._watcher, self._holder = 0, me  # to ask what is done may take the library
+            waiting = sorted(self._stopped.items())
+        winner = self._choose(waiting)
+        with self._mutex:
+            self._holder = self._last = winner
+            stop = self._stopped.pop(winner)
+            stop.go, stop.may_block = True, still
+            stop.gate.release()
+
+    def _choose(self, waiting: list[tuple[int, _Stop]]) -> int:
+        """The next after the last one who could go on; if none could, the first."""
+        after = [entry for entry in waiting if entry[0] > self._last]
+        before = [entry for entry in waiting if entry[0] <= self._last]
+        return next((number for number, stop in after + before if stop.ready), waiting[0][0])
+
+    def _all_stopped(self) -> bool:
+        return all(number in self._stopped or threads.doing(number) is Doing.BLOCKED for number in threads.others())
+
+    def _lose_patience(self, waited: float, spent: dict[int, int]) -> None:
+        """A thread that only looks at something now and then, or one that never ends, would keep time from moving for ever."""
+        if waited < SLEEPERS:
+            return
+        free = [number for number in spent if number not in self._stopped]
+        ran = max(((threads.processor_time(number) - spent[number]) / 1e9 for number in free), default=0.0)
+        if ran > LAZY * waited and waited < RUNNERS:
+            return
+        self.loose = True
+        what = "runs on and on" if ran > LAZY * waited else "sleeps in real time"
+        print(
+            f"lanai: note: {self.name}a thread {what} while another is in MPI; nothing waits for it any more, "
+            "and this run is not deterministic",
+            file=sys.stderr,
+        )
