@@ -15,6 +15,7 @@ ENV_SOCKET = "LANAI_PORTAL_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
 ENV_DEVICE = "LANAI_DEVICE"
+ENV_LEAKS = "LANAI_LEAKS"  # if not empty: tell at MPI_Finalize what was left behind
 
 
 class Op(IntEnum):

@@ -23,8 +23,8 @@ from ..mpi.constants import ThreadLevel
 from ..mpi.errors import ErrorClass, ErrorTable
 from ..mpi.world import World
 from ..portal import Portal
-from ..protocol import ENV_DEVICE
-from . import binding, functions
+from ..protocol import ENV_DEVICE, ENV_LEAKS
+from . import binding, functions, leaks
 from .context import abi
 from .flavor import FLAVORS
 from .library import BRIDGE, INTERFACE
@@ -32,7 +32,6 @@ from .mixture import check_process
 
 DEAD = 2  # the front's state once Python has ended
 SLOT = 1 / 66.6e6  # seconds; MPI_Wtick, where the device does not say
-ENV_LEAKS = "LANAI_LEAKS"
 EARLY_ERRORS = ErrorTable()  # error classes may be added before MPI_Init
 
 
@@ -98,20 +97,14 @@ class Process:
 
     def close(self) -> None:
         """MPI_Finalize."""
-        if os.environ.get(ENV_LEAKS):
-            self._report_leaks()
-        abi.world.finalize()
+        abi.world.finalize(self._report_leaks if os.environ.get(ENV_LEAKS) else None)
         if self.portal is not None:
             self.portal.finalize()  # whatever the device did: the simulation no longer waits for this process
         abi.live = False
 
-    def _report_leaks(self) -> None:
-        world = abi.world
-        found = world.leaks()
-        for what, table in (("request", abi.requests), ("datatype", abi.types)):
-            found += [f"{what} {value!r} was not freed" for value in table.made()]
-        for line in found:
-            print(f"lanai: leak: rank {world.rank}: {line}", file=sys.stderr)
+    def _report_leaks(self, found: list[str]) -> None:
+        for line in [*found, *leaks.found()]:
+            print(f"lanai: leak: rank {abi.world.rank}: {line}", file=sys.stderr)
 
     def end(self, code: int, text: str) -> None:
         """Ends the job with this exit code; never returns."""

@@ -10,6 +10,7 @@ from lanai_hdl.config import PRESETS as NIC_PRESETS
 from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
+from lanai_host.protocol import ENV_LEAKS
 
 from .. import launcher, processes, settings
 from ..kernel import Kernel
@@ -64,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--wave-from", type=sim_time, metavar="TIME", help="begin them at this simulated time")
     add("--wave-to", type=sim_time, metavar="TIME", help="end them at this simulated time")
     add("--prefix", **on, help="put [rank] before each line that a rank prints")
+    add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
     add("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 
 
@@ -137,9 +139,10 @@ def config_of(args: argparse.Namespace) -> RunConfig:
         raise UserError("no program was named; write, for example: lanai run -n 2 python examples/mpi/ring.py")
     document = settings.read(Path(args.config)) if args.config is not None else {}
     document = settings.overlay(document, document_of(args))
-    return settings.run_config(
-        document, command, progress=sys.stderr.isatty(), environment=libmpi_environment(command[0])
-    )
+    environment = libmpi_environment(command[0])
+    if args.report_leaks:
+        environment[ENV_LEAKS] = "1"
+    return settings.run_config(document, command, progress=sys.stderr.isatty(), environment=environment)
 
 
 def run(args: argparse.Namespace) -> int:

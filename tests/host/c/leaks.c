@@ -1,0 +1,19 @@
+/* Leaves something of each kind behind. */
+#include "check.h"
+
+int main(int argc, char **argv) {
+    int rank, out = 1, in;
+    MPI_Comm copy;
+    MPI_Datatype column;
+    MPI_Group group;
+    MPI_Request request;
+    OK(MPI_Init(&argc, &argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &copy));
+    OK(MPI_Comm_set_name(copy, "kept"));
+    OK(MPI_Type_vector(3, 1, 4, MPI_INT, &column));
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &group));
+    if (rank == 0) OK(MPI_Send(&out, 1, MPI_INT, 1, 9, MPI_COMM_WORLD));
+    if (rank == 1) OK(MPI_Irecv(&in, 1, MPI_INT, 0, 33, copy, &request));
+    return finish();
+}
