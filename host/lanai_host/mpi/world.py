@@ -42,6 +42,7 @@ class World:
         end_process: Callable[[int, str], None] | None = None,
         foreign_threads: bool = False,
         tick: float = 15e-9,
+        lockstep: bool = False,
     ) -> None:
         self.device = device
         self.rank = device.rank
@@ -49,7 +50,7 @@ class World:
         self.node = device.rank  # every simulated node holds one process
         self.tag_ub = device.max_tag
         self.byte = BYTE
-        self.progress = Progress(device, foreign_threads)
+        self.progress = Progress(device, foreign_threads, lockstep)
         self.errors = ErrorTable()
         self.contexts = Contexts(taken=2, byte=BYTE)
         self.default_errhandler: Errhandler = handlers.ERRORS_ARE_FATAL
