@@ -1,0 +1,58 @@
+"""Where the time of a traced run went: by rank, MPI call, message and firmware function. The sums are exact."""
+
+import argparse
+
+from rich.console import Console
+
+from lanai_host.errors import UserError
+
+from ..figures import write_json
+from ..report import tables
+from ..report.activity import Activity
+from ..report.figures import figures
+from ..report.messages import MessageBook
+from ..report.page import write_page
+from ..report.ranks import rank_sums
+from ..trace import Trace
+
+NAME = "report"
+HELP = "say where the time of a traced run went"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("trace", metavar="TRACE", help="what `lanai run --trace TRACE` wrote")
+    parser.add_argument("--message", type=int, metavar="N", help="tell one message moment by moment")
+    parser.add_argument("--most", type=int, default=12, metavar="N", help="rows of each table at most (12)")
+    parser.add_argument("--html", metavar="FILE", help="write one page with all of it, a timeline and plots")
+    parser.add_argument("--json", metavar="FILE", help="write the figures")
+
+
+def run(args: argparse.Namespace) -> int:
+    trace = Trace.open(args.trace)
+    console = Console(highlight=False, soft_wrap=True)
+    activity = Activity(trace)
+    book = MessageBook(activity)
+    if args.message is not None:
+        try:
+            console.print(tables.message_table(book.one(args.message)))
+        except IndexError:
+            raise UserError(
+                f"--message {args.message}: the trace has {len(trace.messages)} messages, and not this one from end to end"
+            ) from None
+        return 0
+    ranks, messages = rank_sums(activity), list(book.all())
+    tables.print_head(console, trace, ranks)
+    made = [tables.ranks_table(ranks), tables.calls_table(ranks, args.most)]
+    if messages:
+        made.append(tables.messages_table(messages, args.most))
+    if len(trace.processor):
+        made.append(tables.functions_table(ranks, args.most))
+    for table in made:
+        console.print()
+        console.print(table)
+    if args.html:
+        write_page(args.html, trace, ranks, messages)
+        console.print(f"\nwrote {args.html}")
+    if args.json:
+        write_json(args.json, figures(trace, ranks, messages), {"command": trace.meta.get("command", [])})
+    return 0

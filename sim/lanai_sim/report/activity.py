@@ -1,0 +1,141 @@
+"""A trace's events as layers of time: who was busy, when, with what, for which message.
+
+All times are picoseconds here. A stretch of the processor that was held up on the LBUS is cut in two: work first, then the stall, so
+that both can be summed.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..trace import Trace
+from ..trace.schema import Engine, HostKind, State
+from .partition import Layer, Times
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Part(NamedTuple):
+    """What a moment is booked as: one of GROUPS, and which of its kind."""
+
+    group: str
+    detail: str = ""
+
+
+HOST, PIO, PROCESSOR, STALL, DMA, WIRE, PEER = (
+    "host", "PIO", "NIC processor", "LBUS stalls", "DMA", "wire", "waiting for peer",
+)  # fmt: skip
+OUTSIDE = "program"
+GROUPS = (OUTSIDE, HOST, PIO, PROCESSOR, STALL, DMA, WIRE, PEER)
+ENGINES = {
+    Engine.HOST_READ: "host to SRAM",
+    Engine.HOST_WRITE: "SRAM to host",
+    Engine.SEND: "SRAM to link",
+    Engine.RECEIVE: "link to SRAM",
+}
+
+
+class Labels:
+    """Numbers for parts, given at first mention."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self._numbers: dict[Part, int] = {}
+
+    def number(self, part: Part) -> int:
+        if part not in self._numbers:
+            self._numbers[part] = len(self.parts)
+            self.parts.append(part)
+        return self._numbers[part]
+
+
+class Stretches(NamedTuple):
+    """Columns of equal length: begin, end, label (of a `Part`), and the message that it was done for (-1: none known)."""
+
+    begin: Times
+    end: Times
+    label: Times
+    message: Times
+
+    def where(self, mask: Mask | npt.NDArray[np.int64]) -> "Stretches":
+        return Stretches(*(column[mask] for column in self))
+
+    def layer(self) -> Layer:
+        return Layer.of(self.begin, self.end, self.label)
+
+
+class Activity:
+    """What went on in a run, by kind of unit."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.labels = Labels()
+
+    def host(self, rank: int) -> Stretches:
+        """What a rank's processor did in the library, its waiting left out."""
+        rows = self.trace.host[self.trace.host["rank"] == rank]
+        rows = rows[rows["kind"] != HostKind.WAIT]
+        labels = np.array([self._host_label(HostKind(kind)) for kind in range(len(HostKind))], np.int64)
+        return Stretches(rows["begin"], rows["end"], labels[rows["kind"]], np.full(len(rows), -1, np.int64))
+
+    def _host_label(self, kind: HostKind) -> int:
+        group = PIO if kind in (HostKind.PIO_READ, HostKind.PIO_WRITE) else HOST
+        return self.labels.number(Part(group, kind.name.lower().replace("_", " ")))
+
+    @cached_property
+    def processors(self) -> Stretches:
+        """All NICs' processors at work; waiting in the wait register is no work."""
+        rows = self.trace.processor
+        rows = rows[rows["state"] == State.RUN]
+        begin, end = self._times(rows)
+        worked = self._ps(rows["end"] - np.minimum(rows["stalled"], rows["end"] - rows["begin"]))
+        work, stall = self._by_place(rows["pc"], PROCESSOR), self._by_place(rows["pc"], STALL)
+        message = rows["message"].astype(np.int64)
+        both = [np.concatenate(pair) for pair in ((begin, worked), (worked, end), (work, stall), (message, message))]
+        return _sorted(Stretches(*both))
+
+    def _by_place(self, pcs: Any, group: str) -> Times:
+        """Labels by the function that each pc's line was written in."""
+        unique, inverse = np.unique(pcs, return_inverse=True)
+        where = self.trace.firmware.where
+        labels = [self.labels.number(Part(group, short(where(int(pc)).function) or f"{pc:#x}")) for pc in unique]
+        return np.array(labels, np.int64)[inverse] if len(labels) else np.zeros(0, np.int64)
+
+    @cached_property
+    def engines(self) -> Stretches:
+        """All NICs' DMA engines."""
+        rows = self.trace.dma
+        numbers = np.array([self.labels.number(Part(DMA, ENGINES[Engine(i)])) for i in range(len(Engine))], np.int64)
+        return _sorted(Stretches(*self._times(rows), numbers[rows["engine"]], rows["message"].astype(np.int64)))
+
+    @cached_property
+    def wires(self) -> Stretches:
+        """Packets from leaving one NIC to having arrived whole at the other; what was lost ends when it left."""
+        rows = self.trace.packets
+        arrived = np.maximum(rows["arrival_tail"], rows["tail"])
+        begin, end = self._ps(rows["head"]), self._ps(arrived)
+        label = np.full(len(rows), self.labels.number(Part(WIRE)), np.int64)
+        known = rows["head"] >= 0
+        return _sorted(Stretches(begin, end, label, rows["message"].astype(np.int64)).where(known))
+
+    def _times(self, rows: Any) -> tuple[Times, Times]:
+        return self._ps(rows["begin"]), self._ps(rows["end"])
+
+    def _ps(self, slots: Any) -> Times:
+        return np.asarray(self.trace.picoseconds(slots), np.int64).reshape(np.shape(slots))
+
+    def layers(self, chosen: Callable[[Stretches], Mask]) -> list[Layer]:
+        """Processors, engines and wires, as far as they are chosen: the order in which a moment is booked."""
+        return [kind.where(chosen(kind)).layer() for kind in (self.processors, self.engines, self.wires)]
+
+
+def short(function: str) -> str:
+    """lanai_firmware.mcp.matching.find_expected -> matching.find_expected"""
+    return ".".join(function.split(".")[-2:])
+
+
+def _sorted(stretches: Stretches) -> Stretches:
+    return stretches.where(np.argsort(stretches.begin, kind="stable"))

@@ -1,0 +1,28 @@
+"""The report's sums as figures: dotted names with numbers."""
+
+from collections.abc import Sequence
+
+from ..trace import Trace
+from .activity import GROUPS
+from .messages import MessageSum
+from .ranks import RankSum, by_group
+
+
+def figures(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> dict[str, float]:
+    """Microseconds for each rank and group, and the means over all messages that are known from end to end."""
+    result: dict[str, float] = {
+        "report.messages": len(trace.messages),
+        "report.bytes": int(trace.messages["bytes"].sum()),
+        "report.packets": len(trace.packets),
+    }
+    for rank in ranks:
+        groups = by_group(rank.split)
+        result[f"report.rank.{rank.rank}.total_us"] = rank.total / 1e6
+        for group in GROUPS:
+            result[f"report.rank.{rank.rank}.{group.replace(' ', '_')}_us"] = groups.get(group, 0) / 1e6
+    if messages:
+        result["report.message.mean_us"] = sum(message.total for message in messages) / len(messages) / 1e6
+        for group in GROUPS[1:]:
+            total = sum(by_group(message.split).get(group, 0) for message in messages)
+            result[f"report.message.{group.replace(' ', '_')}_us"] = total / len(messages) / 1e6
+    return result

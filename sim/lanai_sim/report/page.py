@@ -1,0 +1,106 @@
+"""The report as one HTML page that needs no network: bars, tables, flame graph, and a timeline to zoom into."""
+
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from lanai_hdl.errors import UserError
+
+from ..trace import Trace
+from . import flame
+from .activity import GROUPS, Part
+from .messages import MessageSum, protocol_name
+from .profile import profile
+from .ranks import RankSum, by_group
+from .tracks import timeline
+
+MOST_SLICES = 60_000  # on the page's timeline; a browser still moves that smoothly
+MOST_MESSAGES = 3_000  # with their pieces
+
+
+def write_page(path: str | Path, trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> None:
+    """Write it. Raises UserError if the file cannot be written."""
+    try:
+        Path(path).write_text(page(trace, ranks, messages), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write the page {str(path)!r}: {error.strerror}") from error
+
+
+def page(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> str:
+    """Template, style, script and data in one text."""
+    here = files(__package__)
+    title = " ".join(trace.meta.get("command", [])) or "a run"
+    fire = flame.svg(profile(trace).stacks, "Firmware, by LBUS slots of all NICs") if len(trace.processor) else ""
+    data = json.dumps(page_data(trace, ranks, messages), separators=(",", ":")).replace("</", "<\\/")
+    text = here.joinpath("page.html").read_text(encoding="utf-8")
+    for name, value in (
+        ("title", escape(title)),
+        ("style", here.joinpath("page.css").read_text(encoding="utf-8")),
+        ("flame", fire),
+        ("script", here.joinpath("page.js").read_text(encoding="utf-8")),
+        ("data", data),
+    ):
+        text = text.replace("{{" + name + "}}", value)
+    return text
+
+
+def page_data(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> dict[str, Any]:
+    """What the page's script shows. Times are picoseconds since the ranks began."""
+    tracks, slices, left_out = _timeline(trace)
+    return {
+        "groups": list(GROUPS),
+        "total": max((rank.end for rank in ranks), default=0) - trace.started,
+        "facts": {
+            "ranks": trace.ranks,
+            "NICs": len(trace.nodes),
+            "messages": len(trace.messages),
+            "packets": len(trace.packets),
+        },
+        "missing": trace.missing + ([f"{left_out:,} slices, left out of this page's timeline"] if left_out else []),
+        "ranks": [{"rank": rank.rank, "split": by_group(rank.split), "calls": _calls(rank)} for rank in ranks],
+        "tracks": tracks,
+        "slices": slices,
+        "messages": [_message(trace, message) for message in messages[:MOST_MESSAGES]],
+    }
+
+
+def _calls(rank: RankSum) -> list[dict[str, Any]]:
+    return [{"name": call.name, "count": call.count, "split": by_group(call.split)} for call in rank.calls]
+
+
+def _message(trace: Trace, message: MessageSum) -> dict[str, Any]:
+    row = message.row
+    return {
+        "id": int(row["id"]), "source": int(row["source"]), "target": int(row["target"]), "tag": int(row["tag"]),
+        "bytes": int(row["bytes"]), "protocol": protocol_name(row), "begin": message.begin - trace.started,
+        "end": message.end - trace.started, "pieces": [_piece(trace, *piece) for piece in message.pieces],
+    }  # fmt: skip
+
+
+def _piece(trace: Trace, part: Part, begin: int, end: int) -> list[Any]:
+    return [part.group, part.detail, begin - trace.started, end - trace.started]
+
+
+def _timeline(trace: Trace) -> tuple[list[str], list[list[Any]], int]:
+    """Names of tracks; [track, begin, end, name, message] of slices from the ranks' begin on; how many were left out."""
+    groups: dict[int, str] = {}
+    tracks: dict[tuple[int, int], int] = {}
+    names: list[str] = []
+    slices: list[list[Any]] = []
+    for event in timeline(trace).events:
+        place = event["pid"], event["tid"]
+        if event["ph"] == "M" and event["name"] == "process_name":
+            groups[event["pid"]] = event["args"]["name"]
+        elif event["ph"] == "M" and event["name"] == "thread_name":
+            tracks[place] = len(names)
+            names.append(f"{groups[event['pid']]} · {event['args']['name']}")
+        elif event["ph"] == "X":
+            begin = round(event["ts"] * 1e6) - trace.started
+            end = begin + round(event["dur"] * 1e6)
+            if end > 0:
+                slices.append([tracks[place], begin, end, event["name"], event.get("args", {}).get("message", -1)])
+    left_out = max(len(slices) - MOST_SLICES, 0)
+    return names, slices[:MOST_SLICES] if left_out else slices, left_out

@@ -1,0 +1,120 @@
+"""The report as tables for a terminal."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from ..trace import Trace
+from .activity import GROUPS, PROCESSOR, STALL
+from .messages import MessageSum, protocol_name
+from .ranks import RankSum, Split, by_group, merged
+
+
+def microseconds(picoseconds: float) -> str:
+    """12345678 -> '12.346'; what is nothing is a dot, so that a table's figures stand out."""
+    return f"{picoseconds / 1e6:,.3f}" if picoseconds else "·"
+
+
+def percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "·"
+
+
+def table(title: str, columns: Sequence[str], left: int = 1) -> Table:
+    """A table of figures; the first `left` columns are words."""
+    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    for index, column in enumerate(columns):
+        made.add_column(column, justify="left" if index < left else "right", no_wrap=index >= left)
+    return made
+
+
+def print_head(console: Console, trace: Trace, ranks: Sequence[RankSum]) -> None:
+    """What was run, how long it took, and what the trace lacks."""
+    command = " ".join(trace.meta.get("command", []))
+    total = max((rank.end for rank in ranks), default=0) - trace.started
+    console.print(f"[bold]{command}[/bold]  {trace.ranks} ranks, {len(trace.nodes)} NICs", highlight=False, markup=True)
+    moved = int(trace.messages["bytes"].sum())
+    console.print(
+        f"{microseconds(total)} µs simulated, {len(trace.messages)} messages, {moved:,} bytes,"
+        f" {len(trace.packets)} packets",
+        highlight=False,
+    )
+    for line in trace.missing:
+        console.print(f"[yellow]the trace lacks {line}[/yellow]", highlight=False)
+
+
+def ranks_table(ranks: Sequence[RankSum]) -> Table:
+    """A row for each rank; each row sums to its total."""
+    made = table("Where the ranks' time went (µs)", ["rank", "total", *GROUPS])
+    for rank in ranks:
+        groups = by_group(rank.split)
+        made.add_row(str(rank.rank), microseconds(rank.total), *(microseconds(groups.get(name, 0)) for name in GROUPS))
+    return made
+
+
+def calls_table(ranks: Sequence[RankSum], most: int) -> Table:
+    """MPI calls by name, all ranks together."""
+    groups = GROUPS[1:]
+    made = table("MPI calls, all ranks (µs)", ["call", "count", "total", "each", *groups])
+    sums: dict[str, tuple[int, list[Split]]] = {}
+    for rank in ranks:
+        for call in rank.calls:
+            count, splits = sums.get(call.name, (0, []))
+            sums[call.name] = (count + call.count, [*splits, call.split])
+    rows = sorted(
+        ((name, count, merged(splits)) for name, (count, splits) in sums.items()), key=lambda row: -sum(row[2].values())
+    )
+    for name, count, split in rows[:most]:
+        total = sum(split.values())
+        by = by_group(split)
+        cells = (microseconds(by.get(group, 0)) for group in groups)
+        made.add_row(name, str(count), microseconds(total), microseconds(total / max(count, 1)), *cells)
+    return made
+
+
+def messages_table(messages: Iterable[MessageSum], most: int) -> Table:
+    """Messages of the same size and protocol together: the mean of each part."""
+    groups = GROUPS[1:]
+    made = table(
+        "Messages, from send call to data received (mean, µs)", ["bytes", "protocol", "count", "mean", *groups], 2
+    )
+    kinds: dict[tuple[int, str], list[MessageSum]] = {}
+    for message in messages:
+        kinds.setdefault((int(message.row["bytes"]), protocol_name(message.row)), []).append(message)
+    by_weight = sorted(kinds.items(), key=lambda item: -sum(message.total for message in item[1]))
+    for (size, protocol), members in sorted(by_weight[:most]):
+        by = by_group(merged([message.split for message in members]))
+        cells = (microseconds(by.get(group, 0) / len(members)) for group in groups)
+        mean = sum(message.total for message in members) / len(members)
+        made.add_row(f"{size:,}", protocol, str(len(members)), microseconds(mean), *cells)
+    return made
+
+
+def functions_table(ranks: Sequence[RankSum], most: int) -> Table:
+    """Firmware functions by the time that ranks waited for them."""
+    made = table(
+        "Firmware that ranks waited for (µs)", ["function", "worked", "stalled on the LBUS", "share of all waiting"]
+    )
+    split = merged([rank.split for rank in ranks])
+    sums: dict[str, list[int]] = {}
+    for part, time in split.items():
+        if part.group in (PROCESSOR, STALL):
+            sums.setdefault(part.detail, [0, 0])[part.group == STALL] += time
+    waiting = sum(time for group, time in by_group(split).items() if group in GROUPS[3:])
+    for name, (work, stall) in sorted(sums.items(), key=lambda item: (-sum(item[1]), item[0]))[:most]:
+        made.add_row(name, microseconds(work), microseconds(stall), percent(work + stall, waiting))
+    return made
+
+
+def message_table(message: MessageSum) -> Table:
+    """One message, moment by moment."""
+    row = message.row
+    made = table(
+        f"Message {row['id']}: {row['bytes']} bytes from rank {row['source']} to {row['target']}, tag {row['tag']},"
+        f" {protocol_name(row)} ({microseconds(message.total)} µs)",
+        ["what", "which", "from", "for"],
+        2,
+    )
+    for part, begin, end in message.pieces:
+        made.add_row(part.group, part.detail, microseconds(begin - message.begin), microseconds(end - begin))
+    return made

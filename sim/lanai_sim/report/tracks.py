@@ -1,0 +1,107 @@
+"""A trace as a timeline for Perfetto: a track for each rank's MPI calls and host work, each NIC's processor, DMA engines and link.
+
+Arrows go from the call that sent a message to the call in which it came.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..trace import Trace
+from ..trace.schema import Engine, HostKind, State
+from .activity import ENGINES, short
+from .messages import protocol_name
+from .perfetto import Timeline
+
+
+def timeline(trace: Trace) -> Timeline:
+    """All of it."""
+    made = Timeline()
+    for rank in range(trace.ranks):
+        _calls(made, trace, rank)
+        _host(made, trace, rank)
+    for node in range(len(trace.nodes)):
+        _processor(made, trace, node)
+        _engines(made, trace, node)
+    _packets(made, trace)
+    _arrows(made, trace)
+    return made
+
+
+def _calls(made: Timeline, trace: Trace, rank: int) -> None:
+    track = made.track(f"rank {rank}", "MPI")
+    for row in trace.calls[trace.calls["rank"] == rank]:
+        end = int(row["end"]) if row["end"] >= 0 else trace.ends[rank]
+        args = {name: int(row[name]) for name in ("peer", "tag", "context", "bytes") if row[name] >= 0}
+        made.slice(track, trace.name(int(row["name"])), int(row["begin"]), end, {"call": int(row["id"]), **args})
+
+
+def _host(made: Timeline, trace: Trace, rank: int) -> None:
+    track = made.track(f"rank {rank}", "host work")
+    for row in trace.host[trace.host["rank"] == rank]:
+        if row["kind"] == HostKind.WAIT:
+            reason = trace.name(int(row["reason"])) if row["reason"] < len(trace.names) else ""
+            args = {"reason": reason, "peer": int(row["peer"])}
+        else:
+            args = {"count": int(row["count"]), "bytes": int(row["bytes"])}
+        name = HostKind(int(row["kind"])).name.lower().replace("_", " ")
+        made.slice(track, name, int(row["begin"]), int(row["end"]), args)
+
+
+def _processor(made: Timeline, trace: Trace, node: int) -> None:
+    """Stretches of one function for one message become one slice."""
+    track = made.track(f"NIC {node}", "processor")
+    rows = trace.processor[(trace.processor["node"] == node) & (trace.processor["state"] == State.RUN)]
+    if not len(rows):
+        return
+    where = trace.firmware.where
+    unique, which = np.unique(rows["pc"], return_inverse=True)
+    names = [short(where(int(pc)).function) or f"{pc:#x}" for pc in unique]
+    numbers = np.array([names.index(name) for name in names])[which]
+    breaks = (
+        (numbers[1:] != numbers[:-1])
+        | (rows["message"][1:] != rows["message"][:-1])
+        | (rows["begin"][1:] != rows["end"][:-1])
+    )
+    starts = np.concatenate([[0], np.flatnonzero(breaks) + 1])
+    stops = np.concatenate([starts[1:], [len(rows)]])
+    stalled = np.add.reduceat(rows["stalled"], starts)
+    begins, ends = trace.picoseconds(rows["begin"][starts]), trace.picoseconds(rows["end"][stops - 1])
+    for index, first in enumerate(starts.tolist()):
+        args = _message(rows[first]) | {"slots stalled": int(stalled[index])}
+        made.slice(track, names[numbers[first]], int(begins[index]), int(ends[index]), args)
+
+
+def _engines(made: Timeline, trace: Trace, node: int) -> None:
+    for engine in Engine:
+        rows = trace.dma[(trace.dma["node"] == node) & (trace.dma["engine"] == engine)]
+        track = made.track(f"NIC {node}", f"DMA {ENGINES[engine]}")
+        begins, ends = trace.picoseconds(rows["begin"]), trace.picoseconds(rows["end"])
+        for index, row in enumerate(rows):
+            args = _message(row) | {"bytes": int(row["bytes"]), "SRAM": f"{row['local']:#x}"}
+            made.slice(track, f"{row['bytes']} bytes", int(begins[index]), int(ends[index]), args)
+
+
+def _packets(made: Timeline, trace: Trace) -> None:
+    for row in trace.packets[trace.packets["head"] >= 0]:
+        track = made.track(f"NIC {row['source']}", "link out")
+        begin, end = trace.picoseconds(int(row["head"])), trace.picoseconds(int(row["tail"]))
+        args = _message(row) | {
+            "to NIC": int(row["target"]),
+            "channel": int(row["channel"]),
+            "bytes": int(row["bytes"]),
+        }
+        made.slice(track, f"packet {row['id']}", begin, max(begin, end), args)
+
+
+def _arrows(made: Timeline, trace: Trace) -> None:
+    """From the call that sent to the call in which the data came."""
+    for row in trace.messages[(trace.messages["send_call"] >= 0) & (trace.messages["completed"] >= 0)]:
+        call = trace.calls[int(row["send_call"])]
+        source, target = (made.track(f"rank {row[side]}", "MPI") for side in ("source", "target"))
+        name = f"{row['bytes']} bytes, tag {row['tag']}, {protocol_name(row)}"
+        made.arrow(name, source, int(call["begin"]), target, max(int(row["completed"]) - 1, 0))
+
+
+def _message(row: Any) -> dict[str, int]:
+    return {"message": int(row["message"])} if row["message"] >= 0 else {}
