@@ -72,10 +72,10 @@ def serve_jobs(channel: Ptr[Channel]) -> u32:
             begin(channel, job)
             done = done + 1
         elif state == JOB_MOVING:
-            while job.state == JOB_MOVING and stage_free() and room() >= 2:
+            while job.state == JOB_MOVING and stage_free(channel) and room() >= 2:
                 step(channel, job)
                 done = done + 1
-        elif state == JOB_SLOT and stage_free():
+        elif state == JOB_SLOT and stage_free(channel):
             answer_from_slot(channel, job)
             done = done + 1
     return done

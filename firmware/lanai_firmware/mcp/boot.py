@@ -4,16 +4,19 @@ from lanai_firmware.lang import Ptr, address_of, at, firmware, minimum, sizeof, 
 
 from .incoming import post_buffers
 from .layout import HEADER_ROOM, LAYOUT_MAGIC, LAYOUT_VERSION, PACKET_BODY, SLOTS, Header, Record, Region, Request, Type
+from .recovery import return_buffer
 from .registers import SCRATCH0
 from .state import (
     Buffer,
     Channel,
     Endpoint,
+    Line,
     Message,
     Posted,
     Receive,
     Send,
     Stage,
+    Unacked,
     channel_plans,
     endpoint_plans,
     links,
@@ -65,9 +68,13 @@ def take_plan() -> None:
     nic.unpaid_limit = plan.unpaid_limit
     nic.ack_slots = plan.ack_slots
     nic.ack_blocks = plan.ack_blocks
-    nic.verdicts = plan.verdicts
+    nic.flaws = plan.flaws
     nic.mark_entries = plan.mark_entries
     nic.mark = u32(1)
+    nic.recovery = plan.window
+    nic.window_mask = plan.window - 1
+    nic.tick = plan.tick
+    nic.retries = plan.retries
     nic.pressure = plan.messages_per_channel >> 1
 
 
@@ -121,6 +128,12 @@ def boot_channel(channel: Ptr[Channel], number: u32) -> None:
     endpoint = nic.endpoints + number // plan.ranks
     channel.endpoint = endpoint
     channel.rank = number % plan.ranks
+    if plan.window != 0:
+        line = at(Ptr[Line], plan.line_table) + number
+        line.unacked = at(Ptr[Unacked], plan.unacked_table) + number * plan.window
+        line.here = (endpoint.rank << 8) | channel.rank
+        line.there = (channel.rank << 8) | endpoint.rank
+        channel.line = line
     expected = address_of(channel.expected)
     expected.next = expected
     expected.previous = expected
@@ -156,3 +169,9 @@ def boot_buffers() -> None:
         stage = nic.stages + i
         stage.buffer = start + HEADER_ROOM
         start = start + HEADER_ROOM + PACKET_BODY
+    if plan.window != 0:
+        for i in range(plan.stages):
+            return_buffer((nic.stages + i).buffer)
+        for _ in range(plan.spare_buffers):
+            return_buffer(start + HEADER_ROOM)
+            start = start + HEADER_ROOM + PACKET_BODY

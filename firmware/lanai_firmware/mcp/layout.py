@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, sizeof, u8, u16, u32
 
-LAYOUT_VERSION: Const[u32] = u32(2)
+LAYOUT_VERSION: Const[u32] = u32(3)
 LAYOUT_MAGIC: Const[u32] = u32(0x4E500000)  # "NP": upper half of Plan.magic, and of READY in SCRATCH0
 
 PAGE: Const[u32] = u32(4096)
@@ -51,6 +51,7 @@ class Kind(IntEnum):
     NOT_CANCELLED = 8
     ROOM = 9  # an answer to Region.alarm: request slots were given back
     REFUSED = 10  # the request was malformed: `error` says how
+    LOST = 11  # the rank `source` does not answer: nothing will come from it or reach it any more
 
 
 class Error(IntEnum):
@@ -152,7 +153,8 @@ class Type(IntEnum):
     ACK = 8  # carries credit only (NP-16)
     TAKEN = 9
     DROPPED = 10
-    LAST = 11
+    SEEN = 11  # acknowledges packets, where recovery is on
+    LAST = 12
 
 
 class Header(Struct):
@@ -165,14 +167,16 @@ class Header(Struct):
     tag: u32
     length: u32
     context: u16
-    sequence: u16  # of the message in its channel: the count of envelopes before it
+    sequence: u16  # of the message in its channel: the count of envelopes before it. With recovery: who sends to whom, see Line.here
     handle: u32
     number: u16  # of the packet in its channel, and
-    seen: u16  # the number of the last one seen from the other side: used by recovery only
+    seen: u16  # ... of the one expected next from the other side: used by recovery only
 
 
 FLAG_LAST: Const[u32] = u32(1)  # ANSWER: the body ends with this packet
 FLAG_FAILED: Const[u32] = u32(2)  # ANSWER: ... because the sender cannot bring the rest
+FLAG_GAP: Const[u32] = u32(0x40)  # SEEN: packets from `seen` on are missing
+FLAG_NUMBERED: Const[u32] = u32(0x80)  # `number` and `seen` count
 
 
 class Plan(Struct):
@@ -204,8 +208,14 @@ class Plan(Struct):
     unpaid_limit: u32  # bodies shorter than this may go without credit (NP-24); 0 turns that protocol off
     ack_slots: u32  # slots given back before an ACK travels on its own; 1 is the paper's rule (NP-16)
     ack_blocks: u32  # ... blocks
-    verdicts: u32  # packets with one of these verdicts are taken: VALID, and CRC where nothing is checked (NP-30)
+    flaws: u32  # bits of a packet's verdict for which it is refused: without CRC where nothing is checked (NP-30)
     mark_entries: u32  # nonzero: page entries are marked when used (NP-46)
+    window: u32  # packets of a channel that may be unacknowledged, a power of two; 0: no recovery
+    line_table: u32
+    unacked_table: u32
+    spare_buffers: u32  # buffers for bodies beyond one a stage, as bodies stay until they are acknowledged
+    tick: u32  # processor cycles from one look at the clock to the next
+    retries: u32  # timeouts after which a peer counts as lost
 
 
 class EndpointPlan(Struct):

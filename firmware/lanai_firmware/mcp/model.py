@@ -25,6 +25,7 @@ NAMES = (
     "DOORBELL",
     "SCRATCH0",
     "CYCLES",
+    "TIMER",
     "HDMA_HOST",
     "HDMA_LOCAL",
     "HDMA_LENGTH",
@@ -94,6 +95,8 @@ class Nic:
     arrived: deque[tuple[int, int, int]] = field(default_factory=deque)
     polls: int = 0
     bus_errors: int = 0
+    armed: bool = False
+    ticks: int = 0
 
     def __post_init__(self) -> None:
         self.machine = Machine(registers=self)
@@ -128,6 +131,8 @@ class Nic:
         self.latch[name] = value
         if name == "ISR":
             self.isr &= ~value
+        elif name == "TIMER":
+            self.armed = bool(value)
         elif name == "DOORBELL":
             self.doorbell &= ~value
         elif name == "WAIT":
@@ -193,9 +198,15 @@ class Nic:
         """The receive DMA takes a packet from the wire."""
         start, limit = self.buffers.popleft()
         data = packet.data[: limit - start]
-        verdict = packet.verdict if len(data) == len(packet.data) else int(Verdict.OVERRUN)
+        verdict = packet.verdict if len(data) == len(packet.data) else int(Verdict.VALID | Verdict.OVERRUN)
         self.machine.sram[start : start + len(data)] = data
         self.arrived.append((start, len(data), verdict))
+
+    def tick(self) -> None:
+        """The timer's time has come."""
+        self.armed = False
+        self.ticks += 1
+        self.isr |= Event.TIMER
 
     # The host's programmed I/O.
 
@@ -236,7 +247,7 @@ class Fabric:
         self.wires: dict[tuple[int, int], deque[Packet]] = {}
 
     def actions(self) -> list[tuple[str, int, int]]:
-        """Everything that could happen now: (what, where, from where)."""
+        """Everything that could happen now: (what, where, from where). Timers go off when nothing else can happen, all at one pace."""
         found: list[tuple[str, int, int]] = []
         for number, nic in enumerate(self.nics):
             while nic.wire:
@@ -253,7 +264,10 @@ class Fabric:
         for (source, target), wire in self.wires.items():
             if wire and self.nics[target].accepts():
                 found.append(("accept", target, source))
-        return found
+        if found:
+            return found
+        armed = [(nic.ticks, number) for number, nic in enumerate(self.nics) if nic.armed]
+        return [("tick", number, 0) for ticks, number in armed if ticks == min(armed)[0]]
 
     def act(self, action: tuple[str, int, int]) -> None:
         what, number, source = action
@@ -263,6 +277,8 @@ class Fabric:
                 nic.accept(self.wires[source, number].popleft())
         elif what == "turn":
             nic.turn()
+        elif what == "tick":
+            nic.tick()
         elif what == "copy":
             if nic.copies:  # the firmware may have waited for it
                 nic.copy()

@@ -9,8 +9,8 @@ wait for the link alone (NP-27).
 from lanai_firmware.lang import Ptr, address_of, at, firmware, i32, inline, null, sizeof, u32
 
 from .hostdma import reached
-from .layout import Header, Kind
-from .records import report
+from .layout import Header
+from .recovery import launch_numbered, send_numbered, take_buffer, untake_buffer, window_open
 from .registers import (
     FIRST,
     FREE,
@@ -22,7 +22,8 @@ from .registers import (
     SEND_START,
     SEND_STATUS,
 )
-from .state import FRAMES, OWE_ACK, SEND_FREE, Channel, Send, Stage, frames, nic
+from .slots import give_slot_back
+from .state import FRAMES, OWE_ACK, Channel, Send, Stage, frames, nic
 
 
 @inline
@@ -41,8 +42,16 @@ def can_send() -> bool:
 
 
 @inline
-def stage_free() -> bool:
-    return nic.stage_tail - nic.stage_head <= nic.stage_mask
+def can_control(channel: Ptr[Channel]) -> bool:
+    """May the channel send a packet of control?"""
+    return can_send() and (nic.recovery == 0 or window_open(channel))
+
+
+@inline
+def stage_free(channel: Ptr[Channel]) -> bool:
+    """May the channel stage a packet?"""
+    free = nic.stage_tail - nic.stage_head <= nic.stage_mask
+    return free and (nic.recovery == 0 or (nic.spare_buffer != 0 and window_open(channel)))
 
 
 @inline
@@ -58,7 +67,16 @@ def new_stage(channel: Ptr[Channel], kind: u32) -> Ptr[Stage]:
     header.type = kind
     header.flags = u32(0)
     header.channel = channel.peer_channel
+    if nic.recovery != 0:
+        take_buffer(stage)
     return stage
+
+
+@inline
+def drop_stage(stage: Ptr[Stage]) -> None:
+    """Nothing is to be sent after all: forget the stage got by `new_stage`."""
+    if nic.recovery != 0:
+        untake_buffer(stage)
 
 
 @inline
@@ -85,6 +103,10 @@ def launch_stages() -> None:
         stage = nic.stages + (nic.stage_launch & nic.stage_mask)
         if not can_send() or not reached(stage.ready):
             return
+        if nic.recovery != 0:
+            if not launch_numbered(stage):
+                return
+            continue
         channel = stage.channel
         stamp(channel, address_of(stage.header))
         SEND_ROUTE.store(channel.route)
@@ -124,20 +146,6 @@ def retire_stages() -> None:
         nic.stage_head = nic.stage_head + 1
 
 
-@firmware
-def give_slot_back(send: Ptr[Send]) -> None:
-    """The host may use this request slot again."""
-    send.state = SEND_FREE
-    endpoint = send.endpoint
-    freed = endpoint.freed ^ send.bit
-    endpoint.freed = freed
-    region = endpoint.region
-    region.freed = freed
-    if region.alarm != 0:
-        region.alarm = u32(0)
-        report(endpoint, u32(Kind.ROOM), u32(0), u32(0), u32(0), u32(0), u32(0))
-
-
 @inline
 def new_frame(channel: Ptr[Channel], kind: u32) -> Ptr[Header]:
     """Room for a packet of control. There are more frames than the send DMA queues, so its turn comes after use."""
@@ -152,7 +160,10 @@ def new_frame(channel: Ptr[Channel], kind: u32) -> Ptr[Header]:
 
 @inline
 def send_frame(channel: Ptr[Channel], header: Ptr[Header]) -> None:
-    """Send a packet of control; `can_send` must hold."""
+    """Send a packet of control; `can_control` must hold."""
+    if nic.recovery != 0:
+        send_numbered(channel, header)
+        return
     stamp(channel, header)
     SEND_ROUTE.store(channel.route)
     SEND_POINTER.store(u32(header))

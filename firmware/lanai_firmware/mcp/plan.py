@@ -27,11 +27,12 @@ from .layout import (
     Region,
     Request,
 )
+from .recovery import TICKS
 
 MAX_ENDPOINTS = 8
 MAX_CHANNELS = 64  # the thesis's ceiling, and the size of state.channel_plans
 MAX_BLOCKS = 4095  # state.links
-VALID, BAD_CRC = int(Verdict.VALID), int(Verdict.CRC)
+BAD_CRC, LENGTH_FLAWS = int(Verdict.CRC), int(Verdict.OVERRUN | Verdict.TRUNCATED)
 LEAST_HEAP = 4608  # bytes that a channel is sure of (claim s3_1.recv_buffer)
 
 
@@ -49,6 +50,15 @@ class McpConfig:
     unpaid_limit: int = 0
     ack_slots: int = 8
     crc_check: int = 1  # 0: a packet whose CRC is wrong is taken as it is, as the thesis does (NP-30)
+    recovery: int = (
+        0  # 1: packets that are lost, damaged, doubled or out of order are sent again (docs/design/np-recovery.md)
+    )
+    window: int = 8  # packets of a channel that may be under way unacknowledged, with recovery
+    spare_buffers: int = (
+        16  # room for as many long bodies that wait for their acknowledgement, of all channels, with recovery
+    )
+    retry_cycles: int = 65536  # processor cycles to the first repetition; each one doubles it, up to sixteen times
+    retries: int = 8  # repetitions without an answer after which a peer is lost
     mark_entries: int = 0  # 1: each page entry is marked in host memory when it has been used (NP-46)
 
     def __post_init__(self) -> None:
@@ -56,13 +66,19 @@ class McpConfig:
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise UserError(f"McpConfig.{field.name}={value!r} must be a whole number that is not negative")
-        for name in ("crc_check", "mark_entries"):
+        for name in ("crc_check", "mark_entries", "recovery"):
             if getattr(self, name) > 1:
                 raise UserError(f"McpConfig.{name}={getattr(self, name)} must be 0 (off) or 1 (on)")
         for name in ("buffers", "stages"):
             value = getattr(self, name)
             if value < 4 or value & (value - 1):
                 raise UserError(f"McpConfig.{name}={value} must be a power of two of at least 4")
+        if not 2 <= self.window <= 64 or self.window & (self.window - 1):
+            raise UserError(f"McpConfig.window={self.window} must be a power of two from 2 to 64")
+        if self.recovery and not self.crc_check:
+            raise UserError("McpConfig.recovery=1 needs crc_check=1: a damaged packet that is taken is not sent again")
+        if self.retry_cycles < 4096:
+            raise UserError(f"McpConfig.retry_cycles={self.retry_cycles} is less than a round trip; take at least 4096")
         if self.eager_limit > PACKET_BODY:
             raise UserError(f"McpConfig.eager_limit={self.eager_limit} is more than a packet holds ({PACKET_BODY})")
         if self.inline_bytes > PACKET_BODY or self.inline_bytes % 16:
@@ -157,9 +173,13 @@ def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) 
     table("copy_table", channels * config.any_receives * sizeof(state.Posted))
     table("buffer_table", config.buffers * sizeof(state.Buffer))
     table("stage_table", config.stages * sizeof(state.Stage))
+    window = config.window if config.recovery else 0
+    table("line_table", channels * sizeof(state.Line) if window else 0)
+    table("unacked_table", channels * window * sizeof(state.Unacked))
     clear = (heap, place)
     table("buffer_space", config.buffers * (int(PACKET_BODY) + sizeof(Header)))
-    table("stage_space", config.stages * int(HEADER_ROOM + PACKET_BODY))
+    room = config.stages + (config.spare_buffers if window else 0)
+    table("stage_space", room * int(HEADER_ROOM + PACKET_BODY))
     region_size = (int(sizeof(Region)) + int(SLOTS) * slot_bytes + 4095) & -4096
     table("regions", endpoints * region_size, 4096)
     regions = tuple(plan["regions"] + i * region_size for i in range(endpoints))
@@ -186,8 +206,12 @@ def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) 
         "eager_limit": config.eager_limit,
         "unpaid_limit": config.unpaid_limit,
         "ack_slots": config.ack_slots,
-        "verdicts": VALID if config.crc_check else VALID | BAD_CRC,
+        "flaws": LENGTH_FLAWS | BAD_CRC if config.crc_check else LENGTH_FLAWS,
         "mark_entries": config.mark_entries,
+        "window": window,
+        "spare_buffers": config.spare_buffers,
+        "tick": config.retry_cycles // TICKS,
+        "retries": config.retries,
         "ack_blocks": max(1, blocks // 4) if config.ack_slots > 1 else 1,
     }
     return Layout(plan, regions, slot_bytes, clear)

@@ -30,6 +30,10 @@ def pull(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, ha
     receive.handle = handle
     receive.arrived = u32(0)
     endpoint = receive.endpoint
+    if nic.recovery != 0 and channel.line.dead != 0:
+        receive.state = RECEIVE_FREE
+        report(endpoint, u32(Kind.RECEIVED), u32(Error.PEER_FAILED), receive.operation, channel.rank, tag, u32(0))
+        return
     cursor = address_of(receive.cursor)
     fetch(endpoint, cursor, cursor.entries[0].next)
     open_piece(endpoint, cursor, u32(0))

@@ -10,12 +10,13 @@ from lanai_firmware.lang import Ptr, address_of, barrier, firmware, inline, mini
 from .claiming import claim
 from .cursor import open_piece
 from .layout import ANY, NO_TAG, SLOTS, Error, Op, Request
+from .losing import hopeless
 from .matching import append_posted, find_anywhere, find_unclaimed, spread
-from .outgoing import give_slot_back
 from .probing import cancel, drain, probe, receive_pull, receive_taken
 from .records import refuse
 from .registers import DOORBELL
 from .sending import post_send, send_short
+from .slots import give_slot_back
 from .state import RECEIVE_FREE, RECEIVE_POSTED, SEND_FREE, SEND_LEAVING, Endpoint, Receive, nic
 from .unclaimed import remove
 
@@ -126,6 +127,9 @@ def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: 
     if peer == ANY:
         channel = find_anywhere(endpoint, context, tag, mask)
         if not channel:
+            if hopeless(endpoint, channel):
+                refuse(endpoint, operation, u32(Error.PEER_FAILED))
+                return
             receive.state = RECEIVE_POSTED
             if not spread(endpoint, receive, context, tag, mask):
                 receive.state = RECEIVE_FREE
@@ -139,6 +143,9 @@ def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: 
             remove(channel, message)
             claim(channel, receive, message)
             return
+    if hopeless(endpoint, channel):
+        refuse(endpoint, operation, u32(Error.PEER_FAILED))
+        return
     receive.state = RECEIVE_POSTED
     node = address_of(receive.posted)
     node.context = context

@@ -10,17 +10,19 @@ from lanai_firmware.lang import Ptr, firmware, inline, u32
 from .answering import serve_jobs
 from .incoming import QUEUED, post_buffers, receive_packet
 from .layout import Type
-from .outgoing import can_send, launch_stages, new_frame, retire_stages, send_frame
+from .losing import lose
+from .outgoing import can_control, can_send, launch_stages, new_frame, retire_stages, send_frame
 from .pulling import ask
 from .ready import make_ready, next_ready
-from .registers import EVENT_DOORBELL, EVENT_HDMA, EVENT_RECV, EVENT_SEND, ISR, WAIT
+from .recovery import late, send_seen, tend
+from .registers import EVENT_DOORBELL, EVENT_HDMA, EVENT_RECV, EVENT_SEND, EVENT_TIMER, ISR, WAIT
 from .requests import take_requests
 from .sending import BLOCKED, LEFT, serve_sends
-from .state import OWE_ACK, OWE_DROPPED, OWE_TAKEN, PULLS, Channel, nic
+from .state import OWE_ACK, OWE_DROPPED, OWE_GAP, OWE_SEEN, OWE_TAKEN, PULLS, Channel, nic
 from .unclaimed import release_read
 
-IDLE_MASK = int(EVENT_RECV | EVENT_DOORBELL)
-BUSY_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_HDMA | EVENT_SEND)
+IDLE_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_TIMER)
+BUSY_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_HDMA | EVENT_SEND | EVENT_TIMER)
 
 
 @firmware
@@ -30,8 +32,11 @@ def turn() -> None:
     if (events & EVENT_RECV) != 0 and receive_packet():
         nic.idle_turns = u32(0)
         events = ISR.load()
-    if (events & EVENT_DOORBELL) != 0:
-        take_requests()
+    if (events & (EVENT_DOORBELL | EVENT_TIMER)) != 0:
+        if (events & EVENT_DOORBELL) != 0:
+            take_requests()
+        else:
+            tick()
         nic.idle_turns = u32(0)
     if not pending():
         WAIT.store(IDLE_MASK)
@@ -61,11 +66,27 @@ def pending() -> bool:
     return (waiting | ((nic.buffers_posted - nic.buffers_used) ^ QUEUED)) != 0
 
 
+@firmware(inline=False)
+def tick() -> None:
+    """The timer of recovery: what is owed is acknowledged, what was not is sent again, and who never answers is given up."""
+    ISR.store(EVENT_TIMER)
+    nic.armed = u32(0)
+    nic.ticks = nic.ticks + 1
+    for number in range(nic.channel_count):
+        channel = nic.channels + number
+        if late(channel):
+            lose(channel)
+
+
 @firmware
 def pay(channel: Ptr[Channel]) -> bool:
     """Send one packet of control that the channel owes. False if none was sent."""
     owed = channel.control
-    if (owed & OWE_TAKEN) != 0:
+    if (owed & (OWE_SEEN | OWE_GAP)) != 0:
+        send_seen(channel)
+    elif not can_control(channel):
+        return False
+    elif (owed & OWE_TAKEN) != 0:
         channel.control = owed & ~OWE_TAKEN
         send_frame(channel, new_frame(channel, u32(Type.TAKEN)))
     elif (owed & OWE_DROPPED) != 0:
@@ -84,14 +105,14 @@ def pay(channel: Ptr[Channel]) -> bool:
 def serve(channel: Ptr[Channel]) -> bool:
     """Give a channel its turn; it goes to the back of the ring if it could do more. False if it did nothing."""
     done = False
+    more = nic.recovery != 0 and not tend(channel)
     if channel.jobs_active != 0:
         done = serve_jobs(channel) != 0
         if u32(channel.first_pull) | u32(channel.first) | channel.control == 0:
-            if channel.jobs_active != 0:
+            if more or channel.jobs_active != 0:
                 back_in_line(channel)
             return done
-    more = False
-    if channel.first_pull and channel.pulls < PULLS and can_send():
+    if channel.first_pull and channel.pulls < PULLS and can_control(channel):
         done = ask(channel)
     if channel.control != 0 and can_send():
         done = pay(channel)

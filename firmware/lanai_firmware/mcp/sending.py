@@ -12,10 +12,11 @@ from .credit import blocks_for
 from .cursor import allowed
 from .hostdma import download, room
 from .layout import IN_SLOT, REQUEST_TAIL, SLOTS, Error, Header, Kind, Op, Request, Type
-from .outgoing import commit, give_slot_back, new_stage, stage_free
+from .outgoing import commit, drop_stage, new_stage, stage_free
 from .ready import make_ready
 from .records import refuse, report
 from .registers import FIRST, FREE, LAST, SEND_LENGTH, SEND_POINTER, SEND_ROUTE, SEND_START, SEND_STATUS
+from .slots import give_slot_back
 from .state import OWE_ACK, SEND_LEAVING, SEND_PARKED, SEND_WAITING, Channel, Endpoint, Send, Stage, nic
 
 BLOCKED = 0  # until credit comes
@@ -74,7 +75,7 @@ def announce(channel: Ptr[Channel], send: Ptr[Send], request: Ptr[Request], leng
 @firmware
 def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
     """Try to let the envelope of a send go. LEFT: it no longer belongs to the send ring."""
-    if not stage_free():
+    if not stage_free(channel):
         return u32(BUSY)
     request = send.request
     length = request.length
@@ -95,6 +96,7 @@ def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
             if inline_body:
                 stage.body = slot_body(request, length)
             elif not bring_pieces(send, request, stage, length):
+                drop_stage(stage)
                 refuse_send(send, request, u32(Error.BAD_ADDRESS))
                 return u32(LEFT)
             envelope(channel, stage, request, length)
@@ -147,7 +149,7 @@ def send_short(endpoint: Ptr[Endpoint]) -> bool:
         return False
     channel = endpoint.channels + peer
     tail = nic.stage_tail
-    if u32(channel.first) | (tail ^ nic.stage_launch) != 0:
+    if u32(channel.first) | (tail ^ nic.stage_launch) | nic.recovery != 0:
         return False
     blocks = blocks_for(length)
     block_credit = channel.block_credit
@@ -211,6 +213,9 @@ def post_send(endpoint: Ptr[Endpoint], send: Ptr[Send], peer: u32, op: u32) -> N
     send.channel = channel
     send.op = op
     send.unpaid = u32(0)
+    if nic.recovery != 0 and channel.line.dead != 0:
+        refuse_send(send, send.request, u32(Error.PEER_FAILED))
+        return
     if not channel.first and attempt(channel, send) == LEFT:
         return
     send.state = SEND_WAITING

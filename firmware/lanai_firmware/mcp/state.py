@@ -33,6 +33,8 @@ OWE_ACK: Const[u32] = u32(1)
 OWE_NACK: Const[u32] = u32(2)
 OWE_TAKEN: Const[u32] = u32(4)
 OWE_DROPPED: Const[u32] = u32(8)
+OWE_SEEN: Const[u32] = u32(16)  # recovery: acknowledge packets
+OWE_GAP: Const[u32] = u32(32)  # recovery: ... and ask for those that are missing
 
 PULLS: Const[u32] = u32(2)  # SEND_REQs that a channel may have unanswered; the other side keeps a job for each
 
@@ -156,7 +158,40 @@ class Channel(Struct):
     free_block: u32  # number of the first free heap block, 0: none
     jobs_active: u32
     jobs: Array[Job, 2]
-    spare: Array[u32, 5]
+    line: Ptr["Line"]  # null without recovery
+    spare: Array[u32, 4]
+
+
+class Unacked(Struct):
+    """A packet that the other end has not acknowledged."""
+
+    header: Header
+    body: u32  # SRAM address
+    length: u32
+    buffer: u32  # room to give back with it, 0: none
+    send: Ptr[Send]  # slot to give back with it, or null
+    done: u32  # send DMA count at which it has left, the last time
+    spare: Array[u32, 4]
+
+
+class Line(Struct):
+    """What recovery knows of a channel. Numbers count modulo 2**16: base <= acked <= again <= next."""
+
+    unacked: Ptr[Unacked]  # ring of a window of packets, by number
+    reserved: u32  # packets of the window in use: staged, under way, or acknowledged and still being read
+    next: u32  # number of the next packet
+    base: u32  # first packet not released
+    acked: u32  # first packet that the other end has not seen
+    again: u32  # first packet to send again; `next` if none
+    expect: u32  # number of the next packet from the other end
+    owed: u32  # packets taken and not acknowledged
+    since: u32  # tick at which the other end was last heard of, or tried
+    tries: u32
+    gap: u32  # nonzero: it was told that `expect` is missing
+    dead: u32  # nonzero: the other end is lost
+    here: u32  # what packets from here say of their way: rank here << 8 | rank there. The CRC does not cover the route, so a packet
+    there: u32  # that comes by mistake can look sound; those of the other end say this
+    spare: Array[u32, 2]
 
 
 class Endpoint(Struct):
@@ -183,7 +218,8 @@ class Endpoint(Struct):
     rotation: u32  # where the next ANY_SOURCE search begins
     number: u32
     copy_free: Ptr[Posted]
-    spare: Array[u32, 11]
+    lost: u32  # peers that are lost
+    spare: Array[u32, 10]
 
 
 class Stage(Struct):
@@ -263,9 +299,19 @@ class Nic(Struct):
     dropped: u32  # packets that made no sense (NP-28)
     refused: u32  # requests that made none
     wire_errors: u32
-    verdicts: u32
+    flaws: u32
     mark_entries: u32
     mark: u32  # what is written to a used entry
+    recovery: u32  # nonzero: on
+    window_mask: u32
+    spare_buffer: u32  # first free buffer for a body, 0: none; each begins with the address of the next
+    unacked: u32  # packets kept, of all channels
+    armed: u32  # nonzero: the timer will tick
+    tick: u32
+    ticks: u32
+    retries: u32
+    resent: u32  # packets sent again
+    repeated: u32  # packets that came twice or too early
 
 
 assert sizeof(Posted) == 32
@@ -276,6 +322,8 @@ assert sizeof(Channel) == 512, sizeof(Channel)
 assert sizeof(Endpoint) == 128, sizeof(Endpoint)
 assert sizeof(Stage) == 64, sizeof(Stage)
 assert sizeof(Job) == 160, sizeof(Job)
+assert sizeof(Unacked) == 64, sizeof(Unacked)
+assert sizeof(Line) == 64, sizeof(Line)
 
 FRAMES: Const[u32] = u32(16)
 RECORDS: Const[u32] = u32(16)

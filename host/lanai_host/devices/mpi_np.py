@@ -88,6 +88,7 @@ class MpiNp(Device):
         self.answers: dict[int, Notice | None] = {}  # to probes and cancels, by number
         self.crowded: set[int] = set()  # sources whose message slots are running out
         self.watching = False  # all messages are off the NIC, and it will announce the next
+        self.lost: set[int] = set()  # ranks that do not answer
         self.news = 0
         self.seen = 0
         self.closed = False
@@ -156,7 +157,9 @@ class MpiNp(Device):
 
     async def _send(self, send: Send) -> None:
         queue = self.sends.get(send.dest)
-        if queue or not await self._place_send(send):
+        if send.dest in self.lost:
+            self._fail(send, send.dest)
+        elif queue or not await self._place_send(send):
             self.sends.setdefault(send.dest, deque()).append(send)
 
     async def _place_send(self, send: Send) -> bool:
@@ -204,6 +207,8 @@ class MpiNp(Device):
         elif self.parcels.receives or not await self._place_receive(receive):
             self.parcels.receives.append(receive)
             await self._sort()
+            for rank in self.lost:
+                self._fail_waiting(rank)
 
     async def _place_receive(self, receive: Receive) -> bool:
         """Post a receive on the NIC. False if there is no room."""
@@ -406,6 +411,9 @@ class MpiNp(Device):
             self.answers[notice.operation] = notice
             return
         self.news += 1
+        if notice.kind is Kind.LOST:
+            await self._lose(notice.source)
+            return
         if notice.kind is Kind.ARRIVED:
             self.watching = False
             if notice.length >= self.pressure:
@@ -421,6 +429,29 @@ class MpiNp(Device):
             await self._retire(operation, operation.length)
         elif isinstance(operation, Send):
             await self._retire_send(notice.operation, operation)
+        self._finish(operation)
+
+    async def _lose(self, rank: int) -> None:
+        """A rank does not answer. The NIC has failed the receives that it had; sends, and what waits here, are failed now."""
+        self.lost.add(rank)
+        for number, operation in list(self.active.items()):
+            if isinstance(operation, Send) and operation.dest == rank:
+                await self._retire_send(number, operation)
+                self._fail(operation, rank)
+        for send in self.sends.pop(rank, ()):
+            if send.hold is not None:
+                await self.memory.take_back(send.hold, 0)
+            self._fail(send, rank)
+        self._fail_waiting(rank)
+
+    def _fail_waiting(self, rank: int) -> None:
+        """Receives that wait here for a lost rank, or for anyone, would wait for ever."""
+        for receive in [r for r in self.parcels.receives if r.wanted_source in (rank, ANY_SOURCE)]:
+            self.parcels.receives.remove(receive)
+            self._fail(receive, rank)
+
+    def _fail(self, operation: Operation, rank: int) -> None:
+        operation.error = DeviceError(ErrorKind.PEER_FAILED, f"rank {rank} does not answer")
         self._finish(operation)
 
     async def _retire(self, receive: Receive, received: int) -> None:

@@ -105,7 +105,7 @@ def hostile_packets(seed, count):
         data = b"".join(word.to_bytes(4, "big") for word in words)[: dice.choice([4, 24, 28, 28, 28, 28])]
         data += bytes(4 * dice.choice([0, 1, 16, 1024, 1100]))
         wire = rig.fabric.wires.setdefault((0, 1), deque())
-        wire.append(Packet(0x81 << 24, data, dice.choice([1, 1, 1, 2, 4, 8])))
+        wire.append(Packet(0x81 << 24, data, dice.choice([1, 1, 1, 3, 5, 9, 17])))
         for _ in range(dice.randrange(12)):
             actions = rig.actions()
             if actions:

@@ -35,7 +35,7 @@ def corrupted(config):
 
 def spoil(source, target, packet):
     packet.data = packet.data[:30] + b"?" + packet.data[31:]
-    packet.verdict = int(Verdict.CRC)
+    packet.verdict = int(Verdict.VALID | Verdict.CRC)
     return [packet]
 
 
