@@ -159,6 +159,33 @@ const timeline = {
     pen.textBaseline = "middle";
     this.drawScale(pen, high);
     data.tracks.forEach((name, track) => this.drawTrack(pen, name, track));
+    this.drawArrows(pen);
+  },
+
+  // From the call that sent a message to the moment at which it was there; the chosen one alone, if there is one.
+  drawArrows(pen) {
+    const row = (rank) => (data.tracks.indexOf(`rank ${rank} · MPI`) + 1.5) * this.height;
+    const seen = (this.chosen ? [this.chosen] : data.messages).filter((one) => one.end >= this.begin && one.begin <= this.end);
+    if (seen.length > 400) return;  // a thicket tells nothing
+    pen.save();
+    pen.beginPath();
+    pen.rect(this.left, 0, this.width, this.canvas.clientHeight);
+    pen.clip();
+    pen.strokeStyle = pen.fillStyle = this.chosen ? "#b26a00" : "#4c78a8a0";
+    for (const one of seen) {
+      const x = this.x(one.begin), y = row(one.source), far = this.x(one.end), low = row(one.target);
+      const angle = Math.atan2(low - y, far - x);
+      pen.beginPath();
+      pen.moveTo(x, y);
+      pen.lineTo(far, low);
+      pen.stroke();
+      pen.beginPath();
+      pen.moveTo(far, low);
+      pen.lineTo(far - 7 * Math.cos(angle - 0.4), low - 7 * Math.sin(angle - 0.4));
+      pen.lineTo(far - 7 * Math.cos(angle + 0.4), low - 7 * Math.sin(angle + 0.4));
+      pen.fill();
+    }
+    pen.restore();
   },
 
   drawScale(pen, high) {
