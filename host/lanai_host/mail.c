@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ typedef struct {
     _Atomic uint32_t state; /* the futex that its process sleeps on */
     _Atomic uint32_t asleep;
     uint32_t what;
+    int32_t processor; /* that its process was seen on last */
     uint32_t why_size;
     int64_t clock; /* of a running one: it posts nothing before this */
     int64_t wake;  /* of a waiting one: when it goes on unless an earlier letter comes */
@@ -232,16 +234,25 @@ static void settle(office *o) {
         if (o->seats[woken[i]].asleep) futex(&o->seats[woken[i]].state, FUTEX_WAKE, 1, NULL);
 }
 
+/* Whether a process that ought to run would have to share this processor with one that spins here. */
+static int in_the_way(office *o, int here) {
+    shared *head = o->head;
+    if (head->busy > head->processors) return 1;
+    for (seat *s = o->seats; s < o->seats + head->ranks; s++)
+        if (s->state == RUNS && s->processor == here) return 1;
+    return 0;
+}
+
 /* Until let go, or so long that sleeping is better. Waking a sleeper takes up to 60 us where its processor is idle, so whoever usually
    waits no longer spins, as long as nobody else needs the processor. */
 static void spin(office *o, seat *me, int64_t began) {
-    shared *head = o->head;
-    if (o->usual > SHORT || head->busy >= head->processors) return;
+    if (o->usual > SHORT) return;
     int64_t until = began + 20000 + 2 * o->usual;
-    atomic_fetch_add(&head->busy, 1);
-    while (me->state == WAITS && head->busy <= head->processors && nanoseconds() < until)
+    int here = me->processor = sched_getcpu();
+    atomic_fetch_add(&o->head->busy, 1);
+    while (me->state == WAITS && !in_the_way(o, here) && nanoseconds() < until)
         for (int i = 0; i < 40 && me->state == WAITS; i++) RELAX();
-    atomic_fetch_sub(&head->busy, 1);
+    atomic_fetch_sub(&o->head->busy, 1);
 }
 
 /* Goes on waiting. The rank's time once it may run; NAP: nothing yet, ask again; STOP: nothing will ever come, or not in time. */
@@ -254,6 +265,7 @@ int64_t office_rest(office *o, uint32_t rank) {
             me->asleep = 1;
             futex(&me->state, FUTEX_WAIT, WAITS, &A_NAP);
             me->asleep = 0;
+            me->processor = sched_getcpu();
         }
         int64_t spent = nanoseconds() - began;
         o->usual += ((spent < 4 * SHORT ? spent : 4 * SHORT) - o->usual) / 8;

@@ -38,6 +38,7 @@ static void lanai_start_python(void) {
                    "C programs need one: use a Python built with --enable-shared, or set LANAI_LIBPYTHON to its libpython");
     if (!dlopen(library, RTLD_NOW | RTLD_GLOBAL))
         lanai_fail("cannot load libpython:", dlerror(), "set LANAI_LIBPYTHON to the libpython of the Python that has openlanai");
+    setenv("OPENBLAS_NUM_THREADS", "1", 0); /* numpy serves this library alone; its threads would count as the program's */
     mbstowcs(wide, program, sizeof wide / sizeof *wide - 1);
     ((void (*)(const wchar_t *))lanai_python("Py_SetProgramName"))(wide);
     ((void (*)(int))lanai_python("Py_InitializeEx"))(0); /* 0: the program's signal handlers stay as they are */

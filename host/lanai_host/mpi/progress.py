@@ -94,8 +94,8 @@ class Progress:
         self._pumping = False
 
     def crowded(self) -> bool:
-        """More than one thread may run code of the program's."""
-        return self._count() > self._usual_threads
+        """More than one thread may run code of the program's. A program that asked for one thread is taken at its word."""
+        return self.level > ThreadLevel.SINGLE and self._count() > self._usual_threads
 
     def contended(self) -> bool:
         """More than one thread may call the library."""
