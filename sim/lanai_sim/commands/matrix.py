@@ -7,9 +7,10 @@ from rich.console import Console
 
 from lanai_host.errors import UserError
 
+from .. import drawing
 from ..figures import write_json
 from ..report.matrix import Matrix, matrix, size_class
-from ..report.tables import table
+from ..report.tables import table, wide_console
 from ..trace import Trace
 
 NAME = "matrix"
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     trace = Trace.open(args.trace)
     made = matrix(trace)
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = wide_console()
     show(console, made)
     for line in trace.missing:
         console.print(f"the trace lacks {line}")
@@ -62,14 +63,13 @@ def show(console: Console, made: Matrix) -> None:
 
 def draw(path: str, made: Matrix) -> None:
     """Bytes from each rank to each, as a picture; needs no display."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    drawing.available()
     from matplotlib.figure import Figure
 
-    if Path(path).suffix not in (".png", ".svg", ".pdf"):
-        raise UserError(f"--plot {path!r}: name a file that ends in .png, .svg or .pdf")
+    if Path(path).suffix not in drawing.FORMATS:
+        raise UserError(f"--plot {path!r}: name a file that ends in {', '.join(drawing.FORMATS)}")
     figure = Figure(figsize=(5, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    axes = figure.subplots()
     picture = axes.imshow(made.bytes, cmap="viridis")
     axes.set_xlabel("to rank")
     axes.set_ylabel("from rank")
@@ -77,4 +77,4 @@ def draw(path: str, made: Matrix) -> None:
     try:
         figure.savefig(path)
     except OSError as error:
-        raise UserError(f"cannot write the plot {path!r}: {error.strerror}") from error
+        raise UserError(f"cannot write the plot {path!r}: {error.strerror}; name a writable place") from error

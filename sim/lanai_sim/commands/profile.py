@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console
+from rich.markup import escape
 
 from lanai_host.errors import UserError
 
@@ -12,7 +13,7 @@ from ..figures import write_json
 from ..report import flame
 from ..report.profile import Cost, Profile, annotated, profile, source_named
 from ..report.stacks import folded_text
-from ..report.tables import percent, table
+from ..report.tables import percent, table, wide_console
 from ..trace import Trace
 
 KEY = TypeVar("KEY")
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     trace = Trace.open(args.trace)
     result = profile(trace, args.node)
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = wide_console()
     if args.source:
         show_source(console, trace, result, source_named(trace, args.source))
     else:
@@ -64,7 +65,7 @@ def show_sums(console: Console, trace: Trace, result: Profile, most: int) -> Non
     for (file, number), cost in _heaviest(result.lines, most):
         text = trace.firmware.files.get(file, "").splitlines()
         source = text[number - 1].strip() if 0 < number <= len(text) else "(made by the compiler)"
-        lines.add_row(f"{file.split('/')[-1]}:{number}", source[:80], *_cells(cost, result))
+        lines.add_row(f"{file.split('/')[-1]}:{number}", escape(source[:70]), *_cells(cost, result))
     console.print(functions)
     console.print(lines)
 
@@ -77,7 +78,7 @@ def show_source(console: Console, trace: Trace, result: Profile, file: str) -> N
             if cost
             else " " * 31
         )
-        console.print(f"{figures} {number:4} {text}")
+        console.print(f"{figures} {number:4} {text}", markup=False)
 
 
 def write_flame(path: str, result: Profile) -> None:

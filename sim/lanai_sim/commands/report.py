@@ -2,8 +2,6 @@
 
 import argparse
 
-from rich.console import Console
-
 from lanai_host.errors import UserError
 
 from ..figures import write_json
@@ -29,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     trace = Trace.open(args.trace)
-    console = Console(highlight=False, soft_wrap=True)
+    console = tables.wide_console()
     activity = Activity(trace)
     book = MessageBook(activity)
     if args.message is not None:

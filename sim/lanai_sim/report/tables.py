@@ -10,6 +10,15 @@ from .activity import GROUPS, PROCESSOR, STALL
 from .messages import MessageSum, protocol_name
 from .ranks import RankSum, Split, by_group, merged
 
+NARROWEST = 150  # letters; a narrower terminal wraps, for figures cut off are worth nothing
+
+
+def wide_console() -> Console:
+    """A terminal or a file, wide enough for the tables."""
+    console = Console(highlight=False, soft_wrap=True)
+    console.width = max(console.width, NARROWEST)
+    return console
+
 
 def microseconds(picoseconds: float) -> str:
     """12345678 -> '12.346'; what is nothing is a dot, so that a table's figures stand out."""

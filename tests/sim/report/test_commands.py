@@ -1,0 +1,65 @@
+"""The commands that show a trace."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lanai_sim.cli import main
+from lanai_sim.trace import Trace
+
+from .sample import sample
+
+
+@pytest.fixture(autouse=True)
+def opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trace, "open", classmethod(lambda cls, path: sample()))
+
+
+def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "t", "--html", str(tmp_path / "p.html"), "--json", str(tmp_path / "f.json")]) == 0
+    shown = capsys.readouterr().out
+    for text in ("1.000 µs simulated, 1 messages, 4 bytes", "MPI_Recv", "fw.poll", "eager"):
+        assert text in shown
+    assert (tmp_path / "p.html").read_text().startswith("<!doctype html>")
+    record = json.loads((tmp_path / "f.json").read_text())
+    assert record["figures"]["report.rank.0.total_us"] == 1.0
+
+
+def test_report_of_one_message(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "t", "--message", "0"]) == 0
+    assert "SRAM to link" in capsys.readouterr().out
+    assert main(["report", "t", "--message", "7"]) == 2
+    assert "--message 7: the trace has 1 messages" in capsys.readouterr().err
+
+
+def test_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("f.svg", "f.txt"):
+        assert main(["profile", "t", "--flame", str(tmp_path / name), "--json", str(tmp_path / "f.json")]) == 0
+    shown = capsys.readouterr().out
+    assert "main.py:2" in shown
+    assert "look()" in shown
+    assert (tmp_path / "f.txt").read_text() == "fw.poll 240\nfw.poll;fw.send 80\n"
+    assert json.loads((tmp_path / "f.json").read_text())["figures"]["profile.fw.send.cycles"] == 40
+    assert main(["profile", "t", "--flame", "f.jpg"]) == 2
+    assert ".svg (a picture) or .txt" in capsys.readouterr().err
+
+
+def test_annotated_source(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "t", "--source", "main.py"]) == 0
+    assert "120.0  75.0 %        110    2     look()" in capsys.readouterr().out
+
+
+def test_timeline(tmp_path: Path) -> None:
+    assert main(["timeline", "t", "-o", str(tmp_path / "t.json")]) == 0
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+
+
+def test_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["matrix", "t", "--plot", str(tmp_path / "m.png"), "--json", str(tmp_path / "m.json")]
+    assert main(arguments) == 0
+    assert "4 to 7" in capsys.readouterr().out
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+    assert json.loads((tmp_path / "m.json").read_text())["figures"] == {"matrix.0.1.bytes": 4, "matrix.0.1.messages": 1}
+    assert main(["matrix", "t", "--plot", "m.gif"]) == 2
+    assert "ends in .svg, .png, .pdf" in capsys.readouterr().err
