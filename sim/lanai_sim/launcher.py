@@ -145,6 +145,10 @@ class World:
         seat = self.mail.look(rank.number)
         return seat.clock, seat.state in (RUNS, LEFT), seat.why
 
+    def autopsy(self) -> list[str]:
+        """What the hardware is doing, a line each, now that the run has come to a stop."""
+        return []
+
     def left(self, rank: int) -> None:
         """A rank's process has ended."""
         if self.mail is not None:
@@ -280,9 +284,9 @@ class Run:
         return f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more\n{self.waits()}"
 
     def waits(self) -> str:
-        """A line for each rank: what it waits for."""
+        """A line for each rank, what it waits for, and for each NIC, what it does."""
         assert self.ranks is not None
-        return "\n".join(describe(rank, *self.world.look(rank)) for rank in self.ranks)
+        return "\n".join([*(describe(rank, *self.world.look(rank)) for rank in self.ranks), *self.world.autopsy()])
 
 
 def describe(rank: Rank, clock: int, runs: bool, why: bytes) -> str:

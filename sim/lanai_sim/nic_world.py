@@ -9,7 +9,7 @@ from lanai_firmware.mcp.plan import Line, McpConfig
 from lanai_hdl.errors import UserError
 from lanai_host.driver import Attachment, boot, channel_number
 
-from . import fabric, faults
+from . import fabric, faults, postmortem
 from .cluster import Cluster, ClusterBus
 from .engine import NEVER, Layout, SlotTime
 from .faults import FaultKind
@@ -38,6 +38,7 @@ class NicWorld(World):
         self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
         self.cluster = Cluster(net, config.nic, self._make_engine, kernel)
         self.attachments: dict[int, Attachment] = {}
+        self.image: Image | None = None
         self.doors = [RankDoor(self.cluster.nodes[self.node_of(rank)], rank) for rank in range(config.ranks)]
 
     def _make_engine(self, layout: Layout) -> RtlEngine:
@@ -71,6 +72,12 @@ class NicWorld(World):
                     found.append(f"fault: {kind.name.lower()} of {times} from {sender}")
         return found
 
+    def autopsy(self) -> list[str]:
+        if self.image is None:
+            return []
+        still = self.cluster.still
+        return [postmortem.describe(self.engine, node, self.image, still) for node in range(len(self.cluster.nodes))]
+
     def node_of(self, rank: int) -> int:
         return rank // self.config.ranks_per_node
 
@@ -82,7 +89,7 @@ class NicWorld(World):
 
     def boot(self) -> None:
         """Load and start the firmware of every NIC, all at once."""
-        image = firmware_image(self.config)
+        image = self.image = firmware_image(self.config)
         tasks = [self.kernel.spawn(self._boot(node, image), node) for node in range(len(self.cluster.nodes))]
         self.kernel.run()
         for task in tasks:

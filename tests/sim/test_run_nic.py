@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from lanai_sim.commands.run import libmpi_environment
 from lanai_sim.launcher import RunConfig, WaveConfig, run
 from lanai_sim.nic_world import NicWorld
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "mpi"
 PING = """
 from mpi4py import MPI
 world = MPI.COMM_WORLD
@@ -56,6 +58,19 @@ def test_deadlock_on_nics_is_told():
     assert result.code == 3
     assert "rank 0" in result.report
     assert "tag 5" in result.report
+    assert "nic 1: its processor waits" in result.report
+
+
+@pytest.mark.parametrize(("ranks", "program"), [(4, "ring"), (5, "pi")])
+def test_several_ranks_share_a_nic(ranks, program, capfd):
+    command = (sys.executable, str(EXAMPLES / f"{program}.py"))
+    fabric = "switch" if program == "ring" else "switches:3"
+    environment = libmpi_environment()
+    result = run(
+        RunConfig(command, ranks, "mpi-np", ranks_per_node=2, fabric=fabric, environment=environment), NicWorld
+    )
+    assert (result.code, result.report) == (0, "")
+    assert f"{ranks}" in capfd.readouterr().out
 
 
 @pytest.mark.slow  # compiles the gateware once more, for tracing
