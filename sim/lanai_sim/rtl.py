@@ -24,7 +24,7 @@ from .verilator import Model, library
 
 NIC_TOP = "lanai_nic"
 SWITCH_TOP = "lanai_switch"
-HEADERS = ("engine.h", "faults.h", "flit.h", "memory.h", "units.h", "wave.h")
+HEADERS = ("engine.h", "faults.h", "flit.h", "memory.h", "trace.h", "units.h", "wave.h")
 _EVENT = struct.Struct("=QIIII")  # struct Event of engine.h
 _FAULT = struct.Struct("=QQI4x")  # struct Fault of faults.h
 _ACCESS = struct.Struct("=QIIIII4x")  # struct Pio of units.h
@@ -51,10 +51,22 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "fault_count": (U64, (POINTER, U32, U32)),
     "bare": (None, (POINTER, U32, U64)),
 }
+TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with probes
+    "trace_begin": (None, (POINTER, U32, POINTER, U32, POINTER, U32)),
+    "trace_bytes": (U64, (POINTER,)),
+    "trace_finish": (None, (POINTER, U32)),
+    "trace_rows": (U64, (POINTER, U32, U32, POINTER)),
+    "trace_clear": (None, (POINTER, U32)),
+}
 
 
 @cache
-def nic_verilog(config: NicConfig) -> str:
+def nic_verilog(config: NicConfig, probes: bool = False) -> str:
+    """The NIC as the engine steps it; with `probes`, as a traced run needs it."""
+    if probes:
+        from .trace.probe import ProbedNic, ProbedSteppedNic
+
+        return _stable(verilog.convert(ProbedSteppedNic(ProbedNic(config)), name=NIC_TOP))
     return _stable(verilog.convert(SteppedNic(Nic(config)), name=NIC_TOP))
 
 
@@ -68,10 +80,11 @@ def _stable(text: str) -> str:
     return re.sub(r"\(\* src = .*? \*\)", "", text)
 
 
-def models_header(switch: SwitchConfig | None) -> str:
+def models_header(switch: SwitchConfig | None, probes: bool = False) -> str:
     """The C++ that knows the Verilated classes and, for the switch, its ports as arrays."""
     lines = [
         "#pragma once",
+        *(["#define LANAI_TRACED"] if probes else []),
         f'#include "V{NIC_TOP}.h"',
         f'#include "V{NIC_TOP}___024root.h"',
         f"using NicModel = V{NIC_TOP};",
@@ -91,21 +104,23 @@ def models_header(switch: SwitchConfig | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def build(nic: NicConfig, switch: SwitchConfig | None, trace: bool = False) -> Path:
-    """The shared library of an engine for such NICs and switches."""
+def build(nic: NicConfig, switch: SwitchConfig | None, trace: bool = False, probes: bool = False) -> Path:
+    """The shared library of an engine for such NICs and switches. `trace`: it can write waveforms; `probes`: events."""
     native = files(__package__).joinpath("native")
-    models = [Model(NIC_TOP, {"nic.v": nic_verilog(nic), "lanai_sram.v": SRAM_VERILOG.read_text()})]
+    models = [Model(NIC_TOP, {"nic.v": nic_verilog(nic, probes), "lanai_sram.v": SRAM_VERILOG.read_text()})]
     if switch is not None:
         models.append(Model(SWITCH_TOP, {"switch.v": switch_verilog(switch)}))
-    extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {"models.h": models_header(switch)}
+    extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {"models.h": models_header(switch, probes)}
     return library(models, native.joinpath("engine.cc").read_text(), trace=trace, extra=extra)
 
 
 @cache
 def _load(path: Path) -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(path))
-    for name, (result, arguments) in FUNCTIONS.items():
-        function = getattr(loaded, f"engine_{name}")
+    for name, (result, arguments) in {**FUNCTIONS, **TRACE_FUNCTIONS}.items():
+        function = getattr(loaded, f"engine_{name}", None)
+        if function is None and name in TRACE_FUNCTIONS:
+            continue
         function.restype, function.argtypes = result, arguments
     return loaded
 
@@ -113,9 +128,11 @@ def _load(path: Path) -> ctypes.CDLL:
 class RtlEngine(Engine):
     """Verilated NICs and switches. `skip` leaves out slots in which a unit is still, with the same results; so do `threads`."""
 
-    def __init__(self, layout: Layout, *, skip: bool = True, threads: int = 1, trace: bool = False) -> None:
+    def __init__(
+        self, layout: Layout, *, skip: bool = True, threads: int = 1, trace: bool = False, probes: bool = False
+    ) -> None:
         super().__init__(layout)
-        self._native = _load(build(layout.nic, layout.switch if layout.switches else None, trace))
+        self._native = _load(build(layout.nic, layout.switch if layout.switches else None, trace, probes))
         self._engine = self._native.engine_new(layout.nics, layout.switches, layout.latency)
         for cable in layout.cables:
             self._native.engine_wire(self._engine, *cable)

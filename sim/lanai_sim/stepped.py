@@ -4,21 +4,23 @@ A count that came in from outside would make the whole arbitration of the LBUS f
 slot.
 """
 
+from collections.abc import Mapping
+
 from amaranth import Module, Signal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, Member
 
 from lanai_hdl.nic import Nic
 
 
 class SteppedNic(wiring.Component):
     """A NIC whose slots count themselves. `left_out` slots, an even number, are jumped over after this one; the NIC's own contract says
-    when that may be (`Nic.idle`). The other members are the NIC's."""
+    when that may be (`Nic.idle`). The other members are the NIC's, and `more` of a subclass."""
 
-    def __init__(self, nic: Nic) -> None:
+    def __init__(self, nic: Nic, more: Mapping[str, Member] | None = None) -> None:
         self.nic = nic
         members = {name: member for name, member in nic.signature.members.items() if name != "now"}
-        super().__init__({**members, "left_out": In(33)})
+        super().__init__({**members, "left_out": In(33), **(more or {})})
 
     def elaborate(self, platform):  # type: ignore[no-untyped-def]  # Amaranth's own signature
         m = Module()

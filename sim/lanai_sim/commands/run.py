@@ -64,6 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--wave-nodes", metavar="N,N", help="whose waveforms (default: 0)")
     add("--wave-from", type=sim_time, metavar="TIME", help="begin them at this simulated time")
     add("--wave-to", type=sim_time, metavar="TIME", help="end them at this simulated time")
+    add(
+        "--trace",
+        metavar="FILE",
+        help="record every event, for `lanai report`, `timeline` and others; results stay the same",
+    )
     add("--prefix", **on, help="put [rank] before each line that a rank prints")
     add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
     add("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
@@ -142,7 +147,10 @@ def config_of(args: argparse.Namespace) -> RunConfig:
     environment = libmpi_environment(command[0])
     if args.report_leaks:
         environment[ENV_LEAKS] = "1"
-    return settings.run_config(document, command, progress=sys.stderr.isatty(), environment=environment)
+    if args.trace is not None and "wave" in document:
+        raise UserError("--trace and waveforms need the NICs built in different ways; run twice, the runs are the same")
+    tty = sys.stderr.isatty()
+    return settings.run_config(document, command, progress=tty, environment=environment, trace=args.trace)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -207,3 +207,45 @@ EXPORT void engine_bare(Engine* e, uint32_t nic, uint64_t slots) {
     NicModel& m = e->nics[nic]->model();
     for (uint64_t i = 0; i < slots; i++) tick(m);
 }
+
+#ifdef LANAI_TRACED
+EXPORT void engine_trace_begin(Engine* e, uint32_t nic, const TouchRange* ranges, uint32_t count, const uint16_t* lines, uint32_t words) {
+    Tracer& tracer = e->nics[nic]->tracer;
+    tracer.ranges.assign(ranges, ranges + count);
+    tracer.lines.assign(lines, lines + words);
+}
+EXPORT uint64_t engine_trace_bytes(Engine* e) {
+    uint64_t bytes = 0;
+    for (auto& nic : e->nics) bytes += nic->tracer.bytes();
+    return bytes;
+}
+EXPORT void engine_trace_finish(Engine* e, uint32_t nic) { e->nics[nic]->tracer.finish(e->nics[nic]->slot); }
+// The rows of one table, in the order of lanai_sim.trace.engine.TABLES; they stay until `engine_trace_clear`.
+EXPORT uint64_t engine_trace_rows(Engine* e, uint32_t nic, uint32_t table, const void** rows) {
+    Tracer& t = e->nics[nic]->tracer;
+    auto give = [rows](auto& vector) {
+        *rows = vector.data();
+        return uint64_t(vector.size());
+    };
+    switch (table) {
+        case 0: return give(t.packets_out);
+        case 1: return give(t.packets_in);
+        case 2: return give(t.dma);
+        case 3: return give(t.processor);
+        case 4: return give(t.touches);
+        case 5: return give(t.lbus);
+        case 6: return give(t.host_bus);
+    }
+    return 0;
+}
+EXPORT void engine_trace_clear(Engine* e, uint32_t nic) {
+    Tracer& t = e->nics[nic]->tracer;
+    t.packets_out.clear();
+    t.packets_in.clear();
+    t.dma.clear();
+    t.processor.clear();
+    t.touches.clear();
+    t.lbus.clear();
+    t.host_bus.clear();
+}
+#endif

@@ -6,6 +6,12 @@
 #include "memory.h"
 #include "models.h"
 #include "wave.h"
+#ifdef LANAI_TRACED
+#include "trace.h"
+#define TRACE(what) tracer.what
+#else
+#define TRACE(what)
+#endif
 
 // Verilator's spelling of Amaranth's port `bundle__name`.
 #define PORT(bundle, name) bundle##___05F##name
@@ -44,6 +50,9 @@ class NicUnit : public Unit {
     uint32_t number;
     bool irq = false;
     Wave<NicModel> wave;
+#ifdef LANAI_TRACED
+    Tracer tracer;
+#endif
 
     explicit NicUnit(uint32_t number) : number(number), context_(new VerilatedContext), model_(new NicModel(context_.get())) {
         NicModel& m = *model_;
@@ -67,9 +76,12 @@ class NicUnit : public Unit {
         m.PORT(link_rx, kind) = rx->kind[before & rx->mask];
         m.PORT(link_rx, data) = rx->data[before & rx->mask];
         m.PORT(link_tx, stop) = tx->stop[before & tx->mask];
+        TRACE(sends(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data)));
+        TRACE(receives(slot, m.PORT(link_rx, kind), m.PORT(link_rx, data)));
         host_memory(m);
         programmed_io(m);
         clock();
+        TRACE(look(slot, m));
         slot++;
         evaluated++;
         idle_ = m.idle;
@@ -114,8 +126,9 @@ class NicUnit : public Unit {
   private:
     std::unique_ptr<VerilatedContext> context_;
     std::unique_ptr<NicModel> model_;
-    bool idle_ = false, answer_ = false, error_ = false, reading_ = false, offered_ = false;
+    bool idle_ = false, answer_ = false, error_ = false, reading_ = false, is_offered_ = false;
     uint32_t value_ = 0;
+    uint64_t offered_ = 0;  // slot since which an access is offered to the NIC
     uint64_t owed_ = 0;  // slots rested and not yet made known to the model: 0 or odd
 
     void clock() {
@@ -142,6 +155,7 @@ class NicUnit : public Unit {
         m.PORT(mem, rerror) = error_;
         answer_ = m.PORT(mem, valid);
         if (!answer_) return;
+        TRACE(master(slot, m.PORT(mem, write), m.PORT(mem, addr), m.PORT(mem, be), m.PORT(mem, burst) <= 1));
         uint32_t hit = 0;
         if (m.PORT(mem, write)) {
             error_ = !memory.write(m.PORT(mem, addr), m.PORT(mem, wdata), m.PORT(mem, be), m.PORT(mem, burst) <= 1, &hit);
@@ -154,6 +168,7 @@ class NicUnit : public Unit {
 
     void programmed_io(NicModel& m) {
         if (reading_ && m.PORT(pio, rvalid)) {
+            TRACE(pio(offered_, slot + 1, false, pio.front().address, 15));
             events.push_back({slot + 1, PIO_DONE, number, pio.front().tag, m.PORT(pio, rdata)});
             pio.pop_front();
             reading_ = false;
@@ -163,16 +178,20 @@ class NicUnit : public Unit {
         m.PORT(pio, valid) = 0;
         if (reading_ || pio.empty() || pio.front().slot > slot) return;
         const Pio& access = pio.front();
+        if (!is_offered_) offered_ = slot;
+        is_offered_ = true;
         m.PORT(pio, valid) = 1;
         m.PORT(pio, write) = access.write;
         m.PORT(pio, addr) = access.address;
         m.PORT(pio, wdata) = access.data;
         m.PORT(pio, be) = access.be;
         if (!m.PORT(pio, ready)) return;
+        is_offered_ = false;
         if (!access.write) {
             reading_ = true;
             return;
         }
+        TRACE(pio(offered_, slot + 1, true, access.address, uint8_t(access.be)));
         if (access.tag) events.push_back({slot + 1, PIO_DONE, number, access.tag, 0});
         pio.pop_front();
     }

@@ -1,0 +1,113 @@
+"""The rtl engine of a traced run: it takes what its NICs tell and hands it to the writer."""
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lanai_firmware.image import Image
+from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.mcp import state
+from lanai_firmware.mcp.layout import PACKET_BODY, SLOTS, Header, Region, Request
+from lanai_firmware.mcp.plan import Layout as Plan
+
+from ..engine import Event, Layout
+from ..rtl import POINTER, RtlEngine
+from .schema import STORED, Touch
+from .writer import Writer
+
+TABLES = (b"PTX ", b"PRX ", b"DMA ", b"PROC", b"TUCH", b"LBUS", b"HBUS")  # as engine_trace_rows numbers them
+ENOUGH = 1 << 22  # bytes to collect before they are written
+RANGE = struct.Struct("=6I")  # TouchRange of native/trace.h
+BARE = {tag: np.dtype(STORED[tag].descr[1:]) for tag in TABLES}  # without the node: as native rows are
+
+
+class TracingEngine(RtlEngine):
+    """Same slots, same results as the plain one. `close` writes what is left."""
+
+    def __init__(self, layout: Layout, writer: Writer, *, skip: bool = True, threads: int = 1) -> None:
+        super().__init__(layout, skip=skip, threads=threads, probes=True)
+        self.writer = writer
+        self._finished = False
+
+    def know(self, nic: int, image: Image, plan: Plan) -> None:
+        """What the NIC's processor will run, and where that keeps what."""
+        ranges = touch_ranges(plan)
+        lines = line_numbers(image)
+        packed = b"".join(RANGE.pack(*entry) for entry in ranges)
+        self._native.engine_trace_begin(self._engine, nic, packed, len(ranges), lines.tobytes(), len(lines))
+
+    def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
+        answer = super().run(limit)
+        if self._native.engine_trace_bytes(self._engine) > ENOUGH:
+            self.drain()
+        return answer
+
+    def drain(self) -> None:
+        """Write what has been collected."""
+        rows = POINTER()
+        for nic in range(self.layout.nics):
+            for number, tag in enumerate(TABLES):
+                count = self._native.engine_trace_rows(self._engine, nic, number, ctypes.byref(rows))
+                if count:
+                    raw = ctypes.string_at(rows.value or 0, count * BARE[tag].itemsize)
+                    self.writer.rows(tag, with_node(tag, nic, np.frombuffer(raw, BARE[tag])))
+            self._native.engine_trace_clear(self._engine, nic)
+
+    def finish(self) -> list[int]:
+        """All that is left; the slot at which each NIC stopped."""
+        if not self._finished:
+            self._finished = True
+            for nic in range(self.layout.nics):
+                self._native.engine_trace_finish(self._engine, nic)
+            self.drain()
+        return [self.slot(nic) for nic in range(self.layout.nics)]
+
+
+def with_node(tag: bytes, nic: int, bare: Any) -> Any:
+    """Native rows with their first column."""
+    table = np.zeros(len(bare), STORED[tag])
+    table["node"] = nic
+    for name in bare.dtype.names:
+        table[name] = bare[name]
+    return table
+
+
+def line_numbers(image: Image) -> Any:
+    """For each instruction word a number that changes with the source line."""
+    end = max((symbol.address + symbol.size for symbol in image.code), default=0)
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(image.where(pc), len(known)) for pc in range(0, end, 4)], np.uint16)
+
+
+def touch_ranges(plan: Plan) -> list[tuple[int, ...]]:
+    """(begin, end, stride, from, to, kind) of each table of which the trace should know which entry the firmware deals with.
+
+    Of a receive only what lies behind its envelope counts: the envelope is also read by searches for another.
+    """
+    words = plan.plan
+    buffer = int(PACKET_BODY) + int(sizeof(Header))
+    receives = words["endpoints"] * words["receives_per_endpoint"]
+    messages = words["channels"] * words["messages_per_channel"]
+    receive, stage, channel = int(sizeof(state.Receive)), int(sizeof(state.Stage)), int(sizeof(state.Channel))
+    tables = [
+        (words["buffer_space"], words["buffers"], buffer, 0, buffer, Touch.BUFFER),
+        (words["receive_table"], receives, receive, int(sizeof(state.Posted)), receive, Touch.RECEIVE),
+        (words["stage_table"], words["stages"], stage, 0, stage, Touch.STAGE),
+        (words["channel_table"], words["channels"], channel, int(offset_of(state.Channel, "jobs")),
+         int(offset_of(state.Channel, "line")), Touch.JOB),
+    ]  # fmt: skip
+    ranges = [(begin, begin + count * stride, stride, *rest) for begin, count, stride, *rest in tables]
+    message = int(sizeof(state.Message))
+    at, limit = int(offset_of(state.Message, "length")), message
+    ranges.append(
+        (words["message_table"], words["message_table"] + messages * message, message, at, limit, Touch.MESSAGE)
+    )
+    slots = int(SLOTS) * plan.slot_bytes
+    tail = plan.slot_bytes - int(sizeof(Request))
+    for region in plan.regions:
+        begin = region + int(sizeof(Region))
+        ranges.append((begin, begin + slots, plan.slot_bytes, tail, plan.slot_bytes, Touch.SLOT))
+    return [tuple(int(number) for number in entry) for entry in ranges]

@@ -1,0 +1,198 @@
+"""Both ends of each packet, and the message that it belongs to.
+
+The header tells. Envelopes (EAGER, EAGER_UNPAID, RECV_REQ) carry their message's sequence in the channel. A RECV_REQ names a handle,
+the SEND_REQ that asks for the body returns it and names a receive entry, and ANSWERs come to that entry. TAKEN and DROPPED answer the
+channel's last EAGER_UNPAID. What carries only credit or acknowledgements (ACK, NACK, SEEN) belongs to no message.
+"""
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.mcp.layout import Header, Type
+from lanai_hdl.machine import Verdict
+
+from .schema import PACKETS, Engine, Fault, Protocol
+
+if TYPE_CHECKING:
+    from .reader import Trace
+
+ENVELOPES = {
+    int(Type.EAGER): Protocol.EAGER,
+    int(Type.EAGER_UNPAID): Protocol.UNPAID,
+    int(Type.RECV_REQ): Protocol.RENDEZVOUS,
+}
+SOUND = int(Verdict.VALID)
+
+
+def link(trace: "Trace") -> tuple[Any, Any]:
+    """Packets, and for each row of PRX the row of `Trace.packets`. Fills in what packets tell of messages."""
+    out, arrivals = trace.stored(b"PTX "), trace.stored(b"PRX ")
+    out = out[np.argsort(out["head"], kind="stable")]
+    packets, arrived = _join(trace, out, arrivals)
+    _verdicts(trace, packets, arrivals, arrived)
+    order = np.argsort(
+        packets["head"].clip(min=0) + np.where(packets["head"] < 0, packets["arrival_head"], 0), kind="stable"
+    )
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    headers = np.concatenate([out["header"], arrivals["header"][_extra(arrived, len(out))]])[order]
+    packets, arrived = packets[order], place[arrived] if len(arrived) else arrived
+    packets["id"] = np.arange(len(packets))
+    _attribute(trace, packets, headers)
+    return packets, arrived
+
+
+def field(headers: Any, name: str, size: int) -> Any:
+    """A member of layout.Header, of many headers."""
+    at = int(offset_of(Header, name))
+    words = headers[:, at // 4].astype(np.int64)
+    return words >> (32 - 8 * (at % 4 + size)) & ((1 << 8 * size) - 1)
+
+
+def _extra(arrived: Any, sent: int) -> Any:
+    return np.flatnonzero(arrived >= sent)
+
+
+def _join(trace: "Trace", out: Any, arrivals: Any) -> tuple[Any, Any]:
+    """Packets leave and arrive unchanged and, on one path, in order. `arrived`: which packet each arrival is."""
+    routes = {(a, route): b for a, row in enumerate(trace.meta["routes"]) for b, route in enumerate(row)}
+    packets = np.zeros(len(out), PACKETS)
+    packets["source"], packets["bytes"] = out["node"], out["words"] * 4
+    targets = [routes.get((int(a), int(route)), -1) for a, route in zip(out["node"], out["route"], strict=True)]
+    packets["target"] = targets
+    packets["head"], packets["tail"] = out["head"], out["tail"]
+    packets["arrival_head"] = packets["arrival_tail"] = -1
+    packets["fault"] = Fault.LOST
+    waiting: dict[Any, deque[int]] = defaultdict(deque)
+    for row, (target, words, header) in enumerate(zip(targets, out["words"], out["header"], strict=True)):
+        waiting[target, int(words), header.tobytes()].append(row)
+    arrived = np.empty(len(arrivals), np.int64)
+    extra = []
+    for row in np.argsort(arrivals["head"], kind="stable").tolist():
+        one = arrivals[row]
+        queue = waiting.get((int(one["node"]), int(one["words"]), one["header"].tobytes()))
+        while queue and out["head"][queue[0]] + 2 * LOST_AFTER < one["head"]:
+            queue.popleft()
+        if queue and out["head"][queue[0]] <= one["head"]:
+            packet = queue.popleft()
+            packets["arrival_head"][packet], packets["arrival_tail"][packet] = one["head"], one["tail"]
+            packets["fault"][packet] = Fault.NONE
+            arrived[row] = packet
+        else:
+            extra.append(row)
+    strays = np.zeros(len(extra), PACKETS)
+    for number, row in enumerate(sorted(extra)):
+        one = arrivals[row]
+        arrived[row] = len(out) + number
+        stray = strays[number]
+        stray["source"], stray["target"], stray["bytes"] = -1, one["node"], one["words"] * 4
+        stray["head"] = stray["tail"] = -1
+        stray["arrival_head"], stray["arrival_tail"], stray["fault"] = one["head"], one["tail"], Fault.EXTRA
+    return np.concatenate([packets, strays]), arrived
+
+
+LOST_AFTER = 1 << 40  # slots
+
+
+def _verdicts(trace: "Trace", packets: Any, arrivals: Any, arrived: Any) -> None:
+    """The receive DMA takes packets in the order in which they came; what it drops unread has no verdict."""
+    stored = trace.stored(b"DMA ")
+    taken = stored[stored["engine"] == Engine.RECEIVE]
+    for node in range(len(trace.nodes)):
+        mine = np.flatnonzero(arrivals["node"] == node)
+        place = 0
+        for one in taken[taken["node"] == node]:
+            while (
+                place < len(mine)
+                and arrivals["tail"][mine[place]] < one["posted"]
+                and _whole(one)
+                and (arrivals["words"][mine[place]] * 4 != one["bytes"])
+            ):
+                place += 1
+            if place == len(mine):
+                break
+            packet = arrived[mine[place]]
+            packets["verdict"][packet] = one["flags"]
+            if int(one["flags"]) & ~int(Verdict.CHECKED) != SOUND and packets["fault"][packet] == Fault.NONE:
+                packets["fault"][packet] = Fault.DAMAGED
+            place += 1
+
+
+def _whole(one: Any) -> bool:
+    return not int(one["flags"]) & int(Verdict.OVERRUN | Verdict.TRUNCATED)
+
+
+def _attribute(trace: "Trace", packets: Any, headers: Any) -> None:
+    """The ranks at both ends, and the message."""
+    messages = trace._linked_messages[1]
+    packets["kind"], packets["channel"] = field(headers, "type", 1), field(headers, "channel", 2)
+    packets["kind"][packets["bytes"] < int(sizeof(Header))] = 0
+    packets["from_rank"] = packets["channel"] % max(trace.ranks, 1)
+    packets["to_rank"], packets["message"] = -1, -1
+    known = {
+        (int(m["source"]), int(m["target"]), int(m["sequence"])): int(m["id"])
+        for m in messages[["source", "target", "sequence", "id"]]
+    }
+    rows = zip(*(field(headers, name, size).tolist() for name, size in (("tag", 4), ("sequence", 2), ("handle", 4))),
+               strict=True)  # fmt: skip
+    follow = _Follow(trace, messages, known)
+    for packet, (tag, sequence, handle) in zip(packets, rows, strict=True):
+        target = int(packet["target"])
+        ranks = trace.nodes[target] if 0 <= target < len(trace.nodes) else []
+        seat = int(packet["channel"]) // max(trace.ranks, 1)
+        if seat >= len(ranks) or (packet["fault"] == Fault.EXTRA and not packet["kind"]):
+            continue
+        packet["to_rank"] = ranks[seat]
+        packet["message"] = follow.message(packet, tag, sequence, handle)
+
+
+class _Follow:
+    """What the protocol has said so far."""
+
+    def __init__(self, trace: "Trace", messages: Any, known: dict[tuple[int, int, int], int]) -> None:
+        self.node_of = trace.node_of
+        self.messages = messages
+        self.known = known
+        self.last: dict[tuple[int, int], int] = {}  # sequence of a pair's last envelope
+        self.promised: dict[tuple[int, int, int], int] = {}  # (sender, receiver, handle)
+        self.asked: dict[tuple[int, int], int] = {}  # (receiver's node, its receive entry)
+        self.unpaid: dict[tuple[int, int], int] = {}
+
+    def message(self, packet: Any, tag: int, sequence: int, handle: int) -> int:
+        kind, pair = int(packet["kind"]), (int(packet["from_rank"]), int(packet["to_rank"]))
+        back = pair[1], pair[0]
+        found = -1
+        if kind in ENVELOPES:
+            found = self._envelope(packet, pair, sequence, handle)
+        elif kind == Type.SEND_REQ:
+            found = self.promised.get((*back, handle), -1)
+            self.asked[self.node_of(pair[0]), tag] = found
+        elif kind == Type.ANSWER:
+            found = self.asked.get((int(packet["target"]), tag), -1)
+        elif kind in (Type.TAKEN, Type.DROPPED):
+            found = self.unpaid.get(back, -1)
+            if kind == Type.DROPPED and back in self.last:
+                self.last[back] -= 1
+        if found >= 0 and (kind in ENVELOPES or kind == Type.ANSWER):
+            self.messages["arrived"][found] = max(self.messages["arrived"][found], packet["arrival_tail"])
+        return found
+
+    def _envelope(self, packet: Any, pair: tuple[int, int], sequence: int, handle: int) -> int:
+        last = self.last.get(pair, -1)
+        full = last + 1 + ((sequence - last - 1 + 0x8000) & 0xFFFF) - 0x8000  # the nearest to the one expected
+        self.last[pair] = max(last, full)
+        found = self.known.get((*pair, full), -1)
+        if found < 0:
+            return -1
+        message = self.messages[found]
+        if message["left"] < 0 and packet["head"] >= 0:
+            message["left"] = packet["head"]
+        message["protocol"] = ENVELOPES[int(packet["kind"])]
+        if packet["kind"] == Type.RECV_REQ:
+            self.promised[(*pair, handle)] = found
+        elif packet["kind"] == Type.EAGER_UNPAID:
+            self.unpaid[pair] = found
+        return found

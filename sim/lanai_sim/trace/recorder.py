@@ -1,0 +1,214 @@
+"""Makes the host's part of the stream from what ranks ask for and note: calls, host work, requests, requests placed on NICs.
+
+A rank's clock is known here at each of its frames; its notes give moments since the frame before. So every stretch of host time has exact
+edges, and a rank's stretches follow each other without a gap: what nobody named is OTHER.
+"""
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanai_firmware.lang import sizeof
+from lanai_firmware.mcp.layout import SLOTS, Region
+from lanai_host.bus import Wait
+from lanai_host.config import HostConfig
+from lanai_host.driver import Attachment
+from lanai_host.notes import NOTE, OUTSIDE, Note
+from lanai_host.protocol import Op, unpack_wait
+
+from .schema import HostKind
+from .writer import Writer
+
+TAIL = struct.Struct(">IIHHI")  # layout.Request from `tag` on
+OFFSET = struct.Struct("<I")
+RANGE = struct.Struct("<II")
+SLOTS_FROM = int(sizeof(Region))
+KEEP = 4096  # rows of a table to collect before they are written
+
+
+@dataclass
+class Book:
+    """What is known of one rank. `at`: its host time is told up to there."""
+
+    rank: int
+    at: int
+    attachment: Attachment | None = None
+    names: dict[int, int] = field(default_factory=dict)  # the rank's numbers for texts -> the file's
+    calls: dict[int, int] = field(default_factory=dict)  # its numbers for calls -> the file's; those under way
+    requests: dict[int, int] = field(default_factory=dict)
+    call: int = OUTSIDE  # the file's number of the call that it is in
+    parents: dict[int, int] = field(default_factory=dict)
+    told: list[tuple[Any, ...]] = field(default_factory=list)  # HOST rows that the clock has not reached yet
+
+
+class Recorder:
+    """Collects rows and hands them to the writer."""
+
+    def __init__(self, writer: Writer, host: HostConfig, ranks: int, ranks_per_node: int) -> None:
+        self.writer = writer
+        self.host = host
+        self.ranks_per_node = ranks_per_node
+        self.books = [Book(rank, 0) for rank in range(ranks)]
+        self._rows: dict[bytes, list[tuple[Any, ...]]] = {}
+        self._calls = 0
+        self._requests = 0
+
+    def begin(self, started: int, attachments: dict[int, Attachment]) -> None:
+        """The ranks begin."""
+        for book in self.books:
+            book.at = started
+            book.attachment = attachments.get(book.rank)
+
+    def notes(self, rank: int, base: int, data: bytes) -> None:
+        """What a rank noted since its frame before, which was at `base`."""
+        book = self.books[rank]
+        place = 0
+        while place < len(data):
+            kind, sub, name, call, offset, a, b, c, d, e = NOTE.unpack_from(data, place)
+            place += NOTE.size
+            time = base + offset
+            if kind == Note.WORK:
+                self._work(book, time, self._call(book, call), sub, a, d)
+            elif kind == Note.BEGIN:
+                self._fill(book, time)
+                self._begin(book, time, book.names[name], call, (a, b, c, d), e)
+            elif kind == Note.END:
+                self._fill(book, time)
+                self._end(book, time, e)
+            elif kind == Note.REQUEST:
+                book.requests[e] = self._requests
+                row = (self._requests, rank, self._call(book, call), sub & 15, sub >> 4, a, b, c, d, max(time, 0))
+                self._requests += 1
+                self._add(b"RQST", row)
+            elif kind == Note.DONE:
+                self._add(b"RDON", (book.requests.pop(e), a, b, d, sub, time))
+            elif kind == Note.WAIT:
+                self._fill(book, time)
+                self._host(book, HostKind.WAIT, time + d, self._call(book, call), book.names[name], a, b)
+            elif kind == Note.NAME:
+                book.names[name] = self.writer.name(data[place : place + d].decode())
+                place += d
+
+    def asked(self, rank: int, op: int, payload: bytes, clock: int) -> None:
+        """A rank's request to the simulator begins at `clock`; what it has done before is known."""
+        book = self.books[rank]
+        if op in (Op.PIO_WRITE, Op.PIO_READ):
+            self._fill(book, clock - (self.host.pio_write if op == Op.PIO_WRITE else self.host.pio_read))
+        else:
+            self._fill(book, clock)
+        if op == Op.PIO_WRITE:
+            self._placed(book, payload, clock)
+        self._settle(book, clock)
+
+    def answered(self, rank: int, op: int, payload: bytes, clock: int) -> None:
+        """The request is done."""
+        book = self.books[rank]
+        if op == Op.PIO_WRITE:
+            offset = OFFSET.unpack_from(payload)[0]
+            self._host(book, HostKind.PIO_WRITE, clock, book.call, offset=offset, size=len(payload) - OFFSET.size)
+        elif op == Op.PIO_READ:
+            offset, size = RANGE.unpack(payload)
+            self._host(book, HostKind.PIO_READ, clock, book.call, offset=offset, size=size)
+        elif op == Op.WAIT_CHANGE:
+            why = unpack_wait(payload[RANGE.size :]) or Wait("the NIC")
+            peer, tag = (-1 if n is None else n for n in (why.peer, why.tag))
+            self._host(book, HostKind.WAIT, clock, book.call, self.writer.name(why.call), peer, tag)
+        else:
+            self._host(book, HostKind.SERVICE, clock, book.call)
+
+    def left(self, rank: int, clock: int) -> None:
+        """The rank has finalized: whatever it was in is over."""
+        book = self.books[rank]
+        self._fill(book, clock)
+        for number in list(book.calls):
+            self._end(book, clock, number)
+        self._settle(book, clock)
+
+    def finish(self, clocks: list[int]) -> None:
+        """The run is over, in whatever way. A rank that died leaves its calls open."""
+        for book, clock in zip(self.books, clocks, strict=True):
+            self._fill(book, clock)
+            self._add_all(
+                b"HOST", [(*row[:9], min(row[9], clock), min(row[10], clock)) for row in book.told if row[9] < clock]
+            )
+            book.told = []
+        self.flush()
+
+    def flush(self) -> None:
+        """Write all rows collected."""
+        rows, self._rows = self._rows, {}
+        for tag in sorted(rows):
+            self.writer.table(tag, rows[tag])
+
+    # Calls.
+
+    def _call(self, book: Book, number: int) -> int:
+        return book.calls.get(number, OUTSIDE)
+
+    def _begin(self, book: Book, time: int, name: int, parent: int, numbers: tuple[int, ...], own: int) -> None:
+        number = self._calls
+        self._calls += 1
+        peer, tag, context, size = numbers
+        above = self._call(book, parent)
+        self._add(b"CALL", (number, book.rank, above, name, peer, tag, context, size, time))
+        book.calls[own] = number
+        book.parents[number] = above
+        book.call = number
+
+    def _end(self, book: Book, time: int, own: int) -> None:
+        number = book.calls.pop(own)
+        self._add(b"CEND", (number, time))
+        book.call = book.parents.pop(number)
+
+    # Host time.
+
+    def _work(self, book: Book, time: int, call: int, kind: int, count: int, cost: int) -> None:
+        self._fill(book, time)
+        self._host(book, kind, max(time, book.at) + cost, call, count=count)
+
+    def _fill(self, book: Book, time: int) -> None:
+        if time > book.at:
+            self._host(book, HostKind.OTHER, time, book.call)
+
+    def _host(
+        self, book: Book, kind: int, end: int, call: int, reason: int = 0, peer: int = -1, tag: int = -1, *,
+        count: int = 1, offset: int = -1, size: int = 0,
+    ) -> None:  # fmt: skip
+        if end > book.at:
+            book.told.append((book.rank, call, int(kind), reason, peer, tag, count, offset, size, book.at, end))
+            book.at = end
+
+    def _settle(self, book: Book, clock: int) -> None:
+        """What the rank's clock has passed is certain."""
+        told = book.told
+        if told and told[-1][10] <= clock:
+            self._add_all(b"HOST", told)
+            book.told = []
+
+    # Requests on the NIC.
+
+    def _placed(self, book: Book, payload: bytes, clock: int) -> None:
+        """Is this write the end of a request slot? Then it is a request."""
+        attachment = book.attachment
+        size = len(payload) - OFFSET.size
+        if attachment is None or size < TAIL.size:
+            return
+        end = OFFSET.unpack_from(payload)[0] + size - attachment.region - SLOTS_FROM
+        slot, rest = divmod(end, attachment.slot_bytes)
+        if rest or not 0 < slot <= int(SLOTS):
+            return
+        tag, length, context, peer, command = TAIL.unpack(payload[-TAIL.size :])
+        signed = tag - (1 << 32) if tag >> 31 else tag
+        row = (book.rank // self.ranks_per_node, attachment.seat, slot - 1, command >> 24, book.rank, book.call)
+        self._add(b"SLOT", (*row, command & 0xFFFF, peer, signed, context, length, clock))
+
+    # Rows.
+
+    def _add(self, tag: bytes, row: tuple[Any, ...]) -> None:
+        self._rows.setdefault(tag, []).append(row)
+        if len(self._rows[tag]) >= KEEP:
+            self.flush()
+
+    def _add_all(self, tag: bytes, rows: list[tuple[Any, ...]]) -> None:
+        for row in rows:
+            self._add(tag, row)

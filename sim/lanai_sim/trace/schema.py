@@ -1,0 +1,159 @@
+"""What a trace file holds: kinds of chunks, and the columns of each table.
+
+A file is MAGIC, the format's version, then chunks. A chunk is CHUNK (tag, rows, bytes as stored, CRC-32 of the head before it and
+of the stored bytes) and its bytes, compressed with zlib: a JSON text, or the rows of one table, column by column. Columns of 64
+bits are stored as differences from row to row, for they are times that grow. All numbers are little-endian.
+
+Host times are picoseconds; a NIC's times are slots. -1 says "none" or "not known".
+"""
+
+import struct
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+MAGIC = b"LANAITR\x1a"
+VERSION = 1
+HEAD = struct.Struct("<8sHH")  # MAGIC, VERSION, 0
+CHUNK = struct.Struct("<4sIII")  # tag, rows (a JSON text: 0), stored bytes, CRC-32
+CHECKED = struct.Struct("<4sII")  # of these, and of the stored bytes, the CRC is made
+
+META, BOOT, NAMES, END = (
+    b"META",
+    b"BOOT",
+    b"NAME",
+    b"END ",
+)  # JSON: how it began, ... when the ranks did, [new names], how it ended
+TEXTS = (META, BOOT, NAMES, END)
+
+
+class HostKind(IntEnum):
+    """What a host's processor did. Up to REDUCE they are `lanai_host.config.HostCost`, in its order."""
+
+    CALL = 0
+    POST = 1
+    POLL = 2
+    COMPLETE = 3
+    COPY = 4
+    MATCH = 5
+    PIN = 6
+    PIN_PAGE = 7
+    UNPIN_PAGE = 8
+    REDUCE = 9
+    OTHER = 10  # charged without a name: time between two samples of the CPU clock, say
+    PIO_WRITE = 11  # until the bus has taken the last word
+    PIO_READ = 12  # until the NIC has answered
+    WAIT = 13  # for the NIC, or for mail
+    SERVICE = 14  # a request to the simulator that took time and is none of these
+
+
+class RequestKind(IntEnum):
+    """What the MPI library asked its device for."""
+
+    SEND = 1
+    RECEIVE = 2
+    RECEIVE_TAKEN = 3  # of a message that a matched probe took
+
+
+class Protocol(IntEnum):
+    """How a message went (NP-20, NP-21, NP-24)."""
+
+    UNKNOWN = 0  # its envelope has not left, or there is no NIC
+    EAGER = 1  # on full credit
+    UNPAID = 2  # without credit
+    RENDEZVOUS = 3  # announced; the receiver asked for its body
+
+
+class Engine(IntEnum):
+    """DMA engines of a NIC."""
+
+    HOST_READ = 0  # host memory to SRAM
+    HOST_WRITE = 1  # SRAM to host memory
+    SEND = 2  # SRAM to link: one descriptor, that is one piece of a packet
+    RECEIVE = 3  # link to SRAM: one packet
+
+
+class State(IntEnum):
+    """What a NIC's processor did."""
+
+    RUN = 0
+    WAIT = 1  # in the wait register
+    HELD = 2  # not running: before boot, in reset, or trapped
+
+
+class Touch(IntEnum):
+    """What the firmware began to deal with: the first word that it read of another thing of these."""
+
+    TURN = 0  # a new turn of the scheduler: nothing yet
+    SLOT = 1  # a request slot; `index` counts them over all seats
+    BUFFER = 2  # a received packet; `index` is its number on this NIC
+    RECEIVE = 3  # a posted receive
+    STAGE = 4  # a packet to be sent
+    JOB = 5  # an answer under way
+    MESSAGE = 6  # an unclaimed message
+
+
+class Fault(IntEnum):
+    """Packet.fault, as seen from both ends of the fabric."""
+
+    NONE = 0
+    LOST = 1  # never arrived
+    DAMAGED = 2  # arrived, and its verdict is not sound
+    EXTRA = 3  # arrived and was never sent: a copy, or damaged beyond recognition
+
+
+T, N = "<i8", "<i4"  # a time, a number
+
+# Tables as they are in the file, by tag.
+STORED: dict[bytes, Any] = {
+    b"CALL": [("id", N), ("rank", N), ("parent", N), ("name", "<u2"), ("peer", N), ("tag", N), ("context", N),
+              ("bytes", T), ("begin", T)],
+    b"CEND": [("id", N), ("end", T)],
+    b"HOST": [("rank", N), ("call", N), ("kind", "u1"), ("reason", "<u2"), ("peer", N), ("tag", N), ("count", N),
+              ("offset", T), ("bytes", N), ("begin", T), ("end", T)],
+    b"RQST": [("id", N), ("rank", N), ("call", N), ("kind", "u1"), ("mode", "u1"), ("peer", N), ("tag", N),
+              ("context", N), ("bytes", T), ("posted", T)],
+    b"RDON": [("id", N), ("source", N), ("tag", N), ("length", T), ("error", "u1"), ("completed", T)],
+    b"SLOT": [("node", "<u2"), ("seat", "u1"), ("slot", "u1"), ("op", "u1"), ("rank", N), ("call", N), ("operation", N),
+              ("peer", N), ("tag", N), ("context", N), ("bytes", T), ("time", T)],
+    b"PTX ": [("node", "<u2"), ("route", "<u4"), ("words", "<u4"), ("header", "<u4", (7,)), ("head", T), ("tail", T)],
+    b"PRX ": [("node", "<u2"), ("words", "<u4"), ("header", "<u4", (7,)), ("head", T), ("tail", T)],
+    b"DMA ": [("node", "<u2"), ("engine", "u1"), ("flags", "u1"), ("local", "<u4"), ("host", "<u4"), ("bytes", "<u4"),
+              ("posted", T), ("end", T)],
+    b"PROC": [("node", "<u2"), ("pc", "<u4"), ("slots", "<u4"), ("stalled", "<u4"), ("count", "<u2"), ("state", "u1")],
+    b"TUCH": [("node", "<u2"), ("kind", "u1"), ("index", "<u4"), ("slot", T)],
+    b"LBUS": [("node", "<u2"), ("slots", "<u4"), ("used", "<u4", (5,)), ("waited", "<u4", (5,)), ("begin", T)],
+    b"HBUS": [("node", "<u2"), ("master", "u1"), ("write", "u1"), ("address", "<u4"), ("bytes", "<u4"), ("begin", T),
+              ("end", T)],
+}  # fmt: skip
+STORED = {tag: np.dtype(columns) for tag, columns in STORED.items()}
+
+# Tables as `Trace` gives them, with what follows from others filled in.
+CALLS = np.dtype([*STORED[b"CALL"].descr, ("end", T)])
+HOST = STORED[b"HOST"]
+REQUESTS = np.dtype([*STORED[b"RQST"].descr, ("completed", T), ("source", N), ("matched_tag", N), ("length", T),
+                     ("error", "u1"), ("message", N)])  # fmt: skip
+MESSAGES = np.dtype([("id", N), ("source", N), ("target", N), ("tag", N), ("context", N), ("sequence", N),
+                     ("bytes", T), ("protocol", "u1"), ("send_request", N), ("receive_request", N), ("send_call", N),
+                     ("receive_call", N), ("posted", T), ("received", T), ("left", T), ("arrived", T), ("sent", T),
+                     ("completed", T)])  # fmt: skip
+PACKETS = np.dtype([("id", N), ("source", N), ("target", N), ("from_rank", N), ("to_rank", N), ("kind", "u1"),
+                    ("channel", N), ("bytes", N), ("message", N), ("fault", "u1"), ("verdict", "u1"), ("head", T),
+                    ("tail", T), ("arrival_head", T), ("arrival_tail", T)])  # fmt: skip
+DMA = np.dtype([("node", N), ("engine", "u1"), ("error", "u1"), ("local", "<u4"), ("host", "<u4"), ("bytes", N),
+                ("posted", T), ("begin", T), ("end", T), ("message", N), ("packet", N)])  # fmt: skip
+PROCESSOR = np.dtype([("node", N), ("begin", T), ("end", T), ("pc", "<u4"), ("count", N), ("stalled", N), ("state", "u1"),
+                      ("message", N)])  # fmt: skip
+LBUS = np.dtype([("node", N), ("begin", T), ("slots", N), ("used", N, (5,)), ("waited", N, (5,))])
+HOSTBUS = np.dtype([("node", N), ("master", "u1"), ("write", "u1"), ("address", "<u4"), ("bytes", N), ("begin", T),
+                    ("end", T), ("call", N), ("message", N)])  # fmt: skip
+
+LBUS_USERS = (
+    "host DMA",
+    "PIO",
+    "receive DMA",
+    "send DMA",
+    "processor",
+)  # of LBUS.used and .waited, as hdl's REQUESTERS
+BY_NIC, BY_HOST = 0, 1  # HOSTBUS.master

@@ -1,0 +1,91 @@
+"""A traced run, from its first chunk to its last: the writer, the recorder and the engine of one file."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from lanai_firmware.image import Image
+from lanai_firmware.mcp.plan import Layout as Plan
+from lanai_host.driver import Attachment
+
+from ..engine import Layout
+from ..version import VERSION
+from .recorder import Recorder
+from .writer import Writer
+
+if TYPE_CHECKING:
+    from ..launcher import Result, RunConfig
+    from .engine import TracingEngine
+
+
+class Session:
+    """What `lanai run --trace FILE` adds to a run. Raises UserError at once if the file cannot be written."""
+
+    def __init__(self, config: "RunConfig", path: str) -> None:
+        self.config = config
+        self.writer = Writer(path)
+        self.recorder = Recorder(self.writer, config.host, config.ranks, config.ranks_per_node)
+        self.engine: TracingEngine | None = None
+
+    def make_engine(self, layout: Layout, **options: Any) -> "TracingEngine":
+        """The engine whose NICs are watched."""
+        from .engine import TracingEngine
+
+        self.engine = TracingEngine(layout, self.writer, **options)
+        return self.engine
+
+    def begin_nics(self, image: Image, plans: list[Plan], nodes: list[list[int]], routes: list[list[int]]) -> None:
+        """Before the NICs are booted: what they will run, who is on them, `routes[a][b]` from node a to b."""
+        from .firmware import describe
+
+        assert self.engine is not None
+        self._describe(nodes=nodes, routes=routes, firmware=describe(image), plans=[
+            {"slot_bytes": plan.slot_bytes, "regions": list(plan.regions), **plan.plan} for plan in plans
+        ])  # fmt: skip
+        for nic, plan in enumerate(plans):
+            self.engine.know(nic, image, plan)
+
+    def begin(self, started: int, attachments: dict[int, Attachment]) -> None:
+        """The ranks begin at `started` picoseconds."""
+        if self.engine is None:
+            self._describe(nodes=[], routes=[], firmware={}, plans=[])
+        self.writer.boot({"started": started})
+        self.recorder.begin(started, attachments)
+
+    def end(self, result: "Result | None", clocks: list[int], sim_time: int) -> str:
+        """The run is over, or has broken off (None). What a user must be told about the trace, or nothing."""
+        self.recorder.finish(clocks)
+        slots = self.engine.finish() if self.engine is not None else []
+        self.writer.end({
+            "code": None if result is None else result.code,
+            "report": "the run was broken off" if result is None else result.report,
+            "sim_time": sim_time,
+            "clocks": clocks,
+            "slots": slots,
+        })  # fmt: skip
+        return self.writer.failed
+
+    def _describe(self, **more: Any) -> None:
+        config = self.config
+        self.writer.meta({
+            "version": VERSION,
+            "command": list(config.command),
+            "device": config.device,
+            "ranks": config.ranks,
+            "ranks_per_node": config.ranks_per_node,
+            "slot_khz": config.nic.slot_khz,
+            "config": {
+                "nic": plain(config.nic), "host": plain(config.host), "ideal": plain(config.ideal),
+                "firmware": plain(config.mcp), "fabric": str(config.fabric), "faults": [str(one) for one in config.faults],
+            },
+            **more,
+        })  # fmt: skip
+
+
+def plain(config: Any) -> Any:
+    """A configuration as JSON has it."""
+    if config is None:
+        return None
+    return {
+        key: value if isinstance(value, int | float | str | None) else str(value)
+        for key, value in dataclasses.asdict(config).items()
+    }

@@ -1,0 +1,244 @@
+"""Whose work a NIC did: messages of transfers, of stretches of processor time, of host bus transactions.
+
+The processor works on a message from the moment at which it first reads one of the message's things (a request slot, a received
+packet, a posted receive, a staged packet, an answer under way) until it reads another message's, or comes back to the scheduler. A host
+DMA descriptor belongs to the message that was worked on when it was posted; a send descriptor and a received packet to
+their packet's.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanai_firmware.lang import sizeof
+from lanai_firmware.mcp.layout import SLOTS, Op, Region
+from lanai_hdl.machine import SRAM_HOST
+
+from .schema import BY_HOST, DMA, HOSTBUS, PROCESSOR, Engine, HostKind, RequestKind, State, Touch
+
+if TYPE_CHECKING:
+    from .reader import Trace
+
+SCHEDULER = "lanai_firmware.mcp.scheduler."
+FIRST = 1  # DMA.flags of a send descriptor
+FAILED = 0x80
+SENDS = (int(Op.SEND_INLINE), int(Op.SEND), int(Op.SEND_SYNC))
+
+
+def link(trace: "Trace") -> tuple[Any, Any, Any]:
+    """`dma`, `processor` and `hostbus` of a trace."""
+    dma = _transfers(trace)
+    processor = _stretches(trace)
+    bus = trace.stored(b"HBUS")
+    bus = bus[np.lexsort((bus["begin"], bus["node"]))]
+    hostbus = np.zeros(len(bus), HOSTBUS)
+    for name in bus.dtype.names:
+        hostbus[name] = bus[name]
+    hostbus["call"] = hostbus["message"] = -1
+    slots = _Slots(trace)
+    for node in range(len(trace.nodes)):
+        mine = np.flatnonzero(dma["node"] == node)
+        rows = np.flatnonzero(processor["node"] == node)
+        work = _Work(trace, node, processor[rows], dma[mine], slots)
+        processor["message"][rows] = work.of_processor(processor[rows])
+        host = mine[(dma["engine"][mine] == Engine.HOST_READ) | (dma["engine"][mine] == Engine.HOST_WRITE)]
+        dma["message"][host] = work.at(dma["posted"][host])
+        here = np.flatnonzero(hostbus["node"] == node)
+        _bus(trace, node, hostbus, here, dma[host], slots)
+    return dma, processor, hostbus
+
+
+def _transfers(trace: "Trace") -> Any:
+    """Transfers with their beginnings, packets and, where a packet tells, messages."""
+    stored = trace.stored(b"DMA ")
+    stored = stored[np.lexsort((stored["end"], stored["engine"], stored["node"]))]
+    dma = np.zeros(len(stored), DMA)
+    for name in ("node", "engine", "local", "host", "bytes", "posted", "end"):
+        dma[name] = stored[name]
+    dma["error"] = np.where(stored["engine"] == Engine.RECEIVE, stored["flags"] & 0xE, stored["flags"] >> 7)
+    dma["begin"] = dma["posted"]
+    host = (dma["engine"] == Engine.HOST_READ) | (dma["engine"] == Engine.HOST_WRITE)
+    for node in range(len(trace.nodes)):
+        for mine in (host, dma["engine"] == Engine.SEND):
+            rows = np.flatnonzero((dma["node"] == node) & mine)
+            rows = rows[np.argsort(dma["end"][rows], kind="stable")]
+            dma["begin"][rows[1:]] = np.maximum(dma["posted"][rows[1:]], dma["end"][rows[:-1]])
+    dma["message"] = dma["packet"] = -1
+    packets, arrived = trace._linked_packets
+    arrivals = trace.stored(b"PRX ")
+    for node in range(len(trace.nodes)):
+        sent = np.flatnonzero(packets["source"] == node)
+        rows = np.flatnonzero((dma["node"] == node) & (dma["engine"] == Engine.SEND))
+        number = np.cumsum(stored["flags"][rows] & FIRST) - 1
+        known = (number >= 0) & (number < len(sent))
+        dma["packet"][rows[known]] = sent[number[known]]
+        took = np.flatnonzero((dma["node"] == node) & (dma["engine"] == Engine.RECEIVE))
+        came = arrived[np.flatnonzero(arrivals["node"] == node)]
+        taken = came[packets["verdict"][came] != 0][: len(took)]
+        dma["packet"][took[: len(taken)]] = taken
+    with_packet = dma["packet"] >= 0
+    dma["message"][with_packet] = packets["message"][dma["packet"][with_packet]]
+    return dma
+
+
+def _stretches(trace: "Trace") -> Any:
+    stored = trace.stored(b"PROC")
+    stored = stored[np.argsort(stored["node"], kind="stable")]
+    processor = np.zeros(len(stored), PROCESSOR)
+    for name in ("node", "pc", "count", "stalled", "state"):
+        processor[name] = stored[name]
+    lengths = stored["slots"].astype(np.int64)
+    ends = np.cumsum(lengths)
+    for node in range(len(trace.nodes)):
+        rows = np.flatnonzero(stored["node"] == node)
+        if len(rows):
+            ends[rows] -= ends[rows[0]] - lengths[rows[0]]
+    processor["begin"], processor["end"] = ends - lengths, ends
+    processor["message"] = -1
+    return processor
+
+
+class _Slots:
+    """Requests by the slot in which they were placed, with the messages that they were for."""
+
+    def __init__(self, trace: "Trace") -> None:
+        stored = trace.stored(b"SLOT")
+        stored = stored[np.argsort(stored["time"], kind="stable")]
+        requests, messages = trace.requests, trace.messages
+        sent: dict[Any, deque[int]] = defaultdict(deque)
+        for message in messages[["source", "target", "id"]].tolist():
+            sent[message[0], message[1]].append(message[2])
+        wanted: dict[Any, deque[int]] = defaultdict(deque)
+        for one in requests[requests["kind"] == RequestKind.RECEIVE][
+            ["rank", "peer", "tag", "context", "message"]
+        ].tolist():
+            wanted[one[:4]].append(one[4])
+        self.times: dict[Any, list[int]] = defaultdict(list)
+        self.messages: dict[Any, list[int]] = defaultdict(list)
+        for row in stored:
+            key = int(row["node"]), int(row["seat"]) * int(SLOTS) + int(row["slot"])
+            peer = -1 if row["peer"] == 0xFFFF else int(row["peer"])
+            found: deque[int] | None = None
+            if row["op"] in SENDS:
+                found = sent.get((int(row["rank"]), peer))
+            elif row["op"] == Op.RECEIVE:
+                found = wanted.get((int(row["rank"]), peer, int(row["tag"]), int(row["context"])))
+            self.times[key].append(int(row["time"]))
+            self.messages[key].append(found.popleft() if found else -1)
+
+    def at(self, node: int, slot: int, time: int) -> int:
+        """The message of the request that lay in a slot at a time."""
+        index = bisect_right(self.times.get((node, slot), []), time) - 1
+        return self.messages[node, slot][index] if index >= 0 else -1
+
+
+class _Work:
+    """What one NIC's processor worked on, and when: `slots` where that changed, `found` the message from there on."""
+
+    def __init__(self, trace: "Trace", node: int, processor: Any, dma: Any, slots: _Slots) -> None:
+        touches = trace.stored(b"TUCH")
+        touches = touches[touches["node"] == node]
+        packets = dma[dma["engine"] == Engine.RECEIVE]
+        self.resets = self._scheduler(trace, processor)
+        self.slots: list[int] = []
+        self.found: list[int] = []
+        plan = trace.meta["plans"][node]
+        self._follow(trace, node, touches, packets, slots, plan)
+
+    def _scheduler(self, trace: "Trace", processor: Any) -> Any:
+        """When the processor began or came back to code of the scheduler itself, or waited."""
+        pcs, inverse = np.unique(processor["pc"], return_inverse=True)
+        scheduler = np.array([trace.firmware.where(int(pc)).function.startswith(SCHEDULER) for pc in pcs], bool)
+        idle = processor["state"] != State.RUN
+        return processor["begin"][scheduler[inverse] | idle] if len(pcs) else processor["begin"]
+
+    def _follow(self, trace: "Trace", node: int, touches: Any, packets: Any, slots: _Slots, plan: Any) -> None:
+        space, stride = plan["buffer_space"], 4096 + 28
+        begins, buffers = packets["begin"].tolist(), ((packets["local"].astype(np.int64) - space) // stride).tolist()
+        times = trace.picoseconds(touches["slot"]).tolist() if len(touches) else []
+        reset = np.searchsorted(self.resets, touches["slot"], side="right").tolist()
+        held: dict[tuple[int, int], int] = {}  # (kind, index) -> message of a receive, a stage, an answer
+        in_buffer: dict[int, int] = {}
+        arrived = passed = 0
+        current = -1
+        for (kind, index, slot), time, resets in zip(
+            touches[["kind", "index", "slot"]].tolist(), times, reset, strict=True
+        ):
+            if resets != passed:
+                current, passed = -1, resets
+            while arrived < len(begins) and begins[arrived] <= slot:
+                in_buffer[buffers[arrived]] = int(packets["message"][arrived])
+                arrived += 1
+            if kind == Touch.SLOT:
+                current = slots.at(node, index, time)
+            elif kind == Touch.BUFFER:
+                current = in_buffer.get(index, -1)
+            elif current >= 0:
+                held[kind, index] = current
+            else:
+                current = held.get((kind, index), -1)
+            self.slots.append(slot)
+            self.found.append(current)
+
+    def at(self, slots: Any) -> Any:
+        """The message that was worked on in each of these slots."""
+        if not len(slots) or not self.slots:
+            return np.full(len(slots), -1)
+        index = np.searchsorted(self.slots, slots, side="right") - 1
+        found = np.where(index >= 0, np.array(self.found)[np.maximum(index, 0)], -1)
+        since = np.array(self.slots)[np.maximum(index, 0)]
+        left = np.searchsorted(self.resets, slots, side="right") != np.searchsorted(self.resets, since, side="right")
+        return np.where(left, -1, found)
+
+    def of_processor(self, rows: Any) -> Any:
+        """The message of each stretch: that at its last slot."""
+        found = self.at(rows["end"] - 1)
+        return np.where(rows["state"] == State.RUN, found, -1)
+
+
+def _bus(trace: "Trace", node: int, hostbus: Any, rows: Any, dma: Any, slots: _Slots) -> None:
+    """What the NIC moves belongs to the descriptor that runs; what the host does, to the call in which it does it."""
+    host = trace.host
+    pio = (host["kind"] == HostKind.PIO_WRITE) | (host["kind"] == HostKind.PIO_READ)
+    mine = host[pio & np.isin(host["rank"], trace.nodes[node])]
+    mine = mine[np.argsort(mine["end"], kind="stable")]
+    by_host = hostbus["master"][rows] == BY_HOST
+    ours = rows[by_host]
+    if len(mine) and len(ours):
+        ends = trace.picoseconds(hostbus["end"][ours])
+        index = np.searchsorted(mine["end"], ends)
+        inside = index < len(mine)
+        near = mine[np.minimum(index, len(mine) - 1)]
+        inside &= near["begin"] <= ends
+        hostbus["call"][ours] = np.where(inside, near["call"], -1)
+        _slot_writes(trace, node, hostbus, ours, slots)
+    theirs = rows[~by_host]
+    if len(dma) and len(theirs):
+        order = dma[np.argsort(dma["begin"], kind="stable")]
+        index = np.searchsorted(order["begin"], hostbus["begin"][theirs], side="right") - 1
+        one = order[np.maximum(index, 0)]
+        inside = (index >= 0) & (hostbus["begin"][theirs] < one["end"])
+        hostbus["message"][theirs] = np.where(inside, one["message"], -1)
+        messages = trace.messages
+        # A message's transfers were caused by its send on the sender's NIC, by its receive on the other.
+        named = hostbus["message"][theirs]
+        if len(messages):
+            message = messages[np.maximum(named, 0)]
+            sender = np.array([trace.node_of(int(rank)) == node for rank in message["source"]])
+            call = np.where(sender, message["send_call"], message["receive_call"])
+            hostbus["call"][theirs] = np.where(named >= 0, call, -1)
+
+
+def _slot_writes(trace: "Trace", node: int, hostbus: Any, rows: Any, slots: _Slots) -> None:
+    """A write to a request slot belongs to the request's message."""
+    plan = trace.meta["plans"][node]
+    for seat, region in enumerate(plan["regions"]):
+        first = SRAM_HOST + region + int(sizeof(Region))
+        last = hostbus["address"][rows].astype(np.int64) + hostbus["bytes"][rows] - 1
+        number = (last - first) // plan["slot_bytes"]
+        inside = (last >= first) & (number < int(SLOTS)) & (hostbus["write"][rows] == 1)
+        for row, slot in zip(rows[inside].tolist(), number[inside].tolist(), strict=True):
+            time = int(trace.picoseconds(hostbus["end"][row]))
+            hostbus["message"][row] = slots.at(node, seat * int(SLOTS) + slot, time)

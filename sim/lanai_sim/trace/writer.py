@@ -1,0 +1,124 @@
+"""Appends chunks to a trace file. A full disk ends the trace, not the run."""
+
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from lanai_hdl.errors import UserError
+
+from .schema import BOOT, CHECKED, CHUNK, END, HEAD, MAGIC, META, NAMES, STORED, VERSION
+
+LEVEL = 1  # of compression: a run should not wait for it
+ROWS_AT_ONCE = 1 << 16
+
+
+def pack(rows: Any) -> bytes:
+    """A table's rows, column by column."""
+    parts = []
+    for name in rows.dtype.names:
+        column = np.ascontiguousarray(rows[name])
+        if column.dtype.itemsize == 8 and column.ndim == 1:
+            column = np.diff(column, prepend=column.dtype.type(0))
+        parts.append(column.tobytes())
+    return b"".join(parts)
+
+
+def unpack(data: bytes, dtype: Any, rows: int) -> Any:
+    """The inverse of `pack`. Raises ValueError if the bytes are not that many rows."""
+    if len(data) != rows * dtype.itemsize:
+        raise ValueError(f"{len(data)} bytes are not {rows} rows of {dtype.itemsize}")
+    table = np.zeros(rows, dtype)
+    at = 0
+    for name in dtype.names:
+        kind = dtype[name]
+        size = rows * kind.itemsize
+        column = np.frombuffer(data, kind.base, size // kind.base.itemsize, at).reshape((rows, *kind.shape))
+        table[name] = np.cumsum(column) if column.dtype.itemsize == 8 and column.ndim == 1 else column
+        at += size
+    return table
+
+
+class Writer:
+    """`failed` says why the trace ends early, once it does; what was written before stays readable."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.failed = ""
+        self._size = 0
+        self._names: dict[str, int] = {}
+        self._new: list[str] = []
+        try:
+            self._file: IO[bytes] | None = open(path, "wb", buffering=0)  # noqa: SIM115 (lives as long as the run)
+        except OSError as error:
+            raise UserError(f"cannot write the trace {str(path)!r}: {error.strerror}; name a writable file") from error
+        self._append(HEAD.pack(MAGIC, VERSION, 0))
+
+    def name(self, text: str) -> int:
+        """The number that stands for a text."""
+        number = self._names.get(text)
+        if number is None:
+            number = self._names[text] = len(self._names)
+            self._new.append(text)
+        return number
+
+    def meta(self, values: Mapping[str, Any]) -> None:
+        """How the run began: the first chunk."""
+        self._text(META, values)
+
+    def boot(self, values: Mapping[str, Any]) -> None:
+        """The NICs are up and the ranks begin."""
+        self._text(BOOT, values)
+
+    def rows(self, tag: bytes, rows: Any) -> None:
+        """Append rows of one table: an array of its type."""
+        self._flush_names()
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            part = rows[first : first + ROWS_AT_ONCE]
+            self._chunk(tag, len(part), pack(part))
+
+    def table(self, tag: bytes, rows: list[tuple[Any, ...]]) -> None:
+        """The same from a list of tuples."""
+        if rows:
+            self.rows(tag, np.array(rows, STORED[tag]))
+
+    def end(self, values: Mapping[str, Any]) -> None:
+        """How the run ended; the file is whole then."""
+        self._flush_names()
+        self._text(END, values)
+        self.close()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _flush_names(self) -> None:
+        if self._new:
+            names, self._new = self._new, []
+            self._text(NAMES, names)
+
+    def _text(self, tag: bytes, values: Any) -> None:
+        self._chunk(tag, 0, json.dumps(values, sort_keys=True, separators=(",", ":")).encode())
+
+    def _chunk(self, tag: bytes, rows: int, data: bytes) -> None:
+        stored = zlib.compress(data, LEVEL)
+        crc = zlib.crc32(stored, zlib.crc32(CHECKED.pack(tag, rows, len(stored))))
+        self._append(CHUNK.pack(tag, rows, len(stored), crc) + stored)
+
+    def _append(self, data: bytes) -> None:
+        """All of it, or nothing and no more from now on."""
+        if self._file is None:
+            return
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[self._file.write(view) :]
+            self._size += len(data)
+        except OSError as error:
+            self.failed = f"the trace {str(self.path)!r} ends after {self._size} bytes: {error.strerror}"
+            self._file.truncate(self._size)
+            self.close()
