@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.mcp.plan import McpConfig
 from lanai_hdl.config import NicConfig, lanai41
@@ -26,6 +26,9 @@ from .processes import Process
 from .progress import Progress
 from .ranks import Rank, Ranks
 from .service import Abort, NicDoor, Service
+
+if TYPE_CHECKING:
+    from .trace.session import Session
 
 CHECK_SECONDS = 0.1
 
@@ -75,6 +78,7 @@ class RunConfig:
     skip: bool = True
     faults: tuple[Fault, ...] = ()
     wave: "WaveConfig | None" = None
+    trace: str | None = None  # file to write the event stream to
     max_sim_time: int = FOREVER  # picoseconds
     max_wall: float = float("inf")  # seconds
     prefix: bool = False
@@ -113,6 +117,7 @@ class World:
         self.config = config
         self.kernel = kernel
         self.started = 0  # picoseconds at which the ranks begin
+        self.session = trace_session(config) if config.trace is not None else None
         self.mail: PostOffice | None = None
         if config.device == "ideal":
             ideal = config.ideal
@@ -128,7 +133,21 @@ class World:
     def rank_config(self, rank: int) -> dict[str, Any]:
         """What the rank learns at HELLO."""
         mail = {} if self.mail is None else {"mail": self.mail.path}
-        return {"host": dataclasses.asdict(self.config.host), **mail}
+        trace = {} if self.session is None else {"trace": True}
+        return {"host": dataclasses.asdict(self.config.host), **mail, **trace}
+
+    def service(self, *arguments: Any) -> Service:
+        """What serves a rank."""
+        if self.session is None:
+            return Service(*arguments)
+        from .trace.service import TracedService
+
+        return TracedService(self.session.recorder, *arguments)
+
+    def begin(self) -> None:
+        """All is up, the ranks start."""
+        if self.session is not None:
+            self.session.begin(self.started, {})
 
     def notes(self) -> list[str]:
         """What the result should tell beyond the report."""
@@ -179,6 +198,7 @@ class Run:
             progress = Progress(self.status) if self.config.progress else None
             try:
                 self.world.boot()
+                self.world.begin()
                 self._start()
                 result = self._simulate()
             finally:
@@ -186,10 +206,20 @@ class Run:
                     progress.finish()
                 processes.end(self.processes)
                 self.output.finish()
+                self._end_trace(result)
                 self.world.close()
                 if self.ranks is not None:
                     self.ranks.close()
         return result
+
+    def _end_trace(self, result: Result | None) -> None:
+        session = self.world.session
+        if session is None:
+            return
+        clocks = [self.world.look(rank)[0] for rank in self.ranks or ()]
+        trouble = session.end(result, clocks, max(self.kernel.now, *clocks, 0))
+        if trouble and result is not None:
+            result.notes = (*result.notes, trouble)
 
     def status(self) -> str:
         """One line: simulated time, speed, who waits for what."""
@@ -210,7 +240,7 @@ class Run:
         for rank in self.ranks:
             rank.clock = self.world.started
             door, settings = self.world.door(rank.number), self.world.rank_config(rank.number)
-            service = Service(self.kernel, self.ranks, rank, settings, door)
+            service = self.world.service(self.kernel, self.ranks, rank, settings, door)
             self.kernel.spawn(service.run(), rank.number)
 
     def _simulate(self) -> Result:
@@ -287,6 +317,13 @@ class Run:
         """A line for each rank, what it waits for, and for each NIC, what it does."""
         assert self.ranks is not None
         return "\n".join([*(describe(rank, *self.world.look(rank)) for rank in self.ranks), *self.world.autopsy()])
+
+
+def trace_session(config: RunConfig) -> "Session":
+    from .trace.session import Session
+
+    assert config.trace is not None
+    return Session(config, config.trace)
 
 
 def describe(rank: Rank, clock: int, runs: bool, why: bytes) -> str:

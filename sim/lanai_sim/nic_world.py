@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from lanai_firmware.image import Image
-from lanai_firmware.mcp.plan import Line, McpConfig
+from lanai_firmware.mcp.plan import Line, McpConfig, lay_out
 from lanai_hdl.errors import UserError
 from lanai_host.driver import Attachment, boot, channel_number
 
@@ -44,7 +44,11 @@ class NicWorld(World):
     def _make_engine(self, layout: Layout) -> RtlEngine:
         config = self.config
         wave = config.wave
-        engine = RtlEngine(layout, skip=config.skip, threads=config.threads, trace=wave is not None)
+        options: dict[str, Any] = {"skip": config.skip, "threads": config.threads}
+        if self.session is not None:
+            engine: RtlEngine = self.session.make_engine(layout, **options)
+        else:
+            engine = RtlEngine(layout, **options, trace=wave is not None)
         for wire, planned in self.planned.items():
             engine.faults(wire, planned)
         if wave is not None:
@@ -90,6 +94,8 @@ class NicWorld(World):
     def boot(self) -> None:
         """Load and start the firmware of every NIC, all at once."""
         image = self.image = firmware_image(self.config)
+        if self.session is not None:
+            self._describe_nics(image)
         tasks = [self.kernel.spawn(self._boot(node, image), node) for node in range(len(self.cluster.nodes))]
         self.kernel.run()
         for task in tasks:
@@ -97,6 +103,19 @@ class NicWorld(World):
                 self.attachments[attachment.rank] = attachment
         # Ranks begin together, when the last NIC is up.
         self.started = max(self.cluster.engine.time.picoseconds(slot) for slot in self.cluster.slots())
+
+    def begin(self) -> None:
+        if self.session is not None:
+            self.session.begin(self.started, self.attachments)
+
+    def _describe_nics(self, image: Image) -> None:
+        assert self.session is not None
+        config, nodes = self.config, range(len(self.cluster.nodes))
+        ranks = [self.ranks_on(node) for node in nodes]
+        end = min(config.nic.sram_size, image.stack_bottom)
+        plans = [lay_out(config.mcp or McpConfig(), len(here), config.ranks, image.free, end) for here in ranks]
+        routes = [[self.cluster.fabric.route(a, b) for b in nodes] for a in nodes]
+        self.session.begin_nics(image, plans, ranks, routes)
 
     async def _boot(self, node: int, image: Image) -> list[Attachment]:
         bus: ClusterBus = self.cluster.bus(node)

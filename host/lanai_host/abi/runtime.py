@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..config import HostConfig
 from ..connect import connector
@@ -29,6 +29,9 @@ from .context import abi
 from .flavor import FLAVORS
 from .library import BRIDGE, INTERFACE
 from .mixture import check_process
+
+if TYPE_CHECKING:
+    from ..observe import Observer
 
 DEAD = 2  # the front's state once Python has ended
 SLOT = 1 / 66.6e6  # seconds; MPI_Wtick, where the device does not say
@@ -67,6 +70,8 @@ def attach(
 def _first_call(name: str, prototype: list[Any], define: Callable[[Any], Any], *arguments: Any) -> Any:
     """Most programs use few functions, so each is made when first called, and takes this one's place."""
     made = binding.make(name, prototype)
+    if process.observer is not None:
+        made = process.observer.call(name, prototype, made)
     define(made)
     return made(*arguments)
 
@@ -76,10 +81,27 @@ class Process:
 
     foreign = False
     portal: Portal | None = None
+    observer: "Observer | None" = None  # in a traced run
 
     def open(self, required: int) -> ThreadLevel:
         """MPI_Init_thread."""
         device, tick = self._device()
+        if self.portal is not None and self.portal.config.get("trace"):
+            return self._open_observed(required, device, tick)
+        return self._open(required, device, tick)
+
+    def _open_observed(self, required: int, device: Device, tick: float) -> ThreadLevel:
+        from ..observe import Observer
+
+        assert self.portal is not None
+        self.observer = Observer(self.portal, device)
+        call = self.observer.enter("MPI_Init")
+        try:
+            return self._open(required, device, tick)
+        finally:
+            self.observer.leave(call)
+
+    def _open(self, required: int, device: Device, tick: float) -> ThreadLevel:
         world = World(device, self.end, foreign_threads=self.foreign, tick=tick, lockstep=self.portal is not None)
         world.errors = EARLY_ERRORS
         level = world.init(required)
