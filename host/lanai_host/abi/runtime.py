@@ -119,7 +119,10 @@ class Process:
 
     def close(self) -> None:
         """MPI_Finalize."""
-        abi.world.finalize(self._report_leaks if os.environ.get(ENV_LEAKS) else None)
+        for wrong in abi.world.finalize(self._report_leaks if os.environ.get(ENV_LEAKS) else None):
+            text = f"rank {abi.world.rank}: MPI_Finalize: {wrong}"
+            print(text, file=sys.stderr)
+            self.end(1, text)  # whatever the program's error handlers are: it is not the program that was meant
         if self.portal is not None:
             self.portal.finalize()  # whatever the device did: the simulation no longer waits for this process
         abi.live = False

@@ -11,6 +11,7 @@ from . import errhandler as handlers
 from .base import CONTEXTS
 from .buffered import FlushRequest, SendBuffer, emptied, new_buffer
 from .collectives import barrier
+from .collectives.schedule import name_of
 from .communicator import Communicator
 from .constants import ThreadLevel
 from .contexts import LIMIT, Contexts
@@ -95,10 +96,10 @@ class World:
         """MPI_Is_thread_main."""
         return threading.get_ident() == self._main_thread
 
-    def finalize(self, report: Callable[[list[str]], None] | None = None) -> None:
+    def finalize(self, report: Callable[[list[str]], None] | None = None) -> list[str]:
         """MPI_Finalize: deletes the attributes of MPI_COMM_SELF first, then waits until all processes have come here.
 
-        `report` gets `leaks()` after that: what has not arrived by then was not sent.
+        `report` gets `leaks()` after that: what has not arrived by then was not sent. Returns what was wrong with the program.
         """
         if self.finalized:
             raise MpiError(ErrorClass.OTHER, "MPI_Finalize: MPI is finalized already")
@@ -106,21 +107,40 @@ class World:
         if self.send_buffer is not None:
             self.send_buffer.flush()
         self.comm_world.run(barrier)
+        self.progress.poll()
+        mismatched = self._mismatched_collectives()
         if report is not None:
-            self.progress.poll()
             report(self.leaks())
         self.finalized = True
-        self.device.close()
+        if not mismatched:  # else the caller ends the job, for which it needs the device
+            self.device.close()
+        return mismatched
+
+    def _mismatched_collectives(self) -> list[str]:
+        """Collectives that were not the same on all processes, yet came to an end: messages of theirs that nobody took."""
+        found = []
+        for name, context in [(c.name or str(c.number), c.collective_context) for c in self._all_communicators()]:
+            arrived = self.device.probe(-1, -1, context, take=True)
+            if arrived is not None:
+                found.append(
+                    f"rank {arrived.source} sent a message of {name_of(arrived.tag)} on {name}, but this process called no "
+                    "collective there that takes it"
+                )
+        return found
+
+    def _all_communicators(self) -> list[Communicator]:
+        made = sorted(self._communicators, key=lambda communicator: communicator.number)
+        return [self.comm_world, self.comm_self, *made]
 
     def leaks(self) -> list[str]:
         """What the program has left behind, for a report at finalize. Objects that only the binding knows are its part."""
         found = [
             f"communicator {communicator.name or communicator.number} was not freed"
-            for communicator in sorted(self._communicators, key=lambda communicator: communicator.number)
+            for communicator in self._all_communicators()[2:]
             if not communicator.freed
         ]
         with self.progress.lock:
-            for communicator in [self.comm_world, self.comm_self, *self._communicators]:
+            for communicator in self._all_communicators():
                 while (arrived := self.device.probe(-1, -1, communicator.context, take=True)) is not None:
                     found.append(
                         f"a message of {arrived.length} bytes from rank {arrived.source} with tag {arrived.tag} on "

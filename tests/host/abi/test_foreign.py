@@ -35,3 +35,23 @@ def test_scripts_pass(tmp_path):
     assert needed(script) == []
     check_program(script)
     check_program(tmp_path / "missing")
+
+
+def test_a_program_of_the_other_mpich_that_insists_on_it_is_named(tmp_path):
+    """DT_RPATH is searched before LD_LIBRARY_PATH, so such a program would run without the simulator."""
+    for name in ("mpich", "main"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "mpi.c").write_text("int MPI_Init(void *a, void *b) { return 0; }\n")
+    (tmp_path / "main.c").write_text("int MPI_Init(void *, void *);\nint main(void) { return MPI_Init(0, 0); }\n")
+    library, program = tmp_path / "mpich" / "libmpi.so.12", tmp_path / "main" / "a.out"
+    for tag, refused in (("--disable-new-dtags", True), ("--enable-new-dtags", False)):
+        for arguments in (
+            ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", "-o", str(library), str(tmp_path / "mpi.c")],
+            ["-o", str(program), str(tmp_path / "main.c"), str(library), f"-Wl,-rpath,$ORIGIN/../mpich,{tag}"],
+        ):
+            subprocess.run([*compiler.command(), *arguments], check=True)
+        if refused:
+            with pytest.raises(UserError, match=r"has \$ORIGIN/../mpich in its DT_RPATH|has .*mpich in its DT_RPATH"):
+                check_program(program)
+        else:
+            check_program(program)

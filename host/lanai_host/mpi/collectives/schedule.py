@@ -163,6 +163,15 @@ def next_tag(communicator: "CommunicatorBase", kind: int, background: bool) -> i
     return communicator.sequence * _KINDS + kind
 
 
+def name_of(tag: int) -> str:
+    """The collective that a message with this tag belongs to, as "MPI_Bcast (collective 3)"."""
+    kind = tag % _KINDS
+    name = _plans[kind % _BACKGROUND - 1]
+    if kind > _BACKGROUND:
+        name = f"I{name.removeprefix('MPI_').lower()}"
+    return f"MPI_{name.removeprefix('MPI_')} (collective {tag // _KINDS})"
+
+
 class Schedule(Request):
     """A collective under way. An error ends it and is raised by the completion call."""
 

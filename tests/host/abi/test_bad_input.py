@@ -1,0 +1,129 @@
+"""What programs do wrong, or to excess, and what they are told."""
+
+import re
+
+import pytest
+
+from .jobs import together
+
+pytest.importorskip("mpi4py")
+HEAD = """
+import sys, os
+import numpy as np
+from mpi4py import MPI
+w = MPI.COMM_WORLD
+a, b = np.zeros(4), np.zeros(4)
+"""
+
+
+def python(ranks, text, **options):
+    return together(ranks, "python", "-c", HEAD + text, **options)
+
+
+def test_collectives_that_wait_for_each_other_are_named():
+    done = python(2, "w.Allreduce(a, b) if w.rank == 0 else w.Barrier()")
+    assert done.returncode == 3
+    assert "rank 0 at" in done.stderr
+    assert "waits in MPI_Allreduce, peer 1, tag 78, context 1, collective 1 on MPI_COMM_WORLD" in done.stderr
+    assert "waits in MPI_Barrier, peer 0, tag 70, context 1, collective 1 on MPI_COMM_WORLD" in done.stderr
+
+
+def test_collectives_that_end_without_each_other_are_named_at_the_end():
+    done = python(2, "w.Bcast(a, 0) if w.rank == 0 else w.Reduce(a, b, root=0)")
+    assert done.returncode == 1
+    told = r"rank [01]: MPI_Finalize: rank [01] sent a message of MPI_(Bcast|Reduce) \(collective 1\) on MPI_COMM_WORLD, but"
+    assert re.search(told, done.stderr)  # whoever comes first ends the job
+
+
+def test_roots_that_differ():
+    done = python(2, "w.Bcast(a, root=w.rank)")
+    assert done.returncode == 1
+    assert "MPI_Bcast (collective 1) on MPI_COMM_WORLD" in done.stderr
+
+
+def test_counts_that_differ():
+    done = python(2, "n = 2 + 2 * w.rank\nw.Allreduce(a[:n], b[:n])")
+    assert done.returncode != 0
+    assert "MPI_Allreduce: rank 0 sent 16 bytes where rank 1 expects 32" in done.stderr
+
+
+def test_exit_without_finalize():
+    done = python(2, "w.Barrier()\nif w.rank == 1: os._exit(0)\nw.recv(source=1)")
+    assert done.returncode == 1
+    assert "rank 1" in done.stderr
+    assert "without MPI_Finalize" in done.stderr
+
+
+@pytest.mark.parametrize("device", ["ideal", pytest.param("mpi-np", marks=pytest.mark.slow)])
+def test_ten_thousand_outstanding_requests(device):
+    text = """
+n = 10_000
+out, got = np.arange(n), np.zeros(n, int)
+requests = [w.Irecv(got[i:i + 1], 1 - w.rank, i) for i in range(n)]
+requests += [w.Isend(out[i:i + 1], 1 - w.rank, i) for i in range(n)]
+MPI.Request.Waitall(requests)
+assert (got == out).all()
+print(got.sum())
+"""
+    done = python(2, text, device=device, timeout=600)
+    assert done.stdout == "49995000\n" * 2, done.stderr
+
+
+@pytest.mark.parametrize("device", ["ideal", pytest.param("mpi-np", marks=pytest.mark.slow)])
+def test_nothing_and_more_than_two_gigabytes(device):
+    """0 bytes, and three integers of which each lies a gigabyte after the one before."""
+    text = """
+far = MPI.INT.Create_resized(0, 1 << 30).Commit()
+status = MPI.Status()
+if w.rank == 0:
+    field = np.zeros(3 << 28, np.int32)  # pages that nobody touches take no memory
+    field[[0, 1 << 28, 2 << 28]] = 7, 8, 9
+    w.Send([field, 3, far], 1, 0)
+    w.Send([field, 0, MPI.INT], 1, 1)
+else:
+    near = np.zeros(3, np.int32)
+    w.Recv(near, 0, 0, status)
+    print(near, status.Get_count(MPI.INT), status.Get_elements(far))
+    w.Recv([None, 0, MPI.INT], 0, 1, status)
+    print(status.Get_count(MPI.INT))
+"""
+    done = python(2, text, device=device)
+    assert done.stdout == "[7 8 9] 3 3\n0\n", done.stderr
+
+
+def test_a_count_that_fits_no_int_is_undefined():
+    text = """
+big = MPI.INT.Create_vector(1 << 20, 1 << 12, 1 << 13)
+assert big.Get_size() == 1 << 34, big.Get_size()
+assert MPI.INT.Create_contiguous(1 << 30).Get_extent() == (0, 1 << 32)
+"""
+    done = python(1, text)
+    assert done.returncode == 0, done.stderr
+
+
+def test_arguments_are_named_with_their_values():
+    text = """
+for call in (
+    lambda: w.Send(a, 2, 0),
+    lambda: w.Send(a, 0, -5),
+    lambda: w.Recv(a, 7, 0),
+    lambda: w.Bcast(a, 3),
+    lambda: w.Send([a, 1, MPI.INT.Create_vector(2, 1, 2)], 1),
+    lambda: w.Create_cart([3]),
+    lambda: w.Split(-3, 0),
+):
+    try:
+        call()
+    except MPI.Exception as error:
+        print(error)
+"""
+    done = python(2, text, options=["--prefix"])
+    told = [line.removeprefix("[1] ") for line in done.stdout.splitlines() if line.startswith("[1]")]
+    assert told[0] == "MPI_Send: dest is 2; it must be MPI_PROC_NULL or from 0 to 1"
+    assert told[1].startswith("MPI_Send: tag is -5; it must be from 0 to ")
+    assert told[2] == "MPI_Recv: source is 7; it must be MPI_PROC_NULL, MPI_ANY_SOURCE or from 0 to 1"
+    assert told[3] == "MPI_Bcast: root is 3; it must be from 0 to 1"
+    assert told[4] == "MPI_Send: the datatype '' is not committed"
+    assert told[5] == "MPI_Cart_create: a grid of [3] needs 3 processes, the communicator has 2"
+    assert told[6].startswith("MPI_Comm_split: color is -3; it must be ")
+    assert len(told) == 7
