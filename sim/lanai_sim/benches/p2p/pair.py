@@ -100,6 +100,10 @@ class Side:
         await self.device.finish(operations, self.why)
         await self.device.endpoint.pay()
 
+    async def first(self, *operations: Operation) -> None:
+        """Wait until one of them is done, without the price of a call."""
+        await self.device._wait(operations, self.why)
+
     async def compute(self, picoseconds: int) -> None:
         """The host's processor is busy and calls nothing."""
         await self.bus.elapse(picoseconds)

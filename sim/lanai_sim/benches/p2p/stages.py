@@ -78,7 +78,7 @@ def view(path: Path, half_ps: int) -> View:
     return View(first, {short: values[NIC + name] for short, name in SIGNALS.items()})
 
 
-def watch(setting: Setting, size: int = 4) -> Watched:
+def watch(setting: Setting, size: int = 4, window: int = WINDOW) -> Watched:
     """Send one message from rank 0 to a receive that is posted, and look on."""
     khz = setting.nic.slot_khz
     half = 500_000_000 // khz
@@ -100,7 +100,7 @@ def watch(setting: Setting, size: int = 4) -> Watched:
                 if number:
                     slot = cluster.engine.time.slot(side.now + PAUSE)
                     for nic, file in enumerate(files):
-                        cluster.engine.wave(nic, str(file), slot - BEFORE, slot - BEFORE + WINDOW)  # type: ignore[attr-defined]
+                        cluster.engine.wave(nic, str(file), slot - BEFORE, slot - BEFORE + window)  # type: ignore[attr-defined]
                 await side.pause()
                 begin = side.now
                 operation = await side.send(buffer)

@@ -56,8 +56,8 @@ async def pong(side: Side, size: int, repetitions: int) -> None:
         await side.finish(await side.send(out))
 
 
-def trips(setting: Setting, sizes: Sequence[int], repetitions: int) -> dict[int, Trip]:
-    """Round trips of each size."""
+def trips(setting: Setting, sizes: Sequence[int], repetitions: int, trace: bool = False) -> dict[int, Trip]:
+    """Round trips of each size. `trace` runs the engine that is built for waveforms: the same times, one build less beside `stages`."""
 
     async def program(side: Side) -> dict[int, Trip]:
         found = {}
@@ -68,7 +68,7 @@ def trips(setting: Setting, sizes: Sequence[int], repetitions: int) -> dict[int,
                 found[size] = await ping(side, size, repetitions)
         return found
 
-    result: dict[int, Trip] = play(setting, program)[0]
+    result: dict[int, Trip] = play(setting, program, trace=trace)[0]
     return result
 
 

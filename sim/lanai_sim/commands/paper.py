@@ -1,0 +1,105 @@
+"""Run a paper's experiments again, and say which of its claims hold here: its page, with figures redrawn, and a score."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from lanai_host.errors import UserError
+
+from .. import drawing
+from ..figures import write_json
+from ..papers import claims, page, verdicts
+
+NAME = "paper"
+HELP = "run a paper's experiments and write published beside ours"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paper", metavar="PAPER", help=f"which: {', '.join(claims.names())}")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="fewer sizes and repetitions: a few minutes; the page in docs stays as it is",
+    )
+    parser.add_argument("--json", metavar="FILE", help="write all figures and the score to FILE")
+    parser.add_argument("--output", metavar="DIR", help="where the page goes (default: docs/papers of the checkout)")
+    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="experiments at a time (default: one a core)")
+
+
+def run(args: argparse.Namespace) -> int:
+    claims.load(args.paper)  # refuses papers that are not there
+    from ..papers.mpi_np import study
+
+    if args.jobs < 0:
+        raise UserError(f"--jobs {args.jobs} is no number of workers; take 1 or more")
+    folder = output_folder(args.output, args.quick, study.CHECKOUT)
+    told = Told()
+    found = study.figures(args.quick, args.jobs, told)
+    answers = study.answer(found)
+    show(answers)
+    if folder is not None:
+        plots = study.draw(found)
+        drawn = drawing.folder(folder / "figures")
+        for name, plot in plots.items():
+            drawing.draw(plot, drawn / f"{args.paper}-{name}.svg")
+        named = {f"{args.paper}-{name}": plot for name, plot in plots.items()}
+        write_page(folder / f"{args.paper}.md", page.write(study.FRAME, answers, named, "figures"))
+    if args.json:
+        total = {f"paper.{args.paper}.{name}": value for name, value in verdicts.score(answers).items()}
+        figures = {f"paper.{args.paper}.figure.{name}": value for name, value in found.items()}
+        write_json(args.json, total | figures, {"paper": args.paper, "quick": args.quick})
+    return 0
+
+
+class Told(list[str]):
+    """Tells of each experiment that has ended."""
+
+    def append(self, name: str) -> None:
+        super().append(name)
+        print(f"lanai: {name}: done", file=sys.stderr)
+
+
+def output_folder(named: str | None, quick: bool, checkout: Path) -> Path | None:
+    """Where the page goes; None if none is wanted."""
+    if named is None and quick:
+        return None
+    if named is None:
+        if not (checkout / "docs").is_dir():
+            raise UserError("there is no checkout with docs here; name a directory with --output")
+        named = str(checkout / "docs" / "papers")
+    return drawing.folder(named)
+
+
+def write_page(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise UserError(
+            f"cannot write the page {str(path)!r}: {error.strerror}; name a directory with --output"
+        ) from error
+    print(f"lanai: wrote {path.name} into {path.parent.name}/", file=sys.stderr)
+
+
+def show(answers: list[verdicts.Answer]) -> None:
+    """The tables on the terminal, and the score."""
+    console = Console()
+    table = Table("claim", "published", "here", "defaults", "ratio")
+    for one in answers:
+        if one.value is not None:
+            ratio = "" if one.ratio is None else f"{one.ratio:.2f}"
+            short = one.claim.id.split(".", 1)[1]
+            table.add_row(short, one.claim.published or "0", page.number(one.value), page.number(one.default), ratio)
+    console.print(table)
+    table = Table("claim", "here it", "seen")
+    for one in answers:
+        if one.holds is not None:
+            table.add_row(one.claim.id.split(".", 1)[1], "shows" if one.holds else "does not", one.saw)
+    console.print(table)
+    total = verdicts.score(answers)
+    console.print(
+        f"{total['answered']} of {total['claims']} claims answered; {total['within_10_percent']} of {total['compared']} numbers within 10 % or "
+        f"their bound; {total['shapes_that_hold']} of {total['shapes']} shapes show; {total['tested']} claims held by tests"
+    )

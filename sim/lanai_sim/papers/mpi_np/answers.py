@@ -1,0 +1,200 @@
+"""What each experiment says of the thesis's claims: the figure to put beside the number, or what must show."""
+
+from ..verdicts import ByFigure, ByShape, Figures, Way
+
+
+def _factor(figures: Figures) -> float:
+    """The clock, over 33 MHz, at which the NICs' part of 4 bytes is 2 us: from 33 and 133 MHz, by a part that stays and one that scales."""
+    slow, fast = figures["ours.stage_us.nic_send"] + figures["ours.stage_us.nic_receive"], figures["clock.nic_us.133"]
+    work = (slow - fast) / (1 / 33 - 1 / 133)
+    return work / (2 - (slow - work / 33)) / 33
+
+
+def _nic_time(figures: Figures) -> float:
+    return figures["ours.stage_us.nic_send"] + figures["ours.stage_us.nic_receive"]
+
+
+def _staircase(figures: Figures) -> bool:
+    small = [figures[f"thesis.send_overhead_us.{size}"] for size in (4, 256, 1024)]
+    large = [figures[f"thesis.send_overhead_us.{size}"] for size in (2048, 8192, 16384, 32768)]
+    return small == sorted(small) and large == sorted(large) and large[0] >= small[-1]
+
+
+BY_CLAIM: dict[str, Way] = {
+    # Constants.
+    "s3_1.channels": ByFigure("design.channels", "The same ceiling; more ranks are refused at start."),
+    "s5_2.max_channels_scale": ByFigure("design.channels", "A 65th channel is refused with a message that says so."),
+    "s3_1.sram": ByFigure("design.sram_bytes", "The `lanai41` preset."),
+    "s3_1.recv_buffer": ByFigure(
+        "design.receive_bytes_per_channel", "No send buffers are kept, so receives have their room."
+    ),
+    "s3_1.buffer_total": ByFigure(
+        "design.receive_bytes_per_channel",
+        "Less in all, as bodies wait in the request or in host memory and no channel keeps a send buffer.",
+    ),
+    "s3_1.message_slots": ByFigure("design.message_slots", "The same."),
+    "s3_1.send_ring": ByFigure(
+        "design.sends_ahead_per_channel",
+        "Sends to one rank may hold this many of an endpoint's 32 request slots; the host queues more.",
+    ),
+    "s3_5.page_entries": ByFigure("design.page_entries", "16384 entries of four pages."),
+    "s3_5.max_autonomous_message": ByFigure("design.autonomous_bytes", "Page-table entries for this much are there."),
+    "s4_1.pages_per_entry": ByFigure("design.pages_per_entry", "The same."),
+    "s4_1.pages_per_entry_first": ByFigure("design.pages_per_entry_first", "The switch `pages_per_entry=1`."),
+    "s4_1.dma_per_page_first": ByFigure("version.first.host_dmas_per_page", "Counted by the NIC's HDMA_DONE register."),
+    "s4_1.page_size": ByFigure("design.page_bytes", "The same."),
+    "s4_2.send_threshold": ByFigure(
+        "design.pio_threshold", "Taken over; the crossover of our own send overhead lies lower, see the PIO figures."
+    ),
+    "s2_3_2.dma_engines": ByFigure("design.dma_engines", "The same three."),
+    "s4.np_clock": ByFigure("design.np_mhz", "The `lanai41` preset."),
+    "s4.repetitions": ByFigure(
+        "design.repetitions", "Simulated time has no noise; the few repetitions move against the NIC's clock."
+    ),
+    "s4_3.memory_reference_share": ByFigure("design.memory_share_percent", "Counted in the program that is run."),
+    "s2_3_1.myrinet_rate": ByFigure("design.link_gbitps", "The `lanai41` preset."),
+    # Measured.
+    "s4_3.latency_4B": ByFigure(
+        "thesis.latency_us.4",
+        "The firmware has a straight path for the expected short message; the thesis had general queues.",
+        "ours.latency_us.4",
+    ),
+    "s4_3.nic_share": ByFigure(
+        "ours.nic_share_percent",
+        "The NICs still take most of the time, as the hosts hand over and look on just as in the thesis.",
+    ),
+    "s4_3.nic_time_derived": ByFigure(_nic_time, "A straight path of compiled code for the common case."),
+    "s4_1.peak_bandwidth": ByFigure(
+        "version.second.bandwidth_MBps.peak",
+        "Page entries are fetched while the previous pages move, so that the host bus sets the pace.",
+        "ours.bandwidth_MBps.peak",
+    ),
+    "s4_1.peak_bandwidth_first": ByFigure(
+        "version.first.bandwidth_MBps.peak", "The same, with three transfers a page."
+    ),
+    "s4_1.batching_gain": ByFigure(
+        lambda f: f["version.second.bandwidth_MBps.peak"] / f["version.first.bandwidth_MBps.peak"],
+        "Less to gain, since the extra transfers run beside others here.",
+    ),
+    "s4_3.slowdown_one_dma": ByFigure(
+        lambda f: 100 * (f["np.np_slowdown.one_dma"] - 1), "The LBUS is arbitrated as the thesis says."
+    ),
+    "s4_3.stall_two_dma": ByFigure("np.np_speed.two_dma", "Both edges taken: not one instruction."),
+    "s3_6.pio_best_multiple": ByFigure(
+        "ways.pio_period_bytes",
+        "Combined writes end at cache lines; the saw-tooth shows in the host's overhead, and the request's 16 bytes shift it.",
+    ),
+    "s5_1.send_overhead_related": ByFigure(
+        "thesis.send_overhead_us.4",
+        "One call, one burst of writes, no look at the channel's state.",
+        "ours.send_overhead_us.4",
+    ),
+    "s4_4.r4300_nic_time": ByFigure("clock.nic_us.133", "The gateware at 133 MHz, at the same bus and link."),
+    "s5_1.np_speed_needed": ByFigure(
+        _factor, "This firmware starts from far less time on the NICs; what the bus takes does not scale."
+    ),
+    # Shapes.
+    "s3_6.latency_crossover_lower": ByShape(
+        lambda f: f["ways.crossover_bytes.latency.dma"] < f["ways.crossover_bytes.send_overhead.dma"],
+        "latency {f[ways.crossover_bytes.latency.dma]:.0f} bytes, send overhead {f[ways.crossover_bytes.send_overhead.dma]:.0f} bytes",
+        "By PIO the body is on the NIC when the request is; by DMA the NIC first fetches it, and does so a page at a time.",
+    ),
+    "s3_6.recv_always_dma": ByShape(
+        lambda f: f["ways.crossover_bytes.receive_overhead.dma"] <= 4,
+        "DMA costs less from {f[ways.crossover_bytes.receive_overhead.dma]:.0f} bytes on",
+        "Reading a few words from the NIC costs less than pinning a page; the price of finding out that they are there is not in it.",
+    ),
+    "s4_1.drop_beyond_buffer": ByShape(
+        lambda f: f["thesis.bandwidth_MBps.262144"] < 0.99 * f["thesis.bandwidth_MBps.65536"],
+        "{f[thesis.bandwidth_MBps.65536]:.1f} MB/s for 64 KB, {f[thesis.bandwidth_MBps.262144]:.1f} MB/s for 256 KB",
+        "Bodies pass through a few page-sized stages whatever their size, so there is no buffer to exceed.",
+    ),
+    "s4_1.partial_batch_waste": ByShape(
+        lambda f: f["batch.us_of_page_that_begins_an_entry"] > f["batch.us_of_other_page"],
+        "a page that begins an entry costs {f[batch.us_of_page_that_begins_an_entry]:.2f} us, another {f[batch.us_of_other_page]:.2f} us",
+        "The entry is fetched beside the data, so that little of it shows.",
+    ),
+    "s4_1.pin_limits_bandwidth": ByShape(
+        lambda f: (
+            f["version.kept.bandwidth_MBps.peak"] > f["version.second.bandwidth_MBps.peak"]
+            and f["version.unmarked.bandwidth_MBps.peak"] > f["version.second.bandwidth_MBps.peak"]
+        ),
+        "{f[version.second.bandwidth_MBps.peak]:.1f} MB/s; without marks {f[version.unmarked.bandwidth_MBps.peak]:.1f}, with pages kept pinned "
+        "{f[version.kept.bandwidth_MBps.peak]:.1f}",
+        "Either raises it, by little: most of the traffic runs beside the data.",
+    ),
+    "s4_2.overhead_shape": ByShape(
+        _staircase,
+        "4 B {f[thesis.send_overhead_us.4]:.1f} us, 1024 B {f[thesis.send_overhead_us.1024]:.1f}, 2 KB {f[thesis.send_overhead_us.2048]:.1f}, 8 KB "
+        "{f[thesis.send_overhead_us.8192]:.1f}, 32 KB {f[thesis.send_overhead_us.32768]:.1f}",
+        "Beyond the threshold it follows the pages, but writing 1024 bytes word by word costs more than pinning does, so it falls there.",
+    ),
+    "s4_3.latency_high": ByShape(
+        lambda f: f["thesis.latency_us.4"] > 4,
+        "{f[thesis.latency_us.4]:.1f} us, with pages kept pinned {f[ours.latency_us.4]:.1f} us; BIP's authors report 4 us",
+        "Still above what a thin interface had, at a 33 MHz processor.",
+    ),
+    "s4_4.cache_unblocks": ByShape(
+        lambda f: f["cache.saved_percent.4"] > 10,
+        "a 16 KB cache saves {f[cache.saved_percent.4]:.1f} % of the processors' time for 4 bytes, {f[cache.saved_percent.4096]:.1f} % for a page",
+        "It does unblock the processor where DMA is busy, but a small message meets hardly any DMA.",
+    ),
+    "s4_4.gains_more": ByShape(
+        lambda f: (
+            f["clock.latency_us.nic.33"] / f["clock.latency_us.nic.133"]
+            > f["clock.latency_us.host.33"] / f["clock.latency_us.host.133"]
+        ),
+        "33 to 133 MHz: {f[clock.latency_us.nic.33]:.1f} to {f[clock.latency_us.nic.133]:.1f} us with the NIC matching, "
+        "{f[clock.latency_us.host.33]:.1f} "
+        "to {f[clock.latency_us.host.133]:.1f} us with the host matching",
+        "What the host does stays as slow as it was.",
+    ),
+    "s3_1.no_cross_channel_blocking": ByShape(
+        lambda f: f["channels.latency_us.beside_a_full_one"] < 1.25 * f["ours.latency_us.4"],
+        "4 bytes take {f[channels.latency_us.beside_a_full_one]:.1f} us beside a full channel, {f[ours.latency_us.4]:.1f} us without",
+        "A channel without credit leaves the wire, the stages and the request slots of others alone.",
+    ),
+    "s3_4.host_table_infeasible": ByShape(
+        lambda f: f["table.host.latency_us.0"] > f["table.nic.latency_us.0"],
+        "{f[table.nic.latency_us.0]:.1f} us with the table on the NIC, {f[table.host.latency_us.0]:.1f} us with it on the host",
+        "The host has to ask the NIC for each message and to fetch its body.",
+    ),
+    "s3_4.sequential_search": ByShape(
+        lambda f: f["search.latency_us.0"] < f["search.latency_us.8"] < f["search.latency_us.32"],
+        "{f[search.latency_us.0]:.1f} us alone, {f[search.latency_us.8]:.1f} behind 8 posted receives, {f[search.latency_us.32]:.1f} behind 32",
+        "One after the other; the search itself costs seven instructions an envelope (`lanai bench core`).",
+    ),
+    "s3_7.small_path_needs_empty_ring": ByShape(
+        lambda f: f["busy.send_overhead_us.2"] > 1.5 * f["busy.send_overhead_us.1"],
+        "1st {f[busy.send_overhead_us.1]:.2f} us, 2nd {f[busy.send_overhead_us.2]:.2f}, 16th {f[busy.send_overhead_us.16]:.2f}",
+        "Each body lies in its own request slot, so a channel may be busy; only the 13th and later ones go by DMA.",
+    ),
+    "s1_2.special_sends_on_nic": ByShape(
+        lambda f: f["special.host_us.synchronous"] < f["special.host_us.synchronous_by_hosts"],
+        "a page: {f[special.host_us.synchronous]:.2f} us of host work by the NICs, {f[special.host_us.synchronous_by_hosts]:.2f} us by the hosts",
+        "The answer that says so never reaches a host as a message.",
+    ),
+    "abstract.overlap": ByShape(
+        lambda f: f["overlap.hidden_percent.receive.nic"] > 90 and f["overlap.hidden_percent.send.nic"] > 90,
+        "of a computation as long as a 64 KB transfer {f[overlap.hidden_percent.send.nic]:.0f} % are hidden while sending and "
+        "{f[overlap.hidden_percent.receive.nic]:.0f} % while receiving",
+        "With the host matching a receiver hides next to nothing.",
+    ),
+}
+
+
+def ways() -> dict[str, Way]:
+    return {f"mpi-np.{name}": way for name, way in BY_CLAIM.items()}
+
+
+WHY_NOT = {
+    "s3_1.send_buffer": "There is no send buffer: bodies stay in their request slot, or in host memory until the link is free for them.",
+    "s4.host_clock": "Hosts are modelled by what their work costs (`HostConfig`), not by a clock.",
+    "s4_3.np_slower_than_host": "Hosts are modelled by what their work costs (`HostConfig`), not by a clock.",
+    "s4.host_memory": "Simulated hosts have as much memory as the programs ask for.",
+    "s4_2.overhead_vs_bip": "BIP is not here to be measured.",
+    "s4_2.overhead_reason": "BIP is not here to be measured; our host never asks how full a channel is.",
+    "s5_1.tradeoff": "An application study is still to be made.",
+    "s5_2.collective_calls": "Collectives are not on the NIC yet.",
+}
+CONTEXT_WHY_NOT = "About other systems or the state of the art in 1999: nothing that this project can measure."

@@ -1,0 +1,59 @@
+"""The thesis's figures drawn again: its policies beside the project's defaults and its first version."""
+
+from collections.abc import Mapping
+
+from ...benches.p2p import plots
+from ...benches.p2p.plots import by_size
+from ...drawing import Plot
+
+Figures = Mapping[str, float]
+SMALL = 1024
+
+
+def of(figures: Figures) -> dict[str, Plot]:
+    """By file name, in the order of the thesis."""
+    same = {
+        "p2p." + name.split(".", 1)[1]: value
+        for name, value in figures.items()
+        if name.startswith(("ways.", "np.", "ours."))
+    }
+    drawn = plots.of(same)
+    return drawn | {
+        "fig4-2-bandwidth": Plot(
+            "One-way bandwidth (thesis fig. 4.2)",
+            "bytes",
+            "MB/s",
+            {
+                "the thesis's policies": by_size(figures, "thesis.bandwidth_MBps"),
+                "first version": by_size(figures, "version.first.bandwidth_MBps"),
+                "project's defaults": by_size(figures, "ours.bandwidth_MBps"),
+            },
+            marks={"thesis peak": 70},
+            log="x",
+        ),
+        "fig4-3-send-overhead": Plot(
+            "Host overhead of a send (thesis fig. 4.3)",
+            "bytes",
+            "us",
+            {
+                "pages pinned for each message": _upto(by_size(figures, "thesis.send_overhead_us"), 32768),
+                "pages stay pinned": _upto(by_size(figures, "ours.send_overhead_us"), 32768),
+            },
+            marks={"thesis, later interface": 4},
+            log="x",
+        ),
+        "fig4-4-latency": Plot(
+            "Latency of small messages (thesis fig. 4.4)",
+            "bytes",
+            "us",
+            {
+                "the thesis's policies": _upto(by_size(figures, "thesis.latency_us"), SMALL),
+                "project's defaults": _upto(by_size(figures, "ours.latency_us"), SMALL),
+            },
+            marks={"thesis, 4 bytes": 68},
+        ),
+    }
+
+
+def _upto(points: dict[float, float], most: float) -> dict[float, float]:
+    return {size: value for size, value in points.items() if size <= most}

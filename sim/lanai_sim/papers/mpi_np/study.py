@@ -1,0 +1,65 @@
+"""The whole study: run every experiment, answer every claim, draw, and word the page."""
+
+from pathlib import Path
+
+from ... import parallel
+from ...drawing import Plot
+from .. import claims, verdicts
+from ..claims import Kind
+from ..page import Frame
+from ..verdicts import Answer
+from . import answers, experiments, plots
+
+PAPER = "mpi-np"
+CHECKOUT = Path(__file__).parents[4]
+MAPPING = CHECKOUT / "tests" / "claims" / "mpi_np.toml"
+
+FRAME = Frame(
+    title="MPI-NP, measured again",
+    intro=(
+        "MPI-NP (R. Wijeyeratnam, University of British Columbia, 1999) put the protocol of MPI on the processor of a Myrinet "
+        "NIC. This page runs its "
+        "experiments on our gateware and firmware and sets what it published beside what comes out. `lanai paper mpi-np` writes it; "
+        "`lanai paper mpi-np --quick` takes a few minutes and prints the same tables.\n\n"
+        "Time is simulated: 33 MHz processors without cache, 160 MB/s links, a 32-bit 33 MHz host bus, hosts that cost what `HostConfig` "
+        "says. *Thesis's policies* means that pages are pinned and unpinned for each message, every message is acknowledged, small ones go "
+        "without credit, and used page entries are marked; *defaults* is what the project does otherwise. The program does not wait "
+        "for its processor's cache to be written back, which the thesis's timings include."
+    ),
+    ours="thesis's policies",
+    default="defaults",
+    experiments=[(one.name, one.says) for one in experiments.EXPERIMENTS],
+)
+
+
+def measure(name_and_quick: tuple[str, bool]) -> dict[str, float]:
+    """For workers: the figures of one experiment."""
+    return experiments.measure(*name_and_quick)
+
+
+def figures(quick: bool, jobs: int, told: list[str]) -> dict[str, float]:
+    """All experiments' figures. `told` gets each experiment's name as it ends."""
+    found: dict[str, float] = {}
+    tasks = [(one.name, quick) for one in experiments.EXPERIMENTS]
+    for (name, _), part in parallel.each(measure, tasks, jobs):
+        found |= part
+        told.append(name)
+    return dict(sorted(found.items()))
+
+
+def answer(found: dict[str, float]) -> list[Answer]:
+    """Every claim's answer, with the reason where there is none."""
+    known = claims.load(PAPER)
+    tests = verdicts.read_tests(MAPPING, known)
+    for claim in known:
+        short = claim.id.removeprefix(f"{PAPER}.")
+        why = answers.WHY_NOT.get(short) or (
+            answers.CONTEXT_WHY_NOT if claim.kind is Kind.CONTEXT else "No experiment or test yet."
+        )
+        old = tests.get(claim.id, verdicts.Held())
+        tests[claim.id] = verdicts.Held(old.tests, old.note, old.why_not or why) if not old.note else old
+    return verdicts.answers(known, answers.ways(), tests, found)
+
+
+def draw(found: dict[str, float]) -> dict[str, Plot]:
+    return plots.of(found)

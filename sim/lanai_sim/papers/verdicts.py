@@ -1,0 +1,155 @@
+"""How claims are answered: by a figure beside the published value, by something that does or does not show, or by a test."""
+
+import ast
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lanai_host.errors import UserError
+
+from .claims import Bound, Claim
+
+Figures = Mapping[str, float]
+NEAR = 0.1  # "within 10 percent"
+
+
+@dataclass(frozen=True)
+class ByFigure:
+    """The claim's number, measured here. `default` is the same with the project's own policies, if those differ."""
+
+    figure: str | Callable[[Figures], float]
+    why: str  # one sentence: why ours is what it is
+    default: str = ""
+
+    def value(self, figures: Figures) -> float | None:
+        try:
+            return figures[self.figure] if isinstance(self.figure, str) else self.figure(figures)
+        except KeyError:
+            return None
+
+
+@dataclass(frozen=True)
+class ByShape:
+    """Something that shows in the figures or does not. `saw` is formatted with them as `f`."""
+
+    holds: Callable[[Figures], bool]
+    saw: str
+    why: str
+
+    def verdict(self, figures: Figures) -> tuple[bool, str] | None:
+        try:
+            return self.holds(figures), self.saw.format(f=figures)
+        except KeyError:
+            return None
+
+
+Way = ByFigure | ByShape
+
+
+@dataclass(frozen=True)
+class Held:
+    """Tests that hold a claim, or why none can."""
+
+    tests: tuple[str, ...] = ()
+    note: str = ""
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of one claim."""
+
+    claim: Claim
+    value: float | None = None
+    default: float | None = None
+    holds: bool | None = None
+    saw: str = ""
+    why: str = ""
+    tests: tuple[str, ...] = ()
+    experiment: str = field(default="", compare=False)
+
+    @property
+    def answered(self) -> bool:
+        return self.value is not None or self.holds is not None or bool(self.tests)
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours over the published value."""
+        return self.value / self.claim.value if self.value is not None and self.claim.value else None
+
+    @property
+    def near(self) -> bool | None:
+        """Is the number within 10 % of the published one, or on the side that the claim says? None where there is nothing to compare."""
+        published = self.claim.value
+        if self.value is None or published is None:
+            return None
+        if self.claim.bound is Bound.MIN:
+            return self.value >= published
+        if self.claim.bound in (Bound.MAX, Bound.LT):
+            return self.value <= published
+        return abs(self.value - published) <= NEAR * abs(published)
+
+
+def answers(
+    claims: Sequence[Claim], ways: Mapping[str, Way], tests: Mapping[str, Held], figures: Figures
+) -> list[Answer]:
+    """Every claim's answer, in their order."""
+    return [_answer(claim, ways.get(claim.id), tests.get(claim.id, Held()), figures) for claim in claims]
+
+
+def _answer(claim: Claim, way: Way | None, test: Held, figures: Figures) -> Answer:
+    note = test.note or test.why_not
+    if isinstance(way, ByFigure) and (value := way.value(figures)) is not None:
+        return Answer(claim, value, figures.get(way.default), why=way.why, tests=test.tests)
+    if isinstance(way, ByShape) and (seen := way.verdict(figures)) is not None:
+        return Answer(claim, holds=seen[0], saw=seen[1], why=way.why, tests=test.tests)
+    return Answer(claim, why=note, tests=test.tests)
+
+
+def score(found: Sequence[Answer]) -> dict[str, float]:
+    return {
+        "claims": len(found),
+        "answered": sum(answer.answered for answer in found),
+        "within_10_percent": sum(answer.near is True for answer in found),
+        "compared": sum(answer.near is not None for answer in found),
+        "shapes_that_hold": sum(answer.holds is True for answer in found),
+        "shapes": sum(answer.holds is not None for answer in found),
+        "tested": sum(bool(answer.tests) for answer in found),
+    }
+
+
+def read_tests(path: Path, claims: Sequence[Claim]) -> dict[str, Held]:
+    """Which tests hold which claims, from a checkout's mapping file; every test named must be there. No file: no tests."""
+    if not path.exists():
+        return {}
+    try:
+        rows = tomllib.loads(path.read_text()).get("claim", [])
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{path.name}: {error}") from error
+    known = {claim.id for claim in claims}
+    root = path.parents[2]
+    found = {}
+    for row in rows:
+        if row.get("id") not in known:
+            raise UserError(f"{path.name}: {row.get('id')!r} is no claim of this paper")
+        test = Held(tuple(row.get("tests", ())), row.get("note", ""), row.get("why_not", ""))
+        for name in test.tests:
+            _check_test(name, root, path.name)
+        found[row["id"]] = test
+    return found
+
+
+def _check_test(name: str, root: Path, mapping: str) -> None:
+    file, _, function = name.partition("::")
+    path = root / file
+    if not path.exists():
+        raise UserError(f"{mapping}: test file {file!r} is not there")
+    wanted = function.split("[")[0].split("::")[-1]
+    names = {
+        node.name
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    if wanted and wanted not in names:
+        raise UserError(f"{mapping}: {file!r} has no test {wanted!r}")
