@@ -9,7 +9,9 @@ from . import cache, clock, fairness, overlap, queues
 from .point import Conclusion, Figures, Point, Sweep
 from .table import Table
 
-SWEEPS: tuple[Sweep, ...] = tuple(sorted((module.SWEEP for module in (clock, cache, queues, fairness, overlap)), key=lambda one: one.letter))
+SWEEPS: tuple[Sweep, ...] = tuple(
+    sorted((module.SWEEP for module in (clock, cache, queues, fairness, overlap)), key=lambda one: one.letter)
+)
 
 
 def find(name: str) -> Sweep:

@@ -52,4 +52,6 @@ def update(folder: Path, sweep: Sweep, found: Conclusion) -> None:
     try:
         path.write_text(put(path.read_text() if path.exists() else "", sweep, found))
     except OSError as error:
-        raise UserError(f"cannot write the page {str(path)!r}: {error.strerror}; name a directory with --output") from error
+        raise UserError(
+            f"cannot write the page {str(path)!r}: {error.strerror}; name a directory with --output"
+        ) from error

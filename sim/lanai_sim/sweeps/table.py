@@ -25,7 +25,8 @@ def content() -> str:
     digest = hashlib.sha256()
     for name in MEASURED_BY:
         spec = find_spec(name)
-        assert spec is not None and spec.origin is not None, name
+        assert spec is not None
+        assert spec.origin is not None
         root = Path(spec.origin).parent
         for path in sorted(root.rglob("*.py")):
             digest.update(f"{name}/{path.relative_to(root)}".encode() + path.read_bytes())
@@ -60,7 +61,9 @@ class Table:
             except (json.JSONDecodeError, KeyError, TypeError) as error:
                 if number == len(lines):
                     break
-                raise UserError(f"{self.path.name}, line {number}: {line[:40]!r} is no row of a sweep; name another table") from error
+                raise UserError(
+                    f"{self.path.name}, line {number}: {line[:40]!r} is no row of a sweep; name another table"
+                ) from error
         return rows
 
     def find(self, point: Point) -> Row | None:
@@ -82,4 +85,6 @@ class Table:
             with open(self.path, "a") as file:
                 file.write(json.dumps(record, sort_keys=True) + "\n")
         except OSError as error:
-            raise UserError(f"cannot write the table {str(self.path)!r}: {error.strerror}; name one with --table") from error
+            raise UserError(
+                f"cannot write the table {str(self.path)!r}: {error.strerror}; name one with --table"
+            ) from error
