@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..mpi.constants import UNDEFINED
-from ..mpi.errors import ErrorClass, MpiError, unsupported
+from ..mpi.errors import ErrorClass, ErrorTable, MpiError, unsupported
 from .context import abi
 from .tables import BadHandle
 
@@ -172,6 +172,13 @@ _PUT: dict[str, Callable[[Any], int]] = {"MPI_Group": abi.put_group, "MPI_Dataty
 
 
 def _unsupported(name: str, result: str) -> Callable[..., Any]:
+    def of_tools(*arguments: Any) -> int:
+        """Legal at any time, and never calls an error handler."""
+        return abi.code_out(errors().encode(unsupported(name)))
+
+    if name.startswith("MPI_T_") and result == "int":
+        return of_tools
+
     def entry(*arguments: Any) -> Any:
         if not abi.live:
             return outside(name)
@@ -182,6 +189,13 @@ def _unsupported(name: str, result: str) -> Callable[..., Any]:
 
 
 # Errors
+
+EARLY_ERRORS = ErrorTable()  # error classes may be added before MPI_Init
+
+
+def errors() -> ErrorTable:
+    """The table of this process's codes."""
+    return abi.world.errors if hasattr(abi, "world") else EARLY_ERRORS
 
 
 def outside(name: str) -> int:
@@ -212,5 +226,5 @@ def failed(name: str, error: Exception, comm: int | None) -> int:
     world = getattr(abi, "world", None)
     if world is None:
         print(f"lanai: error: {error}", file=sys.stderr, flush=True)
-        return abi.code_out(error.error_class)
+        return abi.code_out(EARLY_ERRORS.encode(error))
     return abi.code_out(world.report(error, place))

@@ -20,7 +20,7 @@ from ..device import Device
 from ..devices.ideal import IdealDevice, Solo
 from ..errors import UserError
 from ..mpi.constants import ThreadLevel
-from ..mpi.errors import ErrorClass, ErrorTable
+from ..mpi.errors import ErrorClass
 from ..mpi.world import World
 from ..portal import Portal
 from ..protocol import ENV_DEVICE, ENV_LEAKS
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 DEAD = 2  # the front's state once Python has ended
 SLOT = 1 / 66.6e6  # seconds; MPI_Wtick, where the device does not say
-EARLY_ERRORS = ErrorTable()  # error classes may be added before MPI_Init
 
 
 def attach(
@@ -103,7 +102,7 @@ class Process:
 
     def _open(self, required: int, device: Device, tick: float) -> ThreadLevel:
         world = World(device, self.end, foreign_threads=self.foreign, tick=tick, lockstep=self.portal is not None)
-        world.errors = EARLY_ERRORS
+        world.errors = binding.EARLY_ERRORS
         level = world.init(required)
         abi.open(world)
         return level

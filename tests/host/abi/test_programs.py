@@ -162,6 +162,44 @@ def test_calls_at_the_wrong_time_or_on_nothing(call, words):
     assert done.returncode != 0
 
 
+def test_tools_and_sessions_before_init_are_answered_by_name():
+    """Legal before MPI_Init, so they must not end the process."""
+    text = """if True:
+        import ctypes, os
+        libmpi = ctypes.CDLL(os.environ["MPI4PY_LIBMPI"] + "/libmpi.so.12")
+        room, length, kind, session = ctypes.create_string_buffer(512), ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        for code in (libmpi.MPI_T_init_thread(0, ctypes.byref(kind)), libmpi.MPI_Session_init(0x1c000000, 0x54000001, ctypes.byref(session))):
+            libmpi.MPI_Error_class(code, ctypes.byref(kind))
+            libmpi.MPI_Error_string(code, room, ctypes.byref(length))
+            print(kind.value, room.value.decode())
+        """
+    done = alone(sys.executable, "-c", text)
+    assert done.stdout == (
+        "44 MPI_T_init_thread: not supported by this MPI library\n"
+        "44 MPI_Session_init: not supported by this MPI library without MPI_Init\n"
+    )
+
+
+def test_every_function_without_a_binding_says_so():
+    """One of each chapter that comes later, and MPICH's own."""
+    text = """if True:
+        import ctypes, os
+        libmpi = ctypes.CDLL(os.environ["MPI4PY_LIBMPI"] + "/libmpi.so.12")
+        libmpi.MPI_Init(None, None)
+        libmpi.MPI_Comm_set_errhandler(0x44000001, 0x54000001)
+        room, length, kind = ctypes.create_string_buffer(512), ctypes.c_int(), ctypes.c_int()
+        for name in ("MPI_Win_fence", "MPI_File_open", "MPI_Comm_spawn", "MPI_Open_port", "MPI_Fetch_and_op", "MPIX_Comm_revoke",
+                     "MPI_T_cvar_read", "MPI_Rget_accumulate_c", "MPI_File_iwrite_at_all_c", "MPI_Session_attach_buffer"):
+            code = getattr(libmpi, name)(*[0] * 12)
+            libmpi.MPI_Error_class(code, ctypes.byref(kind))
+            libmpi.MPI_Error_string(code, room, ctypes.byref(length))
+            assert (kind.value, room.value.decode()) == (44, f"{name}: not supported by this MPI library"), name
+        libmpi.MPI_Finalize()
+        """
+    done = alone(sys.executable, "-c", text)
+    assert done.returncode == 0, done.stderr
+
+
 def test_mpicc_shows_its_command(capsys):
     command = wrappers.c(["-O2", "a.c"])
     assert command[-1] == "-lmpi"

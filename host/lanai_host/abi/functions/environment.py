@@ -8,7 +8,7 @@ from ...mpi.datatypes import PREDEFINED
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
 from .. import runtime
-from ..binding import always, bind, binding
+from ..binding import always, bind, binding, errors
 from ..context import abi
 
 # Beginning and end
@@ -166,10 +166,6 @@ bind("MPI_Buffer_iflush", lambda: abi.world.iflush_buffer())
 bind("MPI_Comm_iflush_buffer", lambda comm: comm.iflush_buffer())
 
 # Error classes and codes
-
-
-def errors() -> Any:
-    return abi.world.errors if hasattr(abi, "world") else runtime.EARLY_ERRORS
 
 
 bind("MPI_Error_class", lambda errorcode: errors().error_class(errorcode), always=True)

@@ -6,9 +6,9 @@ C reads an integer of Fortran's through a pointer, as MPI says; Fortran reads a 
 
 from typing import Any
 
-from ..binding import bind, binding
+from ..binding import bind, binding, errors
 from ..context import abi
-from . import attributes, environment
+from . import attributes
 
 POINTER = 0  # the kind of attributes of C
 
@@ -64,6 +64,6 @@ def MPII_Grequest_set_lang_f77(greq: Any) -> None:
 
 
 # Older names of the calls that remove what the program added.
-bind("MPIX_Delete_error_class", lambda errorclass: environment.errors().remove_class(errorclass), always=True)
-bind("MPIX_Delete_error_code", lambda errorcode: environment.errors().remove_code(errorcode), always=True)
-bind("MPIX_Delete_error_string", lambda errorcode: environment.errors().remove_string(errorcode), always=True)
+bind("MPIX_Delete_error_class", lambda errorclass: errors().remove_class(errorclass), always=True)
+bind("MPIX_Delete_error_code", lambda errorcode: errors().remove_code(errorcode), always=True)
+bind("MPIX_Delete_error_string", lambda errorcode: errors().remove_string(errorcode), always=True)

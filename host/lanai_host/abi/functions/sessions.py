@@ -3,15 +3,20 @@
 from typing import Any
 
 from ...mpi.errhandler import Errhandler
+from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
 from ...mpi.session import Session
 from .. import callbacks
-from ..binding import bind, binding
+from ..binding import always, bind, binding
 from ..context import abi
 
 
-@binding
+@always
 def MPI_Session_init(info: Info | None, errhandler: Errhandler) -> Session:
+    if not abi.live:
+        raise MpiError(
+            ErrorClass.UNSUPPORTED_OPERATION, "MPI_Session_init: not supported by this MPI library without MPI_Init"
+        )
     return Session(abi.world, info, errhandler)
 
 
