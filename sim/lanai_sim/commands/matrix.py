@@ -71,8 +71,7 @@ def draw(path: str, made: Matrix) -> None:
     figure = Figure(figsize=(5, 4.2), layout="constrained")
     axes = figure.subplots()
     picture = axes.imshow(made.bytes, cmap="viridis")
-    axes.set_xlabel("to rank")
-    axes.set_ylabel("from rank")
+    axes.set(xlabel="to rank", ylabel="from rank", xticks=range(len(made.bytes)), yticks=range(len(made.bytes)))
     figure.colorbar(picture, label="bytes")
     try:
         figure.savefig(path)

@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("trace", metavar="TRACE", help="what `lanai run --trace TRACE` wrote")
     parser.add_argument("--node", type=int, metavar="N", help="of this NIC only (all together)")
     parser.add_argument("--most", type=int, default=15, metavar="N", help="functions and lines shown (15)")
+    parser.add_argument("--boot", action="store_true", help="count the firmware's boot too")
     parser.add_argument(
         "--source", metavar="FILE", help="show a source file with the cycles of each line, e.g. matching.py"
     )
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     trace = Trace.open(args.trace)
-    result = profile(trace, args.node)
+    result = profile(trace, args.node, args.boot)
     console = wide_console()
     if args.source:
         show_source(console, trace, result, source_named(trace, args.source))

@@ -25,11 +25,11 @@ class Part(NamedTuple):
     detail: str = ""
 
 
-HOST, PIO, PROCESSOR, STALL, DMA, WIRE, PEER = (
-    "host", "PIO", "NIC processor", "LBUS stalls", "DMA", "wire", "waiting for peer",
+HOST, PIO, PROCESSOR, DMA, STALL, WIRE, PEER = (
+    "host", "PIO", "NIC processor", "DMA", "LBUS stalls", "wire", "waiting for peer",
 )  # fmt: skip
 OUTSIDE = "program"
-GROUPS = (OUTSIDE, HOST, PIO, PROCESSOR, STALL, DMA, WIRE, PEER)
+GROUPS = (OUTSIDE, HOST, PIO, PROCESSOR, DMA, STALL, WIRE, PEER)
 ENGINES = {
     Engine.HOST_READ: "host to SRAM",
     Engine.HOST_WRITE: "SRAM to host",
@@ -87,15 +87,23 @@ class Activity:
 
     @cached_property
     def processors(self) -> Stretches:
-        """All NICs' processors at work; waiting in the wait register is no work."""
-        rows = self.trace.processor
-        rows = rows[rows["state"] == State.RUN]
-        begin, end = self._times(rows)
-        worked = self._ps(rows["end"] - np.minimum(rows["stalled"], rows["end"] - rows["begin"]))
-        work, stall = self._by_place(rows["pc"], PROCESSOR), self._by_place(rows["pc"], STALL)
-        message = rows["message"].astype(np.int64)
-        both = [np.concatenate(pair) for pair in ((begin, worked), (worked, end), (work, stall), (message, message))]
-        return _sorted(Stretches(*both))
+        """All NICs' processors at work; waiting in the wait register is no work, nor is being held up."""
+        rows, worked = self._running
+        label = self._by_place(rows["pc"], PROCESSOR)
+        return _sorted(Stretches(self._ps(rows["begin"]), worked, label, rows["message"].astype(np.int64)))
+
+    @cached_property
+    def stalls(self) -> Stretches:
+        """All NICs' processors held up on the LBUS."""
+        rows, worked = self._running
+        label = self._by_place(rows["pc"], STALL)
+        return _sorted(Stretches(worked, self._ps(rows["end"]), label, rows["message"].astype(np.int64)))
+
+    @cached_property
+    def _running(self) -> tuple[Any, Times]:
+        """The processors' stretches at work, and when in each of them the work is taken to end and the stall to begin."""
+        rows = self.trace.processor[self.trace.processor["state"] == State.RUN]
+        return rows, self._ps(rows["end"] - np.minimum(rows["stalled"], rows["end"] - rows["begin"]))
 
     def _by_place(self, pcs: Any, group: str) -> Times:
         """Labels by the function that each pc's line was written in."""
@@ -128,8 +136,13 @@ class Activity:
         return np.asarray(self.trace.picoseconds(slots), np.int64).reshape(np.shape(slots))
 
     def layers(self, chosen: Callable[[Stretches], Mask]) -> list[Layer]:
-        """Processors, engines and wires, as far as they are chosen: the order in which a moment is booked."""
-        return [kind.where(chosen(kind)).layer() for kind in (self.processors, self.engines, self.wires)]
+        """What NICs did, as far as it is chosen, in the order in which a moment is booked."""
+        return [kind.where(chosen(kind)).layer() for kind in self.kinds]
+
+    @property
+    def kinds(self) -> tuple[Stretches, ...]:
+        """A processor that is held up while DMA moves the same message waits for that DMA, so DMA comes before stalls."""
+        return self.processors, self.engines, self.stalls, self.wires
 
 
 def short(function: str) -> str:

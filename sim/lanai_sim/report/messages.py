@@ -43,7 +43,7 @@ class MessageBook:
     def __init__(self, activity: Activity) -> None:
         self.activity = activity
         self.trace = activity.trace
-        self._kinds = [(_by_message(kind), kind) for kind in (activity.processors, activity.engines, activity.wires)]
+        self._kinds = [(_by_message(kind), kind) for kind in activity.kinds]
         self._all_work = activity.processors.layer()
         self._hosts = [activity.host(rank) for rank in range(self.trace.ranks)]
         self._host_layers = [stretches.layer() for stretches in self._hosts]

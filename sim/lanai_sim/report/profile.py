@@ -49,8 +49,8 @@ class Profile:
         return self.total.slots + self.waiting + self.held
 
 
-def profile(trace: Trace, node: int | None = None) -> Profile:
-    """Sum up a trace's processors. Raises UserError for a node that it has not."""
+def profile(trace: Trace, node: int | None = None, boot: bool = False) -> Profile:
+    """Sum up a trace's processors from the ranks' start on, or with `boot` from power-on. Raises UserError for a node that it has not."""
     if not len(trace.processor):
         raise UserError(f"{str(trace.path)!r} has no processor events: the run had no NIC (--device mpi-np has)")
     if node is not None and not 0 <= node < len(trace.nodes):
@@ -58,6 +58,8 @@ def profile(trace: Trace, node: int | None = None) -> Profile:
     result = Profile()
     for number in range(len(trace.nodes)) if node is None else [node]:
         rows = trace.processor[trace.processor["node"] == number]
+        if not boot:
+            rows = rows[trace.picoseconds(rows["begin"]) >= trace.started]
         steps = fold(_steps(result, trace, rows), trace.firmware.entries)
         for stack, slots in steps.items():
             result.stacks[stack] = result.stacks.get(stack, 0) + slots

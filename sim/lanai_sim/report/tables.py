@@ -102,7 +102,7 @@ def messages_table(messages: Iterable[MessageSum], most: int) -> Table:
 def functions_table(ranks: Sequence[RankSum], most: int) -> Table:
     """Firmware functions by the time that ranks waited for them."""
     made = table(
-        "Firmware that ranks waited for (µs)", ["function", "worked", "stalled on the LBUS", "share of all waiting"]
+        "Firmware that ranks waited for (µs)", ["function", "worked", "stalled on the LBUS", "share of waiting"]
     )
     split = merged([rank.split for rank in ranks])
     sums: dict[str, list[int]] = {}

@@ -30,6 +30,13 @@ def test_one_node_only() -> None:
         profile(sample(), 2)
 
 
+def test_boot_is_left_out_unless_asked_for() -> None:
+    trace = sample()
+    trace.meta["started"] = 420_000
+    assert profile(trace).total.slots == 80 + 120
+    assert profile(trace, boot=True).total.slots == 320
+
+
 def test_source_lines_carry_their_cost() -> None:
     trace = sample()
     lines = list(annotated(trace, profile(trace), source_named(trace, "main.py")))
