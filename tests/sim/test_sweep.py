@@ -53,21 +53,27 @@ def test_rows_of_other_versions_are_passed_over(tmp_path, monkeypatch):
     assert MEASURED == [1, 2, 1, 2]
 
 
+def test_a_new_revision_measures_again(tmp_path):
+    Table(tmp_path / "t", TOY).add({"x": 1}, {"y": 2.0})
+    assert Table(tmp_path / "t", TOY).missing([{"x": 1}]) == []
+    assert Table(tmp_path / "t", replace(TOY, revision=2)).missing([{"x": 1}]) == [{"x": 1}]
+
+
 def test_a_line_cut_short_is_measured_again(tmp_path):
     path = tmp_path / "t.jsonl"
-    Table(path, "toy").add({"x": 1}, {"y": 2.0})
-    Table(path, "toy").add({"x": 2}, {"y": 4.0})
+    Table(path, TOY).add({"x": 1}, {"y": 2.0})
+    Table(path, TOY).add({"x": 2}, {"y": 4.0})
     path.write_text(path.read_text()[:-20])
-    again = Table(path, "toy")
+    again = Table(path, TOY)
     assert again.missing([{"x": 1}, {"x": 2}]) == [{"x": 2}]
     again.add({"x": 2}, {"y": 4.0})
-    assert Table(path, "toy").missing([{"x": 1}, {"x": 2}]) == []
+    assert Table(path, TOY).missing([{"x": 1}, {"x": 2}]) == []
 
 
 def test_a_foreign_table_is_refused(tmp_path):
     (tmp_path / "t").write_text("hello\nworld\n")
     with pytest.raises(UserError, match="line 1: 'hello' is no row of a sweep"):
-        Table(tmp_path / "t", "toy")
+        Table(tmp_path / "t", TOY)
 
 
 def test_errors_are_told(tmp_path, capsys):

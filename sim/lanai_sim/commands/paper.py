@@ -1,6 +1,7 @@
 """Run a paper's experiments again, and say which of its claims hold here: its page, with figures redrawn, and a score."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -26,6 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", metavar="FILE", help="write all figures and the score to FILE")
     parser.add_argument("--output", metavar="DIR", help="where the page goes (default: docs/papers of the checkout)")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE",
+        help="take the figures that an earlier --json wrote: words and draws only",
+    )
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="experiments at a time (default: one a core)")
 
 
@@ -37,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--jobs {args.jobs} is no number of workers; take 1 or more")
     folder = output_folder(args.output, args.quick, study.CHECKOUT)
     told = Told()
-    found = study.figures(args.quick, args.jobs, told)
+    found = stored(args.source, args.paper) if args.source else study.figures(args.quick, args.jobs, told)
     answers = study.answer(found)
     show(answers)
     if folder is not None:
@@ -52,6 +59,16 @@ def run(args: argparse.Namespace) -> int:
         figures = {f"paper.{args.paper}.figure.{name}": value for name, value in found.items()}
         write_json(args.json, total | figures, {"paper": args.paper, "quick": args.quick})
     return 0
+
+
+def stored(file: str, paper: str) -> dict[str, float]:
+    """The experiments' figures from a file that --json wrote."""
+    prefix = f"paper.{paper}.figure."
+    try:
+        figures = json.loads(Path(file).read_text())["figures"]
+        return {name.removeprefix(prefix): float(value) for name, value in figures.items() if name.startswith(prefix)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{file!r} holds no figures of this paper ({error}); name a file that --json wrote") from error
 
 
 class Told(list[str]):

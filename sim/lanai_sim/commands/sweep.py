@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if args.jobs < 0:
         raise UserError(f"--jobs {args.jobs} is no number of workers; take 1 or more")
     folder = drawing.folder(args.output) if args.output else None
-    table = Table(Path(args.table or f"sweep-{sweep.name}.jsonl"), sweep.name)
+    table = Table(Path(args.table or f"sweep-{sweep.name}.jsonl"), sweep)
     points = sweep.points(args.quick)
     missing = len(table.missing(points))
     print(f"lanai: {sweep.name}: {len(points)} points, {len(points) - missing} of them in the table", file=sys.stderr)

@@ -31,15 +31,16 @@ class ByFigure:
 
 @dataclass(frozen=True)
 class ByShape:
-    """Something that shows in the figures or does not. `saw` is formatted with them as `f`."""
+    """Something that shows in the figures or does not. `saw` is formatted with them as `f`, or makes its words itself."""
 
     holds: Callable[[Figures], bool]
-    saw: str
+    saw: str | Callable[[Figures], str]
     why: str
 
     def verdict(self, figures: Figures) -> tuple[bool, str] | None:
         try:
-            return self.holds(figures), self.saw.format(f=figures)
+            seen = self.saw.format(f=figures) if isinstance(self.saw, str) else self.saw(figures)
+            return self.holds(figures), seen
         except KeyError:
             return None
 

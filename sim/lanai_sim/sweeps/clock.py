@@ -72,6 +72,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         "sweep.clock.gain_nic": nic[BASE] / nic[top],
         "sweep.clock.gain_host": host[BASE] / host[top],
     }
+    figures = {name: value for name, value in figures.items() if value < inf}
     factor = f"{needed:.1f} times the clock" if needed < inf else f"more than {top / BASE:g} times the clock"
     thin = f"{meet:.0f} MHz" if meet < inf else f"no clock up to {top:g} MHz"
     text = (

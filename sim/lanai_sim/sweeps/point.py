@@ -35,7 +35,8 @@ class Conclusion:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A study: which points, what is measured at each, what follows from all."""
+    """A study: which points, what is measured at each, what follows from all. `revision` grows when `measure` comes to measure
+    something else: rows of the old one then count no more."""
 
     letter: str
     name: str
@@ -43,6 +44,7 @@ class Sweep:
     points: Callable[[bool], list[Point]]
     measure: Callable[[Point], Figures]
     conclude: Callable[[Sequence[Row]], Conclusion]
+    revision: int = 1
 
 
 def grid(**axes: Sequence[Any]) -> list[Point]:

@@ -14,14 +14,14 @@ from typing import Any
 
 from lanai_host.errors import UserError
 
-from .point import Figures, Point, Row
+from .point import Figures, Point, Row, Sweep
 
-MEASURED_BY = ("lanai_hdl", "lanai_firmware", "lanai_host", "lanai_sim.benches.p2p", "lanai_sim.sweeps")
+MEASURED_BY = ("lanai_hdl", "lanai_firmware", "lanai_host", "lanai_sim.benches.p2p")
 
 
 @cache
 def content() -> str:
-    """What the figures depend on, beside the point: the sources of gateware, firmware, driver and of the measurement."""
+    """What the figures depend on, beside the point and the sweep's revision: the sources of gateware, firmware, driver and sides."""
     digest = hashlib.sha256()
     for name in MEASURED_BY:
         spec = find_spec(name)
@@ -33,15 +33,15 @@ def content() -> str:
     return digest.hexdigest()[:16]
 
 
-def key_of(sweep: str, point: Mapping[str, Any]) -> str:
-    text = json.dumps([sweep, point, content()], sort_keys=True)
+def key_of(sweep: Sweep, point: Mapping[str, Any]) -> str:
+    text = json.dumps([sweep.name, sweep.revision, point, content()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Table:
     """The rows of one sweep in one file. A last line that a crash cut short is dropped."""
 
-    def __init__(self, path: Path, sweep: str) -> None:
+    def __init__(self, path: Path, sweep: Sweep) -> None:
         self.path = path
         self.sweep = sweep
         self._rows = self._read()
@@ -76,7 +76,7 @@ class Table:
         """Append a row; it is in the file when this returns. A line that a crash cut short goes."""
         key = key_of(self.sweep, point)
         self._rows[key] = Row(point, figures)
-        record = {"sweep": self.sweep, "key": key, "point": point, "figures": figures}
+        record = {"sweep": self.sweep.name, "key": key, "point": point, "figures": figures}
         try:
             if self.path.exists():
                 whole = self.path.read_bytes()

@@ -7,6 +7,7 @@ By PIO all bodies are written by the host's processor, by DMA all are pinned and
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 
 from lanai_firmware.mcp.layout import PACKET_BODY
 
@@ -73,7 +74,7 @@ def crossover(one: dict[int, float], other: dict[int, float]) -> float:
         before, after = other[low] - one[low], other[high] - one[high]
         if before > 0 >= after:
             return low + (high - low) * before / (before - after)
-    return 0.0 if other[sizes[0]] <= one[sizes[0]] else float("inf")
+    return 0.0 if other[sizes[0]] <= one[sizes[0]] else inf
 
 
 def tooth(lines: dict[int, float], periods: Sequence[int] = (8, 16, 32, 64)) -> int:
@@ -99,4 +100,5 @@ def figures(ways: Ways) -> dict[str, float]:
             found[f"p2p.crossover_bytes.{kind}.{way}"] = crossover(table[PIO], table[way])
     found["p2p.crossover_bytes.receive_overhead.dma"] = crossover(ways.receive[PIO], ways.receive[DMA])
     found |= {f"p2p.pio_line_us.{size}": value for size, value in ways.lines.items()}
+    found = {name: value for name, value in found.items() if value < inf}  # where one way never wins there is no figure
     return found | {"p2p.pio_period_bytes": tooth(ways.lines)}

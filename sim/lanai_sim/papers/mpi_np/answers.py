@@ -1,5 +1,7 @@
 """What each experiment says of the thesis's claims: the figure to put beside the number, or what must show."""
 
+from math import inf
+
 from ..verdicts import ByFigure, ByShape, Figures, Way
 
 
@@ -12,6 +14,18 @@ def _factor(figures: Figures) -> float:
 
 def _nic_time(figures: Figures) -> float:
     return figures["ours.stage_us.nic_send"] + figures["ours.stage_us.nic_receive"]
+
+
+def _latency_crossover(figures: Figures) -> float:
+    """Where DMA begins to win by latency; infinity if it never does, in which case there is no figure."""
+    figures["ways.dma_latency_us.4"]  # it was measured at all
+    return figures.get("ways.crossover_bytes.latency.dma", inf)
+
+
+def _crossovers(figures: Figures) -> str:
+    latency = _latency_crossover(figures)
+    where = "DMA never wins up to 4096 bytes" if latency == inf else f"DMA wins from {latency:.0f} bytes"
+    return f"by latency {where}, by send overhead from {figures['ways.crossover_bytes.send_overhead.dma']:.0f} bytes"
 
 
 def _staircase(figures: Figures) -> bool:
@@ -95,8 +109,8 @@ BY_CLAIM: dict[str, Way] = {
     ),
     # Shapes.
     "s3_6.latency_crossover_lower": ByShape(
-        lambda f: f["ways.crossover_bytes.latency.dma"] < f["ways.crossover_bytes.send_overhead.dma"],
-        "latency {f[ways.crossover_bytes.latency.dma]:.0f} bytes, send overhead {f[ways.crossover_bytes.send_overhead.dma]:.0f} bytes",
+        lambda f: _latency_crossover(f) < f["ways.crossover_bytes.send_overhead.dma"],
+        _crossovers,
         "By PIO the body is on the NIC when the request is; by DMA the NIC first fetches it, and does so a page at a time.",
     ),
     "s3_6.recv_always_dma": ByShape(
