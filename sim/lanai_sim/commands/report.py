@@ -20,6 +20,7 @@ HELP = "say where the time of a traced run went"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("trace", metavar="TRACE", help="what `lanai run --trace TRACE` wrote")
     parser.add_argument("--message", type=int, metavar="N", help="tell one message moment by moment")
+    parser.add_argument("--lines", action="store_true", help="tell firmware by source line instead of by function")
     parser.add_argument("--most", type=int, default=12, metavar="N", help="rows of each table at most (12)")
     parser.add_argument("--html", metavar="FILE", help="write one page with all of it, a timeline and plots")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     trace = Trace.open(args.trace)
     console = tables.wide_console()
-    activity = Activity(trace)
+    activity = Activity(trace, args.lines)
     book = MessageBook(activity)
     if args.message is not None:
         try:
@@ -43,8 +44,8 @@ def run(args: argparse.Namespace) -> int:
     made = [tables.ranks_table(ranks), tables.calls_table(ranks, args.most)]
     if messages:
         made.append(tables.messages_table(messages, args.most))
-    if len(trace.processor):
-        made.append(tables.functions_table(ranks, args.most))
+    if messages and len(trace.processor):
+        made.append(tables.firmware_table(messages, args.most))
     for table in made:
         console.print()
         console.print(table)

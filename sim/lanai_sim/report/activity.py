@@ -68,10 +68,11 @@ class Stretches(NamedTuple):
 
 
 class Activity:
-    """What went on in a run, by kind of unit."""
+    """What went on in a run, by kind of unit; what firmware did, by function or by source line."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, lines: bool = False) -> None:
         self.trace = trace
+        self.lines = lines
         self.labels = Labels()
 
     def host(self, rank: int) -> Stretches:
@@ -106,11 +107,16 @@ class Activity:
         return rows, self._ps(rows["end"] - np.minimum(rows["stalled"], rows["end"] - rows["begin"]))
 
     def _by_place(self, pcs: Any, group: str) -> Times:
-        """Labels by the function that each pc's line was written in."""
+        """Labels by the function that each pc's line was written in, or by that line."""
         unique, inverse = np.unique(pcs, return_inverse=True)
-        where = self.trace.firmware.where
-        labels = [self.labels.number(Part(group, short(where(int(pc)).function) or f"{pc:#x}")) for pc in unique]
+        labels = [self.labels.number(Part(group, self._place(int(pc)))) for pc in unique]
         return np.array(labels, np.int64)[inverse] if len(labels) else np.zeros(0, np.int64)
+
+    def _place(self, pc: int) -> str:
+        place = self.trace.firmware.where(pc)
+        if self.lines and place.file:
+            return f"{place.file.split('/')[-1]}:{place.line} ({short(place.function)})"
+        return short(place.function) or f"{pc:#x}"
 
     @cached_property
     def engines(self) -> Stretches:

@@ -99,19 +99,18 @@ def messages_table(messages: Iterable[MessageSum], most: int) -> Table:
     return made
 
 
-def functions_table(ranks: Sequence[RankSum], most: int) -> Table:
-    """Firmware functions by the time that ranks waited for them."""
-    made = table(
-        "Firmware that ranks waited for (µs)", ["function", "worked", "stalled on the LBUS", "share of waiting"]
-    )
-    split = merged([rank.split for rank in ranks])
+def firmware_table(messages: Sequence[MessageSum], most: int) -> Table:
+    """Firmware on the messages' way, by what the activity was booked by: functions or lines."""
+    columns = ["firmware", "worked", "stalled", "share of the messages' time"]
+    made = table("Firmware on the messages' way (mean of all messages, µs)", columns)
+    total = sum(message.total for message in messages)
     sums: dict[str, list[int]] = {}
-    for part, time in split.items():
+    for part, time in merged([message.split for message in messages]).items():
         if part.group in (PROCESSOR, STALL):
             sums.setdefault(part.detail, [0, 0])[part.group == STALL] += time
-    waiting = sum(time for group, time in by_group(split).items() if group in GROUPS[3:])
     for name, (work, stall) in sorted(sums.items(), key=lambda item: (-sum(item[1]), item[0]))[:most]:
-        made.add_row(name, microseconds(work), microseconds(stall), percent(work + stall, waiting))
+        count = len(messages)
+        made.add_row(name, microseconds(work / count), microseconds(stall / count), percent(work + stall, total))
     return made
 
 

@@ -63,3 +63,10 @@ def test_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads((tmp_path / "m.json").read_text())["figures"] == {"matrix.0.1.bytes": 4, "matrix.0.1.messages": 1}
     assert main(["matrix", "t", "--plot", "m.gif"]) == 2
     assert "ends in .svg, .png, .pdf" in capsys.readouterr().err
+
+
+def test_report_by_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "t", "--lines"]) == 0
+    shown = capsys.readouterr().out
+    assert "main.py:2 (fw.poll)" in shown
+    assert "main.py:3 (fw.send)" in shown
