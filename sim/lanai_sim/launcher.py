@@ -216,7 +216,7 @@ class Run:
         session = self.world.session
         if session is None:
             return
-        clocks = [self.world.look(rank)[0] for rank in self.ranks or ()]
+        clocks = [self.world.look(rank)[0] for rank in self.ranks or ()] or [self.world.started] * self.config.ranks
         trouble = session.end(result, clocks, max(self.kernel.now, *clocks, 0))
         if trouble and result is not None:
             result.notes = (*result.notes, trouble)
