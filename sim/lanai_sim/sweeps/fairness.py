@@ -11,7 +11,7 @@ from ..fabric import Fabric
 from .point import Conclusion, Figures, Point, Row, Sweep, grid, line, setting
 
 SIZES = (64, 4096, 16384)
-PEERS = (1, 2, 4, 8, 12)
+PEERS = (2, 4, 8, 12)
 QUICK = (2, 4)
 PORTS = 16  # of the one switch, however many NICs there are: one engine is built for all points
 MESSAGES = 16  # a channel
