@@ -8,7 +8,7 @@ download queued; the record for the host is queued behind it, so it says that th
 from lanai_firmware.lang import Ptr, address_of, firmware, u32
 
 from .cursor import fetch, next_piece, open_piece, take
-from .hostdma import download, reached, room
+from .hostdma import bring, reached, room
 from .layout import FLAG_FAILED, FLAG_LAST, IN_SLOT, PACKET_BODY, Error, Header, Kind, Type
 from .outgoing import commit, new_stage, stage_free
 from .ready import make_ready
@@ -116,7 +116,7 @@ def step(channel: Ptr[Channel], job: Ptr[Job]) -> None:
             part = cursor.left if cursor.left < left else left
             if part > PACKET_BODY:
                 part = PACKET_BODY
-            download(stage.buffer, cursor.address, part)
+            bring(stage.buffer, cursor.address, part)
             take(cursor, part)
             left = left - part
             header.length = part

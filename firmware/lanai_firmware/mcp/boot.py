@@ -3,9 +3,21 @@
 from lanai_firmware.lang import Ptr, address_of, at, firmware, minimum, sizeof, u32
 
 from .incoming import post_buffers
-from .layout import HEADER_ROOM, LAYOUT_MAGIC, LAYOUT_VERSION, PACKET_BODY, SLOTS, Header, Record, Region, Request, Type
+from .layout import (
+    FOLLOW_FROM,
+    HEADER_ROOM,
+    LAYOUT_MAGIC,
+    LAYOUT_VERSION,
+    PACKET_BODY,
+    SLOTS,
+    Header,
+    Record,
+    Region,
+    Request,
+    Type,
+)
 from .recovery import return_buffer
-from .registers import SCRATCH0
+from .registers import CHASE, CHECK, FEED, FIRST, LAST, SCRATCH0, TO_SRAM
 from .state import (
     Buffer,
     Channel,
@@ -71,6 +83,16 @@ def take_plan() -> None:
     nic.flaws = plan.flaws
     nic.mark_entries = plan.mark_entries
     nic.mark = u32(1)
+    nic.looked = ~u32(0)
+    nic.feed = TO_SRAM
+    nic.chase = LAST
+    nic.check = FIRST
+    if plan.cut_through != 0:
+        nic.feed = TO_SRAM | FEED
+        nic.chase = LAST | CHASE
+        nic.check = FIRST | CHECK
+        nic.watermark = u32(sizeof(Header)) + FOLLOW_FROM
+    nic.short_stages = plan.stages if plan.window == 0 else u32(0)
     nic.recovery = plan.window
     nic.window_mask = plan.window - 1
     nic.tick = plan.tick

@@ -13,8 +13,13 @@ from .unclaimed import leave, release
 
 
 @firmware
-def deliver_eager(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, body: u32) -> None:
-    """The body of an expected message lies in the common receive buffer: send it on to the host, and say so (NP-25)."""
+def deliver_eager(
+    channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, body: u32, followed: bool
+) -> None:
+    """The body of an expected message lies in the common receive buffer: send it on to the host, and say so (NP-25).
+
+    `followed`: it has been sent on while it came.
+    """
     error = u32(Error.OK)
     if length > receive.limit:
         length = receive.limit
@@ -22,7 +27,7 @@ def deliver_eager(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length
     receive.error = error
     cursor = address_of(receive.cursor)
     endpoint = receive.endpoint
-    if length != 0:
+    if length != 0 and not followed:
         if open_piece(endpoint, cursor, u32(0)) and length <= cursor.left:
             upload(body, cursor.address, length)
         else:

@@ -46,6 +46,18 @@ def download(local: u32, host: u32, length: u32) -> None:
 
 
 @inline
+def bring(local: u32, host: u32, length: u32) -> None:
+    """Host memory to SRAM, part of a body that is about to be sent: the send DMA may chase it."""
+    while (HDMA_STATUS.load() & FREE) == 0:
+        pass
+    HDMA_HOST.store(host)
+    HDMA_LOCAL.store(local)
+    HDMA_LENGTH.store(length)
+    HDMA_START.store(nic.feed)
+    nic.hdma = nic.hdma + 1
+
+
+@inline
 def reached(count: u32) -> bool:
     """Have the first `count` descriptors been done?"""
     return i32(HDMA_DONE.load() - count) >= 0

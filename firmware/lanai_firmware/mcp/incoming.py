@@ -10,6 +10,7 @@ from .answering import asked
 from .claiming import deliver_eager
 from .credit import blocks_for, credit_arrived, give_back
 from .cursor import next_piece
+from .following import forget, was_followed
 from .hostdma import reached, room
 from .layout import FLAG_LAST, PACKET_BODY, Header, Kind, Record, Type
 from .matching import find_expected, unlink_posted, withdraw
@@ -23,12 +24,15 @@ from .registers import (
     HDMA_LOCAL,
     HDMA_START,
     RECV_BUFFER,
+    RECV_DONE,
     RECV_LENGTH,
     RECV_LIMIT,
     RECV_POINTER,
     RECV_VERDICT,
+    RECV_WATERMARK,
     TO_HOST,
     VALID,
+    VALID_CHECKED,
 )
 from .sending import unpaid_dropped, unpaid_taken
 from .state import (
@@ -53,6 +57,8 @@ QUEUED = 4  # buffers that the receive DMA holds at most
 @firmware
 def post_buffers() -> None:
     """Give the receive DMA every buffer that has been emptied, in turn."""
+    if RECV_DONE.load() != nic.looked:
+        RECV_WATERMARK.store(nic.watermark)
     while nic.buffers_posted - nic.buffers_used < QUEUED:
         buffer = nic.buffers + (nic.buffers_posted & nic.buffer_mask)
         if not reached(buffer.release):
@@ -65,7 +71,8 @@ def post_buffers() -> None:
 @firmware
 def receive_packet() -> bool:
     """Deal with the oldest packet that has arrived. False if there is none, or no room in the host DMA's queue for it."""
-    if RECV_VERDICT.load() == VALID:
+    verdict = RECV_VERDICT.load()
+    if verdict == VALID or verdict == VALID_CHECKED:  # noqa: SIM109 - the language has no tuples of variables
         header = at(Ptr[Header], RECV_BUFFER.load())
         word = at(Ptr[u32], u32(header))[0]
         number = word & 0xFFFF
@@ -104,12 +111,16 @@ def receive_part(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     if room() == 0:
         return False
     address = receive.cursor.address
-    HDMA_HOST.store(address)
-    HDMA_LOCAL.store(u32(header) + u32(sizeof(Header)))
-    HDMA_LENGTH.store(length)
-    HDMA_START.store(TO_HOST)
-    uploads = nic.hdma + 1
-    nic.hdma = uploads
+    uploads = nic.hdma
+    if nic.followed == u32(header):
+        nic.followed = u32(0)
+    else:
+        HDMA_HOST.store(address)
+        HDMA_LOCAL.store(u32(header) + u32(sizeof(Header)))
+        HDMA_LENGTH.store(length)
+        HDMA_START.store(TO_HOST)
+        uploads = uploads + 1
+        nic.hdma = uploads
     RECV_VERDICT.store(1)
     receive.arrived = arrived + length
     receive.cursor.address = address + length
@@ -197,6 +208,7 @@ def receive_any() -> bool:
         return receive_numbered(nic.channels + header.channel, header, size)
     RECV_VERDICT.store(1)
     if (verdict & nic.flaws) != 0:
+        forget(header)
         nic.wire_errors = nic.wire_errors + 1
     elif size < sizeof(Header) or header.channel >= nic.channel_count:
         nic.dropped = nic.dropped + 1
@@ -274,7 +286,7 @@ def take_eager(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32)
     if node:
         receive = node.receive
         withdraw(receive)
-        deliver_eager(channel, receive, header.tag, length, body)
+        deliver_eager(channel, receive, header.tag, length, body, was_followed(header))
         give_back(channel, u32(1), blocks_for(length))
         return True
     return keep(channel, header.context, header.tag, length, u32(0), MESSAGE_BODY, body)

@@ -8,12 +8,13 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, sizeof, u8, u16, u32
 
-LAYOUT_VERSION: Const[u32] = u32(3)
+LAYOUT_VERSION: Const[u32] = u32(4)
 LAYOUT_MAGIC: Const[u32] = u32(0x4E500000)  # "NP": upper half of Plan.magic, and of READY in SCRATCH0
 
 PAGE: Const[u32] = u32(4096)
 PACKET_BODY: Const[u32] = u32(4096)  # most bytes of a message in one packet: packets are cut at pages (NP-51)
 HEADER_ROOM: Const[u32] = u32(32)  # before each body that the firmware brings into SRAM, for the packet's header
+FOLLOW_FROM: Const[u32] = u32(512)  # bytes of a body that have come before it is worth following
 BLOCK: Const[u32] = u32(128)  # a fragment of the receive heap (NP-40); byte credit is counted in these
 SLOTS: Const[u32] = u32(32)  # requests an endpoint may have in the NIC: one bit each in Region.freed
 ANY: Const[u32] = u32(0xFFFF)  # Request.peer of an ANY_SOURCE receive or probe
@@ -210,6 +211,7 @@ class Plan(Struct):
     ack_blocks: u32  # ... blocks
     flaws: u32  # bits of a packet's verdict for which it is refused: without CRC where nothing is checked (NP-30)
     mark_entries: u32  # nonzero: page entries are marked when used (NP-46)
+    cut_through: u32  # nonzero: packets leave, and go on to the host, before they are whole (NP-51)
     window: u32  # packets of a channel that may be unacknowledged, a power of two; 0: no recovery
     line_table: u32
     unacked_table: u32

@@ -11,7 +11,7 @@ from typing import Any
 
 from lanai_firmware.lang import Machine
 from lanai_firmware.lang.types import annotations_of, resolve
-from lanai_hdl.machine import Event, HostDmaStart, SendStart, Verdict, local_address
+from lanai_hdl.machine import Event, HostDmaStart, SendStart, Status, Verdict, local_address
 
 from . import state
 from .boot import boot
@@ -38,6 +38,9 @@ NAMES = (
     "SEND_START",
     "SEND_STATUS",
     "SEND_DONE",
+    "RECV_CURRENT",
+    "RECV_DONE",
+    "RECV_WATERMARK",
     "RECV_POINTER",
     "RECV_LIMIT",
     "RECV_STATUS",
@@ -96,6 +99,8 @@ class Nic:
     polls: int = 0
     bus_errors: int = 0
     armed: bool = False
+    credit: int = 0  # bytes that chasing sends may take
+    arriving: tuple[int, int, Packet] | None = None  # start, limit of its buffer
     ticks: int = 0
 
     def __post_init__(self) -> None:
@@ -106,7 +111,9 @@ class Nic:
     def read(self, address: int) -> int:
         name = BY_ADDRESS[address]
         self.polls = self.polls + 1 if name.startswith("HDMA") else 0
-        if self.polls > 8 and self.copies:  # the firmware waits: let the engine go on
+        if self.polls > 8 and self.copies:  # the firmware waits: let the engines go on
+            if not self.may_copy():
+                self.finish()
             self.copy()
         if name == "ISR":
             return self.events()
@@ -120,6 +127,12 @@ class Nic:
             return QUEUE - len(self.sends)
         if name == "SEND_DONE":
             return self.sent
+        if name == "RECV_STATUS":
+            return int(Status.BUSY | Status.CHECKED) if self.arriving else 0
+        if name == "RECV_DONE":
+            return self.latch[name]
+        if name == "RECV_CURRENT":
+            return self.arriving[0] if self.arriving else 0
         if name.startswith("RECV_") and self.arrived:
             start, length, verdict = self.arrived[0]
             return {"RECV_BUFFER": start, "RECV_LENGTH": length, "RECV_VERDICT": verdict}[name]
@@ -153,6 +166,7 @@ class Nic:
 
     def events(self) -> int:
         levels = (Event.RECV_DONE if self.arrived else 0) | (Event.DOORBELL if self.doorbell else 0)
+        levels |= Event.RECV_PROGRESS if self.arriving and self.latch["RECV_WATERMARK"] else 0
         return self.isr | int(levels)
 
     # What may happen next.
@@ -164,6 +178,20 @@ class Nic:
         self.wait = 0
         with self.machine:
             turn()
+
+    def may_copy(self) -> bool:
+        """Is there a descriptor, and does it not follow a packet that is still arriving?"""
+        if not self.copies:
+            return False
+        _, local, _, start = self.copies[0]
+        if not start & HostDmaStart.FOLLOW or self.arriving is None:
+            return True
+        first, limit, _ = self.arriving
+        return not first <= local < limit
+
+    def may_send(self) -> bool:
+        """Is there a descriptor, and is what it chases here?"""
+        return bool(self.sends) and (not self.sends[0][3] & SendStart.CHASE or self.credit >= self.sends[0][2])
 
     def copy(self) -> None:
         """The host DMA does its oldest descriptor."""
@@ -177,6 +205,8 @@ class Nic:
                 view[:] = sram[local : local + length]
         except IndexError:
             self.bus_errors += 1
+        if start & HostDmaStart.FEED:
+            self.credit += length
         self.copied = (self.copied + 1) & 0xFFFFFFFF
         self.isr |= Event.HOST_DMA_DONE
 
@@ -185,6 +215,8 @@ class Nic:
         route, pointer, length, start = self.sends.popleft()
         if start & SendStart.FIRST:
             self.packet = bytearray()
+        if start & SendStart.CHASE:
+            self.credit -= length
         self.packet += self.machine.sram[pointer & -4 : (pointer & -4) + ((length + 3) & -4)]
         if start & SendStart.LAST:
             self.wire.append(Packet(route, bytes(self.packet)))
@@ -192,15 +224,28 @@ class Nic:
         self.isr |= Event.SEND_DONE
 
     def accepts(self) -> bool:
-        return bool(self.buffers) and len(self.arrived) < QUEUE
+        return bool(self.buffers) and len(self.arrived) < QUEUE and self.arriving is None
 
     def accept(self, packet: Packet) -> None:
-        """The receive DMA takes a packet from the wire."""
+        """The receive DMA takes a packet from the wire: all of it, or first as much as the firmware wants to know of."""
         start, limit = self.buffers.popleft()
+        self.arriving = (start, limit, packet)
+        part = self.latch["RECV_WATERMARK"]
+        if not part or len(packet.data) < part:
+            self.finish()
+        else:
+            self.machine.sram[start : start + part] = packet.data[:part]
+
+    def finish(self) -> None:
+        """The packet that was arriving is whole."""
+        assert self.arriving is not None
+        start, limit, packet = self.arriving
+        self.arriving = None
         data = packet.data[: limit - start]
         verdict = packet.verdict if len(data) == len(packet.data) else int(Verdict.VALID | Verdict.OVERRUN)
         self.machine.sram[start : start + len(data)] = data
         self.arrived.append((start, len(data), verdict))
+        self.latch["RECV_DONE"] = (self.latch["RECV_DONE"] + 1) & 0xFFFFFFFF
 
     def tick(self) -> None:
         """The timer's time has come."""
@@ -257,9 +302,11 @@ class Fabric:
                 wire.extend(self.filter(number, target, packet))
             if nic.runnable():
                 found.append(("turn", number, 0))
-            if nic.copies:
+            if nic.arriving:
+                found.append(("finish", number, 0))
+            if nic.may_copy():
                 found.append(("copy", number, 0))
-            if nic.sends:
+            if nic.may_send():
                 found.append(("send", number, 0))
         for (source, target), wire in self.wires.items():
             if wire and self.nics[target].accepts():
@@ -279,8 +326,11 @@ class Fabric:
             nic.turn()
         elif what == "tick":
             nic.tick()
+        elif what == "finish":
+            if nic.arriving:
+                nic.finish()
         elif what == "copy":
-            if nic.copies:  # the firmware may have waited for it
+            if nic.may_copy():  # the firmware may have waited for it
                 nic.copy()
         else:
             nic.send()

@@ -96,12 +96,18 @@ def copy_header(stage: Ptr[Stage]) -> None:
     target[5] = source[5]
 
 
+@inline
+def may_chase() -> bool:
+    """May a packet leave whose body is not all here? Not behind one that is followed: see `following`."""
+    return nic.watermark != 0 and reached(nic.follow_until)
+
+
 @firmware
 def launch_stages() -> None:
     """Hand stages to the send DMA while their bodies are there and its queue takes them."""
     while nic.stage_launch != nic.stage_tail:
         stage = nic.stages + (nic.stage_launch & nic.stage_mask)
-        if not can_send() or not reached(stage.ready):
+        if not can_send() or not (may_chase() or reached(stage.ready)):
             return
         if nic.recovery != 0:
             if not launch_numbered(stage):
@@ -110,6 +116,17 @@ def launch_stages() -> None:
         channel = stage.channel
         stamp(channel, address_of(stage.header))
         SEND_ROUTE.store(channel.route)
+        if stage.body == stage.buffer and nic.watermark != 0:  # the body may be on its way: the header goes before it
+            SEND_POINTER.store(u32(stage))
+            SEND_LENGTH.store(u32(sizeof(Header)))
+            SEND_START.store(nic.check)
+            SEND_POINTER.store(stage.body)
+            SEND_LENGTH.store(stage.length)
+            SEND_START.store(nic.chase)
+            nic.sends = nic.sends + 2
+            stage.done = nic.sends
+            nic.stage_launch = nic.stage_launch + 1
+            continue
         if stage.body == stage.buffer:  # the header fits in front of the body: one descriptor
             copy_header(stage)
             SEND_POINTER.store(stage.body - u32(sizeof(Header)))

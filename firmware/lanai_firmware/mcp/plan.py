@@ -59,6 +59,7 @@ class McpConfig:
     )
     retry_cycles: int = 65536  # processor cycles to the first repetition; each one doubles it, up to sixteen times
     retries: int = 8  # repetitions without an answer after which a peer is lost
+    cut_through: int = 1  # 0: packets are whole on each NIC before they go on (NP-51). With recovery they always are
     mark_entries: int = 0  # 1: each page entry is marked in host memory when it has been used (NP-46)
 
     def __post_init__(self) -> None:
@@ -66,7 +67,7 @@ class McpConfig:
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise UserError(f"McpConfig.{field.name}={value!r} must be a whole number that is not negative")
-        for name in ("crc_check", "mark_entries", "recovery"):
+        for name in ("crc_check", "cut_through", "mark_entries", "recovery"):
             if getattr(self, name) > 1:
                 raise UserError(f"McpConfig.{name}={getattr(self, name)} must be 0 (off) or 1 (on)")
         for name in ("buffers", "stages"):
@@ -208,6 +209,7 @@ def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) 
         "ack_slots": config.ack_slots,
         "flaws": LENGTH_FLAWS | BAD_CRC if config.crc_check else LENGTH_FLAWS,
         "mark_entries": config.mark_entries,
+        "cut_through": config.cut_through if not window else 0,
         "window": window,
         "spare_buffers": config.spare_buffers,
         "tick": config.retry_cycles // TICKS,

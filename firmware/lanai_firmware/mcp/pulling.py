@@ -8,6 +8,7 @@ packet marked as last. Bodies go from the common receive buffer straight to the 
 from lanai_firmware.lang import Ptr, address_of, firmware, null, u32
 
 from .cursor import fetch, next_piece, open_piece, take
+from .following import was_followed
 from .hostdma import upload
 from .layout import FLAG_FAILED, FLAG_LAST, Error, Header, Kind, Type
 from .outgoing import new_frame, send_frame
@@ -75,7 +76,10 @@ def take_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32
     if length > size or length > receive.length - receive.arrived:
         return False
     receive.arrived = receive.arrived + length
-    deliver_part(receive, body, length)
+    if was_followed(header):
+        take(address_of(receive.cursor), length)
+    else:
+        deliver_part(receive, body, length)
     if (header.flags & FLAG_LAST) != 0:
         if (header.flags & FLAG_FAILED) != 0 or receive.arrived != receive.length:
             receive.error = Error.PEER_FAILED

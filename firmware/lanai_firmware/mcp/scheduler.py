@@ -8,6 +8,7 @@ DMA engines as well. Sticky events are cleared before looking, so that none is s
 from lanai_firmware.lang import Ptr, firmware, inline, u32
 
 from .answering import serve_jobs
+from .following import follow
 from .incoming import QUEUED, post_buffers, receive_packet
 from .layout import Type
 from .losing import lose
@@ -15,14 +16,14 @@ from .outgoing import can_control, can_send, launch_stages, new_frame, retire_st
 from .pulling import ask
 from .ready import make_ready, next_ready
 from .recovery import late, send_seen, tend
-from .registers import EVENT_DOORBELL, EVENT_HDMA, EVENT_RECV, EVENT_SEND, EVENT_TIMER, ISR, WAIT
+from .registers import EVENT_DOORBELL, EVENT_HDMA, EVENT_PROGRESS, EVENT_RECV, EVENT_SEND, EVENT_TIMER, ISR, WAIT
 from .requests import take_requests
 from .sending import BLOCKED, LEFT, serve_sends
 from .state import OWE_ACK, OWE_DROPPED, OWE_GAP, OWE_SEEN, OWE_TAKEN, PULLS, Channel, nic
 from .unclaimed import release_read
 
-IDLE_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_TIMER)
-BUSY_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_HDMA | EVENT_SEND | EVENT_TIMER)
+IDLE_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_PROGRESS | EVENT_TIMER)
+BUSY_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_HDMA | EVENT_SEND | EVENT_PROGRESS | EVENT_TIMER)
 
 
 @firmware
@@ -32,9 +33,12 @@ def turn() -> None:
     if (events & EVENT_RECV) != 0 and receive_packet():
         nic.idle_turns = u32(0)
         events = ISR.load()
-    if (events & (EVENT_DOORBELL | EVENT_TIMER)) != 0:
-        if (events & EVENT_DOORBELL) != 0:
-            take_requests()
+    if (events & EVENT_DOORBELL) != 0:
+        take_requests()
+        nic.idle_turns = u32(0)
+    elif (events & (EVENT_PROGRESS | EVENT_TIMER)) != 0:
+        if (events & EVENT_PROGRESS) != 0:
+            follow()
         else:
             tick()
         nic.idle_turns = u32(0)

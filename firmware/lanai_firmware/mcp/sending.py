@@ -6,11 +6,11 @@ the body when a receive has met it. A parked send holds nothing here but its req
 behind it go on: NP-G9. Without even a slot, a small one may go unpaid, to be dropped once at most.
 """
 
-from lanai_firmware.lang import Ptr, address_of, at, barrier, firmware, inline, null, sizeof, u32
+from lanai_firmware.lang import Ptr, address_of, at, barrier, firmware, inline, minimum, null, sizeof, u32
 
 from .credit import blocks_for
 from .cursor import allowed
-from .hostdma import download, room
+from .hostdma import bring, room
 from .layout import IN_SLOT, REQUEST_TAIL, SLOTS, Error, Header, Kind, Op, Request, Type
 from .outgoing import commit, drop_stage, new_stage, stage_free
 from .ready import make_ready
@@ -45,21 +45,20 @@ def envelope(channel: Ptr[Channel], stage: Ptr[Stage], request: Ptr[Request], le
 def bring_pieces(send: Ptr[Send], request: Ptr[Request], stage: Ptr[Stage], length: u32) -> bool:
     """Queue the download of a short body from its inline pieces into the stage. False if they may not be read."""
     endpoint = send.endpoint
-    place = stage.buffer
-    for i in range(2):
-        address = request.pieces[i].address
-        part = request.pieces[i].length
-        if part > length:
-            part = length
-        if part != 0:
-            if not allowed(endpoint, address, part):
-                return False
-            download(place, address, part)
-            place = place + part
-            length = length - part
+    first = request.pieces[0].address
+    part = minimum(request.pieces[0].length, length)
+    second = request.pieces[1].address
+    rest = length - part
+    if part == 0 or not allowed(endpoint, first, part) or request.pieces[1].length < rest:
+        return length == 0
+    if rest != 0 and not allowed(endpoint, second, rest):
+        return False
+    bring(stage.buffer, first, part)
+    if rest != 0:
+        bring(stage.buffer + part, second, rest)
     stage.body = stage.buffer
     stage.ready = nic.hdma
-    return length == 0
+    return True
 
 
 @firmware
@@ -149,7 +148,7 @@ def send_short(endpoint: Ptr[Endpoint]) -> bool:
         return False
     channel = endpoint.channels + peer
     tail = nic.stage_tail
-    if u32(channel.first) | (tail ^ nic.stage_launch) | nic.recovery != 0:
+    if u32(channel.first) | (tail ^ nic.stage_launch) != 0:
         return False
     blocks = blocks_for(length)
     block_credit = channel.block_credit
@@ -158,7 +157,7 @@ def send_short(endpoint: Ptr[Endpoint]) -> bool:
     slot_credit = channel.slot_credit
     if slot_credit == 0:
         return False
-    if tail - nic.stage_head > nic.stage_mask:
+    if tail - nic.stage_head >= nic.short_stages:
         return False
     if (SEND_STATUS.load() & FREE) < 2:
         return False

@@ -10,6 +10,7 @@ from .layout import ChannelPlan, EndpointPlan, Header, PageEntry, Plan, Record, 
 
 RECEIVE_FREE: Const[u32] = u32(0)
 RECEIVE_POSTED: Const[u32] = u32(1)  # in the expected list of its channel, or of all channels
+RECEIVE_ARRIVING: Const[u32] = u32(3)  # posted, and its message is arriving: too late to cancel it
 RECEIVE_PULLING: Const[u32] = u32(2)  # matched; its body is asked for, or about to be
 
 MESSAGE_FREE: Const[u32] = u32(0)
@@ -291,6 +292,7 @@ class Nic(Struct):
     leaving_last: Ptr[Message]
     inline_limit: u32
     short_limit: u32  # inline bodies up to this may go on credit
+    short_stages: u32  # stages that short sends may use on the fast path: none with recovery
     eager_limit: u32
     unpaid_limit: u32
     ack_slots: u32
@@ -302,6 +304,14 @@ class Nic(Struct):
     flaws: u32
     mark_entries: u32
     mark: u32  # what is written to a used entry
+    feed: u32  # how bodies are brought in for the send DMA: TO_SRAM, with FEED if it may chase
+    chase: u32  # how they are sent: LAST, with CHASE likewise; then
+    check: u32  # FIRST, with CHECK
+    watermark: u32  # bytes of a packet after which it may be followed; 0: never
+    looked: u32  # packets that had finished when one was last looked at while it arrived: each is looked at once
+    followed: u32  # address of the packet that is followed, 0: none
+    followed_receive: Ptr[Receive]
+    follow_until: u32  # host DMA count at which the last one followed is in host memory
     recovery: u32  # nonzero: on
     window_mask: u32
     spare_buffer: u32  # first free buffer for a body, 0: none; each begins with the address of the next
