@@ -8,14 +8,13 @@ rather than suspends, so that `run_now` can drive it without an event loop.
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 PAGE_SIZE = 4096
 ANSWER = TypeVar("ANSWER")
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(NamedTuple):
     """Why a process waits: what a deadlock report says about it. None is "any" or "does not apply"."""
 
     call: str

@@ -154,13 +154,15 @@ static void free_letter(office *o, letter *l) {
     o->head->unused[l->class] = (char *)l - (char *)o->head;
 }
 
-/* Rank `from` posts a letter at its time `clock`. False if the shared memory has no room for it. */
-int office_post(office *o, uint32_t from, uint32_t to, int64_t clock, const char *bytes, uint64_t size) {
+/* Rank `from` posts a letter at its time `clock`: a head and a body. False if the shared memory has no room for it. */
+int office_post(office *o, uint32_t from, uint32_t to, int64_t clock, const char *head, uint32_t head_size, uintptr_t body, uint64_t body_size) {
+    uint64_t size = head_size + body_size;
     take_lock(o);
     letter *l = new_letter(o, sizeof *l + size);
     drop_lock(o);
     if (!l) return 0;
-    memcpy(l->bytes, bytes, size);
+    memcpy(l->bytes, head, head_size);
+    memcpy(l->bytes + head_size, (const void *)body, body_size);
     l->size = size;
     l->source = from;
     l->next = 0;

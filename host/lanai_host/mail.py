@@ -1,11 +1,13 @@
 """Mail between ranks without a NIC: letters in memory that the ranks share. `mail.c` says when they arrive and who may go on."""
 
+import ctypes
 import os
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .bus import Wait
+from .device import Segments
 from .errors import UserError
 from .native import load
 from .protocol import FOREVER, STOPPED, Op, pack_wait
@@ -19,7 +21,8 @@ typedef struct { uint32_t state; int64_t clock, wake; uint32_t why_size; char wh
 typedef ... office;
 office *office_open(int file, uint64_t size, uint32_t ranks, uint32_t processors, int64_t latency, int64_t byte_time, int64_t limit);
 void office_close(office *);
-int office_post(office *, uint32_t from, uint32_t to, int64_t clock, const char *bytes, uint64_t size);
+int office_post(office *, uint32_t from, uint32_t to, int64_t clock, const char *head, uint32_t head_size,
+                uintptr_t body, uint64_t body_size);
 int64_t office_wait(office *, uint32_t rank, int64_t clock, uint32_t what);
 int64_t office_rest(office *, uint32_t rank);
 letter *office_take(office *, uint32_t rank, letter *done);
@@ -89,6 +92,7 @@ class Mailbox:
     def __init__(self, portal: "Portal", path: str) -> None:
         made = native()
         self._ffi, self._lib, self._unpack = made.ffi, made.lib, made.ffi.unpack
+        self._post, self._wait, self._take = made.lib.office_post, made.lib.office_wait, made.lib.office_take
         self._portal = portal
         self._rank = portal.rank
         try:
@@ -109,12 +113,17 @@ class Mailbox:
     def elapse(self, picoseconds: int) -> None:
         self._portal.clock += picoseconds
 
-    def post(self, dest: int, letter: bytes) -> None:
+    def post(self, dest: int, head: bytes, body: Segments = ()) -> None:
         portal = self._portal
         if portal.watchful:
             portal.check()
-        if not self._lib.office_post(self._office, self._rank, dest, portal.clock, letter, len(letter)):
-            raise UserError(f"no shared memory is left for a letter of {len(letter)} bytes")
+        if len(body) == 1:
+            address, size = body[0]
+        else:
+            head += b"".join([ctypes.string_at(*run) for run in body])
+            address = size = 0
+        if not self._post(self._office, self._rank, dest, portal.clock, head, len(head), address, size):
+            raise UserError(f"no shared memory is left for a letter of {len(head) + size} bytes")
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
         portal = self._portal
@@ -122,15 +131,15 @@ class Mailbox:
             portal.check()
         if why is None:
             portal.clock += LOOK_TIME
-            time = self._lib.office_wait(self._office, self._rank, portal.clock, LOOK)
+            time = self._wait(self._office, self._rank, portal.clock, LOOK)
         else:
-            time = self._lib.office_wait(self._office, self._rank, portal.clock, LETTER)
+            time = self._wait(self._office, self._rank, portal.clock, LETTER)
         if time < 0:
             time = self._rest(time, why)
         portal.clock = time
         if portal.watchful:
             portal.count_from_now()
-        take, office, rank = self._lib.office_take, self._office, self._rank
+        take, office, rank = self._take, self._office, self._rank
         letters = []
         letter = take(office, rank, self._ffi.NULL)
         while letter:

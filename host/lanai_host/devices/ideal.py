@@ -25,8 +25,8 @@ class Mail(Protocol):
     def elapse(self, picoseconds: int) -> None:
         """Host work; may be lazy."""
 
-    def post(self, dest: int, letter: bytes) -> None:
-        """Send one letter; never blocks. Delivery may wait for the next `collect`."""
+    def post(self, dest: int, head: bytes, body: Segments) -> None:
+        """Send one letter, copied from where it lies; never blocks. Delivery may wait for the next `collect`."""
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
         """(source, letter) of all that has arrived; with `why`, blocks until there is at least one."""
@@ -43,6 +43,7 @@ _RETRACTED = 4
 
 _HEADER = struct.Struct(">BHiI")  # kind, context, tag, serial number of a synchronous send
 _HEAD = _HEADER.size
+_CALL, _WAITING = HostCost.CALL, SendMode.SYNCHRONOUS  # looking a member up in an enum class costs as much as a dictionary of its own
 
 
 class _Receive(Operation):
@@ -65,7 +66,8 @@ class _Send(Operation):
         self.serial = serial
 
 
-def _bytes_of(segments: Segments) -> bytes:
+def bytes_of(segments: Segments) -> bytes:
+    """What lies in these runs of memory."""
     if len(segments) == 1:
         return ctypes.string_at(*segments[0])
     return b"".join([ctypes.string_at(address, size) for address, size in segments])
@@ -101,15 +103,14 @@ class IdealDevice(Device):
     # Device
 
     def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
-        payload = _bytes_of(segments)
-        if mode is not SendMode.SYNCHRONOUS:
-            self._transmit(dest, _HEADER.pack(_MESSAGE, context, tag, 0) + payload)
+        if mode is not _WAITING:
+            self._transmit(dest, _HEADER.pack(_MESSAGE, context, tag, 0), segments)
             return self._sent
         self._serial = self._serial % 0xFFFFFFFF + 1
         synchronous = _Send(self.rank, tag, dest, self._serial)
-        synchronous.length = len(payload)
+        synchronous.length = sum([size for _, size in segments])
         self._sends[self._serial] = synchronous
-        self._transmit(dest, _HEADER.pack(_SYNCHRONOUS, context, tag, self._serial) + payload)
+        self._transmit(dest, _HEADER.pack(_SYNCHRONOUS, context, tag, self._serial), segments)
         return synchronous
 
     def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
@@ -173,7 +174,7 @@ class IdealDevice(Device):
 
     def charge(self, what: HostCost, count: int = 1) -> None:
         # Enum members hash slowly, and this one is charged with every call.
-        self._owed += self._call_price if what is HostCost.CALL else self._host.price(what, count)
+        self._owed += self._call_price if what is _CALL else self._host.price(what, count)
 
     def close(self) -> None:
         self._pay()
@@ -186,12 +187,13 @@ class IdealDevice(Device):
             owed, self._owed = self._owed, 0
             self._mail.elapse(owed)
 
-    def _transmit(self, dest: int, letter: bytes) -> None:
+    def _transmit(self, dest: int, head: bytes, body: Segments = ()) -> None:
         if dest == self.rank:
-            self._arrive(dest, letter)
+            self._arrive(dest, head + bytes_of(body))
             return
-        self._pay()
-        self._mail.post(dest, letter)
+        if self._owed:
+            self._pay()
+        self._mail.post(dest, head, body)
 
     def _handle(self, why: Wait | None) -> None:
         self._pay()
@@ -269,7 +271,7 @@ class Solo:
     def elapse(self, picoseconds: int) -> None:
         self.now += picoseconds
 
-    def post(self, dest: int, letter: bytes) -> None:
+    def post(self, dest: int, head: bytes, body: Segments) -> None:
         raise ValueError(f"process 0 is alone; there is no rank {dest}")
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:

@@ -21,7 +21,7 @@ CONTEXTS = 5
 POINT_TO_POINT, COLLECTIVE, CREATION, LOCAL, PARTITIONED = range(CONTEXTS)
 
 
-_CALL = HostCost.CALL  # looking a member up in an enum class costs as much as a dictionary of its own
+CALL = HostCost.CALL  # looking a member up in an enum class costs as much as a dictionary of its own
 
 
 class CommunicatorBase:
@@ -45,6 +45,8 @@ class CommunicatorBase:
         self.world = world
         self.device = world.device
         self.progress = world.progress
+        self.lock = world.progress.lock
+        self.tag_ub = world.tag_ub
         self._kind = kind
         self.set_number(number)
         self.group = group
@@ -124,4 +126,4 @@ class CommunicatorBase:
 
     def charge_call(self) -> None:
         """The host pays for entering one MPI function."""
-        self.device.charge(_CALL)
+        self.device.charge(CALL)

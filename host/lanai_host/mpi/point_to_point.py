@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from .. import device as dev
 from ..bus import Wait
 from ..device import Operation, SendMode
-from .base import CommunicatorBase
+from .base import CALL, CommunicatorBase
 from .constants import ANY_TAG, PROC_NULL
 from .errors import ErrorClass, MpiError
 from .memory import Scratch, gather_bytes
@@ -27,15 +27,15 @@ class PointToPoint(CommunicatorBase):
         """Check the arguments and start a send on the device; None to MPI_PROC_NULL."""
         if count < 0 or not datatype.committed:
             self.check_buffer(call, count, datatype)
-        if not 0 <= tag <= self.world.tag_ub:
+        if not 0 <= tag <= self.tag_ub:
             self.check_tag(call, tag)
         if not 0 <= dest < self.remote_size:
             if dest == PROC_NULL:
                 return None
             self.check_peer(call, "dest", dest)
         segments = datatype.segments(address, count)
-        with self.progress.lock:
-            self.charge_call()
+        with self.lock:
+            self.device.charge(CALL)
             return self.device.send(self.route[dest], tag, self.context, segments, mode)
 
     def post_receive(
@@ -48,15 +48,15 @@ class PointToPoint(CommunicatorBase):
         if source == PROC_NULL:
             return None
         segments = datatype.segments(address, count)
-        with self.progress.lock:
-            self.charge_call()
+        with self.lock:
+            self.device.charge(CALL)
             return self.device.receive(world_source, device_tag, self.context, segments)
 
     def envelope(self, call: str, source: int, tag: int) -> tuple[int, int]:
         """Source and tag that a receive or probe names, checked and in the device's terms."""
         if tag == ANY_TAG:
             tag = dev.ANY_TAG
-        elif not 0 <= tag <= self.world.tag_ub:
+        elif not 0 <= tag <= self.tag_ub:
             self.check_tag(call, tag)
         if 0 <= source < self.remote_size:
             return self.route[source], tag
@@ -70,7 +70,7 @@ class PointToPoint(CommunicatorBase):
         if operation is None:
             return
         if not operation.done:
-            self.progress.wait(SendRequest(self, call, operation, dest))
+            self.progress.wait_for(operation, SendRequest(self, call, operation, dest))
         if operation.error is not None:
             raise device_error(call, operation.error, operation.length, dest)
 
@@ -104,8 +104,10 @@ class PointToPoint(CommunicatorBase):
     def recv(self, address: int, count: int, datatype: "Datatype", source: int, tag: int) -> Status:
         """MPI_Recv."""
         operation = self.post_receive("MPI_Recv", address, count, datatype, source, tag)
-        if operation is None or not operation.done:
-            return ReceiveRequest(self, "MPI_Recv", operation, source).wait()
+        if operation is None:
+            return Status(PROC_NULL, ANY_TAG)
+        if not operation.done:
+            self.progress.wait_for(operation, ReceiveRequest(self, "MPI_Recv", operation, source))
         if operation.error is not None:
             return ReceiveRequest(self, "MPI_Recv", operation, source).finish()
         return Status(self.remote_group.position(operation.source), operation.tag, operation.length)

@@ -11,7 +11,6 @@ import _thread
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Protocol
 
 from ..bus import Wait
@@ -69,7 +68,7 @@ class _Several:
         if not more:
             return first
         note = "; ".join(filter(None, [first.note, "other threads: " + ", ".join(_brief(wait) for wait in more)]))
-        return replace(first, note=note)
+        return first._replace(note=note)
 
 
 def _brief(wait: Wait) -> str:
@@ -135,6 +134,15 @@ class Progress:
                     self._changed.wait()
                 else:
                     self._pump(target)
+
+    def wait_for(self, operation: Operation, target: Waitable) -> None:
+        """Block until one device operation is done; `target` is what waits for it. The short way for what happens most."""
+        while not operation.done:
+            if self._tasks or self.crowded():
+                self.wait(target)
+                return
+            with self.lock:
+                self.device.wait((operation,), target.why())
 
     def _sleep(self, target: Waitable) -> None:
         if self._tasks:

@@ -25,10 +25,11 @@ LAZY = 0.1  # of the time: a thread that runs less than this only wakes to look 
 class _Stop:
     """A thread that has stopped: at the door (no target), or until `target.done`."""
 
-    __slots__ = ("gate", "go", "may_block", "target")
+    __slots__ = ("gate", "go", "ident", "may_block", "target")
 
     def __init__(self, target: Any) -> None:
         self.target = target
+        self.ident = threading.get_ident()
         self.gate = threading.Lock()
         self.gate.acquire()
         self.go = False
@@ -60,14 +61,12 @@ class Turns:
         self._stopped: dict[int, _Stop] = {}
 
     def __enter__(self) -> None:
-        me = threading.get_native_id()
-        if self._holder == me:
-            self._depth += 1
-            return
         if not self._holder and not self._stopped and not self.crowded():
-            self._holder = me
+            self._holder = threading.get_ident()
+        elif self._holder == threading.get_ident():
+            self._depth += 1
         else:
-            self._stop(me, _Stop(None))
+            self._stop(threading.get_native_id(), _Stop(None))
 
     def __exit__(self, *exc: object) -> None:
         if self._depth:
@@ -111,7 +110,7 @@ class Turns:
         except BaseException:  # an interrupt: the thread goes on elsewhere
             with self._mutex:
                 self._stopped.pop(me, None)
-                if self._watcher == me or self._holder == me:
+                if self._watcher == me or self._holder == stop.ident:
                     self._watcher = self._holder = 0
                 self._appoint()
             raise

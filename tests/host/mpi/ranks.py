@@ -8,7 +8,7 @@ import numpy as np
 
 from lanai_host.config import HostConfig
 from lanai_host.device import Operation
-from lanai_host.devices.ideal import IdealDevice
+from lanai_host.devices.ideal import IdealDevice, bytes_of
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World
 
@@ -27,8 +27,8 @@ class Post:
     def elapse(self, picoseconds):
         self.now += picoseconds
 
-    def post(self, dest, letter):
-        self._boxes[dest].put((self.now + LATENCY, self._rank, bytes(letter)))
+    def post(self, dest, head, body):
+        self._boxes[dest].put((self.now + LATENCY, self._rank, head + bytes_of(body)))
 
     def collect(self, why):
         """One letter at a time, so that the clock is not set by letters that nobody waits for yet."""
