@@ -43,7 +43,7 @@ typedef struct {
 
 typedef struct {
     _Atomic uint32_t state; /* the futex that its process sleeps on */
-    _Atomic uint32_t asleep;
+    _Atomic uint32_t asleep, spins;
     uint32_t what;
     int32_t processor; /* that its process was seen on last */
     uint32_t why_size;
@@ -197,7 +197,7 @@ static queue *earliest(office *o, uint32_t rank) {
 static void let_go(office *o, seat *s, uint32_t state, uint32_t *woken, uint32_t *count) {
     if (state == RUNS) {
         s->clock = s->wake;
-        atomic_fetch_add(&o->head->busy, 1);
+        if (!atomic_exchange(&s->spins, 0)) atomic_fetch_add(&o->head->busy, 1);
     }
     s->why_size = 0;
     s->state = state;
@@ -251,10 +251,11 @@ static void spin(office *o, seat *me, int64_t began) {
     if (o->usual > SHORT) return;
     int64_t until = began + 20000 + 2 * o->usual;
     int here = me->processor = sched_getcpu();
+    me->spins = 1;
     atomic_fetch_add(&o->head->busy, 1);
     while (me->state == WAITS && !in_the_way(o, here) && nanoseconds() < until)
-        for (int i = 0; i < 40 && me->state == WAITS; i++) RELAX();
-    atomic_fetch_sub(&o->head->busy, 1);
+        for (int i = 0; i < 100 && me->state == WAITS; i++) RELAX();
+    if (atomic_exchange(&me->spins, 0)) atomic_fetch_sub(&o->head->busy, 1);
 }
 
 /* Goes on waiting. The rank's time once it may run; NAP: nothing yet, ask again; STOP: nothing will ever come, or not in time. */
