@@ -43,6 +43,7 @@ _RETRACTED = 4
 
 _HEADER = struct.Struct(">BHiI")  # kind, context, tag, serial number of a synchronous send
 _HEAD = _HEADER.size
+_memmove = ctypes.memmove
 _CALL, _WAITING = HostCost.CALL, SendMode.SYNCHRONOUS  # looking a member up in an enum class costs as much as a dictionary of its own
 
 
@@ -163,10 +164,7 @@ class IdealDevice(Device):
         if operations is None:
             self._handle(why)
             return
-        while True:
-            for operation in operations:
-                if operation.done:
-                    return
+        while not any([operation.done for operation in operations]):
             self._handle(why)
 
     def now(self) -> int:
@@ -196,7 +194,8 @@ class IdealDevice(Device):
         self._mail.post(dest, head, body)
 
     def _handle(self, why: Wait | None) -> None:
-        self._pay()
+        if self._owed:
+            self._pay()
         for source, letter in self._mail.collect(why):
             self._arrive(source, letter)
 
@@ -239,7 +238,7 @@ class IdealDevice(Device):
         length = len(letter) - _HEAD
         segments = operation.segments
         if len(segments) == 1 and length <= segments[0][1]:  # by far the most frequent
-            ctypes.memmove(segments[0][0], letter[_HEAD:], length)
+            _memmove(segments[0][0], letter[_HEAD:], length)
             operation.length = length
         else:
             operation.length = _spread(letter, segments)

@@ -67,8 +67,10 @@ class PointToPoint(CommunicatorBase):
         self, call: str, address: int, count: int, datatype: "Datatype", dest: int, tag: int, mode: SendMode
     ) -> None:
         operation = self.post_send(call, address, count, datatype, dest, tag, mode)
-        if operation is None:
-            return
+        if operation is not None:
+            self._finish_send(call, operation, dest)
+
+    def _finish_send(self, call: str, operation: Operation, dest: int) -> None:
         if not operation.done:
             self.progress.wait_for(operation, SendRequest(self, call, operation, dest))
         if operation.error is not None:
@@ -76,7 +78,9 @@ class PointToPoint(CommunicatorBase):
 
     def send(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> None:
         """MPI_Send."""
-        self._send("MPI_Send", address, count, datatype, dest, tag, STANDARD)
+        operation = self.post_send("MPI_Send", address, count, datatype, dest, tag, STANDARD)
+        if operation is not None and (not operation.done or operation.error is not None):
+            self._finish_send("MPI_Send", operation, dest)
 
     def ssend(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> None:
         """MPI_Ssend."""
