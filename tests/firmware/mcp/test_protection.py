@@ -9,13 +9,13 @@ from lanai_firmware.lang import sizeof
 from lanai_firmware.mcp.layout import ANY, Header, Kind, Op, Region, Type
 from lanai_firmware.mcp.model import Packet
 
-from .rig import BODY, Rig
+from .rig import BODY, SMALL, Rig
 
 OTHER = 0x2000_0000  # the window of another rank on the same host
 
 
-def rig_with_neighbour():
-    rig = Rig()
+def rig_with_neighbour(config=SMALL):
+    rig = Rig(config)
     secret = bytearray(b"secret!!" * 512)
     for host in rig.hosts:
         host.nic.memory.add(OTHER, memoryview(secret))
@@ -93,21 +93,24 @@ def hostile_requests(seed, count):
     still_works(rig)
 
 
-def hostile_packets(seed, count):
+def hostile_packets(seed, count, config=SMALL):
     dice = random.Random(seed)
-    rig, secret = rig_with_neighbour()
+    rig, secret = rig_with_neighbour(config)
+    numbered = 0x80 if config.recovery else 0
     for n in range(1, 4):
         rig.hosts[1].receive(n, n)
         rig.hosts[1].send(n, n, b"x" * 40, sync=n == 2)
     for _ in range(count):
         words = [
-            dice.choice([*range(14)]) << 24 | dice.randrange(4) << 16 | dice.choice([0, 1, 2, 0xFFFF]),
+            dice.choice([*range(14)]) << 24
+            | (dice.choice([0, 1, 2, 3, 0x40]) | dice.choice([numbered, numbered, 0])) << 16
+            | dice.choice([0, 1, 2, 0xFFFF]),
             0,
             dice.choice([0, 1, 2, 3, 7, 8, 0xFFFFFFFF]),
             dice.choice([0, 1, 64, 4096, 4097, 0xFFFFFFFF]),
-            dice.randrange(3) << 16,
+            dice.randrange(3) << 16 | dice.choice([1, 1, 0x101, 0xFFFF]),
             dice.choice([0, 1, 2, 63, 64, 0x80000000, 0x80000005, 0x80000020, 0xFFFFFFFF]),
-            0,
+            dice.choice([*range(5), 9, 0xFFFF]) << 16 | dice.choice([*range(5), 0xFFFF]),
         ]
         data = b"".join(word.to_bytes(4, "big") for word in words)[: dice.choice([4, 24, 28, 28, 28, 28])]
         data += bytes(4 * dice.choice([0, 1, 16, 1024, 1100]))
@@ -128,16 +131,18 @@ def test_hostile_rank(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_hostile_wire(seed):
-    hostile_packets(seed, 120)
+@pytest.mark.parametrize("recovery", [0, 1])
+def test_hostile_wire(seed, recovery):
+    hostile_packets(seed, 120, SMALL.but(recovery=recovery))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 200))
 def test_fuzz(seed):
-    """20,000 requests and 20,000 packets."""
+    """20,000 requests, 20,000 packets, and 20,000 packets more where recovery is on."""
     hostile_requests(seed, 200)
     hostile_packets(seed, 200)
+    hostile_packets(seed, 200, SMALL.but(recovery=1))
 
 
 def test_header_is_doubted_first():
