@@ -1,6 +1,7 @@
 """The `lanai` command: finds its subcommands, parses, runs, turns user errors into one line and exit code 2."""
 
 import argparse
+import errno
 import importlib
 import pkgutil
 import platform
@@ -12,6 +13,8 @@ from lanai_host.errors import UserError
 
 from . import commands
 from .version import VERSION
+
+DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 def plugins(package: ModuleType) -> Iterator[ModuleType]:
@@ -52,9 +55,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as error:
         print(f"lanai: error: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # `lanai ... | head` is no error
-        sys.stderr.close()
-        return 0
+    except OSError as error:
+        if error.errno not in DISK_FULL:
+            if isinstance(error, BrokenPipeError):  # `lanai ... | head` is no error
+                sys.stderr.close()
+                return 0
+            raise
+        where = f" {error.filename!r}" if error.filename else ""
+        print(
+            f"lanai: error: cannot write{where}: {error.strerror}; make room, or set LANAI_CACHE to a directory with room",
+            file=sys.stderr,
+        )
+        return 2
     except KeyboardInterrupt:
         print("lanai: interrupted", file=sys.stderr)
         return 130

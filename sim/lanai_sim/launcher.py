@@ -37,6 +37,7 @@ class Exit(IntEnum):
     """Exit codes that are lanai's own; otherwise a run's code is that of the lowest rank that failed."""
 
     NOT_FINALIZED = 1
+    OUTPUT_LOST = 1
     USER_ERROR = 2
     DEADLOCK = 3
     TIME_LIMIT = 124  # as timeout(1) has it
@@ -205,7 +206,10 @@ class Run:
                 if progress is not None:
                     progress.finish()
                 processes.end(self.processes)
-                self.output.finish()
+                self.output.finish(processes.GRACE if result is None else None)
+                if result is not None and self.output.lost:
+                    result.code = result.code or Exit.OUTPUT_LOST
+                    result.notes = (*result.notes, f"what the ranks printed was lost: {self.output.lost}")
                 self._end_trace(result)
                 self.world.close()
                 if self.ranks is not None:

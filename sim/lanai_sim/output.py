@@ -1,6 +1,7 @@
 """What ranks print: whole lines from many pipes to our own streams, optionally with the rank before each."""
 
 import os
+import select
 import selectors
 import threading
 from typing import IO, TextIO
@@ -21,6 +22,7 @@ class Output:
         self._stop_read, self._stop_write = os.pipe()
         self._selector.register(self._stop_read, selectors.EVENT_READ)
         self._stopping = False
+        self.lost = ""  # why output could not be passed on, if so
 
     def add(self, pipe: IO[bytes], rank: int, target: TextIO) -> None:
         """Pass what comes from `pipe` to `target`."""
@@ -31,12 +33,14 @@ class Output:
         self._thread = threading.Thread(target=self._run, name="lanai output", daemon=True)
         self._thread.start()
 
-    def finish(self) -> None:
+    def finish(self, patience: float | None = None) -> None:
         """Pass on all that is left and close. The processes have ended; a child that outlived them may keep a pipe open, and is
-        not waited for."""
+        not waited for. Nor is our own reader for more than `patience` seconds, if that is given: what it has not taken is lost."""
         os.write(self._stop_write, b"x")
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(patience)
+            if self._thread.is_alive():
+                return  # it hangs in a write, and ends with this process
         for number in list(self._streams):
             self._drop(number)
         self._selector.close()
@@ -86,11 +90,22 @@ class Output:
             text = b"".join(prefix + line for line in text.splitlines(keepends=True))
         try:
             target.flush()
-            binary = getattr(target, "buffer", None)
-            if binary is None:  # a captured stream
+            if getattr(target, "buffer", None) is None:  # a captured stream
                 target.write(text.decode(errors="replace"))
+                target.flush()
             else:
-                binary.write(text)
-            target.flush()
+                # Not through the buffer: a write that hangs would hold its lock, and with it the end of this process.
+                _write_all(target.fileno(), text)
         except (BrokenPipeError, ValueError):
             pass  # nobody reads any more; the ranks' output is swallowed
+        except OSError as error:
+            self.lost = error.strerror or str(error)
+
+
+def _write_all(number: int, text: bytes) -> None:
+    view = memoryview(text)
+    while view:
+        try:
+            view = view[os.write(number, view) :]
+        except BlockingIOError:
+            select.select([], [number], [])

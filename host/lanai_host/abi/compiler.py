@@ -31,6 +31,11 @@ def command() -> tuple[str, ...]:
     )
 
 
+def bind_own_functions() -> str:
+    """The linker option by which a library's calls of its own functions stay inside it. Zig's front knows the wider one only."""
+    return "-Wl,-Bsymbolic" if "ziglang" in command() else "-Wl,-Bsymbolic-functions"
+
+
 def run(arguments: Sequence[str], what: str, text: str = "") -> str:
     """Run the compiler with `text` as its input; what it printed. `what` says in the error message what it was for."""
     done = subprocess.run([*command(), *arguments], input=text, text=True, capture_output=True, check=False)

@@ -105,6 +105,10 @@ def _build(flavor: Flavor, directory: Path) -> None:
         except OSError:
             if not (directory / flavor.soname).exists():  # another process may have been quicker
                 raise
+    except OSError as error:
+        raise UserError(
+            f"cannot write the cache {str(directory.parent)!r}: {error.strerror}; set LANAI_CACHE to a directory with room"
+        ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -120,7 +124,7 @@ def _compile_front(header: Header, flavor: Flavor, work: Path, directory: Path) 
         [
             *("-O2", "-w", "-fPIC", "-shared", "-I", str(include_directory())),
             *("-o", str(work / flavor.soname), str(source)),
-            *(f"-Wl,-soname,{flavor.soname}", "-Wl,-Bsymbolic-functions", "-ldl", "-lpthread"),
+            *(f"-Wl,-soname,{flavor.soname}", compiler.bind_own_functions(), "-ldl", "-lpthread"),
         ],
         f"building {flavor.soname}",
     )

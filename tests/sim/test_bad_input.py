@@ -1,0 +1,169 @@
+"""What a user can do wrong, and what a program or a machine can do to a run: each ends clearly, with its own code and words."""
+
+import os
+import pty
+import resource
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim.commands.run import libmpi_environment
+from lanai_sim.launcher import RunConfig, run
+
+LANAI = [sys.executable, "-c", "import sys; from lanai_sim.cli import main; sys.exit(main())"]
+
+
+def lanai(*words, **options):
+    return subprocess.run([*LANAI, *words], capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+def test_a_program_that_is_not_there():
+    done = lanai("run", "-n", "2", "no-such-program")
+    assert done.returncode == 2
+    assert done.stderr == "lanai: error: program 'no-such-program' was not found, neither as a file nor on PATH\n"
+
+
+def test_no_program_at_all():
+    done = lanai("run", "-n", "2")
+    assert done.returncode == 2
+    assert "no program was named" in done.stderr
+
+
+def test_gigabytes_of_output_need_no_memory():
+    """A rank that prints without end, read slowly: it waits, and we do not grow."""
+    body = "import os\nwhile True: os.write(1, b'x' * 65536)"
+    process = subprocess.Popen([*LANAI, "run", "-n", "2", "python", "-c", body], stdout=subprocess.PIPE)
+    try:
+        taken, peak = 0, 0
+        while taken < 96 << 20:
+            taken += len(os.read(process.stdout.fileno(), 1 << 20))
+            if taken % (16 << 20) < 1 << 16:
+                with open(f"/proc/{process.pid}/status") as status:
+                    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+        assert peak < 400 << 10  # kB
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stdout.close()
+
+
+def test_a_full_disk_under_the_output_is_told():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*LANAI, "run", "-n", "2", "python", "-c", "print('x' * 100000)"], stdout=full, stderr=subprocess.PIPE, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "lanai: what the ranks printed was lost: No space left on device" in done.stderr
+
+
+def test_a_reader_that_goes_away_ends_nothing_badly():
+    process = subprocess.Popen(
+        [*LANAI, "run", "python", "-c", "for i in range(100000): print(i)"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout.readline() == "0\n"
+    process.stdout.close()
+    assert process.wait(60) == 0
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()
+
+
+def test_a_file_in_the_caches_place_is_named(tmp_path):
+    (tmp_path / "cache").write_text("")
+    environment = {**os.environ, "LANAI_CACHE": str(tmp_path / "cache")}
+    done = lanai("run", "-n", "2", "--device", "mpi-np", "true", env=environment)
+    assert done.returncode == 2
+    assert "LANAI_CACHE" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_told(tmp_path):
+    """No file may grow beyond 64 kB, which is how a full disk looks to the cache."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+
+    environment = {**os.environ, "LANAI_CACHE": str(tmp_path / "cache")}
+    done = lanai("run", "-n", "2", "--device", "mpi-np", "true", env=environment, preexec_fn=limit)
+    assert done.returncode == 2, done
+    assert done.stderr.startswith("lanai: error: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_impossible_routes_are_refused_before_anything_is_built(tmp_path):
+    path = tmp_path / "islands.toml"
+    path.write_text('[fabric]\ncables = [["nic0", "switch0.0"], ["nic1", "switch1.0"]]')
+    done = lanai("run", "-n", "2", "--device", "mpi-np", "--config", str(path), "true")
+    assert done.returncode == 2
+    assert "no way from nic0 to nic1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        ("import mpi4py.nothing", 1, "exited with code 1"),
+        ("from mpi4py import MPI; import os; os._exit(0)", 1, "without MPI_Finalize"),
+        ("from mpi4py import MPI; import os; os._exit(7)", 7, "exited with code 7"),
+        ("from mpi4py import MPI; import os; os.abort()", 134, "killed by SIGABRT"),
+    ],
+)
+def test_ends_of_programs(body, code, words):
+    result = run(RunConfig((sys.executable, "-c", body), 2, environment=libmpi_environment()))
+    assert result.code == code
+    assert words in result.report
+
+
+def test_fork_after_init():
+    body = """
+import os
+from mpi4py import MPI
+child = os.fork()
+if child == 0:
+    os._exit(3)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+MPI.COMM_WORLD.Barrier()
+"""
+    assert run(RunConfig((sys.executable, "-c", body), 2, environment=libmpi_environment())).code == 0
+
+
+def test_progress_on_a_terminal(tmp_path):
+    """Simulated time, and who waits for what, on one line that is gone at the end."""
+    ours, theirs = pty.openpty()
+    script = tmp_path / "slow.py"
+    script.write_text(
+        "import time\nfrom mpi4py import MPI\nw = MPI.COMM_WORLD\n"
+        "if w.rank: w.Recv(bytearray(1), source=0, tag=3)\nelse: time.sleep(3); w.Send(b'x', dest=1, tag=3)\n"
+    )
+    process = subprocess.Popen([*LANAI, "run", "-n", "2", "python", str(script)], stderr=theirs, stdout=theirs)
+    os.close(theirs)
+    text, end = b"", time.monotonic() + 60
+    while time.monotonic() < end:
+        if not select.select([ours], [], [], 1.0)[0]:
+            continue
+        try:
+            text += os.read(ours, 4096)
+        except OSError:  # the other side is closed
+            break
+    os.close(ours)
+    assert process.wait(20) == 0
+    assert b"0: runs" in text
+    assert b"1: MPI_Recv" in text
+    assert b"\r\x1b[K" in text.rpartition(b"MPI_Recv")[2]
+
+
+def test_a_bad_configuration_is_one_line(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text("rank = 2")
+    done = lanai("run", "--config", str(path), "true")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"lanai: error: {path}: the configuration has no key 'rank'; did you mean 'ranks'?")
+
+
+def test_user_errors_can_be_caught():
+    with pytest.raises(UserError):
+        run(RunConfig(("no-such-program",), 1))
