@@ -87,7 +87,7 @@ def meets(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     node = channel.expected.next
     if node == address_of(channel.expected):
         return False
-    apart = (node.context ^ u32(header.context)) | ((node.tag ^ header.tag) & node.mask)
+    apart = ((node.key >> 16) ^ u32(header.context)) | ((node.tag ^ header.tag) & node.mask)
     return apart | u32(node.receive.chained) == 0 and header.length <= node.receive.whole
 
 

@@ -148,7 +148,7 @@ def receive_short(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     # What must be zero is or-ed together: on the Lanai a test costs as much as three such operations.
     tag = header.tag
     receive = node.receive
-    apart = (node.context ^ u32(header.context)) | ((node.tag ^ tag) & node.mask)
+    apart = ((node.key >> 16) ^ u32(header.context)) | ((node.tag ^ tag) & node.mask)
     if apart | u32(receive.chained) | u32(channel.first) != 0:
         return False
     length = header.length

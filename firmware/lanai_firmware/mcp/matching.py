@@ -10,28 +10,55 @@ from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, u32
 from .state import Channel, Endpoint, Message, Posted, Receive, nic
 
 
+@inline
+def key_of(context: u32, tag: u32) -> u32:
+    """What is compared first."""
+    return (context << 16) | (tag & 0xFFFF)
+
+
+@inline
+def care_of(mask: u32) -> u32:
+    """The bits of a key that count under a mask for the tag."""
+    return mask | 0xFFFF0000
+
+
+@inline
+def describe(node: Ptr[Posted], context: u32, tag: u32, mask: u32, receive: Ptr[Receive]) -> None:
+    """Fill in what an entry of an expected list takes, and for whom."""
+    node.key = key_of(context, tag)
+    node.tag = tag
+    node.mask = mask
+    node.care = care_of(mask)
+    node.receive = receive
+
+
 @firmware
 def find_expected(channel: Ptr[Channel], context: u32, tag: u32) -> Ptr[Posted]:
-    """The oldest receive that takes such a message, or null."""
+    """The oldest receive that takes such a message, or null. The anchor is made to take it, so the loop needs no test for the end."""
     anchor = address_of(channel.expected)
-    node = anchor.next
-    while node != anchor:
-        if node.context == context and ((node.tag ^ tag) & node.mask) == 0:
-            return node
+    key = key_of(context, tag)
+    anchor.care = u32(0)
+    anchor.mask = u32(0)
+    node = anchor
+    while True:
         node = node.next
-    return null(Posted)
+        if ((node.key ^ key) & node.care) == 0 and ((node.tag ^ tag) & node.mask) == 0:
+            return node if node != anchor else null(Posted)
 
 
 @firmware
 def find_unclaimed(channel: Ptr[Channel], context: u32, tag: u32, mask: u32) -> Ptr[Message]:
-    """The oldest message that such a receive takes, or null."""
+    """The oldest message that such a receive takes, or null. The anchor is made to fit, as above."""
     anchor = address_of(channel.unclaimed)
-    node = anchor.next
-    while node != anchor:
-        if node.context == context and ((node.tag ^ tag) & mask) == 0:
-            return node
+    key = key_of(context, tag)
+    care = care_of(mask)
+    anchor.key = key
+    anchor.tag = tag
+    node = anchor
+    while True:
         node = node.next
-    return null(Message)
+        if ((node.key ^ key) & care) == 0 and ((node.tag ^ tag) & mask) == 0:
+            return node if node != anchor else null(Message)
 
 
 @firmware
@@ -116,10 +143,7 @@ def spread(endpoint: Ptr[Endpoint], receive: Ptr[Receive], context: u32, tag: u3
     for rank in range(nic.ranks):
         node = endpoint.copy_free
         endpoint.copy_free = node.chain
-        node.context = context
-        node.tag = tag
-        node.mask = mask
-        node.receive = receive
+        describe(node, context, tag, mask, receive)
         node.chain = first
         first = node
         append_posted(endpoint.channels + rank, node)

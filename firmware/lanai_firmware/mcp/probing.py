@@ -67,7 +67,7 @@ def tell(endpoint: Ptr[Endpoint], channel: Ptr[Channel], message: Ptr[Message], 
     if message.state == MESSAGE_PROMISE:
         kind = u32(Kind.FOUND_PULL)
         token = message.handle
-    answer_probe(endpoint, kind, operation, channel.rank, message.tag, message.length, message.context, token)
+    answer_probe(endpoint, kind, operation, channel.rank, message.tag, message.length, message.key >> 16, token)
     if keep:
         return
     remove(channel, message)

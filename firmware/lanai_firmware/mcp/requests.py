@@ -11,7 +11,7 @@ from .claiming import claim
 from .cursor import open_piece
 from .layout import ANY, NO_TAG, SLOTS, Error, Op, Request
 from .losing import hopeless
-from .matching import append_posted, find_anywhere, find_unclaimed, spread
+from .matching import append_posted, describe, find_anywhere, find_unclaimed, spread
 from .probing import cancel, drain, probe, receive_pull, receive_taken
 from .records import refuse
 from .registers import DOORBELL
@@ -148,8 +148,5 @@ def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: 
         return
     receive.state = RECEIVE_POSTED
     node = address_of(receive.posted)
-    node.context = context
-    node.tag = tag
-    node.mask = mask
-    node.receive = receive
+    describe(node, context, tag, mask, receive)
     append_posted(channel, node)

@@ -57,12 +57,12 @@ class Posted(Struct):
 
     next: Ptr["Posted"]
     previous: Ptr["Posted"]
-    context: u32
+    key: u32  # context << 16 | lower half of the tag: one compare turns down nearly every entry
     tag: u32
     mask: u32  # 0 for ANY_TAG, all ones else
     receive: Ptr["Receive"]
     chain: Ptr["Posted"]  # the horizontal chain: the next copy, null after the last and in a single entry
-    spare: u32
+    care: u32  # bits of the key that count
 
 
 class Message(Struct):
@@ -70,7 +70,7 @@ class Message(Struct):
 
     next: Ptr["Message"]
     previous: Ptr["Message"]
-    context: u32
+    key: u32  # context << 16 | lower half of the tag
     tag: u32
     length: u32
     handle: u32  # promise: what the sender calls it. Body: number of its first heap block

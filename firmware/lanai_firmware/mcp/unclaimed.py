@@ -10,7 +10,7 @@ from .credit import blocks_for, give_back
 from .heap import free_body, store_body
 from .hostdma import reached
 from .layout import Error, Kind
-from .matching import append_message, unlink_message
+from .matching import append_message, key_of, unlink_message
 from .records import report
 from .state import (
     MESSAGE_BODY,
@@ -35,7 +35,7 @@ def keep(channel: Ptr[Channel], context: u32, tag: u32, length: u32, handle: u32
         if first == 0:
             return False
     channel.free_messages = message.next
-    message.context = context
+    message.key = key_of(context, tag)
     message.tag = tag
     message.length = length
     message.handle = handle if state == MESSAGE_PROMISE else first
