@@ -11,24 +11,24 @@ from typing import Any
 from .bus import Wait
 from .config import HostCost
 from .device import Device, Operation, Segments, SendMode
-from .notes import CANCELLED, NOT_SAID, NOTE, OUTSIDE, Note
+from .notes import CANCELLED, NOT_SAID, OUTSIDE, Note, Notebook
 from .portal import Portal
 from .protocol import Op
 
 KINDS = {cost: number for number, cost in enumerate(HostCost)}
 MODES = {mode: number for number, mode in enumerate(SendMode)}
 SEND, RECEIVE, RECEIVE_TAKEN = 1, 2, 3
-ENOUGH = 1 << 16  # bytes of notes after which they leave, though nothing else is sent
 MOST = 2**31 - 1
 
 
 class Observer:
     """`call` wraps what C calls for an MPI function; `enter` and `leave` do the same by hand."""
 
-    def __init__(self, portal: Portal, device: Device) -> None:
+    def __init__(self, portal: Portal, device: Device, book: Notebook) -> None:
         self.portal = portal
         self.device = device
-        self._notes: list[bytes] = []
+        self.book = book
+        self._frame = 0  # frames posted since the last answer
         self._told = portal.clock
         self._names: dict[str, int] = {}
         self._calls = 0
@@ -87,21 +87,19 @@ class Observer:
         portal, post, call = self.portal, self.portal.post, self.portal.call
 
         def noted_post(op: Op, payload: bytes = b"") -> None:
-            if self._notes:
-                post(Op.NOTES, self._take())
             post(op, payload)
             self._told = portal.clock
+            self._frame += 1
 
         def noted_call(op: Op, payload: bytes = b"") -> bytes:
-            if self._notes:
-                post(Op.NOTES, self._take())
             try:
                 return call(op, payload)
             finally:
+                self.book.begin_anew()
                 self._told = portal.clock
+                self._frame = 0
 
         portal.post, portal.call = noted_post, noted_call  # type: ignore[method-assign]
-        self._post = post
 
     def _watch_device(self) -> None:
         device: Any = self.device
@@ -197,22 +195,15 @@ class Observer:
     ) -> None:
         stack = self._here()
         offset = (self.device.now() if at is None else at) - self._told
-        self._notes.append(NOTE.pack(kind, sub, name, stack[-1] if stack else OUTSIDE, offset, a, b, c, d, e))
-        if len(self._notes) * NOTE.size > ENOUGH:
-            self._post(Op.NOTES, self._take())
-            self._told = self.portal.clock
+        self.book.put((kind, sub, name, self._frame, stack[-1] if stack else OUTSIDE, offset, a, b, c, d, e))
 
     def _name(self, text: str) -> int:
         number = self._names.get(text)
         if number is None:
             number = self._names[text] = len(self._names)
             data = text.encode()
-            self._notes.append(NOTE.pack(Note.NAME, 0, number, OUTSIDE, 0, 0, 0, 0, len(data), 0) + data)
+            self.book.put((Note.NAME, 0, number, self._frame, OUTSIDE, 0, 0, 0, 0, len(data), 0), data)
         return number
-
-    def _take(self) -> bytes:
-        notes, self._notes = b"".join(self._notes), []
-        return notes
 
     def _here(self) -> list[int]:
         """The MPI calls that this thread is in."""

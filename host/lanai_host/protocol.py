@@ -24,7 +24,6 @@ class Op(IntEnum):
     ELAPSE = 0  # only the header's time
     PIO_WRITE = 2  # u32 offset, bytes
     UNPIN = 3  # u32 token
-    NOTES = 4  # what a traced rank tells about itself (`notes`)
     POSTED_LAST = 15
     HELLO = 16  # u32 version, u32 pid -> JSON configuration
     STOPPED = 17  # i64 when it might go on, wait record; no answer: the run ends

@@ -15,6 +15,7 @@ from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.bus import Wait
 from lanai_host.config import HostConfig
 from lanai_host.mail import LEFT, RUNS, PostOffice
+from lanai_host.notes import ENV_NOTES, PATH_ROOM
 from lanai_host.protocol import unpack_wait
 
 from . import processes
@@ -25,7 +26,9 @@ from .output import Output
 from .processes import Process
 from .progress import Progress
 from .ranks import Rank, Ranks
+from .report.short import Summary, Traffic
 from .service import Abort, NicDoor, Service
+from .units import format_time
 
 if TYPE_CHECKING:
     from .trace.session import Session
@@ -96,6 +99,7 @@ class Result:
     report: str = ""
     clocks: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()  # what the world has to tell, such as faults that happened
+    summary: Summary = field(default_factory=Summary)
 
 
 class RankFailed(Exception):
@@ -134,8 +138,12 @@ class World:
     def rank_config(self, rank: int) -> dict[str, Any]:
         """What the rank learns at HELLO."""
         mail = {} if self.mail is None else {"mail": self.mail.path}
-        trace = {} if self.session is None else {"trace": True}
-        return {"host": dataclasses.asdict(self.config.host), **mail, **trace}
+        return {"host": dataclasses.asdict(self.config.host), **mail}
+
+    def environment(self) -> dict[str, str]:
+        """What the ranks' environment must hold beside what the run asks for: of the same size whether they are traced or not, as
+        it moves what comes after it in their heaps."""
+        return {ENV_NOTES: (self.session.notebooks.path if self.session is not None else "").ljust(PATH_ROOM)}
 
     def service(self, *arguments: Any) -> Service:
         """What serves a rank."""
@@ -152,6 +160,10 @@ class World:
 
     def notes(self) -> list[str]:
         """What the result should tell beyond the report."""
+        return []
+
+    def traffic(self) -> list[Traffic]:
+        """What the NICs counted. The run is over then."""
         return []
 
     def status(self, seconds: float) -> str:
@@ -211,10 +223,19 @@ class Run:
                     result.code = result.code or Exit.OUTPUT_LOST
                     result.notes = (*result.notes, f"what the ranks printed was lost: {self.output.lost}")
                 self._end_trace(result)
+                if result is not None:
+                    result.summary = self._summary()
                 self.world.close()
                 if self.ranks is not None:
                     self.ranks.close()
         return result
+
+    def _summary(self) -> Summary:
+        """For the short report."""
+        ranks = list(self.ranks or ())
+        clocks = [self.world.look(rank)[0] for rank in ranks]
+        spent = [{"PIO": rank.pio, "waiting": rank.waited} for rank in ranks]
+        return Summary(self.world.started, clocks, spent, self.world.traffic())
 
     def _end_trace(self, result: Result | None) -> None:
         session = self.world.session
@@ -238,7 +259,8 @@ class Run:
 
     def _start(self) -> None:
         config = self.config
-        self.processes = processes.start(config.command, config.ranks, config.device, config.environment, self.output)
+        environment = {**config.environment, **self.world.environment()}
+        self.processes = processes.start(config.command, config.ranks, config.device, environment, self.output)
         self.output.start()
         self.ranks = Ranks(self.kernel, [process.sock for process in self.processes], self._look_after)
         for rank in self.ranks:
@@ -352,14 +374,6 @@ def describe_wait(why: Wait | None) -> str:
     if why.note:
         parts.append(why.note)
     return ", ".join(parts)
-
-
-def format_time(picoseconds: int) -> str:
-    """12_345_678 -> '12.346 us'."""
-    for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3)):
-        if picoseconds >= size:
-            return f"{picoseconds / size:.3f} {unit}"
-    return f"{picoseconds} ps"
 
 
 class _terminated_as_interrupt:

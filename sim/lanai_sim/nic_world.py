@@ -16,6 +16,7 @@ from .faults import FaultKind
 from .kernel import FOREVER, Kernel
 from .launcher import RunConfig, World
 from .rank_door import RankDoor
+from .report.short import Traffic, traffic
 from .rtl import RtlEngine
 
 
@@ -79,6 +80,8 @@ class NicWorld(World):
     def autopsy(self) -> list[str]:
         if self.image is None:
             return []
+        if self.session is not None:
+            self.session.stop()  # what follows is no part of the run
         still = self.cluster.still
         return [postmortem.describe(self.engine, node, self.image, still) for node in range(len(self.cluster.nodes))]
 
@@ -103,6 +106,9 @@ class NicWorld(World):
                 self.attachments[attachment.rank] = attachment
         # Ranks begin together, when the last NIC is up.
         self.started = max(self.cluster.engine.time.picoseconds(slot) for slot in self.cluster.slots())
+
+    def traffic(self) -> list[Traffic]:
+        return traffic(self.engine, len(self.cluster.nodes))
 
     def begin(self) -> None:
         if self.session is not None:

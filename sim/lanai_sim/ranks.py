@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+from lanai_host.patience import Patience
 from lanai_host.protocol import HEADER, Op, Status
 
 from .kernel import Kernel, Suspension
@@ -34,6 +35,7 @@ class Rank:
         self.sock = sock
         self.pid = 0
         self.clock = 0
+        self.pio = self.waited = 0  # picoseconds of it spent on PIO, and waiting for the NIC
         self.running = True
         self.connected = False  # has said HELLO
         self.finalized = False
@@ -46,6 +48,7 @@ class Rank:
             bytearray(CHUNK)
         )  # kept: a fresh one for each read would cost the kernel more than the read
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(0, int(1e6 * PATIENCE)))
+        self._patience = Patience()
         self._requests: list[Request] = []
         self._wanted = HEADER.size
 
@@ -61,7 +64,8 @@ class Rank:
         for it up to `PATIENCE`."""
         while True:
             try:
-                got = self.sock.recv_into(self._chunk, 0, flags)
+                looked = None if flags else self._patience.look(self.sock, self._chunk)
+                got = self.sock.recv_into(self._chunk, 0, flags) if looked is None else looked
             except (BlockingIOError, InterruptedError):
                 return None
             except ConnectionResetError:

@@ -118,5 +118,11 @@ class Service:
     async def _nic(self, request: Request) -> bytes:
         if self.door is None:
             raise Refused(f"{Op(request.op).name}: this fabric has no NICs; choose a device other than ideal")
-        self.rank.clock, answer = await self.door.serve(request, self.rank.clock)
+        rank = self.rank
+        before = rank.clock
+        rank.clock, answer = await self.door.serve(request, before)
+        if request.op == Op.PIO_WRITE or request.op == Op.PIO_READ:
+            rank.pio += rank.clock - before
+        else:
+            rank.waited += rank.clock - before
         return answer

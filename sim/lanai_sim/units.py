@@ -5,6 +5,14 @@ from lanai_hdl.errors import UserError
 UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 
 
+def format_time(picoseconds: int) -> str:
+    """12_345_678 -> '12.346 us'."""
+    for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3)):
+        if picoseconds >= size:
+            return f"{picoseconds / size:.3f} {unit}"
+    return f"{picoseconds} ps"
+
+
 def duration(text: str) -> int:
     """'20ms' -> picoseconds."""
     for unit, size in UNITS.items():  # "s" comes last, so that it does not take the others' end

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from ..config import HostConfig
 from ..connect import connector
@@ -22,6 +22,8 @@ from ..errors import UserError
 from ..mpi.constants import ThreadLevel
 from ..mpi.errors import ErrorClass
 from ..mpi.world import World
+from ..notes import ENV_NOTES, Notebook
+from ..observe import Observer
 from ..portal import Portal
 from ..protocol import ENV_DEVICE, ENV_LEAKS
 from . import binding, functions, leaks
@@ -29,9 +31,6 @@ from .context import abi
 from .flavor import FLAVORS
 from .library import BRIDGE, INTERFACE
 from .mixture import check_process
-
-if TYPE_CHECKING:
-    from ..observe import Observer
 
 DEAD = 2  # the front's state once Python has ended
 SLOT = 1 / 66.6e6  # seconds; MPI_Wtick, where the device does not say
@@ -80,20 +79,15 @@ class Process:
 
     foreign = False
     portal: Portal | None = None
-    observer: "Observer | None" = None  # in a traced run
+    observer: Observer | None = None  # in a traced run
 
     def open(self, required: int) -> ThreadLevel:
         """MPI_Init_thread."""
         device, tick = self._device()
-        if self.portal is not None and self.portal.config.get("trace"):
-            return self._open_observed(required, device, tick)
-        return self._open(required, device, tick)
-
-    def _open_observed(self, required: int, device: Device, tick: float) -> ThreadLevel:
-        from ..observe import Observer
-
-        assert self.portal is not None
-        self.observer = Observer(self.portal, device)
+        notes = os.environ.get(ENV_NOTES, "").strip()
+        if self.portal is None or not notes:
+            return self._open(required, device, tick)
+        self.observer = Observer(self.portal, device, Notebook(notes, self.portal.rank))
         call = self.observer.enter("MPI_Init")
         try:
             return self._open(required, device, tick)

@@ -69,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="record every event, for `lanai report`, `timeline` and others; results stay the same",
     )
+    add("-q", "--quiet", action="store_true", help="do not report at the end where the time went")
     add("--prefix", **on, help="put [rank] before each line that a rank prints")
     add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
     add("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
@@ -159,4 +160,8 @@ def run(args: argparse.Namespace) -> int:
         print("lanai: note: cpu_scale makes this run depend on the machine and its load", file=sys.stderr)
     result = launcher.run(config, world_of(config))
     launcher.print_report(result)
+    if not args.quiet:
+        sys.stdout.flush()
+        for line in result.summary.lines():
+            print(f"lanai: {line}", file=sys.stderr)
     return result.code

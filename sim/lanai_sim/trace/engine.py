@@ -30,7 +30,7 @@ class TracingEngine(RtlEngine):
     def __init__(self, layout: Layout, writer: Writer, *, skip: bool = True, threads: int = 1) -> None:
         super().__init__(layout, skip=skip, threads=threads, probes=True)
         self.writer = writer
-        self._finished = False
+        self._ends: list[int] = []
 
     def know(self, nic: int, image: Image, plan: Plan) -> None:
         """What the NIC's processor will run, and where that keeps what."""
@@ -41,7 +41,7 @@ class TracingEngine(RtlEngine):
 
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
         answer = super().run(limit)
-        if self._native.engine_trace_bytes(self._engine) > ENOUGH:
+        if not self._ends and self._native.engine_trace_bytes(self._engine) > ENOUGH:
             self.drain()
         return answer
 
@@ -58,12 +58,12 @@ class TracingEngine(RtlEngine):
 
     def finish(self) -> list[int]:
         """All that is left; the slot at which each NIC stopped."""
-        if not self._finished:
-            self._finished = True
+        if not self._ends:
+            self._ends = [self.slot(nic) for nic in range(self.layout.nics)]
             for nic in range(self.layout.nics):
                 self._native.engine_trace_finish(self._engine, nic)
             self.drain()
-        return [self.slot(nic) for nic in range(self.layout.nics)]
+        return self._ends
 
 
 def with_node(tag: bytes, nic: int, bare: Any) -> Any:

@@ -5,6 +5,7 @@ edges, and a rank's stretches follow each other without a gap: what nobody named
 """
 
 import struct
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +14,10 @@ from lanai_firmware.mcp.layout import SLOTS, Region
 from lanai_host.bus import Wait
 from lanai_host.config import HostConfig
 from lanai_host.driver import Attachment
-from lanai_host.notes import NOTE, OUTSIDE, Note
+from lanai_host.notes import OUTSIDE, Fields, Note, Notebooks
 from lanai_host.protocol import Op, unpack_wait
 
+from ..ranks import Request
 from .schema import HostKind
 from .writer import Writer
 
@@ -38,14 +40,19 @@ class Book:
     requests: dict[int, int] = field(default_factory=dict)
     call: int = OUTSIDE  # the file's number of the call that it is in
     parents: dict[int, int] = field(default_factory=dict)
+    unread: deque[tuple[Fields, str]] | None = None  # notes that belong to later requests of this batch
+    frame: int = 0  # requests seen since the last answer
+    clock: int = 0  # at the last answer
+    left: bool = False
     told: list[tuple[Any, ...]] = field(default_factory=list)  # HOST rows that the clock has not reached yet
 
 
 class Recorder:
     """Collects rows and hands them to the writer."""
 
-    def __init__(self, writer: Writer, host: HostConfig, ranks: int, ranks_per_node: int) -> None:
+    def __init__(self, writer: Writer, notebooks: Notebooks, host: HostConfig, ranks: int, ranks_per_node: int) -> None:
         self.writer = writer
+        self.notebooks = notebooks
         self.host = host
         self.ranks_per_node = ranks_per_node
         self.books = [Book(rank, 0) for rank in range(ranks)]
@@ -59,50 +66,57 @@ class Recorder:
             book.at = started
             book.attachment = attachments.get(book.rank)
 
-    def notes(self, rank: int, base: int, data: bytes) -> None:
-        """What a rank noted since its frame before, which was at `base`."""
-        book = self.books[rank]
-        place = 0
-        while place < len(data):
-            kind, sub, name, call, offset, a, b, c, d, e = NOTE.unpack_from(data, place)
-            place += NOTE.size
-            time = base + offset
-            if kind == Note.WORK:
-                self._work(book, time, self._call(book, call), sub, a, d)
-            elif kind == Note.BEGIN:
-                self._fill(book, time)
-                self._begin(book, time, book.names[name], call, (a, b, c, d), e)
-            elif kind == Note.END:
-                self._fill(book, time)
-                self._end(book, time, e)
-            elif kind == Note.REQUEST:
-                book.requests[e] = self._requests
-                row = (self._requests, rank, self._call(book, call), sub & 15, sub >> 4, a, b, c, d, max(time, 0))
-                self._requests += 1
-                self._add(b"RQST", row)
-            elif kind == Note.DONE:
-                self._add(b"RDON", (book.requests.pop(e), a, b, d, sub, time))
-            elif kind == Note.WAIT:
-                self._fill(book, time)
-                self._host(book, HostKind.WAIT, time + d, self._call(book, call), book.names[name], a, b)
-            elif kind == Note.NAME:
-                book.names[name] = self.writer.name(data[place : place + d].decode())
-                place += d
-
-    def asked(self, rank: int, op: int, payload: bytes, clock: int) -> None:
-        """A rank's request to the simulator begins at `clock`; what it has done before is known."""
-        book = self.books[rank]
+    def asked(self, rank: int, request: Request, clock: int) -> None:
+        """A rank's request to the simulator begins at `clock`; what it noted before tells what it has done until then."""
+        book, op = self.books[rank], request.op
+        if book.unread is None:
+            book.unread = deque(self.notebooks.read(rank))
+        self._heed(book, clock - request.elapsed)
+        book.frame += 1
         if op in (Op.PIO_WRITE, Op.PIO_READ):
             self._fill(book, clock - (self.host.pio_write if op == Op.PIO_WRITE else self.host.pio_read))
         else:
             self._fill(book, clock)
         if op == Op.PIO_WRITE:
-            self._placed(book, payload, clock)
+            self._placed(book, request.payload, clock)
         self._settle(book, clock)
+        if op > Op.POSTED_LAST:
+            book.unread, book.frame = None, 0
+
+    def _heed(self, book: Book, base: int) -> None:
+        """Notes made since the frame before this one, which was at `base`."""
+        while book.unread and book.unread[0][0][3] <= book.frame:
+            fields, text = book.unread.popleft()
+            self._note(book, base, fields, text)
+
+    def _note(self, book: Book, base: int, fields: Fields, text: str) -> None:
+        kind, sub, name, _, call, offset, a, b, c, d, e = fields
+        time = base + offset
+        if kind == Note.WORK:
+            self._work(book, time, self._call(book, call), sub, a, d)
+        elif kind == Note.BEGIN:
+            self._fill(book, time)
+            self._begin(book, time, book.names[name], call, (a, b, c, d), e)
+        elif kind == Note.END:
+            self._fill(book, time)
+            self._end(book, time, e)
+        elif kind == Note.REQUEST:
+            book.requests[e] = self._requests
+            row = (self._requests, book.rank, self._call(book, call), sub & 15, sub >> 4, a, b, c, d, time)
+            self._requests += 1
+            self._add(b"RQST", row)
+        elif kind == Note.DONE:
+            self._add(b"RDON", (book.requests.pop(e), a, b, d, sub, time))
+        elif kind == Note.WAIT:
+            self._fill(book, time)
+            self._host(book, HostKind.WAIT, time + d, self._call(book, call), book.names[name], a, b)
+        elif kind == Note.NAME:
+            book.names[name] = self.writer.name(text)
 
     def answered(self, rank: int, op: int, payload: bytes, clock: int) -> None:
         """The request is done."""
         book = self.books[rank]
+        book.clock = clock
         if op == Op.PIO_WRITE:
             offset = OFFSET.unpack_from(payload)[0]
             self._host(book, HostKind.PIO_WRITE, clock, book.call, offset=offset, size=len(payload) - OFFSET.size)
@@ -119,6 +133,7 @@ class Recorder:
     def left(self, rank: int, clock: int) -> None:
         """The rank has finalized: whatever it was in is over."""
         book = self.books[rank]
+        book.left = True
         self._fill(book, clock)
         for number in list(book.calls):
             self._end(book, clock, number)
@@ -127,6 +142,9 @@ class Recorder:
     def finish(self, clocks: list[int]) -> None:
         """The run is over, in whatever way. A rank that died leaves its calls open."""
         for book, clock in zip(self.books, clocks, strict=True):
+            if book.unread is None and not book.left:
+                book.unread = deque(self.notebooks.read(book.rank))  # the last words of one that died
+                self._heed(book, book.clock)
             self._fill(book, clock)
             self._add_all(
                 b"HOST", [(*row[:9], min(row[9], clock), min(row[10], clock)) for row in book.told if row[9] < clock]

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from lanai_host.protocol import Op
-
 from ..ranks import Request
 from ..service import Service
 from .recorder import Recorder
@@ -18,16 +16,13 @@ class TracedService(Service):
 
     async def _posted(self, request: Request) -> None:
         rank, recorder = self.rank, self.recorder
-        if request.op == Op.NOTES:
-            recorder.notes(rank.number, rank.clock - request.elapsed, request.payload)
-            return
-        recorder.asked(rank.number, request.op, request.payload, rank.clock)
+        recorder.asked(rank.number, request, rank.clock)
         await super()._posted(request)
         recorder.answered(rank.number, request.op, request.payload, rank.clock)
 
     async def _blocking(self, request: Request) -> bytes:
         rank, recorder = self.rank, self.recorder
-        recorder.asked(rank.number, request.op, request.payload, rank.clock)
+        recorder.asked(rank.number, request, rank.clock)
         answer = await super()._blocking(request)
         if rank.finalized:
             recorder.left(rank.number, rank.clock)

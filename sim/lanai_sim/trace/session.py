@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from lanai_firmware.image import Image
 from lanai_firmware.mcp.plan import Layout as Plan
 from lanai_host.driver import Attachment
+from lanai_host.notes import Notebooks
 
 from ..engine import Layout
 from ..version import VERSION
@@ -23,7 +24,8 @@ class Session:
     def __init__(self, config: "RunConfig", path: str) -> None:
         self.config = config
         self.writer = Writer(path)
-        self.recorder = Recorder(self.writer, config.host, config.ranks, config.ranks_per_node)
+        self.notebooks = Notebooks(config.ranks)
+        self.recorder = Recorder(self.writer, self.notebooks, config.host, config.ranks, config.ranks_per_node)
         self.engine: TracingEngine | None = None
 
     def make_engine(self, layout: Layout, **options: Any) -> "TracingEngine":
@@ -51,9 +53,15 @@ class Session:
         self.writer.boot({"started": started})
         self.recorder.begin(started, attachments)
 
+    def stop(self) -> None:
+        """What the NICs do from now on is no part of the run."""
+        if self.engine is not None:
+            self.engine.finish()
+
     def end(self, result: "Result | None", clocks: list[int], sim_time: int) -> str:
         """The run is over, or has broken off (None). What a user must be told about the trace, or nothing."""
         self.recorder.finish(clocks)
+        self.notebooks.close()
         slots = self.engine.finish() if self.engine is not None else []
         self.writer.end({
             "code": None if result is None else result.code,

@@ -20,5 +20,5 @@ def alone(*command, **environment):
 
 def together(ranks, *command, device="ideal", options=(), timeout=120):
     """`lanai run` of a program."""
-    arguments = [*CLI, "run", "-n", str(ranks), "--device", device, *options, *command]
+    arguments = [*CLI, "run", "--quiet", "-n", str(ranks), "--device", device, *options, *command]
     return subprocess.run(arguments, capture_output=True, text=True, timeout=timeout, check=False)

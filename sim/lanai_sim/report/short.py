@@ -1,0 +1,77 @@
+"""The few lines that every run ends with: from counts that are kept anyway, without a trace."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lanai_hdl.machine import host_offset
+
+from ..engine import Engine
+from ..postmortem import TROUBLES, read
+from ..units import format_time
+
+SPENT = ("PIO", "waiting")  # where ranks' time goes, beside the host's own work
+COUNTED = ("TX_PACKETS", "TX_FLITS", "SLOTS_CPU_USED", "SLOTS_CPU_WAITED", *TROUBLES)
+MORE = "more: `lanai run --trace FILE ...`, then `lanai report FILE`, or profile, timeline, matrix (--quiet: no such lines)"
+
+
+@dataclass
+class Traffic:
+    """What one NIC counted, from its power-up to the end, in `slots` slots."""
+
+    slots: int
+    counts: dict[str, int]
+
+
+@dataclass
+class Summary:
+    """What is known of a run without having traced it. `spent`: picoseconds of each rank by `SPENT`."""
+
+    started: int = 0
+    ends: Sequence[int] = ()
+    spent: Sequence[dict[str, int]] = ()
+    nics: Sequence[Traffic] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """The report."""
+        if not self.ends:
+            return []
+        boot = f", after {format_time(self.started)} in which the NICs booted" if self.nics else ""
+        found = [f"{len(self.ends)} ranks took {format_time(max(self.ends) - self.started)} of simulated time{boot}"]
+        if self.nics:
+            found += [self._ranks(), self._links(), self._processors()]
+        return [*found, MORE]
+
+    def _ranks(self) -> str:
+        total = sum(end - self.started for end in self.ends)
+        parts = {name: sum(one.get(name, 0) for one in self.spent) for name in SPENT}
+        parts["host work"] = total - sum(parts.values())
+        shares = [f"{name} {share(time, total)}" for name, time in parts.items()]
+        return f"the ranks' time: {', '.join(shares)}"
+
+    def _links(self) -> str:
+        packets, words = self._sum("TX_PACKETS"), self._sum("TX_FLITS")
+        troubles = [f"{name} {count}" for name in TROUBLES if (count := self._sum(name))]
+        return f"the links: {packets} packets in {words} words; {', '.join(troubles) or 'no errors'}"
+
+    def _processors(self) -> str:
+        slots = sum(nic.slots for nic in self.nics)
+        used, waited = self._sum("SLOTS_CPU_USED"), self._sum("SLOTS_CPU_WAITED")
+        return f"the NICs' processors: used {share(used, slots)} of all LBUS slots and waited for one in {share(waited, slots)}"
+
+    def _sum(self, name: str) -> int:
+        return sum(nic.counts.get(name, 0) for nic in self.nics)
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "0 %"
+
+
+def traffic(engine: Engine, nics: int) -> list[Traffic]:
+    """Read the counters of all NICs. Call it when the run is over: reading takes slots."""
+    slots = [engine.slot(nic) for nic in range(nics)]
+    found = []
+    for nic in range(nics):
+        values = read(engine, nic, [host_offset(name) for name in COUNTED])
+        if len(values) == len(COUNTED):
+            found.append(Traffic(slots[nic], dict(zip(COUNTED, values, strict=True))))
+    return found
