@@ -121,11 +121,25 @@ def test_errors_are_told(tmp_path, capsys, monkeypatch):
 def test_a_whole_run_of_one_experiment(tmp_path, monkeypatch):
     few = tuple(one for one in experiments.EXPERIMENTS if one.name == "slowdown")
     monkeypatch.setattr(experiments, "EXPERIMENTS", few)
-    options = ["--quick", "--jobs", "1", "--json", str(tmp_path / "p.json"), "--output", str(tmp_path / "docs")]
+    table = tmp_path / "t.jsonl"
+    options = [
+        "--quick",
+        "--jobs",
+        "1",
+        "--table",
+        str(table),
+        "--json",
+        str(tmp_path / "p.json"),
+        "--output",
+        str(tmp_path / "docs"),
+    ]
     assert main(["paper", "mpi-np", *options]) == 0
     figures = json.loads((tmp_path / "p.json").read_text())["figures"]
     assert figures["paper.mpi-np.claims"] == 103
     assert figures["paper.mpi-np.answered"] >= figures["paper.mpi-np.within_10_percent"] >= 1
+    assert len(table.read_text().splitlines()) == 1
+    monkeypatch.setattr(study, "measure", None)  # the table has it all
+    assert study.figures(True, 1, table, print)["np.np_slowdown.one_dma"] == 1.5
     again = ["--from", str(tmp_path / "p.json"), "--output", str(tmp_path / "again")]
     assert main(["paper", "mpi-np", *again]) == 0
     text = (tmp_path / "docs" / "mpi-np.md").read_text()

@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="take the figures that an earlier --json wrote: words and draws only",
     )
+    parser.add_argument("--table", metavar="FILE", help="keep each experiment's figures in FILE, and go on from there")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="experiments at a time (default: one a core)")
 
 
@@ -43,8 +44,7 @@ def run(args: argparse.Namespace) -> int:
     if args.jobs < 0:
         raise UserError(f"--jobs {args.jobs} is no number of workers; take 1 or more")
     folder = output_folder(args.output, args.quick, study.CHECKOUT)
-    told = Told()
-    found = stored(args.source, args.paper) if args.source else study.figures(args.quick, args.jobs, told)
+    found = stored(args.source, args.paper) if args.source else measured(args)
     answers = study.answer(found)
     show(answers)
     if folder is not None:
@@ -71,12 +71,12 @@ def stored(file: str, paper: str) -> dict[str, float]:
         raise UserError(f"{file!r} holds no figures of this paper ({error}); name a file that --json wrote") from error
 
 
-class Told(list[str]):
-    """Tells of each experiment that has ended."""
+def measured(args: argparse.Namespace) -> dict[str, float]:
+    """The experiments' figures from runs made now, or kept in the table."""
+    from ..papers.mpi_np import study
 
-    def append(self, name: str) -> None:
-        super().append(name)
-        print(f"lanai: {name}: done", file=sys.stderr)
+    table = Path(args.table) if args.table else None
+    return study.figures(args.quick, args.jobs, table, lambda name: print(f"lanai: {name}: done", file=sys.stderr))
 
 
 def output_folder(named: str | None, quick: bool, checkout: Path) -> Path | None:

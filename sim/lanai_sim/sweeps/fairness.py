@@ -34,10 +34,10 @@ def measure(point: Point) -> Figures:
 
     async def hub(side: Side) -> Times:
         waiting: list[tuple[int, Operation]] = []
+        buffers = {peer: [Buffer(size) for _ in range(MESSAGES)] for peer in range(1, peers + 1)}
         times: Times = {peer: [] for peer in range(1, peers + 1)}
         for peer in times:
-            for _ in range(MESSAGES):
-                buffer = Buffer(size)
+            for buffer in buffers[peer]:
                 waiting.append((peer, await (side.send(buffer, peer) if out else side.receive(buffer, peer))))
         await side.meet()
         while waiting:

@@ -82,8 +82,8 @@ async def give(side: Side) -> Figures:
     """Send that message, some time after the receiver has begun to wait."""
     await side.meet()
     await side.pause()
-    began = side.now
-    operation = await side.send(Buffer(4), tag=LAST)
+    buffer, began = Buffer(4), side.now
+    operation = await side.send(buffer, tag=LAST)
     end = side.now
     await side.finish(operation)
     return {"begin": began, "end": end}

@@ -37,7 +37,7 @@ class Setting:
 
 
 class Buffer:
-    """Page-aligned memory of this process."""
+    """Page-aligned memory of this process. Keep it while an operation uses it: the NIC writes where it was told to."""
 
     def __init__(self, size: int, offset: int = 0) -> None:
         self.memory = ctypes.create_string_buffer(size + offset + PAGE)

@@ -121,7 +121,7 @@ BY_CLAIM: dict[str, Way] = {
     "s4_1.drop_beyond_buffer": ByShape(
         lambda f: f["thesis.bandwidth_MBps.262144"] < 0.99 * f["thesis.bandwidth_MBps.65536"],
         "{f[thesis.bandwidth_MBps.65536]:.1f} MB/s for 64 KB, {f[thesis.bandwidth_MBps.262144]:.1f} MB/s for 256 KB",
-        "Bodies pass through a few page-sized stages whatever their size, so there is no buffer to exceed.",
+        "Bodies pass through a few page-sized stages whatever their size, so there is no buffer of the channel to exceed.",
     ),
     "s4_1.partial_batch_waste": ByShape(
         lambda f: f["batch.us_of_page_that_begins_an_entry"] > f["batch.us_of_other_page"],
@@ -162,6 +162,15 @@ BY_CLAIM: dict[str, Way] = {
         "{f[clock.latency_us.host.33]:.1f} "
         "to {f[clock.latency_us.host.133]:.1f} us with the host matching",
         "What the host does stays as slow as it was.",
+    ),
+    "s2_4_2.trapeze_bandwidth": ByShape(
+        lambda f: (
+            f["cut.on.latency_us.4096"] < f["cut.off.latency_us.4096"]
+            and f["cut.on.bandwidth_MBps.262144"] > f["cut.off.bandwidth_MBps.262144"]
+        ),
+        "a page in {f[cut.on.latency_us.4096]:.1f} us passed on as it comes, in {f[cut.off.latency_us.4096]:.1f} us as a whole packet; 256 KB at "
+        "{f[cut.on.bandwidth_MBps.262144]:.1f} and {f[cut.off.bandwidth_MBps.262144]:.1f} MB/s, of a bus of 132",
+        "The same technique on our NIC: host DMA, send DMA and receive DMA work on one packet at once; Trapeze itself is not here.",
     ),
     "s3_1.no_cross_channel_blocking": ByShape(
         lambda f: f["channels.latency_us.beside_a_full_one"] < 1.25 * f["ours.latency_us.4"],

@@ -131,6 +131,18 @@ def transfers(quick: bool) -> Figures:
     return figures
 
 
+def cut_through(quick: bool) -> Figures:
+    """One message at a time, with packets passed on as they come, and whole (NP-51)."""
+    figures: Figures = {}
+    for name, switch in (("on", 1), ("off", 0)):
+        base = thesis()
+        chosen = base.but(mcp=base.mcp.but(cut_through=switch))
+        for size, trip in traffic.trips(chosen, (4, 2048, 4096, 8192, 16384, 65536, 262144), 1).items():
+            figures[f"cut.{name}.latency_us.{size}"] = trip.one_way
+            figures[f"cut.{name}.bandwidth_MBps.{size}"] = trip.rate(size)
+    return figures
+
+
 def message_table(quick: bool) -> Figures:
     """The message table on the NIC against the one on the host (NP-33)."""
     figures: Figures = {}
@@ -287,6 +299,7 @@ EXPERIMENTS = (
     Experiment("slowdown", "the processor beside DMA (NP-B6)", slowdown),
     Experiment("pio-dma", "programmed I/O against DMA (NP-B7)", pio_against_dma),
     Experiment("versions", "first and second page table, marks, pinning (NP-45, NP-46, NP-49)", peaks),
+    Experiment("cut-through", "packets passed on as they come, or whole (NP-51)", cut_through),
     Experiment("transfers", "host DMA transfers a page (NP-46)", transfers),
     Experiment("batch", "pages that do not fill an entry (NP-45)", partial_batch),
     Experiment("table", "message table on the NIC or on the host (NP-33)", message_table),

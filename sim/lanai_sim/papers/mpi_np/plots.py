@@ -18,7 +18,17 @@ def of(figures: Figures) -> dict[str, Plot]:
         if name.startswith(("ways.", "np.", "ours."))
     }
     drawn = plots.of(same)
-    return drawn | {
+    found = drawn | {
+        "np51-cut-through": Plot(
+            "Cut-through delivery (thesis section 3.6)",
+            "bytes",
+            "us one way",
+            {
+                "packets passed on as they come": by_size(figures, "cut.on.latency_us"),
+                "whole packets": by_size(figures, "cut.off.latency_us"),
+            },
+            log="xy",
+        ),
         "fig4-2-bandwidth": Plot(
             "One-way bandwidth (thesis fig. 4.2)",
             "bytes",
@@ -53,6 +63,7 @@ def of(figures: Figures) -> dict[str, Plot]:
             marks={"thesis, 4 bytes": 68},
         ),
     }
+    return {name: plot for name, plot in found.items() if any(plot.lines.values()) or plot.bars}
 
 
 def _upto(points: dict[float, float], most: float) -> dict[float, float]:

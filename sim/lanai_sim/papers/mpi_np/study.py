@@ -1,9 +1,12 @@
 """The whole study: run every experiment, answer every claim, draw, and word the page."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from ... import parallel
 from ...drawing import Plot
+from ...sweeps.point import Conclusion, Point, Sweep
+from ...sweeps.table import Table
 from .. import claims, verdicts
 from ..claims import Kind
 from ..page import Frame
@@ -11,6 +14,7 @@ from ..verdicts import Answer
 from . import answers, experiments, plots
 
 PAPER = "mpi-np"
+REVISION = 1  # grows when an experiment comes to measure something else
 CHECKOUT = Path(__file__).parents[4]
 MAPPING = CHECKOUT / "tests" / "claims" / "mpi_np.toml"
 
@@ -37,13 +41,32 @@ def measure(name_and_quick: tuple[str, bool]) -> dict[str, float]:
     return experiments.measure(*name_and_quick)
 
 
-def figures(quick: bool, jobs: int, told: list[str]) -> dict[str, float]:
-    """All experiments' figures. `told` gets each experiment's name as it ends."""
+def as_sweep() -> Sweep:
+    """The experiments as points, for the table that a run which was stopped goes on from."""
+
+    def points(quick: bool) -> list[Point]:
+        return [{"experiment": one.name, "quick": quick} for one in experiments.EXPERIMENTS]
+
+    return Sweep("", f"paper-{PAPER}", FRAME.title, points, lambda point: {}, lambda rows: Conclusion({}, ""), REVISION)
+
+
+def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
+    """All experiments' figures; those in the table are not measured again. `tell` gets each experiment's name as it ends."""
     found: dict[str, float] = {}
-    tasks = [(one.name, quick) for one in experiments.EXPERIMENTS]
+    sweep = as_sweep()
+    kept = Table(table, sweep) if table is not None else None
+    tasks = []
+    for point in sweep.points(quick):
+        row = kept.find(point) if kept is not None else None
+        if row is None:
+            tasks.append((str(point["experiment"]), quick))
+        else:
+            found |= row.figures
     for (name, _), part in parallel.each(measure, tasks, jobs):
         found |= part
-        told.append(name)
+        if kept is not None:
+            kept.add({"experiment": name, "quick": quick}, part)
+        tell(name)
     return dict(sorted(found.items()))
 
 
