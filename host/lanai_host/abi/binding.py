@@ -14,6 +14,7 @@ from typing import Any
 
 from ..mpi.constants import UNDEFINED
 from ..mpi.errors import ErrorClass, ErrorTable, MpiError, unsupported
+from ..mpi.turns import TwoThreads
 from .context import abi
 from .tables import BadHandle
 
@@ -213,7 +214,7 @@ def end_process(code: int, text: str) -> None:
 
 def failed(name: str, error: Exception, comm: int | None) -> int:
     """What a call that raised returns, once the error handler of its communicator has been called."""
-    if isinstance(error, BadHandle):
+    if isinstance(error, BadHandle | TwoThreads):
         error = error.named(name)
     elif isinstance(error, OverflowError):
         error = MpiError(ErrorClass.VALUE_TOO_LARGE, f"{name}: {error}")

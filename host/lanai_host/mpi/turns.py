@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import threads
+from .errors import ErrorClass, MpiError
 from .threads import Doing
 
 SHORTEST, LONGEST = 20e-6, 2e-3  # seconds between two looks at threads that still run
@@ -40,6 +41,17 @@ class _Stop:
         return self.target is None or self.target.done
 
 
+class TwoThreads(Exception):
+    """A thread calls the library while another is in it, though the program said that it has one thread. (Those that asked for
+    FUNNELED or SERIALIZED are served as if for MULTIPLE.)"""
+
+    def named(self, call: str) -> MpiError:
+        return MpiError(
+            ErrorClass.OTHER,
+            f"{call}: another thread is in MPI, which needs MPI_THREAD_MULTIPLE; ask for it with MPI_Init_thread",
+        )
+
+
 class Turns:
     """A re-entrant lock that is taken in turns. `crowded` tells whether the process has more than one thread; while it has not,
     this is a plain lock.
@@ -65,6 +77,8 @@ class Turns:
             self._holder = threading.get_ident()
         elif self._holder == threading.get_ident():
             self._depth += 1
+        elif self._holder and not self.crowded():
+            raise TwoThreads
         else:
             self._stop(threading.get_native_id(), _Stop(None))
 

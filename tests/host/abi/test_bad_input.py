@@ -127,3 +127,28 @@ for call in (
     assert told[5] == "MPI_Cart_create: a grid of [3] needs 3 processes, the communicator has 2"
     assert told[6].startswith("MPI_Comm_split: color is -3; it must be ")
     assert len(told) == 7
+
+
+def test_two_threads_at_once_need_the_level():
+    text = """
+import mpi4py, threading, time
+mpi4py.rc.thread_level = "single"
+from mpi4py import MPI
+w = MPI.COMM_WORLD
+if w.rank == 0:
+    thread = threading.Thread(target=lambda: w.Recv(bytearray(1), 1), daemon=True)
+    thread.start()
+    try:
+        while True:
+            w.Iprobe(tag=5)
+            time.sleep(0.01)
+    except MPI.Exception as error:
+        print(error, flush=True)
+        w.Abort(9)
+time.sleep(60)  # the simulation waits, since this one has not said what it will do
+"""
+    done = together(2, "python", "-c", text)
+    assert done.stdout == (
+        "MPI_Iprobe: another thread is in MPI, which needs MPI_THREAD_MULTIPLE; ask for it with MPI_Init_thread\n"
+    ), done.stderr
+    assert done.returncode == 9
