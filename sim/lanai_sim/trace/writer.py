@@ -3,6 +3,7 @@
 import json
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -120,5 +121,6 @@ class Writer:
             self._size += len(data)
         except OSError as error:
             self.failed = f"the trace {str(self.path)!r} ends after {self._size} bytes: {error.strerror}"
-            self._file.truncate(self._size)
+            with suppress(OSError):  # a device such as /dev/full has no length
+                self._file.truncate(self._size)
             self.close()

@@ -1,0 +1,135 @@
+"""The file: what was written is read, and what is not whole is said so."""
+
+import errno
+import os
+
+import numpy as np
+import pytest
+
+from lanai_hdl.errors import UserError
+from lanai_sim.trace import Trace
+from lanai_sim.trace.schema import CHUNK, HEAD, MAGIC, STORED
+from lanai_sim.trace.writer import Writer, pack, unpack
+
+META = {"ranks": 1, "ranks_per_node": 1, "nodes": [], "routes": [], "plans": [], "slot_khz": 66000, "firmware": {}}
+
+
+def write(path, calls=3):
+    writer = Writer(path)
+    writer.meta(META)
+    writer.boot({"started": 5})
+    name = writer.name("MPI_Send")
+    for number in range(calls):
+        writer.table(b"CALL", [(number, 0, -1, name, 1, 7, 0, 4, 10 * number)])
+        writer.table(b"CEND", [(number, 10 * number + 5)])
+    writer.end({"code": 0, "clocks": [100]})
+    return path
+
+
+def ends_of_chunks(data):
+    at = HEAD.size
+    found = [at]
+    while at < len(data):
+        at += CHUNK.size + CHUNK.unpack_from(data, at)[2]
+        found.append(at)
+    return found
+
+
+@pytest.mark.parametrize("tag", sorted(STORED))
+def test_rows_survive_packing(tag):
+    dtype = STORED[tag]
+    raw = np.random.default_rng(1).integers(0, 256, 5 * dtype.itemsize, np.uint8)
+    rows = np.frombuffer(raw.tobytes(), dtype)
+    assert (unpack(pack(rows), dtype, 5) == rows).all()
+    with pytest.raises(ValueError, match="are not 6 rows"):
+        unpack(pack(rows), dtype, 6)
+
+
+def test_what_was_written_is_read(tmp_path):
+    trace = Trace.open(write(tmp_path / "t"))
+    assert trace.complete
+    assert trace.outcome["code"] == 0
+    assert (trace.started, trace.ends) == (5, [100])
+    assert trace.calls["end"].tolist() == [5, 15, 25]
+    assert trace.name(trace.calls["name"][2]) == "MPI_Send"
+    assert len(trace.packets) == len(trace.dma) == len(trace.processor) == len(trace.hostbus) == 0
+    assert write(tmp_path / "u").read_bytes() == (tmp_path / "t").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("data", "match"),
+    [(b"", "is empty"), (b"PK", "too short"), (b"\x7fELF" + bytes(60), "no lanai trace: it starts with b'.x7fELF"),
+     (HEAD.pack(MAGIC, 99, 0), "of format 99, this openlanai reads 1"), (HEAD.pack(MAGIC, 1, 0), "without its beginning")],
+)  # fmt: skip
+def test_what_is_no_trace_is_refused(tmp_path, data, match):
+    (tmp_path / "t").write_bytes(data)
+    with pytest.raises(UserError, match=match):
+        Trace.open(tmp_path / "t")
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(UserError, match=r"cannot read the trace '.*none': No such file"):
+        Trace.open(tmp_path / "none")
+    with pytest.raises(UserError, match=r"cannot write the trace '.*none/t'"):
+        Writer(tmp_path / "none" / "t")
+
+
+def test_a_trace_cut_anywhere_is_read_up_to_there(tmp_path):
+    whole = write(tmp_path / "t").read_bytes()
+    edges = ends_of_chunks(whole)
+    for length in range(edges[1], len(whole)):
+        (tmp_path / "t").write_bytes(whole[:length])
+        trace = Trace.open(tmp_path / "t")
+        assert not trace.complete
+        assert "the end of the run" in trace.missing[-1]
+        assert len(trace.missing) == 1 + (length not in edges)
+        assert trace.calls["begin"].tolist() == [0, 10, 20][: len(trace.calls)]
+    assert len(trace.calls) == 3
+
+
+def test_a_damaged_chunk_is_left_out(tmp_path):
+    data = bytearray(write(tmp_path / "t").read_bytes())
+    damaged = ends_of_chunks(data)[6] + CHUNK.size + 3  # in the third CALL or CEND
+    data[damaged] ^= 0x40
+    (tmp_path / "t").write_bytes(data)
+    trace = Trace.open(tmp_path / "t")
+    assert len(trace.missing) == 1
+    assert "damaged" in trace.missing[0]
+    assert trace.outcome["code"] == 0
+
+
+def test_garbage_between_chunks_ends_the_reading(tmp_path):
+    data = write(tmp_path / "t").read_bytes()
+    edge = ends_of_chunks(data)[3]
+    (tmp_path / "t").write_bytes(data[:edge] + b"garbage" * 9 + data[edge:])
+    trace = Trace.open(tmp_path / "t")
+    assert "no chunk begins there, but b'garb'" in trace.missing[0]
+
+
+def test_a_full_disk_ends_the_trace_and_not_the_run(tmp_path):
+    writer = Writer(tmp_path / "t")
+    writer.meta(META)
+    whole = os.path.getsize(tmp_path / "t")
+    real = writer._file
+
+    class Full:
+        def write(self, data):
+            real.write(bytes(data)[:7])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        def __getattr__(self, name):
+            return getattr(real, name)
+
+    writer._file = Full()
+    writer.boot({"started": 1})
+    writer.table(b"CEND", [(0, 1)])  # nobody hears
+    writer.end({})
+    assert writer.failed == f"the trace {str(tmp_path / 't')!r} ends after {whole} bytes: No space left on device"
+    assert os.path.getsize(tmp_path / "t") == whole
+    assert len(Trace.open(tmp_path / "t").missing) == 1
+
+
+def test_dev_full():
+    writer = Writer("/dev/full")
+    writer.end({})
+    assert "No space left on device" in writer.failed
