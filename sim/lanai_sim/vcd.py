@@ -1,5 +1,6 @@
 """Reads back the waveforms that an engine writes: chosen signals as arrays, one value a slot."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -8,13 +9,15 @@ from numpy.typing import NDArray
 
 from lanai_host.errors import UserError
 
+ADDED = re.compile(r"\$\d+(?=\.|$)")
 Samples = dict[str, NDArray[np.uint64]]
 
 
 def sample(path: Path, names: Sequence[str]) -> tuple[NDArray[np.uint64], Samples]:
     """The times in the file, and for each name its values after each of them.
 
-    A name is the scopes and the signal joined by dots, such as "TOP.lanai_nic.nic.processor.retire.pc". At most 64 bits each.
+    A name is the scopes and the signal joined by dots, such as "TOP.lanai_nic.nic.processor.retire.pc". Numbers that Amaranth adds to tell
+    equal names apart ("doorbell$547") change with every edit of the gateware and may be left out. At most 64 bits each.
     """
     try:
         with open(path) as file:
@@ -42,7 +45,8 @@ def _declared(lines: Iterable[str], names: Sequence[str], path: Path) -> dict[st
         elif words[0] == "$upscope":
             scopes.pop()
         elif words[0] == "$var":
-            column = wanted.pop(".".join([*scopes, words[4]]), None)
+            name = ".".join([*scopes, words[4]])
+            column = wanted.pop(name if name in wanted else ADDED.sub("", name), None)
             if column is not None:
                 codes.setdefault(words[3], []).append(column)
         elif words[0] == "$enddefinitions":

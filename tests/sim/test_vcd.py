@@ -43,6 +43,13 @@ def test_values_hold_until_they_change(wave):
     assert values["TOP.nic.valid"].tolist() == [0, 1, 1], "undriven counts as 0"
 
 
+def test_numbers_that_tell_equal_names_apart_may_be_left_out(wave):
+    wave.write_text(TEXT.replace(" nic ", " nic$547 "))
+    _, values = sample(wave, ["TOP.nic.valid", "TOP.nic.kind"])
+    assert values["TOP.nic.valid"].tolist() == [0, 1, 1]
+    assert values["TOP.nic.kind"].tolist() == [3, 5, 5]
+
+
 def test_what_is_not_there_is_told(wave, tmp_path):
     with pytest.raises(UserError, match=r"has no signal 'TOP\.nic\.kin'"):
         sample(wave, ["TOP.nic.kin"])

@@ -23,7 +23,7 @@ NIC = "TOP.lanai_nic.nic."
 SIGNALS = {
     "tx": "link_tx__kind",
     "rx": "link_rx__kind",
-    "rings": "doorbell$547.rings",
+    "rings": "doorbell.rings",
     "mem_valid": "mem__valid",
     "mem_write": "mem__write",
     "valid": "processor.retire.valid",
