@@ -73,7 +73,7 @@ def page(
     if failures:
         lines += _listed("Failures", failures)
     if against is not None:
-        lines += [f"## Against MPICH {against[0]}", "", "The same tests on real MPICH:", "", *against[1].lines(), ""]
+        lines += [f"## Against MPICH {against[0]}", "", "The same tests on real MPICH:", "", *against[1].lines()]
     lines += ["## Left out", "", "Modules, and classes or tests in other modules:", ""]
     lines += [f"- `{name}`: {why}" for name, why in {**LEFT_OUT, **LEFT_OUT_TESTS}.items()]
     return "\n".join(lines).rstrip() + "\n"
