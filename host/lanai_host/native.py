@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import _cffi_backend
+import _cffi_backend  # type: ignore[import-untyped]
 
 from lanai_firmware import cache
 

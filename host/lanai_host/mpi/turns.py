@@ -66,7 +66,7 @@ class Turns:
         self.name = name
         self.loose = False
         self._mutex = threading.Lock()  # of what follows; held for moments
-        self._holder = 0
+        self._holder = 0  # as Python numbers threads, which is quick; what follows goes by the kernel's numbers
         self._depth = 0
         self._watcher = 0
         self._last = 0
@@ -149,12 +149,12 @@ class Turns:
         if not still:
             time.sleep(SHORTEST)
         with self._mutex:
-            self._watcher, self._holder = 0, me  # to ask what is done may take the library
+            self._watcher, self._holder = 0, threading.get_ident()  # to ask what is done may take the library
             waiting = sorted(self._stopped.items())
         winner = self._choose(waiting)
         with self._mutex:
-            self._holder = self._last = winner
             stop = self._stopped.pop(winner)
+            self._holder, self._last = stop.ident, winner
             stop.go, stop.may_block = True, still
             stop.gate.release()
 
