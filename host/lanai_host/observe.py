@@ -59,7 +59,9 @@ class Observer:
         self._note(Note.END, 0, 0, 0, 0, 0, 0, number)
 
     def call(self, name: str, prototype: list[Any], function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function`, noted each time. The arguments that say whom it talks to are found by their names."""
+        """`function`, noted each time; variants with large counts go by the plain name. The arguments that say whom it talks to are
+        found by their names."""
+        name = name.removesuffix("_c")
         places = {parameter[0]: index for index, parameter in enumerate(prototype[1]) if parameter[2] == 0}
         peer = places.get("dest", places.get("source", places.get("root", places.get("target_rank"))))
         tag = places.get("tag", places.get("sendtag"))
@@ -92,6 +94,8 @@ class Observer:
             self._frame += 1
 
         def noted_call(op: Op, payload: bytes = b"") -> bytes:
+            if op == Op.FINALIZE:
+                self._look()
             try:
                 return call(op, payload)
             finally:

@@ -1,0 +1,173 @@
+"""Whole runs: tracing changes nothing, sums are exact, and what happened is told with its cause."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from lanai_firmware.mcp.layout import Type
+from lanai_sim.commands.run import libmpi_environment, world_of
+from lanai_sim.launcher import RunConfig, run
+from lanai_sim.trace import Trace
+from lanai_sim.trace.schema import Engine, Fault, HostKind, Protocol, State
+
+SIZES = (4, 3000, 9000)
+# Buffers at the start of a page: where they lie decides how long the NIC takes, and a heap may lie otherwise if one is traced.
+PROGRAM = f"""
+import mmap
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+peer = 1 - world.rank
+for size in {SIZES}:
+    data = memoryview(mmap.mmap(-1, size))
+    if world.rank == 0:
+        world.Send(data, dest=peer, tag=size)
+        world.Recv(data, source=MPI.ANY_SOURCE, tag=MPI.ANY_TAG)
+    else:
+        world.Recv(data, source=peer, tag=size)
+        world.Send(data, dest=peer, tag=8)
+"""
+
+
+def launch(body, trace=None, device="mpi-np", **options):
+    config = RunConfig(
+        (sys.executable, "-c", body), 2, device, trace=None if trace is None else str(trace),
+        environment=libmpi_environment(), **options,
+    )  # fmt: skip
+    return run(config, world_of(config))
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """The same run twice: plain, and traced."""
+    path = tmp_path_factory.mktemp("trace") / "t"
+    return launch(PROGRAM), launch(PROGRAM, path), Trace.open(path)
+
+
+def exact(trace):
+    for rank in range(trace.ranks):
+        host = trace.host[trace.host["rank"] == rank]
+        assert host["begin"][0] == trace.started
+        assert (host["begin"][1:] == host["end"][:-1]).all()
+        assert host["end"][-1] == trace.ends[rank]
+    for node in range(len(trace.nodes)):
+        rows = trace.processor[trace.processor["node"] == node]
+        assert rows["begin"][0] == 0
+        assert (rows["begin"][1:] == rows["end"][:-1]).all()
+        assert rows["end"][-1] == trace.outcome["slots"][node]
+
+
+def test_tracing_changes_no_cycle(both):
+    plain, traced, trace = both
+    assert (traced.code, traced.report, traced.notes) == (0, "", ())
+    assert traced.clocks == plain.clocks
+    assert trace.complete
+    assert trace.ends == list(plain.clocks)
+
+
+def test_all_time_is_told(both):
+    trace = both[2]
+    exact(trace)
+    lbus = trace.lbus
+    for node in range(2):  # the counters' own sums: every instruction took a fetch
+        mine = lbus[lbus["node"] == node]
+        rows = trace.processor[trace.processor["node"] == node]
+        assert mine["used"][:, 4].sum() >= rows["count"].sum()
+        assert mine["waited"][:, 4].sum() >= rows["stalled"].sum()
+
+
+def test_calls_are_named_with_their_arguments(both):
+    trace = both[2]
+    calls = trace.calls
+    sends = calls[[trace.name(name) == "MPI_Send" for name in calls["name"]]]
+    assert sends["rank"].tolist() == [0, 1] * 3
+    assert sends["bytes"].tolist() == [size for size in SIZES for _ in range(2)]
+    assert sends["tag"].tolist() == [SIZES[0], 8, SIZES[1], 8, SIZES[2], 8]
+    assert (sends["end"] > sends["begin"]).all()
+
+
+def test_each_message_is_whole(both):
+    trace = both[2]
+    messages = trace.messages
+    users = messages[np.isin(messages["bytes"], SIZES) & (messages["context"] == messages["context"][0])]
+    assert sorted(users["bytes"].tolist()) == sorted([*SIZES, *SIZES])
+    assert (messages["receive_request"] >= 0).all()
+    assert (trace.picoseconds(messages["left"]) > messages["posted"]).all()
+    assert (messages["arrived"] > messages["left"]).all()
+    assert (messages["completed"] > trace.picoseconds(messages["arrived"])).all()
+    protocols = dict(zip(users["bytes"].tolist(), users["protocol"].tolist(), strict=True))
+    assert protocols == {4: Protocol.EAGER, 3000: Protocol.EAGER, 9000: Protocol.RENDEZVOUS}
+
+
+def test_each_packet_has_two_ends_and_a_message(both):
+    packets = both[2].packets
+    assert (packets["fault"] == Fault.NONE).all()
+    assert (packets["arrival_head"] > packets["head"]).all()
+    assert (packets["message"][packets["kind"] != Type.ACK] >= 0).all()
+    assert (packets["source"] != packets["target"]).all()
+
+
+def test_the_nics_work_has_its_cause(both):
+    trace = both[2]
+    dma, processor, hostbus = trace.dma, trace.processor, trace.hostbus
+    assert (dma["message"][dma["engine"] != Engine.HOST_WRITE] >= 0).all()
+    assert (dma["begin"] >= dma["posted"]).all()
+    sent = trace.packets["bytes"].sum()
+    assert ((dma["bytes"][dma["engine"] == Engine.SEND] + 3) // 4 * 4).sum() == sent
+    assert dma["bytes"][dma["engine"] == Engine.RECEIVE].sum() == sent
+    mine = processor[(processor["state"] == State.RUN) & (trace.picoseconds(processor["begin"]) > trace.started)]
+    length = mine["end"] - mine["begin"]
+    assert length[mine["message"] >= 0].sum() > 0.4 * length.sum()
+    after = hostbus[trace.picoseconds(hostbus["begin"]) > trace.started]
+    assert (after["call"] >= 0).mean() > 0.8
+
+
+def test_the_firmware_is_in_it(both):
+    trace = both[2]
+    places = {trace.firmware.where(int(pc)) for pc in np.unique(trace.processor["pc"])}
+    sending = [place for place in places if place.file == "lanai_firmware/mcp/sending.py"]
+    assert sending
+    assert "def send_short" in trace.firmware.files["lanai_firmware/mcp/sending.py"]
+
+
+def test_a_run_that_crashed_is_read_up_to_there(tmp_path):
+    body = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.Barrier(); w.rank and w.Abort(3); w.recv(source=1)"
+    result = launch(body, tmp_path / "t", "ideal")
+    assert result.code == 3
+    trace = Trace.open(tmp_path / "t")
+    assert (trace.complete, trace.outcome["code"]) == (True, 3)
+    assert "MPI_Barrier" in [trace.name(call["name"]) for call in trace.calls]
+    assert (trace.calls["end"] == -1).any()
+
+
+def test_without_nics_too(tmp_path):
+    plain, traced = launch(PROGRAM, None, "ideal"), launch(PROGRAM, tmp_path / "t", "ideal")
+    trace = Trace.open(tmp_path / "t")
+    assert trace.ends == list(traced.clocks) == list(plain.clocks)
+    exact(trace)
+    assert (trace.messages["receive_call"] >= 0).all()
+    assert (trace.host["kind"] == HostKind.WAIT).any()
+    assert len(trace.packets) == 0
+
+
+@pytest.mark.slow
+def test_threads_and_repetition_give_the_same_file(tmp_path):
+    for name, threads in (("a", 1), ("b", 1), ("c", 2)):
+        assert launch(PROGRAM, tmp_path / name, threads=threads).code == 0
+    first = (tmp_path / "a").read_bytes()
+    assert (tmp_path / "b").read_bytes() == first
+    assert (tmp_path / "c").read_bytes() == first
+
+
+@pytest.mark.slow
+def test_packets_that_go_wrong_are_told(tmp_path):
+    from lanai_firmware.mcp.plan import McpConfig
+    from lanai_sim.faults import parse
+
+    faults = (parse("drop nic0 packet=1"), parse("corrupt nic1 packet=1"))
+    assert launch(PROGRAM, tmp_path / "t", mcp=McpConfig(recovery=1), faults=faults).code == 0
+    trace = Trace.open(tmp_path / "t")
+    exact(trace)
+    assert (trace.packets["fault"] == Fault.LOST).any()
+    assert (trace.packets["fault"] != Fault.NONE).sum() >= 2
+    assert (trace.messages["completed"] >= 0).all()
