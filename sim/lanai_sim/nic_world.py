@@ -9,7 +9,7 @@ from lanai_firmware.mcp.plan import Line, McpConfig, lay_out
 from lanai_hdl.errors import UserError
 from lanai_host.driver import Attachment, boot, channel_number
 
-from . import fabric, faults, postmortem
+from . import fabric, faults, postmortem, waves
 from .cluster import Cluster, ClusterBus
 from .engine import NEVER, Layout, SlotTime
 from .faults import FaultKind
@@ -17,7 +17,7 @@ from .kernel import FOREVER, Kernel
 from .launcher import RunConfig, World
 from .rank_door import RankDoor
 from .report.short import Traffic, traffic
-from .rtl import RtlEngine
+from .rtl import NIC_TOP, RtlEngine, nic_verilog
 
 
 def firmware_image(config: RunConfig) -> Image:
@@ -37,6 +37,11 @@ class NicWorld(World):
         net = fabric.describe(config.fabric, nodes)
         net.check()
         self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
+        self.waves: list[tuple[Path, str]] = []  # what the engine writes, what becomes of it
+        if config.wave is not None:
+            waves.check_name(config.wave.file)
+            if self.session is not None:
+                raise UserError("--wave and --trace need NICs built in two ways; ask for one of them at a time")
         self.cluster = Cluster(net, config.nic, self._make_engine, kernel)
         self.attachments: dict[int, Attachment] = {}
         self.image: Image | None = None
@@ -56,10 +61,11 @@ class NicWorld(World):
             for node in wave.nodes:
                 if node >= layout.nics:
                     raise UserError(f"--wave-nodes names node {node}; there are nodes 0 to {layout.nics - 1}")
-                path = Path(wave.file)
-                name = path if len(wave.nodes) == 1 else path.with_name(f"{path.stem}.{node}{path.suffix}")
+                name = Path(wave.file if len(wave.nodes) == 1 else waves.numbered(wave.file, node))
                 last = NEVER if wave.end == FOREVER else engine.time.slot(wave.end)
-                engine.wave(node, str(name), engine.time.slot(wave.begin), last)
+                raw = name.with_name(f".{name.name}.raw")
+                engine.wave(node, str(raw), engine.time.slot(wave.begin), last)
+                self.waves.append((raw, str(name)))
         self.engine = engine
         return engine
 
@@ -148,3 +154,5 @@ class NicWorld(World):
         for door in self.doors:
             door.close()
         self.cluster.close()
+        for raw, name in self.waves:
+            waves.decode(raw, name, nic_verilog(self.config.nic), NIC_TOP)

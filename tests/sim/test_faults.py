@@ -24,10 +24,10 @@ def image():
     return build(Path(__file__).with_name("relay.py"), SMALL)
 
 
-def deliver(*texts):
-    """Send SENT packets from nic0 to nic1 with these faults; what arrived, and counters of nic1."""
-    cluster = Cluster(PAIR, SMALL, RtlEngine)
-    for wire, plan in faults.plan([faults.parse(text) for text in texts], PAIR, SlotTime(66_000)).items():
+def deliver(*texts, net=PAIR):
+    """Send SENT packets from nic0 to nic1 with these faults; what arrived, counters of nic1, and what happened on which wire."""
+    cluster = Cluster(net, SMALL, RtlEngine)
+    for wire, plan in faults.plan([faults.parse(text) for text in texts], net, SlotTime(66_000)).items():
         cluster.engine.faults(wire, plan)
     arrived = []
 
@@ -40,7 +40,7 @@ def deliver(*texts):
 
     async def sender(bus):
         out = bus.allocate(4096)
-        await start(bus, {1: out.bus_address, 2: 64, 3: 0})
+        await start(bus, {1: out.bus_address, 2: 64, 3: net.route(0, 1)})
         await bus.elapse(8_000_000)
         for turn in range(SENT):
             out.view[:64] = bytes([turn + 1]) * 64
@@ -63,7 +63,8 @@ def deliver(*texts):
     cluster.spawn(0, sender)
     task = cluster.spawn(1, receiver)
     cluster.run()
-    counts = {kind.name: cluster.engine.fault_count(0, kind) for kind in faults.FaultKind}
+    wires = range(2 * len(net.cables))
+    counts = {kind.name: sum(cluster.engine.fault_count(wire, kind) for wire in wires) for kind in faults.FaultKind}
     cluster.close()
     return arrived, task.result, {name: count for name, count in counts.items() if count}
 
@@ -105,6 +106,36 @@ def test_a_link_goes_down_and_comes_back():
     assert counters["LINK_DOWNS"] == 1
     assert counters["RX_PACKETS"] < 4
     assert happened == {"DOWN": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "arrived", "counter"),
+    [
+        ("drop nic0 packet=1", [1, 3, 4], "RX_PACKETS"),
+        ("drop switch0.1 packet=1", [1, 3, 4], "RX_PACKETS"),
+        ("corrupt switch0.1 packet=2 bit=37", None, "RX_CRC_ERRORS"),
+        ("duplicate nic0 packet=0", None, "RX_PACKETS"),
+        ("delay switch0.1 packet=0 by=4us", [1, 2, 3, 4], "RX_PACKETS"),
+        ("reorder switch0.1 packet=1 by=100us", None, "RX_PACKETS"),
+        ("down switch0.1 from=12us to=22us", None, "LINK_DOWNS"),
+    ],
+)
+def test_faults_before_and_behind_a_switch(text, arrived, counter):
+    got, counters, happened = deliver(text, net=fabric.star(2))
+    kind = text.split()[0].upper()
+    assert happened == {kind: 1}
+    assert counters[counter] == {"DROP": 3, "CORRUPT": 1, "DUPLICATE": 5, "DOWN": 1}.get(kind, 4)
+    if arrived is not None:
+        assert got == arrived
+
+
+def test_rates_happen_as_planned():
+    text = "drop * rate=0.5 seed=3"
+    planned = faults.plan([faults.parse(text)], PAIR, SlotTime(66_000))[0]
+    lost = {fault.packet for fault in planned if fault.packet < SENT}
+    arrived, _, happened = deliver(text)
+    assert arrived == [number + 1 for number in range(SENT) if number not in lost]
+    assert happened == ({"DROP": len(lost)} if lost else {})
 
 
 def test_rates_follow_from_the_seed():

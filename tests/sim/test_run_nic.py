@@ -1,5 +1,7 @@
 """`lanai run` on NICs: real mpi4py processes, libmpi, driver, firmware, Verilated gateware."""
 
+import gzip
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lanai_sim.commands.run import libmpi_environment
+from lanai_sim.kernel import FOREVER
 from lanai_sim.launcher import RunConfig, WaveConfig, run
 from lanai_sim.nic_world import NicWorld
 
@@ -75,9 +78,15 @@ def test_several_ranks_share_a_nic(ranks, program, capfd):
 
 @pytest.mark.slow  # compiles the gateware once more, for tracing
 def test_waveform_holds_the_window_asked_for(tmp_path):
-    file = tmp_path / "nic.vcd"
+    file = tmp_path / "nic.vcd.gz"
+    assert ping(wave=WaveConfig(str(file), (0, 1), 1_600_000_000, FOREVER)).code == 0
+    told = gzip.decompress((tmp_path / "nic.1.vcd.gz").read_bytes()).decode()
+    assert "packet_sent" in told
+    assert re.search(r"^sEAGER\w*_ch\d+_tag8_len4_seq\d+ ", told, re.M)  # rank 1's pong
+    assert re.search(r"^sRECV_REQ_ch", told, re.M)
+    assert "link_tx__kind_text" in told
+    file = tmp_path / "window.vcd"
     assert ping(wave=WaveConfig(str(file), (1,), 1_000_000, 3_000_000)).code == 0
-    text = file.read_text()
-    assert "link_tx__kind" in text
-    times = [int(line[1:]) for line in text.splitlines() if line.startswith("#")]
+    times = [int(line[1:]) for line in file.read_text().splitlines() if line.startswith("#")]
     assert 130 <= len(times) <= 135  # two microseconds of slots
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".raw")] == []

