@@ -51,7 +51,7 @@ def test_near_respects_the_bound(bound, value, near):
 
 
 def test_page_holds_every_claim_once():
-    found = verdicts.answers(CLAIMS, WAYS, {"p.c": Held(why_not="Nobody knows.")}, FIGURES)
+    found = verdicts.answers(CLAIMS, WAYS, {"p.c": Held(why="Nobody knows.")}, FIGURES)
     text = page.write(study.FRAME, found, {"f": Plot("A plot", "x", "y")}, "figures")
     assert all(text.count(f"`{claim.id}`") == 1 for claim in CLAIMS)
     assert "| 10 us | 10.5 | 5 | 1.05 | A \\| reason. |" in text
@@ -78,13 +78,13 @@ def test_mapping_of_tests(tmp_path):
     tests.mkdir(parents=True)
     (tmp_path / "tests" / "test_it.py").write_text("def test_it(): pass\n")
     mapping = tests / "p.toml"
-    mapping.write_text('[[claim]]\nid = "p.a"\ntests = ["tests/test_it.py::test_it[4]"]\nnote = "So."\n')
+    mapping.write_text('["p.a"]\ntest = ["tests/test_it.py::test_it[4]"]\nwhy = "So."\n')
     assert verdicts.read_tests(mapping, CLAIMS) == {"p.a": Held(("tests/test_it.py::test_it[4]",), "So.")}
     for old, new, message in (
         ("test_it[4]", "test_that", "has no test 'test_that'"),
         ("test_it.py", "test_no.py", "'tests/test_no.py' is not there"),
         ("p.a", "p.z", "'p.z' is no claim"),
-        ("[[claim]]", "[[claim", "p.toml: "),
+        ("[", "[[", "p.toml: "),
     ):
         (tests / "q.toml").write_text(mapping.read_text().replace(old, new))
         with pytest.raises(UserError, match=message.replace("p.toml", "q.toml")):

@@ -53,8 +53,7 @@ class Held:
     """Tests that hold a claim, or why none can."""
 
     tests: tuple[str, ...] = ()
-    note: str = ""
-    why_not: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,12 +99,11 @@ def answers(
 
 
 def _answer(claim: Claim, way: Way | None, test: Held, figures: Figures) -> Answer:
-    note = test.note or test.why_not
     if isinstance(way, ByFigure) and (value := way.value(figures)) is not None:
         return Answer(claim, value, figures.get(way.default), why=way.why, tests=test.tests)
     if isinstance(way, ByShape) and (seen := way.verdict(figures)) is not None:
         return Answer(claim, holds=seen[0], saw=seen[1], why=way.why, tests=test.tests)
-    return Answer(claim, why=note, tests=test.tests)
+    return Answer(claim, why=test.why, tests=test.tests)
 
 
 def score(found: Sequence[Answer]) -> dict[str, float]:
@@ -121,23 +119,22 @@ def score(found: Sequence[Answer]) -> dict[str, float]:
 
 
 def read_tests(path: Path, claims: Sequence[Claim]) -> dict[str, Held]:
-    """Which tests hold which claims, from a checkout's mapping file; every test named must be there. No file: no tests."""
+    """Which tests hold which claims, from a checkout's mapping file: a table a claim with `test`, a list of file::function, or
+    `why` not, or both. Every test named must be there. No file: no tests."""
     if not path.exists():
         return {}
     try:
-        rows = tomllib.loads(path.read_text()).get("claim", [])
+        rows = tomllib.loads(path.read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise UserError(f"{path.name}: {error}") from error
     known = {claim.id for claim in claims}
-    root = path.parents[2]
     found = {}
-    for row in rows:
-        if row.get("id") not in known:
-            raise UserError(f"{path.name}: {row.get('id')!r} is no claim of this paper")
-        test = Held(tuple(row.get("tests", ())), row.get("note", ""), row.get("why_not", ""))
-        for name in test.tests:
-            _check_test(name, root, path.name)
-        found[row["id"]] = test
+    for claim_id, row in rows.items():
+        if claim_id not in known:
+            raise UserError(f"{path.name}: {claim_id!r} is no claim of this paper")
+        found[claim_id] = Held(tuple(row.get("test", ())), row.get("why", ""))
+        for name in found[claim_id].tests:
+            _check_test(name, path.parents[2], path.name)
     return found
 
 

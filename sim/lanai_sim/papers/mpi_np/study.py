@@ -21,7 +21,7 @@ MAPPING = CHECKOUT / "tests" / "claims" / "mpi_np.toml"
 FRAME = Frame(
     title="MPI-NP, measured again",
     intro=(
-        "MPI-NP (R. Wijeyeratnam, University of British Columbia, 1999) put the protocol of MPI on the processor of a Myrinet "
+        "MPI-NP (A. Wijeyeratnam, University of British Columbia, 1999) put the protocol of MPI on the processor of a Myrinet "
         "NIC. This page runs its "
         "experiments on our gateware and firmware and sets what it published beside what comes out. `lanai paper mpi-np` writes it; "
         "`lanai paper mpi-np --quick` takes a few minutes and prints the same tables.\n\n"
@@ -80,7 +80,8 @@ def answer(found: dict[str, float]) -> list[Answer]:
             answers.CONTEXT_WHY_NOT if claim.kind is Kind.CONTEXT else "No experiment or test yet."
         )
         old = tests.get(claim.id, verdicts.Held())
-        tests[claim.id] = verdicts.Held(old.tests, old.note, old.why_not or why) if not old.note else old
+        if not old.tests and not old.why:
+            tests[claim.id] = verdicts.Held(why=why)
     return verdicts.answers(known, answers.ways(), tests, found)
 
 
