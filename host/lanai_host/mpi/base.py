@@ -14,6 +14,7 @@ from .topology import Topology
 if TYPE_CHECKING:
     from .buffered import SendBuffer
     from .datatypes import Datatype
+    from .progress import Progress
     from .world import World
 
 # Device contexts of one communicator, counted from `number * CONTEXTS`.
@@ -32,6 +33,7 @@ class CommunicatorBase:
     inter-communicator's collectives use.
     """
 
+    progress: "Progress"
     local: "CommunicatorBase | None" = None
 
     def __init__(

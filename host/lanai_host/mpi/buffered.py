@@ -91,8 +91,38 @@ class SendBuffer:
         self._used.clear()
 
 
-class Buffered(Probing):
+class HasBuffer:
+    """What a buffer for buffered sends can be attached to: the process (`World`) or a communicator."""
+
+    progress: "Progress"
+    send_buffer: SendBuffer | None
+    _attaching = "MPI_Buffer_attach"
+
+    def attach_buffer(self, address: int | None, size: int) -> None:
+        """MPI_Buffer_attach, MPI_Comm_attach_buffer; address None is MPI_BUFFER_AUTOMATIC."""
+        if self.send_buffer is not None:
+            raise MpiError(ErrorClass.BUFFER, f"{self._attaching}: a buffer is attached already")
+        self.send_buffer = new_buffer(self._attaching, address, size, self.progress)
+
+    def detach_buffer(self) -> tuple[int | None, int]:
+        """MPI_Buffer_detach, MPI_Comm_detach_buffer: (address, size), once all messages have left it."""
+        buffer, self.send_buffer = self.send_buffer, None
+        return (0, 0) if buffer is None else emptied(buffer)
+
+    def flush_buffer(self) -> None:
+        """MPI_Buffer_flush, MPI_Comm_flush_buffer."""
+        if self.send_buffer is not None:
+            self.send_buffer.flush()
+
+    def iflush_buffer(self) -> Request:
+        """MPI_Buffer_iflush, MPI_Comm_iflush_buffer."""
+        return FlushRequest(self.progress, self.send_buffer)
+
+
+class Buffered(Probing, HasBuffer):
     """Buffered sends. A communicator's own buffer goes before the world's."""
+
+    _attaching = "MPI_Comm_attach_buffer"
 
     def _buffer(self, call: str) -> SendBuffer:
         buffer = self.send_buffer or self.world.send_buffer
@@ -119,26 +149,6 @@ class Buffered(Probing):
         return BufferedRequest(
             self, "MPI_Ibsend", self.start_buffered("MPI_Ibsend", address, count, datatype, dest, tag), dest
         )
-
-    def attach_buffer(self, address: int | None, size: int) -> None:
-        """MPI_Comm_attach_buffer; address None is MPI_BUFFER_AUTOMATIC."""
-        if self.send_buffer is not None:
-            raise MpiError(ErrorClass.BUFFER, "MPI_Comm_attach_buffer: the communicator has a buffer already")
-        self.send_buffer = new_buffer("MPI_Comm_attach_buffer", address, size, self.progress)
-
-    def detach_buffer(self) -> tuple[int | None, int]:
-        """MPI_Comm_detach_buffer: (address, size)."""
-        buffer, self.send_buffer = self.send_buffer, None
-        return (0, 0) if buffer is None else emptied(buffer)
-
-    def flush_buffer(self) -> None:
-        """MPI_Comm_flush_buffer."""
-        if self.send_buffer is not None:
-            self.send_buffer.flush()
-
-    def iflush_buffer(self) -> Request:
-        """MPI_Comm_iflush_buffer."""
-        return FlushRequest(self.progress, self.send_buffer)
 
 
 class FlushRequest(Request):

@@ -9,7 +9,7 @@ from weakref import WeakSet
 from ..device import MAX_CONTEXT, Device
 from . import errhandler as handlers
 from .base import CONTEXTS
-from .buffered import FlushRequest, SendBuffer, emptied, new_buffer
+from .buffered import HasBuffer, SendBuffer
 from .collectives import barrier
 from .collectives.schedule import name_of
 from .communicator import Communicator
@@ -22,7 +22,7 @@ from .group import Group
 from .info import Info
 from .probing import NoProcMessage
 from .progress import Progress
-from .request import GeneralizedRequest, Request
+from .request import GeneralizedRequest
 from .status import Status
 
 assert LIMIT * CONTEXTS - 1 <= MAX_CONTEXT
@@ -30,7 +30,7 @@ assert LIMIT * CONTEXTS - 1 <= MAX_CONTEXT
 PICOSECONDS = 1e-12
 
 
-class World:
+class World(HasBuffer):
     """The state of MPI in this process, over one device.
 
     `end_process(code, text)` ends the whole job: it is called by MPI_Abort and by MPI_ERRORS_ARE_FATAL, and does not
@@ -182,28 +182,6 @@ class World:
     def processor_name(self) -> str:
         """MPI_Get_processor_name."""
         return f"node{self.node}"
-
-    # Buffered sends
-
-    def attach_buffer(self, address: int | None, size: int) -> None:
-        """MPI_Buffer_attach; address None is MPI_BUFFER_AUTOMATIC."""
-        if self.send_buffer is not None:
-            raise MpiError(ErrorClass.BUFFER, "MPI_Buffer_attach: a buffer is attached already")
-        self.send_buffer = new_buffer("MPI_Buffer_attach", address, size, self.progress)
-
-    def detach_buffer(self) -> tuple[int | None, int]:
-        """MPI_Buffer_detach: (address, size), once all messages have left it."""
-        buffer, self.send_buffer = self.send_buffer, None
-        return (0, 0) if buffer is None else emptied(buffer)
-
-    def flush_buffer(self) -> None:
-        """MPI_Buffer_flush."""
-        if self.send_buffer is not None:
-            self.send_buffer.flush()
-
-    def iflush_buffer(self) -> Request:
-        """MPI_Buffer_iflush."""
-        return FlushRequest(self.progress, self.send_buffer)
 
     # Generalized requests
 

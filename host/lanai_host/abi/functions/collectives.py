@@ -82,45 +82,76 @@ def _scatterv(
     return sendbuf, _ints(sendcounts, n), _ints(displs, n), sendtype, recvbuf, recvcount, recvtype, root
 
 
-def _allgatherv(
-    sendbuf: int, sendcount: int, sendtype: Any, recvbuf: int, recvcounts: Any, displs: Any, recvtype: Any, comm: Any
-) -> Arguments:
-    n = comm.remote_size
-    return sendbuf, sendcount, sendtype, recvbuf, _ints(recvcounts, n), _ints(displs, n), recvtype
+# How many processes one sends to and receives from, from the send buffer and the communicator.
+Sizes = Callable[[int, Any], tuple[int, int]]
 
 
-def _alltoallv(
-    sendbuf: int,
-    sendcounts: Any,
-    sdispls: Any,
-    sendtype: Any,
-    recvbuf: int,
-    recvcounts: Any,
-    rdispls: Any,
-    recvtype: Any,
-    comm: Any,
-) -> Arguments:
-    n = comm.remote_size
-    sent = 0 if sendbuf == IN_PLACE else n
-    going = _ints(sendcounts, sent), _ints(sdispls, sent), sendtype
-    return sendbuf, *going, recvbuf, _ints(recvcounts, n), _ints(rdispls, n), recvtype
+def _everyone(sendbuf: int, comm: Any) -> tuple[int, int]:
+    """What is sent in place has no counts of its own."""
+    return 0 if sendbuf == IN_PLACE else comm.remote_size, comm.remote_size
 
 
-def _alltoallw(
-    sendbuf: int,
-    sendcounts: Any,
-    sdispls: Any,
-    sendtypes: Any,
-    recvbuf: int,
-    recvcounts: Any,
-    rdispls: Any,
-    recvtypes: Any,
-    comm: Any,
-) -> Arguments:
-    n = comm.remote_size
-    sent = 0 if sendbuf == IN_PLACE else n
-    going = _ints(sendcounts, sent), _ints(sdispls, sent), _types(sendtypes, sent)
-    return sendbuf, *going, recvbuf, _ints(recvcounts, n), _ints(rdispls, n), _types(recvtypes, n)
+def _neighbours(sendbuf: int, comm: Any) -> tuple[int, int]:
+    """Without a topology the plan complains."""
+    if comm.topology is None:
+        return 0, 0
+    sources, destinations = comm.topology.neighbours(comm.rank)
+    return len(destinations), len(sources)
+
+
+def _allgatherv(sizes: Sizes) -> Describe:
+    def describe(
+        sendbuf: int,
+        sendcount: int,
+        sendtype: Any,
+        recvbuf: int,
+        recvcounts: Any,
+        displs: Any,
+        recvtype: Any,
+        comm: Any,
+    ) -> Arguments:
+        _, n = sizes(sendbuf, comm)
+        return sendbuf, sendcount, sendtype, recvbuf, _ints(recvcounts, n), _ints(displs, n), recvtype
+
+    return describe
+
+
+def _alltoallv(sizes: Sizes) -> Describe:
+    def describe(
+        sendbuf: int,
+        sendcounts: Any,
+        sdispls: Any,
+        sendtype: Any,
+        recvbuf: int,
+        recvcounts: Any,
+        rdispls: Any,
+        recvtype: Any,
+        comm: Any,
+    ) -> Arguments:
+        m, n = sizes(sendbuf, comm)
+        going = _ints(sendcounts, m), _ints(sdispls, m), sendtype
+        return sendbuf, *going, recvbuf, _ints(recvcounts, n), _ints(rdispls, n), recvtype
+
+    return describe
+
+
+def _alltoallw(sizes: Sizes) -> Describe:
+    def describe(
+        sendbuf: int,
+        sendcounts: Any,
+        sdispls: Any,
+        sendtypes: Any,
+        recvbuf: int,
+        recvcounts: Any,
+        rdispls: Any,
+        recvtypes: Any,
+        comm: Any,
+    ) -> Arguments:
+        m, n = sizes(sendbuf, comm)
+        going = _ints(sendcounts, m), _ints(sdispls, m), _types(sendtypes, m)
+        return sendbuf, *going, recvbuf, _ints(recvcounts, n), _ints(rdispls, n), _types(recvtypes, n)
+
+    return describe
 
 
 def _reduce(sendbuf: int, recvbuf: int, count: int, datatype: Any, op: Any, root: int, comm: Any) -> Arguments:
@@ -146,10 +177,10 @@ _family("gatherv", plans.gatherv, _gatherv)
 _family("scatter", plans.scatter, _rooted)
 _family("scatterv", plans.scatterv, _scatterv)
 _family("allgather", plans.allgather, _plain)
-_family("allgatherv", plans.allgatherv, _allgatherv)
+_family("allgatherv", plans.allgatherv, _allgatherv(_everyone))
 _family("alltoall", plans.alltoall, _plain)
-_family("alltoallv", plans.alltoallv, _alltoallv)
-_family("alltoallw", plans.alltoallw, _alltoallw)
+_family("alltoallv", plans.alltoallv, _alltoallv(_everyone))
+_family("alltoallw", plans.alltoallw, _alltoallw(_everyone))
 _family("reduce", plans.reduce, _reduce)
 _family("allreduce", plans.allreduce, _allreduce)
 _family("scan", plans.scan, _allreduce)
@@ -157,58 +188,8 @@ _family("exscan", plans.exscan, _allreduce)
 _family("reduce_scatter", plans.reduce_scatter, _reduce_scatter)
 _family("reduce_scatter_block", plans.reduce_scatter_block, _reduce_scatter_block)
 
-# Neighbourhoods
-
-
-def _degrees(comm: Any) -> tuple[int, int]:
-    """How many processes one receives from and sends to. Without a topology the plan complains."""
-    if comm.topology is None:
-        return 0, 0
-    sources, destinations = comm.topology.neighbours(comm.rank)
-    return len(sources), len(destinations)
-
-
-def _neighbor_allgatherv(
-    sendbuf: int, sendcount: int, sendtype: Any, recvbuf: int, recvcounts: Any, displs: Any, recvtype: Any, comm: Any
-) -> Arguments:
-    n, _ = _degrees(comm)
-    return sendbuf, sendcount, sendtype, recvbuf, _ints(recvcounts, n), _ints(displs, n), recvtype
-
-
-def _neighbor_alltoallv(
-    sendbuf: int,
-    sendcounts: Any,
-    sdispls: Any,
-    sendtype: Any,
-    recvbuf: int,
-    recvcounts: Any,
-    rdispls: Any,
-    recvtype: Any,
-    comm: Any,
-) -> Arguments:
-    n, m = _degrees(comm)
-    going = _ints(sendcounts, m), _ints(sdispls, m), sendtype
-    return sendbuf, *going, recvbuf, _ints(recvcounts, n), _ints(rdispls, n), recvtype
-
-
-def _neighbor_alltoallw(
-    sendbuf: int,
-    sendcounts: Any,
-    sdispls: Any,
-    sendtypes: Any,
-    recvbuf: int,
-    recvcounts: Any,
-    rdispls: Any,
-    recvtypes: Any,
-    comm: Any,
-) -> Arguments:
-    n, m = _degrees(comm)
-    going = _ints(sendcounts, m), _ints(sdispls, m), _types(sendtypes, m)
-    return sendbuf, *going, recvbuf, _ints(recvcounts, n), _ints(rdispls, n), _types(recvtypes, n)
-
-
 _family("neighbor_allgather", plans.neighbor_allgather, _plain)
-_family("neighbor_allgatherv", plans.neighbor_allgatherv, _neighbor_allgatherv)
+_family("neighbor_allgatherv", plans.neighbor_allgatherv, _allgatherv(_neighbours))
 _family("neighbor_alltoall", plans.neighbor_alltoall, _plain)
-_family("neighbor_alltoallv", plans.neighbor_alltoallv, _neighbor_alltoallv)
-_family("neighbor_alltoallw", plans.neighbor_alltoallw, _neighbor_alltoallw)
+_family("neighbor_alltoallv", plans.neighbor_alltoallv, _alltoallv(_neighbours))
+_family("neighbor_alltoallw", plans.neighbor_alltoallw, _alltoallw(_neighbours))
