@@ -51,6 +51,11 @@ class Observer:
         stack.append(number)
         return number
 
+    @property
+    def inside(self) -> bool:
+        """Is this thread in an MPI call?"""
+        return bool(self._here())
+
     def leave(self, number: int) -> None:
         self._look()
         stack = self._here()

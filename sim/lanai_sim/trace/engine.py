@@ -19,7 +19,7 @@ from .schema import STORED, Touch
 from .writer import Writer
 
 TABLES = (b"PTX ", b"PRX ", b"DMA ", b"PROC", b"TUCH", b"LBUS", b"HBUS")  # as engine_trace_rows numbers them
-ENOUGH = 1 << 22  # bytes to collect before they are written
+ENOUGH = 1 << 20  # bytes to collect before they are written: what a killed run loses
 RANGE = struct.Struct("=6I")  # TouchRange of native/trace.h
 BARE = {tag: np.dtype(STORED[tag].descr[1:]) for tag in TABLES}  # without the node: as native rows are
 
