@@ -1,0 +1,41 @@
+"""The lines that every run ends with."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lanai_sim.report.short import MORE, Summary, Traffic
+
+RUN = [sys.executable, "-c", "from lanai_sim.cli import main; raise SystemExit(main())", "run", "-n", "2"]
+BARRIER = ["python", "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"]
+
+
+def test_shares_and_counts():
+    nics = [Traffic(1000, {"TX_PACKETS": 3, "TX_FLITS": 30, "SLOTS_CPU_USED": 500, "SLOTS_CPU_WAITED": 100})] * 2
+    spent = [{"PIO": 1_000_000, "waiting": 7_000_000}, {"PIO": 0, "waiting": 8_000_000}]
+    lines = Summary(2_000_000, [12_000_000, 12_000_000], spent, nics).lines()
+    assert lines == [
+        "2 ranks took 10.000 us of simulated time, after 2.000 us in which the NICs booted",
+        "the ranks' time: PIO 5.0 %, waiting 75.0 %, host work 20.0 %",
+        "the links: 6 packets in 60 words; no errors",
+        "the NICs' processors: used 50.0 % of all LBUS slots and waited for one in 10.0 %",
+        MORE,
+    ]
+
+
+def test_troubles_are_told_by_name():
+    lines = Summary(0, [10], [{}], [Traffic(10, {"RX_CRC_ERRORS": 2, "LBUS_FAULTS": 1})]).lines()
+    assert lines[2] == "the links: 0 packets in 0 words; RX_CRC_ERRORS 2, LBUS_FAULTS 1"
+
+
+def test_a_run_that_never_began_says_nothing():
+    assert Summary().lines() == []
+
+
+@pytest.mark.parametrize(("options", "lines"), [([], 2), (["--quiet"], 0)])
+def test_it_is_printed_unless_told_not_to(options, lines):
+    done = subprocess.run([*RUN, *options, *BARRIER], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == lines
+    assert all(line.startswith("lanai: ") for line in done.stderr.splitlines())
