@@ -144,7 +144,7 @@ def test_a_whole_run_of_one_experiment(tmp_path, monkeypatch):
     assert main(["paper", "mpi-np", *again]) == 0
     text = (tmp_path / "docs" / "mpi-np.md").read_text()
     assert (tmp_path / "again" / "mpi-np.md").read_text() == text
-    assert "(docs" not in text
+    assert "](figures/mpi-np-fig4-6-slowdown.svg)" in text
     assert (tmp_path / "docs" / "figures" / "mpi-np-fig4-6-slowdown.svg").exists()
 
 
