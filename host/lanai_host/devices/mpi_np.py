@@ -224,8 +224,10 @@ class MpiNp(Device):
         return True
 
     async def _post_receive(self, op: Op, receive: Receive, fields: dict[str, int]) -> bool:
-        if not self.entries or not self.numbers or not await self.endpoint.can_post():
+        if not self.entries or not self.numbers:
             return False
+        while not await self.endpoint.can_post():
+            pass  # sends leave some slots to others, and the NIC gives those back as soon as it has read them
         if receive.hold is None:
             receive.hold = await self.memory.lend(receive.segments, False)
             self._account()
@@ -373,6 +375,8 @@ class MpiNp(Device):
         if self.news == news:
             await self.bus.catch_up()
             await self._progress()
+            if self.news == news:
+                await self._relieve()
 
     async def _progress(self) -> None:
         """Look at what the NIC has written, and use the room that this may have made."""
@@ -385,14 +389,21 @@ class MpiNp(Device):
 
     async def _sort(self) -> None:
         """Take messages off the NIC where its slots run out, or where receives wait here; move receives on to the NIC."""
-        while self.crowded:
-            await self._drain(self.crowded.pop())
         while self.parcels.receives:
             if not await self._place_receive(self.parcels.receives[0]):
                 break
             self.parcels.receives.popleft()
         if self.parcels.receives and not self.watching:
             await self._drain(int(ANY))
+
+    async def _relieve(self) -> bool:
+        """Take messages off the NIC where its slots run out, when the program has nothing better to do: what it receives
+        meanwhile goes straight to its place. False if there was nothing to take."""
+        if not self.crowded:
+            return False
+        while self.crowded:
+            await self._drain(self.crowded.pop())
+        return True
 
     async def _flush(self) -> None:
         """Put waiting sends on the NIC, in order for each destination."""
@@ -497,7 +508,8 @@ class MpiNp(Device):
                     return
             elif any(operation.done for operation in operations):
                 return
-            await self._doze(why)
+            if not await self._relieve():
+                await self._doze(why)
 
     async def _doze(self, why: Wait) -> None:
         """Sleep until the NIC writes something; if it is room that is wanted, ask to be told of it."""
@@ -526,7 +538,7 @@ class MpiNp(Device):
     async def _close(self) -> None:
         while self.sends:
             await self._progress()
-            if self.sends:
+            if self.sends and not await self._relieve():
                 await self._doze(Wait("sending what is left before the end"))
         await self.memory.pins.close()
         self._account()

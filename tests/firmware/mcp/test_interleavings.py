@@ -70,14 +70,14 @@ def check(script, config, choose):
 
 
 class Deviate:
-    """The first choice always, but for the given places."""
+    """Each choice in turn, but for the given places."""
 
     def __init__(self, places):
         self.places, self.step = places, -1
 
     def __call__(self, count):
         self.step += 1
-        return self.places.get(self.step, 0) % count
+        return self.places.get(self.step, self.step) % count
 
 
 @pytest.mark.parametrize("config", CONFIGS)
