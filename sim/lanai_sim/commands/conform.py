@@ -72,7 +72,10 @@ def _outcomes(console: Console, command: jobs.Command, names: Sequence[str], arg
         outcomes.append(outcome)
         counts = f"{outcome.passed:5} passed {len(outcome.skipped):4} skipped {len(outcome.failed):4} failed"
         end = f"  did not end: {outcome.trouble}" if outcome.trouble else ""
-        console.print(f"{outcome.module:24} {counts} {outcome.seconds:6.1f} s{end}", markup=False)
+        spent = (
+            f" {outcome.seconds:6.1f} s" if outcome.seconds else ""
+        )  # of a job with several modules, the last has it
+        console.print(f"{outcome.module:24} {counts}{spent}{end}", markup=False)
         for name in outcome.failed:
             console.print(f"    {name}", markup=False)
     return outcomes

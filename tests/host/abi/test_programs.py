@@ -49,12 +49,19 @@ def test_c_program(compiled, name, ranks):
     assert done.returncode == 0
 
 
+ON_THE_GATEWARE = [("environment", 2), ("datatypes", 2)]  # the others behind `slow`
+
+
 @pytest.mark.parametrize(
     ("name", "ranks"),
     [
-        ("environment", 2),
-        ("datatypes", 2),
-        *(pytest.param(name, ranks, marks=pytest.mark.slow) for name in PROGRAMS for ranks in (2, 3)),
+        *ON_THE_GATEWARE,
+        *(
+            pytest.param(name, ranks, marks=pytest.mark.slow)
+            for name in PROGRAMS
+            for ranks in (2, 3)
+            if (name, ranks) not in ON_THE_GATEWARE
+        ),
     ],
 )
 def test_c_program_on_the_gateware(compiled, name, ranks):
