@@ -1,6 +1,7 @@
 """Whole runs: tracing changes nothing, sums are exact, and what happened is told with its cause."""
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from lanai_firmware.mcp.layout import Type
 from lanai_sim.commands.run import libmpi_environment, world_of
 from lanai_sim.launcher import RunConfig, run
 from lanai_sim.trace import Trace
-from lanai_sim.trace.schema import Engine, Fault, HostKind, Protocol, State
+from lanai_sim.trace.schema import CHUNK, Engine, Fault, HostKind, Protocol, State
+
+from .test_file import ends_of_chunks
 
 SIZES = (4, 3000, 9000)
 # Buffers at the start of a page: where they lie decides how long the NIC takes, and a heap may lie otherwise if one is traced.
@@ -171,3 +174,16 @@ def test_packets_that_go_wrong_are_told(tmp_path):
     assert (trace.packets["fault"] == Fault.LOST).any()
     assert (trace.packets["fault"] != Fault.NONE).sum() >= 2
     assert (trace.messages["completed"] >= 0).all()
+
+
+def test_whatever_chunk_is_missing_the_rest_is_read(both, tmp_path):
+    data = both[2].path.read_bytes()
+    edges = ends_of_chunks(data)
+    for begin, end in pairwise(edges[1:]):
+        damaged = bytearray(data)
+        damaged[(begin + CHUNK.size + end) // 2] ^= 0x11
+        (tmp_path / "t").write_bytes(damaged)
+        trace = Trace.open(tmp_path / "t")
+        assert not trace.complete
+        for table in ("calls", "host", "messages", "packets", "dma", "processor", "lbus", "hostbus"):
+            assert len(getattr(trace, table)) <= len(getattr(both[2], table)) + len(trace.stored(b"PRX "))
