@@ -1,6 +1,6 @@
 """CONTROL, and the count of slots."""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,7 +12,7 @@ RESET_SLOTS = 32  # longer than any answer of host memory that is still under wa
 class Control(wiring.Component):
     """CONTROL: `write` with `wdata` sets RUN, and RESET asks for `reset`, as does `blocked`, which stops the processor too (NP-19).
 
-    `reset` lasts RESET_SLOTS slots. A write of RESET | RUN starts the processor after it.
+    `reset` lasts RESET_SLOTS slots; nothing asks for one meanwhile. A write of RESET | RUN starts the processor after it.
     """
 
     write: In(1)
@@ -24,16 +24,17 @@ class Control(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        left = Signal(range(RESET_SLOTS + 1))
+        left = Signal(
+            range(RESET_SLOTS), init=RESET_SLOTS - 1
+        )  # wound up while there is no reset: what asks for one comes late
         m.d.comb += self.value.eq(self.run)
-        with m.If(left != 0):
-            m.d.sync += left.eq(left - 1)
-        with m.Else():
+        m.d.sync += left.eq(Mux(self.reset & (left != 0), left - 1, RESET_SLOTS - 1))
+        with m.If(left == 0):
             m.d.sync += self.reset.eq(0)
         with m.If(self.write):
             m.d.sync += self.run.eq((self.wdata & ControlBits.RUN) != 0)
         with m.If((self.write & ((self.wdata & ControlBits.RESET) != 0)) | self.blocked):
-            m.d.sync += [self.reset.eq(1), left.eq(RESET_SLOTS - 1)]
+            m.d.sync += self.reset.eq(1)
         with m.If(self.blocked):
             m.d.sync += self.run.eq(0)
         return m

@@ -8,8 +8,13 @@ from .machine import COUNTERS
 
 
 class Counters(wiring.Component):
-    """For each counter, by its name in lower case: `count_<name>` in one slot adds one to `<name>`, two slots "
-    "later. `still` while none is due."""
+    """For each counter, by its name in lower case: `count_<name>` in one slot adds one to `<name>`, three slots later.
+
+    Of those in LATE the count tells of the slot before, so it takes two slots. The register file looks at a counter a slot after the access
+    that reads it: to software a count shows two slots after what it counts. `still` while none is due.
+    """
+
+    LATE = ("SEND_ERRORS", "RECV_REFUSED", "QUEUE_OVERFLOWS")
 
     def __init__(self):
         members = {"still": Out(1)}
@@ -20,11 +25,11 @@ class Counters(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        due = Signal(len(COUNTERS))
+        noted, due = Signal(len(COUNTERS)), Signal(len(COUNTERS))
         for bit, (name, _) in enumerate(COUNTERS):
-            value = getattr(self, name.lower())
-            m.d.sync += due[bit].eq(getattr(self, f"count_{name.lower()}"))
+            value, count = getattr(self, name.lower()), getattr(self, f"count_{name.lower()}")
+            m.d.sync += due[bit].eq(count) if name in self.LATE else [noted[bit].eq(count), due[bit].eq(noted[bit])]
             with m.If(due[bit]):
                 m.d.sync += value.eq(value + 1)
-        m.d.comb += self.still.eq(~due.any())
+        m.d.comb += self.still.eq(~noted.any() & ~due.any())
         return m

@@ -1,4 +1,7 @@
-"""Between registers and engines: what is written becomes a checked descriptor in a queue; what is done shows."""
+"""Between registers and engines: what is written becomes a checked descriptor in a queue; what is done shows.
+
+What the processor wrote is known here in the slot after its access (`RegisterFile`), and so are refusals and overflows.
+"""
 
 from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -164,10 +167,13 @@ class RecvDoor(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         wrong = Signal()
+        bits = self.config.sram_size.bit_length()  # of an end; the size is a power of two
         m.d.comb += [
             wrong.eq(
-                (self.limit < self.pointer)
-                | (self.limit > self.config.sram_size)
+                (self.limit[:bits] < self.pointer[:bits])
+                | self.pointer[bits:].any()
+                | self.limit[bits:].any()
+                | (self.limit[bits - 1] & self.limit[: bits - 1].any())
                 | self.pointer[:2].any()
                 | self.limit[:2].any()
             ),

@@ -1,6 +1,9 @@
-"""Events, doorbells, the wait register, the timer."""
+"""Events, doorbells, the wait register, the timer.
 
-from amaranth import Module, Signal
+What the processor writes to a register is known here a slot after the access (`RegisterFile`). All outputs are as if it had been known at once.
+"""
+
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,14 +14,16 @@ EventBits = data.StructLayout({event.name.lower(): 1 for event in Event})
 
 
 class Events(wiring.Component):
-    """ISR and WAIT. `raised` are the events of this slot and the state of the levels; `isr` shows them in the next.
+    """ISR and WAIT. `raised` are the events of this slot and the state of the levels; `isr` shows them in the next. `late` are events of the
+    slot before, which `isr` shows at once.
 
-    `clear` with `mask` ends the sticky ones named. `wait` with `mask` begins a wait: `waiting`, from the next slot until one slot after
-    ISR and the mask have a bit in common. A mask of 0 does not wait. `awaited` is ISR and the last mask. `irq` is ISR and `irq_mask`,
-    or-reduced, a slot later. `still` while none of these would change in the next slot.
+    Written in the slot before: `clear` with `mask` ends the sticky ones named; `wait` with `mask` begins a wait: `waiting`, from now until
+    one slot after ISR and the mask have a bit in common. A mask of 0 does not wait. `awaited` is ISR and the last mask. `irq` is ISR and
+    `irq_mask`, or-reduced, a slot later. `still` while none of these would change in the next slot.
     """
 
     raised: In(EventBits)
+    late: In(EventBits)
     clear: In(1)
     wait: In(1)
     mask: In(32)
@@ -31,51 +36,73 @@ class Events(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        wait_mask = Signal(len(Event))
         levels = sum(event.value for event in LEVEL_EVENTS)
-        kept = Signal(len(Event))
-        with m.If(self.clear):
-            m.d.comb += kept.eq(self.isr & ~self.mask & ~levels)
-        with m.Else():
-            m.d.comb += kept.eq(self.isr & ~levels)
-        isr = Signal.like(self.isr)
-        irq = Signal()
+        held, raised = (
+            Signal(len(Event)),
+            Signal(len(Event)),
+        )  # ISR before a clear; what that slot raised is not cleared
+        wait_mask, stalled = Signal(len(Event)), Signal()
+        mask = Signal(len(Event))
+        after = Signal(len(Event))
         m.d.comb += [
-            isr.eq(kept | self.raised.as_value()),
-            irq.eq((self.isr & self.irq_mask).any()),
-            self.still.eq((isr == self.isr) & (irq == self.irq) & ~self.wait & ~(self.waiting & self.awaited.any())),
+            self.isr.eq((held & ~Mux(self.clear, self.mask & ~levels, 0)) | raised | self.late.as_value()),
+            after.eq((self.isr & ~levels) | self.raised.as_value()),
+            mask.eq(Mux(self.wait, self.mask, wait_mask)),
+            self.awaited.eq(self.isr & mask),
+            self.waiting.eq(Mux(self.wait, self.mask[: len(Event)].any(), stalled)),
         ]
-        m.d.sync += [self.isr.eq(isr), self.irq.eq(irq)]
-        m.d.comb += self.awaited.eq(self.isr & wait_mask)
-        with m.If(self.wait):
-            m.d.sync += [wait_mask.eq(self.mask), self.waiting.eq(self.mask[: len(Event)].any())]
-        with m.Elif(self.awaited.any()):
-            m.d.sync += self.waiting.eq(0)
+        m.d.sync += [
+            held.eq(after),
+            raised.eq(self.raised),
+            wait_mask.eq(mask),
+            stalled.eq(self.waiting & ~self.awaited.any()),
+            self.irq.eq((self.isr & self.irq_mask).any()),
+        ]
+        m.d.comb += self.still.eq(
+            (after == self.isr)
+            & ((self.isr & self.irq_mask).any() == self.irq)
+            & ~self.clear
+            & ~self.wait
+            & ~(self.waiting & self.awaited.any())
+        )
         return m
 
 
 class Bell(wiring.Component):
-    """DOORBELL or HOST_SIGNAL: one side rings bits, the other clears them. `value`, and `rings`, whether any is set."""
+    """DOORBELL or HOST_SIGNAL: one side rings bits, the other clears them. `value`, and `rings`, whether any is set.
+
+    The host's side, `ring` or `clear` with `bits`, acts at once, the processor's, `rang` or `cleared` with `late_bits`, was in the slot before.
+    """
 
     ring: In(1)
     clear: In(1)
     bits: In(32)
+    rang: In(1)
+    cleared: In(1)
+    late_bits: In(32)
     value: Out(32)
     rings: Out(1)
 
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.rings.eq(self.value.any())
-        with m.If(self.ring):
-            m.d.sync += self.value.eq(self.value | self.bits)
-        with m.Elif(self.clear):
-            m.d.sync += self.value.eq(self.value & ~self.bits)
+        held = Signal(32)
+        m.d.comb += [
+            self.value.eq(
+                (held & ~(self.late_bits & self.cleared.replicate(32))) | (self.late_bits & self.rang.replicate(32))
+            ),
+            self.rings.eq(self.value.any()),
+        ]
+        m.d.sync += held.eq(
+            (self.value & ~(self.bits & self.clear.replicate(32))) | (self.bits & self.ring.replicate(32))
+        )
         return m
 
 
 class Timer(wiring.Component):
-    """TIMER: `fired` in one slot once `cycles` has reached the cycle written; `value` is that cycle, 0 while "
-    "disarmed."""
+    """TIMER: `fired` in one slot once `cycles` has reached the cycle written; `value` is that cycle, 0 while disarmed.
+
+    `write` with `cycle` was in the slot before.
+    """
 
     cycles: In(32)
     write: In(1)
@@ -87,10 +114,17 @@ class Timer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         reached = Signal()  # registered, for the subtraction is long
-        m.d.sync += reached.eq(self.armed & ~(self.cycles - self.value)[31] & ~self.write & ~self.fired)
-        m.d.comb += self.fired.eq(reached)
-        with m.If(self.write):
-            m.d.sync += [self.value.eq(self.cycle), self.armed.eq(self.cycle != 0)]
-        with m.Elif(self.fired):
-            m.d.sync += [self.value.eq(0), self.armed.eq(0)]
+        held, set_ = Signal(32), Signal()
+        m.d.comb += [
+            self.value.eq(Mux(self.write, self.cycle, held)),
+            self.armed.eq(Mux(self.write, self.cycle != 0, set_)),
+            self.fired.eq(reached & ~self.write),
+        ]
+        m.d.sync += [
+            reached.eq(self.armed & ~(self.cycles - self.value)[31] & ~self.fired),
+            held.eq(self.value),
+            set_.eq(self.armed),
+        ]
+        with m.If(self.fired):
+            m.d.sync += [held.eq(0), set_.eq(0)]
         return m

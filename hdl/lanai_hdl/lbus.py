@@ -81,11 +81,12 @@ class Lbus(wiring.Component):
 
     `used` and `waited` tell of this slot, a bit a requester: it was granted, or asked in vain on an edge that serves it. The processor
     alone can name an address beyond the SRAM (engines refuse such descriptors, the host bus such accesses): its read gives what it
-    gives, its write does nothing, and `fault` is raised for the slot.
+    gives, its write does nothing, and `fault` is raised for the slot. That is looked at only with `guard`: the Lanai traps before it asks.
     """
 
-    def __init__(self, config: NicConfig):
+    def __init__(self, config: NicConfig, *, guard: bool = True):
         self.config = config
+        self.guard = guard
         masters = {name: In(LbusMaster()) for name in REQUESTERS}
         super().__init__(
             {
@@ -105,7 +106,7 @@ class Lbus(wiring.Component):
         bound = (self.config.sram_size - 1).bit_length()
         beyond = Signal()
         m.d.comb += [
-            beyond.eq(self.cpu.addr[bound:].any() if bound < ADDRESS_BITS else 0),
+            beyond.eq(self.cpu.addr[bound:].any() if self.guard and bound < ADDRESS_BITS else 0),
             self.fault.eq(self.cpu.grant & beyond),
             self.sram.enable.eq(arbiter.grant.as_value().any() & ~self.fault),
         ]

@@ -125,11 +125,12 @@ class Verdict(IntFlag):
 
 
 class Sticky(Enum):
-    """How a register's bits leave: plain storage, cleared by writing ones, or a view of hardware."""
+    """How a register's bits leave: plain storage, cleared by writing ones, a view of hardware, or fixed when the NIC was built."""
 
     PLAIN = "plain"
     W1C = "write one to clear"
     VIEW = "view of hardware"
+    FIXED = "fixed when built"
     ACTION = "writing acts"
 
 
@@ -145,7 +146,7 @@ class Register:
 
 def _identity() -> list[Register]:
     def word(name: str, offset: int, doc: str, fields: type[IntFlag] | None = None) -> Register:
-        return Register(name, offset, Access.RO, Sticky.VIEW, doc, fields)
+        return Register(name, offset, Access.RO, Sticky.FIXED, doc, fields)
 
     return [
         word("ID", 0x000, 'MACHINE_ID, "LANA".'),

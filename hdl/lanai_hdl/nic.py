@@ -91,7 +91,7 @@ class Nic(wiring.Component):
         self.control = Control()
         self.registers = RegisterFile()
         self.host_bus = HostBus(config)
-        self.lbus = Lbus(config)
+        self.lbus = Lbus(config, guard=not isinstance(self.processor, Core))
         self.events, self.timer, self.counters = Events(), Timer(), Counters()
         self.doorbell, self.host_signal = Bell(), Bell()
         self.transmitter, self.receiver, self.deframer = LinkTransmitter(config), LinkReceiver(config), Deframer()
@@ -141,6 +141,7 @@ class Nic(wiring.Component):
             self.send_dma.credit.eq(self.credit.value),
             self.send_dma.spoil.eq(self.host_dma.spoil),
             self.credit.take.eq(self.send_dma.take),
+            self.credit.size.eq(self.send_dma.size),
             self.credit.feed.eq(self.host_dma.fed),
             self.control.blocked.eq(self.receive_dma.reset),
         ]
@@ -184,8 +185,8 @@ class Nic(wiring.Component):
         view, events, timer, control = self.registers, self.events, self.timer, self.control
         m.d.comb += [
             view.open.eq(~control.reset),
-            control.write.eq(view.control_write),
-            control.wdata.eq(view.wdata),
+            control.write.eq(view.control_host_write),
+            control.wdata.eq(view.host.wdata),
             view.control.eq(control.value),
             view.isr.eq(events.isr),
             events.clear.eq(view.isr_write),
@@ -195,13 +196,15 @@ class Nic(wiring.Component):
             events.irq_mask.eq(view.host_irq_mask),
             self.irq.eq(events.irq),
             view.doorbell.eq(self.doorbell.value),
-            self.doorbell.ring.eq(view.doorbell_write & view.by_host),
-            self.doorbell.clear.eq(view.doorbell_write & ~view.by_host),
-            self.doorbell.bits.eq(view.wdata),
+            self.doorbell.ring.eq(view.doorbell_host_write),
+            self.doorbell.bits.eq(view.host.wdata),
+            self.doorbell.cleared.eq(view.doorbell_write),
+            self.doorbell.late_bits.eq(view.wdata),
             view.host_signal.eq(self.host_signal.value),
-            self.host_signal.ring.eq(view.host_signal_write & ~view.by_host),
-            self.host_signal.clear.eq(view.host_signal_write & view.by_host),
-            self.host_signal.bits.eq(view.wdata),
+            self.host_signal.rang.eq(view.host_signal_write),
+            self.host_signal.late_bits.eq(view.wdata),
+            self.host_signal.clear.eq(view.host_signal_host_write),
+            self.host_signal.bits.eq(view.host.wdata),
             view.cycles.eq(self.now[1:]),
             timer.cycles.eq(self.now[1:]),
             timer.write.eq(view.timer_write),
@@ -271,8 +274,10 @@ class Nic(wiring.Component):
     def _events(self, m):
         raised, hdma, recv, host_bus = self.events.raised, self.host_dma, self.receive_dma, self.host_bus
         verdict = recv.finished.replicate(len(recv.verdict)) & recv.verdict
+        refused = self.send_door.refused | self.recv_door.refused
         overflow = self.hdma_door.overflow | self.send_door.overflow | self.recv_door.overflow
         m.d.comb += [
+            self.events.late.bus_error.eq(refused | overflow),
             raised.host_dma_done.eq(hdma.done),
             raised.host_dma_error.eq(hdma.done & hdma.error),
             raised.send_done.eq(self.send_dma.done),
@@ -289,15 +294,7 @@ class Nic(wiring.Component):
                 | self.receiver.fell
                 | self.receiver.overflow
             ),
-            raised.bus_error.eq(
-                overflow
-                | host_bus.fault
-                | self.registers.unknown
-                | self.lbus.fault
-                | self.send_door.refused
-                | self.recv_door.refused
-                | (hdma.done & hdma.error)
-            ),
+            raised.bus_error.eq(host_bus.fault | self.registers.unknown | self.lbus.fault | (hdma.done & hdma.error)),
             raised.host_signal.eq(self.host_signal.rings),
         ]
 
@@ -351,6 +348,7 @@ class Nic(wiring.Component):
             self.receiver.still,
             self.deframer.still,
             self.counters.still,
+            self.registers.still,
             ~self.control.reset,
             self.link_rx.kind == Kind.IDLE,
             # Waiting is over in the next slot, or an event is on its way to the processor or the host.

@@ -1,16 +1,12 @@
-"""A queue between two streams."""
+"""Queues between two streams."""
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 
-class Queue(wiring.Component):
-    """First in, first out; an entry put in one slot may be taken in the next.
-
-    Parameters: `shape` of an entry, `depth` >= 1. Members: `i`, `o` streams; `level` entries held; `free` entries that
-    can still be put. All outputs depend on registers alone, so a full queue takes nothing in the slot in which it is read.
-    """
+class BareQueue(wiring.Component):
+    """What queues have in common: `i`, `o` streams; `level` entries held; `free` entries that can still be put."""
 
     def __init__(self, shape, depth):
         if depth < 1:
@@ -32,27 +28,83 @@ class Queue(wiring.Component):
         write = storage.write_port()
         read = storage.read_port(domain="comb")
         put = self.i.valid & self.i.ready
-        take = self.o.valid & self.o.ready
-        m.d.comb += [
-            self.i.ready.eq(self.level != self.depth),
-            self.o.valid.eq(self.level != 0),
-            self.o.payload.eq(read.data),
-            write.data.eq(self.i.payload),
-            write.en.eq(put),
-        ]
+        take = self._taken()
+        head, tail = Signal(range(self.depth)), Signal(range(self.depth))
+        m.d.comb += [write.data.eq(self.i.payload), write.en.eq(put), write.addr.eq(tail)]
         if self.depth > 1:
-            head = Signal(range(self.depth))
-            tail = Signal(range(self.depth))
             with m.If(put):
                 m.d.sync += tail.eq(self._after(tail))
             with m.If(take):
                 m.d.sync += head.eq(self._after(head))
-            m.d.comb += [write.addr.eq(tail), read.addr.eq(head)]
         with m.If(put & ~take):
             m.d.sync += [self.level.eq(self.level + 1), self.free.eq(self.free - 1)]
         with m.If(take & ~put):
             m.d.sync += [self.level.eq(self.level - 1), self.free.eq(self.free + 1)]
+        self._ends(m, head, read, put, take)
         return m
 
+    def _taken(self):
+        return self.o.valid & self.o.ready
+
     def _after(self, pointer):
-        return Mux(pointer == self.depth - 1, 0, pointer + 1)
+        return Mux(pointer == self.depth - 1, 0, pointer + 1) if self.depth > 1 else 0
+
+
+class Queue(BareQueue):
+    """First in, first out; an entry put in one slot may be taken in the next.
+
+    Parameters: `shape` of an entry, `depth` >= 1. All outputs are registers or nearly so: a full queue takes nothing in the slot in which it
+    is read, and the oldest entry stands in a register of its own.
+    """
+
+    def _ends(self, m, head, read, put, take):
+        oldest = Signal.like(self.o.payload)
+        m.d.comb += [
+            self.i.ready.eq(self.level != self.depth),
+            self.o.valid.eq(self.level != 0),
+            self.o.payload.eq(oldest),
+            read.addr.eq(self._after(head)),
+        ]
+        # Alone, or alone but for one that goes: the entry is the oldest at once.
+        with m.If((self.level == 0) | ((self.level == 1) & take)):
+            m.d.sync += oldest.eq(self.i.payload)
+        with m.Elif(take):
+            m.d.sync += oldest.eq(read.data)
+
+
+class LateInQueue(BareQueue):
+    """A queue whose entries are put a slot late: `i` tells of the slot before (`RegisterFile`).
+
+    So an entry may be taken in the very slot in which it stands on `i`, and whether there was room for it is a matter of the slot before.
+    """
+
+    def _ends(self, m, head, read, put, take):
+        empty, room = Signal(), Signal(init=1)
+        m.d.sync += room.eq((self.level != self.depth) & ~(put & (self.level == self.depth - 1)))
+        m.d.comb += [
+            empty.eq(self.level == 0),
+            self.i.ready.eq(room),
+            self.o.valid.eq(~empty | put),
+            self.o.payload.eq(read.data),
+            read.addr.eq(head),
+        ]
+        with m.If(empty):
+            m.d.comb += self.o.payload.eq(self.i.payload)
+
+
+class LateOutQueue(BareQueue):
+    """A queue whose entries are taken a slot late: `o.ready` tells of the slot before (`RegisterFile`).
+
+    So `o` and `i.ready` are already as if the entry had gone. A `ready` without an entry does nothing.
+    """
+
+    def _taken(self):
+        return self.o.ready & (self.level != 0)
+
+    def _ends(self, m, head, read, put, take):
+        m.d.comb += [
+            self.i.ready.eq((self.level != self.depth) | take),
+            self.o.valid.eq(Mux(take, self.level != 1, self.level != 0)),
+            self.o.payload.eq(read.data),
+            read.addr.eq(Mux(take, self._after(head), head)),
+        ]

@@ -8,7 +8,7 @@ from .config import BlockedAction, NicConfig
 from .lbus import ADDRESS_BITS, LbusMaster
 from .link import Part, PartKind
 from .machine import Verdict
-from .queue import Queue
+from .queue import LateInQueue, LateOutQueue
 
 END_BITS = ADDRESS_BITS + 1  # an end may lie just past the last byte
 VERDICT_BITS = max(Verdict).bit_length()
@@ -48,11 +48,11 @@ class RecvProgress(wiring.Signature):
 class ReceiveDma(wiring.Component):
     """Writes each packet to the next posted buffer, from its start, and queues a completion.
 
-    Members: `i`, parts of packets; `post`, buffers (who posts has checked them: word aligned, in order, within the SRAM); `free`
-    entries of their queue; `completed` stream; `lbus`; `progress`. A packet waits, not taken off the wire, while no buffer is posted or the
-    completion queue is full. What does not fit its buffer is dropped, and the verdict tells. A packet that has waited `blocked_slots` is
-    dropped (`timeout`) or, as configured, `reset` asks for a reset of the NIC (NP-19). Events of a slot: `finished` with `verdict`.
-    `still` while no packet is under way.
+    Members: `i`, parts of packets; `post`, buffers, a slot late (`LateInQueue`; who posts has checked them: word aligned, in order, within the
+    SRAM); `free` entries of their queue; `completed` stream, taken a slot late (`LateOutQueue`); `lbus`; `progress`. A packet waits, not taken
+    off the wire, while no buffer is posted or the completion queue is full. What does not fit its buffer is dropped, and the verdict tells. A
+    packet that has waited `blocked_slots` is dropped (`timeout`) or, as configured, `reset` asks for a reset of the NIC (NP-19). Events of a
+    slot: `finished` with `verdict`. `still` while no packet is under way.
     """
 
     def __init__(self, config: NicConfig):
@@ -75,8 +75,8 @@ class ReceiveDma(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.buffers = buffers = Queue(RecvBuffer, self.config.recv_queue)
-        m.submodules.completions = completions = Queue(Completion, self.config.completions)
+        m.submodules.buffers = buffers = LateInQueue(RecvBuffer, self.config.recv_queue)
+        m.submodules.completions = completions = LateOutQueue(Completion, self.config.completions)
         wiring.connect(m, wiring.flipped(self.post), buffers.i)
         wiring.connect(m, completions.o, wiring.flipped(self.completed))
         progress, part = self.progress, self.i.payload

@@ -1,11 +1,15 @@
 """The register file: `machine.REGISTERS` in gateware."""
 
-from amaranth import Module, Signal
+from itertools import groupby
+
+from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .hostbus import RegisterAccess
-from .machine import REGISTERS, REGISTERS_SIZE, Access, Register, Sticky
+from .machine import COUNTERS, REGISTERS, REGISTERS_SIZE, Access, Register, Sticky
+
+ROW_BITS = 6  # bytes of a row of 16 registers
 
 
 class RegisterPort(wiring.Signature):
@@ -31,21 +35,32 @@ def acts(register: Register) -> bool:
     return register.kind in (Sticky.ACTION, Sticky.W1C)
 
 
+COUNTER_NAMES = {name for name, _ in COUNTERS}
+
+
 class RegisterFile(wiring.Component):
     """Serves the processor (`cpu`) at once, the host (`host`) when the processor makes no access in that slot and `open`.
 
-    For each register, by its name in lower case: a PLAIN one is stored here and gives its value out; others bring their value in. Those that act
-    have an output `<name>_write` beside: for one slot, the register is written with `wdata`, `by_host` or by the processor. Rights are
-    the table's. `unknown`, for one slot: the host named an offset where no register is.
+    An access is noted in its slot and looked at in the next, for the processor computes its address in the very slot. Yet it reads what was there
+    in its own slot, and who is written to is to behave as if it had been told at once.
+
+    For each register, by its name in lower case: a PLAIN one is stored here and gives its value out, two slots after the access or, of those
+    in AT_ONCE, one; others bring their value in, counters a slot late. Those that act have an output beside: `<name>_write`, for one slot
+    and a slot late, the processor has written `wdata`; `<name>_host_write`, in the slot itself, the host writes ``host.wdata``. Rights are
+    the table's. `unknown`, for one slot: the host names an offset where no register is. `still` while no access waits to be looked at.
     """
+
+    AT_ONCE = ("HOST_IRQ_MASK", "RECV_WATERMARK")
 
     def __init__(self):
         members = {}
         for register in REGISTERS:
             name = register.name.lower()
             members[name] = Out(32) if register.kind is Sticky.PLAIN else In(32)
-            if acts(register):
+            if acts(register) and register.access & Access.PW:
                 members[f"{name}_write"] = Out(1)
+            if acts(register) and register.access & Access.HW:
+                members[f"{name}_host_write"] = Out(1)
         super().__init__(
             {
                 **members,
@@ -53,51 +68,85 @@ class RegisterFile(wiring.Component):
                 "host": In(RegisterAccess()),
                 "open": In(1, init=1),
                 "wdata": Out(32),
-                "by_host": Out(1),
                 "unknown": Out(1),
+                "still": Out(1),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        addr = Signal.like(self.host.addr)
-        read = Signal()
-        write = Signal()
-        known = Signal()
-        rdata = Signal(32)
         busy = self.cpu.read | self.cpu.write
-        m.d.comb += [
-            self.host.grant.eq(self.host.request & ~busy & self.open),
-            self.by_host.eq(self.host.grant),
-            self.cpu.rdata.eq(rdata),
-            self.host.rdata.eq(rdata),
-            self.unknown.eq(self.host.grant & ~known),
+        m.d.comb += self.host.grant.eq(self.host.request & ~busy & self.open)
+        self._host_side(m)
+
+        # The access of the slot before.
+        addr, by_host = Signal.like(self.host.addr), Signal()
+        read, write = Signal(), Signal()
+        m.d.sync += [
+            by_host.eq(~busy),
+            addr.eq(Mux(busy, self.cpu.addr, self.host.addr)),
+            self.wdata.eq(Mux(busy, self.cpu.wdata, self.host.wdata)),
+            read.eq(self.cpu.read | (self.host.grant & ~self.host.write)),
+            write.eq(self.cpu.write | (self.host.grant & self.host.write)),
         ]
-        with m.If(busy):
-            m.d.comb += [addr.eq(self.cpu.addr), self.wdata.eq(self.cpu.wdata)]
-            m.d.comb += [read.eq(self.cpu.read), write.eq(self.cpu.write)]
-        with m.Else():
-            m.d.comb += [addr.eq(self.host.addr), self.wdata.eq(self.host.wdata)]
-            m.d.comb += [read.eq(self.host.grant & ~self.host.write), write.eq(self.host.grant & self.host.write)]
-        with m.If(read):
-            m.d.sync += rdata.eq(0)
-        with m.Switch(addr[2:]):
+        rdata = Signal(32)
+        self._kept = {name: Signal(32, name=name.lower()) for name in self.AT_ONCE}
+        for name, kept in self._kept.items():
+            m.d.comb += getattr(self, name.lower()).eq(kept)
+        m.d.comb += [self.cpu.rdata.eq(rdata), self.host.rdata.eq(rdata), self.still.eq(~read & ~write)]
+        values = self._values(m)
+        # Two short choices rather than one long.
+        with m.Switch(addr[ROW_BITS:]):
+            for row, registers in groupby(REGISTERS, lambda register: register.offset >> ROW_BITS):
+                with m.Case(row), m.Switch(addr[2:ROW_BITS]):
+                    for register in registers:
+                        with m.Case(register.offset % (1 << ROW_BITS) >> 2):
+                            self._serve(m, register, values[register.name], by_host, read, write, rdata)
+        return m
+
+    def _host_side(self, m):
+        """What of a host's access is known in its own slot, for its address stands still while it waits."""
+        known = Signal()
+        writes = Signal()
+        m.d.comb += [writes.eq(self.host.grant & self.host.write), self.unknown.eq(self.host.grant & ~known)]
+        with m.Switch(self.host.addr[2:]):
             for register in REGISTERS:
                 with m.Case(register.offset >> 2):
                     m.d.comb += known.eq(1)
-                    self._serve(m, register, read, write, rdata)
-        return m
+                    if acts(register) and register.access & Access.HW:
+                        m.d.comb += getattr(self, f"{register.name.lower()}_host_write").eq(writes)
 
-    def _serve(self, m, register, read, write, rdata):
-        value = getattr(self, register.name.lower())
-        with m.If(read & self._may(register, Access.PR, Access.HR)):
-            m.d.sync += rdata.eq(value)
-        allowed = write & self._may(register, Access.PW, Access.HW)
+    def _serve(self, m, register, value, by_host, read, write, rdata):
+        name, access = register.name.lower(), register.access
+        with m.If(read & self._may(access, by_host, Access.PR, Access.HR)):
+            m.d.comb += rdata.eq(value)
         if acts(register):
-            m.d.comb += getattr(self, f"{register.name.lower()}_write").eq(allowed)
+            if access & Access.PW:
+                m.d.comb += getattr(self, f"{name}_write").eq(write & ~by_host)
         elif register.kind is Sticky.PLAIN:
-            with m.If(allowed):
-                m.d.sync += value.eq(self.wdata)
+            with m.If(write & self._may(access, by_host, Access.PW, Access.HW)):
+                m.d.sync += self._stored(register).eq(self.wdata)
+                if register.name in self.AT_ONCE:
+                    m.d.comb += getattr(self, name).eq(self.wdata)
 
-    def _may(self, register, processor, host):
-        return (self.by_host & bool(register.access & host)) | (~self.by_host & bool(register.access & processor))
+    def _stored(self, register):
+        """Where a PLAIN register's value is kept: its output itself, or behind it if that shows a write earlier."""
+        value = getattr(self, register.name.lower())
+        return self._kept[register.name] if register.name in self.AT_ONCE else value
+
+    def _values(self, m):
+        """What stood in each register in the slot before."""
+        values = {}
+        for register in REGISTERS:
+            value = getattr(self, register.name.lower())
+            if register.kind is Sticky.PLAIN:
+                value = self._stored(register)
+            elif register.kind is not Sticky.FIXED and register.name not in COUNTER_NAMES:
+                seen = Signal(32, name=f"{register.name.lower()}_seen")
+                m.d.sync += seen.eq(value)
+                value = seen
+            values[register.name] = value
+        return values
+
+    def _may(self, access, by_host, processor, host):
+        return (by_host & bool(access & host)) | (~by_host & bool(access & processor))

@@ -1,13 +1,13 @@
 """Send DMA: words from SRAM into packets on the wire."""
 
-from amaranth import Module, Signal, signed
+from amaranth import Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .config import NicConfig
 from .lbus import ADDRESS_BITS, LbusMaster
 from .link import Flit, Kind
-from .queue import Queue
+from .queue import LateInQueue, Queue
 
 LENGTH_BITS = ADDRESS_BITS + 1
 CREDIT_BITS = 32
@@ -30,33 +30,35 @@ class SendDescriptor(data.Struct):
 class SendCredit(wiring.Component):
     """SEND_CREDIT: bytes that chasing sends may still take (NP-51).
 
-    `feed` bytes come in a slot, `take` go, `write` adds the signed `amount`. `value` shows the sum in the next slot.
+    `feed` bytes come in a slot, `size` go with `take`. `write` adds the signed `amount`, a slot late. `value` shows the sum in the next slot.
     """
 
     feed: In(LENGTH_BITS)
-    take: In(3)
+    take: In(1)
+    size: In(3)
     write: In(1)
     amount: In(CREDIT_BITS)
     value: Out(signed(CREDIT_BITS))
 
     def elaborate(self, platform):
         m = Module()
-        change = Signal(signed(LENGTH_BITS + 1))
-        m.d.comb += change.eq(self.feed - self.take)
-        with m.If(self.write):
-            m.d.sync += self.value.eq(self.value + change + self.amount.as_signed())
-        with m.Else():
-            m.d.sync += self.value.eq(self.value + change)
+        given, change = Signal(signed(CREDIT_BITS)), Signal(signed(LENGTH_BITS + 1))
+        m.d.comb += [
+            given.eq(Mux(self.write, self.value + self.amount.as_signed(), self.value)),
+            # `take` follows the arbiter: it chooses among what is ready.
+            change.eq(Mux(self.take, self.feed - self.size, self.feed)),
+        ]
+        m.d.sync += self.value.eq(given + change)
         return m
 
 
 class SendDma(wiring.Component):
     """Runs descriptors in order; a packet is the words from a `first` to a `last` one.
 
-    Members: `post`, descriptors (who posts has checked them and set `refused`); `free` entries of their queue; `lbus`; `o`, flits for
-    the transmitter; `credit` (what SEND_CREDIT holds) and `take`, bytes taken from it in a slot; `spoil`, a slot's event that what chasing
-    sends read is not sound: the CRC of the chasing packet is then wrong on purpose. `done`, a slot's event: the last word of a
-    descriptor has been read. `still` while nothing is queued or under way.
+    Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set `refused`); `free` entries of their queue;
+    `lbus`; `o`, flits for the transmitter; `credit` (what SEND_CREDIT holds) and `take`, a slot's event: `size` bytes are taken from it; `spoil`,
+    a slot's event that what chasing sends read is not sound: the CRC of the chasing packet is then wrong on purpose. `done`, a slot's event: the
+    last word of a descriptor has been read. `still` while nothing is queued or under way.
     """
 
     def __init__(self, config: NicConfig):
@@ -68,7 +70,8 @@ class SendDma(wiring.Component):
                 "lbus": Out(LbusMaster()),
                 "o": Out(stream.Signature(Flit)),
                 "credit": In(signed(CREDIT_BITS)),
-                "take": Out(3),
+                "take": Out(1),
+                "size": Out(3),
                 "spoil": In(1),
                 "done": Out(1),
                 "still": Out(1),
@@ -77,7 +80,7 @@ class SendDma(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.descriptors = descriptors = Queue(SendDescriptor, self.config.send_queue)
+        m.submodules.descriptors = descriptors = LateInQueue(SendDescriptor, self.config.send_queue)
         m.submodules.flits = flits = Queue(Flit, FLITS_AHEAD)
         wiring.connect(m, wiring.flipped(self.post), descriptors.i)
         wiring.connect(m, flits.o, wiring.flipped(self.o))
@@ -144,7 +147,7 @@ class SendDma(wiring.Component):
     def _read_words(self, m, piece, flits):
         """Asks for the next word while there is room for it, and bytes for it if it must chase."""
         short = Signal()  # fewer than 4 bytes are left: the wire carries a whole word, credit is for the bytes
-        size = Signal(3)
+        size = self.size
         funded = Signal()
         m.d.comb += [
             short.eq(~piece.length[2:].any()),
@@ -160,4 +163,4 @@ class SendDma(wiring.Component):
         with m.If(self.lbus.grant):
             m.d.sync += [piece.pointer.eq(piece.pointer + 4), piece.length.eq(piece.length - size)]
             with m.If(piece.chase):
-                m.d.comb += self.take.eq(size)
+                m.d.comb += self.take.eq(1)

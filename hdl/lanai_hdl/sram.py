@@ -47,7 +47,7 @@ class MemorySram(wiring.Component):
             write.en.eq(self.port.write.replicate(4) & self.port.be),
             read.addr.eq(self.port.addr),
             # Reading always keeps the arbiter's late result off every block RAM's enable.
-            read.en.eq(~self.port.write),
+            read.en.eq(1),
             self.port.rdata.eq(read.data),
         ]
         return m

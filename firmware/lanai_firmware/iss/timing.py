@@ -6,6 +6,9 @@ The rule is the one that `lanai_hdl.core.Core` states; the lockstep proof holds 
 from collections.abc import Sequence
 
 from lanai_hdl import machine
+from lanai_hdl.isa import AluOp
+from lanai_hdl.isa.coding import extract
+from lanai_hdl.isa.formats import RRM
 
 from .processor import Processor, Stop
 from .retire import NOTHING, Retire, Tracer
@@ -25,7 +28,7 @@ class SlotClock:
         self._taken, self._waits = taken, waits
         self.fetched = self.executed = self.accessed = -1
         self.slots_used = 0
-        self._bus_until = -1  # the last instruction's data access wants the bus up to here
+        self._bus_from = self._bus_until = -1  # the last instruction's data access wants the bus in these slots
         self._earliest = 0
 
     def _free(self, slot: int) -> int:
@@ -35,7 +38,7 @@ class SlotClock:
     def _fetch(self) -> int:
         """A fetch may share the slot in which its predecessor executes; then that one's data access goes first."""
         slot = self._free(self._earliest)
-        return self._free(self._bus_until + 1) if self.executed < slot <= self._bus_until else slot
+        return self._free(self._bus_until + 1) if self._bus_from <= slot <= self._bus_until else slot
 
     def retire(self, record: Retire) -> int:
         """Accounts for one instruction; returns the slot in which the retire port tells of it."""
@@ -44,9 +47,10 @@ class SlotClock:
         self.slots_used += 1
         self.accessed = self._bus_until = -1
         if record.address != NOTHING:
-            self.accessed = self.executed + 1
+            self.accessed = self.executed + (2 if _shifts_offset(record.word) else 1)
             if record.address < machine.REGISTERS_LOCAL:
-                self.accessed = self._bus_until = self._free(self.executed + 1)
+                self._bus_from = self.accessed
+                self.accessed = self._bus_until = self._free(self.accessed)
                 self.slots_used += 1
         self._earliest = self.executed
         return max(self.executed, self.accessed) + 1
@@ -59,6 +63,10 @@ class SlotClock:
 
 class Starved(Exception):
     """All slots are taken, or wait is always high: the processor makes no progress."""
+
+
+def _shifts_offset(word: int) -> bool:
+    return word & RRM.mask == RRM.match and extract(RRM.by_name["op"], word) == AluOp.SHIFT
 
 
 def _first_zero(pattern: Sequence[int], slot: int) -> int:

@@ -1,24 +1,26 @@
 """The memory stage: one load or store, on the LBUS or on the on-chip registers."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..isa import TrapCause
 from ..lbus import LbusMaster
-from ..machine import REGISTERS_LOCAL, REGISTERS_SIZE
 from ..registers import RegisterPort
 from .decode import Size
 
 
 class MemoryRequest(data.Struct):
-    """What the execute stage hands over. `rd` is a load's destination (0: none), `to_pc` a load that is a transfer."""
+    """What the execute stage hands over. `rd` is a load's destination (0: none), `to_pc` a load that is a transfer. `window` and `sram` tell
+    where `addr` lies (`AddressUnit`)."""
 
     valid: 1
     store: 1
     size: Size
     signed: 1
     addr: 32
+    window: 1
+    sram: 1
     data: 32
     rd: 5
     to_pc: 1
@@ -31,54 +33,52 @@ class Access(wiring.Component):
     fetch's) and `regs`; `wants` the bus even if in vain, known earlier. A load's `value`, extended, stands in the slot after `done`, with `loaded`.
     """
 
-    def __init__(self, limit: int):
-        self._limit = limit
-        super().__init__(
-            {
-                "request": In(MemoryRequest),
-                "lbus": Out(LbusMaster()),
-                "regs": Out(RegisterPort()),
-                "wants": Out(1),
-                "cause": Out(TrapCause),
-                "done": Out(1),
-                "loaded": Out(1),
-                "value": Out(32),
-            }
-        )
+    request: In(MemoryRequest)
+    lbus: Out(LbusMaster())
+    regs: Out(RegisterPort())
+    wants: Out(1)
+    cause: Out(TrapCause)
+    done: Out(1)
+    loaded: Out(1)
+    value: Out(32)
 
     def elaborate(self, platform):
         m = Module()
         request, addr = self.request, self.request.addr
-        window = Signal()
-        sound = Signal()
+        window = request.window
+        # What is late is used once: where the address lies.
+        bus, register = Signal(), Signal()
         m.d.comb += [
-            window.eq(addr[REGISTERS_SIZE.bit_length() - 1 :] == REGISTERS_LOCAL // REGISTERS_SIZE),
+            bus.eq(request.valid & ~self._misaligned()),
+            register.eq(bus & (request.size == Size.WORD)),
             self.wants.eq(request.valid & ~window),
-            sound.eq(request.valid & (self.cause == TrapCause.NONE)),
-            self.lbus.request.eq(sound & ~window),
+            self.lbus.request.eq(bus & request.sram),
             self.lbus.write.eq(request.store),
             self.lbus.addr.eq(Cat(addr[:2] & 0, addr[2:])),
             self.regs.addr.eq(addr),
-            self.regs.read.eq(sound & window & ~request.store),
-            self.regs.write.eq(sound & window & request.store),
+            self.regs.read.eq(register & ~request.store & window),
+            self.regs.write.eq(register & request.store & window),
             self.regs.wdata.eq(request.data),
-            self.done.eq(sound & (window | self.lbus.grant)),
+            self.done.eq((register & window) | (self.lbus.request & self.lbus.grant)),
         ]
-        self._check(m, window)
+        self._check(m)
         self._lanes(m)
-        self._answer(m, window)
+        self._answer(m)
         return m
 
-    def _check(self, m, window):
-        request, addr = self.request, self.request.addr
-        misaligned = ((request.size == Size.HALF) & addr[0]) | ((request.size == Size.WORD) & addr[:2].any())
-        with m.If(misaligned):
+    def _check(self, m):
+        request = self.request
+        with m.If(self._misaligned()):
             m.d.comb += self.cause.eq(TrapCause.MISALIGNED)
-        with m.Elif(window):
+        with m.Elif(request.window):
             with m.If(request.size != Size.WORD):
                 m.d.comb += self.cause.eq(TrapCause.REGISTER_SIZE)
-        with m.Elif(addr >= self._limit):
+        with m.Elif(~request.sram):
             m.d.comb += self.cause.eq(TrapCause.UNMAPPED)
+
+    def _misaligned(self):
+        request, addr = self.request, self.request.addr
+        return ((request.size == Size.HALF) & addr[0]) | ((request.size == Size.WORD) & addr[:2].any())
 
     def _lanes(self, m):
         """Byte enables; bit 3 is the byte at the lowest address. The datum stands on all lanes that might take it."""
@@ -94,26 +94,47 @@ class Access(wiring.Component):
             with m.Default():
                 m.d.comb += [self.lbus.be.eq(0b1111), self.lbus.wdata.eq(request.data)]
 
-    def _answer(self, m, window):
-        """The slot after: pick, align, extend."""
+    def _answer(self, m):
+        """The slot after: pick, align, extend. The word comes late in its slot, so everything is chosen before it."""
         request = self.request
-        size, signed, low, from_window = Signal(Size), Signal(), Signal(2), Signal()
+        low = request.addr[:2]
+        word, half, byte = (request.size == size for size in (Size.WORD, Size.HALF, Size.BYTE))
+        # Of the word's bytes, bit 3 the first: which one goes to the lowest byte of the value, which to the one above, whose sign is spread.
+        first = Mux(word, 0b0001, Mux(half, Mux(low[1], 0b0001, 0b0100), Const(0b1000, 4) >> low))
+        second = Mux(word, 0b0010, Mux(half, Mux(low[1], 0b0010, 0b1000), 0))
+        signs = Mux(request.signed, Mux(half, second, Mux(byte, first, 0)), 0)
+        on_bus = (~request.window).replicate(4)
+        pick_first, pick_second, pick_sign, whole, from_window = Signal(4), Signal(4), Signal(4), Signal(), Signal()
+        fill_second = Signal()
         m.d.sync += [
             self.loaded.eq(self.done & ~request.store),
-            size.eq(request.size),
-            signed.eq(request.signed),
-            low.eq(request.addr[:2]),
-            from_window.eq(window),
+            pick_first.eq(first & on_bus),
+            pick_second.eq(second & on_bus),
+            pick_sign.eq(signs & on_bus),
+            fill_second.eq(byte),
+            whole.eq(word & ~request.window),
+            from_window.eq(request.window),
         ]
-        word, half, byte = Signal(32), Signal(16), Signal(8)
+        lanes = [self.lbus.rdata.word_select(i, 8) for i in range(4)]
+        fill = Signal()
         m.d.comb += [
-            word.eq(Mux(from_window, self.regs.rdata, self.lbus.rdata)),
-            half.eq(Mux(low[1], word[:16], word[16:])),
-            byte.eq(Mux(low[0], half[:8], half[8:])),
-            self.value.eq(word),
+            fill.eq(any_of(pick_sign[i] & lanes[i][7] for i in range(4))),
+            self.value.eq(
+                Cat(
+                    any_of(pick_first[i].replicate(8) & lanes[i] for i in range(4)),
+                    any_of(pick_second[i].replicate(8) & lanes[i] for i in range(4))
+                    | (fill & fill_second).replicate(8),
+                    (whole.replicate(16) & self.lbus.rdata[16:]) | fill.replicate(16),
+                )
+                | (from_window.replicate(32) & self.regs.rdata)
+            ),
         ]
-        with m.If(size == Size.HALF):
-            m.d.comb += self.value.eq(Cat(half, (signed & half[15]).replicate(16)))
-        with m.If(size == Size.BYTE):
-            m.d.comb += self.value.eq(Cat(byte, (signed & byte[7]).replicate(24)))
-        return m
+
+
+def any_of(terms):
+    """Their bitwise or."""
+    terms = list(terms)
+    result = terms[0]
+    for term in terms[1:]:
+        result = result | term
+    return result

@@ -10,6 +10,8 @@ from ..isa import AluOp, Function
 class Alu(wiring.Component):
     """`result` of `op` on `a`, `b`; `carry` and `overflow` as the flags would be after it (`AluOp`).
 
+    `result` is, with `logic`, `bits`, else `sum`, that of `a`, `addend` and a carry: for those who cannot wait.
+
     `carry_in` is the C flag; `clear_carry` tells a logic operation in RI form, which clears C rather than keep it.
 
     It relies on how `AluOp` is coded, for the carry chain should start at once: bit 2 tells logic from arithmetic, of which bit 1
@@ -21,6 +23,10 @@ class Alu(wiring.Component):
     b: In(32)
     carry_in: In(1)
     clear_carry: In(1)
+    logic: Out(1)
+    bits: Out(32)
+    sum: Out(32)
+    addend: Out(32)
     result: Out(32)
     carry: Out(1)
     overflow: Out(1)
@@ -29,15 +35,17 @@ class Alu(wiring.Component):
         m = Module()
         a, op = self.a, self.op
         with_carry, subtracts, logic = op
-        b, cin = Signal(32), Signal()
-        total, bits = Signal(34), Signal(32)
+        b, cin = self.addend, Signal()
+        total = Signal(34)
         m.d.comb += [
+            self.logic.eq(logic),
             b.eq(self.b ^ subtracts.replicate(32)),
             cin.eq(Mux(with_carry, self.carry_in, subtracts)),
             # One carry chain: the carry in is added as a bit below.
             total.eq(Cat(Const(1, 1), a) + Cat(cin, b)),
-            bits.eq(Mux(subtracts, a ^ self.b, Mux(with_carry, a | self.b, a & self.b))),
-            self.result.eq(Mux(logic, bits, total[1:33])),
+            self.sum.eq(total[1:33]),
+            self.bits.eq(Mux(subtracts, a ^ self.b, Mux(with_carry, a | self.b, a & self.b))),
+            self.result.eq(Mux(logic, self.bits, self.sum)),
             self.carry.eq(Mux(logic, self.carry_in & ~self.clear_carry, total[33])),
             self.overflow.eq(~logic & (a[31] == b[31]) & (total[32] != a[31])),
         ]

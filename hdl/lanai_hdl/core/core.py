@@ -15,6 +15,16 @@ from .registers import RegisterFile, is_data
 from .retire import Retired, RetireTracker
 
 
+class Ready(data.Struct):
+    """An instruction that has arrived, with what the registers held when it did."""
+
+    valid: 1
+    pc: 32
+    word: 32
+    fault: TrapCause
+    operands: Operands
+
+
 class Issued(data.Struct):
     """An instruction on its way to the execute stage."""
 
@@ -22,18 +32,16 @@ class Issued(data.Struct):
     pc: 32
     word: 32
     fault: TrapCause
+    sound: 1  # no fault, and defined
     action: Action
     operands: Operands
-    rs1: 5  # where operands come from, to see whether somebody changes it meanwhile; 0 for a constant
-    rs2: 5
-    rs3: 5
 
 
 class Core(wiring.Component):
     """A Lanai without cache, two LBUS slots a cycle (NP-57).
 
     An instruction passes five stages. **F**: the fetch has the bus. **D**, the slot after: the word arrives, registers are read. **X**: it is
-    issued; operands are complete, the last one loaded comes straight from the bus. **E**, the slot after: it executes; a transfer reaches
+    decoded and issued; operands are complete, the last one loaded comes straight from the bus. **E**, the slot after: it executes; a transfer reaches
     the fetch, results stand for the next instruction's X. **M**, loads and stores only: the data access has the bus, or the on-chip
     register port, which costs no bus slot; its first slot is E.
 
@@ -41,7 +49,8 @@ class Core(wiring.Component):
 
     * F(i+1) is granted at F(i) + 2 or later, at X(i) or later, never in a slot in which M wants the bus.
     * D = F + 1. X(i) is the first slot from D(i) + 1 on in which no M is under way and `wait` is low.
-    * M wants the bus from X + 1 on, until granted; on the register port it takes X + 1. X(i+1) comes after M(i).
+    * M wants the bus from X + 1 on, until granted; on the register port it takes X + 1. If the offset is shifted, all of it comes a slot
+      later: E takes two. X(i+1) comes after M(i).
 
     So X(i+1) is at X(i) + 2 or later, and only a data address is wanted in the very slot in which it is computed.
 
@@ -68,13 +77,15 @@ class Core(wiring.Component):
         m.submodules.fetch = self.fetch = Fetch(self.limit)
         m.submodules.decoder = self.decoder = Decoder()
         m.submodules.registers = self.registers = RegisterFile()
-        m.submodules.execute = self.execute = Execute()
-        m.submodules.access = self.access = Access(self.limit)
+        m.submodules.execute = self.execute = Execute(self.limit)
+        m.submodules.access = self.access = Access()
         m.submodules.tracker = self.tracker = RetireTracker()
-        self.ready, self.issued = Signal(Issued), Signal(Issued)
+        self.ready, self.issued = Signal(Ready), Signal(Issued)
         self.go, self.waiting = Signal(), Signal()  # waiting: M is under way, E is over
+        self.again, self.executes = Signal(), Signal()  # again: the second slot of a slow E
         # What the instruction before wrote: as result or base, and as a load once that has arrived.
         self.moved, self.loaded = Signal(Outcome), Signal(Outcome)
+        self.results, self.arrived, self.arrived_to_pc = Signal(), Signal(), Signal()  # in the slot before
         self.loaded_rd, self.loaded_to_pc = Signal(5), Signal()
         self._bus(m)
         self._decode(m)
@@ -87,6 +98,10 @@ class Core(wiring.Component):
                 self.ready.valid.eq(0),
                 self.issued.valid.eq(0),
                 self.waiting.eq(0),
+                self.again.eq(0),
+                self.results.eq(0),
+                self.arrived.eq(0),
+                self.arrived_to_pc.eq(0),
                 self.moved.writes.eq(0),
                 self.loaded.writes.eq(0),
                 self.trap.valid.eq(0),
@@ -116,13 +131,14 @@ class Core(wiring.Component):
             ]
 
     def _decode(self, m):
-        fetch, decoder, registers, ready = self.fetch, self.decoder, self.registers, self.ready
+        """Reads registers. What they are for is found out later: the word itself comes late in this slot."""
+        fetch, registers, ready = self.fetch, self.registers, self.ready
+        word = self.lbus.rdata
         m.d.comb += [
-            decoder.word.eq(self.lbus.rdata),
             registers.pc.eq(fetch.o.pc),
-            registers.rs1.eq(decoder.rs1),
-            registers.rs2.eq(decoder.rs2),
-            registers.rd.eq(decoder.rs3),
+            registers.rs1.eq(Decoder.rs1_of(word)),
+            registers.rs2.eq(Decoder.rs2_of(word)),
+            registers.rd.eq(Decoder.rs3_of(word)),
         ]
         with m.If(self.go):
             m.d.sync += ready.valid.eq(0)
@@ -130,72 +146,91 @@ class Core(wiring.Component):
             m.d.sync += [
                 ready.valid.eq(1),
                 ready.pc.eq(fetch.o.pc),
-                ready.word.eq(decoder.word),
+                ready.word.eq(word),
                 ready.fault.eq(fetch.o.fault),
-                ready.action.eq(decoder.action),
                 ready.operands.a.eq(registers.a),
                 ready.operands.b.eq(registers.b),
                 ready.operands.d.eq(registers.d),
-                ready.rs1.eq(decoder.rs1),
-                ready.rs2.eq(decoder.rs2),
-                ready.rs3.eq(decoder.rs3),
             ]
-            with m.If(decoder.zero):
-                m.d.sync += [ready.operands.a.eq(0), ready.rs1.eq(0)]
-            with m.If(decoder.use_immediate):
-                m.d.sync += [ready.operands.b.eq(decoder.immediate), ready.rs2.eq(0)]
 
     def _issue(self, m):
         """What the instruction before wrote replaces what was read from the register file, which may have been too early."""
-        ready, issued, moved, loaded = self.ready, self.issued, self.moved, self.loaded
-        m.d.comb += self.go.eq(ready.valid & self.run & ~self.wait & ~self.waiting & ~self.trap.valid)
+        ready, issued, decoder, loaded = self.ready, self.issued, self.decoder, self.loaded
+        m.d.comb += [
+            self.go.eq(ready.valid & self.run & ~self.wait & ~self.waiting & ~self.again & ~self.trap.valid),
+            decoder.word.eq(ready.word),
+        ]
         m.d.sync += issued.valid.eq(self.go)
         with m.If(self.go):
-            m.d.sync += [issued.eq(ready), loaded.writes.eq(0)]
+            m.d.sync += [
+                issued.pc.eq(ready.pc),
+                issued.word.eq(ready.word),
+                issued.fault.eq(ready.fault),
+                issued.sound.eq((ready.fault == TrapCause.NONE) & ~decoder.action.undefined),
+                issued.action.eq(decoder.action),
+                loaded.writes.eq(0),
+            ]
+            self._operand(m, issued.operands.a, ready.operands.a, decoder.rs1, decoder.zero, 0)
+            self._operand(m, issued.operands.b, ready.operands.b, decoder.rs2, decoder.use_immediate, decoder.immediate)
+            self._operand(m, issued.operands.d, ready.operands.d, decoder.rs3, 0, 0)
         with m.Elif(self.access.loaded):
-            m.d.sync += [loaded.writes.eq(is_data(self.loaded_rd)), loaded.value.eq(self.access.value)]
-        fresh = loaded.writes | (self.access.loaded & is_data(self.loaded_rd))
-        value = Mux(loaded.writes, loaded.value, self.access.value)
-        for index, name in ((ready.rs1, "a"), (ready.rs2, "b"), (ready.rs3, "d")):
-            operand = getattr(issued.operands, name)
-            with m.If(self.go & moved.writes & (index == moved.index)):
-                m.d.sync += operand.eq(moved.value)
-            # A load whose base is its destination leaves the loaded value.
-            with m.If(self.go & fresh & (index == self.loaded_rd)):
-                m.d.sync += operand.eq(value)
+            m.d.sync += loaded.writes.eq(is_data(self.loaded_rd))
+        with m.If(self.access.loaded):
+            m.d.sync += loaded.value.eq(self.access.value)
+
+    def _operand(self, m, operand, read, index, replaced, constant):
+        """`read` from register `index`, or what was written there since, or `constant` if `replaced`.
+
+        A load whose base is its destination leaves the loaded value. That on the bus comes late, so it passes one choice alone.
+        """
+        moved, loaded, access = self.moved, self.loaded, self.access
+        is_loaded = ~replaced & (index == self.loaded_rd) & is_data(self.loaded_rd)
+        early = Mux(moved.writes & (index == moved.index), moved.value, read)
+        early = Mux(loaded.writes & is_loaded, loaded.value, early)
+        m.d.sync += operand.eq(Mux(access.loaded & is_loaded, access.value, Mux(replaced, constant, early)))
 
     def _execute(self, m):
-        """E and M. Results go to the register file at once, a load's in the slot after its access."""
+        """E and M. Results go to the register file in the slot after E, what was loaded in the second after its access."""
         access, execute, issued, registers = self.access, self.execute, self.issued, self.registers
         m.d.comb += [
-            execute.go.eq(issued.valid),
+            self.executes.eq((issued.valid & ~issued.action.slow) | self.again),
+            execute.go.eq(self.executes),
             execute.clear.eq(~self.run),
             execute.action.eq(issued.action),
             execute.operands.eq(issued.operands),
             execute.fault.eq(issued.fault),
+            execute.sound.eq(issued.sound),
             access.request.eq(execute.memory),
             access.request.valid.eq(execute.memory.valid | self.waiting),
             self.fetch.transfer.eq(execute.transfer),
-            self.fetch.loaded.eq(access.loaded & self.loaded_to_pc),
-            self.fetch.target.eq(access.value),
+            self.fetch.loaded.eq(self.arrived_to_pc),
+            self.fetch.target.eq(self.loaded.value),
         ]
-        m.d.sync += self.waiting.eq(access.request.valid & ~access.done & ~self._refused())
+        m.d.sync += [
+            self.again.eq(issued.valid & issued.action.slow),
+            self.waiting.eq(access.request.valid & ~access.done & ~self._refused()),
+        ]
         with m.If(access.done):
             m.d.sync += [self.loaded_rd.eq(access.request.rd), self.loaded_to_pc.eq(access.request.to_pc)]
-        with m.If(issued.valid):
+        with m.If(self.executes):
             m.d.sync += self.moved.eq(execute.outcome)
-        with m.If(access.loaded):
+        m.d.sync += [
+            self.arrived.eq(access.loaded),
+            self.arrived_to_pc.eq(access.loaded & self.loaded_to_pc),
+            self.results.eq(self.executes & execute.outcome.writes),
+        ]
+        m.d.comb += registers.write.index.eq(self.moved.index)
+        with m.If(self.arrived):
             m.d.comb += [
                 registers.write.enable.eq(is_data(self.loaded_rd)),
                 registers.write.index.eq(self.loaded_rd),
-                registers.write.value.eq(access.value),
+                registers.write.value.eq(self.loaded.value),
             ]
         with m.Else():
             m.d.comb += [
                 # The base of a load or store that traps stays as it was.
-                registers.write.enable.eq(execute.outcome.writes & ~self._refused()),
-                registers.write.index.eq(execute.outcome.index),
-                registers.write.value.eq(execute.outcome.value),
+                registers.write.enable.eq(self.results & ~self.trap.valid),
+                registers.write.value.eq(self.moved.value),
             ]
 
     def _refused(self):
@@ -204,9 +239,18 @@ class Core(wiring.Component):
     def _trap(self, m):
         with m.If(self._refused()):
             m.d.sync += [self.trap.valid.eq(1), self.trap.cause.eq(self.access.cause), self.trap.pc.eq(self.issued.pc)]
-        with m.Elif(self.issued.valid & (self.execute.cause != TrapCause.NONE)):
+        with m.Elif(self.executes & (self.execute.cause != TrapCause.NONE)):
             m.d.sync += [self.trap.valid.eq(1), self.trap.cause.eq(self.execute.cause), self.trap.pc.eq(self.issued.pc)]
-        settled = ~self.waiting & ~self.issued.valid & ~self.access.loaded & ~self.go & ~self.retire.valid
+        settled = (
+            ~self.results
+            & ~self.arrived
+            & ~self.waiting
+            & ~self.again
+            & ~self.issued.valid
+            & ~self.access.loaded
+            & ~self.go
+            & ~self.retire.valid
+        )
         m.d.comb += self.idle.eq(
             settled & self.fetch.still & (self.trap.valid | ~self.run | (self.ready.valid & self.wait))
         )
@@ -214,7 +258,7 @@ class Core(wiring.Component):
     def _retire(self, m):
         tracker, execute, issued = self.tracker, self.execute, self.issued
         m.d.comb += [
-            tracker.go.eq(issued.valid & (execute.cause == TrapCause.NONE)),
+            tracker.go.eq(self.executes & (execute.cause == TrapCause.NONE)),
             tracker.pc.eq(issued.pc),
             tracker.word.eq(issued.word),
             tracker.outcome.eq(execute.outcome),

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..isa import Reg, TrapCause
 from .access import MemoryRequest
+from .address import AddressUnit
 from .alu import Alu, BitCounter, Shifter
 from .decode import Action, Unit
 from .fetch import Transfer
@@ -31,10 +32,11 @@ class Outcome(data.Struct):
 
 class Execute(wiring.Component):
     """Members: `action`, `operands`, `fault` describe the instruction; with `go` it runs in this slot, unless `cause` is not NONE.
+    `sound`: it was fetched and is defined.
 
-    `outcome`, `transfer` and `memory` say what comes of it, valid only in that slot; while the description stands, all of `memory` but
-    its `valid` does. `clear` resets the flags and forgets transfers: instructions come in program order, so it is known here which
-    of them stand in the slots of another.
+    `outcome`, `transfer` and `memory` say what comes of it, valid only in that slot; while the description stands, all of `memory` but its
+    `valid` does. A load or store whose offset is shifted (`Action.slow`) must have stood for a slot before `go`. `clear` resets the flags and
+    forgets transfers: instructions come in program order, so it is known here which of them stand in the slots of another.
     """
 
     go: In(1)
@@ -42,19 +44,25 @@ class Execute(wiring.Component):
     action: In(Action)
     operands: In(Operands)
     fault: In(TrapCause)
+    sound: In(1)
     cause: Out(TrapCause)
     outcome: Out(Outcome)
     transfer: Out(Transfer)
     memory: Out(MemoryRequest)
 
+    def __init__(self, limit: int):
+        self._limit = limit
+        super().__init__()
+
     def elaborate(self, platform):
         m = Module()
         action, operands = self.action, self.operands
         m.submodules.alu = alu = Alu()
+        m.submodules.address = address = AddressUnit(self._limit, alu)
         m.submodules.shifter = shifter = Shifter()
         m.submodules.counter = counter = BitCounter()
         m.submodules.flags = flags = Flags()
-        runs, holds = Signal(), Signal()
+        holds = Signal()
         in_slot = self._slots(m)
         result = Signal(32)
         m.d.comb += [
@@ -71,7 +79,6 @@ class Execute(wiring.Component):
             flags.cond.eq(action.cond),
             flags.clear.eq(self.clear),
             holds.eq(flags.holds | ~action.guarded),
-            runs.eq(self.go & (self.cause == TrapCause.NONE)),
         ]
         with m.Switch(action.unit):
             with m.Case(Unit.SHIFT):
@@ -84,9 +91,10 @@ class Execute(wiring.Component):
                 m.d.comb += result.eq(flags.holds)
             with m.Default():
                 m.d.comb += result.eq(alu.result)
+        runs = self._results(m, holds, in_slot, result)
         self._flags(m, flags, alu, shifter, runs, holds, result)
-        self._results(m, runs, holds, in_slot, result)
-        self._memory(m, runs, Mux(action.unit == Unit.SHIFT, shifter.result, alu.result))
+        m.d.sync += address.shifted.eq(shifter.result)
+        self._memory(m, in_slot, address)
         return m
 
     def _flags(self, m, flags, alu, shifter, runs, holds, result):
@@ -111,35 +119,56 @@ class Execute(wiring.Component):
             m.d.sync += left.eq(0)
         return left.any()
 
-    def _results(self, m, runs, holds, in_slot, result):
+    def _results(self, m, holds, in_slot, result):
+        """Returns whether the instruction runs. Flags, hence `holds`, are late: what can go without them does, as `_memory`."""
         action = self.action
-        to_pc = Signal()
-        m.d.comb += to_pc.eq(Mux(action.memory, ~action.store, holds) & (action.rd == Reg.PC))
+        branches, runs = Signal(), Signal()
+        m.d.comb += [
+            branches.eq(~action.memory & holds & (action.rd == Reg.PC)),
+            runs.eq(self.go & self.sound & ~(branches & in_slot)),
+        ]
         with m.If(self.fault != TrapCause.NONE):
             m.d.comb += self.cause.eq(self.fault)
         with m.Elif(action.undefined):
             m.d.comb += self.cause.eq(TrapCause.UNDEFINED)
-        with m.Elif(to_pc & in_slot):
+        with m.Elif((branches | self._loads_pc()) & in_slot):
             m.d.comb += self.cause.eq(TrapCause.TRANSFER_IN_SLOT)
         m.d.comb += [
-            self.transfer.valid.eq(runs & to_pc),
+            self.transfer.valid.eq(self.go & self.sound & ~in_slot & (branches | self._loads_pc())),
             self.transfer.late.eq(action.memory),
             self.transfer.target.eq(result),
             self.outcome.index.eq(Mux(action.memory, action.base, action.rd)),
-            self.outcome.writes.eq(runs & is_data(self.outcome.index) & Mux(action.memory, action.update, holds)),
+            self.outcome.writes.eq(
+                self.go
+                & self.sound
+                & Mux(
+                    action.memory,
+                    action.update & is_data(action.base) & ~(self._loads_pc() & in_slot),
+                    holds & is_data(action.rd),
+                )
+            ),
             self.outcome.value.eq(result),
         ]
+        return runs
 
-    def _memory(self, m, runs, address):
-        """`address` is `result` for whatever a load or store may ask, but earlier."""
+    def _loads_pc(self):
+        action = self.action
+        return action.memory & ~action.store & (action.rd == Reg.PC)
+
+    def _memory(self, m, in_slot, address):
         action, memory = self.action, self.memory
         m.d.comb += [
-            memory.valid.eq(runs & action.memory),
+            address.pre.eq(action.pre),
+            address.shifts.eq(action.unit == Unit.SHIFT),
+            address.base.eq(self.operands.a),
+            memory.valid.eq(self.go & self.sound & action.memory & ~(self._loads_pc() & in_slot)),
             memory.store.eq(action.store),
             memory.size.eq(action.size),
             memory.signed.eq(action.signed),
-            memory.addr.eq(Mux(action.pre, address, self.operands.a)),
+            memory.addr.eq(address.addr),
+            memory.window.eq(address.window),
+            memory.sram.eq(address.sram),
             memory.data.eq(self.operands.d),
             memory.rd.eq(action.rd),
-            memory.to_pc.eq(~action.store & (action.rd == Reg.PC)),
+            memory.to_pc.eq(self._loads_pc()),
         ]

@@ -5,7 +5,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..isa import TrapCause
-from ..machine import RESET_PC
+from ..machine import REGISTERS_LOCAL, RESET_PC
+from .address import WINDOW_BIT
 
 
 class Fetched(data.Struct):
@@ -32,10 +33,10 @@ class Transfer(data.Struct):
 class Fetch(wiring.Component):
     """Asks for one instruction at a time, never in two slots in a row, and counts delay slots.
 
-    Members: `open` lets it ask; `request` with `addr`, held until `grant`; `o`, registered, tells in the slot after the grant whose word now
-    stands on the bus. `transfer` from the execute stage comes when its first slot has been granted in the slot before or not at all yet;
-    `loaded` with `target` brings what a late transfer waits for. `restart` begins at RESET_PC. `still`: it neither asks nor waits
-    for a word.
+    Members: `open` lets it ask; `request` with `addr`, held until `grant`; `o`, from registers, tells in the slot after the grant whose word
+    now stands on the bus; its rest counts only while `valid`. `transfer` from the execute stage comes when its first slot has been granted in
+    the slot before or not at all yet; `loaded` with `target` brings what a late transfer waits for, in the slot after the last delay slot's
+    grant at the latest. `restart` begins at RESET_PC. `still`: it neither asks nor waits for a word.
 
     An address that is misaligned or outside the `limit` bytes of code is not asked for: it arrives as a fault.
     """
@@ -61,18 +62,24 @@ class Fetch(wiring.Component):
         m = Module()
         pc = Signal(32, init=RESET_PC)
         fault = Signal(TrapCause)
+        # `AddressUnit` says which limits there are.
+        beyond = pc[(self._limit - 1).bit_length() :].any() | (
+            pc[WINDOW_BIT:20].all() if self._limit == REGISTERS_LOCAL else 0
+        )
         with m.If(pc[:2].any()):
             m.d.comb += fault.eq(TrapCause.FETCH_MISALIGNED)
-        with m.Elif(pc >= self._limit):
+        with m.Elif(beyond):
             m.d.comb += fault.eq(TrapCause.FETCH_UNMAPPED)
 
         may, go = Signal(), Signal()
         left, before = Signal(2), Signal(2)  # instructions still to be fetched before the target
+        turns = Signal()  # the target comes after the one just granted
         target = Signal(32)
         m.d.comb += [
             may.eq(self.open & ~self.o.valid),
             self.request.eq(may & (fault == TrapCause.NONE)),
             self.addr.eq(pc),
+            self.o.pc.eq(pc),
             go.eq(may & ((fault != TrapCause.NONE) | self.grant)),
             before.eq(Mux(self.transfer.valid, self.transfer.slots - self.o.valid, left)),
             self.still.eq(~may & ~self.o.valid),
@@ -86,15 +93,12 @@ class Fetch(wiring.Component):
         with m.Elif(self.loaded):
             m.d.sync += target.eq(self.target)
         with m.If(go):
-            m.d.sync += [
-                self.o.pc.eq(pc),
-                self.o.fault.eq(fault),
-                pc.eq(pc + 4),
-            ]
-            with m.If(before == 1):
-                m.d.sync += pc.eq(Mux(self.transfer.valid, self.transfer.target, Mux(self.loaded, self.target, target)))
-        with m.Elif(self.transfer.valid & (before == 0)):
-            m.d.sync += pc.eq(self.transfer.target)
+            m.d.sync += [self.o.fault.eq(fault), turns.eq(before == 1)]
+        # The slot after a grant asks for nothing, so it is early enough to move on.
+        with m.If(self.o.valid):
+            m.d.sync += pc.eq(Mux(turns, Mux(self.loaded, self.target, target), pc + 4))
+            with m.If(self.transfer.valid & ~self.transfer.late):
+                m.d.sync += pc.eq(self.transfer.target)
         with m.If(self.restart):
             m.d.sync += [pc.eq(RESET_PC), left.eq(0), self.o.valid.eq(0)]
         return m

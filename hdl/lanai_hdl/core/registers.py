@@ -24,7 +24,7 @@ def is_data(index):
 
 
 class RegisterFile(wiring.Component):
-    """Reads `rs1`, `rs2`, `rd` within the slot as `a`, `b`, `d`; a write shows from the next slot on. r0, r1 and pc read as 0, ones and `pc`.
+    """Reads `rs1`, `rs2`, `rd` within the slot as `a`, `b`, `d`; a write shows in its own slot already. r0, r1 and pc read as 0, ones and `pc`.
 
     r0 and r1 are rows that nobody writes: the word that names the registers comes late in its slot, so what follows must be short.
     """
@@ -49,6 +49,12 @@ class RegisterFile(wiring.Component):
                 write.addr.eq(self.write.index),
                 write.data.eq(self.write.value),
                 read.addr.eq(index),
-                value.eq(Mux(index == Reg.PC, self.pc, read.data)),
+                value.eq(
+                    Mux(
+                        self.write.enable & (index == self.write.index),
+                        self.write.value,
+                        Mux(index == Reg.PC, self.pc, read.data),
+                    )
+                ),
             ]
         return m

@@ -80,17 +80,20 @@ class PioTarget(wiring.Component):
         linger = Signal(range(LINGER + 1))
         line_bits = (config.pio_line - 1).bit_length()
         last_of_line = Signal()
-        behind = Signal()  # an access waits for its grant
-        granted = Signal()
+        to_lbus, to_registers = Signal(), Signal()  # an access waits for its grant, or had it in the slot before:
+        granted = Signal()  # which is known only then, for the registers' grant comes late
+        behind = Signal()
+        m.d.sync += granted.eq(self.lbus.grant | self.registers.grant)
         m.d.comb += [
-            granted.eq(self.lbus.grant | self.registers.grant),
-            behind.eq(self.lbus.request | self.registers.request),
+            self.lbus.request.eq(to_lbus & ~granted),
+            self.registers.request.eq(to_registers & ~granted),
+            behind.eq((to_lbus | to_registers) & ~granted),
             region.eq(self._region(access.addr)),
             last_of_line.eq(access.addr[2:line_bits].all() if line_bits > 2 else 1),
         ]
         m.d.sync += self.pio.rvalid.eq(0)
         with m.If(granted):
-            m.d.sync += [self.lbus.request.eq(0), self.registers.request.eq(0)]
+            m.d.sync += [to_lbus.eq(0), to_registers.eq(0)]
         with m.If(self.tick & (linger != 0)):
             m.d.sync += linger.eq(linger - 1)
 
@@ -112,7 +115,7 @@ class PioTarget(wiring.Component):
                 with m.If(self.granted & self.tick & (charge != 0)):
                     m.d.sync += charge.eq(charge - 1)
                 with m.If(self.granted & (charge <= self.tick) & ~behind):
-                    self._perform(m, access, region)
+                    self._perform(m, access, region, to_lbus, to_registers)
                     m.d.sync += follows.eq(Mux(access.write & ~last_of_line, access.addr + 4, 0))
                     with m.If(access.write):
                         m.d.sync += linger.eq(LINGER)
@@ -122,10 +125,6 @@ class PioTarget(wiring.Component):
                         m.next = "READ"
             with m.State("READ"):
                 m.d.comb += self.want.eq(1)
-                with m.If(granted | (region == Region.NOWHERE)):
-                    m.next = "ANSWER"
-            with m.State("ANSWER"):
-                m.d.comb += self.want.eq(1)
                 with m.Switch(region):
                     with m.Case(Region.SRAM):
                         m.d.sync += self.pio.rdata.eq(self.lbus.rdata)
@@ -133,6 +132,12 @@ class PioTarget(wiring.Component):
                         m.d.sync += self.pio.rdata.eq(self.registers.rdata)
                     with m.Default():
                         m.d.sync += self.pio.rdata.eq(0xFFFFFFFF)
+                        m.next = "NOWHERE"
+                with m.If(granted):
+                    m.d.sync += self.pio.rvalid.eq(1)
+                    m.next = "IDLE"
+            with m.State("NOWHERE"):
+                m.d.comb += self.want.eq(1)
                 m.d.sync += self.pio.rvalid.eq(1)
                 m.next = "IDLE"
         return m
@@ -149,7 +154,7 @@ class PioTarget(wiring.Component):
         write = Mux(combined, 1, config.pio_write_setup + 1)
         return Mux(pio.write, write, config.pio_read_setup + 1)
 
-    def _perform(self, m, access, region):
+    def _perform(self, m, access, region, to_lbus, to_registers):
         whole = access.be == 0b1111
         sram, registers = region == Region.SRAM, region == Region.REGISTERS
         m.d.comb += [
@@ -158,12 +163,12 @@ class PioTarget(wiring.Component):
             self.fault.eq((region == Region.NOWHERE) | (registers & access.write & ~whole)),
         ]
         m.d.sync += [
-            self.lbus.request.eq(sram),
+            to_lbus.eq(sram),
             self.lbus.write.eq(access.write),
             self.lbus.addr.eq(access.addr - SRAM_HOST),
             self.lbus.wdata.eq(access.wdata),
             self.lbus.be.eq(access.be),
-            self.registers.request.eq(registers & (whole | ~access.write)),
+            to_registers.eq(registers & (whole | ~access.write)),
             self.registers.write.eq(access.write),
             self.registers.addr.eq(access.addr - REGISTERS_HOST),
             self.registers.wdata.eq(access.wdata),

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from ..config import NicConfig
 from ..hostbus import BurstPort
 from ..lbus import ADDRESS_BITS, LbusMaster
-from ..queue import Queue
+from ..queue import LateInQueue
 from ..recvdma import RecvProgress
 from ..senddma import LENGTH_BITS
 from .aligner import Aligner
@@ -30,10 +30,10 @@ class HostDescriptor(data.Struct):
 class HostDma(wiring.Component):
     """Runs descriptors one after another; any byte addresses, any length, in bursts.
 
-    Members: `post`, descriptors (who posts has checked them and set `refused`); `free` entries of their queue; `lbus`; `bus`; `progress` of the
-    receive DMA, for `follow`. `pointer`: bytes of SRAM below it have been moved (read, towards the host). Events of a slot: `done`, a
-    descriptor, with `error`; `fed` bytes written by a `feed` one, and `spoil` while one fails, which feeds its length all the same. `still`
-    while nothing is queued or under way.
+    Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set `refused`); `free` entries of their queue;
+    `lbus`; `bus`; `progress` of the receive DMA, for `follow`. `pointer`: bytes of SRAM below it have been moved (read, towards the host). Events
+    of a slot: `done`, a descriptor, with `error`; `fed` bytes written by a `feed` one, and `spoil` while one fails, which feeds its length all
+    the same. `still` while nothing is queued or under way.
 
     Towards the SRAM a word that the host refuses is not written, nor is what follows in its descriptor.
     """
@@ -58,7 +58,7 @@ class HostDma(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.queue = queue = Queue(HostDescriptor, self.config.hdma_queue)
+        m.submodules.queue = queue = LateInQueue(HostDescriptor, self.config.hdma_queue)
         m.submodules.aligner = aligner = Aligner()
         m.submodules.cutter = cutter = BurstCutter(self.config)
         m.submodules.reader = reader = SramReader()

@@ -1,15 +1,17 @@
 """What holds of the core for every input: the ALU's and shifter's results, the fetch's manners, and that nothing leaves the map."""
 
+import pytest
 from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
 
 from lanai_hdl.core import Core
+from lanai_hdl.core.address import AddressUnit
 from lanai_hdl.core.alu import Alu, BitCounter, Shifter
 from lanai_hdl.core.fetch import Fetch
 from lanai_hdl.isa import AluOp, Function, TrapCause
-from lanai_hdl.machine import REGISTERS_LOCAL
+from lanai_hdl.machine import REGISTERS_LOCAL, REGISTERS_SIZE
 
 LIMIT = 4096
 
@@ -95,6 +97,27 @@ class CounterSpec(Spec):
         return m
 
 
+class AddressSpec(Spec):
+    """The early answers are those that the address itself gives."""
+
+    def __init__(self, limit):
+        self._limit = limit
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.alu = alu = Alu()
+        m.submodules.dut = dut = AddressUnit(self._limit, alu)
+        m.d.comb += [alu.op.eq(AnySeq(3)), alu.a.eq(AnySeq(32)), alu.b.eq(AnySeq(32)), alu.carry_in.eq(AnySeq(1))]
+        m.d.comb += [dut.pre.eq(AnySeq(1)), dut.shifts.eq(AnySeq(1)), dut.shifted.eq(AnySeq(32)), dut.base.eq(alu.a)]
+        m.d.comb += [
+            Assert(dut.addr == Mux(dut.pre, Mux(dut.shifts, dut.shifted, alu.result), dut.base)),
+            Assert(dut.window == ((dut.addr >= REGISTERS_LOCAL) & (dut.addr < REGISTERS_LOCAL + REGISTERS_SIZE))),
+            Assert(dut.sram == ((dut.addr < self._limit) & ~dut.window)),
+        ]
+        return m
+
+
 class FetchSpec(Spec):
     """It asks only when open and mapped, never in two slots in a row, and a grant is a word in the next slot."""
 
@@ -146,6 +169,16 @@ def test_shifter(prove):
 
 def test_bit_counter(prove):
     prove(CounterSpec())
+
+
+@pytest.mark.parametrize("limit", [LIMIT, REGISTERS_LOCAL])
+def test_addresses_are_judged_before_their_sum_is_there(prove, limit):
+    prove(AddressSpec(limit))
+
+
+def test_a_processor_beside_an_odd_sram_is_refused():
+    with pytest.raises(ValueError, match="5000 bytes of SRAM"):
+        AddressUnit(5000, Alu())
 
 
 def test_fetch(prove):

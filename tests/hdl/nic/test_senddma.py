@@ -22,7 +22,11 @@ class Engine:
         self.dma, self.credit = SendDma(CONFIG), SendCredit()
         top = Module()
         top.submodules.dma, top.submodules.credit = self.dma, self.credit
-        top.d.comb += [self.credit.take.eq(self.dma.take), self.dma.credit.eq(self.credit.value)]
+        top.d.comb += [
+            self.credit.take.eq(self.dma.take),
+            self.credit.size.eq(self.dma.size),
+            self.dma.credit.eq(self.credit.value),
+        ]
         self.bench = Bench(top, 10_000)
         self.dones = 0
 

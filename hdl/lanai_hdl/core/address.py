@@ -1,0 +1,67 @@
+"""The address of a load or store, and what can be told of it before its sum is complete."""
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..machine import REGISTERS_LOCAL, REGISTERS_SIZE
+from .alu import Alu
+
+WINDOW_BIT = REGISTERS_SIZE.bit_length() - 1
+
+
+def sum_is(a, b, total, value, low):
+    """Whether bits `low` and up of `total`, the sum of `a` and `b` and perhaps a carry, are those of `value`.
+
+    Only bit `low` is taken from the sum itself. If a sum's bit is as it should be, then operands alone tell what it carried; so each bit
+    is held against the one below, without waiting for the carries to arrive.
+    """
+    bits = [total[low] == (value >> low & 1)]
+    for i in range(low + 1, len(a)):
+        carried = a[i - 1] & b[i - 1] if value >> (i - 1) & 1 else a[i - 1] | b[i - 1]
+        bits.append(a[i] ^ b[i] ^ (value >> i & 1) == carried)
+    return Cat(bits).all()
+
+
+class AddressUnit(wiring.Component):
+    """Combinational: the address is the longest way of the whole processor, from its operands to the memory in one slot (`Core`).
+
+    Members: `pre` the address is the computed one, else `base`; computed is what `alu` gives, or with `shifts` the value `shifted`. `addr`;
+    `window`: it lies in the register window; `sram`: it lies in the SRAM and not there.
+    """
+
+    pre: In(1)
+    shifts: In(1)
+    base: In(32)
+    shifted: In(32)
+    addr: Out(32)
+    window: Out(1)
+    sram: Out(1)
+
+    def __init__(self, limit: int, alu: Alu):
+        self._alu = alu
+        self._limit = limit
+        self._sram_bits = (limit - 1).bit_length()
+        if limit not in (1 << self._sram_bits, REGISTERS_LOCAL):
+            raise ValueError(f"a processor with {limit!r} bytes of SRAM; take a power of two")
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        alu = self._alu
+        summed, other = Signal(), Signal(32)
+        m.d.comb += [
+            summed.eq(self.pre & ~self.shifts & ~alu.logic),
+            other.eq(Mux(self.pre, Mux(self.shifts, self.shifted, alu.bits), self.base)),
+            self.addr.eq(Mux(summed, alu.sum, other)),
+            self.window.eq(self._is(summed, other, REGISTERS_LOCAL, WINDOW_BIT)),
+            # Either the SRAM ends below the window, or it reaches up to it and behind.
+            self.sram.eq(
+                self._is(summed, other, 0, self._sram_bits) & (~self.window if self._limit == REGISTERS_LOCAL else 1)
+            ),
+        ]
+        return m
+
+    def _is(self, summed, other, value, low):
+        alu = self._alu
+        return Mux(summed, sum_is(alu.a, alu.addend, alu.sum, value, low), other[low:] == value >> low)
