@@ -128,7 +128,7 @@ def test_any_faults_any_order(script, config, plan, seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     script=st.sampled_from(sorted(SCRIPTS)),
     config=st.sampled_from(sorted(CONFIGS)),
