@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.mcp.codec import pack, unpack
-from lanai_firmware.mcp.layout import REQUEST_TAIL, SLOTS, Kind, Op, Record, Region, Request
+from lanai_firmware.mcp.layout import REQUEST_TAIL, SLOTS, Error, Kind, Op, Record, Region, Request
 from lanai_hdl.machine import host_offset
 
 from .bus import Bus, Wait
@@ -27,6 +27,12 @@ ALARM = int(offset_of(Region, "alarm"))
 DOORBELL = host_offset("DOORBELL")
 INLINE_SHARE = (12, 12)  # of SLOTS: how many must stay free, how many sends to one rank may hold
 LONG_SHARE = (8, 20)
+KINDS = frozenset(int(kind) for kind in Kind if kind is not Kind.NONE)
+ERRORS = frozenset(int(error) for error in Error)
+
+
+class NicError(UserError):
+    """The NIC wrote what its firmware never writes. Nothing it says can be trusted any more."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,7 @@ class Endpoint:
         self.freed = 0  # Region.freed as last read
         self.place = 0
         self.sequence = 1
+        self.broken: NicError | None = None  # what was found wrong with the NIC
 
     # Charging.
 
@@ -128,12 +135,20 @@ class Endpoint:
     # Records.
 
     def look(self) -> Notice | None:
-        """The next record, if it has come."""
+        """The next record, if it has come.
+
+        Raises:
+            NicError: it is no record of this firmware; or one before was not, so that nobody waits for a NIC gone wrong.
+        """
+        if self.broken is not None:
+            raise self.broken
         start = self.place * RECORD
         view = self.copyblock.view[start : start + RECORD]
         if int.from_bytes(view[SEQUENCE : SEQUENCE + 2], "big") != self.sequence:
             return None
         record = unpack(Record, view)
+        if record["kind"] not in KINDS or record["error"] not in ERRORS:
+            raise self.distrust(f"has kind {record['kind']} and error {record['error']}, of which one is unknown")
         self.place = (self.place + 1) % self.attachment.records
         self.sequence = (self.sequence + 1) & 0xFFFF
         self.charge(HostCost.COMPLETE)
@@ -141,6 +156,14 @@ class Endpoint:
             Kind(record["kind"]), record["error"], record["operation"], record["source"], record["tag"],
             record["length"], record["context"], record["token"],
         )  # fmt: skip
+
+    def distrust(self, finding: str) -> NicError:
+        """The error that names the NIC's rank and what is wrong with a record of it. Every later look raises it too."""
+        self.broken = NicError(
+            f"the NIC of rank {self.attachment.rank} wrote a damaged record, which {finding}; "
+            "it was reset or runs other firmware: start the job again"
+        )
+        return self.broken
 
     async def sleep(self, why: Wait) -> None:
         """Wait until the next record comes. Nothing crosses the bus meanwhile but the record itself (NP-49)."""

@@ -436,11 +436,20 @@ class MpiNp(Device):
         operation.error = failure(notice.error)
         if isinstance(operation, Receive):
             if notice.kind is Kind.RECEIVED:
+                self._check(notice, operation)
                 operation.source, operation.tag, operation.length = notice.source, notice.tag, notice.length
             await self._retire(operation, operation.length)
         elif isinstance(operation, Send):
             await self._retire_send(notice.operation, operation)
         self._finish(operation)
+
+    def _check(self, notice: Notice, receive: Receive) -> None:
+        """Believe of a received message only what can be: a source in the world, no more bytes than were asked for."""
+        total = receive.hold.total if isinstance(receive.hold, Hold) else 0
+        if notice.length > total:
+            raise self.endpoint.distrust(f"tells of {notice.length} bytes in a buffer of {total}")
+        if notice.error == NO_ERROR and notice.source >= self.size:
+            raise self.endpoint.distrust(f"tells of source {notice.source} in a world of {self.size} ranks")
 
     async def _lose(self, rank: int) -> None:
         """A rank does not answer. The NIC has failed the receives that it had; sends, and what waits here, are failed now."""
