@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lanai_firmware.compiler import build
-from lanai_hdl.config import NicConfig
+from lanai_hdl.config import PRESETS, NicConfig
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_host.errors import UserError
 from lanai_sim import fabric
@@ -26,21 +26,22 @@ PAIR = fabric.pair()
 
 
 @cache
-def image():
-    return build(Path(__file__).with_name("relay.py"), SMALL)
+def image(config=SMALL):
+    return build(Path(__file__).with_name("relay.py"), config)
 
 
 class Side:
     """A host program that sends `messages` to its peer and expects as many; `got` is what came."""
 
-    def __init__(self, net, number, peer, messages, bytes_each=64):
+    def __init__(self, net, number, peer, messages, config=SMALL, bytes_each=64):
+        self.image = image(config)
         self.route = net.route(number, peer)
         self.number, self.messages, self.size = number, messages, bytes_each
         self.got = []
         self.finished = 0
 
     async def program(self, bus):
-        here = image()
+        here = self.image
         await bus.write_block(SRAM_HOST + here.base, here.loaded)
         out, into, count = bus.allocate(4096), bus.allocate(4096), bus.allocate(4096)
         words = {1: out.bus_address, 2: self.size, 3: self.route, 4: into.bus_address, 5: count.bus_address}
@@ -65,7 +66,7 @@ def play(make_engine, net=PAIR, messages=3, config=SMALL):
     events: list[Event] = []
     cluster.on_event = lambda event: events.append(event._replace(tag=0))
     count = len(cluster.nodes)
-    sides = [Side(net, number, (number + 1) % count, messages) for number in range(count)]
+    sides = [Side(net, number, (number + 1) % count, messages, config) for number in range(count)]
     for number, side in enumerate(sides):
         cluster.spawn(number, side.program)
     cluster.run()
@@ -88,6 +89,19 @@ def test_messages_arrive_whole():
 
 def test_pysim_and_rtl_agree_cycle_by_cycle():
     assert play(PysimEngine, messages=1) == play(RtlEngine, messages=1)
+
+
+@pytest.mark.slow  # pysim does some thousand cycles a second
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_engines_agree_for_every_preset(preset):
+    config = PRESETS[preset]()
+    assert play(PysimEngine, PAIR, 1, config) == play(RtlEngine, PAIR, 1, config)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("net", [fabric.star(2), fabric.tree(2, 2)], ids=lambda net: net.kind)
+def test_engines_agree_through_switches(net):
+    assert play(PysimEngine, net, 1) == play(RtlEngine, net, 1)
 
 
 def test_skipping_changes_nothing():
