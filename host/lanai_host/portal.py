@@ -156,7 +156,11 @@ class Portal:
         """An answer's beginning, its header at least. A process has one answer outstanding, so nothing else can follow."""
         try:
             got = self._patience[op].look(self._sock, self._chunk)
-            answer = bytes(self._chunk[:got]) if got is not None else self._sock.recv(READ)
+            if got is None:
+                got = self._sock.recv_into(
+                    self._chunk
+                )  # the same memory both ways: what malloc does must not depend on timing
+            answer = bytes(self._chunk[:got])
         except ConnectionResetError:
             answer = b""
         if not answer:

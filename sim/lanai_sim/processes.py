@@ -20,6 +20,8 @@ from lanai_host.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SOCKET
 from .output import Output
 
 PR_SET_PDEATHSIG = 1
+ADDR_NO_RANDOMIZE = 0x0040000
+SETTLED = {"PYTHONHASHSEED": "0"}  # Python's own dice; what the user has set goes before
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -40,9 +42,11 @@ def resolve_program(program: str) -> str:
     raise UserError(f"program {program!r} was not found, neither as a file nor on PATH")
 
 
-def _die_with_parent() -> None:
-    """In the child: be killed when the simulator goes, however it goes."""
+def _settle() -> None:
+    """In the child: be killed when the simulator goes, however it goes, and lie at the same addresses each time: where a buffer
+    lies in its pages decides how many of them are pinned."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _libc.personality(ADDR_NO_RANDOMIZE)
 
 
 @dataclass
@@ -85,13 +89,13 @@ def _start_one(
 ) -> Process:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
-        env = {**os.environ, **environment}
+        env = {**SETTLED, **os.environ, **environment}
         env |= {ENV_SOCKET: str(theirs.fileno()), ENV_RANK: str(rank), ENV_SIZE: str(ranks), ENV_DEVICE: device}
         stdin = None if rank == 0 and not sys.stdin.isatty() else subprocess.DEVNULL
         try:
             popen = subprocess.Popen(
                 command, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[theirs.fileno()],
-                start_new_session=True, preexec_fn=_die_with_parent,
+                start_new_session=True, preexec_fn=_settle,
             )  # fmt: skip
         except OSError as error:
             ours.close()
