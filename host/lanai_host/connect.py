@@ -46,5 +46,12 @@ def device_from_environment() -> Device:
     portal = Portal.from_environment()
     if portal is None:
         return IdealDevice(0, 1, Solo())
+    return device_over(portal)
+
+
+def device_over(portal: Portal) -> Device:
+    """The device that the environment names, with what the simulator said of its host and its node."""
     host = host_config(portal.config.get("host", {}))
-    return connector(os.environ.get(ENV_DEVICE, "ideal"))(portal, host)
+    device = connector(os.environ.get(ENV_DEVICE, "ideal"))(portal, host)
+    device.node = portal.config.get("node")
+    return device

@@ -80,6 +80,7 @@ class Device(ABC):
 
     rank: int
     size: int
+    node: int | None = None  # the node that this process sits on, with others perhaps; None: nobody else's
     max_tag: int = MAX_TAG
     offloads: frozenset[str] = frozenset()
 

@@ -138,7 +138,7 @@ class World:
     def rank_config(self, rank: int) -> dict[str, Any]:
         """What the rank learns at HELLO."""
         mail = {} if self.mail is None else {"mail": self.mail.path}
-        return {"host": dataclasses.asdict(self.config.host), **mail}
+        return {"host": dataclasses.asdict(self.config.host), "node": rank // self.config.ranks_per_node, **mail}
 
     def environment(self) -> dict[str, str]:
         """What the ranks' environment must hold beside what the run asks for: of the same size whether they are traced or not, as

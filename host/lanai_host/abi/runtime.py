@@ -14,8 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..config import HostConfig
-from ..connect import connector
+from ..connect import device_over
 from ..device import Device
 from ..devices.ideal import IdealDevice, Solo
 from ..errors import UserError
@@ -25,7 +24,7 @@ from ..mpi.world import World
 from ..notes import ENV_NOTES, Notebook
 from ..observe import Observer
 from ..portal import Portal
-from ..protocol import ENV_DEVICE, ENV_LEAKS
+from ..protocol import ENV_LEAKS
 from . import binding, functions, leaks
 from .context import abi
 from .flavor import FLAVORS
@@ -105,10 +104,8 @@ class Process:
         self.portal = Portal.from_environment()
         if self.portal is None:
             return IdealDevice(0, 1, Solo()), SLOT
-        settings = self.portal.config
-        host = HostConfig(**settings.get("host", {}))
-        device = connector(os.environ.get(ENV_DEVICE, "ideal"))(self.portal, host)
-        return device, 1 / (1000 * settings["slot_khz"]) if settings.get("slot_khz") else SLOT
+        slot_khz = self.portal.config.get("slot_khz")
+        return device_over(self.portal), 1 / (1000 * slot_khz) if slot_khz else SLOT
 
     def close(self) -> None:
         """MPI_Finalize."""

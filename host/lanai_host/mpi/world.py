@@ -48,7 +48,7 @@ class World(HasBuffer):
         self.device = device
         self.rank = device.rank
         self.size = device.size
-        self.node = device.rank  # every simulated node holds one process
+        self.node = device.rank if device.node is None else device.node
         self.tag_ub = device.max_tag
         self.byte = BYTE
         self.progress = Progress(device, foreign_threads, lockstep)
