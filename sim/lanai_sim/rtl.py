@@ -118,9 +118,9 @@ def build(nic: NicConfig, switch: SwitchConfig | None, trace: bool = False, prob
 def _load(path: Path) -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(path))
     for name, (result, arguments) in {**FUNCTIONS, **TRACE_FUNCTIONS}.items():
-        function = getattr(loaded, f"engine_{name}", None)
-        if function is None and name in TRACE_FUNCTIONS:
-            continue
+        if name in TRACE_FUNCTIONS and not hasattr(loaded, f"engine_{name}"):
+            continue  # a library without probes
+        function = getattr(loaded, f"engine_{name}")
         function.restype, function.argtypes = result, arguments
     return loaded
 

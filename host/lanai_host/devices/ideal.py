@@ -164,7 +164,7 @@ class IdealDevice(Device):
         if operations is None:
             self._handle(why)
             return
-        while not any([operation.done for operation in operations]):
+        while not any(operation.done for operation in operations):
             self._handle(why)
 
     def now(self) -> int:

@@ -9,6 +9,7 @@ from amaranth import Module, Signal
 from amaranth.lib import data
 from amaranth.lib.wiring import Out
 
+from lanai_hdl.config import NicConfig
 from lanai_hdl.nic import Nic
 from lanai_hdl.recvdma import END_BITS, VERDICT_BITS
 
@@ -32,7 +33,7 @@ Probe = data.StructLayout(PROBES)
 class ProbedNic(Nic):
     """A NIC whose `probe` shows the present slot."""
 
-    def __init__(self, config):  # type: ignore[no-untyped-def]
+    def __init__(self, config: NicConfig) -> None:
         super().__init__(config)
         self.probe = Signal(Probe)
 
