@@ -44,7 +44,10 @@ _RETRACTED = 4
 _HEADER = struct.Struct(">BHiI")  # kind, context, tag, serial number of a synchronous send
 _HEAD = _HEADER.size
 _memmove = ctypes.memmove
-_CALL, _WAITING = HostCost.CALL, SendMode.SYNCHRONOUS  # looking a member up in an enum class costs as much as a dictionary of its own
+_CALL, _WAITING = (
+    HostCost.CALL,
+    SendMode.SYNCHRONOUS,
+)  # looking a member up in an enum class costs as much as a dictionary of its own
 
 
 class _Receive(Operation):
