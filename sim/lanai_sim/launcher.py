@@ -1,7 +1,9 @@
 """A run: ranks as processes, the simulated world between them, and how it all ends."""
 
+import contextlib
 import dataclasses
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -319,15 +321,12 @@ class Run:
 
     def _await_exits(self) -> int:
         """All have left the simulation: let their processes end by themselves."""
-        while any(process.popen.poll() is None for process in self.processes):
-            if time.monotonic() - self.started > self.config.max_wall:
-                raise WallLimit
-            running = next(process for process in self.processes if process.popen.poll() is None)
-            try:
-                running.popen.wait(CHECK_SECONDS)
-            except Exception as error:  # TimeoutExpired: look again
-                if type(error).__name__ != "TimeoutExpired":
-                    raise
+        for process in self.processes:
+            while process.popen.poll() is None:
+                if time.monotonic() - self.started > self.config.max_wall:
+                    raise WallLimit
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.popen.wait(CHECK_SECONDS)
         codes = [process.popen.returncode for process in self.processes]
         for process, code in zip(self.processes, codes, strict=True):
             if code:
