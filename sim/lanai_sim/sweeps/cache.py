@@ -129,12 +129,12 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     saved = {message: line(rows, "cache", "saved_percent", message=message) for message in messages}
     misses = {message: line(rows, "cache", "miss_percent", message=message) for message in messages}
     figures = {
-        f"sweep.cache.saved_percent.{message}.{size:g}": value
+        f"sweep.cache.saved_percent.{message}.{size:.0f}": value
         for message in messages
         for size, value in saved[message].items()
     }
     figures |= {
-        f"sweep.cache.miss_percent.{message}.{size:g}": value
+        f"sweep.cache.miss_percent.{message}.{size:.0f}": value
         for message in messages
         for size, value in misses[message].items()
     }
@@ -145,7 +145,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     figures["sweep.cache.model_error_percent"] = 100 * error
     small, large, top = messages[0], messages[-1], max(saved[messages[0]])
     text = (
-        f"A cache of {top:g} bytes as the thesis's R4300 has saves the processors {saved[small][top]:.1f} % of their busy time "
+        f"A cache of {top:,.0f} bytes as the thesis's R4300 has saves the processors {saved[small][top]:.1f} % of their busy time "
         f"for a message of {small} "
         f"bytes and {saved[large][top]:.1f} % for {large} bytes, where DMA competes for the LBUS. Without contention a fetch costs this "
         f"processor no time, as every instruction has its own slot to be fetched in: a cache alone gives little, and a faster clock for the "

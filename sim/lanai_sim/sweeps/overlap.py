@@ -46,13 +46,13 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         for matching in ("nic", "host")
     }
     figures = {
-        f"sweep.overlap.hidden_percent.{side}.{matching}.{size:g}": value
+        f"sweep.overlap.hidden_percent.{side}.{matching}.{size:.0f}": value
         for (side, matching), curve in curves.items()
         for size, value in curve.items()
     }
     largest = max(curves["receive", "nic"])
     text = (
-        f"A rank that computes for as long as a transfer of {largest:g} bytes takes hides {curves['send', 'nic'][largest]:.0f} "
+        f"A rank that computes for as long as a transfer of {largest:,.0f} bytes takes hides {curves['send', 'nic'][largest]:.0f} "
         f"% of it while sending and "
         f"{curves['receive', 'nic'][largest]:.0f} % while receiving, since the NIC needs nothing more from it. With the host "
         f"matching, a receiver hides "
