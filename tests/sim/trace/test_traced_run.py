@@ -1,5 +1,7 @@
 """Whole runs: tracing changes nothing, sums are exact, and what happened is told with its cause."""
 
+import contextlib
+import subprocess
 import sys
 from itertools import pairwise
 
@@ -151,6 +153,29 @@ def test_without_nics_too(tmp_path):
     assert (trace.messages["receive_call"] >= 0).all()
     assert (trace.host["kind"] == HostKind.WAIT).any()
     assert len(trace.packets) == 0
+
+
+@contextlib.contextmanager
+def load(processes):
+    """Processes that leave no core free."""
+    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
+def test_the_same_events_beside_a_load(tmp_path):
+    """Buffers come from malloc here, wherever it puts them: that must not depend on the load either."""
+    body = PROGRAM.replace("import mmap", "import numpy").replace(
+        "memoryview(mmap.mmap(-1, size))", "numpy.zeros(size, 'u1')"
+    )
+    assert launch(body, tmp_path / "idle").code == 0
+    with load(4):
+        assert launch(body, tmp_path / "loaded").code == 0
+    assert (tmp_path / "loaded").read_bytes() == (tmp_path / "idle").read_bytes()
 
 
 @pytest.mark.slow
