@@ -1,107 +1,29 @@
 """A run: ranks as processes, the simulated world between them, and how it all ends."""
 
 import contextlib
-import dataclasses
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
-from lanai_firmware.mcp.plan import McpConfig
-from lanai_hdl.config import NicConfig, lanai41
-from lanai_host.bus import Wait
-from lanai_host.config import HostConfig
-from lanai_host.mail import LEFT, RUNS, PostOffice
-from lanai_host.notes import ENV_NOTES, PATH_ROOM
 from lanai_host.protocol import unpack_wait
 
 from . import processes
-from .fabric import Ends
-from .faults import Fault
-from .kernel import FOREVER, Deadlock, Kernel, TimeLimit
+from .kernel import Deadlock, Kernel, TimeLimit
 from .output import Output
 from .processes import Process
 from .progress import Progress
 from .ranks import Rank, Ranks
-from .report.short import Summary, Traffic
-from .service import Abort, NicDoor, Service
+from .report.short import Summary
+from .run_config import Exit, Result, RunConfig
+from .service import Abort
 from .units import format_time
-
-if TYPE_CHECKING:
-    from .trace.session import Session
+from .waiting import describe
+from .world import World
 
 CHECK_SECONDS = 0.1
-
-
-class Exit(IntEnum):
-    """Exit codes that are lanai's own; otherwise a run's code is that of the lowest rank that failed."""
-
-    NOT_FINALIZED = 1
-    OUTPUT_LOST = 1
-    USER_ERROR = 2
-    DEADLOCK = 3
-    TIME_LIMIT = 124  # as timeout(1) has it
-    INTERRUPTED = 130
-
-
-@dataclass(frozen=True)
-class IdealConfig:
-    """The fabric of the `ideal` device: what a letter costs."""
-
-    latency: int = 1_000_000  # picoseconds
-    byte_time: int = 0  # picoseconds a byte
-
-
-@dataclass(frozen=True)
-class WaveConfig:
-    """Waveforms to write: of some nodes, for a window of simulated time in picoseconds."""
-
-    file: str
-    nodes: tuple[int, ...] = (0,)
-    begin: int = 0
-    end: int = FOREVER
-
-
-@dataclass(frozen=True)
-class RunConfig:
-    """What to run and on what."""
-
-    command: tuple[str, ...]
-    ranks: int
-    device: str = "ideal"
-    host: HostConfig = field(default_factory=HostConfig)
-    ideal: IdealConfig = field(default_factory=IdealConfig)
-    ranks_per_node: int = 1
-    fabric: str | Ends = "switch"  # what `fabric.describe` takes
-    nic: NicConfig = field(default_factory=lanai41)
-    mcp: McpConfig | None = None
-    threads: int = 1
-    skip: bool = True
-    faults: tuple[Fault, ...] = ()
-    wave: "WaveConfig | None" = None
-    trace: str | None = None  # file to write the event stream to
-    max_sim_time: int = FOREVER  # picoseconds
-    max_wall: float = float("inf")  # seconds
-    prefix: bool = False
-    progress: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass
-class Result:
-    """How a run ended. `report` is empty when all went well."""
-
-    code: int
-    sim_time: int  # picoseconds
-    report: str = ""
-    clocks: tuple[int, ...] = ()
-    notes: tuple[str, ...] = ()  # what the world has to tell, such as faults that happened
-    summary: Summary = field(default_factory=Summary)
 
 
 class RankFailed(Exception):
@@ -114,83 +36,6 @@ class RankFailed(Exception):
 
 class WallLimit(Exception):
     """The run has taken as much real time as it may."""
-
-
-class World:
-    """The simulated world of a run: the part that differs between fabrics. This one has mail, which passes between the ranks
-    themselves, and no NIC."""
-
-    def __init__(self, config: RunConfig, kernel: Kernel) -> None:
-        self.config = config
-        self.kernel = kernel
-        self.started = 0  # picoseconds at which the ranks begin
-        self.session = trace_session(config) if config.trace is not None else None
-        self.mail: PostOffice | None = None
-        if config.device == "ideal":
-            ideal = config.ideal
-            self.mail = PostOffice(config.ranks, ideal.latency, ideal.byte_time, config.max_sim_time)
-
-    def door(self, rank: int) -> NicDoor | None:
-        """The rank's NIC."""
-        return None
-
-    def boot(self) -> None:
-        """Before the ranks start."""
-
-    def rank_config(self, rank: int) -> dict[str, Any]:
-        """What the rank learns at HELLO."""
-        mail = {} if self.mail is None else {"mail": self.mail.path}
-        return {"host": dataclasses.asdict(self.config.host), "node": rank // self.config.ranks_per_node, **mail}
-
-    def environment(self) -> dict[str, str]:
-        """What the ranks' environment must hold beside what the run asks for: of the same size whether they are traced or not, as
-        it moves what comes after it in their heaps."""
-        return {ENV_NOTES: (self.session.notebooks.path if self.session is not None else "").ljust(PATH_ROOM)}
-
-    def service(self, *arguments: Any) -> Service:
-        """What serves a rank."""
-        if self.session is None:
-            return Service(*arguments)
-        from .trace.service import TracedService
-
-        return TracedService(self.session.recorder, *arguments)
-
-    def begin(self) -> None:
-        """All is up, the ranks start."""
-        if self.session is not None:
-            self.session.begin(self.started, {})
-
-    def notes(self) -> list[str]:
-        """What the result should tell beyond the report."""
-        return []
-
-    def traffic(self) -> list[Traffic]:
-        """What the NICs counted. The run is over then."""
-        return []
-
-    def status(self, seconds: float) -> str:
-        """For the progress line, after so many seconds."""
-        return ""
-
-    def look(self, rank: Rank) -> tuple[int, bool, bytes]:
-        """What a rank is doing: its time, whether it runs code, the record of why it waits."""
-        if self.mail is None or not (rank.running and rank.connected):
-            return rank.clock, rank.running, rank.why
-        seat = self.mail.look(rank.number)
-        return seat.clock, seat.state in (RUNS, LEFT), seat.why
-
-    def autopsy(self) -> list[str]:
-        """What the hardware is doing, a line each, now that the run has come to a stop."""
-        return []
-
-    def left(self, rank: int) -> None:
-        """A rank's process has ended."""
-        if self.mail is not None:
-            self.mail.leave(rank)
-
-    def close(self) -> None:
-        if self.mail is not None:
-            self.mail.close()
 
 
 class Run:
@@ -342,37 +187,6 @@ class Run:
         """A line for each rank, what it waits for, and for each NIC, what it does."""
         assert self.ranks is not None
         return "\n".join([*(describe(rank, *self.world.look(rank)) for rank in self.ranks), *self.world.autopsy()])
-
-
-def trace_session(config: RunConfig) -> "Session":
-    from .trace.session import Session
-
-    assert config.trace is not None
-    return Session(config, config.trace)
-
-
-def describe(rank: Rank, clock: int, runs: bool, why: bytes) -> str:
-    """What one rank is doing."""
-    start = f"  rank {rank.number} at {format_time(clock)}:"
-    if rank.finalized:
-        return f"{start} has finalized"
-    if runs:
-        return f"{start} runs code" if rank.connected else f"{start} runs code and has not called MPI_Init"
-    if rank.gone:
-        return f"{start} has ended"
-    return f"{start} {describe_wait(unpack_wait(why))}"
-
-
-def describe_wait(why: Wait | None) -> str:
-    if why is None:
-        return "waits inside a call that gave no reason"
-    parts = [f"waits in {why.call}"]
-    for name, value in (("peer", why.peer), ("tag", why.tag), ("context", why.context)):
-        if value is not None:
-            parts.append(f"{name} {'any' if value == -1 else value}")
-    if why.note:
-        parts.append(why.note)
-    return ", ".join(parts)
 
 
 class _terminated_as_interrupt:

@@ -14,10 +14,11 @@ from .cluster import Cluster, ClusterBus
 from .engine import NEVER, Layout, SlotTime
 from .faults import FaultKind
 from .kernel import FOREVER, Kernel
-from .launcher import RunConfig, World
 from .rank_door import RankDoor
 from .report.short import Traffic, traffic
 from .rtl import NIC_TOP, RtlEngine, nic_verilog
+from .run_config import RunConfig
+from .world import World
 
 
 def firmware_image(config: RunConfig) -> Image:

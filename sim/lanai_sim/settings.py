@@ -21,7 +21,7 @@ from lanai_host.errors import UserError
 from . import faults
 from .fabric import parse_cables
 from .kernel import FOREVER
-from .launcher import IdealConfig, RunConfig, WaveConfig
+from .run_config import IdealConfig, RunConfig, WaveConfig
 from .units import duration
 
 Document = dict[str, Any]

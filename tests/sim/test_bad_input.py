@@ -12,7 +12,8 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.launcher import RunConfig, run
+from lanai_sim.launcher import run
+from lanai_sim.run_config import RunConfig
 
 LANAI = [sys.executable, "-c", "import sys; from lanai_sim.cli import main; sys.exit(main())"]
 

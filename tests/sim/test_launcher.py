@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.launcher import Exit, RunConfig, run
+from lanai_sim.launcher import run
+from lanai_sim.run_config import Exit, RunConfig
 
 PRELUDE = """
 import os, sys

@@ -7,8 +7,9 @@ import pytest
 from lanai_firmware.mcp.plan import McpConfig
 from lanai_sim import faults
 from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.launcher import Exit, RunConfig, run
+from lanai_sim.launcher import run
 from lanai_sim.nic_world import NicWorld
+from lanai_sim.run_config import Exit, RunConfig
 
 TRAFFIC = """
 from mpi4py import MPI

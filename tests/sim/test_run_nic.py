@@ -10,8 +10,9 @@ import pytest
 
 from lanai_sim.commands.run import libmpi_environment
 from lanai_sim.kernel import FOREVER
-from lanai_sim.launcher import RunConfig, WaveConfig, run
+from lanai_sim.launcher import run
 from lanai_sim.nic_world import NicWorld
+from lanai_sim.run_config import RunConfig, WaveConfig
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "mpi"
 PING = """

@@ -12,7 +12,7 @@ from lanai_host.errors import UserError
 from lanai_sim import settings
 from lanai_sim.commands import run as command
 from lanai_sim.faults import FaultKind
-from lanai_sim.launcher import RunConfig, WaveConfig
+from lanai_sim.run_config import RunConfig, WaveConfig
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cluster.toml"
 WHOLE = """

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.launcher import Exit, RunConfig, run
+from lanai_sim.launcher import run
+from lanai_sim.run_config import Exit, RunConfig
 
 TWO_THREADS = """
 import threading

@@ -10,10 +10,10 @@ from lanai_hdl.config import lanai41
 from lanai_hdl.machine import Control, host_offset
 
 from ..engine import Access, Cable, Layout
-from ..launcher import RunConfig
 from ..launcher import run as launch
 from ..node import words_of
 from ..rtl import RtlEngine
+from ..run_config import RunConfig
 from .core import half_memory_loop
 
 NAME = "engine"

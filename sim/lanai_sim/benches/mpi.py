@@ -15,8 +15,8 @@ from lanai_hdl.errors import UserError
 from lanai_host.abi import wrappers
 from lanai_host.abi.programs import environment
 
-from ..launcher import RunConfig
 from ..launcher import run as launch
+from ..run_config import RunConfig
 
 NAME = "mpi"
 HELP = "MPI in real time: calls, ideal device against MPICH, start-up"

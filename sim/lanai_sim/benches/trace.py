@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 
 from ..commands.run import libmpi_environment
-from ..launcher import Result, RunConfig
 from ..launcher import run as launch
 from ..nic_world import NicWorld
+from ..run_config import Result, RunConfig
 from ..trace import Trace
 from ..trace.schema import State
 

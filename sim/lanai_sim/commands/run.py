@@ -14,8 +14,9 @@ from lanai_host.protocol import ENV_LEAKS
 
 from .. import launcher, processes, settings
 from ..kernel import Kernel
-from ..launcher import RunConfig, World
+from ..run_config import RunConfig
 from ..units import duration
+from ..world import World
 
 NAME = "run"
 HELP = "run an MPI program on N simulated NICs"

@@ -14,7 +14,7 @@ from .recorder import Recorder
 from .writer import Writer
 
 if TYPE_CHECKING:
-    from ..launcher import Result, RunConfig
+    from ..run_config import Result, RunConfig
     from .engine import TracingEngine
 
 

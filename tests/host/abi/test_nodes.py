@@ -3,7 +3,8 @@
 import sys
 
 from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.launcher import RunConfig, run
+from lanai_sim.launcher import run
+from lanai_sim.run_config import RunConfig
 
 PROGRAM = """
 from mpi4py import MPI

@@ -10,7 +10,8 @@ import pytest
 
 from lanai_firmware.mcp.layout import Type
 from lanai_sim.commands.run import libmpi_environment, world_of
-from lanai_sim.launcher import RunConfig, run
+from lanai_sim.launcher import run
+from lanai_sim.run_config import RunConfig
 from lanai_sim.trace import Trace
 from lanai_sim.trace.schema import CHUNK, Engine, Fault, HostKind, Protocol, State
 
