@@ -102,7 +102,7 @@ class Side:
 
     async def first(self, *operations: Operation) -> None:
         """Wait until one of them is done, without the price of a call."""
-        await self.device._wait(operations, self.why)
+        await self.device.first(operations, self.why)
 
     async def compute(self, picoseconds: int) -> None:
         """The host's processor is busy and calls nothing."""

@@ -7,10 +7,10 @@ gathered in a bounce buffer by the processor, because a page entry for every few
 import ctypes
 from dataclasses import dataclass, field
 
-from ..bus import Bus, HostBuffer, Pinned
-from ..config import HostConfig, HostCost
-from ..device import Segments
-from ..pages import Piece, Pins, pieces_of, pieces_of_run
+from ...bus import Bus, HostBuffer, Pinned
+from ...config import HostConfig, HostCost
+from ...device import Segments
+from ...pages import Piece, Pins, pieces_of, pieces_of_run
 
 SHORTEST_RUN = 512  # bytes that runs must have on average to be worth a piece each
 INLINE_PIECES = 2

@@ -8,7 +8,7 @@ waiting here. A new receive therefore looks at the parcels first, and a new parc
 from collections import deque
 from dataclasses import dataclass
 
-from ..device import ANY_SOURCE, ANY_TAG, Operation, Segments
+from .operations import Receive
 
 
 @dataclass
@@ -21,28 +21,6 @@ class Parcel:
     length: int
     data: bytes | None  # None: still at its sender,
     handle: int = 0  # ... who knows it by this
-
-
-class Receive(Operation):
-    """A receive under way."""
-
-    __slots__ = ("context", "hold", "index", "number", "placed", "segments", "wanted_source", "wanted_tag")
-
-    def __init__(self, source: int, tag: int, context: int, segments: Segments) -> None:
-        super().__init__(source, tag)
-        self.wanted_source = source
-        self.wanted_tag = tag
-        self.context = context
-        self.segments = segments
-        self.placed = False  # on the NIC
-        self.index = -1  # of its receive entry there
-        self.number = 0  # by which the NIC reports it
-        self.hold: object = None
-
-    def takes(self, source: int, tag: int, context: int) -> bool:
-        return (
-            self.context == context and self.wanted_source in (source, ANY_SOURCE) and self.wanted_tag in (tag, ANY_TAG)
-        )
 
 
 class Parcels:

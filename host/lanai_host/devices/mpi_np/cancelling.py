@@ -1,0 +1,50 @@
+"""Operations undone. A send can be taken back while it waits on the host, a receive as long as it has met no message."""
+
+from lanai_firmware.mcp.layout import Kind, Op
+
+from ...device import Operation
+from .operations import Receive, Send, finish
+from .parcels import Parcels
+from .records import Records
+from .seat import Seat
+from .sending import Sending
+
+
+class Cancelling:
+    """`Device.cancel`."""
+
+    def __init__(self, seat: Seat, records: Records, sending: Sending, parcels: Parcels) -> None:
+        self.seat = seat
+        self.records = records
+        self.sending = sending
+        self.parcels = parcels
+
+    async def cancel(self, operation: Operation) -> bool:
+        if operation.done:
+            return False
+        if isinstance(operation, Send):
+            undone = await self.sending.withdraw(operation)
+        else:
+            assert isinstance(operation, Receive)
+            undone = await (self._recall(operation) if operation.placed else self._withdraw(operation))
+        if undone:
+            operation.cancelled = True
+            finish(operation)
+        return undone
+
+    async def _withdraw(self, receive: Receive) -> bool:
+        """A receive that waits here."""
+        if receive not in self.parcels.receives:
+            return False
+        self.parcels.receives.remove(receive)
+        if receive.hold is not None:
+            await self.seat.memory.take_back(receive.hold, 0)
+        return True
+
+    async def _recall(self, receive: Receive) -> bool:
+        """A receive on the NIC."""
+        notice = await self.records.ask(Op.CANCEL, {"token": receive.index})
+        if notice.kind is not Kind.CANCELLED or receive.done:
+            return False
+        await self.seat.retire_receive(receive, 0)
+        return True

@@ -1,0 +1,123 @@
+"""The device as the MPI library sees it."""
+
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from ...bus import ANSWER, Bus, Wait, run_now
+from ...config import HostConfig, HostCost
+from ...device import Arrived, Device, Operation, Segments, SendMode
+from ...driver import Attachment
+from .cancelling import Cancelling
+from .losing import Losing
+from .operations import Receive, Send
+from .parcels import Parcel, Parcels
+from .posting import Posting
+from .progress import Progress
+from .receiving import Receiving
+from .records import Records
+from .seat import Seat
+from .sending import Sending
+from .taking import Taking
+
+
+class MpiNp(Device):
+    """Messages through the MCP.
+
+    A program that is a coroutine, on a bus that suspends, calls `begin_send`, `begin_receive`, `finish` and `first` instead of
+    `send`, `receive` and `wait`.
+    """
+
+    def __init__(self, bus: Bus, attachment: Attachment, config: HostConfig) -> None:
+        self.bus = bus
+        self.rank = attachment.rank
+        self.size = attachment.ranks
+        self.offloads = frozenset({"matching", "synchronous", "ready"})
+        self.seat = seat = Seat(bus, attachment, config)
+        self.endpoint = seat.endpoint
+        parcels = Parcels()
+        self.sending = Sending(seat)
+        losing = Losing(seat, self.sending, parcels)
+        records = Records(seat, losing, pressure=attachment.messages // 2)
+        self.posting = Posting(seat, records)
+        self.taking = Taking(seat, records, parcels, self.posting)
+        self.receiving = Receiving(seat, records, parcels, self.posting, self.taking, losing)
+        self.cancelling = Cancelling(seat, records, self.sending, parcels)
+        self.progressing = Progress(seat, records, self.sending, self.receiving, self.taking)
+        self.closed = False
+
+    def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
+        return self._now(self.begin_send(dest, tag, context, segments, mode))
+
+    def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
+        return self._now(self.begin_receive(source, tag, context, segments))
+
+    async def begin_send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
+        operation = Send(self.rank, dest, tag, context, segments, mode)
+        await self.sending.begin(operation)
+        return operation
+
+    async def begin_receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
+        operation = Receive(source, tag, context, segments)
+        await self.receiving.begin(operation)
+        return operation
+
+    async def first(self, operations: Sequence[Operation], why: Wait) -> None:
+        """Wait until one of `operations` is done."""
+        await self.progressing.wait(operations, why)
+
+    async def finish(self, operations: Sequence[Operation], why: Wait) -> None:
+        """Wait until all of `operations` are done."""
+        for operation in operations:
+            while not operation.done:
+                await self.first([operation], why)
+
+    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        return self._now(self._probe(source, tag, context, take))
+
+    async def _probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        await self.progressing.look()
+        return await self.taking.probe(source, tag, context, take)
+
+    def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:
+        operation = Receive(arrived.source, arrived.tag, arrived.context, segments)
+        parcel = arrived.handle
+        if not isinstance(parcel, Parcel):
+            raise ValueError(f"{arrived!r} was not taken by this device's probe")
+        self._now(self.posting.open(parcel, operation))
+        return operation
+
+    def cancel(self, operation: Operation) -> bool:
+        return self._now(self.cancelling.cancel(operation))
+
+    def progress(self) -> None:
+        self._now(self.progressing.look_once())
+
+    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        self._now(self.progressing.wait(operations, why))
+
+    def now(self) -> int:
+        return self.bus.now + self.endpoint.debt
+
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        self.endpoint.charge(what, count)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._now(self._close())
+
+    async def _close(self) -> None:
+        await self.progressing.empty()
+        await self.seat.memory.pins.close()
+        self.seat.account()
+        await self.endpoint.pay()
+
+    def _now(self, work: Coroutine[Any, Any, ANSWER]) -> ANSWER:
+        return run_now(work)
+
+
+def connect(portal: Any, host: HostConfig) -> Device:
+    """The device of a rank that `lanai run` started: its simulator says in "nic" what `driver.boot` answered."""
+    from ...rank_bus import RankBus
+
+    return MpiNp(RankBus(portal, host), Attachment.from_dict(portal.config["nic"]), host)

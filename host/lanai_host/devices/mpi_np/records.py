@@ -1,0 +1,107 @@
+"""What the NIC tells, and waiting for it."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from lanai_firmware.mcp.layout import Kind, Op
+
+from ...bus import Wait
+from ...endpoint import Notice
+from .losing import Losing
+from .operations import NO_ERROR, Receive, Send, failure, finish
+from .seat import Seat
+
+
+class Records:
+    """Acts on records, one by one.
+
+    Members:
+        news: counts what may concern the program, which knows of the first `seen`.
+        crowded: sources whose message slots on the NIC are running out.
+        watching: all messages are off the NIC, and it will announce the next.
+    """
+
+    def __init__(self, seat: Seat, losing: Losing, pressure: int) -> None:
+        self.seat = seat
+        self.losing = losing
+        self.pressure = pressure  # unclaimed messages of one source at which they are taken off the NIC
+        self.news = self.seen = 0
+        self.crowded: set[int] = set()
+        self.watching = False
+        self._answers: dict[int, Notice | None] = {}  # to probes and cancels, by number
+
+    async def heed_all(self) -> None:
+        """Act on all records that have come."""
+        while (notice := self.seat.endpoint.look()) is not None:
+            await self._heed(notice)
+
+    async def step(self, why: Wait) -> None:
+        """Wait for one record and act on it, and on nothing else: used inside an action."""
+        endpoint = self.seat.endpoint
+        if (notice := endpoint.look()) is None:
+            await endpoint.sleep(why)
+            notice = endpoint.look()
+        if notice is not None:
+            await self._heed(notice)
+
+    async def until(self, attempt: Callable[[], Coroutine[Any, Any, bool]]) -> None:
+        """Repeat an attempt until it succeeds, sleeping between."""
+        while not await attempt():
+            await self.seat.endpoint.alarm()
+            if await attempt():
+                return
+            await self.step(Wait("waiting for room on the NIC"))
+
+    async def ask(self, op: Op, fields: dict[str, int]) -> Notice:
+        """Place a request that the NIC answers at once, and wait for the answer."""
+        endpoint, numbers = self.seat.endpoint, self.seat.numbers
+        await self.until(endpoint.can_post)
+        number = numbers.popleft()
+        self._answers[number] = None
+        await endpoint.post(op, number, fields)
+        while (notice := self._answers[number]) is None:
+            await self.step(Wait(f"asking the NIC: {op.name}"))
+        del self._answers[number]
+        numbers.append(number)
+        return notice
+
+    async def _heed(self, notice: Notice) -> None:
+        """Act on one record."""
+        if notice.kind is Kind.ROOM:
+            return
+        if notice.operation in self._answers and notice.kind is not Kind.ARRIVED:
+            self._answers[notice.operation] = notice
+            return
+        self.news += 1
+        if notice.kind is Kind.LOST:
+            await self.losing.lose(notice.source)
+        elif notice.kind is Kind.ARRIVED:
+            self.watching = False
+            if notice.length >= self.pressure:
+                self.crowded.add(notice.source)
+        else:
+            await self._end(notice)
+
+    async def _end(self, notice: Notice) -> None:
+        """The end of an operation."""
+        operation = self.seat.active.get(notice.operation)
+        if operation is None:
+            return
+        operation.error = failure(notice.error)
+        if isinstance(operation, Receive):
+            if notice.kind is Kind.RECEIVED:
+                self._check(notice, operation)
+                operation.source, operation.tag, operation.length = notice.source, notice.tag, notice.length
+            await self.seat.retire_receive(operation, operation.length)
+        elif isinstance(operation, Send):
+            await self.seat.retire_send(notice.operation, operation)
+        finish(operation)
+
+    def _check(self, notice: Notice, receive: Receive) -> None:
+        """Believe of a received message only what can be: a source in the world, no more bytes than were asked for."""
+        endpoint, size = self.seat.endpoint, self.seat.size
+        total = receive.hold.total if receive.hold is not None else 0
+        if notice.length > total:
+            raise endpoint.distrust(f"tells of {notice.length} bytes in a buffer of {total}")
+        if notice.error == NO_ERROR and notice.source >= size:
+            raise endpoint.distrust(f"tells of source {notice.source} in a world of {size} ranks")

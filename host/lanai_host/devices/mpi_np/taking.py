@@ -1,0 +1,92 @@
+"""Messages taken off the NIC, where slots are scarce: for receives that wait on the host, for matched probes (NP-50)."""
+
+import ctypes
+
+from lanai_firmware.mcp.layout import ANY, NO_TAG, Kind, Op
+
+from ...bus import Wait
+from ...config import HostCost
+from ...device import ANY_SOURCE, ANY_TAG, Arrived
+from ...endpoint import Notice
+from .operations import Receive
+from .parcels import Parcel, Parcels
+from .posting import Posting
+from .records import Records
+from .seat import Seat
+
+
+class Taking:
+    """Brings messages from the NIC's lists to the host's."""
+
+    def __init__(self, seat: Seat, records: Records, parcels: Parcels, posting: Posting) -> None:
+        self.seat = seat
+        self.records = records
+        self.parcels = parcels
+        self.posting = posting
+
+    async def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        """`Device.probe`."""
+        if self.parcels.receives:
+            await self.drain(int(ANY))
+        parcel = self.parcels.find(source, tag, context)
+        if parcel is not None:
+            if take:
+                self.parcels.parcels.remove(parcel)
+            return Arrived(parcel.source, parcel.tag, parcel.length, context, parcel)
+        peer = int(ANY) if source == ANY_SOURCE else source
+        fields = {"peer": peer, "tag": int(NO_TAG) if tag == ANY_TAG else tag, "context": context}
+        self.records.seen = self.records.news
+        notice = await self.records.ask(Op.PROBE_TAKE if take else Op.PROBE, fields)
+        if notice.kind is Kind.MISSING:
+            return None
+        handle = await self._parcel(notice) if take else None
+        return Arrived(notice.source, notice.tag, notice.length, context, handle)
+
+    async def relieve(self) -> bool:
+        """Take messages off the NIC where its slots run out, when the program has nothing better to do: what it receives
+        meanwhile goes straight to its place. False if there was nothing to take."""
+        crowded = self.records.crowded
+        if not crowded:
+            return False
+        while crowded:
+            await self.drain(crowded.pop())
+        return True
+
+    async def drain(self, peer: int) -> None:
+        """Take all messages of one source, or of all, off the NIC, and give them to waiting receives."""
+        records = self.records
+        records.watching = peer == int(ANY) or records.watching  # an arrival from now on turns it off again
+        while (notice := await records.ask(Op.DRAIN, {"peer": peer})).kind is not Kind.MISSING:
+            found = Parcel(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
+            receive = self.parcels.claim(found)
+            self.seat.charge(HostCost.MATCH, self.parcels.compared())
+            if receive is None:
+                self.parcels.parcels.append(await self._parcel(notice))
+            elif notice.kind is Kind.FOUND_PULL:
+                await self.posting.open(found, receive)
+            else:
+                receive.wanted_source = notice.source
+                await self.posting.fetch(notice, receive)
+
+    async def _parcel(self, notice: Notice) -> Parcel:
+        """The message that a matched probe took. A body in the NIC's heap is brought to the host: heap and slot are scarce."""
+        parcel = Parcel(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
+        if notice.kind is Kind.FOUND_PULL:
+            return parcel
+        buffer = bytearray(notice.length)
+        segments = ((address_of(buffer), notice.length),) if notice.length else ()
+        await self._bring(notice, Receive(notice.source, notice.tag, notice.context, segments))
+        parcel.data = bytes(buffer)
+        return parcel
+
+    async def _bring(self, notice: Notice, receive: Receive) -> None:
+        receive.hold = await self.seat.memory.lend(receive.segments, False, bounce=True)
+        await self.posting.fetch(notice, receive)
+        why = Wait("bringing in an unexpected message", receive.source, receive.tag, receive.context)
+        while not receive.done:
+            await self.records.step(why)
+
+
+def address_of(buffer: bytearray) -> int:
+    """Where a bytearray's bytes are."""
+    return ctypes.addressof((ctypes.c_char * len(buffer)).from_buffer(buffer))
