@@ -9,8 +9,8 @@ from ..senddma import LENGTH_BITS
 
 
 class AlignedWord(data.Struct):
-    """A word of the target; `mask` names the bytes that belong to the transfer (bit 3 the first), `error` that the "
-    "source failed."""
+    """A word of the target; `mask` names the bytes that belong to the transfer (bit 3 the first), `error` that a source word failed which
+    came since the last word of the target."""
 
     data: 32
     mask: 4
@@ -38,6 +38,7 @@ class Aligner(wiring.Component):
         rotation = Signal(2)  # bytes that a word's content moves up; what moves out goes with the word before
         prime = Signal()  # the first word only fills `before`
         before = Signal(32)
+        unsound = Signal()  # the word that primed failed: it comes out with no word of its own
         ins = Signal(LENGTH_BITS)
         outs = Signal(LENGTH_BITS)
         first_mask, last_mask = Signal(4), Signal(4)
@@ -51,7 +52,7 @@ class Aligner(wiring.Component):
             self.o.valid.eq(self.busy & ~prime & (self.i.valid | (ins == 0))),
             self.o.payload.data.eq((Cat(self.i.payload.data, before) << (rotation << 3))[32:64]),
             self.o.payload.mask.eq(first_mask & Mux(outs == 1, last_mask, 0b1111)),
-            self.o.payload.error.eq(self.i.valid & self.i.payload.error),
+            self.o.payload.error.eq((self.i.valid & self.i.payload.error) | unsound),
         ]
         with m.If(rotation == 0):
             m.d.comb += self.o.payload.data.eq(self.i.payload.data)
@@ -59,6 +60,7 @@ class Aligner(wiring.Component):
             m.d.sync += [
                 rotation.eq(self.source - self.target),
                 prime.eq(self.source > self.target),
+                unsound.eq(0),
                 ins.eq((self.length + self.source + 3) >> 2),
                 outs.eq((self.length + self.target + 3) >> 2),
                 first_mask.eq(0b1111 >> self.target),
@@ -67,6 +69,8 @@ class Aligner(wiring.Component):
         with m.Else():
             with m.If(taken):
                 m.d.sync += [before.eq(self.i.payload.data), ins.eq(ins - 1), prime.eq(0)]
+                with m.If(prime):
+                    m.d.sync += unsound.eq(self.i.payload.error)
             with m.If(given):
-                m.d.sync += [outs.eq(outs - 1), first_mask.eq(0b1111)]
+                m.d.sync += [outs.eq(outs - 1), first_mask.eq(0b1111), unsound.eq(0)]
         return m

@@ -64,6 +64,35 @@ def test_every_alignment(idle, pause):
     bench.run()
 
 
+def test_a_failed_word_is_told_with_the_first_word_that_has_a_byte_of_it():
+    """Whichever word fails: every byte of it comes with the error, or after a word that had it."""
+    dut = Aligner()
+    bench = Bench(dut, 20_000)
+    length = 10
+
+    async def run(context):
+        for source, target in itertools.product(range(4), range(4)):
+            count = (source + length + 3) // 4
+            for failed in range(count):
+                await load(context, dut, source=source, target=target, length=length)
+                words = [{"data": 0, "error": int(n == failed)} for n in range(count)]
+                context.set(dut.o.ready, 1)
+                errors, at = [], 0
+                while context.get(dut.busy):
+                    context.set(dut.i.valid, at < count)
+                    context.set(dut.i.payload, words[min(at, count - 1)])
+                    _, _, taken, given, out = await context.tick().sample(dut.i.ready, dut.o.valid, dut.o.payload)
+                    at += taken
+                    if given:
+                        errors.append(out.error)
+                context.set(dut.i.valid, 0)
+                first_byte = max(4 * failed - source, 0)  # of the transfer, in the failed word
+                assert 1 in errors[: (target + first_byte) // 4 + 1], (source, target, failed)
+
+    bench.does(run)
+    bench.run()
+
+
 def test_one_word_a_slot():
     """32 words across a shifted boundary in 34 slots: the aligner never holds the bus up."""
     dut = Aligner()

@@ -147,6 +147,22 @@ def test_what_the_host_refuses_is_not_written():
     engine.does(descriptors, check, prepare=prepare)
 
 
+def test_a_transfer_that_begins_with_a_refused_word_fails():
+    """One byte of the page that is not there, then one that is: what the host answered with the refusal goes nowhere."""
+    engine = Engine()
+
+    def prepare(memory, sram):
+        memory.load(0x6000, b"\x11" * 64)
+        memory.refused.add(5)
+        sram.data[:] = b"\x77" * 8192
+
+    def check(memory, sram):
+        assert sram.data == b"\x77" * 8192
+        assert [(done, error) for done, error, _, _ in engine.events] == [(1, 1)]
+
+    engine.does([{"host": 0x5FFF, "local": 0, "length": 20}], check, prepare=prepare)
+
+
 def test_writes_to_a_refused_page_fail():
     engine = Engine()
 
