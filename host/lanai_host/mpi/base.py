@@ -46,6 +46,7 @@ class CommunicatorBase:
     ) -> None:
         self.world = world
         self.device = world.device
+        self.quick = world.device.quick
         self.progress = world.progress
         self.lock = world.progress.lock
         self.tag_ub = world.tag_ub

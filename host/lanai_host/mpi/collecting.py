@@ -10,7 +10,8 @@ Arguments = ParamSpec("Arguments")
 
 
 class Collecting(Persistent):
-    """The chapter's methods. A plan's arguments are those of the C call without the communicator."""
+    """The chapter's methods. A plan's arguments are those of the C call without the communicator, each buffer in one
+    (`Part`, `Spread` or `Mixed`) where there are two."""
 
     def run(self, plan: Plan[Arguments], *arguments: Arguments.args, **named: Arguments.kwargs) -> None:
         """The blocking collective."""

@@ -114,17 +114,19 @@ class Communicator(Grids):
     def _all_edges(self, call: str, edges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
         """Everyone's edges, in rank order."""
         from .collectives import allgather, allgatherv
+        from .collectives.parts import Part, Spread
 
         byte = self.world.byte
+        in_place = Part(IN_PLACE, 0, byte)
         sizes = np.zeros(self.size, np.int64)
         sizes[self.rank] = 24 * len(edges)
-        self.run(allgather, IN_PLACE, 0, byte, sizes.__array_interface__["data"][0], 8, byte)
+        self.run(allgather, in_place, Part(sizes.__array_interface__["data"][0], 8, byte))
         starts = [int(start) for start in np.cumsum(sizes) - sizes]
         everything = Scratch(int(sizes.sum()))
         own = np.array(edges, np.int64).reshape(-1)
         everything.data[starts[self.rank] : starts[self.rank] + own.nbytes] = own.view(np.uint8)
         counts = [int(size) for size in sizes]
-        self.run(allgatherv, IN_PLACE, 0, byte, everything.address, counts, starts, byte)
+        self.run(allgatherv, in_place, Spread(everything.address, counts, starts, byte))
         rows = everything.data[: int(sizes.sum())].view(np.int64).reshape(-1, 3)
         return [(int(source), int(dest), int(weight)) for source, dest, weight in rows]
 

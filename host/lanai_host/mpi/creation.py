@@ -11,6 +11,7 @@ from .collecting import Collecting
 from .collectives.allgather import allgather
 from .collectives.barrier import barrier
 from .collectives.broadcast import binomial
+from .collectives.parts import Part
 from .collectives.schedule import Link, Steps, next_tag
 from .constants import IN_PLACE, UNDEFINED, SplitType
 from .errhandler import Errhandler
@@ -117,7 +118,7 @@ class Creating(Collecting):
         table[everyone.rank] = row
         address = table.__array_interface__["data"][0]
         size, byte = 8 * width, self.world.byte
-        yield from allgather.describe(everyone, IN_PLACE, 0, byte, address, size, byte)
+        yield from allgather.describe(everyone, Part(IN_PLACE, 0, byte), Part(address, size, byte))
         by_world = dict(zip(self._union().members, table.tolist(), strict=True))
         sides = [[(by_world[world], world) for world in group.members] for group in (self.group, self.remote_group)]
         return sides[0], sides[1]

@@ -78,6 +78,19 @@ class PointToPoint(CommunicatorBase):
 
     def send(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> None:
         """MPI_Send."""
+        if (
+            self.quick is not None
+            and 0 <= dest < self.remote_size
+            and 0 <= tag <= self.tag_ub
+            and count >= 0
+            and datatype.committed
+            and datatype.dense
+            and self.progress.alone()
+            and self.quick.send(
+                self.route[dest], tag, self.context, address + datatype.true_lb, datatype.size * count
+            )
+        ):
+            return
         operation = self.post_send("MPI_Send", address, count, datatype, dest, tag, STANDARD)
         if operation is not None and (not operation.done or operation.error is not None):
             self._finish_send("MPI_Send", operation, dest)
@@ -107,7 +120,11 @@ class PointToPoint(CommunicatorBase):
 
     def recv(self, address: int, count: int, datatype: "Datatype", source: int, tag: int) -> Status:
         """MPI_Recv."""
-        operation = self.post_receive("MPI_Recv", address, count, datatype, source, tag)
+        operation = (
+            self._receive_quickly(address, count, datatype, source, tag)
+            if self.quick is not None and count >= 0 and datatype.committed and datatype.dense and self.progress.alone()
+            else self.post_receive("MPI_Recv", address, count, datatype, source, tag)
+        )
         if operation is None:
             return Status(PROC_NULL, ANY_TAG)
         if not operation.done:
@@ -115,6 +132,21 @@ class PointToPoint(CommunicatorBase):
         if operation.error is not None:
             return ReceiveRequest(self, "MPI_Recv", operation, source).finish()
         return Status(self.remote_group.position(operation.source), operation.tag, operation.length)
+
+    def _receive_quickly(
+        self, address: int, count: int, datatype: "Datatype", source: int, tag: int
+    ) -> Operation | None:
+        """`post_receive` for MPI_Recv, where `quick` may be used."""
+        assert self.quick is not None
+        world_source, device_tag = self.envelope("MPI_Recv", source, tag)
+        if source == PROC_NULL:
+            return None
+
+        def why() -> Wait:
+            return ReceiveRequest(self, "MPI_Recv", Operation(world_source, device_tag), source).why()
+
+        where, size = address + datatype.true_lb, datatype.size * count
+        return self.quick.receive(world_source, device_tag, self.context, where, size, why)
 
     def irecv(self, address: int, count: int, datatype: "Datatype", source: int, tag: int) -> Request:
         """MPI_Irecv."""

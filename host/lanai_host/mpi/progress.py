@@ -19,6 +19,7 @@ from . import threads
 from .constants import ThreadLevel
 from .turns import Turns
 
+SINGLE, MULTIPLE = ThreadLevel.SINGLE, ThreadLevel.MULTIPLE  # asked with every call, and slow to find in their class
 PUMP_PAUSE = 20e-6  # seconds that a pumping thread leaves the lock and the interpreter to the others
 
 
@@ -82,7 +83,7 @@ class Progress:
 
     def __init__(self, device: Device, foreign_threads: bool = False, lockstep: bool = False) -> None:
         self.device = device
-        self.level = ThreadLevel.SINGLE
+        self.level = SINGLE
         self._usual_threads = 1 if foreign_threads else 0
         self._count: Callable[[], int] = threads.count if foreign_threads else _thread._count
         self.turns = Turns(self.contended, f"rank {device.rank}: ") if lockstep else None
@@ -94,11 +95,15 @@ class Progress:
 
     def crowded(self) -> bool:
         """More than one thread may run code of the program's. A program that asked for one thread is taken at its word."""
-        return self.level > ThreadLevel.SINGLE and self._count() > self._usual_threads
+        return self.level > SINGLE and self._count() > self._usual_threads
+
+    def alone(self) -> bool:
+        """No other thread, and no work in the background: `Device.quick` may be used."""
+        return not self._tasks and (self.level == SINGLE or self._count() <= self._usual_threads)
 
     def contended(self) -> bool:
         """More than one thread may call the library."""
-        return self.level == ThreadLevel.MULTIPLE and self._count() > self._usual_threads
+        return self.level == MULTIPLE and self._count() > self._usual_threads
 
     def start(self, task: Task) -> None:
         """Run a task now as far as it goes, and later whenever anything makes progress."""
@@ -128,7 +133,7 @@ class Progress:
                     self._sleep(target)
                 elif self.turns is not None:
                     self._take_turns(target, self.turns)
-                elif self.level < ThreadLevel.MULTIPLE:
+                elif self.level < MULTIPLE:
                     self._sleep(target)
                 elif self._pumping:
                     self._changed.wait()

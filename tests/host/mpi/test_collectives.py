@@ -6,6 +6,7 @@ import pytest
 from lanai_host.devices.ideal import IdealDevice
 from lanai_host.mpi import MpiError
 from lanai_host.mpi import collectives as coll
+from lanai_host.mpi.collectives.parts import Mixed, Part, Spread
 from lanai_host.mpi.constants import IN_PLACE, PROC_NULL, ROOT
 from lanai_host.mpi.datatypes import contiguous, vector
 from lanai_host.mpi.memory import array_at
@@ -58,12 +59,12 @@ def test_rooted(run, size):
             address, _, kind = buffer(mine)
             everything = np.stack([data(rank, count) for rank in range(size)]).ravel()
             got = np.zeros(count * size, np.int64)
-            for _ in each_way(comm, coll.gather, address, count, kind, got.ctypes.data, count, kind, root):
+            for _ in each_way(comm, coll.gather, Part(address, count, kind), Part(got.ctypes.data, count, kind), root):
                 assert np.array_equal(got, everything) or comm.rank != root
                 got[:] = 0
             part = np.zeros(count, np.int64)
             source = everything.ctypes.data
-            for _ in each_way(comm, coll.scatter, source, count, kind, part.ctypes.data, count, kind, root):
+            for _ in each_way(comm, coll.scatter, Part(source, count, kind), Part(part.ctypes.data, count, kind), root):
                 assert np.array_equal(part, mine)
                 part[:] = 0
             message = data(root, count) if comm.rank == root else np.zeros(count, np.int64)
@@ -87,21 +88,24 @@ def test_rooted_in_place_and_varied(run, size):
             whole[rank * count : (rank + 1) * count] = data(rank, count)
             own = data(rank, count)
             comm.run(
-                coll.gather, IN_PLACE if at_root else own.ctypes.data, count, kind, whole.ctypes.data, count, kind, root
+                coll.gather,
+                Part(IN_PLACE if at_root else own.ctypes.data, count, kind),
+                Part(whole.ctypes.data, count, kind),
+                root,
             )
             expected = np.concatenate([data(other, count) for other in range(size)])
             if at_root:
                 assert np.array_equal(whole, expected)
                 own[:] = 0
             target = IN_PLACE if at_root else own.ctypes.data
-            comm.run(coll.scatter, whole.ctypes.data, count, kind, target, count, kind, root)
+            comm.run(coll.scatter, Part(whole.ctypes.data, count, kind), Part(target, count, kind), root)
             assert np.array_equal(own, np.zeros(count) if at_root else data(rank, count))
         counts = [other + 1 for other in range(size)]
         starts = [6 * other for other in range(size)]
         room = np.full(6 * size + 6, -1, np.int64)
         own = data(rank, counts[rank])
-        arguments = (room.ctypes.data, counts, starts, kind, root)
-        comm.run(coll.gatherv, own.ctypes.data, own.size, kind, *arguments)
+        receive = Spread(room.ctypes.data, counts, starts, kind)
+        comm.run(coll.gatherv, Part(own.ctypes.data, own.size, kind), receive, root)
         if at_root:
             for other in range(size):
                 assert np.array_equal(room[starts[other]][None], data(other, 1))
@@ -109,7 +113,9 @@ def test_rooted_in_place_and_varied(run, size):
         if at_root:
             for other in range(size):
                 room[starts[other] : starts[other] + counts[other]] = other
-        comm.run(coll.scatterv, room.ctypes.data, counts, starts, kind, back.ctypes.data, back.size, kind, root)
+        comm.run(
+            coll.scatterv, Spread(room.ctypes.data, counts, starts, kind), Part(back.ctypes.data, back.size, kind), root
+        )
         assert back[0] == rank
 
     run(size, program)
@@ -125,20 +131,22 @@ def test_all_to_all(run, size):
             address, _, kind = buffer(mine)
             everything = np.concatenate([data(other, count) for other in range(size)])
             got = np.zeros(count * size, np.int64)
-            for _ in each_way(comm, coll.allgather, address, count, kind, got.ctypes.data, count, kind):
+            for _ in each_way(comm, coll.allgather, Part(address, count, kind), Part(got.ctypes.data, count, kind)):
                 assert np.array_equal(got, everything)
                 got[:] = 0
             got[rank * count : (rank + 1) * count] = mine
-            comm.run(coll.allgather, IN_PLACE, 0, kind, got.ctypes.data, count, kind)
+            comm.run(coll.allgather, Part(IN_PLACE, 0, kind), Part(got.ctypes.data, count, kind))
             assert np.array_equal(got, everything)
             rows = data(rank, count, size)
             columns = np.concatenate(
                 [data(other, count, size)[rank * count : (rank + 1) * count] for other in range(size)]
             )
-            for _ in each_way(comm, coll.alltoall, rows.ctypes.data, count, kind, got.ctypes.data, count, kind):
+            for _ in each_way(
+                comm, coll.alltoall, Part(rows.ctypes.data, count, kind), Part(got.ctypes.data, count, kind)
+            ):
                 assert np.array_equal(got, columns)
                 got[:] = 0
-            comm.run(coll.alltoall, IN_PLACE, 0, kind, rows.ctypes.data, count, kind)
+            comm.run(coll.alltoall, Part(IN_PLACE, 0, kind), Part(rows.ctypes.data, count, kind))
             assert np.array_equal(rows, columns)
 
     run(size, program)
@@ -154,7 +162,9 @@ def test_varied_forms(run, size):
         starts = np.cumsum([0, *counts[:-1]]).tolist()
         got = np.zeros(sum(counts) + 1, np.int64)
         mine = data(rank, counts[rank])
-        comm.run(coll.allgatherv, mine.ctypes.data, mine.size, kind, got.ctypes.data, counts, starts, kind)
+        comm.run(
+            coll.allgatherv, Part(mine.ctypes.data, mine.size, kind), Spread(got.ctypes.data, counts, starts, kind)
+        )
         expected = np.concatenate([data(other, counts[other]) for other in range(size)])
         assert np.array_equal(got[:-1], expected)
         # Rank r sends r + s elements to rank s.
@@ -166,14 +176,8 @@ def test_varied_forms(run, size):
         expected = np.concatenate([np.full(rank + other, 10 * other + rank) for other in range(size)])
         comm.run(
             coll.alltoallv,
-            rows.ctypes.data,
-            send_counts,
-            send_starts,
-            kind,
-            got.ctypes.data,
-            send_counts,
-            send_starts,
-            kind,
+            Spread(rows.ctypes.data, send_counts, send_starts, kind),
+            Spread(got.ctypes.data, send_counts, send_starts, kind),
         )
         assert np.array_equal(got[:-1], expected)
         got[:] = 0
@@ -181,14 +185,8 @@ def test_varied_forms(run, size):
         kinds = [kind] * size
         request = comm.start(
             coll.alltoallw,
-            rows.ctypes.data,
-            send_counts,
-            in_bytes,
-            kinds,
-            got.ctypes.data,
-            send_counts,
-            in_bytes,
-            kinds,
+            Mixed(rows.ctypes.data, send_counts, in_bytes, kinds),
+            Mixed(got.ctypes.data, send_counts, in_bytes, kinds),
         )
         request.wait()
         assert np.array_equal(got[:-1], expected)
@@ -283,7 +281,7 @@ def test_derived_types_travel_unpacked(run):
         assert array[::2].tolist() == [0, 200, 400] or comm.rank > 1
         assert array[1] == (-5 if comm.rank == 1 else 100 + comm.rank)
         rows = np.zeros(3 * comm.size, np.int64)
-        comm.run(coll.gather, array.ctypes.data, 1, striped, rows.ctypes.data, 3, kind, 0)
+        comm.run(coll.gather, Part(array.ctypes.data, 1, striped), Part(rows.ctypes.data, 3, kind), 0)
         if comm.rank == 0:
             assert rows.reshape(-1, 3)[:, 1].tolist() == [200] * comm.size
 
@@ -303,18 +301,18 @@ def test_intercommunicators(run):
         inter.run(coll.barrier)
         inter.run(coll.allreduce, one.ctypes.data, out.ctypes.data, 1, kind, SUM)
         assert out[0] == sum(others)
-        inter.run(coll.allgather, one.ctypes.data, 1, kind, out.ctypes.data, 1, kind)
+        inter.run(coll.allgather, Part(one.ctypes.data, 1, kind), Part(out.ctypes.data, 1, kind))
         assert out[:there].tolist() == others
         row = np.arange(there, dtype=np.int32) + 10 * (comm.rank + 1)
-        inter.run(coll.alltoall, row.ctypes.data, 1, kind, out.ctypes.data, 1, kind)
+        inter.run(coll.alltoall, Part(row.ctypes.data, 1, kind), Part(out.ctypes.data, 1, kind))
         assert out[:there].tolist() == [10 * other + inter.rank for other in others]
         root = ROOT if comm.rank == 1 else PROC_NULL if side else 0
         word = ints(77 if comm.rank == 1 else 0)
         inter.run(coll.bcast, *buffer(word), root)
         assert word[0] == (77 if side == 0 or comm.rank == 1 else 0)
-        inter.run(coll.gather, one.ctypes.data, 1, kind, out.ctypes.data, 1, kind, root)
+        inter.run(coll.gather, Part(one.ctypes.data, 1, kind), Part(out.ctypes.data, 1, kind), root)
         assert comm.rank != 1 or out[:there].tolist() == others
-        inter.run(coll.scatter, out.ctypes.data, 1, kind, word.ctypes.data, 1, kind, root)
+        inter.run(coll.scatter, Part(out.ctypes.data, 1, kind), Part(word.ctypes.data, 1, kind), root)
         assert side or word[0] == one[0]
         inter.run(coll.reduce, one.ctypes.data, out.ctypes.data, 1, kind, SUM, root)
         assert comm.rank != 1 or out[0] == sum(others)
@@ -341,13 +339,13 @@ def test_neighbourhoods(run):
         ring = comm.cart_create([comm.size, 1], [True, False], False)
         row = ints(1, 2, 3, 4) + 10 * comm.rank
         got = np.full(4, -1, np.int32)
-        ring.run(coll.neighbor_alltoall, row.ctypes.data, 1, kind, got.ctypes.data, 1, kind)
+        ring.run(coll.neighbor_alltoall, Part(row.ctypes.data, 1, kind), Part(got.ctypes.data, 1, kind))
         below, above = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
         assert got.tolist() == [10 * below + 2, 10 * above + 1, -1, -1]
-        ring.run(coll.neighbor_allgather, row.ctypes.data, 1, kind, got.ctypes.data, 1, kind)
+        ring.run(coll.neighbor_allgather, Part(row.ctypes.data, 1, kind), Part(got.ctypes.data, 1, kind))
         assert got.tolist() == [10 * below + 1, 10 * above + 1, -1, -1]
         star = comm.dist_graph_create_adjacent([above], None, [below], None, None, False)
-        star.start(coll.neighbor_allgather, row.ctypes.data, 2, kind, got.ctypes.data, 2, kind).wait()
+        star.start(coll.neighbor_allgather, Part(row.ctypes.data, 2, kind), Part(got.ctypes.data, 2, kind)).wait()
         assert got.tolist()[:2] == [10 * above + 1, 10 * above + 2]
 
     for size in (1, 2, 3):
@@ -382,7 +380,7 @@ def test_operations_on_all_kinds_of_types():
             lambda kind, array: (coll.reduce, array, array, 1, kind, SUM, 0),
             "sendbuf and recvbuf are the same at the root",
         ),
-        (lambda kind, array: (coll.neighbor_alltoall, array, 1, kind, array, 1, kind), "no topology"),
+        (lambda kind, array: (coll.neighbor_alltoall, Part(array, 1, kind), Part(array, 1, kind)), "no topology"),
     ],
 )
 def test_bad_arguments(run, arguments, message):

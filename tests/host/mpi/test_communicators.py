@@ -7,6 +7,7 @@ import pytest
 from lanai_host.devices.ideal import IdealDevice
 from lanai_host.mpi import ERRORS_RETURN, ErrorClass, Group, Info, Keyval, MpiError
 from lanai_host.mpi import collectives as coll
+from lanai_host.mpi.collectives.parts import Part
 from lanai_host.mpi.constants import UNDEFINED, Comparison
 from lanai_host.mpi.creation import create_from_group, create_intercomm_from_groups
 from lanai_host.mpi.datatypes import PREDEFINED
@@ -59,7 +60,7 @@ def test_bad_groups(call, message):
 def heard(comm):
     """All ranks' world ranks, in order: proof that the communicator works."""
     got, own = ints(*range(comm.size)), ints(comm.world.rank)
-    comm.run(coll.allgather, *buffer(own), got.ctypes.data, 1, INT)
+    comm.run(coll.allgather, Part(*buffer(own)), Part(got.ctypes.data, 1, INT))
     return got.tolist()
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...mpi import collectives as plans
+from ...mpi.collectives.parts import Mixed, Part, Spread
 from ...mpi.constants import IN_PLACE, ROOT
 from ..binding import bind
 from ..context import abi
@@ -43,13 +44,13 @@ def _types(pointer: Any, count: int) -> list[Any]:
 def _plain(
     sendbuf: int, sendcount: int, sendtype: Any, recvbuf: int, recvcount: int, recvtype: Any, comm: Any
 ) -> Arguments:
-    return sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype
+    return Part(sendbuf, sendcount, sendtype), Part(recvbuf, recvcount, recvtype)
 
 
 def _rooted(
     sendbuf: int, sendcount: int, sendtype: Any, recvbuf: int, recvcount: int, recvtype: Any, root: int, comm: Any
 ) -> Arguments:
-    return sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root
+    return Part(sendbuf, sendcount, sendtype), Part(recvbuf, recvcount, recvtype), root
 
 
 def _gatherv(
@@ -64,7 +65,8 @@ def _gatherv(
     comm: Any,
 ) -> Arguments:
     n = comm.remote_size if _at_root(comm, root) else 0
-    return sendbuf, sendcount, sendtype, recvbuf, _ints(recvcounts, n), _ints(displs, n), recvtype, root
+    receive = Spread(recvbuf, _ints(recvcounts, n), _ints(displs, n), recvtype)
+    return Part(sendbuf, sendcount, sendtype), receive, root
 
 
 def _scatterv(
@@ -79,7 +81,8 @@ def _scatterv(
     comm: Any,
 ) -> Arguments:
     n = comm.remote_size if _at_root(comm, root) else 0
-    return sendbuf, _ints(sendcounts, n), _ints(displs, n), sendtype, recvbuf, recvcount, recvtype, root
+    send = Spread(sendbuf, _ints(sendcounts, n), _ints(displs, n), sendtype)
+    return send, Part(recvbuf, recvcount, recvtype), root
 
 
 # How many processes one sends to and receives from, from the send buffer and the communicator.
@@ -111,7 +114,8 @@ def _allgatherv(sizes: Sizes) -> Describe:
         comm: Any,
     ) -> Arguments:
         _, n = sizes(sendbuf, comm)
-        return sendbuf, sendcount, sendtype, recvbuf, _ints(recvcounts, n), _ints(displs, n), recvtype
+        receive = Spread(recvbuf, _ints(recvcounts, n), _ints(displs, n), recvtype)
+        return Part(sendbuf, sendcount, sendtype), receive
 
     return describe
 
@@ -129,8 +133,8 @@ def _alltoallv(sizes: Sizes) -> Describe:
         comm: Any,
     ) -> Arguments:
         m, n = sizes(sendbuf, comm)
-        going = _ints(sendcounts, m), _ints(sdispls, m), sendtype
-        return sendbuf, *going, recvbuf, _ints(recvcounts, n), _ints(rdispls, n), recvtype
+        going = Spread(sendbuf, _ints(sendcounts, m), _ints(sdispls, m), sendtype)
+        return going, Spread(recvbuf, _ints(recvcounts, n), _ints(rdispls, n), recvtype)
 
     return describe
 
@@ -148,8 +152,8 @@ def _alltoallw(sizes: Sizes) -> Describe:
         comm: Any,
     ) -> Arguments:
         m, n = sizes(sendbuf, comm)
-        going = _ints(sendcounts, m), _ints(sdispls, m), _types(sendtypes, m)
-        return sendbuf, *going, recvbuf, _ints(recvcounts, n), _ints(rdispls, n), _types(recvtypes, n)
+        going = Mixed(sendbuf, _ints(sendcounts, m), _ints(sdispls, m), _types(sendtypes, m))
+        return going, Mixed(recvbuf, _ints(recvcounts, n), _ints(rdispls, n), _types(recvtypes, n))
 
     return describe
 

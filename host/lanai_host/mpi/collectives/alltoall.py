@@ -2,117 +2,49 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
 
 from ...device import Operation
-from ..constants import IN_PLACE
 from ..memory import Scratch, copy_elements, gather_bytes, move, scatter_bytes
 from . import checks
 from .choice import ALLTOALL_AT_ONCE, ALLTOALL_SHORT, ALLTOALL_SHORT_SIZE
+from .parts import Mixed, Part, Spread
 from .schedule import Link, Steps, collective
-
-if TYPE_CHECKING:
-    from ..datatypes import Datatype
-
-
-class Part(NamedTuple):
-    """What goes to, or comes from, one process."""
-
-    address: int
-    elements: int
-    datatype: "Datatype"
-
-    @property
-    def size(self) -> int:
-        return self.elements * self.datatype.size
 
 
 @collective("MPI_Alltoall")
-def alltoall(
-    link: Link,
-    send: int,
-    send_count: int,
-    send_type: "Datatype",
-    receive: int,
-    receive_count: int,
-    receive_type: "Datatype",
-) -> Steps:
+def alltoall(link: Link, send: Part, receive: Part) -> Steps:
     """MPI_Alltoall."""
-    checks.buffer(link, send, send_count, send_type)
-    checks.no_in_place(link, receive, "recvbuf")
-    checks.buffer(link, receive, receive_count, receive_type)
-    step = receive_count * receive_type.extent
-    coming = [Part(receive + rank * step, receive_count, receive_type) for rank in range(link.peers)]
-    if send == IN_PLACE:
+    checks.buffer(link, *send)
+    checks.no_in_place(link, receive.address, "recvbuf")
+    checks.buffer(link, *receive)
+    coming = receive.repeated(link.peers)
+    if send.in_place:
         return exchange_in_place(link, coming)
-    step = send_count * send_type.extent
-    going = [Part(send + rank * step, send_count, send_type) for rank in range(link.peers)]
-    short = receive_count * receive_type.size <= ALLTOALL_SHORT and link.size >= ALLTOALL_SHORT_SIZE
+    going = send.repeated(link.peers)
+    short = receive.size <= ALLTOALL_SHORT and link.size >= ALLTOALL_SHORT_SIZE
     if short and not link.is_inter:
         return _bruck(link, going, coming)
     return exchange(link, going, coming)
 
 
 @collective("MPI_Alltoallv")
-def alltoallv(
-    link: Link,
-    send: int,
-    send_counts: Sequence[int],
-    send_displacements: Sequence[int],
-    send_type: "Datatype",
-    receive: int,
-    receive_counts: Sequence[int],
-    receive_displacements: Sequence[int],
-    receive_type: "Datatype",
-) -> Steps:
+def alltoallv(link: Link, send: Spread, receive: Spread) -> Steps:
     """MPI_Alltoallv."""
-    checks.no_in_place(link, receive, "recvbuf")
-    checks.counts(link, "recvcounts", receive_counts, receive_type)
-    coming = [
-        Part(receive + displacement * receive_type.extent, count, receive_type)
-        for count, displacement in zip(receive_counts, receive_displacements, strict=True)
-    ]
-    if send == IN_PLACE:
+    checks.no_in_place(link, receive.address, "recvbuf")
+    coming = receive.parts(link, "recvcounts")
+    if send.in_place:
         return exchange_in_place(link, coming)
-    checks.counts(link, "sendcounts", send_counts, send_type)
-    going = [
-        Part(send + displacement * send_type.extent, count, send_type)
-        for count, displacement in zip(send_counts, send_displacements, strict=True)
-    ]
-    return exchange(link, going, coming)
+    return exchange(link, send.parts(link, "sendcounts"), coming)
 
 
 @collective("MPI_Alltoallw")
-def alltoallw(
-    link: Link,
-    send: int,
-    send_counts: Sequence[int],
-    send_displacements: Sequence[int],
-    send_types: Sequence["Datatype"],
-    receive: int,
-    receive_counts: Sequence[int],
-    receive_displacements: Sequence[int],
-    receive_types: Sequence["Datatype"],
-) -> Steps:
-    """MPI_Alltoallw. Displacements are in bytes."""
-    checks.no_in_place(link, receive, "recvbuf")
-    coming = parts_w(link, receive, receive_counts, receive_displacements, receive_types)
-    if send == IN_PLACE:
+def alltoallw(link: Link, send: Mixed, receive: Mixed) -> Steps:
+    """MPI_Alltoallw."""
+    checks.no_in_place(link, receive.address, "recvbuf")
+    coming = receive.parts(link)
+    if send.in_place:
         return exchange_in_place(link, coming)
-    return exchange(link, parts_w(link, send, send_counts, send_displacements, send_types), coming)
-
-
-def parts_w(
-    link: Link, address: int, counts: Sequence[int], displacements: Sequence[int], types: Sequence["Datatype"]
-) -> list[Part]:
-    """The parts of a w form, checked."""
-    parts = [
-        Part(address + displacement, count, datatype)
-        for count, displacement, datatype in zip(counts, displacements, types, strict=True)
-    ]
-    for part in parts:
-        checks.buffer(link, part.address, part.elements, part.datatype)
-    return parts
+    return exchange(link, send.parts(link), coming)
 
 
 def exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps:

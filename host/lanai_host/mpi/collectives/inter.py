@@ -4,12 +4,14 @@ Data goes directly between the groups where every pair exchanges something of it
 of each group) and their local groups where all get the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ...device import Operation
 from ..constants import PROC_NULL, ROOT
 from ..memory import TypedScratch, copy_elements
 from . import checks
+from .parts import Part
 from .schedule import Link, Steps
 
 if TYPE_CHECKING:
@@ -41,125 +43,44 @@ def bcast(link: Link, address: int, count: int, datatype: "Datatype", root: int)
     yield from broadcast(link.local(), datatype.segments(address, count), count * datatype.size, 0)
 
 
-def gather(
-    link: Link,
-    send: int,
-    send_count: int,
-    send_type: "Datatype",
-    receive: int,
-    receive_count: int,
-    receive_type: "Datatype",
-    root: int,
-) -> Steps:
-    counts = [receive_count] * link.peers
-    displacements = [rank * receive_count for rank in range(link.peers)]
-    return gatherv(link, send, send_count, send_type, receive, counts, displacements, receive_type, root)
-
-
-def gatherv(
-    link: Link,
-    send: int,
-    send_count: int,
-    send_type: "Datatype",
-    receive: int,
-    receive_counts: Sequence[int],
-    displacements: Sequence[int],
-    receive_type: "Datatype",
-    root: int,
-) -> Steps:
+def gather(link: Link, send: Part, root: int, blocks: Callable[[], Sequence[Part]]) -> Steps:
+    """`blocks`: what the root receives, from the arguments that are only its."""
+    coming = _blocks(link, send, root, blocks)
     if root == ROOT:
-        checks.counts(link, "recvcounts", receive_counts, receive_type)
-    elif root != PROC_NULL:
-        checks.buffer(link, send, send_count, send_type)
-
-    def steps() -> Steps:
-        if root == ROOT:
-            extent = receive_type.extent
-            yield [
-                link.receive(rank, receive + displacements[rank] * extent, receive_counts[rank], receive_type)
-                for rank in range(link.peers)
-            ]
-        elif root != PROC_NULL:
-            yield [link.send(root, send, send_count, send_type)]
-
-    return steps()
+        return _at_once(lambda: [link.receive(rank, *part) for rank, part in enumerate(coming)])
+    return _at_once(lambda: [] if root == PROC_NULL else [link.send(root, *send)])
 
 
-def scatter(
-    link: Link,
-    send: int,
-    send_count: int,
-    send_type: "Datatype",
-    receive: int,
-    receive_count: int,
-    receive_type: "Datatype",
-    root: int,
-) -> Steps:
-    counts = [send_count] * link.peers
-    displacements = [rank * send_count for rank in range(link.peers)]
-    return scatterv(link, send, counts, displacements, send_type, receive, receive_count, receive_type, root)
-
-
-def scatterv(
-    link: Link,
-    send: int,
-    send_counts: Sequence[int],
-    displacements: Sequence[int],
-    send_type: "Datatype",
-    receive: int,
-    receive_count: int,
-    receive_type: "Datatype",
-    root: int,
-) -> Steps:
+def scatter(link: Link, receive: Part, root: int, blocks: Callable[[], Sequence[Part]]) -> Steps:
+    """`blocks`: what the root sends, from the arguments that are only its."""
+    going = _blocks(link, receive, root, blocks)
     if root == ROOT:
-        checks.counts(link, "sendcounts", send_counts, send_type)
-    elif root != PROC_NULL:
-        checks.buffer(link, receive, receive_count, receive_type)
-
-    def steps() -> Steps:
-        if root == ROOT:
-            extent = send_type.extent
-            yield [
-                link.send(rank, send + displacements[rank] * extent, send_counts[rank], send_type)
-                for rank in range(link.peers)
-            ]
-        elif root != PROC_NULL:
-            yield [link.receive(root, receive, receive_count, receive_type)]
-
-    return steps()
+        return _at_once(lambda: [link.send(rank, *part) for rank, part in enumerate(going)])
+    return _at_once(lambda: [] if root == PROC_NULL else [link.receive(root, *receive)])
 
 
-def allgather(
-    link: Link,
-    send: int,
-    send_count: int,
-    send_type: "Datatype",
-    receive: int,
-    receive_count: int,
-    receive_type: "Datatype",
-) -> Steps:
-    step = receive_count * receive_type.extent
-    places = [receive + rank * step for rank in range(link.peers)]
-    return allgatherv(link, send, send_count, send_type, [receive_count] * link.peers, places, receive_type)
+def _blocks(link: Link, own: Part, root: int, blocks: Callable[[], Sequence[Part]]) -> Sequence[Part]:
+    """The root's blocks; the others have one of their own, to be checked."""
+    if root == ROOT:
+        return blocks()
+    if root != PROC_NULL:
+        checks.buffer(link, *own)
+    return []
 
 
-def allgatherv(
-    link: Link,
-    send: int,
-    send_count: int,
-    send_type: "Datatype",
-    counts: Sequence[int],
-    places: Sequence[int],
-    receive_type: "Datatype",
-) -> Steps:
-    checks.no_in_place(link, send, "sendbuf")
+def allgather(link: Link, send: Part, blocks: Sequence[Part]) -> Steps:
+    checks.no_in_place(link, send.address, "sendbuf")
+    return _at_once(
+        lambda: [
+            *(link.receive(rank, *block) for rank, block in enumerate(blocks)),
+            *(link.send(rank, *send) for rank in range(link.peers)),
+        ]
+    )
 
-    def steps() -> Steps:
-        operations = [link.receive(rank, places[rank], counts[rank], receive_type) for rank in range(link.peers)]
-        operations += [link.send(rank, send, send_count, send_type) for rank in range(link.peers)]
-        yield operations
 
-    return steps()
+def _at_once(begin: Callable[[], list[Operation]]) -> Steps:
+    """A schedule of one step."""
+    yield begin()
 
 
 def reduce(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int) -> Steps:

@@ -6,17 +6,13 @@ pairs the sender's "up" with the receiver's "from below", so there each edge has
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..constants import PROC_NULL
 from ..errors import ErrorClass, MpiError
 from ..topology import Cartesian
 from . import checks
-from .alltoall import Part, parts_w
+from .parts import Buffer, Mixed, Part, Spread
 from .schedule import Link, Steps, collective
-
-if TYPE_CHECKING:
-    from ..datatypes import Datatype
 
 
 def _neighbours(link: Link) -> tuple[list[int], list[int]]:
@@ -39,115 +35,49 @@ def _exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Step
     yield operations
 
 
-def _blocks(address: int, count: int, datatype: "Datatype", blocks: int) -> list[Part]:
-    return [Part(address + index * count * datatype.extent, count, datatype) for index in range(blocks)]
-
-
-def _varied(address: int, counts: Sequence[int], displacements: Sequence[int], datatype: "Datatype") -> list[Part]:
-    return [
-        Part(address + displacement * datatype.extent, count, datatype)
-        for count, displacement in zip(counts, displacements, strict=True)
-    ]
-
-
 @collective("MPI_Neighbor_allgather")
-def neighbor_allgather(
-    link: Link,
-    send: int,
-    send_count: int,
-    send_type: "Datatype",
-    receive: int,
-    receive_count: int,
-    receive_type: "Datatype",
-) -> Steps:
+def neighbor_allgather(link: Link, send: Part, receive: Part) -> Steps:
     """MPI_Neighbor_allgather."""
-    sources, destinations = _neighbours(link)
-    _check(link, send, receive)
-    checks.buffer(link, send, send_count, send_type)
-    checks.buffer(link, receive, receive_count, receive_type)
-    going = [Part(send, send_count, send_type)] * len(destinations)
-    return _exchange(link, going, _blocks(receive, receive_count, receive_type, len(sources)))
+    sources, destinations = _check(link, send, receive)
+    checks.buffer(link, *send)
+    checks.buffer(link, *receive)
+    return _exchange(link, [send] * len(destinations), receive.repeated(len(sources)))
 
 
 @collective("MPI_Neighbor_allgatherv")
-def neighbor_allgatherv(
-    link: Link,
-    send: int,
-    send_count: int,
-    send_type: "Datatype",
-    receive: int,
-    receive_counts: Sequence[int],
-    displacements: Sequence[int],
-    receive_type: "Datatype",
-) -> Steps:
+def neighbor_allgatherv(link: Link, send: Part, receive: Spread) -> Steps:
     """MPI_Neighbor_allgatherv."""
-    _, destinations = _neighbours(link)
-    _check(link, send, receive)
-    checks.buffer(link, send, send_count, send_type)
-    checks.counts(link, "recvcounts", receive_counts, receive_type)
-    going = [Part(send, send_count, send_type)] * len(destinations)
-    return _exchange(link, going, _varied(receive, receive_counts, displacements, receive_type))
+    _, destinations = _check(link, send, receive)
+    checks.buffer(link, *send)
+    return _exchange(link, [send] * len(destinations), receive.parts(link, "recvcounts"))
 
 
 @collective("MPI_Neighbor_alltoall")
-def neighbor_alltoall(
-    link: Link,
-    send: int,
-    send_count: int,
-    send_type: "Datatype",
-    receive: int,
-    receive_count: int,
-    receive_type: "Datatype",
-) -> Steps:
+def neighbor_alltoall(link: Link, send: Part, receive: Part) -> Steps:
     """MPI_Neighbor_alltoall."""
-    sources, destinations = _neighbours(link)
-    _check(link, send, receive)
-    checks.buffer(link, send, send_count, send_type)
-    checks.buffer(link, receive, receive_count, receive_type)
-    going = _blocks(send, send_count, send_type, len(destinations))
-    return _exchange(link, going, _blocks(receive, receive_count, receive_type, len(sources)))
+    sources, destinations = _check(link, send, receive)
+    checks.buffer(link, *send)
+    checks.buffer(link, *receive)
+    return _exchange(link, send.repeated(len(destinations)), receive.repeated(len(sources)))
 
 
 @collective("MPI_Neighbor_alltoallv")
-def neighbor_alltoallv(
-    link: Link,
-    send: int,
-    send_counts: Sequence[int],
-    send_displacements: Sequence[int],
-    send_type: "Datatype",
-    receive: int,
-    receive_counts: Sequence[int],
-    receive_displacements: Sequence[int],
-    receive_type: "Datatype",
-) -> Steps:
+def neighbor_alltoallv(link: Link, send: Spread, receive: Spread) -> Steps:
     """MPI_Neighbor_alltoallv."""
-    _neighbours(link)
     _check(link, send, receive)
-    checks.counts(link, "sendcounts", send_counts, send_type)
-    checks.counts(link, "recvcounts", receive_counts, receive_type)
-    going = _varied(send, send_counts, send_displacements, send_type)
-    return _exchange(link, going, _varied(receive, receive_counts, receive_displacements, receive_type))
+    return _exchange(link, send.parts(link, "sendcounts"), receive.parts(link, "recvcounts"))
 
 
 @collective("MPI_Neighbor_alltoallw")
-def neighbor_alltoallw(
-    link: Link,
-    send: int,
-    send_counts: Sequence[int],
-    send_displacements: Sequence[int],
-    send_types: Sequence["Datatype"],
-    receive: int,
-    receive_counts: Sequence[int],
-    receive_displacements: Sequence[int],
-    receive_types: Sequence["Datatype"],
-) -> Steps:
+def neighbor_alltoallw(link: Link, send: Mixed, receive: Mixed) -> Steps:
     """MPI_Neighbor_alltoallw."""
-    _neighbours(link)
     _check(link, send, receive)
-    going = parts_w(link, send, send_counts, send_displacements, send_types)
-    return _exchange(link, going, parts_w(link, receive, receive_counts, receive_displacements, receive_types))
+    return _exchange(link, send.parts(link), receive.parts(link))
 
 
-def _check(link: Link, send: int, receive: int) -> None:
-    checks.no_in_place(link, send, "sendbuf")
-    checks.no_in_place(link, receive, "recvbuf")
+def _check(link: Link, send: Buffer, receive: Buffer) -> tuple[list[int], list[int]]:
+    """There is a topology, nothing is in place: the ranks that send here, and those that get something from here."""
+    neighbours = _neighbours(link)
+    checks.no_in_place(link, send.address, "sendbuf")
+    checks.no_in_place(link, receive.address, "recvbuf")
+    return neighbours

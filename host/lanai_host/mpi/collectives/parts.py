@@ -1,0 +1,83 @@
+"""Buffers of collectives: one block, the same block for each process, or blocks of each process's own size and place."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..constants import IN_PLACE
+from . import checks
+
+if TYPE_CHECKING:
+    from ..datatypes import Datatype
+    from .schedule import Link
+
+
+class Part(NamedTuple):
+    """One block: what goes to, or comes from, one process."""
+
+    address: int
+    elements: int
+    datatype: "Datatype"
+
+    @property
+    def size(self) -> int:
+        """Bytes of data."""
+        return self.elements * self.datatype.size
+
+    @property
+    def in_place(self) -> bool:
+        return self.address == IN_PLACE
+
+    def at(self, index: int) -> "Part":
+        """The block `index` places further on."""
+        return self._replace(address=self.address + index * self.elements * self.datatype.extent)
+
+    def repeated(self, count: int) -> list["Part"]:
+        """This block and those that follow it, one for each process."""
+        return [self.at(index) for index in range(count)]
+
+
+class Spread(NamedTuple):
+    """The blocks of a v form: displacements count elements."""
+
+    address: int
+    counts: Sequence[int]
+    displacements: Sequence[int]
+    datatype: "Datatype"
+
+    @property
+    def in_place(self) -> bool:
+        return self.address == IN_PLACE
+
+    def parts(self, link: "Link", name: str) -> list[Part]:
+        """A part for each process. `name` is the counts' argument, for the error when one is negative."""
+        checks.counts(link, name, self.counts, self.datatype)
+        return [
+            Part(self.address + displacement * self.datatype.extent, count, self.datatype)
+            for count, displacement in zip(self.counts, self.displacements, strict=True)
+        ]
+
+
+class Mixed(NamedTuple):
+    """The blocks of a w form: displacements count bytes, each block has a datatype of its own."""
+
+    address: int
+    counts: Sequence[int]
+    displacements: Sequence[int]
+    datatypes: Sequence["Datatype"]
+
+    @property
+    def in_place(self) -> bool:
+        return self.address == IN_PLACE
+
+    def parts(self, link: "Link") -> list[Part]:
+        """A part for each process, checked."""
+        parts = [
+            Part(self.address + displacement, count, datatype)
+            for count, displacement, datatype in zip(self.counts, self.displacements, self.datatypes, strict=True)
+        ]
+        for part in parts:
+            checks.buffer(link, *part)
+        return parts
+
+
+Buffer = Part | Spread | Mixed
