@@ -3,6 +3,7 @@
 import argparse
 import shlex
 import subprocess
+from collections.abc import Callable
 
 from lanai_host.abi import wrappers
 
@@ -16,9 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    arguments = [argument for argument in args.arguments if argument != "-show"]
-    command = wrappers.c(arguments)
-    if "-show" in args.arguments:
+    return compile_with(wrappers.c, args.arguments)
+
+
+def compile_with(wrapper: Callable[[list[str]], list[str]], arguments: list[str]) -> int:
+    """Run the command that a wrapper makes of the arguments, or show it; the compiler's exit code."""
+    command = wrapper([argument for argument in arguments if argument != "-show"])
+    if "-show" in arguments:
         print(shlex.join(command))
         return 0
     return subprocess.run(command, check=False).returncode

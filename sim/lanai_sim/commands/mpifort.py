@@ -1,24 +1,16 @@
 """Compile and link an MPI program in Fortran: every argument goes to the compiler. `-show` prints the command instead."""
 
 import argparse
-import shlex
-import subprocess
 
 from lanai_host.abi import wrappers
+
+from .mpicc import add_arguments, compile_with
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME = "mpifort"
 HELP = "compile an MPI program in Fortran"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.prefix_chars = "\0"  # options are the compiler's
-    parser.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="what the compiler gets")
-
-
 def run(args: argparse.Namespace) -> int:
-    arguments = [argument for argument in args.arguments if argument != "-show"]
-    command = wrappers.fortran(arguments)
-    if "-show" in args.arguments:
-        print(shlex.join(command))
-        return 0
-    return subprocess.run(command, check=False).returncode
+    return compile_with(wrappers.fortran, args.arguments)
