@@ -13,9 +13,11 @@ class SwitchInput(wiring.Component):
     The HEAD flit that leaves has that byte stripped. A packet holds its path from its HEAD to its TAIL; a HEAD without a TAIL before it
     also ends the packet before (the far end sees it truncated). Flits outside a packet are swallowed.
 
-    A route byte without its valid bit or with a port that is not there: the packet is swallowed. A packet that is blocked for
-    `blocked_slots` in a row before its HEAD has left is swallowed; later its middle is, and its TAIL leaves with the CRC inverted, so that
-    everyone downstream sees the end of a packet that is not sound.
+    A route byte without its valid bit or with a port that is not there: the packet is swallowed. A packet that has stood still for
+    `blocked_slots` in a row (its output is taken, the far side says STOP, or its own sender is silent in its midst) is given up. Before
+    its HEAD has left it is swallowed; later its middle is, and its TAIL leaves with the CRC inverted, so that everyone downstream sees the
+    end of a packet that is not sound. A TAIL that cannot leave either, or does not come, is waited for once more as long; then the path
+    is let go without it, and the far end sees the packet truncated when the next one begins.
 
     Parameters
     ----------
@@ -52,9 +54,10 @@ class SwitchInput(wiring.Component):
         route = flit.data[24:32]
         port = Signal(4)
         wanted = Signal(self._ports)
-        exhausted = self._watch(m, wanted)
+        moves = Signal()
+        exhausted = self._watch(m, wanted, moves)
         is_head, is_tail = flit.kind == Kind.HEAD, flit.kind == Kind.TAIL
-        m.d.comb += self.request.eq(wanted)
+        m.d.comb += [self.request.eq(wanted), moves.eq(self.i.valid & self.o.ready & self.grant)]
 
         with m.FSM():
             with m.State("idle"):
@@ -83,24 +86,24 @@ class SwitchInput(wiring.Component):
             with m.State("body"):
                 self._body(m, is_head, is_tail, wanted, exhausted)
             with m.State("cut"):
-                self._cut(m, is_head, is_tail, wanted)
+                self._cut(m, is_head, is_tail, wanted, moves, exhausted)
             with m.State("swallow"):
                 m.d.comb += self.i.ready.eq(~is_head)
                 with m.If(self.i.valid & (is_tail | is_head)):
                     m.next = "idle"
         return m
 
-    def _watch(self, m, wanted):
-        """High in a slot in which the packet has been unable to move for the whole of our patience."""
+    def _watch(self, m, wanted, moves):
+        """High in a slot in which the packet has not moved for the whole of our patience."""
         if not self._patience:
             return Const(0)
-        waited = Signal(range(self._patience + 1))
-        stuck = Signal()
-        m.d.comb += stuck.eq(wanted.any() & self.i.valid & ~(self.o.ready & self.grant))
+        waited = Signal(range(self._patience))
+        exhausted = Signal()
+        m.d.comb += exhausted.eq(wanted.any() & ~moves & (waited == self._patience - 1))
         m.d.sync += waited.eq(0)
-        with m.If(stuck):
+        with m.If(wanted.any() & ~moves & ~exhausted):
             m.d.sync += waited.eq(waited + 1)
-        return stuck & (waited == self._patience - 1)
+        return exhausted
 
     def _body(self, m, is_head, is_tail, wanted, exhausted):
         with m.If(self.i.valid & is_head):
@@ -119,8 +122,8 @@ class SwitchInput(wiring.Component):
                 m.d.comb += self.blocked.eq(1)
                 m.next = "cut"
 
-    def _cut(self, m, is_head, is_tail, wanted):
-        """Swallow the middle; the TAIL leaves spoilt and keeps its place until the far side takes it."""
+    def _cut(self, m, is_head, is_tail, wanted, moves, exhausted):
+        """Swallow the middle; the TAIL leaves spoilt, if the far side takes it in time."""
         with m.If(self.i.valid & is_head):
             m.d.sync += wanted.eq(0)
             m.next = "idle"
@@ -129,10 +132,13 @@ class SwitchInput(wiring.Component):
                 self.o.valid.eq(self.i.valid),
                 self.o.payload.kind.eq(Kind.TAIL),
                 self.o.payload.data.eq(~self.i.payload.data),
-                self.i.ready.eq(self.o.ready),
+                self.i.ready.eq(self.o.ready | exhausted),
             ]
-            with m.If(self.i.valid & self.o.ready):
+            with m.If(self.i.valid & self.i.ready):
                 m.d.sync += wanted.eq(0)
                 m.next = "idle"
         with m.Else():
-            m.d.comb += self.i.ready.eq(1)
+            m.d.comb += [self.i.ready.eq(1), moves.eq(self.i.valid)]
+        with m.If(exhausted & ~self.i.valid):
+            m.d.sync += wanted.eq(0)
+            m.next = "swallow"

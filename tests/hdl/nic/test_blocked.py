@@ -59,11 +59,12 @@ def test_a_blocked_nic_resets_itself_and_the_path_is_free_again():
 
 
 def test_a_blocked_switch_drops_and_the_next_packet_passes():
-    """The switch gives up first: the receiver's part of the packet is told to be unsound, the sender never waits for ever."""
+    """The switch gives up first, tail and all: the receiver's part of the packet is told to be unsound, the sender never waits for ever."""
 
     async def sender(context, world):
         await world.firmware.send(0x81000000, 0, LONG, WHOLE)
         await sent(world, 1)
+        await context.tick().repeat(6 * BLOCKED)
         await world.firmware.send(0x81000000, 0x100, SHORT, WHOLE)
         await sent(world, 2)
 

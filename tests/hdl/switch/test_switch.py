@@ -33,7 +33,8 @@ class Node:
     got: list = field(default_factory=list)
     gap: float = 0.0
     stop: float = 0.0
-    deaf_until: int = 0  # slot up to which it says STOP always
+    deaf_from: int = 0  # slots from and up to which it says STOP always
+    deaf_until: int = 0
     up: bool = True
     stops_seen: int = 0
 
@@ -59,7 +60,7 @@ def run(config, nodes, slots=None, seed=1):
                     kind, data = pending[n].pop(0)
                 ctx.set(rx.kind, kind)
                 ctx.set(rx.data, data)
-                ctx.set(tx.stop, slot < node.deaf_until or rng.random() < node.stop)
+                ctx.set(tx.stop, node.deaf_from <= slot < node.deaf_until or rng.random() < node.stop)
                 if ctx.get(tx.kind) != Kind.IDLE:
                     node.got.append((ctx.get(tx.kind), ctx.get(tx.data), slot))
             await ctx.tick()
@@ -172,25 +173,42 @@ def test_head_without_tail_before_it_frees_the_path():
 
 
 def test_packet_blocked_before_its_head_left_is_dropped_and_counted():
-    """Input 0 holds the output with a packet whose tail never comes; input 1 gives up, and is free for others."""
+    """Input 0 holds the output with a packet whose tail never comes; input 1 gives up, and is free for others. So in the end does input 0,
+    and the output is free again."""
     nodes = [
         Node(send=packet([1], 2)[:-1]),
-        Node(send=[*packet([4] * 9, 1), *packet([5] * 4, 2), *packet([6], 0)]),
+        Node(send=[*packet([4] * 9, 1), *packet([5] * 4, 2), *packet([6] * 80, 0), *packet([7], 2)]),
         Node(),
     ]
-    counters = run(small(blocked_slots=50), nodes, slots=200)
-    assert counters["blocked"] == 1
-    assert packets(nodes[0].got) == [(0, [6], True)]
-    assert packets(nodes[2].got) == [(0, [1], None)]
+    counters = run(small(blocked_slots=50), nodes, slots=300)
+    assert counters["blocked"] == 2
+    assert packets(nodes[0].got) == [(0, [6] * 80, True)]
+    assert packets(nodes[2].got) == [(0, [1], None), (0, [7], True)]
 
 
 def test_packet_blocked_in_its_middle_ends_unsound():
-    nodes = [Node(send=packet(list(range(40)), 1)), Node(deaf_until=150)]
-    nodes[0].send += packet([9], 0)
+    nodes = [Node(send=[*packet(list(range(40)), 1), *packet([9], 0)]), Node(deaf_from=20, deaf_until=80)]
     counters = run(small(ports=2, blocked_slots=40), nodes)
-    assert counters["blocked"] >= 1
+    assert counters["blocked"] == 1
     assert packets(nodes[0].got) == [(0, [9], True)]
-    assert all(sound is False for _, _, sound in packets(nodes[1].got))
+    ((_, words, sound),) = packets(nodes[1].got)
+    assert 0 < len(words) < 40
+    assert sound is False
+
+
+def test_a_stop_for_ever_holds_up_nobody_else():
+    """Not even the tail of what was cut: all that goes elsewhere passes, and once the STOP is over so does what goes there."""
+    to_others = [flit for n in range(5) for flit in packet([n] * 40, 0)]
+    nodes = [
+        Node(send=[*packet(list(range(90)), 1), *packet([2] * 9, 1), *to_others, *packet([7], 1)]),
+        Node(deaf_from=20, deaf_until=250),
+    ]
+    counters = run(small(ports=2, blocked_slots=40), nodes)
+    assert counters["blocked"] == 2
+    assert packets(nodes[0].got) == [(0, [n] * 40, True) for n in range(5)]
+    cut, whole = packets(nodes[1].got)
+    assert cut[2] is None, "it ends when the next begins"
+    assert whole == (0, [7], True)
 
 
 def test_reset_on_block_clears_the_switch_and_it_works_again():
