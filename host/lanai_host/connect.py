@@ -8,6 +8,7 @@ from typing import Any
 from .config import HostConfig
 from .device import Device
 from .devices.ideal import IdealDevice, Solo
+from .devices.ideal_quick import QuickIdeal
 from .errors import UserError
 from .portal import Portal
 from .protocol import ENV_DEVICE
@@ -24,7 +25,9 @@ def host_config(values: dict[str, Any]) -> HostConfig:
 def _ideal(portal: Portal, host: HostConfig) -> Device:
     if portal.mail is None:
         raise UserError(f"{ENV_DEVICE}=ideal, but the simulator runs NICs; start with `lanai run`")
-    return IdealDevice(portal.rank, portal.size, portal.mail, host)
+    device = IdealDevice(portal.rank, portal.size, portal.mail, host)
+    device.quick = QuickIdeal(device, portal.mail, host)
+    return device
 
 
 def connector(name: str) -> Callable[[Portal, HostConfig], Device]:

@@ -5,9 +5,10 @@ Ranks are world ranks, addresses this process's virtual addresses, contexts 16 b
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Protocol
 
 from .bus import Wait
 from .config import HostCost
@@ -75,6 +76,19 @@ class Arrived:
     handle: object = None
 
 
+class Quick(Protocol):
+    """A shorter way for the calls that programs make most, which a device may offer: the blocking ones with one run of memory. It may
+    be taken while no other thread can be in the library and no work is under way in the background. Both pay for the call."""
+
+    def send(self, dest: int, tag: int, context: int, address: int, size: int) -> bool:
+        """A standard send that is done at once; False if it cannot be, and nothing was done."""
+
+    def receive(
+        self, source: int, tag: int, context: int, address: int, size: int, why: Callable[[], Wait]
+    ) -> Operation:
+        """A receive that is waited for: one done, good until the next call, or one that the caller waits for in the usual way."""
+
+
 class Device(ABC):
     """A process's end of the messaging system."""
 
@@ -83,6 +97,7 @@ class Device(ABC):
     node: int | None = None  # the node that this process sits on, with others perhaps; None: nobody else's
     max_tag: int = MAX_TAG
     offloads: frozenset[str] = frozenset()
+    quick: Quick | None = None
 
     @abstractmethod
     def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:

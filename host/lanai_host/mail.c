@@ -4,7 +4,8 @@
    Time is in picoseconds. A letter posted at t arrives at t + latency + bytes * byte_time, and never before one that the same sender
    posted earlier. A rank that waits goes on at the time of its first letter (or, if it only looks, of its look). It may do so once
    no letter can come any more that would arrive as early: when that time lies less than the latency after the earliest time at
-   which anybody may still post. So what each rank gets, and when, depends on no machine's speed. */
+   which anybody may still post. So what each rank gets, and when, depends on no machine's speed. A rank that knows how long it will
+   post nothing more says so with its letter, which may then be taken while it goes on to its next call. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -71,8 +72,16 @@ struct office {
     seat *seats;
     queue *queues; /* [to * ranks + from] */
     int64_t usual; /* nanoseconds that this process waits of late */
+    int64_t quiet; /* this process has said that it posts nothing before */
 };
 typedef struct office office;
+
+typedef struct { /* how `office_receive` ended */
+    uint64_t size; /* of what was delivered */
+    uint32_t source;
+    int32_t taken, more; /* whether a letter was delivered; whether others have come */
+    char head[16];       /* of the letter delivered */
+} delivery;
 
 static letter *at(office *o, uint64_t place) { return (letter *)((char *)o->head + place); }
 
@@ -154,9 +163,16 @@ static void free_letter(office *o, letter *l) {
     o->head->unused[l->class] = (char *)l - (char *)o->head;
 }
 
-/* Rank `from` posts a letter at its time `clock`: a head and a body. False if the shared memory has no room for it. */
-int office_post(office *o, uint32_t from, uint32_t to, int64_t clock, const char *head, uint32_t head_size, uintptr_t body, uint64_t body_size) {
+static void settle(office *o);
+
+/* Rank `from` posts a letter at its time `clock`: a head and a body. It posts nothing more before `quiet` (if it does, that counts as
+   posted then). False if the shared memory has no room for the letter. */
+int office_post(office *o, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size, uintptr_t body,
+                uint64_t body_size) {
     uint64_t size = head_size + body_size;
+    if (clock < o->quiet) clock = o->quiet;
+    if (quiet < clock) quiet = clock;
+    o->quiet = quiet;
     take_lock(o);
     letter *l = new_letter(o, sizeof *l + size);
     drop_lock(o);
@@ -179,10 +195,14 @@ int office_post(office *o, uint32_t from, uint32_t to, int64_t clock, const char
         at(o, q->end)->next = place;
     }
     q->end = place;
-    o->seats[from].clock = clock;
+    o->seats[from].clock = quiet;
     seat *there = &o->seats[to];
-    if (there->state == WAITS && there->what == LETTER && l->arrival < there->wake) there->wake = l->arrival < there->clock ? there->clock : l->arrival;
-    drop_lock(o);
+    int waits = there->state == WAITS;
+    if (waits && there->what == LETTER && l->arrival < there->wake) there->wake = l->arrival < there->clock ? there->clock : l->arrival;
+    if (waits && quiet > clock)
+        settle(o); /* drops the lock */
+    else
+        drop_lock(o);
     return 1;
 }
 
@@ -304,6 +324,33 @@ letter *office_take(office *o, uint32_t rank, letter *done) {
     }
     drop_lock(o);
     return l;
+}
+
+/* As `office_wait` for a LETTER. If the first that comes is from `from` (any rank: -1), begins with `match`, and after its head has no more
+   than `room` bytes, these are copied to `to` and the letter is gone; else all letters are left for `office_take`. */
+int64_t office_receive(office *o, uint32_t rank, int64_t clock, int64_t from, const char *match, uint32_t match_size, uint32_t head_size,
+                       uintptr_t to, uint64_t room, delivery *result) {
+    result->taken = 0;
+    int64_t time = office_wait(o, rank, clock, LETTER);
+    if (time < 0) return time;
+    take_lock(o);
+    queue *q = earliest(o, rank);
+    letter *l = q->arrival <= time ? at(o, q->first) : NULL;
+    drop_lock(o); /* the letter stays where it is: only this rank takes letters out of its queues */
+    if (!l || (from >= 0 && l->source != from) || l->size < head_size || l->size - head_size > room || memcmp(l->bytes, match, match_size))
+        return time;
+    result->taken = 1;
+    result->source = l->source;
+    result->size = l->size - head_size;
+    memcpy(result->head, l->bytes, head_size);
+    memcpy((void *)to, l->bytes + head_size, result->size);
+    take_lock(o);
+    q->first = l->next;
+    q->arrival = l->next ? at(o, l->next)->arrival : FOREVER;
+    free_letter(o, l);
+    result->more = earliest(o, rank)->arrival <= time;
+    drop_lock(o);
+    return time;
 }
 
 /* The rank takes no more part, and nobody waits for it. */

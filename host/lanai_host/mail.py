@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,13 +19,16 @@ if TYPE_CHECKING:
 DECLARED = """
 typedef struct { uint64_t size; uint32_t source; int64_t arrival; char bytes[]; ...; } letter;
 typedef struct { uint32_t state; int64_t clock, wake; uint32_t why_size; char why[...]; ...; } seat;
+typedef struct { uint64_t size; uint32_t source; int32_t taken, more; char head[...]; } delivery;
 typedef ... office;
 office *office_open(int file, uint64_t size, uint32_t ranks, uint32_t processors, int64_t latency, int64_t byte_time, int64_t limit);
 void office_close(office *);
-int office_post(office *, uint32_t from, uint32_t to, int64_t clock, const char *head, uint32_t head_size,
+int office_post(office *, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size,
                 uintptr_t body, uint64_t body_size);
 int64_t office_wait(office *, uint32_t rank, int64_t clock, uint32_t what);
 int64_t office_rest(office *, uint32_t rank);
+int64_t office_receive(office *, uint32_t rank, int64_t clock, int64_t from, const char *match, uint32_t match_size, uint32_t head_size,
+                       uintptr_t to, uint64_t room, delivery *result);
 letter *office_take(office *, uint32_t rank, letter *done);
 void office_leave(office *, uint32_t rank);
 void office_look(office *, uint32_t rank, seat *copy);
@@ -93,6 +97,7 @@ class Mailbox:
         made = native()
         self._ffi, self._lib, self._unpack = made.ffi, made.lib, made.ffi.unpack
         self._post, self._wait, self._take = made.lib.office_post, made.lib.office_wait, made.lib.office_take
+        self._receive, self.delivery = made.lib.office_receive, made.ffi.new("delivery *")
         self._portal = portal
         self._rank = portal.rank
         try:
@@ -113,7 +118,8 @@ class Mailbox:
     def elapse(self, picoseconds: int) -> None:
         self._portal.clock += picoseconds
 
-    def post(self, dest: int, head: bytes, body: Segments = ()) -> None:
+    def post(self, dest: int, head: bytes, body: Segments = (), quiet: int = 0) -> None:
+        """`quiet`: nothing more will be posted for so many picoseconds, so that the letter may be taken before this rank waits."""
         portal = self._portal
         if portal.watchful:
             portal.check()
@@ -122,7 +128,8 @@ class Mailbox:
         else:
             head += b"".join([ctypes.string_at(*run) for run in body])
             address = size = 0
-        if not self._post(self._office, self._rank, dest, portal.clock, head, len(head), address, size):
+        now = portal.clock
+        if not self._post(self._office, self._rank, dest, now, now + quiet, head, len(head), address, size):
             raise UserError(f"no shared memory is left for a letter of {len(head) + size} bytes")
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
@@ -139,6 +146,34 @@ class Mailbox:
         portal.clock = time
         if portal.watchful:
             portal.count_from_now()
+        return self._collected()
+
+    def receive(
+        self, source: int, match: bytes, head: int, address: int, room: int, why: Callable[[], Wait]
+    ) -> list[tuple[int, bytes]]:
+        """As `collect` with a reason, but if the first letter is from `source` (any: -1), begins with `match` and has after its
+        `head` bytes no more than `room`, these go to `address`, and `delivery` tells of the letter instead of the list."""
+        portal = self._portal
+        if portal.watchful:
+            portal.check()
+        delivery = self.delivery
+        time = self._receive(
+            self._office, self._rank, portal.clock, source, match, len(match), head, address, room, delivery
+        )
+        if time < 0:
+            time = self._rest(time, why())
+        portal.clock = time
+        if portal.watchful:
+            portal.count_from_now()
+        return [] if delivery.taken and not delivery.more else self._collected()
+
+    def head(self, size: int) -> bytes:
+        """Of the letter that `delivery` tells of."""
+        found: bytes = self._unpack(self.delivery.head, size)
+        return found
+
+    def _collected(self) -> list[tuple[int, bytes]]:
+        """All letters that have arrived."""
         take, office, rank = self._take, self._office, self._rank
         letters = []
         letter = take(office, rank, self._ffi.NULL)

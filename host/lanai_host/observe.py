@@ -147,6 +147,7 @@ class Observer:
         charged.charge = noted_charge
         device.send, device.receive, device.receive_taken = noted_send, noted_receive, noted_taken
         device.wait = noted_wait
+        device.quick = None  # every message goes the way that is watched
         if mail is not None:
             self._watch_mail(mail)
 

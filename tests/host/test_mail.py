@@ -1,5 +1,6 @@
 """Mail through shared memory, without a simulator: two mailboxes of one process in turns, each on its own thread where one must wait."""
 
+import ctypes
 import threading
 
 import pytest
@@ -153,3 +154,73 @@ def test_a_letter_that_no_memory_is_left_for_is_refused():
     ranks = Ranks(2)
     with pytest.raises(UserError, match="no shared memory is left for a letter of 1099511627777 bytes"):
         ranks.mail[0].post(1, b"x", [(1, 1 << 40)])
+
+
+def held(text):
+    """Memory with this text in it, and where it lies."""
+    memory = ctypes.create_string_buffer(text, len(text))
+    return memory, ctypes.addressof(memory)
+
+
+def test_a_letter_that_is_waited_for_goes_straight_to_its_place():
+    ranks = Ranks(2)
+    here, there = ranks.mail
+    memory, place = held(b"........")
+    here.post(1, b"head" + b"body")
+    here.close()
+    assert there.receive(0, b"hea", 4, place, 8, lambda: WHY) == []
+    told = there.delivery
+    assert (told.taken, told.more, told.source, told.size, there.head(4)) == (1, 0, 0, 4, b"head")
+    assert memory.raw == b"body...."
+    assert ranks.clock(1) == LATENCY
+
+
+@pytest.mark.parametrize(("source", "match", "room"), [(1, b"head", 4), (0, b"heap", 4), (0, b"head", 3)])
+def test_a_letter_that_is_another_or_too_long_is_handed_over(source, match, room):
+    ranks = Ranks(2)
+    here, there = ranks.mail
+    memory, place = held(b"....")
+    here.post(1, b"head" + b"body")
+    here.close()
+    assert there.receive(source, match, 4, place, room, lambda: WHY) == [(0, b"headbody")]
+    assert (there.delivery.taken, memory.raw) == (0, b"....")
+
+
+def test_letters_that_came_with_the_one_that_was_waited_for_are_handed_over():
+    ranks = Ranks(3)
+    one, two, there = ranks.mail
+    memory, place = held(b".")
+    one.post(2, b"1")
+    two.post(2, b"2")
+    one.close()
+    two.close()
+    assert there.receive(-1, b"", 0, place, 1, lambda: WHY) == [(1, b"2")]
+    assert (there.delivery.taken, there.delivery.source, memory.raw) == (1, 0, b"1")
+
+
+def test_who_says_how_long_it_posts_nothing_lets_its_letter_be_taken_at_once():
+    ranks = Ranks(2)
+    here, there = ranks.mail
+    here.elapse(5)
+    seen = []
+    waiter = threading.Thread(target=lambda: seen.extend(there.collect(WHY)), daemon=True)
+    waiter.start()
+    for _ in range(3000):  # until it waits
+        if ranks.office.look(1).state == WAITS:
+            break
+        waiter.join(0.01)
+    here.post(1, b"first", quiet=10)
+    waiter.join(30)  # though rank 0 runs on and never waits
+    assert seen == [(0, b"first")]
+    assert ranks.clock(1) == 5 + LATENCY
+
+
+def test_what_is_posted_against_that_word_counts_as_posted_later():
+    ranks = Ranks(2)
+    here, there = ranks.mail
+    here.post(1, b"first", quiet=10)
+    here.post(1, b"second")
+    here.close()
+    assert there.collect(WHY) == [(0, b"first")]
+    assert there.collect(WHY) == [(0, b"second")]
+    assert ranks.clock(1) == 10 + LATENCY

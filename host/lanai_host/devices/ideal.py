@@ -35,14 +35,14 @@ class Mail(Protocol):
 
 
 # Kinds of letters. Plain numbers: they are compared for every message.
-_MESSAGE = 0
+MESSAGE = 0
 _SYNCHRONOUS = 1  # to be answered with TAKEN once a receive took it
 _TAKEN = 2
 _RETRACT = 3  # forget that synchronous message; answered with RETRACTED or, if too late, with nothing after its TAKEN
 _RETRACTED = 4
 
-_HEADER = struct.Struct(">BHiI")  # kind, context, tag, serial number of a synchronous send
-_HEAD = _HEADER.size
+HEADER = struct.Struct(">BHiI")  # kind, context, tag, serial number of a synchronous send
+HEAD = HEADER.size
 _memmove = ctypes.memmove
 _CALL, _WAITING = (
     HostCost.CALL,
@@ -86,7 +86,10 @@ class _Unexpected:
 
 
 class IdealDevice(Device):
-    """Matching in the host, mail below. `host` prices the work above the device; the device's own work is free."""
+    """Matching in the host, mail below. `host` prices the work above the device; the device's own work is free.
+
+    `quick` (see `ideal_quick`) looks at its queues and its clock: what is `posted` (how much is `outstanding`), `unexpected`, `owed`.
+    """
 
     offloads: frozenset[str] = frozenset()
 
@@ -96,48 +99,49 @@ class IdealDevice(Device):
         self._mail = mail
         self._host = host or HostConfig()
         self._call_price = self._host.price(HostCost.CALL)
-        self._posted: dict[int, list[_Receive]] = {}  # by context, in the order posted
-        self._unexpected: dict[int, list[_Unexpected]] = {}  # by context, in the order arrived
-        self._sends: dict[int, _Send] = {}  # synchronous ones by serial, until taken
+        self.posted: dict[int, list[_Receive]] = {}  # by context, in the order posted
+        self.outstanding = 0  # receives posted and not yet matched
+        self.unexpected: dict[int, list[_Unexpected]] = {}  # by context, in the order arrived
+        self.sends: dict[int, _Send] = {}  # synchronous ones by serial, until taken
         self._sent = Operation(rank)  # stands for every send that ended at once
         self._sent.done = True
         self._serial = 0
-        self._owed = 0  # picoseconds of host work not yet told to the mail
+        self.owed = 0  # picoseconds of host work not yet told to the mail
 
     # Device
 
     def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
         if mode is not _WAITING:
-            self._transmit(dest, _HEADER.pack(_MESSAGE, context, tag, 0), segments)
+            self._transmit(dest, HEADER.pack(MESSAGE, context, tag, 0), segments)
             return self._sent
         self._serial = self._serial % 0xFFFFFFFF + 1
         synchronous = _Send(self.rank, tag, dest, self._serial)
         synchronous.length = sum([size for _, size in segments])
-        self._sends[self._serial] = synchronous
-        self._transmit(dest, _HEADER.pack(_SYNCHRONOUS, context, tag, self._serial), segments)
+        self.sends[self._serial] = synchronous
+        self._transmit(dest, HEADER.pack(_SYNCHRONOUS, context, tag, self._serial), segments)
         return synchronous
 
     def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
         operation = _Receive(source, tag, segments)
-        waiting = self._unexpected.get(context)
+        waiting = self.unexpected.get(context)
         if waiting:
             for index, message in enumerate(waiting):
                 if operation.matches(message.source, message.tag):
                     del waiting[index]
                     self._take(message, operation)
                     return operation
-        self._posted.setdefault(context, []).append(operation)
+        self._post(context, operation)
         return operation
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        waiting = self._unexpected.get(context)
+        waiting = self.unexpected.get(context)
         if not waiting:
             return None
         for index, message in enumerate(waiting):
             if source in (message.source, ANY_SOURCE) and tag in (message.tag, ANY_TAG):
                 if take:
                     del waiting[index]
-                return Arrived(message.source, message.tag, len(message.letter) - _HEAD, context, message)
+                return Arrived(message.source, message.tag, len(message.letter) - HEAD, context, message)
         return None
 
     def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:
@@ -150,11 +154,12 @@ class IdealDevice(Device):
         if operation.done:
             return False
         if isinstance(operation, _Send):
-            self._transmit(operation.dest, _HEADER.pack(_RETRACT, 0, 0, operation.serial))
+            self._transmit(operation.dest, HEADER.pack(_RETRACT, 0, 0, operation.serial))
             return operation.done and operation.cancelled
-        for posted in self._posted.values():
+        for posted in self.posted.values():
             if isinstance(operation, _Receive) and operation in posted:
                 posted.remove(operation)
+                self.outstanding -= 1
                 operation.cancelled = operation.done = True
                 return True
         return False
@@ -171,77 +176,82 @@ class IdealDevice(Device):
             self._handle(why)
 
     def now(self) -> int:
-        return self._mail.now + self._owed
+        return self._mail.now + self.owed
 
     def charge(self, what: HostCost, count: int = 1) -> None:
         # Enum members hash slowly, and this one is charged with every call.
-        self._owed += self._call_price if what is _CALL else self._host.price(what, count)
+        self.owed += self._call_price if what is _CALL else self._host.price(what, count)
 
     def close(self) -> None:
         self._pay()
         self._mail.close()
 
-    # Mail
+    # Matching and mail
+
+    def _post(self, context: int, operation: _Receive) -> None:
+        self.posted.setdefault(context, []).append(operation)
+        self.outstanding += 1
 
     def _pay(self) -> None:
-        if self._owed:
-            owed, self._owed = self._owed, 0
+        if self.owed:
+            owed, self.owed = self.owed, 0
             self._mail.elapse(owed)
 
     def _transmit(self, dest: int, head: bytes, body: Segments = ()) -> None:
         if dest == self.rank:
-            self._arrive(dest, head + bytes_of(body))
+            self.arrive(dest, head + bytes_of(body))
             return
-        if self._owed:
+        if self.owed:
             self._pay()
         self._mail.post(dest, head, body)
 
     def _handle(self, why: Wait | None) -> None:
-        if self._owed:
+        if self.owed:
             self._pay()
         for source, letter in self._mail.collect(why):
-            self._arrive(source, letter)
+            self.arrive(source, letter)
 
-    def _arrive(self, source: int, letter: bytes) -> None:
-        kind, context, tag, serial = _HEADER.unpack_from(letter)
+    def arrive(self, source: int, letter: bytes) -> None:
+        kind, context, tag, serial = HEADER.unpack_from(letter)
         if kind <= _SYNCHRONOUS:
-            posted = self._posted.get(context)
+            posted = self.posted.get(context)
             if posted:
                 for index, operation in enumerate(posted):
                     if operation.source in (source, ANY_SOURCE) and operation.tag in (tag, ANY_TAG):
                         del posted[index]
+                        self.outstanding -= 1
                         self._deliver(source, tag, letter, operation)
                         if kind == _SYNCHRONOUS:
-                            self._transmit(source, _HEADER.pack(_TAKEN, 0, 0, serial))
+                            self._transmit(source, HEADER.pack(_TAKEN, 0, 0, serial))
                         return
             message = _Unexpected(source, tag, letter, kind == _SYNCHRONOUS, serial)
-            self._unexpected.setdefault(context, []).append(message)
+            self.unexpected.setdefault(context, []).append(message)
         elif kind == _RETRACT:
             self._retract(source, serial)
         else:
-            send = self._sends.pop(serial, None)
+            send = self.sends.pop(serial, None)
             if send is not None:  # else TAKEN crossed with RETRACT
                 send.done = True
                 send.cancelled = kind == _RETRACTED
 
     def _retract(self, source: int, serial: int) -> None:
-        for waiting in self._unexpected.values():
+        for waiting in self.unexpected.values():
             for index, message in enumerate(waiting):
                 if message.synchronous and message.source == source and message.serial == serial:
                     del waiting[index]
-                    self._transmit(source, _HEADER.pack(_RETRACTED, 0, 0, serial))
+                    self._transmit(source, HEADER.pack(_RETRACTED, 0, 0, serial))
                     return
 
     def _take(self, message: _Unexpected, operation: _Receive) -> None:
         self._deliver(message.source, message.tag, message.letter, operation)
         if message.synchronous:
-            self._transmit(message.source, _HEADER.pack(_TAKEN, 0, 0, message.serial))
+            self._transmit(message.source, HEADER.pack(_TAKEN, 0, 0, message.serial))
 
     def _deliver(self, source: int, tag: int, letter: bytes, operation: _Receive) -> None:
-        length = len(letter) - _HEAD
+        length = len(letter) - HEAD
         segments = operation.segments
         if len(segments) == 1 and length <= segments[0][1]:  # by far the most frequent
-            _memmove(segments[0][0], letter[_HEAD:], length)
+            _memmove(segments[0][0], letter[HEAD:], length)
             operation.length = length
         else:
             operation.length = _spread(letter, segments)
@@ -254,14 +264,14 @@ class IdealDevice(Device):
 
 def _spread(letter: bytes, segments: Segments) -> int:
     """Copy a letter's body into memory as far as there is room; the number of bytes."""
-    position = _HEAD
+    position = HEAD
     for address, size in segments:
         step = min(size, len(letter) - position)
         if step <= 0:
             break
         ctypes.memmove(address, letter[position : position + step], step)
         position += step
-    return position - _HEAD
+    return position - HEAD
 
 
 class Solo:

@@ -86,9 +86,7 @@ class PointToPoint(CommunicatorBase):
             and datatype.committed
             and datatype.dense
             and self.progress.alone()
-            and self.quick.send(
-                self.route[dest], tag, self.context, address + datatype.true_lb, datatype.size * count
-            )
+            and self.quick.send(self.route[dest], tag, self.context, address + datatype.true_lb, datatype.size * count)
         ):
             return
         operation = self.post_send("MPI_Send", address, count, datatype, dest, tag, STANDARD)
