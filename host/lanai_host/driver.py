@@ -24,7 +24,7 @@ from .errors import UserError
 WINDOW = 1 << 28
 WINDOW_MASK = 0xF000_0000
 RECORDS = 8192
-PAGE_ENTRIES = 16384  # of four pages: 256 MB of messages on the way, above the thesis's 60 MB
+PAGE_ENTRIES = 16384  # of four pages: 256 MB of messages on the way, above the thesis's 60 MB (NP-G6)
 BOOT_POLLS = 10_000
 STATE = "lanai_firmware.mcp.state."
 

@@ -1,7 +1,7 @@
 """Bringing a body that was asked for: the sender's half of a rendezvous (NP-21, NP-38, NP-39, NP-51).
 
 A SEND_REQ becomes a job of its channel. A job brings the message's page entry, then stages piece after piece: while one page
-crosses the wire the next comes from the host, and jobs of other channels take their turns between. The job ends with the last
+crosses the wire the next comes from the host, and jobs of other channels take their turns (NP-52). The job ends with the last
 download queued; the record for the host is queued behind it, so it says that the buffer is free exactly when it is.
 """
 

@@ -16,7 +16,7 @@ from .unclaimed import leave, release
 def deliver_eager(
     channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, body: u32, followed: bool
 ) -> None:
-    """The body of an expected message lies in the common receive buffer: send it on to the host, and say so (NP-25).
+    """The body of an expected message lies in the common receive buffer: send it on to the host, and say so (NP-25, NP-42).
 
     `followed`: it has been sent on while it came.
     """

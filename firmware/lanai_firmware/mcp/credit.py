@@ -1,4 +1,4 @@
-"""Credit: what the other end of a channel has room for (NP-15), and how it learns of room here (NP-16).
+"""Credit: what the other end of a channel has room for (NP-06, NP-15), and how it learns of room here (NP-16).
 
 Credit words are cumulative counts, message slots in the upper half and heap blocks in the lower, so that a lost or late one
 does no harm. They ride in every packet; an ACK travels only when much is owed and no packet goes that way anyhow. With

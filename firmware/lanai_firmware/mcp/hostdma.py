@@ -2,7 +2,7 @@
 
 The order is what the rest builds on: a record queued after a body tells the host that the body is there, and a count taken
 after queueing says when memory is free again. The queue holds four descriptors; whoever finds it full waits here, which
-cannot last, as the engine needs nothing from the processor.
+cannot last, as the engine needs nothing from the processor (NP-13).
 """
 
 from lanai_firmware.lang import firmware, i32, inline, u32

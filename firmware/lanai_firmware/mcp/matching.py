@@ -1,4 +1,4 @@
-"""Matching on the NIC (NP-31..NP-37): context and tag, within a channel, in order.
+"""Matching on the NIC (NP-09, NP-31..NP-37): context (NP-G7) and tag, within a channel, in order.
 
 Two lists a channel: `expected` holds receives that no message has met, in post order; `unclaimed` holds messages that no
 receive has met, in order of arrival. Both are rings with an anchor in the channel, so that leaving needs no search. An
@@ -133,7 +133,7 @@ def withdraw(receive: Ptr[Receive]) -> None:
 
 @firmware
 def spread(endpoint: Ptr[Endpoint], receive: Ptr[Receive], context: u32, tag: u32, mask: u32) -> bool:
-    """Post copies of an ANY_SOURCE receive in every channel of the endpoint. False if its copies are used up."""
+    """Post copies of an ANY_SOURCE receive in every channel of the endpoint; nobody is asked (NP-G1). False if its copies are used up."""
     spare = endpoint.copy_free
     for _ in range(nic.ranks):
         if not spare:

@@ -1,7 +1,7 @@
-"""Asking for a body (SEND_REQ) and taking it in (ANSWER): the receiver's half of a rendezvous (NP-21, NP-25).
+"""Asking for a body (SEND_REQ) and taking it in (ANSWER): the receiver's half of a rendezvous (NP-21, NP-23, NP-25; NP-G2).
 
 A receive that has met a promise waits in its channel's list until fewer than `PULLS` answers are outstanding, then asks for
-as many bytes as it has room for, so that a message that is too long is cut at its source. Every SEND_REQ is answered, up to a
+as many bytes as it has room for, so that a message that is too long is cut at its source (NP-G5). Every SEND_REQ is answered, up to a
 packet marked as last. Bodies go from the common receive buffer straight to the host.
 """
 

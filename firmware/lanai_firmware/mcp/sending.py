@@ -1,9 +1,10 @@
-"""Sends: which of the three protocols each goes by (NP-20, NP-21, NP-24), and the private send ring (NP-12).
+"""Sends: which of the three protocols each goes by (NP-20, NP-21, NP-24; NP-G3, NP-G4), and the private send ring (NP-12).
 
 Only the head of a channel's send ring may go, so envelopes leave in order. With credit for slot and body it goes at once
-(full credit). With a slot only, or if it is long or synchronous, it is announced by RECV_REQ and parked: the other end asks for
+(full credit). With a slot only, or if it is long (NP-26) or synchronous, it is announced by RECV_REQ and parked: the other end asks for
 the body when a receive has met it. A parked send holds nothing here but its request slot if the body lies there, so those
-behind it go on: NP-G9. Without even a slot, a small one may go unpaid, to be dropped once at most.
+behind it go on: NP-G9. Without even a slot, a small one may go unpaid, to be dropped once at most;
+else it waits here, without the host, until credit comes (NP-17, NP-18).
 """
 
 from lanai_firmware.lang import Ptr, address_of, at, barrier, firmware, inline, minimum, null, sizeof, u32

@@ -1,4 +1,4 @@
-"""Buffered sends: the attached buffer, and who occupies it."""
+"""Buffered sends: the attached buffer, and who occupies it (NP-G8)."""
 
 from typing import TYPE_CHECKING
 

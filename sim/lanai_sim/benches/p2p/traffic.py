@@ -1,4 +1,4 @@
-"""Latency, bandwidth and host overhead by size, timed as the thesis does (NP-B1 .. NP-B4).
+"""Latency, bandwidth and host overhead by size, timed as the thesis does (NP-B1, NP-B2, NP-B3, NP-B4).
 
 One way is half of a round trip less what the far end computes, with the receive posted before the message comes and fresh data each time;
 the median counts. Writing the fresh data costs no simulated time, so there is nothing to take off the round trip.
