@@ -36,7 +36,8 @@ def test_every_mechanism_has_its_row():
 @pytest.mark.parametrize("mechanism", ROWS)
 def test_code_and_tests_are_where_the_page_says(mechanism):
     code, tests = (re.findall(r"`(.+?)`", column) for column in ROWS[mechanism].split(" | "))
-    assert code and tests
+    assert code
+    assert tests
     for name in code:
         home, _, rest = name.partition("/")
         assert mechanism in named((ROOT / HOMES[home] / rest).read_text()), f"{name} does not name {mechanism}"
