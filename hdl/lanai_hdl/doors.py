@@ -63,13 +63,16 @@ class HostDmaDoor(wiring.Component):
         to_host = bit(self.flags, HostDmaStart.TO_HOST)
         failed = Signal()
         outside = Signal()  # long, but of registers that stood still in the slot before
+        end = Signal(33)
         m.d.comb += [
-            outside.eq(leaves_sram(self.config, self.local, self.length)),
+            end.eq(self.host + self.length),
+            # Past the last address of the host bus a transfer would go on at the first.
+            outside.eq(leaves_sram(self.config, self.local, self.length) | (end[32] & end[:32].any())),
             self.post.valid.eq(self.start),
             self.post.payload.host.eq(self.host),
             self.post.payload.local.eq(self.local),
             self.post.payload.length.eq(self.length),
-            self.post.payload.to_host.eq(to_host),
+            self.post.payload.to_host.eq(to_host & ~to_sram),
             self.post.payload.feed.eq(bit(self.flags, HostDmaStart.FEED)),
             self.post.payload.follow.eq(bit(self.flags, HostDmaStart.FOLLOW)),
             self.post.payload.refused.eq(outside | (to_sram == to_host)),

@@ -115,13 +115,14 @@ class Status(IntFlag):
 
 
 class Verdict(IntFlag):
-    """RECV_VERDICT: 0 when no finished packet waits; a sound packet is exactly VALID."""
+    """RECV_VERDICT: 0 when no finished packet waits. VALID stands in every other verdict; a sound packet's is VALID, with CHECKED if it
+    passed a CHECK flit, and any other bit beside tells what is wrong with it."""
 
-    VALID = 1 << 0
+    VALID = 1 << 0  # a finished packet waits, sound or not
     CRC = 1 << 1  # the CRC of TAIL or of a CHECK flit did not match
     OVERRUN = 1 << 2  # longer than its buffer; RECV_LENGTH bytes of it are in the buffer
     TRUNCATED = 1 << 3  # a new HEAD or a dead link came before the TAIL
-    CHECKED = 1 << 4  # passed a CHECK flit. Set beside VALID on sound packets that carry one
+    CHECKED = 1 << 4  # passed a CHECK flit, so that what came before it is sound whatever came after
 
 
 class Sticky(Enum):
@@ -251,8 +252,8 @@ def _host_dma() -> list[Register]:
             0x10C,
             Access.PW | Access.PR,
             Sticky.ACTION,
-            "Queues the descriptor. Descriptors run in order. One that leaves the SRAM, or names no one direction, moves nothing and completes "
-            "with an error. With a full queue the write is dropped and counted. Reads 0.",
+            "Queues the descriptor. Descriptors run in order. One that leaves the SRAM or the host bus's 32 bits, or names no one direction, moves "
+            "nothing and completes with an error. With a full queue the write is dropped and counted. Reads 0.",
             HostDmaStart,
         ),
         Register("HDMA_STATUS", 0x110, Access.RO, Sticky.VIEW, "Free entries, BUSY, ERROR.", Status),
@@ -301,8 +302,8 @@ def _send_dma() -> list[Register]:
             0x14C,
             Access.PW | Access.PR,
             Sticky.ACTION,
-            "Queues the descriptor. A packet is FIRST .. LAST, over one or more descriptors. One that leaves the SRAM sends no word and spoils the"
-            " packet's CRC. With a full queue the write is dropped and counted. Reads 0.",
+            "Queues the descriptor. A packet is FIRST .. LAST, over one or more descriptors. One that leaves the SRAM sends no word, takes no"
+            " credit and spoils the packet's CRC. With a full queue the write is dropped and counted. Reads 0.",
             SendStart,
         ),
         Register("SEND_STATUS", 0x150, Access.RO, Sticky.VIEW, "Free entries, BUSY, LINK_UP.", Status),
@@ -424,7 +425,7 @@ COUNTERS: tuple[tuple[str, str], ...] = (
     ("RECV_REFUSED", "receive buffer refused"),
     ("QUEUE_OVERFLOWS", "descriptor or buffer dropped because its queue was full"),
     ("PIO_FAULTS", "PIO access outside the map, or partial write to a register"),
-    ("LBUS_FAULTS", "processor access beyond the SRAM"),
+    ("LBUS_FAULTS", "access beyond the SRAM by a processor that does not trap on it, as the Lanai does"),
 )
 
 

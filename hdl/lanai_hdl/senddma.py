@@ -111,6 +111,8 @@ class SendDma(wiring.Component):
             with m.State("HEAD"):
                 with m.If(piece.refused):
                     m.d.sync += [spoiled.eq(1), piece.length.eq(0)]
+                with m.Elif(piece.first):  # the packet before may have had no end
+                    m.d.sync += spoiled.eq(0)
                 with m.If(~piece.first):
                     m.next = "WORDS"
                 with m.Else():
