@@ -3,7 +3,7 @@
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.conform import jobs, outcome, page, suite
+from lanai_sim.conform import jobs, kept, outcome, page, suite
 
 PRINTED = """\
 [0] testOne (test_x.TestA.testOne) ... FAIL
@@ -57,13 +57,50 @@ def test_what_differs_from_mpich_is_listed_by_name():
         outcome.Outcome("test_y", trouble="!"),
     ]
     theirs = [outcome.Outcome("test_x", 5, failed=["test_x.A.f", "test_x.A.g"]), outcome.Outcome("test_y", 2)]
-    found = page.compare(ours, theirs)
+    found = page.compare("MPICH 5.0", "real MPICH", ours, theirs)
     assert found.only_fail_here == ["test_y"]
     assert found.only_fail_there == ["test_x.A.g"]
     assert found.only_skipped_here == ["test_x.A.s"]
-    written = page.page(ours, 2, "ideal", "lanai conform mpi4py", ("5.0", found))
+    written = page.page(ours, 2, "ideal", "lanai conform mpi4py", found)
     assert "## Against MPICH 5.0" in written
-    assert "1 tests fail on MPICH and not here:\n\n- `test_x.A.g`" in written
+    assert "7 run, 5 passed, 0 skipped, 2 failed." in written
+    assert "1 tests fail on real MPICH and not here:\n\n- `test_x.A.g`" in written
+
+
+def test_of_nics_it_is_told_how_fast_they_were_simulated():
+    ours = [
+        outcome.Outcome("test_x", 5, seconds=2, simulated=1.5, cycles=50_000),
+        outcome.Outcome("test_y", 1, seconds=3, simulated=2, cycles=70_000),
+    ]
+    totals = outcome.figures(ours)
+    assert totals["mpi4py.simulated_ms"] == 3.5
+    assert totals["mpi4py.wall_seconds"] == 5
+    assert totals["mpi4py.nic_cycles_per_second"] == 24_000
+    assert outcome.speed(totals) == "3.5 ms of simulated time in 5 s of real time: 24,000 NIC cycles/s"
+    written = page.page(ours, 2, "mpi-np", "lanai conform mpi4py")
+    assert "| test_x | 5 | 5 | 0 | 0 | 1.5 |\n" in written
+    assert "| **all** | **6** | **6** | **0** | **0** | **3.5** |\n\n3.5 ms of simulated time in 5 s" in written
+
+
+def test_a_suite_goes_on_where_it_was_interrupted(tmp_path):
+    path, ran = str(tmp_path / "kept"), []
+
+    def run(name):
+        if name == "test_z":
+            raise KeyboardInterrupt
+        ran.append(name)
+        return outcome.Outcome(name, 3, skipped=[f"{name}.A.s"], seconds=1.5)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(kept.Kept(path, "mpi-np", 2).go_on(["test_x", "test_z"], run))
+    found = list(kept.Kept(path, "mpi-np", 2).go_on(["test_x", "test_y"], run))
+    assert ran == ["test_x", "test_y"]
+    assert [(one.module, one.passed, one.seconds) for one in found] == [("test_x", 2, 1.5), ("test_y", 2, 1.5)]
+    with pytest.raises(UserError, match=r"'ranks': 2}, this run of .*'ranks': 3}; name another file"):
+        kept.Kept(path, "mpi-np", 3)
+    (tmp_path / "kept").write_text("[]")
+    with pytest.raises(UserError, match="holds no outcomes"):
+        kept.Kept(path, "mpi-np", 2)
 
 
 def test_what_is_left_out_is_named_with_its_reason():
@@ -96,6 +133,8 @@ def test_modules_of_mpi4py(module, ranks):
 def test_a_module_of_mpi4py_on_the_gateware():
     read, _ = jobs.run_job(jobs.simulated("mpi-np"), "test_msgzero", ["test_msgzero"], 2, 300)
     assert (read.run, read.passed, read.trouble) == (8, 8, "")
+    assert read.simulated > 0.1
+    assert read.cycles > 10_000
 
 
 @pytest.mark.slow

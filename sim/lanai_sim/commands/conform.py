@@ -4,7 +4,7 @@ import argparse
 import importlib.metadata
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -13,7 +13,8 @@ from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
 
 from ..conform import jobs, suite
-from ..conform.outcome import Outcome, figures
+from ..conform.kept import Kept
+from ..conform.outcome import Outcome, counts, figures, speed
 from ..conform.page import Comparison, compare, page
 from ..figures import write_json
 
@@ -30,8 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only this module, or those that match, as in 'test_p2p_*'; may be repeated",
     )  # fmt: skip
     parser.add_argument("--together", action="store_true", help="all modules in one job, as the suite runs itself")
-    parser.add_argument("--against", choices=["mpich"], help="run the same on real MPICH, and tell where it differs")
+    parser.add_argument(
+        "--against", choices=["mpich", "ideal"],
+        help="run the same on real MPICH or on the device ideal, and tell where it differs",
+    )  # fmt: skip
     parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS", help="real time for one job (600)")
+    parser.add_argument(
+        "--resume", metavar="FILE", help="keep outcomes there, and do not run again the modules that it has"
+    )
     parser.add_argument("--page", metavar="FILE", help="write the table as Markdown")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
 
@@ -39,16 +46,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.ranks < 1:
         raise UserError(f"-n {args.ranks}: at least one process is needed")
-    there = jobs.mpich() if args.against else None  # said before the long part if it is not there
+    if args.resume and args.together:
+        raise UserError("--resume keeps outcomes of modules that run one by one; leave out --together or --resume")
+    there = jobs.mpich() if args.against == "mpich" else None  # said before the long part if it is not there
     console = Console(highlight=False)
     names = suite.modules(args.module)
-    outcomes = _outcomes(console, jobs.simulated(args.device), names, args)
+    outcomes = _outcomes(console, _ours(names, args))
     totals = figures(outcomes)
-    console.print(", ".join(f"{int(value)} {name.removeprefix('mpi4py.')}" for name, value in totals.items()))
+    for line in filter(None, (counts(totals), speed(totals))):
+        console.print(line)
     against = None
-    if there is not None:
-        against = _compare(console, there, names, args, outcomes)
-        totals["mpi4py.failed_only_here"] = len(against[1].only_fail_here)
+    if args.against:
+        against = _compare(console, there or jobs.simulated("ideal"), names, args, outcomes)
+        totals["mpi4py.failed_only_here"] = len(against.only_fail_here)
     if args.page:
         Path(args.page).write_text(page(outcomes, args.ranks, args.device, _command(), against))
     if args.json:
@@ -61,21 +71,31 @@ def _command() -> str:
     return shlex.join(["lanai", *sys.argv[1:]])
 
 
-def _outcomes(console: Console, command: jobs.Command, names: Sequence[str], args: argparse.Namespace) -> list[Outcome]:
-    found = (
-        jobs.run_together(command, names, args.ranks, args.limit)
-        if args.together
-        else jobs.run(command, names, args.ranks, args.limit)
-    )
+def _ours(names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
+    command = jobs.simulated(args.device)
+    if not args.resume:
+        return _run(command, names, args)
+    kept = Kept(args.resume, args.device, args.ranks)
+    return kept.go_on(names, lambda name: next(jobs.run(command, [name], args.ranks, args.limit)))
+
+
+def _run(command: jobs.Command, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
+    how = jobs.run_together if args.together else jobs.run
+    return how(command, names, args.ranks, args.limit)
+
+
+def _outcomes(console: Console, found: Iterable[Outcome]) -> list[Outcome]:
+    """All of them, told as they come."""
     outcomes = []
     for outcome in found:
         outcomes.append(outcome)
-        counts = f"{outcome.passed:5} passed {len(outcome.skipped):4} skipped {len(outcome.failed):4} failed"
+        line = f"{outcome.passed:5} passed {len(outcome.skipped):4} skipped {len(outcome.failed):4} failed"
+        if outcome.seconds:  # of a job with several modules, the last has it
+            line += f" {outcome.seconds:6.1f} s"
+        if outcome.cycles:
+            line += f" {outcome.simulated:9.1f} ms simulated"
         end = f"  did not end: {outcome.trouble}" if outcome.trouble else ""
-        spent = (
-            f" {outcome.seconds:6.1f} s" if outcome.seconds else ""
-        )  # of a job with several modules, the last has it
-        console.print(f"{outcome.module:24} {counts}{spent}{end}", markup=False)
+        console.print(f"{outcome.module:24} {line}{end}", markup=False, soft_wrap=True)
         for name in outcome.failed:
             console.print(f"    {name}", markup=False)
     return outcomes
@@ -83,10 +103,12 @@ def _outcomes(console: Console, command: jobs.Command, names: Sequence[str], arg
 
 def _compare(
     console: Console, there: jobs.Command, names: Sequence[str], args: argparse.Namespace, ours: Sequence[Outcome]
-) -> tuple[str, Comparison]:
-    version = importlib.metadata.version("mpich")
-    console.print(f"MPICH {version}:")
-    comparison = compare(ours, _outcomes(console, there, names, args))
+) -> Comparison:
+    title, where = "`ideal`", "`ideal`"
+    if args.against == "mpich":
+        title, where = f"MPICH {importlib.metadata.version('mpich')}", "real MPICH"
+    console.print(f"{title}:")
+    comparison = compare(title, where, ours, _outcomes(console, _run(there, names, args)))
     for line in filter(None, comparison.lines()):
         console.print(line, markup=False)
-    return version, comparison
+    return comparison

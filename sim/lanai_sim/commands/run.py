@@ -13,6 +13,7 @@ from lanai_host.errors import UserError
 from lanai_host.protocol import ENV_LEAKS
 
 from .. import launcher, processes, settings
+from ..figures import write_json
 from ..kernel import Kernel
 from ..run_config import RunConfig
 from ..units import duration
@@ -71,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="record every event, for `lanai report`, `timeline` and others; results stay the same",
     )
     add("-q", "--quiet", action="store_true", help="do not report at the end where the time went")
+    add("--json", metavar="FILE", help="write how much time was simulated, and how many cycles the NICs lived through")
     add("--prefix", **on, help="put [rank] before each line that a rank prints")
     add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
     add("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
@@ -170,4 +172,8 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.flush()
         for line in result.summary.lines():
             print(f"lanai: {line}", file=sys.stderr)
+    if args.json is not None:
+        write_json(
+            args.json, result.summary.figures(), {"device": config.device, "ranks": config.ranks, "code": result.code}
+        )
     return result.code

@@ -1,9 +1,11 @@
 """Running modules of the suite: on the simulated NICs, or on the real MPICH of the `mpich` package."""
 
 import importlib.metadata
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,15 +16,15 @@ from . import outcome, suite
 from .outcome import Outcome
 
 CLI = "import sys; from lanai_sim.cli import main; sys.exit(main())"
-# names of modules, ranks, seconds -> what to execute, and what its environment has beside ours
-Command = Callable[[Sequence[str], int, float], tuple[list[str], Mapping[str, str]]]
+# names of modules, ranks, seconds, a file for figures -> what to execute, and what its environment has beside ours
+Command = Callable[[Sequence[str], int, float, Path], tuple[list[str], Mapping[str, str]]]
 
 
 def simulated(device: str) -> Command:
     """`lanai run` on a device."""
 
-    def command(names: Sequence[str], ranks: int, limit: float) -> tuple[list[str], Mapping[str, str]]:
-        options = ["-n", str(ranks), "--device", device, "--prefix", "--max-wall", str(limit)]
+    def command(names: Sequence[str], ranks: int, limit: float, file: Path) -> tuple[list[str], Mapping[str, str]]:
+        options = ["-n", str(ranks), "--device", device, "--prefix", "--max-wall", str(limit), "--json", str(file)]
         return [sys.executable, "-c", CLI, "run", *options, "python", *suite.program(names)], {}
 
     return command
@@ -40,7 +42,7 @@ def mpich() -> Command:
             raise UserError(f"--against mpich: the package mpich {distribution.version} has no {name}")
     library = files["libmpi.so.12"]
 
-    def command(names: Sequence[str], ranks: int, limit: float) -> tuple[list[str], Mapping[str, str]]:
+    def command(names: Sequence[str], ranks: int, limit: float, file: Path) -> tuple[list[str], Mapping[str, str]]:
         start = [str(files["mpiexec"]), "-prepend-rank", "-n", str(ranks), sys.executable, *suite.program(names)]
         return start, {
             "MPI4PY_LIBMPI": str(library),
@@ -60,19 +62,25 @@ def run(command: Command, names: Sequence[str], ranks: int, limit: float) -> Ite
 
 def run_job(command: Command, title: str, names: Sequence[str], ranks: int, limit: float) -> tuple[Outcome, str]:
     """Modules in one job: what came of them together, and the text that it was read from."""
-    arguments, environment = command(names, ranks, limit)
-    begun = time.monotonic()
-    done = subprocess.run(
-        arguments,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    with tempfile.TemporaryDirectory(prefix="lanai-conform-") as place:
+        file = Path(place) / "figures.json"
+        arguments, environment = command(names, ranks, limit, file)
+        begun = time.monotonic()
+        done = subprocess.run(
+            arguments,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        seconds = time.monotonic() - begun
+        figures = json.loads(file.read_text())["figures"] if file.exists() else {}
     text = done.stdout + "\n" + done.stderr
     result = outcome.read(title, text, done.returncode, ranks)
-    result.seconds = time.monotonic() - begun
+    result.seconds = seconds
+    result.simulated = figures.get("run.simulated_us", 0.0) / 1000
+    result.cycles = figures.get("run.nic_cycles", 0.0)
     return result, text
 
 

@@ -1,20 +1,26 @@
 """What unittest printed on all ranks, read into counts and names."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Outcome:
-    """One module. `skipped` and `failed` name tests; `trouble` says why a module did not come to its end."""
+    """One module. `skipped` and `failed` name tests; `trouble` says why a module did not come to its end.
+
+    Of the job that it ran in: `seconds` of real time, `simulated` milliseconds, `cycles` that all NICs lived through together.
+    Modules of one job have these with the last of them.
+    """
 
     module: str
     run: int = 0
     skipped: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     trouble: str = ""
-    seconds: float = 0.0  # of real time
+    seconds: float = 0.0
+    simulated: float = 0.0
+    cycles: float = 0.0
 
     @property
     def passed(self) -> int:
@@ -70,15 +76,38 @@ def by_module(outcome: Outcome, names: Sequence[str], text: str) -> list[Outcome
                 [test for test in outcome.failed if test.startswith(inside)],
             )
         )
-    outcomes[-1].trouble, outcomes[-1].seconds = outcome.trouble, outcome.seconds
+    last = outcomes[-1]
+    last.trouble, last.seconds = outcome.trouble, outcome.seconds
+    last.simulated, last.cycles = outcome.simulated, outcome.cycles
     return outcomes
 
 
 def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """Totals. A module that did not end counts as one failure more."""
-    return {
+    """Totals. A module that did not end counts as one failure more. On NICs also how fast they were simulated."""
+    totals: dict[str, float] = {
         "mpi4py.run": sum(outcome.run for outcome in outcomes),
         "mpi4py.passed": sum(outcome.passed for outcome in outcomes),
         "mpi4py.skipped": sum(len(outcome.skipped) for outcome in outcomes),
         "mpi4py.failed": sum(len(outcome.failed) + bool(outcome.trouble) for outcome in outcomes),
     }
+    if cycles := sum(outcome.cycles for outcome in outcomes):
+        seconds = sum(outcome.seconds for outcome in outcomes)
+        totals["mpi4py.simulated_ms"] = sum(outcome.simulated for outcome in outcomes)
+        totals["mpi4py.wall_seconds"] = seconds
+        totals["mpi4py.nic_cycles_per_second"] = cycles / max(seconds, 1e-9)
+    return totals
+
+
+def counts(totals: Mapping[str, float]) -> str:
+    """Totals as a line."""
+    return ", ".join(f"{int(totals[f'mpi4py.{name}'])} {name}" for name in ("run", "passed", "skipped", "failed"))
+
+
+def speed(totals: Mapping[str, float]) -> str:
+    """How fast NICs were simulated, as a line; empty where there are none."""
+    if "mpi4py.nic_cycles_per_second" not in totals:
+        return ""
+    simulated, seconds, rate = (
+        totals[f"mpi4py.{n}"] for n in ("simulated_ms", "wall_seconds", "nic_cycles_per_second")
+    )
+    return f"{simulated:,.1f} ms of simulated time in {seconds:,.0f} s of real time: {rate:,.0f} NIC cycles/s"

@@ -1,35 +1,42 @@
-"""The table as a page of the documentation, and the comparison with real MPICH."""
+"""The table as a page of the documentation, and the comparison with another place where the same tests ran."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .outcome import Outcome, figures
+from .outcome import Outcome, counts, figures, speed
 from .suite import LEFT_OUT, LEFT_OUT_TESTS, VERSION
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tests that end in another way here than on MPICH."""
+    """Tests that end in another way here than `where` (what a heading and a sentence call it)."""
 
+    title: str
+    where: str
+    theirs: Sequence[Outcome]
     only_fail_here: list[str]
     only_fail_there: list[str]
     only_skipped_here: list[str]
     only_skipped_there: list[str]
 
     def lines(self) -> list[str]:
+        there = self.where
         parts = (
-            ("fail here and not on MPICH", self.only_fail_here),
-            ("fail on MPICH and not here", self.only_fail_there),
-            ("are skipped here and not on MPICH", self.only_skipped_here),
-            ("are skipped on MPICH and not here", self.only_skipped_there),
+            (f"fail here and not on {there}", self.only_fail_here),
+            (f"fail on {there} and not here", self.only_fail_there),
+            (f"are skipped here and not on {there}", self.only_skipped_here),
+            (f"are skipped on {there} and not here", self.only_skipped_there),
         )
         return [line for title, names in parts for line in _listed(f"{len(names)} tests {title}", names)]
 
 
-def compare(ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> Comparison:
+def compare(title: str, where: str, ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> Comparison:
     failed, their_failed = _names(ours, "failed"), _names(theirs, "failed")
     skipped, their_skipped = _names(ours, "skipped"), _names(theirs, "skipped")
     return Comparison(
+        title,
+        where,
+        theirs,
         sorted(failed - their_failed),
         sorted(their_failed - failed),
         sorted(skipped - their_skipped),
@@ -47,11 +54,8 @@ def _listed(title: str, names: Sequence[str]) -> list[str]:
     return [f"{title}{':' if names else '.'}", "", *(f"- `{name}`" for name in names), *([""] if names else [])]
 
 
-def page(
-    outcomes: Sequence[Outcome], ranks: int, device: str, command: str, against: tuple[str, Comparison] | None = None
-) -> str:
-    """Markdown. `against` is the version of MPICH and the comparison with it."""
-    totals = figures(outcomes)
+def page(outcomes: Sequence[Outcome], ranks: int, device: str, command: str, against: Comparison | None = None) -> str:
+    """Markdown. Of NICs also how much time was simulated."""
     lines = [
         f"# mpi4py's test suite on `{device}`, {ranks} ranks",
         "",
@@ -61,19 +65,34 @@ def page(
         command,
         "```",
         "",
-        "| module | run | passed | skipped | failed |",
-        "|---|---:|---:|---:|---:|",
+        *_table(outcomes),
+        "",
     ]
-    for o in outcomes:
-        failed = f"{len(o.failed)}" + (" (did not end)" if o.trouble else "")
-        lines.append(f"| {o.module} | {o.run} | {o.passed} | {len(o.skipped)} | {failed} |")
-    total = [int(totals[f"mpi4py.{name}"]) for name in ("run", "passed", "skipped", "failed")]
-    lines += ["| **all** | " + " | ".join(f"**{count}**" for count in total) + " |", ""]
+    if told := speed(figures(outcomes)):
+        lines += [f"{told} on the machine that wrote this page.", ""]
     failures = [name for outcome in outcomes for name in outcome.failed]
     if failures:
         lines += _listed("Failures", failures)
     if against is not None:
-        lines += [f"## Against MPICH {against[0]}", "", "The same tests on real MPICH:", "", *against[1].lines()]
+        lines += [f"## Against {against.title}", "", f"The same tests on {against.where}:", ""]
+        lines += [f"{counts(figures(against.theirs))}.", "", *against.lines()]
     lines += ["## Left out", "", "Modules, and classes or tests in other modules:", ""]
     lines += [f"- `{name}`: {why}" for name, why in {**LEFT_OUT, **LEFT_OUT_TESTS}.items()]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _table(outcomes: Sequence[Outcome]) -> list[str]:
+    totals = figures(outcomes)
+    timed = "mpi4py.simulated_ms" in totals
+    lines = [
+        "| module | run | passed | skipped | failed |" + (" simulated ms |" if timed else ""),
+        "|---|---:|---:|---:|---:|" + ("---:|" if timed else ""),
+    ]
+    for o in outcomes:
+        failed = f"{len(o.failed)}" + (" (did not end)" if o.trouble else "")
+        row = f"| {o.module} | {o.run} | {o.passed} | {len(o.skipped)} | {failed} |"
+        lines.append(row + (f" {o.simulated:,.1f} |" if timed else ""))
+    total = [f"**{int(totals[f'mpi4py.{name}'])}**" for name in ("run", "passed", "skipped", "failed")]
+    if timed:
+        total.append(f"**{totals['mpi4py.simulated_ms']:,.1f}**")
+    return [*lines, f"| **all** | {' | '.join(total)} |"]

@@ -10,16 +10,18 @@ from ..postmortem import TROUBLES, read
 from ..units import format_time
 
 SPENT = ("PIO", "waiting")  # where ranks' time goes, beside the host's own work
+SLOTS_A_CYCLE = 2
 COUNTED = ("TX_PACKETS", "TX_FLITS", "SLOTS_CPU_USED", "SLOTS_CPU_WAITED", *TROUBLES)
 MORE = "more: `lanai run --trace FILE ...`, then `lanai report FILE`, or profile, timeline, matrix (--quiet: no such lines)"
 
 
 @dataclass
 class Traffic:
-    """What one NIC counted, from its power-up to the end, in `slots` slots."""
+    """What one NIC counted, from its power-up to the end, in `slots` slots, of which the engine evaluated some and skipped the others."""
 
     slots: int
     counts: dict[str, int]
+    evaluated: int = 0
 
 
 @dataclass
@@ -40,6 +42,15 @@ class Summary:
         if self.nics:
             found += [self._ranks(), self._links(), self._processors()]
         return [*found, MORE]
+
+    def figures(self) -> dict[str, float]:
+        """The same as numbers: what took how much simulated time, and how many processor cycles the NICs lived through."""
+        found = {"run.simulated_us": (max(self.ends, default=self.started) - self.started) / 1e6}
+        if self.nics:
+            found["run.boot_us"] = self.started / 1e6
+            found["run.nic_cycles"] = sum(nic.slots for nic in self.nics) // SLOTS_A_CYCLE
+            found["run.nic_cycles_evaluated"] = sum(nic.evaluated for nic in self.nics) // SLOTS_A_CYCLE
+        return found
 
     def _ranks(self) -> str:
         total = sum(end - self.started for end in self.ends)
@@ -69,9 +80,10 @@ def share(part: int, whole: int) -> str:
 def traffic(engine: Engine, nics: int) -> list[Traffic]:
     """Read the counters of all NICs. Call it when the run is over: reading takes slots."""
     slots = [engine.slot(nic) for nic in range(nics)]
+    evaluated = [engine.evaluated(nic) for nic in range(nics)]
     found = []
     for nic in range(nics):
         values = read(engine, nic, [host_offset(name) for name in COUNTED])
         if len(values) == len(COUNTED):
-            found.append(Traffic(slots[nic], dict(zip(COUNTED, values, strict=True))))
+            found.append(Traffic(slots[nic], dict(zip(COUNTED, values, strict=True)), evaluated[nic]))
     return found

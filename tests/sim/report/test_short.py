@@ -1,5 +1,6 @@
 """The lines that every run ends with."""
 
+import json
 import subprocess
 import sys
 
@@ -31,6 +32,24 @@ def test_troubles_are_told_by_name():
 
 def test_a_run_that_never_began_says_nothing():
     assert Summary().lines() == []
+
+
+def test_the_same_as_figures():
+    nics = [Traffic(1000, {}, 400)] * 2
+    assert Summary(2_000_000, [5_000_000, 12_000_000], [], nics).figures() == {
+        "run.simulated_us": 10,
+        "run.boot_us": 2,
+        "run.nic_cycles": 1000,
+        "run.nic_cycles_evaluated": 400,
+    }
+
+
+def test_figures_are_written(tmp_path):
+    file = tmp_path / "figures.json"
+    subprocess.run([*RUN, "--json", str(file), *BARRIER], capture_output=True, text=True, check=True)
+    record = json.loads(file.read_text())
+    assert record["config"] == {"device": "ideal", "ranks": 2, "code": 0}
+    assert record["figures"]["run.simulated_us"] > 1  # a letter's latency
 
 
 @pytest.mark.parametrize(("options", "lines"), [([], 2), (["--quiet"], 0)])
