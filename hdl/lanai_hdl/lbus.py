@@ -1,6 +1,6 @@
 """The LBUS: one SRAM, one access a slot, five requesters (NP-55..58)."""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -45,7 +45,7 @@ REQUESTERS = ("hdma", "pio", "recv", "send", "cpu")
 
 
 class SlotArbiter(wiring.Component):
-    """Who has the slot (NP-56), decided anew in every slot and within it.
+    """Who has the slot (NP-56), decided anew in every slot and within it; `engine`: not the processor.
 
     `odd` is the slot's parity: an even slot is the rising edge of the processor clock and serves the host side (PIO before host DMA:
     they share one turn, and a PIO word is rare), then the processor; an odd one is the falling edge and serves receive DMA, send
@@ -55,11 +55,12 @@ class SlotArbiter(wiring.Component):
     odd: In(1)
     request: In(Requesters)
     grant: Out(Requesters)
+    engine: Out(1)
 
     def elaborate(self, platform):
         m = Module()
         request, grant = self.request, self.grant
-        engine = Signal()
+        engine = self.engine
         with m.If(self.odd):
             m.d.comb += [
                 grant.recv.eq(request.recv),
@@ -110,9 +111,10 @@ class Lbus(wiring.Component):
             self.fault.eq(self.cpu.grant & beyond),
             self.sram.enable.eq(arbiter.grant.as_value().any() & ~self.fault),
         ]
-        # The processor's address is the latest of all: it passes whenever no engine has the slot, asked for or not.
+        # The processor's address is the latest of all: it passes one choice, whenever no engine has the slot, asked for or not.
+        chosen = Signal(SramPort(self.config).members["addr"].shape)
         m.d.comb += [
-            self.sram.addr.eq(self.cpu.addr[2:bound]),
+            self.sram.addr.eq(Mux(arbiter.engine, chosen, self.cpu.addr[2:bound])),
             self.sram.wdata.eq(self.cpu.wdata),
             self.sram.be.eq(self.cpu.be),
             self.sram.write.eq(arbiter.grant.cpu & self.cpu.write & ~beyond),
@@ -131,7 +133,7 @@ class Lbus(wiring.Component):
             with m.If(grant):
                 m.d.comb += [
                     self.sram.write.eq(master.write),
-                    self.sram.addr.eq(master.addr[2:bound]),
+                    chosen.eq(master.addr[2:bound]),
                     self.sram.wdata.eq(master.wdata),
                     self.sram.be.eq(master.be),
                 ]

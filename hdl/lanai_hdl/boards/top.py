@@ -10,7 +10,7 @@ from ..hostbus import PioPort
 from ..link import Cable
 from ..machine import Control, host_offset
 from ..nic import Nic
-from ..sram import MemorySram
+from ..sram import BlockRamSram
 from ..uart import UartBridge
 
 
@@ -54,7 +54,7 @@ class BoardTop(wiring.Component):
 
     def __init__(self, config: NicConfig, divisor: int, image=()):
         self.config = config
-        self.nic = Nic(config, sram=MemorySram(config, init=image))
+        self.nic = Nic(config, sram=BlockRamSram(config, init=image))
         self._divisor = divisor
         super().__init__({"rx": In(1, init=1), "tx": Out(1, init=1), "leds": Out(2)})
 

@@ -28,12 +28,18 @@ class AddressUnit(wiring.Component):
 
     Members: `pre` the address is the computed one, else `base`; computed is what `alu` gives, or with `shifts` the value `shifted`. `addr`;
     `window`: it lies in the register window; `sram`: it lies in the SRAM and not there.
+
+    `bus`: what the bus is to see, which is `addr` with `valid`, else `pc`; with `valid` and in the window it is `pc`, or with `busy` either.
     """
 
     pre: In(1)
     shifts: In(1)
     base: In(32)
     shifted: In(32)
+    valid: In(1)
+    busy: In(1)
+    pc: In(32)
+    bus: Out(32)
     addr: Out(32)
     window: Out(1)
     sram: Out(1)
@@ -50,11 +56,18 @@ class AddressUnit(wiring.Component):
         m = Module()
         alu = self._alu
         summed, other = Signal(), Signal(32)
+        sum_in_window = sum_is(alu.a, alu.b, alu.sum, REGISTERS_LOCAL, WINDOW_BIT)
+        other_in_window = other[WINDOW_BIT:] == REGISTERS_LOCAL >> WINDOW_BIT
+        rest, takes_sum = Signal(32), Signal()
         m.d.comb += [
             summed.eq(self.pre & ~self.shifts & ~alu.logic),
             other.eq(Mux(self.pre, Mux(self.shifts, self.shifted, alu.bits), self.base)),
             self.addr.eq(Mux(summed, alu.sum, other)),
-            self.window.eq(self._is(summed, other, REGISTERS_LOCAL, WINDOW_BIT)),
+            self.window.eq(Mux(summed, sum_in_window, other_in_window)),
+            # All but the sum, and whether that is wanted, is chosen before.
+            rest.eq(Mux(self.valid & ~summed & (self.busy | ~other_in_window), other, self.pc)),
+            takes_sum.eq(self.valid & summed & (self.busy | ~sum_in_window)),
+            self.bus.eq(Mux(takes_sum, alu.sum, rest)),
             # Either the SRAM ends below the window, or it reaches up to it and behind.
             self.sram.eq(
                 self._is(summed, other, 0, self._sram_bits) & (~self.window if self._limit == REGISTERS_LOCAL else 1)
@@ -64,4 +77,4 @@ class AddressUnit(wiring.Component):
 
     def _is(self, summed, other, value, low):
         alu = self._alu
-        return Mux(summed, sum_is(alu.a, alu.addend, alu.sum, value, low), other[low:] == value >> low)
+        return Mux(summed, sum_is(alu.a, alu.b, alu.sum, value, low), other[low:] == value >> low)

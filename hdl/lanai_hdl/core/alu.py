@@ -10,47 +10,59 @@ from ..isa import AluOp, Function
 class Alu(wiring.Component):
     """`result` of `op` on `a`, `b`; `carry` and `overflow` as the flags would be after it (`AluOp`).
 
-    `result` is, with `logic`, `bits`, else `sum`, that of `a`, `addend` and a carry: for those who cannot wait.
+    The carry chain should start at once, so who gives the operands prepares them: `b` is complemented if `complements` says so, and
+    `start` is what `start_of` gives.
+
+    `result` is, with `logic`, `bits`, else `sum`, that of `a`, `b` and `start`: for those who cannot wait.
 
     `carry_in` is the C flag; `clear_carry` tells a logic operation in RI form, which clears C rather than keep it.
 
-    It relies on how `AluOp` is coded, for the carry chain should start at once: bit 2 tells logic from arithmetic, of which bit 1
-    subtracts and bit 0 takes the carry. `SHIFT` gives nothing of use.
+    It relies on how `AluOp` is coded: bit 2 tells logic from arithmetic, of which bit 1 subtracts and bit 0 takes the carry. `SHIFT` gives
+    nothing of use.
     """
 
     op: In(AluOp)
     a: In(32)
     b: In(32)
+    start: In(1)
     carry_in: In(1)
     clear_carry: In(1)
     logic: Out(1)
     bits: Out(32)
     sum: Out(32)
-    addend: Out(32)
     result: Out(32)
     carry: Out(1)
     overflow: Out(1)
 
     def elaborate(self, platform):
         m = Module()
-        a, op = self.a, self.op
-        with_carry, subtracts, logic = op
-        b, cin = self.addend, Signal()
+        a, b = self.a, self.b
+        with_carry, subtracts, logic = self.op
         total = Signal(34)
         m.d.comb += [
             self.logic.eq(logic),
-            b.eq(self.b ^ subtracts.replicate(32)),
-            cin.eq(Mux(with_carry, self.carry_in, subtracts)),
             # One carry chain: the carry in is added as a bit below.
-            total.eq(Cat(Const(1, 1), a) + Cat(cin, b)),
+            total.eq(Cat(Const(1, 1), a) + Cat(self.start, b)),
             self.sum.eq(total[1:33]),
-            self.bits.eq(Mux(subtracts, a ^ self.b, Mux(with_carry, a | self.b, a & self.b))),
+            self.bits.eq(Mux(subtracts, a ^ b, Mux(with_carry, a | b, a & b))),
             self.result.eq(Mux(logic, self.bits, self.sum)),
             self.carry.eq(Mux(logic, self.carry_in & ~self.clear_carry, total[33])),
             self.overflow.eq(~logic & (a[31] == b[31]) & (total[32] != a[31])),
         ]
         assert [AluOp(i).name for i in range(7)] == ["ADD", "ADDC", "SUB", "SUBB", "AND", "OR", "XOR"]
         return m
+
+    @staticmethod
+    def complements(op):
+        """Whether `op` takes b complemented."""
+        _, subtracts, logic = op
+        return subtracts & ~logic
+
+    @staticmethod
+    def start_of(op, carry):
+        """What the carry chain of `op` starts with, if the C flag is `carry`."""
+        with_carry, subtracts, _ = op
+        return Mux(with_carry, carry, subtracts)
 
 
 class Shifter(wiring.Component):

@@ -1,15 +1,16 @@
 """The processor: stages, wired."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
-from ..isa import TrapCause
+from ..isa import Reg, TrapCause
 from ..machine import REGISTERS_LOCAL
 from ..processor import ProcessorPort
 from .access import Access
+from .alu import Alu
 from .decode import Action, Decoder
-from .execute import Execute, Operands, Outcome
+from .execute import Execute, Operands, Outcome, Premise
 from .fetch import Fetch
 from .registers import RegisterFile, is_data
 from .retire import Retired, RetireTracker
@@ -35,6 +36,7 @@ class Issued(data.Struct):
     sound: 1  # no fault, and defined
     action: Action
     operands: Operands
+    premise: Premise
 
 
 class Core(wiring.Component):
@@ -119,14 +121,17 @@ class Core(wiring.Component):
             access.lbus.grant.eq(self.lbus.grant & access.lbus.request),
             fetch.grant.eq(self.lbus.grant & ~access.wants),
             access.lbus.rdata.eq(self.lbus.rdata),
-            self.lbus.addr.eq(fetch.addr),
+            self.execute.pc.eq(fetch.addr),
+            self.execute.waiting.eq(self.waiting),
+            # With a word arriving there is no fetch, whatever the access turns out to be.
+            self.execute.busy.eq(fetch.o.valid),
+            self.lbus.addr.eq(Cat(Const(0, 2), self.execute.bus[2:])),
             self.lbus.wdata.eq(access.lbus.wdata),
             self.lbus.be.eq(0b1111),
         ]
         with m.If(access.wants):
             m.d.comb += [
                 self.lbus.write.eq(access.lbus.write),
-                self.lbus.addr.eq(access.lbus.addr),
                 self.lbus.be.eq(access.lbus.be),
             ]
 
@@ -135,7 +140,6 @@ class Core(wiring.Component):
         fetch, registers, ready = self.fetch, self.registers, self.ready
         word = self.lbus.rdata
         m.d.comb += [
-            registers.pc.eq(fetch.o.pc),
             registers.rs1.eq(Decoder.rs1_of(word)),
             registers.rs2.eq(Decoder.rs2_of(word)),
             registers.rd.eq(Decoder.rs3_of(word)),
@@ -159,6 +163,7 @@ class Core(wiring.Component):
         m.d.comb += [
             self.go.eq(ready.valid & self.run & ~self.wait & ~self.waiting & ~self.again & ~self.trap.valid),
             decoder.word.eq(ready.word),
+            self.execute.next.eq(decoder.action),
         ]
         m.d.sync += issued.valid.eq(self.go)
         with m.If(self.go):
@@ -168,26 +173,31 @@ class Core(wiring.Component):
                 issued.fault.eq(ready.fault),
                 issued.sound.eq((ready.fault == TrapCause.NONE) & ~decoder.action.undefined),
                 issued.action.eq(decoder.action),
+                issued.premise.eq(self.execute.next_premise),
+                issued.operands.a.eq(self._operand(ready.operands.a, decoder.rs1, decoder.zero, 0)),
+                issued.operands.b.eq(
+                    self._operand(ready.operands.b, decoder.rs2, decoder.use_immediate, decoder.immediate)
+                    ^ Alu.complements(decoder.action.op).replicate(32)
+                ),
+                issued.operands.d.eq(self._operand(ready.operands.d, decoder.rs3, 0, 0)),
                 loaded.writes.eq(0),
             ]
-            self._operand(m, issued.operands.a, ready.operands.a, decoder.rs1, decoder.zero, 0)
-            self._operand(m, issued.operands.b, ready.operands.b, decoder.rs2, decoder.use_immediate, decoder.immediate)
-            self._operand(m, issued.operands.d, ready.operands.d, decoder.rs3, 0, 0)
         with m.Elif(self.access.loaded):
             m.d.sync += loaded.writes.eq(is_data(self.loaded_rd))
         with m.If(self.access.loaded):
             m.d.sync += loaded.value.eq(self.access.value)
 
-    def _operand(self, m, operand, read, index, replaced, constant):
-        """`read` from register `index`, or what was written there since, or `constant` if `replaced`.
+    def _operand(self, read, index, replaced, constant):
+        """The operand `read` from register `index`, or what was written there since, or `constant` if `replaced`.
 
         A load whose base is its destination leaves the loaded value. That on the bus comes late, so it passes one choice alone.
         """
         moved, loaded, access = self.moved, self.loaded, self.access
         is_loaded = ~replaced & (index == self.loaded_rd) & is_data(self.loaded_rd)
-        early = Mux(moved.writes & (index == moved.index), moved.value, read)
+        early = Mux(index == Reg.PC, self.ready.pc, read)
+        early = Mux(moved.writes & (index == moved.index), moved.value, early)
         early = Mux(loaded.writes & is_loaded, loaded.value, early)
-        m.d.sync += operand.eq(Mux(access.loaded & is_loaded, access.value, Mux(replaced, constant, early)))
+        return Mux(access.loaded & is_loaded, access.value, Mux(replaced, constant, early))
 
     def _execute(self, m):
         """E and M. Results go to the register file in the slot after E, what was loaded in the second after its access."""
@@ -198,6 +208,7 @@ class Core(wiring.Component):
             execute.clear.eq(~self.run),
             execute.action.eq(issued.action),
             execute.operands.eq(issued.operands),
+            execute.premise.eq(issued.premise),
             execute.fault.eq(issued.fault),
             execute.sound.eq(issued.sound),
             access.request.eq(execute.memory),

@@ -15,11 +15,20 @@ from .registers import is_data
 
 
 class Operands(data.Struct):
-    """Values of rs1, of rs2 or the constant, and of rd before the instruction."""
+    """Values of rs1, of rs2 or the constant, and of rd before the instruction. On its way to `Execute` b is as `Alu` wants it."""
 
     a: 32
     b: 32
     d: 32
+
+
+class Premise(data.Struct):
+    """What the flags mean to an instruction: whether its condition `holds`, whether its result counts (`passes`), and what its carry chain
+    starts with."""
+
+    holds: 1
+    passes: 1
+    start: 1
 
 
 class Outcome(data.Struct):
@@ -31,18 +40,30 @@ class Outcome(data.Struct):
 
 
 class Execute(wiring.Component):
-    """Members: `action`, `operands`, `fault` describe the instruction; with `go` it runs in this slot, unless `cause` is not NONE.
+    """Members: `action`, `operands`, `premise`, `fault` describe the instruction; with `go` it runs in this slot, unless `cause` is not NONE.
     `sound`: it was fetched and is defined.
+
+    The flags are those of all instructions that have run: for the one that runs next, `next` is what it does, `next_premise` what they mean to it.
 
     `outcome`, `transfer` and `memory` say what comes of it, valid only in that slot; while the description stands, all of `memory` but its
     `valid` does. A load or store whose offset is shifted (`Action.slow`) must have stood for a slot before `go`. `clear` resets the flags and
     forgets transfers: instructions come in program order, so it is known here which of them stand in the slots of another.
+
+    `bus` is what the bus is to see: the address of a load or store that runs or, with `waiting`, has run, else `pc` (`AddressUnit`, also
+    for `busy`).
     """
 
     go: In(1)
     clear: In(1)
     action: In(Action)
     operands: In(Operands)
+    premise: In(Premise)
+    next: In(Action)
+    next_premise: Out(Premise)
+    waiting: In(1)
+    busy: In(1)
+    pc: In(32)
+    bus: Out(32)
     fault: In(TrapCause)
     sound: In(1)
     cause: Out(TrapCause)
@@ -62,13 +83,14 @@ class Execute(wiring.Component):
         m.submodules.shifter = shifter = Shifter()
         m.submodules.counter = counter = BitCounter()
         m.submodules.flags = flags = Flags()
-        holds = Signal()
+        holds = self.premise.passes
         in_slot = self._slots(m)
         result = Signal(32)
         m.d.comb += [
             alu.op.eq(action.op),
             alu.a.eq(operands.a),
             alu.b.eq(operands.b),
+            alu.start.eq(self.premise.start),
             alu.carry_in.eq(flags.carry),
             alu.clear_carry.eq(action.clear_carry),
             shifter.a.eq(operands.a),
@@ -76,9 +98,11 @@ class Execute(wiring.Component):
             shifter.arithmetic.eq(action.arithmetic),
             counter.a.eq(operands.a),
             counter.function.eq(action.function),
-            flags.cond.eq(action.cond),
+            flags.cond.eq(self.next.cond),
             flags.clear.eq(self.clear),
-            holds.eq(flags.holds | ~action.guarded),
+            self.next_premise.holds.eq(flags.holds),
+            self.next_premise.passes.eq(flags.holds | ~self.next.guarded),
+            self.next_premise.start.eq(Alu.start_of(self.next.op, flags.carry)),
         ]
         with m.Switch(action.unit):
             with m.Case(Unit.SHIFT):
@@ -86,9 +110,9 @@ class Execute(wiring.Component):
             with m.Case(Unit.COUNT):
                 m.d.comb += result.eq(counter.result)
             with m.Case(Unit.SELECT):
-                m.d.comb += result.eq(Mux(flags.holds, operands.a, operands.b))
+                m.d.comb += result.eq(Mux(self.premise.holds, operands.a, operands.b))
             with m.Case(Unit.TEST):
-                m.d.comb += result.eq(flags.holds)
+                m.d.comb += result.eq(self.premise.holds)
             with m.Default():
                 m.d.comb += result.eq(alu.result)
         runs = self._results(m, holds, in_slot, result)
@@ -120,7 +144,7 @@ class Execute(wiring.Component):
         return left.any()
 
     def _results(self, m, holds, in_slot, result):
-        """Returns whether the instruction runs. Flags, hence `holds`, are late: what can go without them does, as `_memory`."""
+        """Returns whether the instruction runs."""
         action = self.action
         branches, runs = Signal(), Signal()
         m.d.comb += [
@@ -161,6 +185,10 @@ class Execute(wiring.Component):
             address.pre.eq(action.pre),
             address.shifts.eq(action.unit == Unit.SHIFT),
             address.base.eq(self.operands.a),
+            address.valid.eq(memory.valid | self.waiting),
+            address.busy.eq(self.busy),
+            address.pc.eq(self.pc),
+            self.bus.eq(address.bus),
             memory.valid.eq(self.go & self.sound & action.memory & ~(self._loads_pc() & in_slot)),
             memory.store.eq(action.store),
             memory.size.eq(action.size),

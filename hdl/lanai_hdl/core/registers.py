@@ -24,13 +24,13 @@ def is_data(index):
 
 
 class RegisterFile(wiring.Component):
-    """Reads `rs1`, `rs2`, `rd` within the slot as `a`, `b`, `d`; a write shows in its own slot already. r0, r1 and pc read as 0, ones and `pc`.
+    """Reads `rs1`, `rs2`, `rd` within the slot as `a`, `b`, `d`; a write shows in its own slot already. r0 and r1 read as 0 and ones, pc as
+    nothing of use.
 
     r0 and r1 are rows that nobody writes: the word that names the registers comes late in its slot, so what follows must be short.
     """
 
     write: In(WritePort)
-    pc: In(32)
     rs1: In(5)
     rs2: In(5)
     rd: In(5)
@@ -49,12 +49,6 @@ class RegisterFile(wiring.Component):
                 write.addr.eq(self.write.index),
                 write.data.eq(self.write.value),
                 read.addr.eq(index),
-                value.eq(
-                    Mux(
-                        self.write.enable & (index == self.write.index),
-                        self.write.value,
-                        Mux(index == Reg.PC, self.pc, read.data),
-                    )
-                ),
+                value.eq(Mux(self.write.enable & (index == self.write.index), self.write.value, read.data)),
             ]
         return m

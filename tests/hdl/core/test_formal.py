@@ -29,9 +29,10 @@ class AluSpec(Spec):
     def elaborate(self, platform):
         m = Module()
         m.submodules.dut = dut = Alu()
-        m.d.comb += [dut.op.eq(AnySeq(3)), dut.a.eq(AnySeq(32)), dut.b.eq(AnySeq(32))]
+        a, b, c = dut.a, Signal(32), dut.carry_in
+        m.d.comb += [dut.op.eq(AnySeq(3)), dut.a.eq(AnySeq(32)), b.eq(AnySeq(32))]
         m.d.comb += [dut.carry_in.eq(AnySeq(1)), dut.clear_carry.eq(AnySeq(1)), Assume(dut.op != AluOp.SHIFT)]
-        a, b, c = dut.a, dut.b, dut.carry_in
+        m.d.comb += [dut.b.eq(Mux(Alu.complements(dut.op), ~b, b)), dut.start.eq(Alu.start_of(dut.op, c))]
         adds = (dut.op == AluOp.ADD) | (dut.op == AluOp.ADDC)
         subtracts = (dut.op == AluOp.SUB) | (dut.op == AluOp.SUBB)
         extra = Mux(dut.op == AluOp.ADDC, c, 0)
@@ -98,7 +99,7 @@ class CounterSpec(Spec):
 
 
 class AddressSpec(Spec):
-    """The early answers are those that the address itself gives."""
+    """The early answers are those that the address itself gives; the bus sees it unless the register window does."""
 
     def __init__(self, limit):
         self._limit = limit
@@ -108,13 +109,18 @@ class AddressSpec(Spec):
         m = Module()
         m.submodules.alu = alu = Alu()
         m.submodules.dut = dut = AddressUnit(self._limit, alu)
-        m.d.comb += [alu.op.eq(AnySeq(3)), alu.a.eq(AnySeq(32)), alu.b.eq(AnySeq(32)), alu.carry_in.eq(AnySeq(1))]
+        m.d.comb += [alu.op.eq(AnySeq(3)), alu.a.eq(AnySeq(32)), alu.b.eq(AnySeq(32)), alu.start.eq(AnySeq(1))]
         m.d.comb += [dut.pre.eq(AnySeq(1)), dut.shifts.eq(AnySeq(1)), dut.shifted.eq(AnySeq(32)), dut.base.eq(alu.a)]
+        m.d.comb += [dut.valid.eq(AnySeq(1)), dut.busy.eq(AnySeq(1)), dut.pc.eq(AnySeq(32))]
         m.d.comb += [
             Assert(dut.addr == Mux(dut.pre, Mux(dut.shifts, dut.shifted, alu.result), dut.base)),
             Assert(dut.window == ((dut.addr >= REGISTERS_LOCAL) & (dut.addr < REGISTERS_LOCAL + REGISTERS_SIZE))),
             Assert(dut.sram == ((dut.addr < self._limit) & ~dut.window)),
         ]
+        with m.If(dut.valid & ~dut.window):
+            m.d.comb += Assert(dut.bus == dut.addr)
+        with m.Elif(~dut.valid | ~dut.busy):
+            m.d.comb += Assert(dut.bus == dut.pc)
         return m
 
 
