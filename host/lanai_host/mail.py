@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +12,7 @@ from .bus import Wait
 from .device import Segments
 from .errors import UserError
 from .native import load
-from .protocol import FOREVER, STOPPED, Op, pack_wait
+from .protocol import ABORT_PATIENCE, FOREVER, STOPPED, Op, pack_wait
 
 if TYPE_CHECKING:
     from .portal import Portal
@@ -138,12 +139,12 @@ class Mailbox:
             portal.check()
         if why is None:
             portal.clock += LOOK_TIME
-            time = self._wait(self._office, self._rank, portal.clock, LOOK)
+            now = self._wait(self._office, self._rank, portal.clock, LOOK)
         else:
-            time = self._wait(self._office, self._rank, portal.clock, LETTER)
-        if time < 0:
-            time = self._rest(time, why)
-        portal.clock = time
+            now = self._wait(self._office, self._rank, portal.clock, LETTER)
+        if now < 0:
+            now = self._rest(now, why)
+        portal.clock = now
         if portal.watchful:
             portal.count_from_now()
         return self._collected()
@@ -157,12 +158,12 @@ class Mailbox:
         if portal.watchful:
             portal.check()
         delivery = self.delivery
-        time = self._receive(
+        now = self._receive(
             self._office, self._rank, portal.clock, source, match, len(match), head, address, room, delivery
         )
-        if time < 0:
-            time = self._rest(time, why())
-        portal.clock = time
+        if now < 0:
+            now = self._rest(now, why())
+        portal.clock = now
         if portal.watchful:
             portal.count_from_now()
         return [] if delivery.taken and not delivery.more else self._collected()
@@ -183,25 +184,27 @@ class Mailbox:
         return letters
 
     def await_end(self) -> None:
-        """Until this rank would be the next to do anything. The others have then been stopped."""
-        time = self._lib.office_wait(self._office, self._rank, self._portal.clock, LAST)
-        while time == NAP:
-            time = self._lib.office_rest(self._office, self._rank)
+        """Until this rank would be the next to do anything: the others have then been stopped. Or until they have used up the
+        patience with those that do not wait."""
+        give_up = time.monotonic() + ABORT_PATIENCE
+        answer = self._lib.office_wait(self._office, self._rank, self._portal.clock, LAST)
+        while answer == NAP and time.monotonic() < give_up:
+            answer = self._lib.office_rest(self._office, self._rank)
 
     def close(self) -> None:
         self._lib.office_leave(self._office, self._rank)
         self._portal.finalize()
 
-    def _rest(self, time: int, why: Wait | None) -> int:
+    def _rest(self, now: int, why: Wait | None) -> int:
         """Goes on waiting, with the reason to be seen; if the run is over, tells the simulator and waits for the end."""
         record = pack_wait(why or Wait("a look for messages"))
-        while time == NAP:
+        while now == NAP:
             self._lib.office_tell(self._office, self._rank, record, len(record))
-            time = self._lib.office_rest(self._office, self._rank)
-        if time < 0:
+            now = self._lib.office_rest(self._office, self._rank)
+        if now < 0:
             wake = _look(self._ffi, self._lib, self._office, self._rank).wake
             self._portal.call(Op.STOPPED, STOPPED.pack(wake) + record)
-        return time
+        return now
 
 
 def _look(ffi: Any, lib: Any, office: Any, rank: int) -> Seat:

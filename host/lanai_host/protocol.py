@@ -48,6 +48,8 @@ HEADER = struct.Struct("<IHHq")  # payload bytes, op or status, flags (0), picos
 STOPPED = struct.Struct("<q")  # picoseconds, FOREVER for never
 WAIT = struct.Struct("<iii")  # peer, tag, context; then "call\0note"
 FOREVER = 2**63 - 1
+# Seconds of real time in which the other ranks may come to a wait when one aborts: what they print until then is the same in each run.
+ABORT_PATIENCE = 1.0
 NONE = -(2**31)  # stands for None in a wait record
 
 assert HEADER.size == 16

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from lanai_host.patience import Patience
-from lanai_host.protocol import HEADER, Op, Status
+from lanai_host.protocol import ABORT_PATIENCE, HEADER, Op, Status
 
 from .kernel import Kernel, Suspension
 
@@ -16,6 +16,7 @@ CHUNK = 1 << 16
 PATIENCE = 0.1  # seconds without a word from any rank before somebody looks after the processes
 _TIMEVAL = struct.Struct("@ll")
 BLOCKING = Op.POSTED_LAST
+FOREVER = float("inf")
 
 
 class Request:
@@ -110,6 +111,7 @@ class Ranks:
         for rank in self.ranks:
             self._selector.register(rank.sock, selectors.EVENT_READ, rank)
         self._ready: list[tuple[int, Suspension[list[Request]], list[Request]]] = []
+        self._give_up = FOREVER  # seconds of the clock: once a rank has aborted, the others are not waited for beyond
         kernel.outside = self
 
     def __iter__(self) -> Iterator[Rank]:
@@ -135,7 +137,7 @@ class Ranks:
             self._selector.unregister(rank.sock)
 
     def wait(self) -> None:
-        while self.running:
+        while self.running and (self._give_up is FOREVER or time.monotonic() < self._give_up):
             if self.running == 1:
                 self._wait_for_one()
             else:
@@ -174,6 +176,8 @@ class Ranks:
         """The rank has asked: its task goes on with these requests once all others have asked too."""
         assert rank.pending is not None
         self._ready.append((rank.number, rank.pending, requests))
+        if requests and requests[-1].op == Op.ABORT:
+            self._give_up = time.monotonic() + ABORT_PATIENCE
         rank.pending = None
         rank.running = False
         self._active.remove(rank)

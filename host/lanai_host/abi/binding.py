@@ -7,12 +7,13 @@ tuple if there are several). A parameter `large` is true for calls with the `_c`
 
 import inspect
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..mpi.constants import UNDEFINED
+from ..mpi.constants import UNDEFINED, ThreadLevel
 from ..mpi.errors import ErrorClass, ErrorTable, MpiError, unsupported
 from ..mpi.turns import TwoThreads
 from .context import abi
@@ -23,19 +24,23 @@ INT_MAX = 2**31 - 1
 
 @dataclass(frozen=True)
 class Binding:
-    """`lenient`: datatypes may be insignificant. `always`: may be called before MPI_Init and after MPI_Finalize."""
+    """`lenient`: datatypes may be insignificant. `always`: may be called before MPI_Init and after MPI_Finalize. `anywhere`: by any
+    thread, whatever the thread level."""
 
     function: Callable[..., Any]
     lenient: bool = False
     always: bool = False
+    anywhere: bool = False
 
 
 BINDINGS: dict[str, Binding] = {}
 
 
-def bind(name: str, function: Callable[..., Any], lenient: bool = False, always: bool = False) -> None:
+def bind(
+    name: str, function: Callable[..., Any], lenient: bool = False, always: bool = False, anywhere: bool = False
+) -> None:
     """Bind `function` to an MPI function, and to its `_c` variant."""
-    BINDINGS[name] = Binding(function, lenient, always)
+    BINDINGS[name] = Binding(function, lenient, always, anywhere)
 
 
 def binding(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,6 +52,12 @@ def binding(function: Callable[..., Any]) -> Callable[..., Any]:
 def always(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: the same, for a call that is legal at any time."""
     bind(function.__name__, function, always=True)
+    return function
+
+
+def anywhere(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: the same, for a call that every thread may make between MPI_Init and MPI_Finalize."""
+    bind(function.__name__, function, anywhere=True)
     return function
 
 
@@ -85,19 +96,28 @@ def _source(name: str, result: str, parameters: list[Any], found: Binding) -> tu
         if parameter[0] not in wanted and parameter[2] and not parameter[3]:
             outputs.append(parameter)
     own = ", ".join(p[0] for p in parameters)
-    before = []
-    if not found.always:
-        before = [
-            f"    if not abi.live: return outside({name!r})",
-            "    if abi.contended():",  # other threads: the whole call has a turn of its own
-            "        with abi.turns:",
-            f"            return body({own})",
-        ]
+    before = [] if found.always else [f"    if not abi.live: return outside({name!r})"]
+    if abi.live and not found.always:
+        before += _threads(name, own, comm, found, names)
     call = f"function({', '.join(arguments)})"
     lines = ["    try:", *(f"        {line}" for line in _results(name, call, result, outputs, names))]
     lines += ["    except Exception as error:", f"        return failed({name!r}, error, {comm})"]
     entry = [f"def entry({own}):", *before, *lines]
     return "\n".join([f"def body({own}):", *lines, *entry]), names
+
+
+def _threads(name: str, own: str, comm: str, found: Binding, names: dict[str, Any]) -> list[str]:
+    """What the thread level asks of each call. A function is made when first called, and then the level is known."""
+    if abi.world.thread_level == ThreadLevel.MULTIPLE:
+        return [
+            "    if abi.contended():",  # other threads: the whole call has a turn of its own
+            "        with abi.turns:",
+            f"            return body({own})",
+        ]
+    if found.anywhere or abi.world.thread_level == ThreadLevel.SERIALIZED:
+        return []
+    names |= {"thread": threading.get_ident, "main": abi.world.main_thread, "elsewhere": elsewhere}
+    return [f"    if thread() != main: return elsewhere({name!r}, {comm})"]
 
 
 def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, Any]) -> str:
@@ -205,6 +225,16 @@ def outside(name: str) -> int:
     print(f"lanai: error: {name}: called {when}", file=sys.stderr, flush=True)
     end_process(1, f"{name}: called {when}")
     return abi.code_out(ErrorClass.OTHER)
+
+
+def elsewhere(name: str, comm: int | None) -> int:
+    """A call from another thread than the one that called MPI_Init, at a level that allows that one only."""
+    level = ThreadLevel(abi.world.thread_level).name
+    text = (
+        f"{name}: called from another thread than the one that called MPI_Init, which MPI_THREAD_{level} does not allow; "
+        "ask MPI_Init_thread for MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE"
+    )
+    return failed(name, MpiError(ErrorClass.OTHER, text), comm)
 
 
 def end_process(code: int, text: str) -> None:

@@ -42,8 +42,8 @@ class _Stop:
 
 
 class TwoThreads(Exception):
-    """A thread calls the library while another is in it, though the program said that it has one thread. (Those that asked for
-    FUNNELED or SERIALIZED are served as if for MULTIPLE.)"""
+    """A thread calls the library while another is at work in it, though the program said that its calls come one after the other.
+    (Where one of them waits, they are served as if at MULTIPLE.)"""
 
     def named(self, call: str) -> MpiError:
         return MpiError(

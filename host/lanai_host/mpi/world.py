@@ -62,7 +62,7 @@ class World(HasBuffer):
         self.info_env = Info([("maxprocs", str(self.size)), ("thread_level", "MPI_THREAD_MULTIPLE")])
         self._end_process = end_process
         self._tick = tick
-        self._main_thread = 0
+        self.main_thread = 0
         self._communicators: WeakSet[Communicator] = WeakSet()
         self.message_no_proc = NoProcMessage()
         self.comm_world = self._builtin(0, Group(range(self.size), self.rank), "MPI_COMM_WORLD")
@@ -88,13 +88,13 @@ class World(HasBuffer):
             raise MpiError(ErrorClass.OTHER, "MPI_Init: MPI is initialized already")
         self.thread_level = ThreadLevel(max(0, min(required, ThreadLevel.MULTIPLE)))
         self.progress.level = self.thread_level
-        self._main_thread = threading.get_ident()
+        self.main_thread = threading.get_ident()
         self.initialized = True
         return self.thread_level
 
     def is_main_thread(self) -> bool:
         """MPI_Is_thread_main."""
-        return threading.get_ident() == self._main_thread
+        return threading.get_ident() == self.main_thread
 
     def finalize(self, report: Callable[[list[str]], None] | None = None) -> list[str]:
         """MPI_Finalize: deletes the attributes of MPI_COMM_SELF first, then waits until all processes have come here.

@@ -1,6 +1,7 @@
 """What programs do wrong, or to excess, and what they are told."""
 
 import re
+import time
 
 import pytest
 
@@ -129,26 +130,62 @@ for call in (
     assert len(told) == 7
 
 
-def test_two_threads_at_once_need_the_level():
-    text = """
-import mpi4py, threading, time
-mpi4py.rc.thread_level = "single"
+@pytest.mark.parametrize("level", ["single", "funneled"])
+def test_another_thread_than_the_first_needs_the_level(level):
+    text = f"""
+import mpi4py, threading
+mpi4py.rc.thread_level = {level!r}
 from mpi4py import MPI
-w = MPI.COMM_WORLD
-if w.rank == 0:
-    thread = threading.Thread(target=lambda: w.Recv(bytearray(1), 1), daemon=True)
-    thread.start()
+def other():
+    assert not MPI.Is_thread_main() and MPI.Query_thread() < MPI.THREAD_SERIALIZED and MPI.Wtime() >= 0
     try:
-        while True:
-            w.Iprobe(tag=5)
-            time.sleep(0.01)
+        MPI.COMM_WORLD.Send(b"x", 0)
     except MPI.Exception as error:
-        print(error, flush=True)
-        w.Abort(9)
-time.sleep(60)  # the simulation waits, since this one has not said what it will do
+        print(error)
+thread = threading.Thread(target=other)
+thread.start()
+thread.join()
+MPI.COMM_WORLD.Barrier()
 """
     done = together(2, "python", "-c", text)
-    assert done.stdout == (
-        "MPI_Iprobe: another thread is in MPI, which needs MPI_THREAD_MULTIPLE; ask for it with MPI_Init_thread\n"
-    ), done.stderr
-    assert done.returncode == 9
+    told = (
+        r"MPI_(Send|Type_get_extent_c): called from another thread than the one that called MPI_Init, which MPI_THREAD_"
+        rf"{level.upper()} does not allow; ask MPI_Init_thread for MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE\n"
+    )
+    assert re.fullmatch(f"({told}){{2}}", done.stdout), done.stdout + done.stderr
+    assert done.returncode == 0
+
+
+def test_threads_may_call_in_turns_at_the_level_for_that():
+    text = """
+import mpi4py, threading
+mpi4py.rc.thread_level = "serialized"
+from mpi4py import MPI
+w = MPI.COMM_WORLD
+def other():
+    w.Send(bytes([w.rank]), 1 - w.rank)
+thread = threading.Thread(target=other)
+thread.start()
+thread.join()
+got = bytearray(1)
+w.Recv(got, 1 - w.rank)
+print(w.rank + got[0])
+"""
+    done = together(2, "python", "-c", text)
+    assert (done.stdout, done.returncode) == ("1\n1\n", 0), done.stderr
+
+
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+def test_abort_ends_ranks_that_do_something_else(device):
+    """Nobody waits for a rank that sleeps, or computes on."""
+    text = """
+import time
+if w.rank == 0:
+    w.Abort(9)
+time.sleep(60)
+"""
+    begun = time.monotonic()
+    done = python(2, text, device=device)
+    assert done.returncode == 9, done.stderr
+    assert "MPI_Abort on MPI_COMM_WORLD with code 9" in done.stderr
+    assert time.monotonic() - begun < 40

@@ -8,7 +8,7 @@ from ...mpi.datatypes import PREDEFINED
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
 from .. import runtime
-from ..binding import always, bind, binding, errors
+from ..binding import always, anywhere, bind, binding, errors
 from ..context import abi
 
 # Beginning and end
@@ -45,17 +45,17 @@ def MPI_Finalized() -> bool:
     return hasattr(abi, "world") and not abi.live
 
 
-@binding
+@anywhere
 def MPI_Query_thread() -> int:
     return abi.world.thread_level
 
 
-@binding
+@anywhere
 def MPI_Is_thread_main() -> bool:
     return abi.world.is_main_thread()
 
 
-@binding
+@anywhere
 def MPI_Abort(comm: Any, errorcode: int) -> None:
     text = f"rank {abi.world.rank}: MPI_Abort on {comm.name or 'a communicator'} with code {errorcode}"
     print(text, file=sys.stderr, flush=True)
@@ -85,7 +85,7 @@ def MPI_Get_hw_resource_info() -> Info:
     return Info()
 
 
-@binding
+@anywhere
 def MPI_Wtime() -> float:
     return abi.world.wtime()
 
