@@ -1,13 +1,14 @@
 """`lanai build`: what the tools' reports are turned into, what cannot be built; with `slow`, the tools themselves."""
 
 import dataclasses
+import json
 
 import pytest
 
 from lanai_hdl.boards import find
 from lanai_host.errors import UserError
 from lanai_sim import bitstream
-from lanai_sim.bitstream import Block, area_by_block, block_of, build, synthesize
+from lanai_sim.bitstream import Block, Built, area_by_block, block_of, build, synthesize
 from lanai_sim.cli import main
 
 BOARD = find("ulx3s-85f")
@@ -92,6 +93,70 @@ def test_an_output_that_is_a_file_ends_with_a_message(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot make the output directory"):
         synthesize(BOARD, tmp_path / "file")
+
+
+@pytest.fixture
+def flow(monkeypatch, tmp_path):
+    """`flow(fmax by seed)` puts tools in place that reach these; it gives the list of seeds tried."""
+
+    def replace(reached):
+        tried = []
+
+        def run(command, output, what, *, SEED, **tools):
+            seed = int(SEED)
+            tried.append(seed)
+            for name in bitstream.PRODUCTS:
+                (output / name).write_text(f"{name} of {seed}")
+            clock = {"achieved": reached[seed], "constraint": 66.67}
+            (output / "timing.json").write_text(json.dumps({"fmax": {"clk": clock}, "critical_paths": []}))
+
+        monkeypatch.setattr(bitstream, "_run", run)
+        monkeypatch.setattr(bitstream, "synthesize", lambda board, output: Built(Block("top", 1, 2, 3, 4), ()))
+        return tried
+
+    return replace
+
+
+def test_seeds_are_tried_until_one_reaches_the_slot_clock(flow, tmp_path):
+    tried = flow({3: 61.0, 4: 66.7, 5: 80.0})
+    built = build(BOARD, tmp_path, seed=3, seeds=10)
+    assert tried == [3, 4]
+    assert (built.seed, built.lbus_fmax_mhz) == (4, 66.7)
+    assert built.figures()["build.seed"] == 4
+    assert built.bitstream.read_text() == "top.bit of 4"
+    assert (tmp_path / "seed-3" / "top.bit").read_text() == "top.bit of 3"
+
+
+def test_of_seeds_that_do_not_reach_it_the_fastest_is_kept(flow, tmp_path):
+    tried = flow({1: 61.0, 2: 64.0, 3: 64.0, 4: 63.0})
+    built = build(BOARD, tmp_path, seeds=4)
+    assert tried == [1, 2, 3, 4]
+    assert (built.seed, built.bitstream.read_text()) == (2, "top.bit of 2")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--seed", "0"], "seed 0 cannot be taken; give one from 1 to 2147483647"),
+        (["--seed", "-4"], "seed -4 cannot be taken"),
+        (["--seeds", "0"], "0 seeds from 1 on cannot be tried; give a number from 1 to 2147483647"),
+        (
+            ["--seed", "2147483647", "--seeds", "2"],
+            "2 seeds from 2147483647 on cannot be tried; give a number from 1 to 1",
+        ),
+    ],
+)
+def test_bad_seeds_are_quoted_before_anything_is_built(options, message, tmp_path, capsys):
+    assert main(["build", "--board", BOARD.name, "--output", str(tmp_path / "out"), *options]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_tools_that_end_without_a_bitstream_are_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(bitstream, "_run", lambda *args, **tools: None)
+    monkeypatch.setattr(bitstream, "synthesize", lambda board, output: Built(Block("top", 1, 2, 3, 4), ()))
+    with pytest.raises(UserError, match=r"ended without top\.bit"):
+        build(BOARD, tmp_path)
 
 
 @pytest.mark.slow

@@ -24,7 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--synthesis-only", action="store_true", help="stop before place and route: area by block, no bitstream"
     )
-    parser.add_argument("--seed", type=int, default=1, help="seed of place and route (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="first seed of place and route (default: %(default)s)")
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=1,
+        metavar="N",
+        help="try up to N seeds until one reaches the board's slot clock, else keep the fastest (default: %(default)s)",
+    )
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
 
 
@@ -34,10 +41,10 @@ def run(args: argparse.Namespace) -> int:
             print(f"{board.name:12} {board.description}")
         return 0
     board = boards.find(args.board)
-    built = synthesize(board, args.output) if args.synthesis_only else build(board, args.output, seed=args.seed)
+    built = synthesize(board, args.output) if args.synthesis_only else build(board, args.output, args.seed, args.seeds)
     _show(built)
     if args.json:
-        config = {"board": board.name, "seed": args.seed, "synthesis_only": args.synthesis_only}
+        config = {"board": board.name, "seed": args.seed, "seeds": args.seeds, "synthesis_only": args.synthesis_only}
         write_json(args.json, built.figures(), config)
     return 0
 
