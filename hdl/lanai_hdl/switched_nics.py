@@ -6,13 +6,14 @@ from amaranth.lib.wiring import In, Out
 
 from .control import SlotCounter
 from .hostbus import HostMemoryPort, PioPort
-from .link import Cable
+from .link import Cable, Kind
 
 
 class SwitchedNics(wiring.Component):
     """`nics`, NIC n on port n of `switch`, by cables of `latency` slots; each with its host bus out (`pio`, `mem`, `irq`, `idle`, arrays).
 
-    The route from any NIC to NIC n is the one byte 0x80 | n. Ports of the switch beyond the NICs stay open.
+    The route from any NIC to NIC n is the one byte 0x80 | n. Ports of the switch beyond the NICs have no
+    cable, hence no carrier.
     """
 
     def __init__(self, nics, switch, latency):
@@ -33,6 +34,8 @@ class SwitchedNics(wiring.Component):
         m = Module()
         m.submodules.slots = slots = SlotCounter()
         m.submodules.switch = self.switch
+        for rx in self.switch.rx[len(self.nics) :]:
+            m.d.comb += rx.kind.eq(Kind.DOWN)
         for n, nic in enumerate(self.nics):
             m.submodules[f"nic{n}"] = nic
             m.submodules[f"out{n}"] = out = Cable(self.latency)

@@ -68,12 +68,13 @@ class LinkSource:
 class LinkSink:
     """Takes packets from the pins of a `LinkPort`, whose receiver it is. `packets` are those that ended, `flits` all that came, with slots.
 
-    `stops` is the chance, in each slot, that `stop` is raised or lowered.
+    `stops` is the chance, in each slot, that `stop` is raised or lowered; while `held` is set it stands whatever chance says.
     """
 
     def __init__(self, pins: Pins, *, stops: float = 0.0, seed: int = 0) -> None:
         self.pins = pins
         self.stops = stops
+        self.held = False
         self.chance = random.Random(seed)
         self.packets: list[Packet] = []
         self.flits: list[tuple[int, Kind, int]] = []
@@ -86,7 +87,7 @@ class LinkSink:
         while True:
             if self.chance.random() < self.stops:
                 stop ^= 1
-            self.pins.set(stop=stop)
+            self.pins.set(stop=int(stop or self.held))
             kind_value, data = await self.pins.step("kind", "data")
             self.slot += 1
             kind = Kind(kind_value)
