@@ -15,11 +15,12 @@ from typing import Any
 from lanai_firmware.image import Image
 from lanai_firmware.lang import sizeof
 from lanai_firmware.mcp.layout import LAYOUT_MAGIC, LAYOUT_VERSION, PageEntry, Record
-from lanai_firmware.mcp.plan import Line, McpConfig, Seat, boot_words, lay_out
+from lanai_firmware.mcp.plan import Line, McpConfig, Seat, boot_words, channel_words, lay_out
 from lanai_hdl.machine import MACHINE_ID, MACHINE_VERSION, SRAM_HOST, Control, host_offset
 
-from .bus import PAGE_SIZE, Bus
+from .bus import PAGE_SIZE, Bus, HostBuffer
 from .errors import UserError
+from .homes import address_of
 
 WINDOW = 1 << 28
 WINDOW_MASK = 0xF000_0000
@@ -86,7 +87,13 @@ async def check_machine(bus: Bus) -> None:
 
 
 async def boot(
-    bus: Bus, image: Image, config: McpConfig, world: int, ranks: Sequence[int], lines: Mapping[tuple[int, int], Line]
+    bus: Bus,
+    image: Image,
+    config: McpConfig,
+    world: int,
+    ranks: Sequence[int],
+    lines: Mapping[tuple[int, int], Line],
+    homes: HostBuffer | None = None,
 ) -> list[Attachment]:
     """Start one NIC's MCP.
 
@@ -95,11 +102,13 @@ async def boot(
         ranks: those on this NIC, in the order of their seats.
         lines: for (rank here, peer rank): the route, and the number that the peer's NIC gives to the channel, which is
             `channel_number(seat of the peer, world, rank here)`. A rank's line to itself goes through the switch too.
+        homes: what `homes.allocate` gave for this NIC.
     """
     await check_machine(bus)
     await bus.write(host_offset("CONTROL"), int(Control.RESET))
     sram_size = await bus.read(host_offset("SRAM_SIZE"))
-    layout = lay_out(config, len(ranks), world, image.free, min(sram_size, image.stack_bottom))
+    home = address_of(homes, config, len(ranks) * world)
+    layout = lay_out(config, len(ranks), world, image.free, min(sram_size, image.stack_bottom), home)
     attachments = [
         Attachment(
             rank=rank,
@@ -130,8 +139,9 @@ async def boot(
     ]
     ordered = [lines[rank, peer] for rank in ranks for peer in range(world)]
     await load(bus, image, layout.clear[1])
-    for name, data in boot_words(layout, seats, ordered).items():
+    for name, data in boot_words(layout, seats).items():
         await bus.write_block(SRAM_HOST + image.address(STATE + name), data)
+    await bus.write_block(SRAM_HOST + layout.plan["channel_plan_table"], channel_words(ordered))
     await start(bus)
     return attachments
 

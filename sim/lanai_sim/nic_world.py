@@ -7,7 +7,9 @@ from typing import Any
 from lanai_firmware.image import Image
 from lanai_firmware.mcp.plan import Line, McpConfig, lay_out
 from lanai_hdl.errors import UserError
+from lanai_host.bus import HostBuffer
 from lanai_host.driver import Attachment, boot, channel_number
+from lanai_host.homes import allocate as homes_for
 
 from . import fabric, faults, postmortem, waves
 from .cluster import Cluster, ClusterBus
@@ -45,6 +47,7 @@ class NicWorld(World):
                 raise UserError("--wave and --trace need NICs built in two ways; ask for one of them at a time")
         self.cluster = Cluster(net, config.nic, self._make_engine, kernel)
         self.attachments: dict[int, Attachment] = {}
+        self.homes: list[HostBuffer | None] = []  # the NICs use them as long as the world lasts
         self.image: Image | None = None
         self.doors = [RankDoor(self.cluster.nodes[self.node_of(rank)], rank) for rank in range(config.ranks)]
 
@@ -134,7 +137,10 @@ class NicWorld(World):
         bus: ClusterBus = self.cluster.bus(node)
         world, here = self.config.ranks, self.ranks_on(node)
         lines = {(rank, peer): self._line(rank, peer) for rank in here for peer in range(world)}
-        return await boot(bus, image, self.config.mcp or McpConfig(), world, here, lines)
+        mcp = self.config.mcp or McpConfig()
+        homes = homes_for(bus, mcp, len(lines))
+        self.homes.append(homes)
+        return await boot(bus, image, mcp, world, here, lines, homes)
 
     def _line(self, rank: int, peer: int) -> Line:
         there = self.node_of(peer)

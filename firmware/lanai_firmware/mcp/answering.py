@@ -2,7 +2,8 @@
 
 A SEND_REQ becomes a job of its channel. A job brings the message's page entry, then stages piece after piece: while one page
 crosses the wire the next comes from the host, and jobs of other channels take their turns (NP-52). The job ends with the last
-download queued; the record for the host is queued behind it, so it says that the buffer is free exactly when it is.
+download queued; the record for the host is queued behind it, so it says that the buffer is free exactly when it is. A rank that
+sends to itself reads of both ends at once, when its receive is done (docs/design/np-29.md).
 """
 
 from lanai_firmware.lang import Ptr, address_of, firmware, u32
@@ -12,17 +13,19 @@ from .hostdma import bring, reached, room
 from .layout import FLAG_FAILED, FLAG_LAST, IN_SLOT, PACKET_BODY, Error, Header, Kind, Type
 from .outgoing import commit, new_stage, stage_free
 from .ready import make_ready
-from .records import report
+from .records import deliver, next_record, report
 from .sending import slot_body
 from .state import (
     JOB_FETCHING,
     JOB_FREE,
     JOB_MOVING,
+    JOB_OWN,
     JOB_SLOT,
     SEND_LEAVING,
     SEND_PARKED,
     Channel,
     Job,
+    Receive,
     nic,
 )
 
@@ -131,8 +134,12 @@ def step(channel: Ptr[Channel], job: Ptr[Job]) -> None:
         if job.failed != 0:
             header.flags = FLAG_LAST | FLAG_FAILED
             error = u32(Error.BAD_ADDRESS)
-        report(channel.endpoint, u32(Kind.SENT), error, job.operation, channel.rank, u32(0), job.total)
         end(channel, job)
+        if channel.rank == channel.endpoint.rank:
+            job.state = JOB_OWN
+            job.failed = error
+        else:
+            report(channel.endpoint, u32(Kind.SENT), error, job.operation, channel.rank, u32(0), job.total)
     commit()
 
 
@@ -155,6 +162,28 @@ def answer_from_slot(channel: Ptr[Channel], job: Ptr[Job]) -> None:
     stage.send = send
     end(channel, job)
     commit()
+
+
+@firmware
+def own_received(channel: Ptr[Channel], receive: Ptr[Receive]) -> bool:
+    """A rank has received what it sent to itself: one record tells of both. False if the send was done before, as its body was in its slot."""
+    for i in range(2):
+        job = address_of(channel.jobs[i])
+        if job.state == JOB_OWN and job.receive == receive.number:
+            record = next_record()
+            record.token = job.operation
+            record.context = job.failed
+            record.tag = receive.posted.tag
+            record.length = receive.arrived
+            record.source = channel.rank
+            record.operation = receive.operation
+            record.kind = Kind.RECEIVED_OWN
+            record.error = receive.error
+            deliver(channel.endpoint, record, u32(0))
+            job.failed = u32(0)
+            job.state = JOB_FREE
+            return True
+    return False
 
 
 @firmware

@@ -10,6 +10,7 @@ from .layout import (
     LAYOUT_VERSION,
     PACKET_BODY,
     SLOTS,
+    ChannelPlan,
     Header,
     Record,
     Region,
@@ -18,6 +19,7 @@ from .layout import (
 )
 from .recovery import return_buffer
 from .registers import CHASE, CHECK, FEED, FIRST, LAST, SCRATCH0, TO_SRAM
+from .rooms import furnish, give_up
 from .state import (
     Buffer,
     Channel,
@@ -26,12 +28,11 @@ from .state import (
     Message,
     Posted,
     Receive,
+    Room,
     Send,
     Stage,
     Unacked,
-    channel_plans,
     endpoint_plans,
-    links,
     nic,
     plan,
 )
@@ -98,6 +99,9 @@ def take_plan() -> None:
     nic.tick = plan.tick
     nic.retries = plan.retries
     nic.pressure = plan.messages_per_channel >> 1
+    nic.blocks_per_channel = plan.blocks_per_channel
+    nic.homes = plan.homes
+    nic.home_bytes = plan.home_bytes
 
 
 @firmware
@@ -142,7 +146,7 @@ def boot_endpoint(endpoint: Ptr[Endpoint], number: u32) -> None:
 
 @firmware
 def boot_channel(channel: Ptr[Channel], number: u32) -> None:
-    given = address_of(channel_plans[number])
+    given = at(Ptr[ChannelPlan], plan.channel_plan_table) + number
     channel.number = number
     channel.route = given.route
     channel.peer_channel = given.peer_channel
@@ -164,16 +168,17 @@ def boot_channel(channel: Ptr[Channel], number: u32) -> None:
     unclaimed.previous = unclaimed
     channel.slot_credit = plan.messages_per_channel
     channel.block_credit = plan.blocks_per_channel
-    message = nic.messages + number * plan.messages_per_channel
-    for _ in range(plan.messages_per_channel):
-        message.next = channel.free_messages
-        channel.free_messages = message
-        message = message + 1
-    first = number * plan.blocks_per_channel + 1
-    for i in range(plan.blocks_per_channel):
-        links[first + i] = first + i + 1
-    links[first + plan.blocks_per_channel - 1] = u32(0)
-    channel.free_block = first
+    if plan.rooms == 0:
+        furnish(channel, number)
+        return
+    room = at(Ptr[Room], plan.room_table) + number % plan.rooms
+    channel.room = room
+    if number < plan.rooms:
+        room.owner = channel
+        room.number = number
+        furnish(channel, number)
+    else:
+        give_up(channel)
 
 
 @firmware

@@ -8,8 +8,8 @@ from .hostdma import upload
 from .layout import Error, Kind
 from .pulling import deliver_part, pull
 from .records import report
+from .releasing import leave, release
 from .state import MESSAGE_PROMISE, RECEIVE_FREE, Channel, Message, Receive
-from .unclaimed import leave, release
 
 
 @firmware

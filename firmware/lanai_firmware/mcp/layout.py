@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, sizeof, u8, u16, u32
 
-LAYOUT_VERSION: Const[u32] = u32(4)
+LAYOUT_VERSION: Const[u32] = u32(5)
 LAYOUT_MAGIC: Const[u32] = u32(0x4E500000)  # "NP": upper half of Plan.magic, and of READY in SCRATCH0
 
 PAGE: Const[u32] = u32(4096)
@@ -53,6 +53,9 @@ class Kind(IntEnum):
     ROOM = 9  # an answer to Region.alarm: request slots were given back
     REFUSED = 10  # the request was malformed: `error` says how
     LOST = 11  # the rank `source` does not answer: nothing will come from it or reach it any more
+    RECEIVED_OWN = (
+        12  # RECEIVED; and the send of this rank that it met is done: operation `token`, error `context` (NP-29)
+    )
 
 
 class Error(IntEnum):
@@ -122,7 +125,7 @@ class Region(Struct):
 
 
 class Record(Struct):
-    """What the NIC tells the host, in a ring in host memory. Only the second half is written unless a probe is answered.
+    """What the NIC tells the host, in a ring in host memory. Only the second half is written, but for answers to probes and RECEIVED_OWN.
 
     `sequence` counts records from 1, modulo 2**16, and is written last: the record is there once it is the expected one.
     """
@@ -190,6 +193,7 @@ class Plan(Struct):
     endpoint_table: u32
     send_table: u32
     channel_table: u32
+    channel_plan_table: u32  # a ChannelPlan for each channel
     message_table: u32
     messages_per_channel: u32
     block_table: u32
@@ -218,6 +222,10 @@ class Plan(Struct):
     spare_buffers: u32  # buffers for bodies beyond one a stage, as bodies stay until they are acknowledged
     tick: u32  # processor cycles from one look at the clock to the next
     retries: u32  # timeouts after which a peer counts as lost
+    rooms: u32  # places for messages that all channels share by turns; 0: each channel has its own
+    room_table: u32
+    homes: u32  # bus address of host memory, no rank's, in which channels leave their messages between turns
+    home_bytes: u32  # for each channel
 
 
 class EndpointPlan(Struct):

@@ -7,6 +7,7 @@ ANY_SOURCE receive has a copy in the expected list of each channel of its endpoi
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, u32
 
+from .rooms import come_home
 from .state import Channel, Endpoint, Message, Posted, Receive, nic
 
 
@@ -58,7 +59,11 @@ def find_unclaimed(channel: Ptr[Channel], context: u32, tag: u32, mask: u32) -> 
     while True:
         node = node.next
         if ((node.key ^ key) & care) == 0 and ((node.tag ^ tag) & mask) == 0:
-            return node if node != anchor else null(Message)
+            if node != anchor:
+                return node
+            if channel.away == 0 or channel.waiting == 0:
+                return null(Message)
+            come_home(channel)  # what it holds was away: look again
 
 
 @firmware

@@ -15,10 +15,11 @@ from lanai_hdl.machine import Event, HostDmaStart, SendStart, Status, Verdict, l
 
 from . import state
 from .boot import boot
-from .plan import Layout, Line, McpConfig, Seat, boot_words, lay_out
+from .plan import Layout, Line, McpConfig, Seat, boot_words, channel_words, home_bytes, lay_out, rooms_of
 from .scheduler import turn
 
 QUEUE = 4
+HOMES = 0xE000_0000  # where the host memory for channels without a room lies: no rank's
 NAMES = (
     "ISR",
     "WAIT",
@@ -267,11 +268,13 @@ class Nic:
     def plug(self, config: McpConfig, ranks: int, seats: list[Seat], lines: list[Line]) -> Layout:
         """Do the driver's boot: plan, write, run `boot`."""
         with self.machine as machine:
-            for name in ("plan", "nic", "frames", "staged_records", "endpoint_plans", "channel_plans", "links"):
+            for name in ("plan", "nic", "frames", "staged_records", "endpoint_plans", "links"):
                 machine.place(*whereabouts(name))
-            layout = lay_out(config, len(seats), ranks, machine.heap, machine.stack_bottom)
-            for name, data in boot_words(layout, seats, lines).items():
-                address = getattr(state, name)._address
+            if rooms_of(config, len(lines)):
+                self.memory.add(HOMES, memoryview(bytearray(home_bytes(config) * len(lines))))
+            layout = lay_out(config, len(seats), ranks, machine.heap, machine.stack_bottom, HOMES)
+            words = {getattr(state, name)._address: data for name, data in boot_words(layout, seats).items()}
+            for address, data in {**words, layout.plan["channel_plan_table"]: channel_words(lines)}.items():
                 machine.sram[address : address + len(data)] = data
             assert boot(), "boot refused its own layout version"
         return layout

@@ -30,7 +30,9 @@ from .layout import (
 from .recovery import TICKS
 
 MAX_ENDPOINTS = 8
-MAX_CHANNELS = 64  # the thesis's ceiling, and the size of state.channel_plans
+MAX_CHANNELS = 64  # the thesis's ceiling: each with a room of its own
+MOST_CHANNELS = 1024  # that use rooms by turns; how many fit depends on SRAM
+ROOM_BLOCKS = 72  # most heap blocks of such a room: each turn may move them all
 MAX_BLOCKS = 4095  # state.links
 BAD_CRC, LENGTH_FLAWS = int(Verdict.CRC), int(Verdict.OVERRUN | Verdict.TRUNCATED)
 LEAST_HEAP = 4608  # bytes that a channel is sure of (claim s3_1.recv_buffer)
@@ -60,6 +62,7 @@ class McpConfig:
     retry_cycles: int = 65536  # processor cycles to the first repetition; each one doubles it, up to sixteen times
     retries: int = 8  # repetitions without an answer after which a peer is lost
     cut_through: int = 1  # 0: packets are whole on each NIC before they go on (NP-51). With recovery they always are
+    resident: int = 0  # rooms for messages that all channels share by turns (docs/design/np-channel-swap.md); 0: one for each channel
     mark_entries: int = 0  # 1: each page entry is marked in host memory when it has been used (NP-46)
 
     def __post_init__(self) -> None:
@@ -101,6 +104,16 @@ class McpConfig:
             if name not in known:
                 raise UserError(f"McpConfig has no parameter {name!r}; it has {', '.join(sorted(known))}")
         return replace(self, **changes)
+
+
+def rooms_of(config: McpConfig, channels: int) -> int:
+    """Rooms that channels share by turns; 0 if each has its own."""
+    return config.resident if config.resident < channels else 0
+
+
+def home_bytes(config: McpConfig) -> int:
+    """Host memory that one channel needs for what it leaves there between its turns."""
+    return config.messages * int(sizeof(state.Message)) + ROOM_BLOCKS * (4 + int(BLOCK))
 
 
 def paper() -> McpConfig:
@@ -146,16 +159,23 @@ class Layout:
     clear: tuple[int, int]
 
 
-def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) -> Layout:
-    """Share out the SRAM from `heap` (the end of the image's data) to `end` (where the stack begins). Raises UserError."""
+def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int, homes: int = 0) -> Layout:
+    """Share out the SRAM from `heap` (the end of the image's data) to `end` (where the stack begins). Raises UserError.
+
+    `homes`: bus address of `home_bytes` of host memory for each channel, if they share rooms.
+    """
     channels = endpoints * ranks
     if not 1 <= endpoints <= MAX_ENDPOINTS:
         raise UserError(f"{endpoints} ranks on one NIC; it serves 1 to {MAX_ENDPOINTS}")
-    if not 1 <= channels <= MAX_CHANNELS:
+    rooms = rooms_of(config, channels)
+    most = MOST_CHANNELS if rooms else MAX_CHANNELS
+    if not 1 <= channels <= most:
         raise UserError(
-            f"{endpoints} ranks on one NIC in a world of {ranks} need {channels} channels; the NIC has {MAX_CHANNELS}: "
+            f"{endpoints} ranks on one NIC in a world of {ranks} need {channels} channels; the NIC has {most}: "
             "use more NICs or fewer ranks"
+            + ("" if rooms else f", or let them share rooms: resident={MAX_CHANNELS // 2}")
         )
+    shares = rooms or channels
     slot_bytes = config.inline_bytes + int(sizeof(Request))
     place = heap
     plan: dict[str, int] = {}
@@ -169,7 +189,9 @@ def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) 
     table("endpoint_table", endpoints * sizeof(state.Endpoint))
     table("send_table", endpoints * int(SLOTS) * sizeof(state.Send))
     table("channel_table", channels * sizeof(state.Channel))
-    table("message_table", channels * config.messages * sizeof(state.Message))
+    table("channel_plan_table", channels * sizeof(ChannelPlan))
+    table("message_table", shares * config.messages * sizeof(state.Message))
+    table("room_table", rooms * sizeof(state.Room))
     table("receive_table", endpoints * config.receives * sizeof(state.Receive))
     table("copy_table", channels * config.any_receives * sizeof(state.Posted))
     table("buffer_table", config.buffers * sizeof(state.Buffer))
@@ -186,12 +208,15 @@ def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) 
     regions = tuple(plan["regions"] + i * region_size for i in range(endpoints))
     del plan["regions"]
     table("block_table", 0, int(BLOCK))
-    blocks = min((end - place) // int(BLOCK), MAX_BLOCKS) // channels
+    blocks = min((end - place) // int(BLOCK), MAX_BLOCKS) // shares
     if blocks * int(BLOCK) < LEAST_HEAP:
         raise UserError(
-            f"{channels} channels leave {max(blocks, 0) * int(BLOCK)} bytes of receive buffer each in {end - heap} bytes of "
-            f"SRAM, less than {LEAST_HEAP}: use more NICs, more SRAM, or less of inline_bytes, receives, messages"
+            f"{shares} {'rooms' if rooms else 'channels'} leave {max(blocks, 0) * int(BLOCK)} bytes of receive buffer each "
+            f"in {end - heap} bytes of SRAM, less than {LEAST_HEAP}: use more NICs, more SRAM, or less of inline_bytes, "
+            f"receives, messages, {'resident' if rooms else 'or let channels share rooms (resident)'}"
         )
+    if rooms:
+        blocks = min(blocks, ROOM_BLOCKS)
     plan |= {
         "magic": int(LAYOUT_MAGIC) | int(LAYOUT_VERSION),
         "endpoints": endpoints,
@@ -214,6 +239,9 @@ def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int) 
         "spare_buffers": config.spare_buffers,
         "tick": config.retry_cycles // TICKS,
         "retries": config.retries,
+        "rooms": rooms,
+        "homes": homes,
+        "home_bytes": home_bytes(config),
         "ack_blocks": max(1, blocks // 4) if config.ack_slots > 1 else 1,
     }
     return Layout(plan, regions, slot_bytes, clear)
@@ -229,15 +257,15 @@ def words_of(kind: type, values: dict[str, int]) -> bytes:
     return b"".join(values[name].to_bytes(4, "big") for name in names)
 
 
-def boot_words(layout: Layout, seats: Sequence[Seat], lines: Sequence[Line]) -> dict[str, bytes]:
-    """What the driver writes before it starts the processor: the bytes of the globals `plan`, `endpoint_plans`, `channel_plans`."""
+def boot_words(layout: Layout, seats: Sequence[Seat]) -> dict[str, bytes]:
+    """What the driver writes before it starts the processor: the bytes of the globals `plan` and `endpoint_plans`."""
     endpoint_words = [
         words_of(EndpointPlan, {"region": region, **{f.name: getattr(seat, f.name) for f in fields(seat)}})
         for seat, region in zip(seats, layout.regions, strict=True)
     ]
-    channel_words = [words_of(ChannelPlan, {"route": line.route, "peer_channel": line.peer_channel}) for line in lines]
-    return {
-        "plan": words_of(Plan, layout.plan),
-        "endpoint_plans": b"".join(endpoint_words),
-        "channel_plans": b"".join(channel_words),
-    }
+    return {"plan": words_of(Plan, layout.plan), "endpoint_plans": b"".join(endpoint_words)}
+
+
+def channel_words(lines: Sequence[Line]) -> bytes:
+    """What the driver writes to `Plan.channel_plan_table`."""
+    return b"".join(words_of(ChannelPlan, {"route": line.route, "peer_channel": line.peer_channel}) for line in lines)

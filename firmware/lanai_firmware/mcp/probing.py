@@ -12,6 +12,8 @@ from .layout import ANY, NO_TAG, Error, Kind, Request
 from .matching import find_anywhere, find_unclaimed, withdraw
 from .pulling import pull
 from .records import answer_probe, refuse, report
+from .releasing import release
+from .rooms import come_home, room_number
 from .state import (
     MESSAGE_PROMISE,
     MESSAGE_TAKEN,
@@ -23,7 +25,7 @@ from .state import (
     Receive,
     nic,
 )
-from .unclaimed import release, remove
+from .unclaimed import remove
 
 
 @firmware
@@ -51,6 +53,8 @@ def drain(endpoint: Ptr[Endpoint], peer: u32, operation: u32) -> None:
                 channel = endpoint.channels + rank
     message = null(Message)
     if channel and channel.waiting != 0:
+        if channel.away != 0:
+            come_home(channel)
         message = channel.unclaimed.next
     tell(endpoint, channel, message, operation, False)
 
@@ -81,7 +85,9 @@ def tell(endpoint: Ptr[Endpoint], channel: Ptr[Channel], message: Ptr[Message], 
 def receive_taken(endpoint: Ptr[Endpoint], receive: Ptr[Receive], peer: u32, index: u32) -> None:
     """Receive a message that a matched probe took and whose body is here."""
     channel = endpoint.channels + peer
-    first = (channel.number) * nic.messages_per_channel
+    if channel.away != 0:
+        come_home(channel)
+    first = room_number(channel) * nic.messages_per_channel
     if index < first or index >= first + nic.messages_per_channel:
         refuse(endpoint, receive.operation, u32(Error.BAD_INDEX))
         return

@@ -7,6 +7,7 @@ packet marked as last. Bodies go from the common receive buffer straight to the 
 
 from lanai_firmware.lang import Ptr, address_of, firmware, null, u32
 
+from .answering import own_received
 from .cursor import fetch, next_piece, open_piece, take
 from .following import was_followed
 from .hostdma import upload
@@ -87,6 +88,8 @@ def take_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32
         if channel.first_pull:
             make_ready(channel)
         receive.state = RECEIVE_FREE
+        if channel.rank == receive.endpoint.rank and own_received(channel, receive):
+            return True
         report(
             receive.endpoint,
             u32(Kind.RECEIVED),

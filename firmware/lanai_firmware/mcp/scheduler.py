@@ -17,10 +17,10 @@ from .pulling import ask
 from .ready import make_ready, next_ready
 from .recovery import late, send_seen, tend
 from .registers import EVENT_DOORBELL, EVENT_HDMA, EVENT_PROGRESS, EVENT_RECV, EVENT_SEND, EVENT_TIMER, ISR, WAIT
+from .releasing import release_read
 from .requests import take_requests
 from .sending import BLOCKED, LEFT, serve_sends
 from .state import OWE_ACK, OWE_DROPPED, OWE_GAP, OWE_SEEN, OWE_TAKEN, PULLS, Channel, nic
-from .unclaimed import release_read
 
 IDLE_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_PROGRESS | EVENT_TIMER)
 BUSY_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_HDMA | EVENT_SEND | EVENT_PROGRESS | EVENT_TIMER)

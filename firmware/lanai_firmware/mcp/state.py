@@ -6,7 +6,7 @@ the configuration lie where the driver's `Plan` says; `nic` points at them.
 
 from lanai_firmware.lang import Array, Const, Global, Ptr, Struct, sizeof, u32
 
-from .layout import ChannelPlan, EndpointPlan, Header, PageEntry, Plan, Record, Region, Request
+from .layout import EndpointPlan, Header, PageEntry, Plan, Record, Region, Request
 
 RECEIVE_FREE: Const[u32] = u32(0)
 RECEIVE_POSTED: Const[u32] = u32(1)  # in the expected list of its channel, or of all channels
@@ -28,6 +28,7 @@ JOB_FREE: Const[u32] = u32(0)
 JOB_FETCHING: Const[u32] = u32(1)  # its first page entry is on the way
 JOB_MOVING: Const[u32] = u32(2)
 JOB_SLOT: Const[u32] = u32(3)  # the body lies in a request slot: one packet brings it
+JOB_OWN: Const[u32] = u32(4)  # all on its way to a receive of the same rank, which completes first
 
 # Channel.control: packets owed to the other side. One bit suffices for each, as a second would say the same.
 OWE_ACK: Const[u32] = u32(1)
@@ -160,7 +161,18 @@ class Channel(Struct):
     jobs_active: u32
     jobs: Array[Job, 2]
     line: Ptr["Line"]  # null without recovery
-    spare: Array[u32, 4]
+    room: Ptr["Room"]  # null if the channel has one of its own: `rooms`
+    away: u32  # nonzero: another channel has the room
+    away_unclaimed: Ptr[Message]  # while away: first of `unclaimed`, which looks empty, and
+    away_free: Ptr[Message]  # ... `free_messages`, which looks used up
+
+
+class Room(Struct):
+    """Message slots and heap blocks that several channels use by turns: `rooms`."""
+
+    owner: Ptr[Channel]
+    number: u32
+    spare: Array[u32, 2]
 
 
 class Unacked(Struct):
@@ -322,6 +334,11 @@ class Nic(Struct):
     retries: u32
     resent: u32  # packets sent again
     repeated: u32  # packets that came twice or too early
+    homes: u32  # bus address of the memory that channels without a room leave their messages in
+    home_bytes: u32  # for each channel
+    blocks_per_channel: u32
+    saved: u32  # channels whose messages were written to host memory
+    fetched: u32  # ... brought back
 
 
 assert sizeof(Posted) == 32
@@ -334,6 +351,7 @@ assert sizeof(Stage) == 64, sizeof(Stage)
 assert sizeof(Job) == 160, sizeof(Job)
 assert sizeof(Unacked) == 64, sizeof(Unacked)
 assert sizeof(Line) == 64, sizeof(Line)
+assert sizeof(Room) == 16, sizeof(Room)
 
 FRAMES: Const[u32] = u32(16)
 RECORDS: Const[u32] = u32(16)
@@ -343,5 +361,4 @@ nic: Global[Nic]
 frames: Global[Array[Frame, 16]]
 staged_records: Global[Array[Record, 16]]
 endpoint_plans: Global[Array[EndpointPlan, 8]]
-channel_plans: Global[Array[ChannelPlan, 64]]
 links: Global[Array[u32, 4096]]  # heap: the number of the block that follows, 0: none

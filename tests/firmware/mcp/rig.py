@@ -44,20 +44,20 @@ class Host:
         self.slot = (self.slot + 1) % 32
         self.nic.ring(1)
 
-    def send(self, operation, tag, body, sync=False, long=False):
+    def send(self, operation, tag, body, sync=False, long=False, peer=None):
         """A send as a scripted action. Long ones lie in page `operation` and have that page entry."""
 
         def act():
-            peer = 1 - self.number
+            dest = 1 - self.number if peer is None else peer
             if not long and not sync:
-                self.post(Op.SEND_INLINE, operation, body, tag=tag, length=len(body), peer=peer)
+                self.post(Op.SEND_INLINE, operation, body, tag=tag, length=len(body), peer=dest)
                 return
             self.body[operation * 4096 : operation * 4096 + len(body)] = body
             where = {"pieces.0.address": BODY + operation * 4096, "pieces.0.length": len(body)}
-            entry = pack(PageEntry, {**where, "total": len(body), "operation": operation, "peer": peer})
+            entry = pack(PageEntry, {**where, "total": len(body), "operation": operation, "peer": dest})
             self.table[operation * ENTRY : (operation + 1) * ENTRY] = entry
             op = Op.SEND_SYNC if sync else Op.SEND
-            fields = {"table": operation, "tag": tag, "length": len(body), "peer": peer}
+            fields = {"table": operation, "tag": tag, "length": len(body), "peer": dest}
             self.post(
                 op, operation, **fields, pieces__0__address=where["pieces.0.address"], pieces__0__length=len(body)
             )

@@ -1,10 +1,7 @@
 """The MCP compiled for the host does to every byte of SRAM what it does as plain Python."""
 
-from lanai_firmware.mcp.model import Nic
-from lanai_firmware.mcp.scheduler import turn
-from lanai_firmware.native import NativeProgram
-
 from .np_calls import irecv, isend, pattern, wait
+from .np_native import take_native_turns
 from .np_world import World
 
 
@@ -29,18 +26,7 @@ def run_world():
 
 def test_native_mcp_is_the_python_mcp(monkeypatch):
     python = run_world()
-    compiled = {}
-    turns = []
-
-    def native_turn(nic):
-        nic.wait = 0
-        places = tuple(nic.machine.placed.items())
-        if places not in compiled:
-            compiled[places] = NativeProgram(turn, nic.machine.placed, speed=1)
-        turns.append(nic)
-        compiled[places].run(nic.machine)
-
-    monkeypatch.setattr(Nic, "turn", native_turn)
+    turns = take_native_turns(monkeypatch)
     native = run_world()
     assert len(turns) > 20
     for ours, theirs in zip(native, python, strict=True):

@@ -83,6 +83,25 @@ def test_truncation(size, early):
     World(2).run(program)
 
 
+@pytest.mark.parametrize("size", [0, 40, 9000])
+def test_a_send_to_oneself_ends_with_its_receive(size):
+    """NP-29: when a synchronous (or long) send of a rank to itself is done, so is the receive that met it."""
+
+    def program(device):
+        for late in (False, True):
+            outer = irecv(device, device.rank, size, tag=2) if not late else None
+            sent = isend(device, device.rank, pattern(size), tag=2, mode=SYNCHRONOUS)
+            if late:
+                for _ in range(20):
+                    device.progress()
+                outer = irecv(device, device.rank, size, tag=2)
+            wait(device, sent)
+            assert outer[0].done
+            assert outer[1].data == pattern(size)
+
+    World(2).run(program)
+
+
 def test_probe_and_cancel():
     """A probe leaves the message, a matched one takes it; a cancelled receive takes none."""
 

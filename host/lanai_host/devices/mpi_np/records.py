@@ -1,6 +1,7 @@
 """What the NIC tells, and waiting for it."""
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 from lanai_firmware.mcp.layout import Kind, Op
@@ -79,6 +80,9 @@ class Records:
             self.watching = False
             if notice.length >= self.pressure:
                 self.crowded.add(notice.source)
+        elif notice.kind is Kind.RECEIVED_OWN:  # both ends of a message to oneself
+            await self._end(replace(notice, kind=Kind.RECEIVED))
+            await self._end(replace(notice, kind=Kind.SENT, operation=notice.token, error=notice.context))
         else:
             await self._end(notice)
 

@@ -14,6 +14,7 @@ from lanai_host.config import HostConfig, HostCost, pentium2_266
 from lanai_host.device import Operation, SendMode
 from lanai_host.devices.mpi_np import MpiNp
 from lanai_host.driver import Attachment, boot, channel_number
+from lanai_host.homes import allocate as homes_for
 
 from ...cluster import Cluster, ClusterBus
 from ...engine import Engine, Layout
@@ -160,7 +161,8 @@ def play(setting: Setting, program: Program, fabric: Fabric | None = None, trace
     async def live(bus: ClusterBus) -> Any:
         rank, world = bus.number, net.nics
         lines = {(rank, peer): Line(net.route(rank, peer), channel_number(0, world, rank)) for peer in range(world)}
-        (attachment,) = await boot(bus, image, setting.mcp, world, [rank], lines)
+        homes = homes_for(cluster.bus(rank), setting.mcp, world)
+        (attachment,) = await boot(bus, image, setting.mcp, world, [rank], lines, homes)
         side = Side(bus, attachment, stage)
         await side.meet()
         return await program(side)
