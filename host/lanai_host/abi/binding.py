@@ -108,16 +108,20 @@ def _source(name: str, result: str, parameters: list[Any], found: Binding) -> tu
 
 def _threads(name: str, own: str, comm: str, found: Binding, names: dict[str, Any]) -> list[str]:
     """What the thread level asks of each call. A function is made when first called, and then the level is known."""
+    progress = abi.world.progress
     if abi.world.thread_level == ThreadLevel.MULTIPLE:
+        if progress.turns is None:
+            return []
+        names |= {"_count": progress.count, "_usual": progress.usual_threads, "_turns": progress.turns}
         return [
-            "    if abi.contended():",  # other threads: the whole call has a turn of its own
-            "        with abi.turns:",
+            "    if _count() > _usual:",  # other threads: the whole call has a turn of its own
+            "        with _turns:",
             f"            return body({own})",
         ]
     if found.anywhere or abi.world.thread_level == ThreadLevel.SERIALIZED:
         return []
-    names |= {"thread": threading.get_ident, "main": abi.world.main_thread, "elsewhere": elsewhere}
-    return [f"    if thread() != main: return elsewhere({name!r}, {comm})"]
+    names |= {"_thread": threading.get_ident, "_main": abi.world.main_thread, "_elsewhere": elsewhere}
+    return [f"    if _thread() != _main: return _elsewhere({name!r}, {comm})"]
 
 
 def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, Any]) -> str:

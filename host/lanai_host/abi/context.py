@@ -1,8 +1,6 @@
 """The state that all bindings share: handle tables, the world, the C side."""
 
 import enum
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ..mpi import ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, Group, Status
@@ -33,7 +31,6 @@ class Context:
     Attributes:
         live: true between MPI_Init and MPI_Finalize.
         constants: the header's, by name.
-        contended, turns: whether threads must call the library in turns, and what a call then holds.
         numbers: the maps of an ABI whose numbers are not the library's own; None for MPICH's.
         keyvals: `Keyval` objects; extra handles of predefined attributes are in `functions.attributes`.
     """
@@ -41,8 +38,6 @@ class Context:
     def __init__(self) -> None:
         self.live = False
         self.ready = False
-        self.contended: Callable[[], bool] = bool  # false until there is a world
-        self.turns: AbstractContextManager[None] = nullcontext()
 
     def attach(
         self, ffi: Any, lib: Any, flavor: Flavor, constants: dict[str, int], unweighted: int, weights_empty: int
@@ -86,8 +81,6 @@ class Context:
     def open(self, world: World) -> None:
         """MPI_Init: the objects of this run."""
         self.world = world
-        if world.progress.turns is not None:
-            self.contended, self.turns = world.progress.contended, world.progress.turns
         constants = self.constants
         self.comms.predefine(constants["MPI_COMM_WORLD"], world.comm_world)
         self.comms.predefine(constants["MPI_COMM_SELF"], world.comm_self)

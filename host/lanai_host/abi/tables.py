@@ -83,6 +83,10 @@ class HandleTable(dict[int, Any]):
                 return handle
         return self.new(value)
 
+    def has(self, value: Any) -> bool:
+        """Does the program hold a handle of the object?"""
+        return value in self._predefined or any(held is value for held in self.values())
+
     def made(self) -> list[Any]:
         """Objects made at run time whose handles were not freed."""
         return [value for value in self.values() if value is not None and value not in self._predefined]
@@ -90,6 +94,38 @@ class HandleTable(dict[int, Any]):
     def _signed(self, value: int) -> int:
         """MPICH's handles are ints whose upper bits say what they are, so some are negative."""
         return value - (1 << 32) if self._narrow and value >= 1 << 31 else value
+
+
+class TwoWayTable(HandleTable):
+    """The same, for objects whose handles are asked for often."""
+
+    def __init__(self, kind: str, error_class: int, null: int, base: int, narrow: bool) -> None:
+        super().__init__(kind, error_class, null, base, narrow)
+        self._handles: dict[Any, list[int]] = {}
+
+    def new(self, value: Any) -> int:
+        handle = super().new(value)
+        self._handles.setdefault(value, []).append(handle)
+        return handle
+
+    def remove(self, handle: int) -> None:
+        value = self[handle]
+        super().remove(handle)
+        handles = self._handles.get(value, [])
+        if handle in handles:
+            handles.remove(handle)
+            if not handles:
+                del self._handles[value]
+
+    def handle_of(self, value: Any) -> int:
+        fixed = self._predefined.get(value)
+        if fixed is not None:
+            return fixed
+        handles = self._handles.get(value)
+        return handles[0] if handles else self.new(value)
+
+    def has(self, value: Any) -> bool:
+        return value in self._handles or value in self._predefined
 
 
 # (table, kind in the handle's bits 26..29 as MPICH numbers them, error class)
@@ -107,6 +143,7 @@ _KINDS = {
     "Message": (0xB, ErrorClass.REQUEST),
     "Session": (0xE, ErrorClass.SESSION),
 }
+_TWO_WAY = ("Comm", "Datatype")
 _DIRECT = (0x2 << 30) + 0x1000  # MPICH: made at run time; it keeps the first numbers for predefined pair types
 _FIRST_WIDE = (
     0x10000  # the standard ABI keeps the numbers below for itself; MPI_Comm_toint must fit the rest into an int
@@ -118,4 +155,5 @@ def make(kind: str, null: int, wide: bool) -> HandleTable:
     bits, error_class = _KINDS[kind]
     offset = 1 << 25 if kind == "Message" else 0  # messages share their kind bits with requests
     base = (_FIRST_WIDE if wide else _DIRECT) + (bits << 26) + offset
-    return HandleTable(kind, error_class, null, base, narrow=not wide)
+    made = TwoWayTable if kind in _TWO_WAY else HandleTable
+    return made(kind, error_class, null, base, narrow=not wide)

@@ -79,13 +79,14 @@ def _brief(wait: Wait) -> str:
 
 class Progress:
     """`level` is the thread level granted. `foreign_threads` says that threads may exist which Python did not start
-    (a C program), so that they are counted with the kernel. `lockstep`: simulated time waits for all threads of this process."""
+    (a C program), so that they are counted with the kernel; `count` counts them, and there are `usual_threads` in a process that
+    has one. `lockstep`: simulated time waits for all threads of this process."""
 
     def __init__(self, device: Device, foreign_threads: bool = False, lockstep: bool = False) -> None:
         self.device = device
         self.level = SINGLE
-        self._usual_threads = 1 if foreign_threads else 0
-        self._count: Callable[[], int] = threads.count if foreign_threads else _thread._count
+        self.usual_threads = 1 if foreign_threads else 0
+        self.count: Callable[[], int] = threads.count if foreign_threads else _thread._count
         self.turns = Turns(self.contended, f"rank {device.rank}: ") if lockstep else None
         mutex = threading.RLock()
         self.lock: Any = mutex if self.turns is None else self.turns
@@ -95,15 +96,15 @@ class Progress:
 
     def crowded(self) -> bool:
         """More than one thread may run code of the program's. A program that asked for one thread is taken at its word."""
-        return self.level > SINGLE and self._count() > self._usual_threads
+        return self.level > SINGLE and self.count() > self.usual_threads
 
     def alone(self) -> bool:
         """No other thread, and no work in the background: `Device.quick` may be used."""
-        return not self._tasks and (self.level == SINGLE or self._count() <= self._usual_threads)
+        return not self._tasks and (self.level == SINGLE or self.count() <= self.usual_threads)
 
     def contended(self) -> bool:
         """More than one thread may call the library."""
-        return self.level == MULTIPLE and self._count() > self._usual_threads
+        return self.level == MULTIPLE and self.count() > self.usual_threads
 
     def start(self, task: Task) -> None:
         """Run a task now as far as it goes, and later whenever anything makes progress."""

@@ -145,7 +145,7 @@ def MPI_Type_free(datatype: Any) -> None:
         )
     abi.types.remove(handle)
     datatype[0] = abi.types.null
-    if not any(held is old for held in abi.types.values()):
+    if not abi.types.has(old):
         old.attributes.clear(old)
 
 
