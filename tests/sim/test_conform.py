@@ -109,6 +109,18 @@ def test_what_is_left_out_is_named_with_its_reason():
     assert "- `TestErrhandlerWin`: error handlers of windows" in written
 
 
+def test_heavy_modules_get_more_time(monkeypatch):
+    given = {}
+    monkeypatch.setattr(
+        jobs, "run_job", lambda command, title, names, ranks, limit: given.setdefault(title, limit) and (title, "")
+    )
+    assert list(jobs.run(jobs.simulated("ideal"), ["test_p2p_buf", "test_util_dtlib"], 2, 10)) == [
+        "test_p2p_buf",
+        "test_util_dtlib",
+    ]
+    assert given == {"test_p2p_buf": 10, "test_util_dtlib": 40}
+
+
 def test_modules_are_chosen_by_name_or_pattern(tmp_path, monkeypatch):
     for name in ("test_p2p_a", "test_p2p_b", "test_win", "test_x"):
         (tmp_path / f"{name}.py").write_text("")
@@ -137,10 +149,25 @@ def test_a_module_of_mpi4py_on_the_gateware():
     assert read.cycles > 10_000
 
 
+POINT_TO_POINT = ("buf", "buf_matched", "buf_part", "obj", "obj_matched")
+COLLECTIVE = (
+    *("buf", "buf_inter", "nb_buf", "nb_vec", "ngh_buf", "ngh_obj", "obj", "obj_inter"),
+    *("pr_buf", "pr_ngh_buf", "pr_vec", "vec", "vec_inter"),
+)
+CHAPTERS = [*(f"test_p2p_{name}" for name in POINT_TO_POINT), *(f"test_cco_{name}" for name in COLLECTIVE)]
+MOST = 3000  # seconds for one module
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", ["test_p2p_*", "test_cco_*"])
-def test_chapters_of_mpi4py_on_the_gateware(pattern):
-    for read in jobs.run(jobs.simulated("mpi-np"), suite.modules([pattern]), 2, 1500):
-        assert read.run > 0
-        assert not read.failed
-        assert not read.trouble
+def test_the_chapters_are_all_there():
+    assert suite.modules(["test_p2p_*", "test_cco_*"]) == CHAPTERS
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(MOST + 60)
+@pytest.mark.parametrize("module", CHAPTERS)
+def test_chapters_of_mpi4py_on_the_gateware(module):
+    (read,) = jobs.run(jobs.simulated("mpi-np"), [module], 2, MOST)
+    assert read.run > 0
+    assert not read.failed
+    assert not read.trouble

@@ -35,7 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--against", choices=["mpich", "ideal"],
         help="run the same on real MPICH or on the device ideal, and tell where it differs",
     )  # fmt: skip
-    parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS", help="real time for one job (600)")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="real time for one module or job (600); a few heavy modules get more",
+    )
     parser.add_argument(
         "--resume", metavar="FILE", help="keep outcomes there, and do not run again the modules that it has"
     )

@@ -55,9 +55,10 @@ def mpich() -> Command:
 
 
 def run(command: Command, names: Sequence[str], ranks: int, limit: float) -> Iterator[Outcome]:
-    """Each module in a job of its own, so that one that hangs does not take the others along. `limit`: seconds for each."""
+    """Each module in a job of its own, so that one that hangs does not take the others along. `limit`: seconds for each, of which
+    heavy ones get several times as many."""
     for name in names:
-        yield run_job(command, name, [name], ranks, limit)[0]
+        yield run_job(command, name, [name], ranks, limit * suite.HEAVY.get(name, 1))[0]
 
 
 def run_job(command: Command, title: str, names: Sequence[str], ranks: int, limit: float) -> tuple[Outcome, str]:

@@ -33,6 +33,10 @@ LEFT_OUT_TESTS = {
     "TestMessageRMA": "message specifications of one-sided calls",
     "TestObjModel.testSafeFreeCreated": "opens a file",
 }
+# Modules that get more time than others, and how many times as much.
+HEAVY = {
+    "test_util_dtlib": 4,  # every rank for itself makes and unmakes datatypes by the hundred thousand, and processors are few
+}
 
 
 def directory() -> Path:

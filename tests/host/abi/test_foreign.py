@@ -8,6 +8,8 @@ from lanai_host.abi import compiler
 from lanai_host.abi.programs import check_program, needed
 from lanai_host.errors import UserError
 
+from .jobs import together
+
 
 @pytest.fixture
 def program(tmp_path):
@@ -27,6 +29,24 @@ def test_a_program_of_open_mpi_is_named(program):
     assert "libmpi.so.40" in needed(program)
     with pytest.raises(UserError, match=r"linked for Open MPI \(libmpi.so.40\).*lanai mpicc"):
         check_program(program)
+
+
+def test_another_mpi_that_is_found_first_is_not_taken(tmp_path, monkeypatch):
+    """Whatever the user's environment says of MPI libraries: `lanai run` puts its own before all others."""
+    pytest.importorskip("mpi4py")
+    for name in ("libmpi.so.12", "libmpi.so.40", "libmpi_abi.so.1"):
+        (tmp_path / name).write_text("no library")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    monkeypatch.setenv("MPI4PY_LIBMPI", str(tmp_path / "libmpi.so.40"))
+    monkeypatch.setenv("MPI4PY_MPIABI", "openmpi")
+    done = together(2, "python", "-c", "from mpi4py import MPI; print(MPI.Get_library_version().split(':')[0])")
+    assert done.stdout == "openlanai\n" * 2, done.stderr
+
+
+def test_lanai_run_does_not_start_a_program_of_open_mpi(program):
+    done = together(2, str(program))
+    assert done.returncode == 2
+    assert "was linked for Open MPI (libmpi.so.40)" in done.stderr
 
 
 def test_scripts_pass(tmp_path):
