@@ -10,7 +10,7 @@ Each model is written once over `Pins`, one interface's signals and the clock, a
 
 In Amaranth's simulator `Chip` is a NIC with all of these around it and `Pair` two on a cable. `Bench` runs any component with a
 watchdog; `Puppet` stands in for the processor so that a bench can do what firmware would. In cocotb take `CocotbPins(dut, "pio")`
-(`lanai_hdl.bfm.cocotb`) for the interface `pio` of the converted NIC.
+(`lanai_hdl.bfm.cocotb`) for the interface `pio` of the converted NIC; `run_cocotb` (`lanai_hdl.bfm.verilated`) converts, compiles and runs.
 """
 
 from .chip import Chip, Pair, Side, World

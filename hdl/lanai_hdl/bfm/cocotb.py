@@ -1,7 +1,10 @@
-"""cocotb as a bench: the models' pins on a converted component."""
+"""cocotb as a bench: the models' pins and both ends of streams on a converted component."""
 
+import random
+from collections.abc import Iterable
 from typing import Any
 
+from amaranth import Const
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
 
@@ -17,6 +20,7 @@ class CocotbPins(Pins):
     def __init__(self, dut: Any, prefix: str) -> None:
         self.dut = dut
         self.prefix = prefix
+        self._read = False  # in this slot, by `settled`
 
     def _handle(self, name: str) -> Any:
         return getattr(self.dut, f"{self.prefix}__{name}")
@@ -28,11 +32,47 @@ class CocotbPins(Pins):
     def now(self, *names: str) -> tuple[int, ...]:
         return tuple(int(self._handle(name).value) for name in names)
 
-    async def step(self, *names: str) -> tuple[int, ...]:
+    async def settled(self, *names: str) -> tuple[int, ...]:
         await FallingEdge(self.dut.clk)
+        self._read = True
+        return self.now(*names)
+
+    async def step(self, *names: str) -> tuple[int, ...]:
+        if not self._read:
+            await FallingEdge(self.dut.clk)
+        self._read = False
         values = self.now(*names)
         await RisingEdge(self.dut.clk)
         return values
+
+
+async def stream_put(
+    dut: Any, prefix: str, shape: Any, values: Iterable[Any], *, idle: float = 0.0, seed: int = 0
+) -> None:
+    """Put values of `shape` (an Amaranth shape, a dictionary for a structure) into the stream `prefix` of the top, as `bfm.stream_put` does."""
+    pins, chance = CocotbPins(dut, prefix), random.Random(seed)
+    for value in values:
+        while chance.random() < idle:
+            await pins.step()
+        pins.set(valid=1, payload=Const.cast(shape.const(value)).value if hasattr(shape, "const") else value)
+        await pins.handshake()
+        pins.set(valid=0)
+
+
+async def stream_get(dut: Any, prefix: str, shape: Any, count: int, *, pause: float = 0.0, seed: int = 0) -> list[Any]:
+    """Take `count` values of `shape` from the stream `prefix` of the top, as `bfm.stream_get` does."""
+    pins, chance = CocotbPins(dut, prefix), random.Random(seed)
+    taken: list[Any] = []
+    while len(taken) < count:
+        while chance.random() < pause:
+            await pins.step()
+        pins.set(ready=1)
+        valid = 0
+        while not valid:
+            valid, payload = await pins.step("valid", "payload")
+        pins.set(ready=0)
+        taken.append(shape.from_bits(payload) if hasattr(shape, "from_bits") else payload)
+    return taken
 
 
 async def begin(dut: Any, slot_khz: int = 66_000) -> None:
@@ -48,3 +88,12 @@ async def begin(dut: Any, slot_khz: int = 66_000) -> None:
         await RisingEdge(dut.clk)
     dut.rst.value = 0
     await RisingEdge(dut.clk)
+
+
+async def number_slots(dut: Any) -> None:
+    """Drives `now` of a converted `Nic`, which its own top would: serves for ever."""
+    slot = 0
+    while True:
+        slot += 1
+        await RisingEdge(dut.clk)
+        dut.now.value = slot

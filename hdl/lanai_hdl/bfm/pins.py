@@ -15,6 +15,13 @@ class Pins(ABC):
         """The named members as they stand."""
 
     @abstractmethod
+    async def settled(self, *names: str) -> tuple[int, ...]:
+        """The named members in this slot, with all that follows from what was set in it; what is set then still counts for the slot.
+
+        At most once a slot, before `step`.
+        """
+
+    @abstractmethod
     async def step(self, *names: str) -> tuple[int, ...]:
         """Let one slot pass; gives the named members as they stood at its end."""
 

@@ -24,6 +24,9 @@ class PysimPins(Pins):
     def now(self, *names: str) -> tuple[int, ...]:
         return tuple(number(self.context.get(getattr(self.interface, name))) for name in names)
 
+    async def settled(self, *names: str) -> tuple[int, ...]:
+        return self.now(*names)
+
     async def step(self, *names: str) -> tuple[int, ...]:
         _, _, *values = await self.context.tick().sample(*(getattr(self.interface, name) for name in names))
         return tuple(number(value) for value in values)

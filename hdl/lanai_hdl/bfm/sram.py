@@ -24,9 +24,9 @@ class SramModel:
         while True:
             offered = int(self.chance.random() >= self.refuse)
             self.pins.set(grant=0, rdata=rdata)
-            (request,) = self.pins.now("request")
+            request, write, addr, wdata, be = await self.pins.settled("request", "write", "addr", "wdata", "be")
             self.pins.set(grant=int(offered and request))
-            write, addr, wdata, be = await self.pins.step("write", "addr", "wdata", "be")
+            await self.pins.step()
             rdata = self.chance.getrandbits(32)  # no read, no promise
             if not (offered and request):
                 continue

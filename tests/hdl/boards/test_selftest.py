@@ -9,7 +9,7 @@ from lanai_firmware.selftest import Report
 from lanai_firmware.selftest.report import GO_REGISTER, REPORT_REGISTER, REQUEST_REGISTER, TEST_BYTES
 from lanai_hdl.boards import BOARDS, find
 from lanai_hdl.errors import UserError
-from lanai_hdl.machine import MACHINE_ID, host_offset
+from lanai_hdl.machine import COUNTERS, MACHINE_ID, PIO_WINDOW_SIZE, Event, host_offset
 from lanai_host.bus import BusError
 from lanai_host.serial_bus import SerialBus
 from lanai_sim.board_rtl import VerilatedBoard
@@ -49,6 +49,45 @@ def test_selftest_passes_over_a_fast_line(name):
     assert report == PASSED
     assert any(memory), "the host DMA test left nothing in host memory"
     assert leds & IRQ_LED
+
+
+async def all_that_a_host_does(bus):
+    """Each operation of the host bus as one of the serial line: words, parts of words, registers, doorbell, interrupt, mastering, counters."""
+    before = {name: await bus.read(host_offset(name)) for name, _ in COUNTERS}
+    report, _ = await selftest(bus)
+    assert report == PASSED
+    assert bus.interrupts == 1
+    await bus.write_block(0x3000, bytes(range(32)))
+    await bus.write_block(0x3005, b"abc")
+    assert await bus.read_block(0x3002, 12) == bytes((2, 3, 4)) + b"abc" + bytes(range(8, 14))
+    for bit in range(3):
+        await bus.write(host_offset("DOORBELL"), 1 << bit)
+    assert await bus.read(host_offset("DOORBELL")) == 0b111
+    assert await bus.read(host_offset("ISR")) & Event.DOORBELL
+    assert await bus.read(PIO_WINDOW_SIZE - 4) == 0xFFFFFFFF
+    await bus.write(host_offset("ID"), 0)
+    await bus.write_block(host_offset("SCRATCH0"), b"part")
+    await bus.write_block(host_offset("SCRATCH0") + 1, b"x")
+    assert await bus.read(host_offset("SCRATCH0")) == int.from_bytes(b"part", "big")
+    total = {name: await bus.read(host_offset(name)) for name in before}
+    gained = {name: count - before[name] for name, count in total.items()}
+    words = TEST_BYTES // 4
+    assert gained["PIO_WRITES"] == 2 + 8 + 1 + 3 + 1 + 2
+    assert gained["PIO_FAULTS"] == 2
+    assert gained["DOORBELLS"] == 3
+    assert gained["BUS_BEATS"] == gained["SLOTS_HDMA_USED"] == 2 * words
+    assert total["TX_FLITS"] == total["RX_FLITS"] == words + 2
+    assert total["SLOTS_SEND_USED"] == total["SLOTS_RECV_USED"] == words
+    assert gained["SLOTS_CPU_USED"] > 1000
+
+
+def test_the_serial_line_carries_all_that_the_host_bus_does():
+    board = find("ulx3s-85f")
+    fast = dataclasses.replace(
+        board, config=board.config.but(sram_size=32 * 1024), baud=1000 * board.config.slot_khz // 8
+    )
+    with VerilatedBoard(fast) as line:
+        asyncio.run(all_that_a_host_does(SerialBus(line)))
 
 
 @pytest.mark.slow

@@ -5,31 +5,16 @@ import random
 import cocotb
 
 from lanai_hdl.bfm import HostMemory, LinkSink, LinkSource, PioHost, Program
-from lanai_hdl.bfm.cocotb import CocotbPins, begin
+from lanai_hdl.bfm.cocotb import CocotbPins, begin, number_slots
 from lanai_hdl.machine import Control, Event, HostDmaStart, SendStart
 
 SIZE = 333
 ROUND = (SIZE + 3) // 4
 
 
-class Slots:
-    """The count of slots that the NIC asks for; `now` has no interface of its own."""
-
-    def __init__(self, dut):
-        self.dut = dut
-        self.pins = CocotbPins(dut, "pio")
-
-    async def serve(self):
-        now = 0
-        while True:
-            now += 1
-            await self.pins.step()
-            self.dut.now.value = now
-
-
 async def surroundings(dut, program):
     await begin(dut)
-    cocotb.start_soon(Slots(dut).serve())
+    cocotb.start_soon(number_slots(dut))
     memory, sink = HostMemory(CocotbPins(dut, "mem")), LinkSink(CocotbPins(dut, "link_tx"))
     cocotb.start_soon(memory.serve())
     cocotb.start_soon(sink.serve())

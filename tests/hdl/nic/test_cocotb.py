@@ -5,13 +5,19 @@ from pathlib import Path
 
 import pytest
 from amaranth import Module, Mux
-from amaranth.lib import wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from lanai_hdl.config import NicConfig
+from lanai_hdl.control import SlotCounter
+from lanai_hdl.hostbus import HostBus, HostMemoryPort, PioPort
+from lanai_hdl.hostdma import HostDescriptor, HostDma
+from lanai_hdl.lbus import REQUESTERS, Lbus, LbusMaster
 from lanai_hdl.link import Cable, Kind, LinkPort, LinkReceiver, LinkTransmitter
 from lanai_hdl.nic import Nic
-from lanai_hdl.sram import VERILOG
+from lanai_hdl.recvdma import ReceiveDma
+from lanai_hdl.senddma import SendDma
+from lanai_hdl.sram import InstanceSram
 from lanai_hdl.switch import Switch, SwitchConfig
 from lanai_hdl.switched_nics import SwitchedNics
 
@@ -51,8 +57,63 @@ class Repeater(wiring.Component):
         return m
 
 
+class LbusWithSram(wiring.Component):
+    """The LBUS on its SRAM; the parity counts itself."""
+
+    def __init__(self):
+        super().__init__({name: In(LbusMaster()) for name in REQUESTERS})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.lbus, m.submodules.sram, m.submodules.slots = lbus, sram, slots = (
+            Lbus(CONFIG),
+            InstanceSram(CONFIG),
+            SlotCounter(),
+        )
+        wiring.connect(m, lbus.sram, sram.port)
+        for name in REQUESTERS:
+            wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(lbus, name))
+        m.d.comb += lbus.odd.eq(slots.now[0])
+        return m
+
+
+class HostDmaOnItsBus(wiring.Component):
+    """The host DMA and the host bus, with PIO beside."""
+
+    post: In(stream.Signature(HostDescriptor))
+    lbus: Out(LbusMaster())
+    mem: Out(HostMemoryPort())
+    pio: In(PioPort())
+    still: Out(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dma, m.submodules.bus = dma, bus = HostDma(CONFIG), HostBus(CONFIG)
+        wiring.connect(m, dma.bus, bus.engine)
+        for port, inner in ((self.post, dma.post), (self.lbus, dma.lbus), (self.mem, bus.mem), (self.pio, bus.pio)):
+            wiring.connect(m, wiring.flipped(port), inner)
+        m.d.comb += self.still.eq(dma.still & bus.still)
+        return m
+
+
 def bench(component, name, tmp_path):
-    run(component, HERE / name, tmp_path, sources=[VERILOG], strip_internal_attrs=True)
+    run(component, HERE / name, tmp_path)
+
+
+def test_lbus_block(tmp_path):
+    bench(LbusWithSram(), "cocotb_lbus.py", tmp_path)
+
+
+def test_host_dma_and_host_bus_blocks(tmp_path):
+    bench(HostDmaOnItsBus(), "cocotb_hostdma.py", tmp_path)
+
+
+def test_send_dma_block(tmp_path):
+    bench(SendDma(CONFIG), "cocotb_senddma.py", tmp_path)
+
+
+def test_receive_dma_block(tmp_path):
+    bench(ReceiveDma(CONFIG), "cocotb_recvdma.py", tmp_path)
 
 
 def test_link_block(tmp_path):

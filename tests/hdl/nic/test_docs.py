@@ -1,18 +1,40 @@
 """The NIC's pages: their code runs, and the generated one is what the declaration gives."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+
+from lanai_hdl.bfm.verilated import missing
 from lanai_hdl.machine_table import page
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
+BLOCKS = re.findall(r"```python\n(.*?)```", (REFERENCE / "benches.md").read_text(), re.DOTALL)
+FILES = {match[1]: block for block in BLOCKS if (match := re.match(r"# (\w+\.py)\n", block))}
+SCRIPTS = [block for block in BLOCKS if block not in FILES.values()]
 
 
-def test_the_code_on_the_page_runs():
-    blocks = re.findall(r"```python\n(.*?)```", (REFERENCE / "nic.md").read_text(), re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, "nic.md", "exec"), {})
+@pytest.mark.parametrize("block", SCRIPTS, ids=lambda block: f"{len(block)} characters")
+def test_the_code_on_the_page_runs(block):
+    exec(compile(block, "benches.md", "exec"), {})
+
+
+@pytest.mark.slow
+def test_the_cocotb_bench_on_the_page_runs_in_an_empty_directory(tmp_path):
+    if lacking := missing():
+        pytest.skip(lacking)
+    for name, block in FILES.items():
+        (tmp_path / name).write_text(block)
+    # As a user has it: no path of this repository but where the packages are found.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    run = subprocess.run(
+        [sys.executable, "run.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert run.stdout.endswith("1 test passed\n")
 
 
 def test_the_machine_page_is_up_to_date():
