@@ -1,5 +1,6 @@
 """The NIC's pages: their code runs, and the generated one is what the declaration gives."""
 
+import json
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ from lanai_hdl.bfm.verilated import missing
 from lanai_hdl.machine_table import page
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
+FIGURES = Path(__file__).parents[2] / "figures"
 BLOCKS = re.findall(r"```python\n(.*?)```", (REFERENCE / "benches.md").read_text(), re.DOTALL)
 FILES = {match[1]: block for block in BLOCKS if (match := re.match(r"# (\w+\.py)\n", block))}
 SCRIPTS = [block for block in BLOCKS if block not in FILES.values()]
@@ -35,6 +37,17 @@ def test_the_cocotb_bench_on_the_page_runs_in_an_empty_directory(tmp_path):
     )
     assert run.returncode == 0, run.stderr[-3000:]
     assert run.stdout.endswith("1 test passed\n")
+
+
+def test_the_figures_on_the_page_are_those_on_record():
+    record = {
+        name: value
+        for file in ("nic", "core")
+        for name, value in json.loads((FIGURES / f"{file}.json").read_text()).items()
+    }
+    rows = re.findall(r"^\| `((?:nic|core)\.\S+)` \| ([\d.,]+) \|", (REFERENCE / "nic.md").read_text(), re.MULTILINE)
+    assert len(rows) > 8
+    assert {name: float(value.replace(",", "")) for name, value in rows} == {name: record[name] for name, _ in rows}
 
 
 def test_the_machine_page_is_up_to_date():
