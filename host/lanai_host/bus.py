@@ -6,7 +6,7 @@ rather than suspends, so that `run_now` can drive it without an event loop.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -98,8 +98,14 @@ class Bus(ABC):
         """Give up a range that `pin` returned."""
 
     @abstractmethod
-    async def wait_change(self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None) -> int:
-        """Return the 32-bit big-endian word at `offset` of `buffer` as soon as it differs from `seen`."""
+    async def wait_change(
+        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, patience: int = 0
+    ) -> int:
+        """Return the 32-bit big-endian word at `offset` of `buffer` as soon as it differs from `seen`.
+
+        With `patience`, return `seen` after so many picoseconds without a change, or sooner if there is news of a lost rank. Who then
+        waits for the same again does not keep a simulation going: if all do, and nothing moves, it is a deadlock.
+        """
 
     @abstractmethod
     async def elapse(self, picoseconds: int) -> None:
@@ -108,6 +114,14 @@ class Bus(ABC):
     async def catch_up(self) -> None:
         """Let the rest of the world come up to `now`, where `elapse` alone need not. Whoever looks at memory in a loop must call it."""
         await self.elapse(0)
+
+    async def mourn(self, rank: int, text: str) -> None:
+        """Tell whoever runs the job that `rank`, a rank of this host, can be reached no more; without `text`, that it can again."""
+        return None  # where nobody runs the job, nobody is told
+
+    async def lost(self) -> Mapping[int, str]:
+        """Ranks that can be reached no more, as whoever runs the job knows, and why."""
+        return {}
 
 
 def run_now(work: Coroutine[Any, Any, ANSWER]) -> ANSWER:

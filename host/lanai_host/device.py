@@ -98,6 +98,7 @@ class Device(ABC):
     max_tag: int = MAX_TAG
     offloads: frozenset[str] = frozenset()
     quick: Quick | None = None
+    impaired: bool = False  # its NIC, or one of its peers, is lost: what all must take part in cannot succeed any more
 
     @abstractmethod
     def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
@@ -109,7 +110,10 @@ class Device(ABC):
 
     @abstractmethod
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        """The message that such a receive would take now, or None. With `take` it leaves the queues for `receive_taken`."""
+        """The message that such a receive would take now, or None. With `take` it leaves the queues for `receive_taken`.
+
+        Raises DeviceLost if the NIC is lost, and there is no operation that could say so.
+        """
 
     @abstractmethod
     def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:

@@ -28,6 +28,7 @@ RECORDS = 8192
 PAGE_ENTRIES = 16384  # of four pages: 256 MB of messages on the way, above the thesis's 60 MB (NP-G6)
 BOOT_POLLS = 10_000
 STATE = "lanai_firmware.mcp.state."
+EPOCH = host_offset("SCRATCH1")  # says which boot this is, until the next reset
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,15 @@ class Attachment:
     receives: int
     any_receives: int
     messages: int  # slots of each channel
+    epoch: int = 0  # what EPOCH reads as long as the NIC is the one that was booted
+    routes: tuple[int, ...] = ()  # to the NIC of each rank
 
-    def to_dict(self) -> dict[str, int]:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Attachment":
-        return cls(**values)
+        return cls(**{**values, "routes": tuple(values.get("routes", ()))})
 
     @property
     def page_table_offset(self) -> int:
@@ -103,8 +106,12 @@ async def boot(
         lines: for (rank here, peer rank): the route, and the number that the peer's NIC gives to the channel, which is
             `channel_number(seat of the peer, world, rank here)`. A rank's line to itself goes through the switch too.
         homes: what `homes.allocate` gave for this NIC.
+
+    After a reset all NICs of the world must be booted again, because their channels count what the others have received. A process
+    that goes on gives its copyblock to its new `Endpoint`.
     """
     await check_machine(bus)
+    epoch = bus.now // 1_000_000 & 0xFFFFFFFF | 1  # microseconds: not what an earlier boot had
     await bus.write(host_offset("CONTROL"), int(Control.RESET))
     sram_size = await bus.read(host_offset("SRAM_SIZE"))
     home = address_of(homes, config, len(ranks) * world)
@@ -122,6 +129,8 @@ async def boot(
             receives=config.receives,
             any_receives=config.any_receives,
             messages=config.messages,
+            epoch=epoch,
+            routes=tuple(lines[rank, peer].route for peer in range(world)),
         )
         for seat, rank in enumerate(ranks)
     ]
@@ -142,7 +151,7 @@ async def boot(
     for name, data in boot_words(layout, seats).items():
         await bus.write_block(SRAM_HOST + image.address(STATE + name), data)
     await bus.write_block(SRAM_HOST + layout.plan["channel_plan_table"], channel_words(ordered))
-    await start(bus)
+    await start(bus, epoch)
     return attachments
 
 
@@ -158,9 +167,9 @@ async def load(bus: Bus, image: Image, end: int) -> None:
     await bus.write_block(SRAM_HOST + image.base, image.loaded)
 
 
-async def start(bus: Bus) -> None:
-    """Let the processor run, and wait until the firmware says that it is ready."""
-    await bus.write(host_offset("SCRATCH0"), 0)
+async def start(bus: Bus, epoch: int) -> None:
+    """Let the processor of a NIC run that was reset, and wait until the firmware says that it is ready."""
+    await bus.write(EPOCH, epoch)
     await bus.write(host_offset("CONTROL"), int(Control.RUN))
     for _ in range(BOOT_POLLS):
         answer = await bus.read(host_offset("SCRATCH0"))

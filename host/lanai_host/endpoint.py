@@ -13,10 +13,11 @@ from lanai_firmware.mcp.codec import pack, unpack
 from lanai_firmware.mcp.layout import REQUEST_TAIL, SLOTS, Error, Kind, Op, Record, Region, Request
 from lanai_hdl.machine import host_offset
 
-from .bus import Bus, Wait
+from .bus import Bus, HostBuffer, Wait
 from .config import HostConfig, HostCost
 from .driver import Attachment
-from .errors import UserError
+from .errors import DeviceLost, UserError
+from .health import Place, examine
 
 REQUEST = int(sizeof(Request))
 TAIL = int(REQUEST_TAIL)
@@ -29,10 +30,6 @@ INLINE_SHARE = (12, 12)  # of SLOTS: how many must stay free, how many sends to 
 LONG_SHARE = (8, 20)
 KINDS = frozenset(int(kind) for kind in Kind if kind is not Kind.NONE)
 ERRORS = frozenset(int(error) for error in Error)
-
-
-class NicError(UserError):
-    """The NIC wrote what its firmware never writes. Nothing it says can be trusted any more."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +47,28 @@ class Notice:
 
 
 class Endpoint:
-    """The rank's part of the NIC, over its bus."""
+    """The rank's part of the NIC, over its bus.
 
-    def __init__(self, bus: Bus, attachment: Attachment, config: HostConfig) -> None:
+    Args:
+        copyblock: that of the endpoint before, where the NIC was booted again; else it is allocated.
+        place: tells the place in the firmware of an instruction, for errors.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        attachment: Attachment,
+        config: HostConfig,
+        copyblock: HostBuffer | None = None,
+        place: Place = hex,
+    ) -> None:
         self.bus = bus
         self.attachment = attachment
         self.config = config
-        self.copyblock = bus.allocate(attachment.copyblock_bytes)
+        self.place_of = place
+        self.copyblock = copyblock or bus.allocate(attachment.copyblock_bytes)
+        if copyblock is not None:
+            copyblock.view[:] = bytes(copyblock.size)
         if self.copyblock.bus_address != attachment.copyblock:
             raise UserError(
                 f"the copyblock came to bus address {self.copyblock.bus_address:#x}, but the NIC was told "
@@ -71,7 +83,9 @@ class Endpoint:
         self.freed = 0  # Region.freed as last read
         self.place = 0
         self.sequence = 1
-        self.broken: NicError | None = None  # what was found wrong with the NIC
+        self.broken: DeviceLost | None = None  # what was found wrong with the NIC
+        self.stopped = False  # it is lost and was reset: it will not touch the host's memory any more
+        self.heard = bus.now  # when it last gave a sign of life
 
     # Charging.
 
@@ -138,7 +152,7 @@ class Endpoint:
         """The next record, if it has come.
 
         Raises:
-            NicError: it is no record of this firmware; or one before was not, so that nobody waits for a NIC gone wrong.
+            DeviceLost: it is no record of this firmware; or the NIC was lost before, so that nobody waits for it.
         """
         if self.broken is not None:
             raise self.broken
@@ -152,23 +166,56 @@ class Endpoint:
         self.place = (self.place + 1) % self.attachment.records
         self.sequence = (self.sequence + 1) & 0xFFFF
         self.charge(HostCost.COMPLETE)
+        self.heard = self.bus.now
         return Notice(
             Kind(record["kind"]), record["error"], record["operation"], record["source"], record["tag"],
             record["length"], record["context"], record["token"],
         )  # fmt: skip
 
-    def distrust(self, finding: str) -> NicError:
-        """The error that names the NIC's rank and what is wrong with a record of it. Every later look raises it too."""
-        self.broken = NicError(
-            f"the NIC of rank {self.attachment.rank} wrote a damaged record, which {finding}; "
-            "it was reset or runs other firmware: start the job again"
-        )
-        return self.broken
+    async def sleep(self, why: Wait) -> bool:
+        """Wait until the next record comes. Nothing crosses the bus meanwhile but the record itself (NP-49).
 
-    async def sleep(self, why: Wait) -> None:
-        """Wait until the next record comes. Nothing crosses the bus meanwhile but the record itself (NP-49)."""
+        False if it did not come for so long that the NIC was looked after, which is well. Raises DeviceLost if it is not.
+        """
         await self.pay()
         start = self.place * RECORD + SEQUENCE
         seen = int.from_bytes(self.copyblock.view[start : start + 4], "big")
-        if seen >> 16 != self.sequence:
-            await self.bus.wait_change(self.copyblock, start, seen, why)
+        if seen >> 16 == self.sequence:
+            return True
+        if await self.bus.wait_change(self.copyblock, start, seen, why, self.config.patience) != seen:
+            return True
+        await self.examine()
+        return False
+
+    # The NIC's health.
+
+    @property
+    def silent(self) -> bool:
+        """Has there been no sign of life for so long that somebody should look?"""
+        return 0 < self.config.patience <= self.bus.now - self.heard
+
+    async def examine(self) -> None:
+        """Look whether the NIC is well. Raises DeviceLost if it is not."""
+        finding = await examine(self.bus, self.attachment, self.place_of)
+        if finding is not None:
+            self.stopped = True
+            raise self.condemn(finding)
+        self.heard = self.bus.now
+
+    async def await_slot(self) -> None:
+        """Until there is a slot for a request that takes part in no share: the NIC gives one back as soon as it has read one."""
+        self.heard = self.bus.now
+        while not await self.can_post():
+            if self.silent:
+                await self.examine()
+
+    def distrust(self, finding: str) -> DeviceLost:
+        """The error for a record that this firmware never writes. Nothing that the NIC says can be trusted any more."""
+        return self.condemn(f"wrote a damaged record, which {finding}; it was reset or runs other firmware")
+
+    def condemn(self, finding: str) -> DeviceLost:
+        """The error that names the NIC's rank and what is wrong with it. Every later look raises it too."""
+        self.broken = DeviceLost(
+            f"the NIC of rank {self.attachment.rank} {finding}. What was on its way is lost: start the job again, which boots the NIC"
+        )
+        return self.broken

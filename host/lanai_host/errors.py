@@ -2,4 +2,8 @@
 
 from lanai_hdl.errors import UserError
 
-__all__ = ["UserError"]
+__all__ = ["DeviceLost", "UserError"]
+
+
+class DeviceLost(UserError):
+    """This process's messaging system is of no use any more. The text says what was seen, and what to do."""

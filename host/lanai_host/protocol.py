@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from .bus import Wait
 
-VERSION = 2
+VERSION = 3
 ENV_SOCKET = "LANAI_PORTAL_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
@@ -31,10 +31,12 @@ class Op(IntEnum):
     PIO_READ = 19  # u32 offset, u32 size -> bytes
     PIN = 20  # u64 address, u64 size, u32 writable -> u32 token, u32 bus addresses, one a page
     ALLOC = 21  # u32 file descriptor in the rank, u32 size -> u32 bus address
-    WAIT_CHANGE = 22  # u32 bus address, u32 seen value, wait record -> u32 value
+    WAIT_CHANGE = 22  # u32 bus address, u32 seen value, i64 patience in picoseconds or 0, wait record -> u32 value
     SYNC = 23  # until all that was posted has reached the NIC -> nothing
     FINALIZE = 24  # the rank leaves the simulation -> nothing
     ABORT = 25  # u32 exit code; no answer
+    MOURN = 26  # text: this rank can be reached no more -> nothing
+    LOST = 27  # -> JSON, by rank: why it can be reached no more
 
 
 class Status(IntEnum):
@@ -46,6 +48,7 @@ class Status(IntEnum):
 
 HEADER = struct.Struct("<IHHq")  # payload bytes, op or status, flags (0), picoseconds
 STOPPED = struct.Struct("<q")  # picoseconds, FOREVER for never
+CHANGE = struct.Struct("<IIq")  # the head of WAIT_CHANGE
 WAIT = struct.Struct("<iii")  # peer, tag, context; then "call\0note"
 FOREVER = 2**63 - 1
 # Seconds of real time in which the other ranks may come to a wait when one aborts: what they print until then is the same in each run.

@@ -1,18 +1,19 @@
 """A rank process's bus: the NIC through the portal. Nothing here suspends, so `bus.run_now` drives the driver over it."""
 
+import json
 import mmap
 import os
 import struct
+from collections.abc import Mapping
 
 from .bus import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait
 from .config import HostConfig
 from .portal import Portal, PortalError
-from .protocol import Op, pack_wait
+from .protocol import CHANGE, Op, pack_wait
 
 _OFFSET = struct.Struct("<I")
 _READ = struct.Struct("<II")
 _PIN = struct.Struct("<QQI")
-_CHANGE = struct.Struct("<II")
 
 
 class RankBus(Bus):
@@ -63,8 +64,10 @@ class RankBus(Bus):
     async def unpin(self, pinned: Pinned) -> None:
         self.portal.post(Op.UNPIN, _OFFSET.pack(pinned.token))
 
-    async def wait_change(self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None) -> int:
-        request = _CHANGE.pack(buffer.bus_address + offset, seen) + pack_wait(why)
+    async def wait_change(
+        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, patience: int = 0
+    ) -> int:
+        request = CHANGE.pack(buffer.bus_address + offset, seen, patience) + pack_wait(why)
         return int.from_bytes(self._call(Op.WAIT_CHANGE, request), "little")
 
     async def elapse(self, picoseconds: int) -> None:
@@ -73,6 +76,12 @@ class RankBus(Bus):
 
     async def catch_up(self) -> None:
         self._call(Op.CATCH_UP, b"")
+
+    async def mourn(self, rank: int, text: str) -> None:
+        self._call(Op.MOURN, text.encode())
+
+    async def lost(self) -> Mapping[int, str]:
+        return {int(rank): text for rank, text in json.loads(self._call(Op.LOST, b"")).items()}
 
     def _call(self, op: Op, payload: bytes) -> bytes:
         try:

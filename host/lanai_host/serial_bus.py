@@ -138,10 +138,14 @@ class SerialBus(Bus):
         for page in pinned.pages:
             self._pages.pop(page // PAGE_SIZE, None)
 
-    async def wait_change(self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None) -> int:
+    async def wait_change(
+        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, patience: int = 0
+    ) -> int:
+        """The line tells of nothing but frames, so `patience` ends with the first of them that comes too late."""
+        until = self.now + patience
         while True:
             word = int.from_bytes(buffer.view[offset : offset + 4], "big")
-            if word != seen:
+            if word != seen or (patience and self.now >= until):
                 return word
             await self._next_frame()
 

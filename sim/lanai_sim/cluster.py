@@ -9,7 +9,7 @@ cluster.run()
 
 import ctypes
 import mmap
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -21,9 +21,10 @@ from lanai_host.config import HostConfig, free
 from .engine import NEVER, Engine, Event, EventKind, Layout
 from .fabric import Fabric
 from .kernel import FOREVER, Kernel, Suspension, Task
-from .node import BusPages, Node
+from .node import BusPages, Node, Patience
 
 MakeEngine = Callable[[Layout], Engine]
+NEWS = 1_000_000_000  # picoseconds until all know of a lost rank, by whatever network the job's manager has
 
 
 def rtl_engine(layout: Layout) -> Engine:
@@ -57,6 +58,7 @@ class Cluster:
         self.on_event: Callable[[Event], None] | None = None
         self._tags = count(1)
         self._expected: dict[int, Suspension[tuple[int, int]]] = {}
+        self.lost: dict[int, str] = {}  # ranks that can be reached no more, and why
         self._reached = 0
         self.still = False
         self.kernel.clockwork = self
@@ -67,6 +69,17 @@ class Cluster:
         suspension: Suspension[tuple[int, int]] = self.kernel.suspension()
         self._expected[tag] = suspension
         return tag, suspension
+
+    def forget(self, tag: int) -> None:
+        """Nobody waits for this any more."""
+        self._expected.pop(tag, None)
+
+    def mourn(self, rank: int, text: str) -> None:
+        """A rank can be reached no more, or, without `text`, again. All who wait for a word with patience look up."""
+        self.lost.pop(rank, None)
+        if text:
+            self.lost[rank] = text
+        self.kernel.wake_patient(NEWS)
 
     def advance(self, limit: int) -> bool:
         time = self.engine.time
@@ -124,6 +137,7 @@ class ClusterBus(Bus):
         self._buffers: list[mmap.mmap] = []
         self._pins: dict[int, list[int]] = {}
         self._tokens = count(1)
+        self._patience = Patience()
 
     @property
     def now(self) -> int:
@@ -167,14 +181,24 @@ class ClusterBus(Bus):
             self.node.engine.unmap(self.node.number, page)
         self.pages.give_back(pages)
 
-    async def wait_change(self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None) -> int:
+    async def wait_change(
+        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, patience: int = 0
+    ) -> int:
         self.why = why
+        address = buffer.bus_address + offset
         self.clock, value = await self.node.changed(
-            self.clock, buffer.bus_address + offset, buffer.view[offset : offset + 4], seen, self.number
-        )
+            self.clock, address, buffer.view[offset : offset + 4], seen, self.number,
+            self._patience.wait(self.clock, patience, address, seen),
+        )  # fmt: skip
         self.why = None
         return value
 
     async def elapse(self, picoseconds: int) -> None:
         self.clock += picoseconds
         await self.node.cluster.kernel.until(self.clock, self.number)
+
+    async def mourn(self, rank: int, text: str) -> None:
+        self.node.cluster.mourn(rank, text)
+
+    async def lost(self) -> Mapping[int, str]:
+        return self.node.cluster.lost

@@ -3,6 +3,9 @@
 Time is in picoseconds. While any rank's process runs code nothing moves; when all wait, the earliest moments are taken in the order
 (time, task number, order of asking), so a run never depends on which process was faster. An engine, if there is one, is let run up to
 the next moment and may report events earlier.
+
+A task that waits for something may lose patience: it is woken at a moment of its own if nothing else wakes it. Who has lost it before and
+found nothing waits on alone: that such a task would wake once more is no reason to call the world alive.
 """
 
 import heapq
@@ -88,6 +91,7 @@ class Kernel:
         self.clockwork: Clockwork | None = None
         self.outside: Outside | None = None
         self._moments: list[tuple[int, int, int, Callable[[Any], None], Any]] = []
+        self._patient: list[tuple[int, int, int, Suspension[Any], bool]] = []
         self._order = 0
         self._open = 0  # tasks not done
         self.failure: BaseException | None = None
@@ -109,6 +113,17 @@ class Kernel:
         suspension: Suspension[None] = Suspension(self)
         self.at(time, number, suspension.resume, None)
         return suspension
+
+    def wake_at(self, time: int, number: int, suspension: Suspension[Any], alone: bool) -> None:
+        """Resume a suspension with None at `time` unless it is resumed sooner. `alone`: that this will happen is no reason to go on."""
+        self._order += 1
+        heapq.heappush(self._patient, (time, number, self._order, suspension, alone))
+
+    def wake_patient(self, delay: int) -> None:
+        """Wake all who wait so, after `delay`."""
+        for _, number, _, suspension, _ in sorted(self._patient, key=lambda entry: entry[:3]):
+            if not suspension.done:
+                self.at(self.now + delay, number, _wake, suspension)
 
     def suspension(self) -> Suspension[Any]:
         return Suspension(self)
@@ -135,19 +150,42 @@ class Kernel:
             if outside is not None and outside.running:
                 outside.wait()
                 continue
-            next_time = moments[0][0] if moments else FOREVER
+            next_time = self._next_time()
             if clockwork is not None and clockwork.advance(min(next_time, self.limit)):
                 continue
-            if next_time == FOREVER and (clockwork is None or clockwork.still):
+            if not moments and (clockwork is None or clockwork.still) and not self._hope():
                 raise Deadlock
             if next_time > self.limit or next_time == FOREVER:
                 self.now = self.limit
                 raise TimeLimit
             self._take(next_time)
 
+    def _next_time(self) -> int:
+        """When something happens next, the NICs aside."""
+        moments, patient = self._moments, self._patient
+        while patient and patient[0][3].done:
+            heapq.heappop(patient)
+        time = moments[0][0] if moments else FOREVER
+        return min(time, patient[0][0]) if patient else time
+
+    def _hope(self) -> bool:
+        """Will anybody lose patience, within the limit, who has not yet?"""
+        return any(
+            time <= self.limit and not alone and not suspension.done for time, _, _, suspension, alone in self._patient
+        )
+
     def _take(self, time: int) -> None:
-        """All moments of this time."""
+        """All moments of this time, then those of patience."""
         moments = self._moments
         while moments and moments[0][0] == time:
             self.now, _, _, action, value = heapq.heappop(moments)
             action(value)
+        while self._patient and self._patient[0][0] == time:
+            _, _, _, suspension, _ = heapq.heappop(self._patient)
+            self.now = time
+            _wake(suspension)
+
+
+def _wake(suspension: Suspension[Any]) -> None:
+    if not suspension.done:
+        suspension.resume(None)

@@ -180,7 +180,7 @@ class Run:
 
     def _deadlock(self) -> str:
         assert self.ranks is not None
-        now = max(self.kernel.now, *(rank.clock for rank in self.ranks))
+        now = max(self.world.look(rank)[0] for rank in self.ranks)
         return f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more\n{self.waits()}"
 
     def waits(self) -> str:

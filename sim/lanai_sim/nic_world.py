@@ -17,6 +17,7 @@ from .engine import NEVER, Layout, SlotTime
 from .faults import FaultKind
 from .kernel import FOREVER, Kernel
 from .rank_door import RankDoor
+from .ranks import Rank
 from .report.short import Traffic, traffic
 from .rtl import NIC_TOP, RtlEngine, nic_verilog
 from .run_config import RunConfig
@@ -103,6 +104,11 @@ class NicWorld(World):
 
     def door(self, rank: int) -> RankDoor:
         return self.doors[rank]
+
+    def look(self, rank: Rank) -> tuple[int, bool, bytes]:
+        clock, runs, why = super().look(rank)
+        patience = self.doors[rank.number].patience
+        return (patience.since if patience.lost and not runs else clock), runs, why
 
     def boot(self) -> None:
         """Load and start the firmware of every NIC, all at once."""

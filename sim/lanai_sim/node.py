@@ -51,6 +51,25 @@ class BusPages:
         self._free.extend(pages)
 
 
+class Patience:
+    """How long one process waits for a word before it looks at its NIC. `lost`: it has looked, and waits for the same again;
+    `since`: when it began to."""
+
+    def __init__(self) -> None:
+        self.time = 0
+        self.lost = False
+        self.since = 0
+        self._word = (0, 0)
+
+    def wait(self, clock: int, time: int, address: int, seen: int) -> "Patience | None":
+        """For a wait from `clock` on that is to last `time` picoseconds at most; None for one without end."""
+        self.lost = self.lost and (address, seen) == self._word
+        if not self.lost:
+            self.since = clock
+        self.time, self._word = time, (address, seen)
+        return self if time else None
+
+
 def words_of(offset: int, data: bytes) -> list[tuple[int, int, int]]:
     """The word accesses (address, value, byte enables) that write `data` at a byte offset."""
     lead = offset % 4
@@ -97,16 +116,28 @@ class Node:
             return clock
         return (await self._access(clock, words_of(offset, data), write=True))[0]
 
-    async def changed(self, clock: int, address: int, view: memoryview, seen: int, number: int) -> tuple[int, int]:
-        """Wait until the word at bus address `address`, which is `view` here, differs from `seen`."""
-        await self.cluster.kernel.until(clock, number)
+    async def changed(
+        self, clock: int, address: int, view: memoryview, seen: int, number: int, patience: "Patience | None" = None
+    ) -> tuple[int, int]:
+        """Wait until the word at bus address `address`, which is `view` here, differs from `seen`; or until `patience` ends."""
+        kernel = self.cluster.kernel
+        await kernel.until(clock, number)
         value = int.from_bytes(view[:4], "big")
         while value == seen:
             tag, answer = self.cluster.expect()
             self.engine.watch(self.number, address, seen, tag)
-            clock, _ = await answer
+            if patience is not None:
+                kernel.wake_at(clock + patience.time, number, answer, patience.lost)
+            told = await answer
             self.engine.unwatch(self.number, tag)
             value = int.from_bytes(view[:4], "big")
+            if told is None:
+                self.cluster.forget(tag)
+                clock = kernel.now
+                break
+            clock = told[0]
+        if patience is not None:
+            patience.lost = value == seen
         return clock, value
 
     async def _access(self, clock: int, words: list[tuple[int, int, int]], write: bool) -> tuple[int, int]:
@@ -131,4 +162,4 @@ class Node:
 
 
 Answer = Awaitable[tuple[int, int]]
-__all__ = ["PAGE_SIZE", "Answer", "BusPages", "Node", "words_of"]
+__all__ = ["PAGE_SIZE", "Answer", "BusPages", "Node", "Patience", "words_of"]

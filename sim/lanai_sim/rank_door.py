@@ -1,6 +1,7 @@
 """A rank process's side of its NIC: serves the portal's bus requests on a node."""
 
 import contextlib
+import json
 import mmap
 import os
 import struct
@@ -9,9 +10,9 @@ from itertools import count
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
-from lanai_host.protocol import Op
+from lanai_host.protocol import CHANGE, Op
 
-from .node import Node
+from .node import Node, Patience
 from .ranks import Request
 from .service import Refused
 
@@ -32,6 +33,7 @@ class RankDoor:
         self._pins: dict[int, list[int]] = {}
         self._buffers: list[tuple[int, mmap.mmap]] = []  # (bus address, memory)
         self._tokens = count(1)
+        self.patience = Patience()
 
     async def connect(self, pid: int) -> None:
         self._pid = pid
@@ -48,8 +50,9 @@ class RankDoor:
         if op == Op.PIO_READ:
             return await self.node.read(clock, *_READ.unpack(payload))
         if op == Op.WAIT_CHANGE:
-            address, seen = _READ.unpack_from(payload)
-            clock, value = await self.node.changed(clock, address, self._word(address), seen, self.number)
+            address, seen, time = CHANGE.unpack_from(payload)
+            patience = self.patience.wait(clock, time, address, seen)
+            clock, value = await self.node.changed(clock, address, self._word(address), seen, self.number, patience)
             return clock, value.to_bytes(4, "little")
         if op == Op.UNPIN:
             # At the rank's own time: the NIC may use the pages until then.
@@ -60,6 +63,11 @@ class RankDoor:
             return clock, self._pin(*_PIN.unpack(payload))
         if op == Op.ALLOC:
             return clock, self._allocate(*_READ.unpack(payload)).to_bytes(4, "little")
+        if op == Op.MOURN:
+            self.node.cluster.mourn(self.number, payload.decode(errors="replace"))
+            return clock, b""
+        if op == Op.LOST:
+            return clock, json.dumps(self.node.cluster.lost).encode()
         raise Refused(f"{op.name} is no request to a NIC")
 
     def _word(self, address: int) -> memoryview:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from lanai_host.protocol import FOREVER, STOPPED, VERSION, Op, Status
+from lanai_host.protocol import CHANGE, FOREVER, STOPPED, VERSION, Op, Status
 
 from .kernel import Kernel
 from .ranks import Rank, Ranks, Request
@@ -100,7 +100,7 @@ class Service:
             return b""
         if op == Op.ABORT:
             raise Abort(rank.number, int.from_bytes(request.payload, "little"))
-        rank.why = request.payload[8:] if op == Op.WAIT_CHANGE else b""
+        rank.why = request.payload[CHANGE.size :] if op == Op.WAIT_CHANGE else b""
         return await self._nic(request)
 
     async def _hello(self, payload: bytes) -> bytes:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from ..bus import Wait
 from ..device import Arrived, Operation
+from ..errors import DeviceLost
 from .constants import ANY_TAG, PROC_NULL
 from .errors import ErrorClass, MpiError
 from .point_to_point import PointToPoint
@@ -62,7 +63,10 @@ class _Arrival:
         if self.found is None:
             communicator = self._communicator
             with communicator.progress.lock:
-                self.found = communicator.device.probe(self._source, self._tag, communicator.context, self._take)
+                try:
+                    self.found = communicator.device.probe(self._source, self._tag, communicator.context, self._take)
+                except DeviceLost as lost:
+                    raise MpiError(ErrorClass.OTHER, f"{self._call}: {lost}") from lost
         return self.found is not None
 
     def operations(self) -> list[Operation]:

@@ -101,7 +101,10 @@ def device_error(call: str, error: DeviceError, length: int, peer: int) -> MpiEr
             f"{call}: the message from rank {peer} is longer than the receive buffer of {length} bytes {error.text}".rstrip(),
         )
     if error.kind is ErrorKind.PEER_FAILED:
-        return MpiError(ErrorClass.PROC_ABORTED, f"{call}: rank {peer} has gone {error.text}".rstrip())
+        lost = f"rank {peer} has gone" if peer >= 0 else "a rank that could have sent has gone"
+        return MpiError(ErrorClass.PROC_ABORTED, f"{call}: {lost}: {error.text}".rstrip(": "))
+    if error.kind is ErrorKind.NIC_LOST:
+        return MpiError(ErrorClass.OTHER, f"{call}: {error.text or 'the NIC is lost'}")
     if error.kind is ErrorKind.NOT_READY:
         return MpiError(ErrorClass.OTHER, f"{call}: rank {peer} had not posted the receive that a ready send needs")
     reason = error.kind.name.lower().replace("_", " ")

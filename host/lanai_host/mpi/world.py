@@ -106,7 +106,14 @@ class World(HasBuffer):
         self.comm_self.attributes.clear(self.comm_self)
         if self.send_buffer is not None:
             self.send_buffer.flush()
-        self.comm_world.run(barrier)
+        try:
+            self.comm_world.run(barrier)
+        except MpiError:
+            if not self.device.impaired:
+                raise
+            self.finalized = True  # each of those that are left leaves by itself
+            self.device.close()
+            return []
         self.progress.poll()
         mismatched = self._mismatched_collectives()
         if report is not None:

@@ -15,7 +15,7 @@ from lanai_host.bus import Wait
 from lanai_host.config import HostConfig
 from lanai_host.driver import Attachment
 from lanai_host.notes import OUTSIDE, Fields, Note, Notebooks
-from lanai_host.protocol import Op, unpack_wait
+from lanai_host.protocol import CHANGE, Op, unpack_wait
 
 from ..ranks import Request
 from .schema import HostKind
@@ -124,7 +124,7 @@ class Recorder:
             offset, size = RANGE.unpack(payload)
             self._host(book, HostKind.PIO_READ, clock, book.call, offset=offset, size=size)
         elif op == Op.WAIT_CHANGE:
-            why = unpack_wait(payload[RANGE.size :]) or Wait("the NIC")
+            why = unpack_wait(payload[CHANGE.size :]) or Wait("the NIC")
             peer, tag = (-1 if n is None else n for n in (why.peer, why.tag))
             self._host(book, HostKind.WAIT, clock, book.call, self.writer.name(why.call), peer, tag)
         else:

@@ -132,7 +132,7 @@ class ModelBus(Bus):
             self.world.fabric.act(action)
         return bool(actions)
 
-    async def wait_change(self, buffer, offset, seen, why=None):
+    async def wait_change(self, buffer, offset, seen, why=None, patience=0):
         while True:
             word = int.from_bytes(buffer.view[offset : offset + 4], "big")
             if word != seen:

@@ -1,15 +1,18 @@
-"""A NIC that writes garbage where records belong: a clear error at this and every later look, never a crash or a hang."""
+"""A NIC that writes garbage where records belong: whatever is under way ends with a clear error, never a crash or a hang."""
 
 import random
+import re
 
 import pytest
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.mcp.codec import pack
 from lanai_firmware.mcp.layout import Kind, Record
-from lanai_host.endpoint import NicError
+from lanai_host.bus import run_now
+from lanai_host.device import ErrorKind
+from lanai_host.errors import DeviceLost
 
-from .np_calls import irecv, wait
+from .np_calls import irecv, isend, wait
 from .np_world import World
 
 RECORD = int(sizeof(Record))
@@ -38,30 +41,34 @@ def test_damaged_record_is_named(fields, message):
     def program(device):
         operation, _ = irecv(device, 0, 50, tag=3)
         forge(device, pack(Record, {"operation": operation.number, **fields}))
-        with pytest.raises(NicError, match=f"the NIC of rank 0 wrote a damaged record, which.*{message}"):
-            device.progress()
-        with pytest.raises(NicError, match=message):
-            wait(device, (operation, None))
-        assert not operation.done
-        device.closed = True  # its NIC is of no use
+        device.progress()
+        wait(device, (operation, None))
+        assert operation.error.kind is ErrorKind.NIC_LOST
+        assert re.search(f"the NIC of rank 0 wrote a damaged record, which.*{message}", operation.error.text)
 
     World(1).run(program)
 
 
-def test_an_unknown_record_is_told_at_every_look():
+def test_what_begins_after_an_unknown_record_ends_at_once():
     def program(device):
         forge(device, b"\xee" * RECORD)
+        device.progress()
         for _ in range(3):
-            with pytest.raises(NicError, match="start the job again"):
-                device.progress()
-        device.closed = True
+            pairs = [isend(device, 0, b"x"), irecv(device, 0, 1)]
+            for operation, _ in pairs:
+                assert operation.done
+                assert operation.error.kind is ErrorKind.NIC_LOST
+                assert "start the job again" in operation.error.text
+                assert not device.cancel(operation)
+            with pytest.raises(DeviceLost, match="start the job again"):
+                device.probe(0, 0, 0, False)
 
     World(1).run(program)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_records_only_ever_raise_a_named_error(seed):
-    """Records of random bytes, half of them of a kind that exists."""
+    """Records of random bytes, half of them of a kind that exists: none of them goes past `Records` but as DeviceLost."""
     rng = random.Random(seed)
     refused = 0
 
@@ -76,11 +83,13 @@ def test_random_records_only_ever_raise_a_named_error(seed):
                 continue  # believed: it makes the device ask the NIC, whose answer is the next record
             forge(device, pack(Record, fields))
             try:
-                device.progress()
-            except NicError:
+                run_now(device.progressing.look())
+            except DeviceLost:
                 refused += 1
                 device.endpoint.broken = None  # on to the next
-        device.closed = True
+        forge(device, b"\xee" * RECORD)
+        device.progress()
+        assert operation.done
 
     World(1).run(program)
     assert 0 < refused < 200

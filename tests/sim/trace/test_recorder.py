@@ -63,7 +63,7 @@ def test_time_is_told_without_a_gap(recorder):
     write = Request(Op.PIO_WRITE, 400 + 30_000, struct.pack("<I", 0x9000) + bytes(8))
     recorder.asked(0, write, 31_400)
     recorder.answered(0, Op.PIO_WRITE, write.payload, 40_000)
-    wait = Request(Op.WAIT_CHANGE, 0, struct.pack("<II", 0, 0))
+    wait = Request(Op.WAIT_CHANGE, 0, struct.pack("<IIq", 0, 0, 0))
     recorder.asked(0, wait, 40_000)
     recorder.answered(0, Op.WAIT_CHANGE, wait.payload, 90_000)
     trace = read(recorder, 90_500)

@@ -1,7 +1,5 @@
 """Operations undone. A send can be taken back while it waits on the host, a receive as long as it has met no message."""
 
-from lanai_firmware.mcp.layout import Kind, Op
-
 from ...device import Operation
 from .operations import Receive, Send, finish
 from .parcels import Parcels
@@ -26,7 +24,7 @@ class Cancelling:
             undone = await self.sending.withdraw(operation)
         else:
             assert isinstance(operation, Receive)
-            undone = await (self._recall(operation) if operation.placed else self._withdraw(operation))
+            undone = await (self.records.recall(operation) if operation.placed else self._withdraw(operation))
         if undone:
             operation.cancelled = True
             finish(operation)
@@ -39,12 +37,4 @@ class Cancelling:
         self.parcels.receives.remove(receive)
         if receive.hold is not None:
             await self.seat.memory.take_back(receive.hold, 0)
-        return True
-
-    async def _recall(self, receive: Receive) -> bool:
-        """A receive on the NIC."""
-        notice = await self.records.ask(Op.CANCEL, {"token": receive.index})
-        if notice.kind is not Kind.CANCELLED or receive.done:
-            return False
-        await self.seat.retire_receive(receive, 0)
         return True

@@ -3,10 +3,12 @@
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from ...bus import ANSWER, Bus, Wait, run_now
+from ...bus import ANSWER, Bus, HostBuffer, Wait, run_now
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Device, Operation, Segments, SendMode
 from ...driver import Attachment
+from ...errors import DeviceLost
+from ...health import Place
 from .cancelling import Cancelling
 from .losing import Losing
 from .operations import Receive, Send
@@ -27,16 +29,23 @@ class MpiNp(Device):
     `send`, `receive` and `wait`.
     """
 
-    def __init__(self, bus: Bus, attachment: Attachment, config: HostConfig) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        attachment: Attachment,
+        config: HostConfig,
+        place: Place = hex,
+        copyblock: HostBuffer | None = None,
+    ) -> None:
         self.bus = bus
         self.rank = attachment.rank
         self.size = attachment.ranks
         self.offloads = frozenset({"matching", "synchronous", "ready"})
-        self.seat = seat = Seat(bus, attachment, config)
+        self.seat = seat = Seat(bus, attachment, config, place, copyblock)
         self.endpoint = seat.endpoint
         parcels = Parcels()
         self.sending = Sending(seat)
-        losing = Losing(seat, self.sending, parcels)
+        self.losing = losing = Losing(seat, self.sending, parcels)
         records = Records(seat, losing, pressure=attachment.messages // 2)
         self.posting = Posting(seat, records)
         self.taking = Taking(seat, records, parcels, self.posting)
@@ -53,17 +62,17 @@ class MpiNp(Device):
 
     async def begin_send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
         operation = Send(self.rank, dest, tag, context, segments, mode)
-        await self.sending.begin(operation)
+        await self._try(self.sending.begin(operation), operation)
         return operation
 
     async def begin_receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
         operation = Receive(source, tag, context, segments)
-        await self.receiving.begin(operation)
+        await self._try(self.receiving.begin(operation), operation)
         return operation
 
-    async def first(self, operations: Sequence[Operation], why: Wait) -> None:
-        """Wait until one of `operations` is done."""
-        await self.progressing.wait(operations, why)
+    async def first(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        """`wait` for such a program."""
+        await self._try(self.progressing.wait(operations, why))
 
     async def finish(self, operations: Sequence[Operation], why: Wait) -> None:
         """Wait until all of `operations` are done."""
@@ -71,29 +80,44 @@ class MpiNp(Device):
             while not operation.done:
                 await self.first([operation], why)
 
+    async def reopen(self, attachment: Attachment) -> "MpiNp":
+        """A device for the same process on its NIC booted again. This one is of no use then."""
+        await self.bus.mourn(self.rank, "")
+        endpoint = self.endpoint
+        return MpiNp(self.bus, attachment, endpoint.config, endpoint.place_of, endpoint.copyblock)
+
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         return self._now(self._probe(source, tag, context, take))
 
     async def _probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        await self.progressing.look()
-        return await self.taking.probe(source, tag, context, take)
+        try:
+            await self.progressing.look()
+            return await self.taking.probe(source, tag, context, take)
+        except DeviceLost:
+            await self.losing.lose_nic()
+            raise
 
     def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:
         operation = Receive(arrived.source, arrived.tag, arrived.context, segments)
         parcel = arrived.handle
         if not isinstance(parcel, Parcel):
             raise ValueError(f"{arrived!r} was not taken by this device's probe")
-        self._now(self.posting.open(parcel, operation))
+        self._now(self._try(self.posting.open(parcel, operation), operation))
         return operation
 
     def cancel(self, operation: Operation) -> bool:
-        return self._now(self.cancelling.cancel(operation))
+        self._now(self._try(self.cancelling.cancel(operation)))
+        return operation.cancelled
 
     def progress(self) -> None:
-        self._now(self.progressing.look_once())
+        self._now(self._try(self.progressing.look_once()))
 
     def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        self._now(self.progressing.wait(operations, why))
+        self._now(self.first(operations, why))
+
+    @property
+    def impaired(self) -> bool:  # type: ignore[override]  # the others never are
+        return bool(self.seat.lost)
 
     def now(self) -> int:
         return self.bus.now + self.endpoint.debt
@@ -107,10 +131,20 @@ class MpiNp(Device):
             self._now(self._close())
 
     async def _close(self) -> None:
-        await self.progressing.empty()
+        await self._try(self.progressing.empty())
         await self.seat.memory.pins.close()
         self.seat.account()
         await self.endpoint.pay()
+
+    async def _try(self, work: Coroutine[Any, Any, Any], operation: Operation | None = None) -> None:
+        """Do some work; if the NIC is lost, all that is under way ends, and the operation that the work was for."""
+        try:
+            if self.endpoint.broken is not None:
+                work.close()
+                raise self.endpoint.broken
+            await work
+        except DeviceLost:
+            await self.losing.lose_nic(operation)
 
     def _now(self, work: Coroutine[Any, Any, ANSWER]) -> ANSWER:
         return run_now(work)
@@ -120,4 +154,20 @@ def connect(portal: Any, host: HostConfig) -> Device:
     """The device of a rank that `lanai run` started: its simulator says in "nic" what `driver.boot` answered."""
     from ...rank_bus import RankBus
 
-    return MpiNp(RankBus(portal, host), Attachment.from_dict(portal.config["nic"]), host)
+    def place(pc: int) -> str:
+        return place_in_firmware(portal.config.get("machine"), pc)
+
+    return MpiNp(RankBus(portal, host), Attachment.from_dict(portal.config["nic"]), host, place)
+
+
+def place_in_firmware(machine: dict[str, Any] | None, pc: int) -> str:
+    """The function and line of an instruction of the MCP as built for NICs of this configuration: from the cache, as it was built before."""
+    from lanai_firmware.compiler import build
+    from lanai_firmware.mcp import main
+    from lanai_hdl.config import NicConfig
+
+    if machine is None:
+        return hex(pc)
+    numbers: dict[str, Any] = {name: value for name, value in machine.items() if isinstance(value, int)}
+    built = NicConfig(**numbers)
+    return str(build(main.main, built).where(pc))

@@ -1,14 +1,17 @@
-"""Peers that do not answer. The NIC has failed the receives that it had; sends, and what waits on the host, are failed here."""
+"""What is lost, and what ends with it: peers that do not answer, and this rank's own NIC."""
 
-from ...device import ANY_SOURCE
-from .operations import Send, fail
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from ...device import ANY_SOURCE, ErrorKind, Operation
+from .operations import Receive, Send, fail
 from .parcels import Parcels
 from .seat import Seat
 from .sending import Sending
 
 
 class Losing:
-    """Ends what a lost rank would leave waiting for ever."""
+    """Ends what would wait for ever."""
 
     def __init__(self, seat: Seat, sending: Sending, parcels: Parcels) -> None:
         self.seat = seat
@@ -16,21 +19,71 @@ class Losing:
         self.parcels = parcels
 
     async def lose(self, rank: int) -> None:
-        """A rank does not answer."""
+        """The NIC reports that a rank does not answer. It has failed the receives that it had, and forgotten all else of that rank:
+        sends, and what waits on the host, are failed here."""
         seat = self.seat
-        seat.lost.add(rank)
+        text = seat.lost.setdefault(rank, f"rank {rank} does not answer")
         for number, operation in list(seat.active.items()):
             if isinstance(operation, Send) and operation.dest == rank:
                 await seat.retire_send(number, operation)
-                fail(operation, rank)
+                if not operation.done:
+                    fail(operation, ErrorKind.PEER_FAILED, text)
+        await self._fail_queued(rank, text)
+
+    async def hear(self, recall: Callable[[Receive], Coroutine[Any, Any, bool]]) -> bool:
+        """Ask whoever runs the job for ranks that can be reached no more, of which the NIC knows nothing. True if anything ended."""
+        lost = await self.seat.bus.lost()
+        ended = False
+        for rank, text in lost.items():
+            self.seat.lost.setdefault(rank, text)
+            await self._fail_queued(rank, text)
+            for operation in [o for o in self.seat.active.values() if not o.done and concerns(o, rank)]:
+                # What has met no message the NIC gives up. What it still holds after that stays lent until it says otherwise.
+                recalled = isinstance(operation, Receive) and await recall(operation)
+                anyone = isinstance(operation, Receive) and operation.wanted_source == ANY_SOURCE
+                if not operation.done and (recalled or not anyone):
+                    fail(operation, ErrorKind.PEER_FAILED, text)
+                    ended = True
+        return ended
+
+    async def _fail_queued(self, rank: int, text: str) -> None:
         for send in self.sending.queues.pop(rank, ()):
-            if send.hold is not None:
-                await seat.memory.take_back(send.hold, 0)
-            fail(send, rank)
+            await self._take_back(send)
+            fail(send, ErrorKind.PEER_FAILED, text)
         self.fail_waiting(rank)
 
     def fail_waiting(self, rank: int) -> None:
         """Receives that wait here for a lost rank, or for anyone, would wait for ever."""
         for receive in [r for r in self.parcels.receives if r.wanted_source in (rank, ANY_SOURCE)]:
             self.parcels.receives.remove(receive)
-            fail(receive, rank)
+            fail(receive, ErrorKind.PEER_FAILED, self.seat.lost[rank])
+
+    async def lose_nic(self, operation: Operation | None = None) -> None:
+        """This rank's NIC is lost: all that was under way ends, `operation` too, and the job's manager is told."""
+        text = self.seat.broken
+        assert text is not None
+        queued = [send for queue in self.sending.queues.values() for send in queue]
+        held = [*self.seat.active.values(), *queued, *self.parcels.receives]
+        self.seat.active.clear()
+        self.sending.queues.clear()
+        self.parcels.receives.clear()
+        for ended in held if operation is None else [*held, operation]:
+            if isinstance(ended, Send | Receive) and self.seat.endpoint.stopped:
+                await self._take_back(ended)
+            if not ended.done:
+                fail(ended, ErrorKind.NIC_LOST, text)
+        if self.seat.rank not in self.seat.lost:
+            self.seat.lost[self.seat.rank] = text
+            await self.seat.bus.mourn(self.seat.rank, text)
+
+    async def _take_back(self, operation: Send | Receive) -> None:
+        if operation.hold is not None:
+            hold, operation.hold = operation.hold, None
+            await self.seat.memory.take_back(hold, 0)
+
+
+def concerns(operation: Operation, rank: int) -> bool:
+    """Would the loss of `rank` leave the operation waiting for ever?"""
+    if isinstance(operation, Send):
+        return operation.dest == rank
+    return isinstance(operation, Receive) and operation.wanted_source in (rank, ANY_SOURCE)

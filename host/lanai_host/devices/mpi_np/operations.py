@@ -66,7 +66,7 @@ def finish(operation: Operation) -> None:
         operation.length = operation.size
 
 
-def fail(operation: Operation, rank: int) -> None:
-    """The operation ends because `rank` does not answer."""
-    operation.error = DeviceError(ErrorKind.PEER_FAILED, f"rank {rank} does not answer")
+def fail(operation: Operation, kind: ErrorKind, text: str) -> None:
+    """The operation ends with an error."""
+    operation.error = DeviceError(kind, text)
     finish(operation)

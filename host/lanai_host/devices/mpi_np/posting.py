@@ -58,8 +58,7 @@ class Posting:
         seat = self.seat
         if not seat.entries or not seat.numbers:
             return False
-        while not await seat.endpoint.can_post():
-            pass  # sends leave some slots to others, and the NIC gives those back as soon as it has read them
+        await seat.endpoint.await_slot()  # sends leave some slots to others
         if receive.hold is None:
             receive.hold = await seat.memory.lend(receive.segments, False)
             seat.account()

@@ -37,8 +37,9 @@ class Progress:
         if self.records.news == news:
             await self.seat.bus.catch_up()
             await self.look()
-            if self.records.news == news:
-                await self.taking.relieve()
+            if self.records.news == news and not await self.taking.relieve() and self.seat.endpoint.silent:
+                await self.seat.endpoint.examine()
+                await self.records.hear()
 
     async def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         """`Device.wait`."""
@@ -68,4 +69,4 @@ class Progress:
             await endpoint.alarm()
             await self.receiving.sort()
             await self.sending.flush()
-        await endpoint.sleep(why)
+        await self.records.sleep(why)

@@ -35,6 +35,8 @@ class Receiving:
         elif parcels.receives or not await self.posting.place(receive):
             parcels.receives.append(receive)
             await self.sort()
+        if self.seat.lost and not receive.done:
+            await self.records.hear()
             for rank in self.seat.lost:
                 self.losing.fail_waiting(rank)
 

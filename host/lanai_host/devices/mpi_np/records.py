@@ -7,6 +7,7 @@ from typing import Any
 from lanai_firmware.mcp.layout import Kind, Op
 
 from ...bus import Wait
+from ...device import Operation
 from ...endpoint import Notice
 from .losing import Losing
 from .operations import NO_ERROR, Receive, Send, failure, finish
@@ -40,10 +41,20 @@ class Records:
         """Wait for one record and act on it, and on nothing else: used inside an action."""
         endpoint = self.seat.endpoint
         if (notice := endpoint.look()) is None:
-            await endpoint.sleep(why)
+            await self.sleep(why)
             notice = endpoint.look()
         if notice is not None:
             await self._heed(notice)
+
+    async def sleep(self, why: Wait) -> None:
+        """Wait for a record; when it does not come for long, ask whether ranks were lost."""
+        if not await self.seat.endpoint.sleep(why):
+            await self.hear()
+
+    async def hear(self) -> None:
+        """Whoever runs the job may know of lost ranks."""
+        if await self.losing.hear(self.recall):
+            self.news += 1
 
     async def until(self, attempt: Callable[[], Coroutine[Any, Any, bool]]) -> None:
         """Repeat an attempt until it succeeds, sleeping between."""
@@ -65,6 +76,14 @@ class Records:
         del self._answers[number]
         numbers.append(number)
         return notice
+
+    async def recall(self, receive: Receive) -> bool:
+        """Take a receive back that is on the NIC. False if it has met a message."""
+        notice = await self.ask(Op.CANCEL, {"token": receive.index})
+        if notice.kind is not Kind.CANCELLED or receive.done:
+            return False
+        await self.seat.retire_receive(receive, 0)
+        return True
 
     async def _heed(self, notice: Notice) -> None:
         """Act on one record."""
@@ -91,15 +110,21 @@ class Records:
         operation = self.seat.active.get(notice.operation)
         if operation is None:
             return
+        if operation.done:  # failed while it was on the NIC, which only now gives back what it held
+            await self._release(notice.operation, operation, 0)
+            return
         operation.error = failure(notice.error)
-        if isinstance(operation, Receive):
-            if notice.kind is Kind.RECEIVED:
-                self._check(notice, operation)
-                operation.source, operation.tag, operation.length = notice.source, notice.tag, notice.length
-            await self.seat.retire_receive(operation, operation.length)
-        elif isinstance(operation, Send):
-            await self.seat.retire_send(notice.operation, operation)
+        if isinstance(operation, Receive) and notice.kind is Kind.RECEIVED:
+            self._check(notice, operation)
+            operation.source, operation.tag, operation.length = notice.source, notice.tag, notice.length
+        await self._release(notice.operation, operation, operation.length)
         finish(operation)
+
+    async def _release(self, number: int, operation: Operation, received: int) -> None:
+        if isinstance(operation, Receive):
+            await self.seat.retire_receive(operation, received)
+        elif isinstance(operation, Send):
+            await self.seat.retire_send(number, operation)
 
     def _check(self, notice: Notice, receive: Receive) -> None:
         """Believe of a received message only what can be: a source in the world, no more bytes than were asked for."""

@@ -2,11 +2,12 @@
 
 from collections import deque
 
-from ...bus import Bus
+from ...bus import Bus, HostBuffer
 from ...config import HostConfig, HostCost
 from ...device import ANY_SOURCE, Operation
 from ...driver import Attachment
 from ...endpoint import Endpoint
+from ...health import Place
 from ...pages import PageTable
 from .memory import Hold, Memory
 from .operations import Receive, Send
@@ -20,15 +21,18 @@ class Seat:
         numbers: those that are free.
         entries: receive entries of the NIC that are free; `wildcards`: how many more may take messages of anyone (NP-35).
         long_sends: sends on the NIC that will need a record each.
-        lost: ranks that do not answer.
+        lost: ranks that do not answer, and why.
+        broken: why the NIC is of no use, if it is not.
     """
 
-    def __init__(self, bus: Bus, attachment: Attachment, config: HostConfig) -> None:
+    def __init__(
+        self, bus: Bus, attachment: Attachment, config: HostConfig, place: Place, copyblock: HostBuffer | None
+    ) -> None:
         self.bus = bus
         self.config = config
         self.rank = attachment.rank
         self.size = attachment.ranks
-        self.endpoint = Endpoint(bus, attachment, config)
+        self.endpoint = Endpoint(bus, attachment, config, copyblock, place)
         self.memory = Memory(bus, config)
         table = self.endpoint.copyblock.view[attachment.page_table_offset :]
         self.table = PageTable(table, attachment.page_entries, config.pages_per_entry)
@@ -37,7 +41,11 @@ class Seat:
         self.entries = list(range(attachment.receives))
         self.wildcards = attachment.any_receives
         self.long_sends = 0
-        self.lost: set[int] = set()
+        self.lost: dict[int, str] = {}
+
+    @property
+    def broken(self) -> str | None:
+        return None if self.endpoint.broken is None else str(self.endpoint.broken)
 
     def charge(self, what: HostCost, count: int = 1) -> None:
         self.endpoint.charge(what, count)

@@ -4,7 +4,7 @@ from collections import deque
 
 from lanai_firmware.mcp.layout import Op
 
-from ...device import SendMode
+from ...device import ErrorKind, SendMode
 from .memory import gather
 from .operations import Send, fail, finish
 from .seat import Seat, inline
@@ -22,7 +22,7 @@ class Sending:
     async def begin(self, send: Send) -> None:
         queue = self.queues.get(send.dest)
         if send.dest in self.seat.lost:
-            fail(send, send.dest)
+            fail(send, ErrorKind.PEER_FAILED, self.seat.lost[send.dest])
         elif queue or not await self._place(send):
             self.queues.setdefault(send.dest, deque()).append(send)
 

@@ -11,7 +11,7 @@ from ...bus import Wait
 from ...config import HostCost
 from ...device import ErrorKind, Operation, Segments, SendMode
 from ..errors import ErrorClass, MpiError
-from ..request import Request
+from ..request import Request, device_error
 from ..status import Status
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ class Link:
         """Every message received so far had the size that this process's arguments ask for."""
         for operation, size, rank in self._expected:
             if operation.error is not None and operation.error.kind is not ErrorKind.TRUNCATED:
-                reason = operation.error.kind.name.lower().replace("_", " ")
-                raise MpiError(ErrorClass.OTHER, f"{self.call}: {reason} from rank {rank} {operation.error.text}")
+                raise device_error(self.call, operation.error, operation.length, rank)
             if operation.error is not None:
                 raise MpiError(
                     ErrorClass.TRUNCATE,
