@@ -50,6 +50,7 @@ class HostConfig:
     patience: int = (
         100_000_000_000  # picoseconds of silence after which the driver looks whether the NIC still works; 0 never does
     )
+    ask_first: int = 0  # 1: a receive from one sender asks it for messages not announced yet, as in the thesis (NP-22)
     host_matching: int = 0  # 1: messages meet their receives on the host, as in the thesis's first version (NP-33)
 
     def __post_init__(self) -> None:
@@ -59,6 +60,8 @@ class HostConfig:
                 raise UserError(f"HostConfig.{field.name}={value!r} must be a number that is not negative")
         if not 1 <= self.pages_per_entry <= 4:
             raise UserError(f"HostConfig.pages_per_entry={self.pages_per_entry!r} must be from 1 to 4")
+        if self.ask_first not in (0, 1):
+            raise UserError(f"HostConfig.ask_first={self.ask_first!r} must be 0 (receives wait) or 1 (receives ask)")
         if self.host_matching not in (0, 1):
             raise UserError(
                 f"HostConfig.host_matching={self.host_matching!r} must be 0 (on the NIC) or 1 (on the host)"

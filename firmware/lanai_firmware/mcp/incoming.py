@@ -34,6 +34,7 @@ from .registers import (
     VALID,
     VALID_CHECKED,
 )
+from .searching import accepted, denied, searched
 from .sending import unpaid_dropped, unpaid_taken
 from .state import (
     MESSAGE_BODY,
@@ -272,7 +273,13 @@ def dispatch(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -
     if kind == Type.DROPPED:
         unpaid_dropped(channel, header.length)
         return True
-    return kind == Type.ACK
+    if kind == Type.ACK:
+        return True
+    if kind == Type.SEARCH_REQ:
+        return searched(channel, header)
+    if kind == Type.NACK:
+        return denied(channel)
+    return kind == Type.ACCEPT and accepted(channel, header)
 
 
 @inline

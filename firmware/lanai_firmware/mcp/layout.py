@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, sizeof, u8, u16, u32
 
-LAYOUT_VERSION: Const[u32] = u32(5)
+LAYOUT_VERSION: Const[u32] = u32(6)
 LAYOUT_MAGIC: Const[u32] = u32(0x4E500000)  # "NP": upper half of Plan.magic, and of READY in SCRATCH0
 
 PAGE: Const[u32] = u32(4096)
@@ -36,6 +36,7 @@ class Op(IntEnum):
     PROBE_TAKE = 8  # a matched probe: the message leaves the NIC's lists
     CANCEL = 9  # token is the index of the receive entry
     DRAIN = 10  # like PROBE_TAKE for the oldest message of `peer` (or of anyone), whatever its tag and context
+    RECEIVE_ASK = 11  # like RECEIVE, and asks `peer` for a message not yet announced (NP-22)
 
 
 class Kind(IntEnum):
@@ -151,14 +152,15 @@ class Type(IntEnum):
     EAGER_UNPAID = 2  # envelope and body without credit; answered by TAKEN or DROPPED (NP-24)
     RECV_REQ = 3  # envelope only (NP-21): `handle` brings the body
     SEND_REQ = 4  # bring the body of `handle` to receive entry `tag`, at most `length` bytes
-    SEARCH_REQ = 5  # a posted receive asks for a message not yet announced (NP-22)
+    SEARCH_REQ = 5  # a posted receive asks for a message not yet announced (NP-22): `handle` is envelopes seen << 16 | receive entry
     NACK = 6  # to SEARCH_REQ: no such message
     ANSWER = 7  # a part of a body, for receive entry `tag`, from byte `handle` on, `length` bytes
     ACK = 8  # carries credit only (NP-16)
     TAKEN = 9
     DROPPED = 10
     SEEN = 11  # acknowledges packets, where recovery is on
-    LAST = 12
+    ACCEPT = 12  # to SEARCH_REQ: the envelope, for receive entry `handle`; the body follows
+    LAST = 13
 
 
 class Header(Struct):

@@ -10,6 +10,7 @@ from .layout import Error, Kind
 from .matching import withdraw
 from .ready import make_ready
 from .records import report
+from .searching import denied
 from .slots import give_slot_back
 from .state import (
     JOB_FREE,
@@ -87,6 +88,8 @@ def fail_receives(channel: Ptr[Channel]) -> None:
         if receive.state == RECEIVE_PULLING and receive.channel == channel:
             fail_receive(channel, receive)
     channel.first_pull = null(Receive)
+    if channel.asking:
+        denied(channel)
     channel.pulls = u32(0)
 
 

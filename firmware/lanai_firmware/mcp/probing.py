@@ -106,9 +106,12 @@ def receive_pull(endpoint: Ptr[Endpoint], receive: Ptr[Receive], request: Ptr[Re
 
 @firmware
 def cancel(endpoint: Ptr[Endpoint], index: u32, operation: u32) -> None:
-    """Withdraw a receive if no message has met it."""
+    """Withdraw a receive if no message has met it; of one that asks for a message, that is known when the answer is here."""
     if index < nic.receives_per_endpoint:
         receive = endpoint.receives + index
+        if receive.state == RECEIVE_POSTED and receive.asked != 0:
+            receive.cancel = 0x10000 | operation
+            return
         if receive.state == RECEIVE_POSTED:
             withdraw(receive)
             receive.state = RECEIVE_FREE

@@ -5,7 +5,7 @@ as many bytes as it has room for, so that a message that is too long is cut at i
 packet marked as last. Bodies go from the common receive buffer straight to the host.
 """
 
-from lanai_firmware.lang import Ptr, address_of, firmware, null, u32
+from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, u32
 
 from .answering import own_received
 from .cursor import fetch, next_piece, open_piece, take
@@ -18,9 +18,9 @@ from .records import report
 from .state import PULLS, RECEIVE_FREE, RECEIVE_PULLING, Channel, Receive, nic
 
 
-@firmware
-def pull(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, handle: u32) -> None:
-    """The receive has met a promise: ask for its body as soon as the channel's turn comes."""
+@inline
+def meet(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32) -> bool:
+    """The receive has met a promise: get it ready to take the body in. False if none will come, as the peer is lost."""
     receive.state = RECEIVE_PULLING
     receive.channel = channel
     receive.posted.tag = tag
@@ -29,16 +29,24 @@ def pull(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, ha
         length = receive.limit
         receive.error = Error.TRUNCATED
     receive.length = length
-    receive.handle = handle
     receive.arrived = u32(0)
     endpoint = receive.endpoint
     if nic.recovery != 0 and channel.line.dead != 0:
         receive.state = RECEIVE_FREE
         report(endpoint, u32(Kind.RECEIVED), u32(Error.PEER_FAILED), receive.operation, channel.rank, tag, u32(0))
-        return
+        return False
     cursor = address_of(receive.cursor)
     fetch(endpoint, cursor, cursor.entries[0].next)
     open_piece(endpoint, cursor, u32(0))
+    return True
+
+
+@firmware
+def pull(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, handle: u32) -> None:
+    """The receive has met a promise: ask for its body as soon as the channel's turn comes."""
+    if not meet(channel, receive, tag, length):
+        return
+    receive.handle = handle
     receive.next = null(Receive)
     if channel.first_pull:
         channel.last_pull.next = receive

@@ -15,6 +15,7 @@ from .matching import append_posted, describe, find_anywhere, find_unclaimed, sp
 from .probing import cancel, drain, probe, receive_pull, receive_taken
 from .records import refuse
 from .registers import DOORBELL
+from .searching import wish
 from .sending import post_send, send_short
 from .slots import give_slot_back
 from .state import RECEIVE_FREE, RECEIVE_POSTED, SEND_FREE, SEND_LEAVING, Endpoint, Receive, nic
@@ -69,7 +70,7 @@ def take_request(endpoint: Ptr[Endpoint], bit: u32) -> bool:
         cancel(endpoint, request.token, operation)
     elif peer >= nic.ranks and (peer != ANY or op == Op.RECEIVE_TAKEN or op == Op.RECEIVE_PULL):
         refuse(endpoint, operation, u32(Error.BAD_PEER))
-    elif op == Op.RECEIVE or op == Op.RECEIVE_TAKEN or op == Op.RECEIVE_PULL:
+    elif op == Op.RECEIVE or op == Op.RECEIVE_TAKEN or op == Op.RECEIVE_PULL or op == Op.RECEIVE_ASK:
         take_receive(endpoint, request, peer, op, operation)
     elif op == Op.PROBE:
         probe(endpoint, request, peer, operation, True)
@@ -114,12 +115,13 @@ def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: 
         refuse(endpoint, operation, u32(Error.BAD_INDEX))
         return
     fill_receive(receive, request, operation)
-    if op == Op.RECEIVE_TAKEN:
-        receive_taken(endpoint, receive, peer, request.spare)
-        return
-    if op == Op.RECEIVE_PULL:
-        receive_pull(endpoint, receive, request, peer)
-        return
+    if op != Op.RECEIVE:
+        if op == Op.RECEIVE_TAKEN:
+            receive_taken(endpoint, receive, peer, request.spare)
+            return
+        if op == Op.RECEIVE_PULL:
+            receive_pull(endpoint, receive, request, peer)
+            return
     tag = request.tag
     mask = u32(0) if tag == NO_TAG else u32(0xFFFFFFFF)
     context = u32(request.context)
@@ -150,3 +152,5 @@ def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: 
     node = address_of(receive.posted)
     describe(node, context, tag, mask, receive)
     append_posted(channel, node)
+    if op == Op.RECEIVE_ASK:
+        wish(channel, receive)

@@ -19,8 +19,9 @@ from .recovery import late, send_seen, tend
 from .registers import EVENT_DOORBELL, EVENT_HDMA, EVENT_PROGRESS, EVENT_RECV, EVENT_SEND, EVENT_TIMER, ISR, WAIT
 from .releasing import release_read
 from .requests import take_requests
+from .searching import search
 from .sending import BLOCKED, LEFT, serve_sends
-from .state import OWE_ACK, OWE_DROPPED, OWE_GAP, OWE_SEEN, OWE_TAKEN, PULLS, Channel, nic
+from .state import OWE_ACK, OWE_DROPPED, OWE_GAP, OWE_NACK, OWE_SEARCH, OWE_SEEN, OWE_TAKEN, PULLS, Channel, nic
 
 IDLE_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_PROGRESS | EVENT_TIMER)
 BUSY_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_HDMA | EVENT_SEND | EVENT_PROGRESS | EVENT_TIMER)
@@ -100,6 +101,11 @@ def pay(channel: Ptr[Channel]) -> bool:
         send_frame(channel, header)
     elif (owed & OWE_ACK) != 0:
         send_frame(channel, new_frame(channel, u32(Type.ACK)))
+    elif (owed & OWE_SEARCH) != 0:
+        search(channel)
+    elif (owed & OWE_NACK) != 0:
+        channel.control = owed & ~OWE_NACK
+        send_frame(channel, new_frame(channel, u32(Type.NACK)))
     else:
         return False
     return True

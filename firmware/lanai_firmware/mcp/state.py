@@ -37,8 +37,11 @@ OWE_TAKEN: Const[u32] = u32(4)
 OWE_DROPPED: Const[u32] = u32(8)
 OWE_SEEN: Const[u32] = u32(16)  # recovery: acknowledge packets
 OWE_GAP: Const[u32] = u32(32)  # recovery: ... and ask for those that are missing
+OWE_SEARCH: Const[u32] = u32(64)  # the question of the receive that is asking
 
-PULLS: Const[u32] = u32(2)  # SEND_REQs that a channel may have unanswered; the other side keeps a job for each
+PULLS: Const[u32] = u32(
+    2
+)  # SEND_REQs and SEARCH_REQs that a channel may have unanswered; the other side keeps a job for each
 
 
 class Cursor(Struct):
@@ -97,7 +100,9 @@ class Receive(Struct):
     whole: u32  # messages up to this length fit, and go to the first piece alone
     error: u32
     cursor: Cursor
-    spare: Array[u32, 13]
+    asked: u32  # nonzero: some channel has a question of this entry's, see `searching`
+    cancel: u32  # who wants to cancel it once that is answered: 0x10000 | operation
+    spare: Array[u32, 11]
 
 
 class Send(Struct):
@@ -124,7 +129,7 @@ class Job(Struct):
     total: u32
     failed: u32
     cursor: Cursor
-    spare: Array[u32, 3]
+    spare: Array[u32, 2]
 
 
 class Channel(Struct):
@@ -165,6 +170,8 @@ class Channel(Struct):
     away: u32  # nonzero: another channel has the room
     away_unclaimed: Ptr[Message]  # while away: first of `unclaimed`, which looks empty, and
     away_free: Ptr[Message]  # ... `free_messages`, which looks used up
+    asking: Ptr[Receive]  # whose SEARCH_REQ has no answer yet, or null
+    spare: u32
 
 
 class Room(Struct):
@@ -348,7 +355,7 @@ assert sizeof(Send) == 32
 assert sizeof(Channel) == 512, sizeof(Channel)
 assert sizeof(Endpoint) == 128, sizeof(Endpoint)
 assert sizeof(Stage) == 64, sizeof(Stage)
-assert sizeof(Job) == 160, sizeof(Job)
+assert sizeof(Job) == 156, sizeof(Job)
 assert sizeof(Unacked) == 64, sizeof(Unacked)
 assert sizeof(Line) == 64, sizeof(Line)
 assert sizeof(Room) == 16, sizeof(Room)

@@ -1,8 +1,9 @@
 """Both ends of each packet, and the message that it belongs to.
 
-The header tells. Envelopes (EAGER, EAGER_UNPAID, RECV_REQ) carry their message's sequence in the channel. A RECV_REQ names a handle,
-the SEND_REQ that asks for the body returns it and names a receive entry, and ANSWERs come to that entry. TAKEN and DROPPED answer the
-channel's last EAGER_UNPAID. What carries only credit or acknowledgements (ACK, NACK, SEEN) belongs to no message.
+The header tells. Envelopes (EAGER, EAGER_UNPAID, RECV_REQ, ACCEPT) carry their message's sequence in the channel. A RECV_REQ names
+a handle, the SEND_REQ that asks for the body returns it and names a receive entry, as an ACCEPT does, and ANSWERs come to that entry.
+TAKEN and DROPPED answer the channel's last EAGER_UNPAID. What carries only credit or acknowledgements (ACK, SEEN), or asks for what
+is not there (SEARCH_REQ, NACK), belongs to no message.
 """
 
 from collections import defaultdict, deque
@@ -23,6 +24,7 @@ ENVELOPES = {
     int(Type.EAGER): Protocol.EAGER,
     int(Type.EAGER_UNPAID): Protocol.UNPAID,
     int(Type.RECV_REQ): Protocol.RENDEZVOUS,
+    int(Type.ACCEPT): Protocol.RENDEZVOUS,
 }
 SOUND = int(Verdict.VALID)
 
@@ -193,6 +195,8 @@ class _Follow:
         message["protocol"] = ENVELOPES[int(packet["kind"])]
         if packet["kind"] == Type.RECV_REQ:
             self.promised[(*pair, handle)] = found
+        elif packet["kind"] == Type.ACCEPT:
+            self.asked[self.node_of(pair[1]), handle] = found
         elif packet["kind"] == Type.EAGER_UNPAID:
             self.unpaid[pair] = found
         return found

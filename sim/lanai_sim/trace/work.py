@@ -123,7 +123,7 @@ class _Slots:
             found: deque[int] | None = None
             if row["op"] in SENDS:
                 found = sent.get((int(row["rank"]), peer))
-            elif row["op"] == Op.RECEIVE:
+            elif row["op"] in (Op.RECEIVE, Op.RECEIVE_ASK):
                 found = wanted.get((int(row["rank"]), peer, int(row["tag"]), int(row["context"])))
             self.times[key].append(int(row["time"]))
             self.messages[key].append(found.popleft() if found else -1)

@@ -22,6 +22,7 @@ class Host:
         for address, memory in ((RING, self.ring), (TABLE, self.table), (BODY, self.body)):
             nic.memory.add(address, memoryview(memory))
         self.slot = 0
+        self.asks = False  # receives ask for messages not announced (NP-22)
         self.script = []
 
     def records(self):
@@ -68,9 +69,13 @@ class Host:
         def act():
             where = {"pieces__0__address": BODY + operation * 4096, "pieces__0__length": room}
             source = 1 - self.number if peer is None else peer
-            self.post(Op.RECEIVE, operation, token=operation % 8, limit=room, tag=tag, peer=source, **where)
+            op = Op.RECEIVE_ASK if self.asks else Op.RECEIVE
+            self.post(op, operation, token=operation % 8, limit=room, tag=tag, peer=source, **where)
 
         self.script.append(act)
+
+    def cancel(self, operation, receive):
+        self.script.append(lambda: self.post(Op.CANCEL, operation, token=receive % 8))
 
     def page(self, operation, size):
         return bytes(self.body[operation * 4096 : operation * 4096 + size])

@@ -15,7 +15,7 @@ from lanai_firmware.mcp.plan import McpConfig
 from lanai_hdl.machine import Verdict
 
 from .rig import SMALL, Rig
-from .test_interleavings import SCRIPTS, body
+from .test_interleavings import SCRIPTS, body, settled
 
 ON = SMALL.but(recovery=1, window=4, spare_buffers=4)
 CONFIGS = {"credit": ON, "unpaid": ON.but(unpaid_limit=129), "rendezvous": ON.but(eager_limit=0)}
@@ -64,7 +64,7 @@ def faulty(script, config, plan, choose=first):
     rig.fabric.filter.wires = rig.fabric.wires
     wanted = SCRIPTS[script](rig)
     rig.run(choose, 20_000)
-    for number, receives in wanted.items():
+    for number, receives in settled(wanted).items():
         host = rig.hosts[number]
         assert not [r for r in host.records() if r["error"]], "nobody is lost"
         done = [r["operation"] for r in host.records() if r["kind"] is Kind.RECEIVED]

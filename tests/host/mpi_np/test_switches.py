@@ -31,10 +31,11 @@ def program(device):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"pages_per_entry": 1}, {"host_matching": 1}, {"pinned_cache_pages": 0}, {"pio_threshold": 0}]
+    "changes",
+    [{"pages_per_entry": 1}, {"host_matching": 1}, {"pinned_cache_pages": 0}, {"pio_threshold": 0}, {"ask_first": 1}],
 )
 def test_any_choice_delivers(changes):
-    """NP-33, NP-41, NP-45, NP-49."""
+    """NP-22, NP-33, NP-41, NP-45, NP-49."""
     World(2, host=free().but(**changes)).run(program)
 
 
@@ -54,7 +55,9 @@ def test_matching_on_the_host_costs_its_time():
     assert World(2, host=costs.but(host_matching=1)).run(idle)[1] >= 10_000_000
 
 
-@pytest.mark.parametrize(("name", "value"), [("pages_per_entry", 0), ("pages_per_entry", 5), ("host_matching", 2)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("pages_per_entry", 0), ("pages_per_entry", 5), ("host_matching", 2), ("ask_first", 2)]
+)
 def test_bad_values_are_quoted(name, value):
     with pytest.raises(UserError, match=f"HostConfig.{name}={value} must be"):
         HostConfig().but(**{name: value})

@@ -29,7 +29,8 @@ class Posting:
             return False
         peer = int(ANY) if anyone else receive.wanted_source
         tag = int(NO_TAG) if receive.wanted_tag == ANY_TAG else receive.wanted_tag
-        if not await self._post(Op.RECEIVE, receive, {"peer": peer, "tag": tag}):
+        op = Op.RECEIVE_ASK if seat.config.ask_first else Op.RECEIVE
+        if not await self._post(op, receive, {"peer": peer, "tag": tag}):
             return False
         if anyone:
             seat.wildcards -= 1
