@@ -17,20 +17,22 @@ from .version import VERSION
 DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
-def plugins(package: ModuleType) -> Iterator[ModuleType]:
-    """The modules of `package`, by name. Each has NAME, HELP, add_arguments(parser) and run(args)."""
-    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
-        if not info.name.startswith("_"):
-            yield importlib.import_module(f"{package.__name__}.{info.name}")
+def plugins(package: ModuleType, wanted: str = "") -> Iterator[ModuleType]:
+    """The modules of `package`, by name; only the `wanted` one if there is such. Each has NAME (its own), HELP,
+    add_arguments(parser) and run(args)."""
+    names = sorted(info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_"))
+    for name in [wanted] if wanted in names else names:
+        yield importlib.import_module(f"{package.__name__}.{name}")
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser(wanted: str = "") -> argparse.ArgumentParser:
+    """Of all commands, or of one alone: loading the others takes a second that `lanai run` need not spend."""
     parser = argparse.ArgumentParser(
         prog="lanai", description="An open, programmable MPI network interface, from gates to MPI."
     )
     parser.add_argument("--version", action="version", version=f"openlanai {VERSION}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in plugins(commands):
+    for module in plugins(commands, wanted):
         sub = subparsers.add_parser(module.NAME, help=module.HELP, description=module.__doc__)
         module.add_arguments(sub)
         sub.set_defaults(run=module.run)
@@ -48,7 +50,8 @@ def check_platform() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = build_parser().parse_args(argv)
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    args = build_parser(arguments[0] if arguments else "").parse_args(arguments)
     check_platform()
     try:
         return int(args.run(args) or 0)

@@ -1,12 +1,14 @@
 """The command itself: version, doctor, errors as one line and exit code 2, figures as JSON."""
 
 import json
+import subprocess
+import sys
 from importlib.metadata import version
 
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim import cli, figures
+from lanai_sim import cli, commands, figures
 from lanai_sim.commands import doctor
 
 
@@ -15,6 +17,19 @@ def test_version_is_the_distributions(capsys):
         cli.main(["--version"])
     assert exit_info.value.code == 0
     assert capsys.readouterr().out.strip() == f"openlanai {version('openlanai')}"
+
+
+def test_each_command_is_found_by_its_modules_name():
+    for module in cli.plugins(commands):
+        assert module.__name__ == f"{commands.__name__}.{module.NAME}"
+        assert list(cli.plugins(commands, module.NAME)) == [module]
+
+
+def test_a_run_does_not_load_what_other_commands_need():
+    text = "import sys; from lanai_sim.cli import build_parser; build_parser('run'); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
+    assert "lanai_sim.commands.run" in loaded
+    assert not {"lanai_firmware.compiler", "lanai_sim.benches", "lanai_sim.commands.bench"} & set(loaded)
 
 
 def test_doctor_names_the_remedy_of_a_missing_part(monkeypatch, capsys):
