@@ -141,6 +141,13 @@ def test_wtime_is_simulated_and_the_same_in_each_run():
     assert 0 < float(first.stdout) < 1e-3
 
 
+def test_programs_that_time_themselves_print_simulated_figures():
+    done = together(2, "python", "-m", "mpi4py.bench", "pingpong", "-n", "4096", "-l", "5", "-s", "1")
+    times = re.findall(r"\| (\S+) ±", done.stdout)
+    assert len(times) == 13, done.stderr
+    assert {float(time) for time in times} == {1.3e-6}  # a letter's latency, and one call of the host
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
