@@ -5,9 +5,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..hostbus.ports import HostMemoryPort, PioPort
+from ..queue import Queue
 from .frame import FRAME_BYTES, FrameKind, FrameLayout
 from .serial import SerialReceiver, SerialTransmitter
 
+UNANSWERED = 4  # reads
 SILENCE = 32  # bit times without a byte after which a frame that has begun is forgotten
 
 
@@ -68,8 +70,9 @@ class FrameSender(wiring.Component):
 class UartBridge(wiring.Component):
     """Stands where a host would: `pio` drives the NIC's window, `mem` serves its bus mastering, both as frames on a serial line.
 
-    An access on `mem` is passed on and answered one at a time, so the host's software sees them in order. Frames of unknown kind are
-    dropped. Nothing here counts time: a board's figures are the board's.
+    The host may ask for up to UNANSWERED reads before it has had the answer to the first. An access on `mem` is passed on and answered one
+    at a time, so the host's software sees them in order. Frames of unknown kind are dropped. Nothing here counts time: a board's figures
+    are the board's.
 
     Parameters
     ----------
@@ -127,28 +130,27 @@ class UartBridge(wiring.Component):
 
     def _to_host(self, m, frames):
         """PIO answers first: the host waits for them. A memory access waits in `mem` until its frame can go."""
-        answer, answered = Signal(32), Signal()
+        m.submodules.answers = answers = Queue(32, UNANSWERED)
         asking = Signal()  # a memory access has gone out and its answer has not come
         frame = frames.payload
         m.d.comb += frame.be.eq(0xF)
-        with m.If(self.pio.rvalid):
-            m.d.sync += [answer.eq(self.pio.rdata), answered.eq(1)]
+        m.d.comb += [answers.i.valid.eq(self.pio.rvalid), answers.i.payload.eq(self.pio.rdata)]
         irq_before, rose = Signal(), Signal()
         m.d.sync += irq_before.eq(self.irq)
         with m.If(self.irq & ~irq_before):
             m.d.sync += rose.eq(1)
         with m.FSM():
             with m.State("choose"):
-                with m.If(answered):
+                with m.If(answers.o.valid):
                     m.next = "pio"
                 with m.Elif(rose):
                     m.next = "interrupt"
                 with m.Elif(self.mem.valid & ~asking):
                     m.next = "memory"
             with m.State("pio"):
-                m.d.comb += [frames.valid.eq(1), frame.kind.eq(FrameKind.PIO_DATA), frame.data.eq(answer)]
+                m.d.comb += [frames.valid.eq(1), frame.kind.eq(FrameKind.PIO_DATA), frame.data.eq(answers.o.payload)]
+                m.d.comb += answers.o.ready.eq(frames.ready)
                 with m.If(frames.ready):
-                    m.d.sync += answered.eq(0)
                     m.next = "choose"
             with m.State("interrupt"):
                 m.d.comb += [frames.valid.eq(1), frame.kind.eq(FrameKind.INTERRUPT)]

@@ -6,7 +6,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from lanai_hdl.uart import SerialReceiver, SerialTransmitter, UartBridge
-from lanai_hdl.uart.bridge import SILENCE
+from lanai_hdl.uart.bridge import SILENCE, UNANSWERED
 from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
 
 WATCHDOG = 40_000
@@ -106,6 +106,23 @@ def test_writes_and_reads_pass_in_order(divisor):
             await line.send(ctx, Frame(FrameKind.PIO_READ, addr).to_bytes())
             answer = await line.frame(ctx)
             assert (answer.kind, answer.data) == (FrameKind.PIO_DATA, model[addr])
+
+    simulate(dut, bench, line.listen, window.serve)
+
+
+def test_reads_asked_for_before_the_first_answer_are_all_answered():
+    """As many as may be, while a memory access has the line: answers queue up behind it."""
+    dut = UartBridge(4)
+    line, window = Line(dut, 4), Window(dut)
+    window.words = {4 * n: 0x11 * n for n in range(UNANSWERED)}
+
+    async def bench(ctx):
+        reads = b"".join(Frame(FrameKind.PIO_READ, addr).to_bytes() for addr in window.words)
+        await line.send(ctx, reads[: FRAME_BYTES - 1])
+        ctx.set(dut.mem.valid, 1)  # its frame begins just before the first answer is there
+        await line.send(ctx, reads[FRAME_BYTES - 1 :])
+        frames = [await line.frame(ctx) for _ in range(UNANSWERED + 1)]
+        assert [frame.data for frame in frames if frame.kind == FrameKind.PIO_DATA] == list(window.words.values())
 
     simulate(dut, bench, line.listen, window.serve)
 

