@@ -4,6 +4,13 @@
 LD_LIBRARY_PATH, which `lanai run` sets.
 """
 
-from .library import library_directory
+from pathlib import Path
 
 __all__ = ["library_directory"]
+
+
+def library_directory(flavor: str = "mpich") -> Path:
+    """See `library`, which a rank does not load: it runs in a library that is there."""
+    from . import library
+
+    return library.library_directory(flavor)

@@ -5,8 +5,14 @@ handle, fields of the status) is read from the header that declares the ABI.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from .header import Function, Parameter
+if TYPE_CHECKING:
+    from .header import Function, Parameter
+
+# Beside a built library: the module that enters Python, and what the bindings need to know of the header.
+BRIDGE = "_lanai_bridge"
+INTERFACE = "interface.json"
 
 HANDLES = frozenset(
     f"MPI_{name}"
@@ -46,7 +52,7 @@ class Flavor:
     wide: bool
     mpi4py: str
 
-    def plain(self, parameter: Parameter) -> str:
+    def plain(self, parameter: "Parameter") -> str:
         """The C type with which an argument crosses into Python."""
         base, pointers = parameter.base, parameter.pointers
         value = self.handle(base) or SCALARS.get(base)
@@ -64,7 +70,7 @@ class Flavor:
             return None
         return "intptr_t" if self.wide or base == "MPI_File" else "int"
 
-    def plain_result(self, function: Function) -> str:
+    def plain_result(self, function: "Function") -> str:
         returns = function.returns
         if returns == "void":
             return returns

@@ -16,11 +16,8 @@ from lanai_firmware import cache
 
 from ..errors import UserError
 from . import compiler, generate
-from .flavor import FLAVORS, Flavor
+from .flavor import BRIDGE, FLAVORS, INTERFACE, Flavor
 from .header import Header, include_directory, read
-
-INTERFACE = "interface.json"
-BRIDGE = "_lanai_bridge"
 
 # Python text that the front runs at the first MPI call. Of another Python than the one it was built for, it asks only that
 # lanai_host can be imported there; if not, it looks where it was when the library was built.

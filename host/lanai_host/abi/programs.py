@@ -10,8 +10,8 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
 from ..errors import UserError
-from .flavor import MPICH, STANDARD, Flavor
-from .library import INTERFACE, library_directory
+from .flavor import INTERFACE, MPICH, STANDARD, Flavor
+from .library import library_directory
 
 # Libraries whose ABI is not ours, and whose they are.
 _FOREIGN = {"libmpi.so.40": "Open MPI", "libmpi.so.20": "Open MPI"}

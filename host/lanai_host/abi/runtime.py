@@ -27,8 +27,7 @@ from ..portal import Portal
 from ..protocol import ENV_LEAKS
 from . import binding, functions, leaks
 from .context import abi
-from .flavor import FLAVORS
-from .library import BRIDGE, INTERFACE
+from .flavor import BRIDGE, FLAVORS, INTERFACE
 from .mixture import check_process
 
 DEAD = 2  # the front's state once Python has ended

@@ -8,9 +8,9 @@ import pytest
 
 from lanai_host.abi import compiler, library
 from lanai_host.abi.binding import BINDINGS
-from lanai_host.abi.flavor import FLAVORS
+from lanai_host.abi.flavor import FLAVORS, INTERFACE
 from lanai_host.abi.header import read
-from lanai_host.abi.library import INTERFACE, library_directory
+from lanai_host.abi.library import library_directory
 from lanai_host.abi.tables import REST, BadHandle, make
 from lanai_host.errors import UserError
 
@@ -74,6 +74,17 @@ def test_every_binding_names_a_function_of_the_header(directory):
     assert len(bound) > 300
     assert not bound - set(read("mpi.h").functions)
     assert not BINDINGS.keys() - bound
+
+
+def test_a_rank_does_not_load_what_builds_the_library(directory):
+    """Programs start several ranks at once, and each would spend a tenth of a second on it."""
+    script = (
+        "import ctypes, os, sys; ctypes.CDLL(os.environ['LIB']).MPI_Init(None, None);"
+        "print({'cffi', 'pycparser', 'lanai_host.abi.library'} & set(sys.modules))"
+    )
+    env = {**library.os.environ, "LIB": str(directory / "libmpi.so.12")}
+    command = [library.sys.executable, "-c", script]
+    assert subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout == "set()\n"
 
 
 def test_no_compiler_is_said_plainly(monkeypatch):
