@@ -35,7 +35,8 @@ class Op(IntEnum):
     PROBE = 7
     PROBE_TAKE = 8  # a matched probe: the message leaves the NIC's lists
     CANCEL = 9  # token is the index of the receive entry
-    DRAIN = 10  # like PROBE_TAKE for the oldest message of `peer` (or of anyone), whatever its tag and context
+    DRAIN = 10  # like PROBE_TAKE for the oldest message of `peer` (or of anyone), whatever its tag and context, answered as operation
+    # `spare`; a body that is here goes to the receive entry `token` at once, and ends as this operation
     RECEIVE_ASK = 11  # like RECEIVE, and asks `peer` for a message not yet announced (NP-22)
 
 

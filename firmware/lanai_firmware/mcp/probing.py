@@ -11,6 +11,7 @@ from .claiming import claim
 from .layout import ANY, NO_TAG, Error, Kind, Request
 from .matching import find_anywhere, find_unclaimed, withdraw
 from .pulling import pull
+from .receives import fill_receive
 from .records import answer_probe, refuse, report
 from .releasing import release
 from .rooms import come_home, room_number
@@ -42,8 +43,10 @@ def probe(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, operation: 
 
 
 @firmware
-def drain(endpoint: Ptr[Endpoint], peer: u32, operation: u32) -> None:
-    """Take the oldest message of a channel, or of the first channel that has one."""
+def drain(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, operation: u32) -> None:
+    """Take the oldest message of a channel, or of the first channel that has one; a body that is here goes to a receive entry at once."""
+    index = request.token
+    question = request.spare & 0xFFFF
     channel = null(Channel)
     if peer != ANY:
         channel = endpoint.channels + peer
@@ -56,7 +59,18 @@ def drain(endpoint: Ptr[Endpoint], peer: u32, operation: u32) -> None:
         if channel.away != 0:
             come_home(channel)
         message = channel.unclaimed.next
-    tell(endpoint, channel, message, operation, False)
+    if not message or message.state == MESSAGE_PROMISE:
+        tell(endpoint, channel, message, question, False)
+        return
+    receive = endpoint.receives
+    if index < nic.receives_per_endpoint:
+        receive = receive + index
+    if index >= nic.receives_per_endpoint or receive.state != RECEIVE_FREE:
+        refuse(endpoint, question, u32(Error.BAD_INDEX))
+        return
+    fill_receive(receive, request, operation)
+    tell(endpoint, channel, message, question, False)
+    claim(channel, receive, message)
 
 
 @firmware

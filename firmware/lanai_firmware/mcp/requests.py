@@ -5,20 +5,20 @@ next one will appear; the doorbell says that there is one, and the command word,
 may write anything at any time, so each field is read once, checked, and used from then on.
 """
 
-from lanai_firmware.lang import Ptr, address_of, barrier, firmware, inline, minimum, trailing_zeros, u32
+from lanai_firmware.lang import Ptr, address_of, barrier, firmware, trailing_zeros, u32
 
 from .claiming import claim
-from .cursor import open_piece
 from .layout import ANY, NO_TAG, SLOTS, Error, Op, Request
 from .losing import hopeless
 from .matching import append_posted, describe, find_anywhere, find_unclaimed, spread
 from .probing import cancel, drain, probe, receive_pull, receive_taken
+from .receives import fill_receive
 from .records import refuse
 from .registers import DOORBELL
 from .searching import wish
 from .sending import post_send, send_short
 from .slots import give_slot_back
-from .state import RECEIVE_FREE, RECEIVE_POSTED, SEND_FREE, SEND_LEAVING, Endpoint, Receive, nic
+from .state import RECEIVE_FREE, RECEIVE_POSTED, SEND_FREE, SEND_LEAVING, Endpoint, nic
 from .unclaimed import remove
 
 
@@ -77,30 +77,11 @@ def take_request(endpoint: Ptr[Endpoint], bit: u32) -> bool:
     elif op == Op.PROBE_TAKE:
         probe(endpoint, request, peer, operation, False)
     elif op == Op.DRAIN:
-        drain(endpoint, peer, operation)
+        drain(endpoint, request, peer, operation)
     else:
         refuse(endpoint, operation, u32(Error.BAD_OP))
     give_slot_back(send)
     return True
-
-
-@inline
-def fill_receive(receive: Ptr[Receive], request: Ptr[Request], operation: u32) -> None:
-    """Copy what a receive needs later out of the host's reach."""
-    receive.operation = operation
-    receive.limit = request.limit
-    cursor = address_of(receive.cursor)
-    cursor.side = u32(0)
-    cursor.more = u32(0)
-    entry = address_of(cursor.entries[0])
-    entry.pieces[0].address = request.pieces[0].address
-    entry.pieces[0].length = request.pieces[0].length
-    entry.pieces[1].address = request.pieces[1].address
-    entry.pieces[1].length = request.pieces[1].length
-    entry.pieces[2].length = u32(0)
-    entry.next = request.table
-    open_piece(receive.endpoint, cursor, u32(0))
-    receive.whole = minimum(cursor.left, receive.limit)
 
 
 @firmware

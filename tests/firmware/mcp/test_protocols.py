@@ -338,6 +338,29 @@ def test_search_is_one_after_another():
     assert far - near == 15 * (next_one - near)
 
 
+def test_messages_are_taken_off_in_one_round_each():
+    """NP-G9: three questions at once: a message with its body, a promise, nothing; and an entry that does not exist is refused."""
+    rig = Rig(FULL)
+    a, b = rig.hosts
+    a.send(1, 5, body(1))
+    a.send(2, 6, body(2), sync=True)
+    run(rig)
+    for n in (1, 2, 3):
+        where = {"pieces__0__address": 0x1020_0000 + n * 4096, "pieces__0__length": 4096}
+        b.post(Op.DRAIN, n, token=n, limit=4096, peer=int(ANY), spare=n + 8, **where)
+    run(rig)
+    told = [(r["kind"], r["operation"], r["tag"]) for r in b.records() if r["kind"] is not Kind.ARRIVED]
+    assert told == [
+        (Kind.FOUND, 9, 5), (Kind.RECEIVED, 1, 5), (Kind.FOUND_PULL, 10, 6), (Kind.MISSING, 11, 0),
+    ]  # fmt: skip
+    assert b.page(1, 24) == body(1)
+    a.send(4, 7, body(4))
+    run(rig)
+    b.post(Op.DRAIN, 4, token=99, limit=4096, peer=0, spare=12)
+    run(rig)
+    assert [(r["kind"], r["operation"], r["error"]) for r in b.records()[-1:]] == [(Kind.REFUSED, 12, Error.BAD_INDEX)]
+
+
 # Buffers and pages.
 
 

@@ -41,6 +41,11 @@ class Posting:
         fields = {"peer": notice.source, "spare": notice.token}
         await self.records.until(lambda: self._post(Op.RECEIVE_TAKEN, receive, fields))
 
+    async def drain(self, peer: int, question: int, receive: Receive) -> None:
+        """Ask for the oldest message of a rank, or of anyone: the NIC answers, and if it has the body, brings it at once."""
+        fields = {"peer": peer, "spare": question}
+        await self.records.until(lambda: self._post(Op.DRAIN, receive, fields))
+
     async def open(self, parcel: Parcel, receive: Receive) -> None:
         """Receive a message that is off the NIC."""
         receive.source, receive.tag = parcel.source, parcel.tag

@@ -66,15 +66,24 @@ class Records:
 
     async def ask(self, op: Op, fields: dict[str, int]) -> Notice:
         """Place a request that the NIC answers at once, and wait for the answer."""
-        endpoint, numbers = self.seat.endpoint, self.seat.numbers
+        endpoint = self.seat.endpoint
         await self.until(endpoint.can_post)
-        number = numbers.popleft()
-        self._answers[number] = None
+        number = self.question()
         await endpoint.post(op, number, fields)
+        return await self.answer(number, op)
+
+    def question(self) -> int:
+        """A number under which the NIC may answer. There must be one free."""
+        number = self.seat.numbers.popleft()
+        self._answers[number] = None
+        return number
+
+    async def answer(self, number: int, op: Op) -> Notice:
+        """Wait for the answer; the number is free again."""
         while (notice := self._answers[number]) is None:
             await self.step(Wait(f"asking the NIC: {op.name}"))
         del self._answers[number]
-        numbers.append(number)
+        self.seat.numbers.append(number)
         return notice
 
     async def recall(self, receive: Receive) -> bool:

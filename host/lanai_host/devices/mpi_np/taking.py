@@ -1,8 +1,10 @@
 """Messages taken off the NIC, where slots are scarce: for receives that wait on the host, for matched probes (NP-50)."""
 
 import ctypes
+from collections import deque
+from dataclasses import dataclass
 
-from lanai_firmware.mcp.layout import ANY, NO_TAG, Kind, Op
+from lanai_firmware.mcp.layout import ANY, NO_TAG, PACKET_BODY, Kind, Op
 
 from ...bus import Wait
 from ...config import HostCost
@@ -10,9 +12,21 @@ from ...device import ANY_SOURCE, ANY_TAG, Arrived
 from ...endpoint import Notice
 from .operations import Receive
 from .parcels import Parcel, Parcels
-from .posting import Posting
+from .posting import RESERVED, Posting
 from .records import Records
 from .seat import Seat
+
+BURST = RESERVED  # questions on the NIC at once: each needs a receive entry
+MOST_EAGER = int(PACKET_BODY)  # no body that the NIC keeps is longer
+
+
+@dataclass
+class Question:
+    """A request for whatever message is the oldest, and where its body is to go."""
+
+    number: int
+    receive: Receive
+    buffer: bytearray
 
 
 class Taking:
@@ -53,20 +67,46 @@ class Taking:
         return True
 
     async def drain(self, peer: int) -> None:
-        """Take all messages of one source, or of all, off the NIC, and give them to waiting receives."""
-        records = self.records
-        records.watching = peer == int(ANY) or records.watching  # an arrival from now on turns it off again
-        while (notice := await records.ask(Op.DRAIN, {"peer": peer})).kind is not Kind.MISSING:
-            found = Parcel(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
-            receive = self.parcels.claim(found)
-            self.seat.charge(HostCost.MATCH, self.parcels.compared())
-            if receive is None:
-                self.parcels.parcels.append(await self._parcel(notice))
-            elif notice.kind is Kind.FOUND_PULL:
-                await self.posting.open(found, receive)
-            else:
-                receive.wanted_source = notice.source
-                await self.posting.fetch(notice, receive)
+        """Take all messages of one source, or of all, off the NIC, and give them to waiting receives.
+
+        Several questions are on the NIC at once, as many more as the first ones find messages.
+        """
+        self.records.watching = peer == int(ANY) or self.records.watching  # an arrival from now on turns it off again
+        asked: deque[Question] = deque()
+        most = 1
+        while most or asked:
+            while len(asked) < most:
+                asked.append(await self._question(peer))
+            question = asked.popleft()
+            notice = await self.records.answer(question.number, Op.DRAIN)
+            most = 0 if notice.kind is Kind.MISSING else min(2 * most, BURST)
+            await self._heed(question, notice)
+
+    async def _question(self, peer: int) -> "Question":
+        buffer = bytearray(MOST_EAGER)
+        receive = Receive(self.seat.rank, ANY_TAG, 0, ((address_of(buffer), MOST_EAGER),))
+        receive.hold = await self.seat.memory.lend(receive.segments, False, bounce=True)
+        question = Question(self.records.question(), receive, buffer)
+        await self.posting.drain(peer, question.number, receive)
+        return question
+
+    async def _heed(self, question: "Question", notice: Notice) -> None:
+        """The answer: no message, one whose body is still at its sender, or one whose body is on its way here."""
+        receive = question.receive
+        parcel = Parcel(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
+        if notice.kind is not Kind.FOUND:
+            await self.seat.retire_receive(receive, 0)
+            if notice.kind is Kind.MISSING:
+                return
+        else:
+            await self._arrival(receive, notice)
+            parcel.data = bytes(question.buffer[: notice.length])
+        waiting = self.parcels.claim(parcel)
+        self.seat.charge(HostCost.MATCH, self.parcels.compared())
+        if waiting is None:
+            self.parcels.parcels.append(parcel)
+        else:
+            await self.posting.open(parcel, waiting)
 
     async def _parcel(self, notice: Notice) -> Parcel:
         """The message that a matched probe took. A body in the NIC's heap is brought to the host: heap and slot are scarce."""
@@ -82,7 +122,10 @@ class Taking:
     async def _bring(self, notice: Notice, receive: Receive) -> None:
         receive.hold = await self.seat.memory.lend(receive.segments, False, bounce=True)
         await self.posting.fetch(notice, receive)
-        why = Wait("bringing in an unexpected message", receive.source, receive.tag, receive.context)
+        await self._arrival(receive, notice)
+
+    async def _arrival(self, receive: Receive, notice: Notice) -> None:
+        why = Wait("bringing in an unexpected message", notice.source, notice.tag, notice.context)
         while not receive.done:
             await self.records.step(why)
 
