@@ -1,7 +1,6 @@
 """What programs do wrong, or to excess, and what they are told."""
 
 import re
-import time
 
 import pytest
 
@@ -55,7 +54,10 @@ def test_exit_without_finalize():
     assert "without MPI_Finalize" in done.stderr
 
 
-@pytest.mark.parametrize("device", ["ideal", pytest.param("mpi-np", marks=pytest.mark.slow)])
+ON_BOTH = ["ideal", pytest.param("mpi-np", marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+
+
+@pytest.mark.parametrize("device", ON_BOTH)
 def test_ten_thousand_outstanding_requests(device):
     text = """
 n = 10_000
@@ -66,11 +68,11 @@ MPI.Request.Waitall(requests)
 assert (got == out).all()
 print(got.sum())
 """
-    done = python(2, text, device=device, timeout=600)
+    done = python(2, text, device=device, timeout=1700)
     assert done.stdout == "49995000\n" * 2, done.stderr
 
 
-@pytest.mark.parametrize("device", ["ideal", pytest.param("mpi-np", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("device", ON_BOTH)
 def test_nothing_and_more_than_two_gigabytes(device):
     """0 bytes, and three integers of which each lies a gigabyte after the one before."""
     text = """
@@ -88,7 +90,7 @@ else:
     w.Recv([None, 0, MPI.INT], 0, 1, status)
     print(status.Get_count(MPI.INT))
 """
-    done = python(2, text, device=device)
+    done = python(2, text, device=device, timeout=1700)
     assert done.stdout == "[7 8 9] 3 3\n0\n", done.stderr
 
 
@@ -182,10 +184,8 @@ def test_abort_ends_ranks_that_do_something_else(device):
 import time
 if w.rank == 0:
     w.Abort(9)
-time.sleep(60)
+time.sleep(10_000)
 """
-    begun = time.monotonic()
-    done = python(2, text, device=device)
+    done = python(2, text, device=device, timeout=500)
     assert done.returncode == 9, done.stderr
     assert "MPI_Abort on MPI_COMM_WORLD with code 9" in done.stderr
-    assert time.monotonic() - begun < 40

@@ -57,7 +57,7 @@ ON_THE_GATEWARE = [("environment", 2), ("datatypes", 2)]  # the others behind `s
     [
         *ON_THE_GATEWARE,
         *(
-            pytest.param(name, ranks, marks=pytest.mark.slow)
+            pytest.param(name, ranks, marks=[pytest.mark.slow, pytest.mark.timeout(1000)])
             for name in PROGRAMS
             for ranks in (2, 3)
             if (name, ranks) not in ON_THE_GATEWARE
@@ -65,7 +65,7 @@ ON_THE_GATEWARE = [("environment", 2), ("datatypes", 2)]  # the others behind `s
     ],
 )
 def test_c_program_on_the_gateware(compiled, name, ranks):
-    done = together(ranks, compiled[name], device="mpi-np", timeout=300)
+    done = together(ranks, compiled[name], device="mpi-np", timeout=900)
     assert done.stdout == "all right\n", done.stderr
     assert done.returncode == 0
 
