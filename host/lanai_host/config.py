@@ -47,9 +47,7 @@ class HostConfig:
     pio_threshold: int = 1024  # sends up to this many bytes are written to the NIC by the processor (NP-41)
     pinned_cache_pages: int = 4096  # pages that stay pinned after use (PM's idea); 0 unpins after each message (NP-49)
     pages_per_entry: int = 4  # of the page table (NP-45); 1 is the thesis's first version
-    patience: int = (
-        100_000_000_000  # picoseconds of silence after which the driver looks whether the NIC still works; 0 never does
-    )
+    patience: int = 20_000_000_000  # picoseconds of silence after which the driver looks after its NIC; 0: never
     ask_first: int = 0  # 1: a receive from one sender asks it for messages not announced yet, as in the thesis (NP-22)
     host_matching: int = 0  # 1: messages meet their receives on the host, as in the thesis's first version (NP-33)
 

@@ -80,7 +80,7 @@ class Run:
     def _summary(self) -> Summary:
         """For the short report."""
         ranks = list(self.ranks or ())
-        clocks = [self.world.look(rank)[0] for rank in ranks]
+        clocks = [max(rank.clock, self.world.look(rank)[0]) for rank in ranks]
         spent = [{"PIO": rank.pio, "waiting": rank.waited} for rank in ranks]
         return Summary(self.world.started, clocks, spent, self.world.traffic())
 
@@ -88,7 +88,9 @@ class Run:
         session = self.world.session
         if session is None:
             return
-        clocks = [self.world.look(rank)[0] for rank in self.ranks or ()] or [self.world.started] * self.config.ranks
+        clocks = [max(rank.clock, self.world.look(rank)[0]) for rank in self.ranks or ()] or [
+            self.world.started
+        ] * self.config.ranks
         trouble = session.end(result, clocks, max(self.kernel.now, *clocks, 0))
         if trouble and result is not None:
             result.notes = (*result.notes, trouble)
@@ -156,9 +158,11 @@ class Run:
 
     def _ended(self, process: Process, rank: Rank) -> None:
         code = process.popen.returncode
-        if code:
+        if code and self.config.survive and rank.connected and not rank.finalized:
+            self.world.mourn(rank.number, process.describe_exit())  # its exit code is the job's in the end
+        elif code:
             raise RankFailed(128 - code if code < 0 else code, process.describe_exit())
-        if rank.connected and not rank.finalized:
+        elif rank.connected and not rank.finalized:
             raise RankFailed(
                 Exit.NOT_FINALIZED,
                 f"{process.describe_exit()} without MPI_Finalize; the other ranks cannot go on without it",

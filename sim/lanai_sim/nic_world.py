@@ -110,6 +110,9 @@ class NicWorld(World):
         patience = self.doors[rank.number].patience
         return (patience.since if patience.lost and not runs else clock), runs, why
 
+    def mourn(self, rank: int, text: str) -> None:
+        self.cluster.mourn(rank, text)
+
     def boot(self) -> None:
         """Load and start the firmware of every NIC, all at once."""
         image = self.image = firmware_image(self.config)

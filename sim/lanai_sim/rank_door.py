@@ -123,6 +123,9 @@ class RankDoor:
 
     def close(self) -> None:
         """The rank has left: the NIC can no longer reach its memory."""
+        cluster = self.node.cluster
+        if cluster.lost and self.number not in cluster.lost:  # else all leave together
+            cluster.mourn(self.number, f"rank {self.number} has left the job")
         for token in list(self._pins):
             self._unpin(token)
         for first, memory in self._buffers:

@@ -63,6 +63,7 @@ class RunConfig:
     trace: str | None = None  # file to write the event stream to
     max_sim_time: int = FOREVER  # picoseconds
     max_wall: float = float("inf")  # seconds
+    survive: bool = False  # a rank that dies is an error for those that talk to it, and the others go on
     prefix: bool = False
     progress: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)

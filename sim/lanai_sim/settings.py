@@ -34,6 +34,7 @@ SCALARS: Mapping[str, type] = {
     "device": str,
     "threads": int,
     "skip": bool,
+    "survive": bool,
     "prefix": bool,
 }
 PRESET_TABLES: Mapping[str, Mapping[str, Callable[[], Any]]] = {

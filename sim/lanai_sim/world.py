@@ -3,6 +3,7 @@
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from lanai_hdl.errors import UserError
 from lanai_host.mail import LEFT, RUNS, PostOffice
 from lanai_host.notes import ENV_NOTES, PATH_ROOM
 
@@ -82,6 +83,10 @@ class World:
     def autopsy(self) -> list[str]:
         """What the hardware is doing, a line each, now that the run has come to a stop."""
         return []
+
+    def mourn(self, rank: int, text: str) -> None:
+        """A rank has died, and the others go on."""
+        raise UserError("--survive-death needs NICs between the ranks; choose a device other than ideal")
 
     def left(self, rank: int) -> None:
         """A rank's process has ended."""

@@ -73,6 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("-q", "--quiet", action="store_true", help="do not report at the end where the time went")
     add("--json", metavar="FILE", help="write how much time was simulated, and how many cycles the NICs lived through")
+    add(
+        "--survive-death",
+        **on,
+        help="a rank that dies is an MPI error for the ranks that talk to it; else it ends the job",
+    )
     add("--prefix", **on, help="put [rank] before each line that a rank prints")
     add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
     add("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
@@ -116,6 +121,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         "fabric": args.fabric,
         "threads": args.threads,
         "skip": False if args.no_skip else None,
+        "survive": args.survive_death,
         "prefix": args.prefix,
         "faults": args.fault or None,
         "limits": {"sim_time": args.max_sim_time, "wall": args.max_wall},

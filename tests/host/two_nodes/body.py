@@ -1,0 +1,73 @@
+"""Two nodes that boot their NICs through the driver and send each other messages: one coroutine over `Bus`, whatever simulates the NICs."""
+
+import ctypes
+
+from lanai_firmware.compiler import build
+from lanai_firmware.mcp import main as mcp_main
+from lanai_firmware.mcp.plan import Line, McpConfig
+from lanai_hdl.config import lanai41
+from lanai_host.bus import PAGE_SIZE, Wait
+from lanai_host.config import free
+from lanai_host.device import SendMode
+from lanai_host.devices.mpi_np import MpiNp
+from lanai_host.driver import boot, channel_number
+
+CONFIG = lanai41()
+QUICK = CONFIG.but(host_bus_khz=CONFIG.slot_khz)  # the firmware is loaded in fewer slots
+FIRMWARE = McpConfig(messages=8, receives=8, any_receives=2, ack_slots=2, stages=4, buffers=8, eager_limit=256)
+EAGER, LONG = 4, 1500  # the second is announced, and brought when its receive is there
+MICROSECOND = 1_000_000  # picoseconds
+WHY = Wait("two nodes")
+
+
+class Memory:
+    """Page-aligned memory of this process."""
+
+    def __init__(self, size, data=b""):
+        self.store = ctypes.create_string_buffer(size + PAGE_SIZE)
+        self.address = -(-ctypes.addressof(self.store) // PAGE_SIZE) * PAGE_SIZE
+        self.segments = ((self.address, size),)
+        ctypes.memmove(self.address, data, len(data))
+
+    @property
+    def data(self):
+        return ctypes.string_at(*self.segments[0])
+
+
+def text(rank, size):
+    return bytes((rank * 100 + i + (i >> 8)) & 0xFF for i in range(size))
+
+
+class Meeting:
+    """Goes on when both have come."""
+
+    def __init__(self):
+        self.come = 0
+
+    async def __call__(self, bus):
+        self.come += 1
+        goal = -(-self.come // 2) * 2
+        while self.come < goal:
+            await bus.elapse(MICROSECOND)
+
+
+async def node(bus, rank, meet, config):
+    """One node. NIC n is at port n of one switch. The bytes that came, by size."""
+    lines = {(rank, peer): Line((0x80 | peer) << 24, channel_number(0, 2, rank)) for peer in range(2)}
+    image = build(mcp_main.main, config)
+    (attachment,) = await boot(bus, image, FIRMWARE, 2, [rank], lines)
+    device = MpiNp(bus, attachment, free())
+    await meet(bus)
+    other, came = 1 - rank, {}
+    for tag, size in enumerate((EAGER, LONG)):
+        memory, room = Memory(size, text(rank, size)), Memory(size)
+        if rank:  # one receive is posted before its message comes, the other after
+            await bus.elapse(20 * MICROSECOND)
+        receive = await device.begin_receive(other, tag, 0, room.segments)
+        send = await device.begin_send(other, tag, 0, memory.segments, SendMode.STANDARD)
+        await device.finish([send, receive], WHY)
+        assert (send.error, receive.error, receive.source, receive.length) == (None, None, other, size)
+        assert room.data == text(other, size)
+        came[size] = room.data
+    await meet(bus)
+    return came
