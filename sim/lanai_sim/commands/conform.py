@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="real time for one module or job (600); a few heavy modules get more",
     )
     parser.add_argument(
-        "--resume", metavar="FILE", help="keep outcomes there, and do not run again the modules that it has"
+        "--resume", metavar="FILE", help="keep outcomes there, and do not run again the modules that came to their end"
     )
     parser.add_argument("--page", metavar="FILE", help="write the table as Markdown")
     parser.add_argument("--json", metavar="FILE", help="write the figures")

@@ -32,9 +32,9 @@ class Kept:
             raise UserError(f"--resume {str(self._path)!r} is of {found}, this run of {self._of}; name another file")
 
     def go_on(self, names: Sequence[str], run: Callable[[str], Outcome]) -> Iterator[Outcome]:
-        """The outcome of each module, from the file or run now."""
+        """The outcome of each module: from the file if it came to its end there, or run now."""
         for name in names:
-            if name not in self._outcomes:
+            if name not in self._outcomes or self._outcomes[name].trouble:
                 self._outcomes[name] = run(name)
                 self._write()
             yield self._outcomes[name]
