@@ -6,7 +6,7 @@ from typing import Any
 
 from amaranth import Const
 from cocotb.clock import Clock
-from cocotb.triggers import FallingEdge, RisingEdge
+from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
 from .pins import Pins
 
@@ -14,7 +14,8 @@ from .pins import Pins
 class CocotbPins(Pins):
     """The interface `prefix` (`pio`, or `pio__0` of an array) of the top `dut`, whose clock is `clk`.
 
-    Members are driven after the rising edge and read at the falling one, when everything that follows from them has settled.
+    Members are driven after the rising edge; `settled` reads them at the falling one, `step` just behind it, so that it sees what follows
+    from what models that use `settled` drive there.
     """
 
     def __init__(self, dut: Any, prefix: str) -> None:
@@ -41,6 +42,7 @@ class CocotbPins(Pins):
         if not self._read:
             await FallingEdge(self.dut.clk)
         self._read = False
+        await Timer(1, "step")
         values = self.now(*names)
         await RisingEdge(self.dut.clk)
         return values
@@ -76,11 +78,14 @@ async def stream_get(dut: Any, prefix: str, shape: Any, count: int, *, pause: fl
 
 
 async def begin(dut: Any, slot_khz: int = 66_000) -> None:
-    """Start the clock, with every input of the top 0, and reset for some slots."""
+    """Start the clock, with every input of the top 0 that has no value yet, and reset for some slots."""
     for handle in dut:
-        # Amaranth joins the parts of a port's name with two underscores; only inputs can be set, and outputs do not mind.
+        # Amaranth joins the parts of a port's name with two underscores. An output that is constant must not be set: nobody sets it back.
         if "__" in handle._name and not handle._name.startswith("\\"):
-            handle.value = 0
+            try:
+                int(handle.value)
+            except ValueError:
+                handle.value = 0
     half = 10**9 // slot_khz // 2
     Clock(dut.clk, 2 * half, unit="ps").start()
     dut.rst.value = 1
