@@ -65,6 +65,33 @@ def test_send_and_receive_a_packet():
     chip.does(story)
 
 
+def test_a_message_in_pieces_of_pages_leaves_as_one_packet():
+    """A descriptor a page, at odd addresses and of odd lengths; one send chases them all (NP-51), before the last has come."""
+    pieces = [(0x5FF9, 7), (0x9000, 1), (0x7000, 130), (0x3801, 66)]
+
+    async def story(context, world):
+        firmware, whole, local = world.firmware, b"", 0x401
+        for n, (address, length) in enumerate(pieces):
+            data = blob(length, n)
+            world.memory.load(address, data)
+            whole += data
+        await firmware.send(0x80000000, 0x400, 1 + len(whole), SendStart.FIRST | SendStart.LAST | SendStart.CHASE)
+        await firmware.store("SEND_CREDIT", 1)  # the byte before the first piece
+        for address, length in pieces:
+            await firmware.host_dma(address, local, length, HostDmaStart.TO_SRAM | HostDmaStart.FEED)
+            local += length
+        while not world.sink.packets:
+            await context.tick()
+        (packet,) = world.sink.packets
+        assert packet.sound
+        assert b"".join(word.to_bytes(4, "big") for word in packet.words)[1 : 1 + len(whole)] == whole
+        assert world.sink.flits[0][0] < world.memory.log[-1][0], "it left before its end had come"
+        assert await firmware.load("SEND_CREDIT") == 0
+
+    chip = Chip()
+    chip.does(story)
+
+
 def test_progress_is_a_level_that_follows_count_and_watermark():
     async def story(context, world):
         firmware = world.firmware

@@ -50,6 +50,14 @@ def test_the_figures_on_the_page_are_those_on_record():
     assert {name: float(value.replace(",", "")) for name, value in rows} == {name: record[name] for name, _ in rows}
 
 
+def test_the_tests_that_the_page_names_are_there():
+    names = set(re.findall(r"`((?:[a-z_]+/)+(?:\w+\.py)?)`", (REFERENCE / "nic.md").read_text()))
+    assert len(names) > 20
+    tests = Path(__file__).parents[2]
+    missing_files = [name for name in names if not any((tests / room / name).exists() for room in ("hdl", ".."))]
+    assert missing_files == []
+
+
 def test_the_machine_page_is_up_to_date():
     assert (REFERENCE / "machine.md").read_text() == page(), (
         "run: python -m lanai_hdl.machine_table > docs/reference/machine.md"

@@ -133,6 +133,13 @@ def test_random_traffic_arrives_whole_and_in_order(ports, gap, stop):
     assert arrived == sent
 
 
+def test_the_largest_switch_joins_every_port_to_every_other():
+    nodes = [Node(send=packet([n], 15 - n)) for n in range(16)]
+    counters = run(small(ports=16), nodes)
+    assert [packets(node.got) for node in nodes] == [[(0, [15 - n], True)] for n in range(16)]
+    assert counters["forwarded"] == 16 * 3
+
+
 def test_contenders_are_served_in_turn():
     """Two inputs keep one output busy: neither sends two packets while the other waits."""
     nodes = [Node(send=[flit for _ in range(8) for flit in packet([n] * 6, 2)]) for n in range(2)] + [Node()]
