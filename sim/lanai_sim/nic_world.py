@@ -99,6 +99,11 @@ class NicWorld(World):
     def node_of(self, rank: int) -> int:
         return rank // self.config.ranks_per_node
 
+    @property
+    def crowd(self) -> int:
+        """Ranks on the NIC that has the most."""
+        return min(self.config.ranks, self.config.ranks_per_node)
+
     def ranks_on(self, node: int) -> list[int]:
         return [rank for rank in range(self.config.ranks) if self.node_of(rank) == node]
 
@@ -138,7 +143,8 @@ class NicWorld(World):
         config, nodes = self.config, range(len(self.cluster.nodes))
         ranks = [self.ranks_on(node) for node in nodes]
         end = min(config.nic.sram_size, image.stack_bottom)
-        plans = [lay_out(config.mcp or McpConfig(), len(here), config.ranks, image.free, end) for here in ranks]
+        mcp = config.mcp or McpConfig()
+        plans = [lay_out(mcp, len(here), config.ranks, image.free, end, crowd=self.crowd) for here in ranks]
         routes = [[self.cluster.fabric.route(a, b) for b in nodes] for a in nodes]
         self.session.begin_nics(image, plans, ranks, routes)
 
@@ -149,7 +155,7 @@ class NicWorld(World):
         mcp = self.config.mcp or McpConfig()
         homes = homes_for(bus, mcp, len(lines))
         self.homes.append(homes)
-        return await boot(bus, image, mcp, world, here, lines, homes)
+        return await boot(bus, image, mcp, world, here, lines, homes, self.crowd)
 
     def _line(self, rank: int, peer: int) -> Line:
         there = self.node_of(peer)

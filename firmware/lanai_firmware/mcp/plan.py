@@ -159,10 +159,15 @@ class Layout:
     clear: tuple[int, int]
 
 
-def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int, homes: int = 0) -> Layout:
+def lay_out(
+    config: McpConfig, endpoints: int, ranks: int, heap: int, end: int, homes: int = 0, crowd: int = 0
+) -> Layout:
     """Share out the SRAM from `heap` (the end of the image's data) to `end` (where the stack begins). Raises UserError.
 
-    `homes`: bus address of `home_bytes` of host memory for each channel, if they share rooms.
+    Args:
+        homes: bus address of `home_bytes` of host memory for each channel, if they share rooms.
+        crowd: ranks on that NIC of the world which has the most, if this one has fewer. Each end of a channel counts on as much room at the
+            other as it has itself (NP-06), so none has more than all have.
     """
     channels = endpoints * ranks
     if not 1 <= endpoints <= MAX_ENDPOINTS:
@@ -217,6 +222,8 @@ def lay_out(config: McpConfig, endpoints: int, ranks: int, heap: int, end: int, 
         )
     if rooms:
         blocks = min(blocks, ROOM_BLOCKS)
+    if crowd > endpoints:
+        blocks = min(blocks, lay_out(config, crowd, ranks, heap, end, homes).plan["blocks_per_channel"])
     plan |= {
         "magic": int(LAYOUT_MAGIC) | int(LAYOUT_VERSION),
         "endpoints": endpoints,

@@ -177,7 +177,7 @@ class World:
                 for rank in mine
                 for peer in range(ranks)
             ]
-            layout = self.fabric.nics[number].plug(self.config, ranks, seats, lines)
+            layout = self.fabric.nics[number].plug(self.config, ranks, seats, lines, per_nic)
             for a, region in zip(attachments, layout.regions, strict=True):
                 values = a.to_dict() | {"region": region, "slot_bytes": layout.slot_bytes}
                 self.attachments.append(Attachment.from_dict(values))
