@@ -3,7 +3,7 @@
 A SEND_REQ becomes a job of its channel. A job brings the message's page entry, then stages piece after piece: while one page
 crosses the wire the next comes from the host, and jobs of other channels take their turns (NP-52). The job ends with the last
 download queued; the record for the host is queued behind it, so it says that the buffer is free exactly when it is. A rank that
-sends to itself reads of both ends at once, when its receive is done (docs/design/np-29.md).
+sends to itself reads of both ends at once, when its receive is done (NP-29).
 """
 
 from lanai_firmware.lang import Ptr, address_of, firmware, u32

@@ -60,7 +60,7 @@ def come_home(channel: Ptr[Channel]) -> None:
     while nic.leaving_first:  # bodies that the host DMA still reads: they leave as soon as it has
         finish(nic.leaving_last.release)
         release_read()
-    if ((other.arrived ^ (other.given >> 16)) & 0xFFFF) != 0:
+    if holds(other):
         save(other)
         if channel.away == BLANK:
             furnish(channel, room.number)
@@ -73,6 +73,19 @@ def come_home(channel: Ptr[Channel]) -> None:
     if channel.away == KEPT:
         fetch_home(channel)
     channel.away = u32(0)
+
+
+@firmware
+def holds(channel: Ptr[Channel]) -> bool:
+    """Is any message slot of a channel that is at home in use? Not if it gave one back for each envelope; else it may be, so look."""
+    if ((channel.arrived ^ (channel.given >> 16)) & 0xFFFF) == 0:
+        return False
+    message = nic.messages + channel.room.number * nic.messages_per_channel
+    for _ in range(nic.messages_per_channel):
+        if message.state != MESSAGE_FREE:
+            return True
+        message = message + 1
+    return False
 
 
 @firmware
