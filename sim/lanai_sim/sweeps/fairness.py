@@ -15,13 +15,14 @@ PEERS = (2, 4, 8, 12)
 QUICK = (2, 4)
 PORTS = 16  # of the one switch, however many NICs there are: one engine is built for all points
 MESSAGES = 16  # a channel
+PATTERNS = ("out", "turns", "in")  # "turns": out, but posted one to each peer, then the next one to each
 
 
 Times = dict[int, list[int]]  # by peer: when each of its messages had arrived
 
 
 def points(quick: bool) -> list[Point]:
-    return grid(pattern=("out", "in"), size=SIZES, peers=QUICK if quick else PEERS)
+    return grid(pattern=PATTERNS, size=SIZES, peers=QUICK if quick else PEERS)
 
 
 def switch(nics: int) -> Fabric:
@@ -29,16 +30,20 @@ def switch(nics: int) -> Fabric:
 
 
 def measure(point: Point) -> Figures:
-    """Rank 0 has one busy channel to each other rank. It posts all messages of the first, then all of the second, ...: as unfair as can be."""
-    size, peers, out = point["size"], point["peers"], point["pattern"] == "out"
+    """Rank 0 has one busy channel to each other rank. It posts all messages of the first, then all of the second, ...: as unfair as can be;
+    with "turns" the first message of each, then the second of each."""
+    size, peers, out = point["size"], point["peers"], point["pattern"] != "in"
 
     async def hub(side: Side) -> Times:
         waiting: list[tuple[int, Operation]] = []
         buffers = {peer: [Buffer(size) for _ in range(MESSAGES)] for peer in range(1, peers + 1)}
         times: Times = {peer: [] for peer in range(1, peers + 1)}
-        for peer in times:
-            for buffer in buffers[peer]:
-                waiting.append((peer, await (side.send(buffer, peer) if out else side.receive(buffer, peer))))
+        order = [(peer, number) for peer in times for number in range(MESSAGES)]
+        if point["pattern"] == "turns":
+            order.sort(key=lambda place: place[1])
+        for peer, number in order:
+            buffer = buffers[peer][number]
+            waiting.append((peer, await (side.send(buffer, peer) if out else side.receive(buffer, peer))))
         await side.meet()
         while waiting:
             await side.first(*[operation for _, operation in waiting])
@@ -85,7 +90,7 @@ def figures_of(times: Sequence[Sequence[int]], size: int) -> Figures:
 def conclude(rows: Sequence[Row]) -> Conclusion:
     curves = {
         (pattern, size): line(rows, "peers", "jain", pattern=pattern, size=size)
-        for pattern in ("out", "in")
+        for pattern in PATTERNS
         for size in SIZES
     }
     figures = {
@@ -94,13 +99,16 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         for peers, value in curve.items()
     }
     most = max(curves["in", SIZES[0]])
-    coming, going = ([f"{curves[pattern, size][most]:.2f}" for size in SIZES] for pattern in ("in", "out"))
+    coming, going, turns = (
+        [f"{curves[pattern, size][most]:.2f}" for size in SIZES] for pattern in ("in", "out", "turns")
+    )
     text = (
         f"{most:g} channels, {MESSAGES} messages each: Jain's index of what the channels have got through when the first is done is "
         f"{', '.join(coming)} for messages of {', '.join(map(str, SIZES))} bytes that come in from {most:g} NICs (1 is fair, "
         f"{1 / most:.2f} one channel "
         f"taking all): the switch and the receiver serve all alike. Of messages going out it is {', '.join(going)}: all of one peer's were "
-        f"posted before any of the next, and what has credit leaves as it is posted; the ready ring's turns show where sends must wait for "
+        f"posted before any of the next, and what has credit leaves as it is posted, so the NIC keeps the program's own order. Posted by turns, one "
+        f"to each peer and then the next to each, they give {', '.join(turns)}. The ready ring's turns show where sends must wait for "
         f"their receivers, above the eager limit of 4096 bytes."
     )
     lines = {f"{pattern}, {size} bytes": curve for (pattern, size), curve in curves.items()}
