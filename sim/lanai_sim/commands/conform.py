@@ -112,7 +112,7 @@ def _compare(
 ) -> Comparison:
     title, where = "`ideal`", "`ideal`"
     if args.against == "mpich":
-        title, where = f"MPICH {importlib.metadata.version('mpich')}", "real MPICH"
+        title, where = f"MPICH {importlib.metadata.version('mpich')}", "MPICH"
     console.print(f"{title}:")
     comparison = compare(title, where, ours, _outcomes(console, _run(there, names, args)))
     for line in filter(None, comparison.lines()):

@@ -16,6 +16,7 @@ from . import outcome, suite
 from .outcome import Outcome
 
 CLI = "import sys; from lanai_sim.cli import main; sys.exit(main())"
+RANK = "rank."  # and its number: files with what it printed
 # names of modules, ranks, seconds, a file for figures -> what to execute, and what its environment has beside ours
 Command = Callable[[Sequence[str], int, float, Path], tuple[list[str], Mapping[str, str]]]
 
@@ -43,7 +44,9 @@ def mpich() -> Command:
     library = files["libmpi.so.12"]
 
     def command(names: Sequence[str], ranks: int, limit: float, file: Path) -> tuple[list[str], Mapping[str, str]]:
-        start = [str(files["mpiexec"]), "-prepend-rank", "-n", str(ranks), sys.executable, *suite.program(names)]
+        out, err = (str(file.with_name(f"{RANK}%r.{stream}")) for stream in ("out", "err"))
+        apart = ["-outfile-pattern", out, "-errfile-pattern", err]
+        start = [str(files["mpiexec"]), *apart, "-n", str(ranks), sys.executable, *suite.program(names)]
         return start, {
             "MPI4PY_LIBMPI": str(library),
             "MPI4PY_MPIABI": "mpich",
@@ -77,12 +80,19 @@ def run_job(command: Command, title: str, names: Sequence[str], ranks: int, limi
         )
         seconds = time.monotonic() - begun
         figures = json.loads(file.read_text())["figures"] if file.exists() else {}
-    text = done.stdout + "\n" + done.stderr
+        text = "\n".join([done.stdout, done.stderr, *_apart(Path(place))])
     result = outcome.read(title, text, done.returncode, ranks)
     result.seconds = seconds
     result.simulated = figures.get("run.simulated_us", 0.0) / 1000
     result.cycles = figures.get("run.nic_cycles", 0.0)
     return result, text
+
+
+def _apart(place: Path) -> Iterator[str]:
+    """What each rank printed into a file of its own, as `--prefix` writes it: mpiexec mixes the ranks within lines."""
+    for path in sorted(place.glob(f"{RANK}*")):
+        number = path.name.split(".")[1]
+        yield "\n".join(f"[{number}] {line}" for line in path.read_text(errors="replace").splitlines())
 
 
 def run_together(command: Command, names: Sequence[str], ranks: int, limit: float) -> list[Outcome]:

@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .outcome import Outcome, counts, figures, speed
+from .outcome import Outcome, figures, speed
 from .suite import LEFT_OUT, LEFT_OUT_TESTS, VERSION
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tests that end in another way here than `where` (what a heading and a sentence call it)."""
+    """Tests that end in another way here than there. `title` is what a heading calls the other place, `where` a sentence."""
 
     title: str
     where: str
-    theirs: Sequence[Outcome]
     only_fail_here: list[str]
     only_fail_there: list[str]
     only_skipped_here: list[str]
@@ -36,7 +35,6 @@ def compare(title: str, where: str, ours: Sequence[Outcome], theirs: Sequence[Ou
     return Comparison(
         title,
         where,
-        theirs,
         sorted(failed - their_failed),
         sorted(their_failed - failed),
         sorted(skipped - their_skipped),
@@ -74,8 +72,7 @@ def page(outcomes: Sequence[Outcome], ranks: int, device: str, command: str, aga
     if failures:
         lines += _listed("Failures", failures)
     if against is not None:
-        lines += [f"## Against {against.title}", "", f"The same tests on {against.where}:", ""]
-        lines += [f"{counts(figures(against.theirs))}.", "", *against.lines()]
+        lines += [f"## Against {against.title}", "", f"The same tests on {against.title}:", "", *against.lines()]
     lines += ["## Left out", "", "Modules, and classes or tests in other modules:", ""]
     lines += [f"- `{name}`: {why}" for name, why in {**LEFT_OUT, **LEFT_OUT_TESTS}.items()]
     return "\n".join(lines).rstrip() + "\n"
