@@ -25,6 +25,7 @@ class Pins:
         self.config = config
         self.kept: OrderedDict[tuple[int, int], Pinned] = OrderedDict()  # (first page, pages) not in use
         self.kept_pages = 0
+        self.hits = self.misses = 0  # ranges found pinned, and not
         self.work: list[tuple[HostCost, int]] = []  # what the host must pay for
 
     async def pin(self, address: int, size: int) -> Pinned:
@@ -33,8 +34,10 @@ class Pins:
         count = (address + size - 1) // PAGE_SIZE - first + 1
         kept = self.kept.pop((first, count), None)
         if kept is not None:
+            self.hits += 1
             self.kept_pages -= count
             return kept
+        self.misses += 1
         self.work += [(HostCost.PIN, 1), (HostCost.PIN_PAGE, count)]
         return await self.bus.pin(first * PAGE_SIZE, count * PAGE_SIZE, True)
 

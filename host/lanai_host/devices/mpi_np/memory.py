@@ -7,13 +7,16 @@ gathered in a bounce buffer by the processor, because a page entry for every few
 import ctypes
 from dataclasses import dataclass, field
 
-from ...bus import Bus, HostBuffer, Pinned
+from ...bus import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned
 from ...config import HostConfig, HostCost
 from ...device import Segments
 from ...pages import Piece, Pins, pieces_of, pieces_of_run
 
 SHORTEST_RUN = 512  # bytes that runs must have on average to be worth a piece each
 INLINE_PIECES = 2
+MOST_BYTES = (
+    96 << 20
+)  # lent to sends, and as much to receives; the rest of a process's bus addresses is for buffers and kept pages
 PACKET = 4096
 
 
@@ -45,12 +48,28 @@ def scatter(runs: Segments, data: bytes | memoryview) -> int:
     return done
 
 
+def cut(runs: Segments, most: int) -> Segments:
+    """The first `most` bytes of some runs."""
+    kept = []
+    for address, size in runs:
+        if most > 0:
+            kept.append((address, min(size, most)))
+        most -= size
+    return kept
+
+
+def pages(runs: Segments) -> int:
+    """Bytes of the pages that the runs lie in, at most."""
+    return sum(size + 2 * PAGE_SIZE for _, size in runs)
+
+
 @dataclass
 class Hold:
     """Memory lent to the NIC for one operation."""
 
     runs: list[tuple[int, int]]
     total: int
+    outgoing: bool
     pieces: list[Piece] = field(default_factory=list)
     pins: list[Pinned] = field(default_factory=list)
     bounce: HostBuffer | None = None
@@ -58,25 +77,29 @@ class Hold:
 
 
 class Memory:
-    """Lends memory to the NIC and takes it back."""
+    """Lends memory to the NIC and takes it back.
 
-    def __init__(self, bus: Bus, config: HostConfig) -> None:
+    Sends and receives have `most` bytes each, in whole pages, which is also the longest message: neither can take the page table or
+    the bus addresses that the other needs for a message to move at all.
+    """
+
+    def __init__(self, bus: Bus, config: HostConfig, page_entries: int) -> None:
         self.bus = bus
+        self.most = min(MOST_BYTES, (page_entries // 2 - 1) * config.pages_per_entry * PAGE_SIZE)
         self.pins = Pins(bus, config)
         self.bounces: dict[int, list[HostBuffer]] = {}
+        self.lent = {True: 0, False: 0}  # bytes of pinned pages, by direction: outgoing or not
         self.copied = 0  # bytes that the processor copied and has not paid for
 
     async def lend(self, segments: Segments, outgoing: bool, bounce: bool = False) -> Hold:
         """Make the bytes reachable for the NIC. `bounce` asks for a copy even where pinning would do."""
         runs = merged(segments)
-        hold = Hold(runs, sum(size for _, size in runs))
+        hold = Hold(runs, sum(size for _, size in runs), outgoing)
         if not hold.total:
             return hold
-        if not bounce and len(runs) * SHORTEST_RUN <= hold.total + SHORTEST_RUN:
-            for address, size in runs:
-                pinned = await self.pins.pin(address, size)
-                hold.pins.append(pinned)
-                hold.pieces += pieces_of(pinned, address, size)
+        dense = len(runs) * SHORTEST_RUN <= hold.total + SHORTEST_RUN and (len(runs) == 1 or pages(runs) <= self.most)
+        if dense and not bounce:
+            await self._pin(hold)
             if hold.total > PACKET or len(hold.pieces) <= INLINE_PIECES:
                 return hold
             await self._unpin(hold)
@@ -97,8 +120,25 @@ class Memory:
             hold.bounce = None
         await self._unpin(hold)
 
+    def fits(self, segments: Segments, outgoing: bool) -> bool:
+        """May these bytes be lent now? If not, they may when others have come back."""
+        lent = self.lent[outgoing]
+        return not lent or lent + pages(segments) <= self.most
+
+    async def _pin(self, hold: Hold) -> None:
+        try:
+            for address, size in hold.runs:
+                pinned = await self.pins.pin(address, size)
+                hold.pins.append(pinned)
+                self.lent[hold.outgoing] += PAGE_SIZE * len(pinned.pages)
+                hold.pieces += pieces_of(pinned, address, size)
+        except BusError:
+            await self._unpin(hold)
+            raise
+
     async def _unpin(self, hold: Hold) -> None:
         for pinned in hold.pins:
+            self.lent[hold.outgoing] -= PAGE_SIZE * len(pinned.pages)
             await self.pins.release(pinned)
         hold.pins = []
         hold.pieces = []

@@ -2,15 +2,17 @@
 
 from lanai_firmware.mcp.layout import ANY, NO_TAG, Error, Op
 
+from ...bus import BusError
 from ...config import HostCost
-from ...device import ANY_SOURCE, ANY_TAG
+from ...device import ANY_SOURCE, ANY_TAG, ErrorKind
 from ...endpoint import Notice
-from .memory import merged, scatter
-from .operations import Receive, failure, finish
+from .memory import cut, merged, scatter
+from .operations import Receive, fail, failure, finish
 from .parcels import Parcel
 from .records import Records
 from .seat import Seat, inline
 
+FOR_LATER = (Op.RECEIVE, Op.RECEIVE_ASK)  # may wait for ever; what fetches a message that is here always ends
 RESERVED = 4  # receive entries kept for messages taken off the NIC: those always finish
 
 
@@ -32,7 +34,7 @@ class Posting:
         op = Op.RECEIVE_ASK if seat.config.ask_first else Op.RECEIVE
         if not await self._post(op, receive, {"peer": peer, "tag": tag}):
             return False
-        if anyone:
+        if anyone and not receive.done:
             seat.wildcards -= 1
         return True
 
@@ -66,7 +68,14 @@ class Posting:
             return False
         await seat.endpoint.await_slot()  # sends leave some slots to others
         if receive.hold is None:
-            receive.hold = await seat.memory.lend(receive.segments, False)
+            segments = cut(merged(receive.segments), seat.memory.most)  # no message is longer
+            if op in FOR_LATER and not seat.memory.fits(segments, False):
+                return False
+            try:
+                receive.hold = await seat.memory.lend(segments, False)
+            except BusError as error:
+                fail(receive, ErrorKind.BUS_ERROR, str(error))
+                return True
             seat.account()
         hold = receive.hold
         rest = hold.pieces[2:]

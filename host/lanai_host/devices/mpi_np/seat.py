@@ -33,7 +33,7 @@ class Seat:
         self.rank = attachment.rank
         self.size = attachment.ranks
         self.endpoint = Endpoint(bus, attachment, config, copyblock, place)
-        self.memory = Memory(bus, config)
+        self.memory = Memory(bus, config, attachment.page_entries)
         table = self.endpoint.copyblock.view[attachment.page_table_offset :]
         self.table = PageTable(table, attachment.page_entries, config.pages_per_entry)
         self.numbers = deque(range(1, 0x8000))

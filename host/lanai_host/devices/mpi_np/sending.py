@@ -4,6 +4,7 @@ from collections import deque
 
 from lanai_firmware.mcp.layout import Op
 
+from ...bus import BusError
 from ...device import ErrorKind, SendMode
 from .memory import gather
 from .operations import Send, fail, finish
@@ -21,7 +22,14 @@ class Sending:
 
     async def begin(self, send: Send) -> None:
         queue = self.queues.get(send.dest)
-        if send.dest in self.seat.lost:
+        most = self.seat.memory.most
+        if send.size > most:
+            fail(
+                send,
+                ErrorKind.BAD_REQUEST,
+                f"{send.size} bytes are more than the {most} of one message; send them in parts",
+            )
+        elif send.dest in self.seat.lost:
             fail(send, ErrorKind.PEER_FAILED, self.seat.lost[send.dest])
         elif queue or not await self._place(send):
             self.queues.setdefault(send.dest, deque()).append(send)
@@ -62,7 +70,13 @@ class Sending:
         if seat.long_sends >= MOST_SENDS or not seat.numbers or not await seat.endpoint.can_post(send.dest):
             return False
         if send.hold is None:
-            send.hold = await seat.memory.lend(send.runs, True, bounce=short)
+            if not seat.memory.fits(send.runs, True):
+                return False
+            try:
+                send.hold = await seat.memory.lend(send.runs, True, bounce=short)
+            except BusError as error:
+                fail(send, ErrorKind.BUS_ERROR, str(error))
+                return True
             seat.account()
         hold = send.hold
         if seat.table.needed(len(hold.pieces)) >= len(seat.table.free):
