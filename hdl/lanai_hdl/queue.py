@@ -65,11 +65,9 @@ class Queue(BareQueue):
             self.o.payload.eq(oldest),
             read.addr.eq(self._after(head)),
         ]
-        # Alone, or alone but for one that goes: the entry is the oldest at once.
-        with m.If((self.level == 0) | ((self.level == 1) & take)):
-            m.d.sync += oldest.eq(self.i.payload)
-        with m.Elif(take):
-            m.d.sync += oldest.eq(read.data)
+        # Alone, or alone but for one that goes: the entry is the oldest at once. Whether one goes may be found out late, so it chooses nothing here.
+        with m.If((self.level == 0) | take):
+            m.d.sync += oldest.eq(Mux(self.level <= 1, self.i.payload, read.data))
 
 
 class LateInQueue(BareQueue):

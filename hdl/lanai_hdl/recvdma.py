@@ -97,9 +97,10 @@ class ReceiveDma(wiring.Component):
 
         with m.FSM():
             with m.State("WAIT"):
-                m.d.comb += self.still.eq(~self.i.valid)
-                with m.If(self.i.valid & buffers.o.valid & ~self.timeout):
-                    m.d.comb += [self.i.ready.eq(1), buffers.o.ready.eq(1)]
+                # Whether a part is taken never depends on whether one is there: that may be found out late.
+                m.d.comb += [self.still.eq(~self.i.valid), self.i.ready.eq(buffers.o.valid)]
+                with m.If(self.i.valid & buffers.o.valid):
+                    m.d.comb += buffers.o.ready.eq(1)
                     m.d.sync += [
                         progress.busy.eq(1),
                         progress.start.eq(buffers.o.payload.pointer),
@@ -126,8 +127,11 @@ class ReceiveDma(wiring.Component):
                         with m.If(self.i.valid & settled):
                             m.d.sync += progress.checked.eq(1)
                     with m.Case(PartKind.END):
-                        m.d.comb += self.finished.eq(self.i.valid & settled & completions.i.ready)
-                        m.d.comb += [self.i.ready.eq(self.finished), completions.i.valid.eq(self.finished)]
+                        m.d.comb += [
+                            self.i.ready.eq(settled & completions.i.ready),
+                            self.finished.eq(self.i.valid & self.i.ready),
+                            completions.i.valid.eq(self.finished),
+                        ]
                         with m.If(self.finished):
                             m.d.sync += progress.busy.eq(0)
                             m.next = "WAIT"

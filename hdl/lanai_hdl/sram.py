@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from amaranth import Cat, ClockSignal, Instance, Module, Mux, Signal
-from amaranth.lib import data, memory, wiring
+from amaranth import ClockSignal, Instance, Module
+from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from .config import NicConfig
@@ -47,53 +47,6 @@ class MemorySram(wiring.Component):
             write.en.eq(self.port.write.replicate(4) & self.port.be),
             read.addr.eq(self.port.addr),
             self.port.rdata.eq(read.data),
-        ]
-        return m
-
-
-class BlockRamSram(wiring.Component):
-    """As `MemorySram`, for an FPGA's block RAM with two ports: nothing but a read's address has to reach the block RAMs within its slot.
-
-    A write is performed a slot late, from registers, through a port of its own. A read in that slot finds the word half written
-    (`no_rw_check`), so the bytes written replace what it finds.
-    """
-
-    def __init__(self, config: NicConfig, init=()):
-        self.config = config
-        self.memory = memory.Memory(shape=32, depth=config.sram_size // 4, init=init, attrs={"no_rw_check": 1})
-        super().__init__({"port": In(SramPort(config))})
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.memory = self.memory
-        write, read = self.memory.write_port(granularity=8), self.memory.read_port()
-        port = self.port
-        access = data.StructLayout({"addr": port.addr.shape(), "data": 32, "be": 4})
-        last, before = (
-            Signal(access),
-            Signal(access),
-        )  # accesses of the slot before and of that before it; `be` is 0 for reads
-        again = Signal()
-        m.d.sync += [
-            last.addr.eq(port.addr),
-            last.data.eq(port.wdata),
-            last.be.eq(port.write.replicate(4) & port.be),
-            before.eq(last),
-        ]
-        m.d.comb += [
-            write.addr.eq(last.addr),
-            write.data.eq(last.data),
-            write.en.eq(last.be),
-            read.addr.eq(port.addr),
-            read.en.eq(1),
-            # Compared while the block RAM looks for its word, which takes longer.
-            again.eq(last.addr == before.addr),
-            port.rdata.eq(
-                Cat(
-                    Mux(again & before.be[i], before.data.word_select(i, 8), read.data.word_select(i, 8))
-                    for i in range(4)
-                )
-            ),
         ]
         return m
 

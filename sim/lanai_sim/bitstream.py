@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lanai_firmware.selftest import words as selftest_words
+from lanai_hdl import block_ram
 from lanai_hdl.boards import Board
 from lanai_hdl.boards.top import BoardTop
 from lanai_hdl.nic import BLOCKS
@@ -97,6 +98,7 @@ def synthesize(board: Board, output: str | Path) -> Built:
         board.pins(board_top(board)),
         do_build=False,
         yosys_opts="-q",
+        script_after_read=block_ram.BEFORE_SYNTHESIS,
         # The slot clock's constraint is a goal to report on, not a reason to stop.
         nextpnr_opts=f'--seed "${{SEED:-1}}" --placer-heap-timingweight {TIMING_WEIGHT} --report timing.json --timing-allow-fail',
     )
