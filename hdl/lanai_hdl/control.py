@@ -12,7 +12,9 @@ RESET_SLOTS = 32  # longer than any answer of host memory that is still under wa
 class Control(wiring.Component):
     """CONTROL: `write` with `wdata` sets RUN, and RESET asks for `reset`, as does `blocked`, which stops the processor too (NP-19).
 
-    `reset` lasts RESET_SLOTS slots; nothing asks for one meanwhile. A write of RESET | RUN starts the processor after it.
+    `write` was in the slot before (`RegisterFile`); `run` and `reset` are as if it had been known at once. `blocked` is of this slot, and of two in
+    one slot it is the later. `reset` lasts RESET_SLOTS slots; nothing asks for one meanwhile. A write of RESET | RUN starts the processor
+    after it.
     """
 
     write: In(1)
@@ -24,19 +26,21 @@ class Control(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        left = Signal(
-            range(RESET_SLOTS), init=RESET_SLOTS - 1
-        )  # wound up while there is no reset: what asks for one comes late
-        m.d.comb += self.value.eq(self.run)
-        m.d.sync += left.eq(Mux(self.reset & (left != 0), left - 1, RESET_SLOTS - 1))
-        with m.If(left == 0):
-            m.d.sync += self.reset.eq(0)
-        with m.If(self.write):
-            m.d.sync += self.run.eq((self.wdata & ControlBits.RUN) != 0)
-        with m.If((self.write & ((self.wdata & ControlBits.RESET) != 0)) | self.blocked):
-            m.d.sync += self.reset.eq(1)
-        with m.If(self.blocked):
-            m.d.sync += self.run.eq(0)
+        # Wound up while there is no reset: what asks for one comes late.
+        left = Signal(range(RESET_SLOTS), init=RESET_SLOTS - 1)
+        running, resetting, blocked = Signal(), Signal(), Signal()  # as they were in the slot before
+        written = Mux(self.write, (self.wdata & ControlBits.RUN) != 0, running)
+        m.d.comb += [
+            self.run.eq(written & ~blocked),
+            self.reset.eq(resetting | blocked | (self.write & ((self.wdata & ControlBits.RESET) != 0))),
+            self.value.eq(self.run),
+        ]
+        m.d.sync += [
+            blocked.eq(self.blocked),
+            running.eq(self.run),
+            resetting.eq(self.reset & (left != 0)),
+            left.eq(Mux(self.reset & (left != 0), left - 1, RESET_SLOTS - 1)),
+        ]
         return m
 
 

@@ -14,7 +14,7 @@ class Counters(wiring.Component):
     that reads it: to software a count shows two slots after what it counts. `still` while none is due.
     """
 
-    LATE = ("SEND_ERRORS", "RECV_REFUSED", "QUEUE_OVERFLOWS")
+    LATE = ("DOORBELLS", "SEND_ERRORS", "RECV_REFUSED", "QUEUE_OVERFLOWS", "PIO_FAULTS")
 
     def __init__(self):
         members = {"still": Out(1)}

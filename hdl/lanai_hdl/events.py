@@ -1,6 +1,6 @@
 """Events, doorbells, the wait register, the timer.
 
-What the processor writes to a register is known here a slot after the access (`RegisterFile`). All outputs are as if it had been known at once.
+What is written to a register is known here a slot after the access (`RegisterFile`). All outputs are as if it had been known at once.
 """
 
 from amaranth import Module, Mux, Signal
@@ -69,32 +69,23 @@ class Events(wiring.Component):
 
 
 class Bell(wiring.Component):
-    """DOORBELL or HOST_SIGNAL: one side rings bits, the other clears them. `value`, and `rings`, whether any is set.
+    """DOORBELL or HOST_SIGNAL: one side rings `bits`, the other clears them. `value`, and `rings`, whether any is set.
 
-    The host's side, `ring` or `clear` with `bits`, acts at once, the processor's, `rang` or `cleared` with `late_bits`, was in the slot before.
+    `ring` and `clear` were in the slot before, and never both: the registers serve one side in a slot.
     """
 
     ring: In(1)
     clear: In(1)
     bits: In(32)
-    rang: In(1)
-    cleared: In(1)
-    late_bits: In(32)
     value: Out(32)
     rings: Out(1)
 
     def elaborate(self, platform):
         m = Module()
         held = Signal(32)
-        m.d.comb += [
-            self.value.eq(
-                (held & ~(self.late_bits & self.cleared.replicate(32))) | (self.late_bits & self.rang.replicate(32))
-            ),
-            self.rings.eq(self.value.any()),
-        ]
-        m.d.sync += held.eq(
-            (self.value & ~(self.bits & self.clear.replicate(32))) | (self.bits & self.ring.replicate(32))
-        )
+        rung, cleared = self.bits & self.ring.replicate(32), self.bits & self.clear.replicate(32)
+        m.d.comb += [self.value.eq((held & ~cleared) | rung), self.rings.eq(self.value.any())]
+        m.d.sync += held.eq(self.value)
         return m
 
 

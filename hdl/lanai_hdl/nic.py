@@ -186,7 +186,7 @@ class Nic(wiring.Component):
         m.d.comb += [
             view.open.eq(~control.reset),
             control.write.eq(view.control_host_write),
-            control.wdata.eq(view.host.wdata),
+            control.wdata.eq(view.wdata),
             view.control.eq(control.value),
             view.isr.eq(events.isr),
             events.clear.eq(view.isr_write),
@@ -197,14 +197,12 @@ class Nic(wiring.Component):
             self.irq.eq(events.irq),
             view.doorbell.eq(self.doorbell.value),
             self.doorbell.ring.eq(view.doorbell_host_write),
-            self.doorbell.bits.eq(view.host.wdata),
-            self.doorbell.cleared.eq(view.doorbell_write),
-            self.doorbell.late_bits.eq(view.wdata),
+            self.doorbell.clear.eq(view.doorbell_write),
+            self.doorbell.bits.eq(view.wdata),
             view.host_signal.eq(self.host_signal.value),
-            self.host_signal.rang.eq(view.host_signal_write),
-            self.host_signal.late_bits.eq(view.wdata),
+            self.host_signal.ring.eq(view.host_signal_write),
             self.host_signal.clear.eq(view.host_signal_host_write),
-            self.host_signal.bits.eq(view.host.wdata),
+            self.host_signal.bits.eq(view.wdata),
             view.cycles.eq(self.now[1:]),
             timer.cycles.eq(self.now[1:]),
             timer.write.eq(view.timer_write),
@@ -277,7 +275,7 @@ class Nic(wiring.Component):
         refused = self.send_door.refused | self.recv_door.refused
         overflow = self.hdma_door.overflow | self.send_door.overflow | self.recv_door.overflow
         m.d.comb += [
-            self.events.late.bus_error.eq(refused | overflow),
+            self.events.late.bus_error.eq(refused | overflow | host_bus.fault | self.registers.unknown),
             raised.host_dma_done.eq(hdma.done),
             raised.host_dma_error.eq(hdma.done & hdma.error),
             raised.send_done.eq(self.send_dma.done),
@@ -294,7 +292,7 @@ class Nic(wiring.Component):
                 | self.receiver.fell
                 | self.receiver.overflow
             ),
-            raised.bus_error.eq(host_bus.fault | self.registers.unknown | self.lbus.fault | (hdma.done & hdma.error)),
+            raised.bus_error.eq(self.lbus.fault | (hdma.done & hdma.error)),
             raised.host_signal.eq(self.host_signal.rings),
         ]
 

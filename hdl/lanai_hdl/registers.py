@@ -41,13 +41,13 @@ COUNTER_NAMES = {name for name, _ in COUNTERS}
 class RegisterFile(wiring.Component):
     """Serves the processor (`cpu`) at once, the host (`host`) when the processor makes no access in that slot and `open`.
 
-    An access is noted in its slot and looked at in the next, for the processor computes its address in the very slot. Yet it reads what was there
-    in its own slot, and who is written to is to behave as if it had been told at once.
+    An access is noted in its slot and looked at in the next, for the processor computes its address in the very slot, and only then is it known
+    whether the host may. Yet it reads what was there in its own slot, and who is written to is to behave as if it had been told at once.
 
     For each register, by its name in lower case: a PLAIN one is stored here and gives its value out, two slots after the access or, of those
-    in AT_ONCE, one; others bring their value in, counters a slot late. Those that act have an output beside: `<name>_write`, for one slot
-    and a slot late, the processor has written `wdata`; `<name>_host_write`, in the slot itself, the host writes ``host.wdata``. Rights are
-    the table's. `unknown`, for one slot: the host names an offset where no register is. `still` while no access waits to be looked at.
+    in AT_ONCE, one; others bring their value in, counters a slot late. Those that act have outputs beside: for one slot, and a slot late,
+    `<name>_write` tells that the processor has written `wdata`, `<name>_host_write` that the host has. Rights are the table's. `unknown`,
+    for one slot and a slot late: the host named an offset where no register is. `still` while no access waits to be looked at.
     """
 
     AT_ONCE = ("HOST_IRQ_MASK", "RECV_WATERMARK")
@@ -77,7 +77,6 @@ class RegisterFile(wiring.Component):
         m = Module()
         busy = self.cpu.read | self.cpu.write
         m.d.comb += self.host.grant.eq(self.host.request & ~busy & self.open)
-        self._host_side(m)
 
         # The access of the slot before.
         addr, by_host = Signal.like(self.host.addr), Signal()
@@ -94,27 +93,17 @@ class RegisterFile(wiring.Component):
         for name, kept in self._kept.items():
             m.d.comb += getattr(self, name.lower()).eq(kept)
         m.d.comb += [self.cpu.rdata.eq(rdata), self.host.rdata.eq(rdata), self.still.eq(~read & ~write)]
-        values = self._values(m)
+        values, known = self._values(m), Signal()
+        m.d.comb += self.unknown.eq((read | write) & by_host & ~known)
         # Two short choices rather than one long.
         with m.Switch(addr[ROW_BITS:]):
             for row, registers in groupby(REGISTERS, lambda register: register.offset >> ROW_BITS):
                 with m.Case(row), m.Switch(addr[2:ROW_BITS]):
                     for register in registers:
                         with m.Case(register.offset % (1 << ROW_BITS) >> 2):
+                            m.d.comb += known.eq(1)
                             self._serve(m, register, values[register.name], by_host, read, write, rdata)
         return m
-
-    def _host_side(self, m):
-        """What of a host's access is known in its own slot, for its address stands still while it waits."""
-        known = Signal()
-        writes = Signal()
-        m.d.comb += [writes.eq(self.host.grant & self.host.write), self.unknown.eq(self.host.grant & ~known)]
-        with m.Switch(self.host.addr[2:]):
-            for register in REGISTERS:
-                with m.Case(register.offset >> 2):
-                    m.d.comb += known.eq(1)
-                    if acts(register) and register.access & Access.HW:
-                        m.d.comb += getattr(self, f"{register.name.lower()}_host_write").eq(writes)
 
     def _serve(self, m, register, value, by_host, read, write, rdata):
         name, access = register.name.lower(), register.access
@@ -123,6 +112,8 @@ class RegisterFile(wiring.Component):
         if acts(register):
             if access & Access.PW:
                 m.d.comb += getattr(self, f"{name}_write").eq(write & ~by_host)
+            if access & Access.HW:
+                m.d.comb += getattr(self, f"{name}_host_write").eq(write & by_host)
         elif register.kind is Sticky.PLAIN:
             with m.If(write & self._may(access, by_host, Access.PW, Access.HW)):
                 m.d.sync += self._stored(register).eq(self.wdata)

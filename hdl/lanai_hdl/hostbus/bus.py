@@ -15,7 +15,7 @@ from .target import PioTarget, RegisterAccess
 class HostBus(wiring.Component):
     """`PioTarget` and `BusMaster` on one bus: one owner at a time, PIO first, for as long as it wants.
 
-    Members are theirs: `pio`, `lbus`, `registers`; `engine`, `mem`; events `read`, `wrote`, `fault`, `begun`, `beat`; `still`. `reset`
+    Members are theirs: `pio`, `lbus`, `registers`; `engine`, `mem`; events `read`, `wrote`, `fault` (a slot late), `begun`, `beat`; `still`. `reset`
     resets the master half, never the target.
     """
 

@@ -52,7 +52,7 @@ class PioTarget(wiring.Component):
     one clock if it follows on the last one while the bus is kept, in the same line of `pio_line` bytes (writes combined by the
     host: NP-59). A read costs `pio_read_setup` and one more, and what the NIC takes. A write to the SRAM waits for its slot behind the host's
     back, one at a time. Outside the map (`fault`) reads give all ones and writes nothing; so does a partial write to a register.
-    Events of a slot: `read`, `wrote`, `fault`. `still` while nothing is under way.
+    Events of a slot: `read`, `wrote`; of the slot before: `fault`. `still` while nothing is under way.
     """
 
     pio: In(PioPort())
@@ -91,7 +91,7 @@ class PioTarget(wiring.Component):
             region.eq(self._region(access.addr)),
             last_of_line.eq(access.addr[2:line_bits].all() if line_bits > 2 else 1),
         ]
-        m.d.sync += self.pio.rvalid.eq(0)
+        m.d.sync += [self.pio.rvalid.eq(0), self.fault.eq(0)]
         with m.If(granted):
             m.d.sync += [to_lbus.eq(0), to_registers.eq(0)]
         with m.If(self.tick & (linger != 0)):
@@ -160,9 +160,9 @@ class PioTarget(wiring.Component):
         m.d.comb += [
             self.read.eq(~access.write),
             self.wrote.eq(access.write),
-            self.fault.eq((region == Region.NOWHERE) | (registers & access.write & ~whole)),
         ]
         m.d.sync += [
+            self.fault.eq((region == Region.NOWHERE) | (registers & access.write & ~whole)),
             to_lbus.eq(sram),
             self.lbus.write.eq(access.write),
             self.lbus.addr.eq(access.addr - SRAM_HOST),
