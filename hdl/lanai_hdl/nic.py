@@ -1,6 +1,6 @@
 """The NIC: every block, wired."""
 
-from amaranth import Cat, Module, Mux, ResetInserter
+from amaranth import Cat, Module, ResetInserter
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,7 +14,8 @@ from .hostbus import HostBus, HostMemoryPort, PioPort
 from .hostdma import HostDma
 from .lbus import REQUESTERS, Lbus
 from .link import Deframer, Kind, LinkPort, LinkReceiver, LinkTransmitter
-from .machine import COUNTERS, MACHINE_ID, MACHINE_VERSION, Features, Verdict
+from .machine import Verdict
+from .nic_registers import connect_registers
 from .recvdma import ReceiveDma
 from .registers import RegisterFile
 from .senddma import SendCredit, SendDma
@@ -106,8 +107,7 @@ class Nic(wiring.Component):
         self._buses(m)
         self._engines(m)
         self._processor(m)
-        self._identity(m)
-        self._registers(m)
+        connect_registers(m, self)
         self._events(m)
         self._count(m)
         self._rest(m)
@@ -154,119 +154,6 @@ class Nic(wiring.Component):
             processor.odd.eq(self.now[0]),
             processor.run.eq(self.control.run),
             processor.wait.eq(self.events.waiting),
-        ]
-
-    def _identity(self, m):
-        config, view = self.config, self.registers
-        depths = (config.hdma_queue, config.send_queue, config.recv_queue, config.completions)
-        m.d.comb += [
-            view.id.eq(MACHINE_ID),
-            view.version.eq(MACHINE_VERSION),
-            view.features.eq(Features.CHASE | Features.FOLLOW | Features.CHECK),
-            view.sram_size.eq(config.sram_size),
-            view.slot_khz.eq(config.slot_khz),
-            view.link_kbytes.eq(config.link_kbytes),
-            view.link_latency.eq(config.link_latency),
-            view.host_bus_khz.eq(config.host_bus_khz),
-            view.host_bus_bits.eq(config.host_bus_bits),
-            view.queue_depths.eq(int.from_bytes(depths, "big")),
-            view.rx_fifo.eq(config.rx_fifo),
-            view.max_burst.eq(config.max_burst),
-        ]
-
-    def _registers(self, m):
-        self._control_registers(m)
-        self._engine_registers(m)
-        self._receive_registers(m)
-        for name, _ in COUNTERS:
-            m.d.comb += getattr(self.registers, name.lower()).eq(getattr(self.counters, name.lower()))
-
-    def _control_registers(self, m):
-        view, events, timer, control = self.registers, self.events, self.timer, self.control
-        m.d.comb += [
-            view.open.eq(~control.reset),
-            control.write.eq(view.control_host_write),
-            control.wdata.eq(view.wdata),
-            view.control.eq(control.value),
-            view.isr.eq(events.isr),
-            events.clear.eq(view.isr_write),
-            events.mask.eq(view.wdata),
-            view.wait.eq(events.awaited),
-            events.wait.eq(view.wait_write),
-            events.irq_mask.eq(view.host_irq_mask),
-            self.irq.eq(events.irq),
-            view.doorbell.eq(self.doorbell.value),
-            self.doorbell.ring.eq(view.doorbell_host_write),
-            self.doorbell.clear.eq(view.doorbell_write),
-            self.doorbell.bits.eq(view.wdata),
-            view.host_signal.eq(self.host_signal.value),
-            self.host_signal.ring.eq(view.host_signal_write),
-            self.host_signal.clear.eq(view.host_signal_host_write),
-            self.host_signal.bits.eq(view.wdata),
-            view.cycles.eq(self.now[1:]),
-            timer.cycles.eq(self.now[1:]),
-            timer.write.eq(view.timer_write),
-            timer.cycle.eq(view.wdata),
-            view.timer.eq(timer.value),
-            self.wake_armed.eq(timer.armed),
-            self.wake_cycle.eq(timer.value),
-            view.trap_cause.eq(Mux(self.processor.trap.valid, self.processor.trap.cause, 0)),
-            view.trap_pc.eq(Mux(self.processor.trap.valid, self.processor.trap.pc, 0)),
-        ]
-
-    def _engine_registers(self, m):
-        view = self.registers
-        hdma, send = self.host_dma, self.send_dma
-        hdma_door, send_door = self.hdma_door, self.send_door
-        m.d.comb += [
-            hdma_door.host.eq(view.hdma_host),
-            hdma_door.local.eq(view.hdma_local),
-            hdma_door.length.eq(view.hdma_length),
-            hdma_door.start.eq(view.hdma_start_write),
-            hdma_door.flags.eq(view.wdata),
-            hdma_door.free.eq(hdma.free),
-            hdma_door.still.eq(hdma.still),
-            hdma_door.done.eq(hdma.done),
-            hdma_door.error.eq(hdma.error),
-            view.hdma_status.eq(hdma_door.status),
-            view.hdma_done.eq(hdma_door.completed),
-            view.hdma_pointer.eq(hdma.pointer),
-            send_door.route.eq(view.send_route),
-            send_door.pointer.eq(view.send_pointer),
-            send_door.length.eq(view.send_length),
-            send_door.start.eq(view.send_start_write),
-            send_door.flags.eq(view.wdata),
-            send_door.free.eq(send.free),
-            send_door.still.eq(send.still),
-            send_door.done.eq(send.done),
-            send_door.up.eq(self.receiver.up),
-            view.send_status.eq(send_door.status),
-            view.send_done.eq(send_door.completed),
-            self.credit.write.eq(view.send_credit_write),
-            self.credit.amount.eq(view.wdata),
-            view.send_credit.eq(self.credit.value),
-        ]
-
-    def _receive_registers(self, m):
-        view, recv, door = self.registers, self.receive_dma, self.recv_door
-        wiring.connect(m, recv.completed, door.finished_packets)
-        m.d.comb += [
-            door.pointer.eq(view.recv_pointer),
-            door.limit.eq(view.wdata),
-            door.post_limit.eq(view.recv_limit_write),
-            view.recv_limit.eq(door.limit_value),
-            door.watermark.eq(view.recv_watermark),
-            door.free.eq(recv.free),
-            door.finished.eq(recv.finished),
-            door.up.eq(self.receiver.up),
-            door.pop.eq(view.recv_verdict_write),
-            view.recv_count.eq(door.count),
-            view.recv_current.eq(recv.progress.start),
-            view.recv_status.eq(door.status),
-            view.recv_length.eq(door.length),
-            view.recv_buffer.eq(door.buffer),
-            view.recv_verdict.eq(door.verdict),
-            view.recv_done.eq(door.completed),
         ]
 
     def _events(self, m):
@@ -347,7 +234,7 @@ class Nic(wiring.Component):
             self.deframer.still,
             self.counters.still,
             self.registers.still,
-            ~self.control.reset,
+            self.control.still,
             self.link_rx.kind == Kind.IDLE,
             # Waiting is over in the next slot, or an event is on its way to the processor or the host.
             self.events.still,

@@ -77,6 +77,7 @@ class RegisterFile(wiring.Component):
         m = Module()
         busy = self.cpu.read | self.cpu.write
         m.d.comb += self.host.grant.eq(self.host.request & ~busy & self.open)
+        self._tell_of_host(m)
 
         # The access of the slot before.
         addr, by_host = Signal.like(self.host.addr), Signal()
@@ -105,6 +106,17 @@ class RegisterFile(wiring.Component):
                             self._serve(m, register, values[register.name], by_host, read, write, rdata)
         return m
 
+    def _tell_of_host(self, m):
+        """The host's address stands still while it waits, so that in the slot after the access little is left to find out: all of the NIC waits to
+        hear of a reset."""
+        written = Signal()
+        m.d.sync += written.eq(self.host.grant & self.host.write)
+        for register in REGISTERS:
+            if acts(register) and register.access & Access.HW:
+                named = Signal(name=f"host_names_{register.name.lower()}")
+                m.d.sync += named.eq(self.host.addr[2:] == register.offset >> 2)
+                m.d.comb += getattr(self, f"{register.name.lower()}_host_write").eq(written & named)
+
     def _serve(self, m, register, value, by_host, read, write, rdata):
         name, access = register.name.lower(), register.access
         with m.If(read & self._may(access, by_host, Access.PR, Access.HR)):
@@ -112,8 +124,6 @@ class RegisterFile(wiring.Component):
         if acts(register):
             if access & Access.PW:
                 m.d.comb += getattr(self, f"{name}_write").eq(write & ~by_host)
-            if access & Access.HW:
-                m.d.comb += getattr(self, f"{name}_host_write").eq(write & by_host)
         elif register.kind is Sticky.PLAIN:
             with m.If(write & self._may(access, by_host, Access.PW, Access.HW)):
                 m.d.sync += self._stored(register).eq(self.wdata)
