@@ -132,7 +132,8 @@ class SendDoor(wiring.Component):
 
 
 class RecvDoor(wiring.Component):
-    """RECV_*: `pointer`, and `post_limit` with `limit`, post the buffer or refuse it; `limit_value` is RECV_LIMIT's.
+    """RECV_*: `pointer`, and `post_limit` with `limit`, post the buffer or refuse it; `limit_value` is RECV_LIMIT's. In the slot before, that of the
+    access, `limit` stood on `coming`, and `pointer` as it is.
 
     From the engine's `free`, `progress`, `finished`, and `up`, come `status`, `count`, `completed`, and the level `progressed`, RECV_PROGRESS.
     `finished_packets` is the engine's completion queue: its oldest entry shows as `length`, `buffer`, `verdict`, which `pop` takes away.
@@ -144,6 +145,7 @@ class RecvDoor(wiring.Component):
             {
                 "pointer": In(32),
                 "limit": In(32),
+                "coming": In(32),
                 "post_limit": In(1),
                 "limit_value": Out(32),
                 "post": Out(stream.Signature(RecvBuffer)),
@@ -169,17 +171,17 @@ class RecvDoor(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        wrong = Signal()
+        wrong = Signal()  # found out before anybody knows that there is an access, for a packet may wait for the buffer
         bits = self.config.sram_size.bit_length()  # of an end; the size is a power of two
+        m.d.sync += wrong.eq(
+            (self.coming[:bits] < self.pointer[:bits])
+            | self.pointer[bits:].any()
+            | self.coming[bits:].any()
+            | (self.coming[bits - 1] & self.coming[: bits - 1].any())
+            | self.pointer[:2].any()
+            | self.coming[:2].any()
+        )
         m.d.comb += [
-            wrong.eq(
-                (self.limit[:bits] < self.pointer[:bits])
-                | self.pointer[bits:].any()
-                | self.limit[bits:].any()
-                | (self.limit[bits - 1] & self.limit[: bits - 1].any())
-                | self.pointer[:2].any()
-                | self.limit[:2].any()
-            ),
             self.post.valid.eq(self.post_limit & ~wrong),
             self.post.payload.pointer.eq(self.pointer),
             self.post.payload.limit.eq(self.limit),

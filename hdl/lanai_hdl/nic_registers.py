@@ -109,6 +109,7 @@ def _receive_registers(m, nic):
     m.d.comb += [
         door.pointer.eq(view.recv_pointer),
         door.limit.eq(view.wdata),
+        door.coming.eq(view.cpu.wdata),
         door.post_limit.eq(view.recv_limit_write),
         view.recv_limit.eq(door.limit_value),
         door.watermark.eq(view.recv_watermark),

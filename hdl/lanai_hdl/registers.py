@@ -50,7 +50,7 @@ class RegisterFile(wiring.Component):
     for one slot and a slot late: the host named an offset where no register is. `still` while no access waits to be looked at.
     """
 
-    AT_ONCE = ("HOST_IRQ_MASK", "RECV_WATERMARK")
+    AT_ONCE = ("HOST_IRQ_MASK", "RECV_WATERMARK", "RECV_POINTER")
 
     def __init__(self):
         members = {}
