@@ -29,8 +29,19 @@ CELLS = {
 }
 CARRY_LUTS = 2  # a CCU2C carry cell takes two LUTs
 RAM_LUTS = 4  # a TRELLIS_DPR16X4 takes four
-# The wires to the block RAMs are most of the critical path: weigh time more than their sum (nextpnr's own weight is 10).
-TIMING_WEIGHT = 30
+# The wires to the block RAMs are most of the critical path, and this placer of nextpnr's keeps them shorter than its usual one.
+PLACER = "static"
+# `synth_ecp5` but for its step `map_luts`, which would choose logic as if a wire took 0.3 ns. Most here take more than a nanosecond, so that fewer
+# levels of logic are worth more logic.
+WIRE_DELAY = 600  # picoseconds
+BEFORE_MAPPING = "-run begin:map_luts"
+MAPPING = f"""
+check -latchonly -assert
+techmap -map +/lattice/latches_map.v
+abc9 -W {WIRE_DELAY}
+clean
+synth_ecp5 -top top -run map_cells:
+"""
 MAX_SEED = 2**31 - 1
 PRODUCTS = ("top.bit", "top.svf", "top.config", "top.tim", "timing.json")  # of place and route
 
@@ -99,8 +110,10 @@ def synthesize(board: Board, output: str | Path) -> Built:
         do_build=False,
         yosys_opts="-q",
         script_after_read=block_ram.BEFORE_SYNTHESIS,
+        synth_opts=BEFORE_MAPPING,
+        script_after_synth=MAPPING,
         # The slot clock's constraint is a goal to report on, not a reason to stop.
-        nextpnr_opts=f'--seed "${{SEED:-1}}" --placer-heap-timingweight {TIMING_WEIGHT} --report timing.json --timing-allow-fail',
+        nextpnr_opts=f'--seed "${{SEED:-1}}" --placer {PLACER} --report timing.json --timing-allow-fail',
     )
     plan.extract(str(output))
     _run([TOOLS["YOSYS"], "-q", "-l", "top.rpt", "top.ys"], output, "synthesis")

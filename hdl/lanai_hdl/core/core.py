@@ -83,6 +83,7 @@ class Core(wiring.Component):
         m.submodules.access = self.access = Access()
         m.submodules.tracker = self.tracker = RetireTracker()
         self.ready, self.issued = Signal(Ready), Signal(Issued)
+        self.read = Signal(Operands)  # of `ready`, with what the registers have missed
         self.go, self.waiting = Signal(), Signal()  # waiting: M is under way, E is over
         self.again, self.executes = Signal(), Signal()  # again: the second slot of a slow E
         # What the instruction before wrote: as result or base, and as a load once that has arrived.
@@ -136,8 +137,9 @@ class Core(wiring.Component):
             ]
 
     def _decode(self, m):
-        """Reads registers. What they are for is found out later: the word itself comes late in this slot."""
-        fetch, registers, ready = self.fetch, self.registers, self.ready
+        """Reads registers. What they are for is found out later, and whether one was just being written: the word itself comes late in this slot."""
+        fetch, registers, ready, decoder = self.fetch, self.registers, self.ready, self.decoder
+        fresh, missed = Signal(), registers.missed  # fresh: the word came in the slot before
         word = self.lbus.rdata
         m.d.comb += [
             registers.rs1.eq(Decoder.rs1_of(word)),
@@ -156,10 +158,16 @@ class Core(wiring.Component):
                 ready.operands.b.eq(registers.b),
                 ready.operands.d.eq(registers.d),
             ]
+        with m.Else():
+            m.d.sync += ready.operands.eq(self.read)
+        m.d.sync += fresh.eq(fetch.o.valid)
+        for name, index in (("a", decoder.rs1), ("b", decoder.rs2), ("d", decoder.rs3)):
+            missing = fresh & missed.enable & (index == missed.index)
+            m.d.comb += self.read[name].eq(Mux(missing, missed.value, ready.operands[name]))
 
     def _issue(self, m):
         """What the instruction before wrote replaces what was read from the register file, which may have been too early."""
-        ready, issued, decoder, loaded = self.ready, self.issued, self.decoder, self.loaded
+        ready, issued, decoder, loaded, read = self.ready, self.issued, self.decoder, self.loaded, self.read
         m.d.comb += [
             self.go.eq(ready.valid & self.run & ~self.wait & ~self.waiting & ~self.again & ~self.trap.valid),
             decoder.word.eq(ready.word),
@@ -174,12 +182,12 @@ class Core(wiring.Component):
                 issued.sound.eq((ready.fault == TrapCause.NONE) & ~decoder.action.undefined),
                 issued.action.eq(decoder.action),
                 issued.premise.eq(self.execute.next_premise),
-                issued.operands.a.eq(self._operand(ready.operands.a, decoder.rs1, decoder.zero, 0)),
+                issued.operands.a.eq(self._operand(read.a, decoder.rs1, decoder.zero, 0)),
                 issued.operands.b.eq(
-                    self._operand(ready.operands.b, decoder.rs2, decoder.use_immediate, decoder.immediate)
+                    self._operand(read.b, decoder.rs2, decoder.use_immediate, decoder.immediate)
                     ^ Alu.complements(decoder.action.op).replicate(32)
                 ),
-                issued.operands.d.eq(self._operand(ready.operands.d, decoder.rs3, 0, 0)),
+                issued.operands.d.eq(self._operand(read.d, decoder.rs3, 0, 0)),
                 loaded.writes.eq(0),
             ]
         with m.Elif(self.access.loaded):
