@@ -33,7 +33,7 @@ RAM_LUTS = 4  # a TRELLIS_DPR16X4 takes four
 PLACER = "static"
 # `synth_ecp5` but for its step `map_luts`, which would choose logic as if a wire took 0.3 ns. Most here take more than a nanosecond, so that fewer
 # levels of logic are worth more logic.
-WIRE_DELAY = 600  # picoseconds
+WIRE_DELAY = 1200  # picoseconds
 BEFORE_MAPPING = "-run begin:map_luts"
 MAPPING = f"""
 check -latchonly -assert
