@@ -42,13 +42,14 @@ class SendCredit(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        given, change = Signal(signed(CREDIT_BITS)), Signal(signed(LENGTH_BITS + 1))
+        given, kept, spent = Signal(signed(CREDIT_BITS)), Signal(signed(CREDIT_BITS)), Signal(signed(CREDIT_BITS))
         m.d.comb += [
             given.eq(Mux(self.write, self.value + self.amount.as_signed(), self.value)),
-            # `take` follows the arbiter: it chooses among what is ready.
-            change.eq(Mux(self.take, self.feed - self.size, self.feed)),
+            kept.eq(given + self.feed),
+            spent.eq(given + self.feed - self.size),
         ]
-        m.d.sync += self.value.eq(given + change)
+        # `take` follows the arbiter: it chooses among sums that are ready.
+        m.d.sync += self.value.eq(Mux(self.take, spent, kept))
         return m
 
 

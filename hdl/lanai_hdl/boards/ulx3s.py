@@ -1,6 +1,7 @@
 """Radiona ULX3S with an ECP5-85: USB serial on board, 25 MHz crystal."""
 
 from amaranth import ClockDomain, ClockSignal, Elaboratable, Instance, Module, ResetSignal, Signal
+from amaranth.lib import io
 
 from ..config import small_fpga
 from .board import Board
@@ -11,13 +12,13 @@ SLOT_KHZ = 25_000 * FEEDBACK_DIVISOR // INPUT_DIVISOR
 
 
 class SlotClock(Elaboratable):
-    """Makes the slot clock, domain `sync`, from the crystal. In reset until the PLL has locked."""
+    """Makes the slot clock from the crystal and drives the domain `sync`, its parent's, with it. In reset until the PLL has locked."""
 
     def elaborate(self, platform):
         m = Module()
-        m.domains.sync = ClockDomain()
         locked = Signal()
         clock = Signal()
+        m.submodules.crystal = crystal = io.Buffer("i", platform.request("clk25", dir="-"))
         m.submodules.pll = Instance(
             "EHXPLLL",
             p_PLLRST_ENA="DISABLED",
@@ -32,7 +33,7 @@ class SlotClock(Elaboratable):
             p_CLKI_DIV=INPUT_DIVISOR,
             p_CLKFB_DIV=FEEDBACK_DIVISOR,
             p_FEEDBK_PATH="CLKOP",
-            i_CLKI=platform.request("clk25", dir="i").i,
+            i_CLKI=crystal.i,
             i_CLKFB=clock,
             i_RST=0,
             i_STDBY=0,
@@ -59,12 +60,16 @@ class Ulx3sPins(Elaboratable):
 
     def elaborate(self, platform):
         m = Module()
+        m.domains.sync = ClockDomain()
         m.submodules.clock = SlotClock()
         m.submodules.top = self.top
-        uart = platform.request("uart")
-        m.d.comb += [self.top.rx.eq(uart.rx.i), uart.tx.o.eq(self.top.tx)]
+        uart = platform.request("uart", dir="-")
+        m.submodules.rx = rx = io.Buffer("i", uart.rx)
+        m.submodules.tx = tx = io.Buffer("o", uart.tx)
+        m.d.comb += [self.top.rx.eq(rx.i), tx.o.eq(self.top.tx)]
         for n in range(len(self.top.leds)):
-            m.d.comb += platform.request("led", n).o.eq(self.top.leds[n])
+            m.submodules[f"led_{n}"] = led = io.Buffer("o", platform.request("led", n, dir="-"))
+            m.d.comb += led.o.eq(self.top.leds[n])
         return m
 
 

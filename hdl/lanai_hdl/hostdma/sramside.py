@@ -95,7 +95,6 @@ class SramReader(wiring.Component):
             held.eq(following & progress.busy & inside & (self.pointer >= progress.pointer)),
         ]
         m.d.comb += [
-            self.busy.eq(left != 0),
             self.lbus.addr.eq(self.pointer),
             self.lbus.request.eq(self.busy & ~held & ~granted & ~loaded & (words.free >= 2)),
             words.i.valid.eq(granted),
@@ -105,8 +104,10 @@ class SramReader(wiring.Component):
             m.d.sync += [
                 self.pointer.eq(self.addr & ~3),
                 left.eq((self.length + self.addr[:2] + 3) >> 2),
+                self.busy.eq(1),
                 following.eq(self.follow),
             ]
         with m.Elif(self.lbus.grant):
-            m.d.sync += [self.pointer.eq(self.pointer + 4), left.eq(left - 1)]
+            # `busy` is `left` not 0, told before it is asked: the arbiter waits for `request`.
+            m.d.sync += [self.pointer.eq(self.pointer + 4), left.eq(left - 1), self.busy.eq(left != 1)]
         return m
