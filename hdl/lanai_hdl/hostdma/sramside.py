@@ -89,9 +89,8 @@ class SramReader(wiring.Component):
         m.d.sync += [
             granted.eq(self.lbus.grant),
             loaded.eq(self.load),
-            # Registered, for the comparisons are long. A word is asked for only two slots after the pointer moved, so
-            # it is of
-            # this pointer; and of an older `progress`, which is safe because that only grows.
+            # Registered, for the comparisons are long. A word is asked for only two slots after the pointer moved, so it is
+            # of this pointer; and of an older `progress`, which is safe because that only grows.
             held.eq(following & progress.busy & inside & (self.pointer >= progress.pointer)),
         ]
         m.d.comb += [
