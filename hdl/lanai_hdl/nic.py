@@ -142,7 +142,8 @@ class Nic(wiring.Component):
             self.send_dma.spoil.eq(self.host_dma.spoil),
             self.credit.take.eq(self.send_dma.take),
             self.credit.size.eq(self.send_dma.size),
-            self.credit.feed.eq(self.host_dma.fed),
+            self.credit.fed.eq(self.host_dma.fed),
+            self.credit.feed.eq(self.host_dma.feed),
             self.control.blocked.eq(self.receive_dma.reset),
         ]
 

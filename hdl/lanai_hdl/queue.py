@@ -30,9 +30,10 @@ class BareQueue(wiring.Component):
         put = self.i.valid & self.i.ready
         take = self._taken()
         head, tail = Signal(range(self.depth)), Signal(range(self.depth))
-        m.d.comb += [write.data.eq(self.i.payload), write.en.eq(put), write.addr.eq(tail)]
+        stores, entry = self._stored(m, put)
+        m.d.comb += [write.data.eq(entry), write.en.eq(stores), write.addr.eq(tail)]
         if self.depth > 1:
-            with m.If(put):
+            with m.If(stores):
                 m.d.sync += tail.eq(self._after(tail))
             with m.If(take):
                 m.d.sync += head.eq(self._after(head))
@@ -45,6 +46,10 @@ class BareQueue(wiring.Component):
 
     def _taken(self):
         return self.o.valid & self.o.ready
+
+    def _stored(self, m, put):
+        """Whether an entry goes to the storage in this slot, and which."""
+        return put, self.i.payload
 
     def _after(self, pointer):
         return Mux(pointer == self.depth - 1, 0, pointer + 1) if self.depth > 1 else 0
@@ -68,6 +73,32 @@ class Queue(BareQueue):
         # Alone, or alone but for one that goes: the entry is the oldest at once. Whether one goes may be found out late, so it chooses nothing here.
         with m.If((self.level == 0) | take):
             m.d.sync += oldest.eq(Mux(self.level <= 1, self.i.payload, read.data))
+
+
+class LateEntryQueue(BareQueue):
+    """As `Queue`, slot for slot, for entries that are known late in their slot: they go to a register and nowhere else.
+
+    From there they go to the storage a slot later, or out if there is no older one.
+    """
+
+    def _stored(self, m, put):
+        self._put, self._entry = Signal(), Signal.like(self.i.payload)  # in the slot before
+        m.d.sync += [self._put.eq(put), self._entry.eq(self.i.payload)]
+        return self._put, self._entry
+
+    def _ends(self, m, head, read, put, take):
+        alone = Signal()  # the only entry, and not in `oldest` yet
+        oldest = Signal.like(self.o.payload)
+        m.d.comb += [
+            self.i.ready.eq(self.level != self.depth),
+            self.o.valid.eq(self.level != 0),
+            self.o.payload.eq(Mux(alone, self._entry, oldest)),
+            read.addr.eq(self._after(head)),
+        ]
+        m.d.sync += alone.eq(put & ((self.level == 0) | (take & (self.level == 1))))
+        # Of two, the younger is not in the storage yet if it was put in the slot before.
+        with m.If(alone | take):
+            m.d.sync += oldest.eq(Mux(self._put & (self.level <= 2), self._entry, read.data))
 
 
 class LateInQueue(BareQueue):

@@ -1,13 +1,13 @@
 """Send DMA: words from SRAM into packets on the wire."""
 
-from amaranth import Module, Mux, Signal, signed
+from amaranth import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .config import NicConfig
 from .lbus import ADDRESS_BITS, LbusMaster
 from .link import Flit, Kind
-from .queue import LateInQueue, Queue
+from .queue import LateEntryQueue, LateInQueue
 
 LENGTH_BITS = ADDRESS_BITS + 1
 CREDIT_BITS = 32
@@ -30,9 +30,10 @@ class SendDescriptor(data.Struct):
 class SendCredit(wiring.Component):
     """SEND_CREDIT: bytes that chasing sends may still take (NP-51).
 
-    `feed` bytes come in a slot, `size` go with `take`. `write` adds the signed `amount`, a slot late. `value` shows the sum in the next slot.
+    `feed` bytes come with `fed`, `size` go with `take`. `write` adds the signed `amount`, a slot late. `value` shows the sum in the next slot.
     """
 
+    fed: In(1)
     feed: In(LENGTH_BITS)
     take: In(1)
     size: In(3)
@@ -42,14 +43,15 @@ class SendCredit(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        given, kept, spent = Signal(signed(CREDIT_BITS)), Signal(signed(CREDIT_BITS)), Signal(signed(CREDIT_BITS))
-        m.d.comb += [
-            given.eq(Mux(self.write, self.value + self.amount.as_signed(), self.value)),
-            kept.eq(given + self.feed),
-            spent.eq(given + self.feed - self.size),
-        ]
-        # `take` follows the arbiter: it chooses among sums that are ready.
-        m.d.sync += self.value.eq(Mux(self.take, spent, kept))
+        given = Signal(signed(CREDIT_BITS))
+        m.d.comb += given.eq(Mux(self.write, self.value + self.amount.as_signed(), self.value))
+        # `fed` and `take` follow the arbiter: they choose among sums that are ready.
+        with m.Switch(Cat(self.fed, self.take)):
+            for choice, change in enumerate((0, self.feed, -self.size, self.feed - self.size)):
+                total = Signal(signed(CREDIT_BITS), name=f"total_{choice:02b}")
+                m.d.comb += total.eq(given + change)
+                with m.Case(choice):
+                    m.d.sync += self.value.eq(total)
         return m
 
 
@@ -82,7 +84,7 @@ class SendDma(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.descriptors = descriptors = LateInQueue(SendDescriptor, self.config.send_queue)
-        m.submodules.flits = flits = Queue(Flit, FLITS_AHEAD)
+        m.submodules.flits = flits = LateEntryQueue(Flit, FLITS_AHEAD)
         wiring.connect(m, wiring.flipped(self.post), descriptors.i)
         wiring.connect(m, flits.o, wiring.flipped(self.o))
         m.d.comb += self.free.eq(descriptors.free)

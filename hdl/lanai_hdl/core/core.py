@@ -17,13 +17,12 @@ from .retire import Retired, RetireTracker
 
 
 class Ready(data.Struct):
-    """An instruction that has arrived, with what the registers held when it did."""
+    """An instruction that has arrived."""
 
     valid: 1
     pc: 32
     word: 32
     fault: TrapCause
-    operands: Operands
 
 
 class Issued(data.Struct):
@@ -42,9 +41,9 @@ class Issued(data.Struct):
 class Core(wiring.Component):
     """A Lanai without cache, two LBUS slots a cycle (NP-57).
 
-    An instruction passes five stages. **F**: the fetch has the bus. **D**, the slot after: the word arrives, registers are read. **X**: it is
-    decoded and issued; operands are complete, the last one loaded comes straight from the bus. **E**, the slot after: it executes; a transfer reaches
-    the fetch, results stand for the next instruction's X. **M**, loads and stores only: the data access has the bus, or the on-chip
+    An instruction passes five stages. **F**: the fetch has the bus. **D**, the slot after: the word arrives. **X**: it is decoded, registers are
+    read, and it is issued; operands are complete, the last one loaded comes straight from the bus. **E**, the slot after: it executes; a
+    transfer reaches the fetch, results stand for the next instruction's X. **M**, loads and stores only: the data access has the bus, or the on-chip
     register port, which costs no bus slot; its first slot is E.
 
     When each happens, in slots; i+1 is the instruction fetched after i:
@@ -83,7 +82,6 @@ class Core(wiring.Component):
         m.submodules.access = self.access = Access()
         m.submodules.tracker = self.tracker = RetireTracker()
         self.ready, self.issued = Signal(Ready), Signal(Issued)
-        self.read = Signal(Operands)  # of `ready`, with what the registers have missed
         self.go, self.waiting = Signal(), Signal()  # waiting: M is under way, E is over
         self.again, self.executes = Signal(), Signal()  # again: the second slot of a slow E
         # What the instruction before wrote: as result or base, and as a load once that has arrived.
@@ -91,7 +89,7 @@ class Core(wiring.Component):
         self.results, self.arrived, self.arrived_to_pc = Signal(), Signal(), Signal()  # in the slot before
         self.loaded_rd, self.loaded_to_pc = Signal(5), Signal()
         self._bus(m)
-        self._decode(m)
+        self._arrive(m)
         self._issue(m)
         self._execute(m)
         self._trap(m)
@@ -136,39 +134,26 @@ class Core(wiring.Component):
                 self.lbus.be.eq(access.lbus.be),
             ]
 
-    def _decode(self, m):
-        """Reads registers. What they are for is found out later, and whether one was just being written: the word itself comes late in this slot."""
-        fetch, registers, ready, decoder = self.fetch, self.registers, self.ready, self.decoder
-        fresh, missed = Signal(), registers.missed  # fresh: the word came in the slot before
-        word = self.lbus.rdata
-        m.d.comb += [
-            registers.rs1.eq(Decoder.rs1_of(word)),
-            registers.rs2.eq(Decoder.rs2_of(word)),
-            registers.rd.eq(Decoder.rs3_of(word)),
-        ]
+    def _arrive(self, m):
+        """The word comes late in its slot, so it goes to a register and nowhere else."""
+        fetch, ready = self.fetch, self.ready
         with m.If(self.go):
             m.d.sync += ready.valid.eq(0)
         with m.If(fetch.o.valid):
             m.d.sync += [
                 ready.valid.eq(1),
                 ready.pc.eq(fetch.o.pc),
-                ready.word.eq(word),
+                ready.word.eq(self.lbus.rdata),
                 ready.fault.eq(fetch.o.fault),
-                ready.operands.a.eq(registers.a),
-                ready.operands.b.eq(registers.b),
-                ready.operands.d.eq(registers.d),
             ]
-        with m.Else():
-            m.d.sync += ready.operands.eq(self.read)
-        m.d.sync += fresh.eq(fetch.o.valid)
-        for name, index in (("a", decoder.rs1), ("b", decoder.rs2), ("d", decoder.rs3)):
-            missing = fresh & missed.enable & (index == missed.index)
-            m.d.comb += self.read[name].eq(Mux(missing, missed.value, ready.operands[name]))
 
     def _issue(self, m):
-        """What the instruction before wrote replaces what was read from the register file, which may have been too early."""
-        ready, issued, decoder, loaded, read = self.ready, self.issued, self.decoder, self.loaded, self.read
+        """What the instruction before wrote replaces what the register file gives, where it may not have arrived."""
+        ready, issued, decoder, loaded, read = self.ready, self.issued, self.decoder, self.loaded, self.registers
         m.d.comb += [
+            read.rs1.eq(decoder.rs1),
+            read.rs2.eq(decoder.rs2),
+            read.rd.eq(decoder.rs3),
             self.go.eq(ready.valid & self.run & ~self.wait & ~self.waiting & ~self.again & ~self.trap.valid),
             decoder.word.eq(ready.word),
             self.execute.next.eq(decoder.action),

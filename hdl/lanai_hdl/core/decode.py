@@ -63,8 +63,8 @@ class Decoder(wiring.Component):
     """Combinational.
 
     Members: `word`; `action`; `rs1`, `rs2`, `rs3`, the registers to read for operands a, b and d (a store's data, or what a false predicate
-    leaves): these are fields as they stand in every format (`rs1_of` ...), for the registers are read before the rest is decoded. Then `zero`
-    puts 0 in place of a, `use_immediate` puts `immediate` in place of b.
+    leaves): these are fields as they stand in every format, so the registers are read while the rest is decoded. Then `zero` puts 0 in
+    place of a, `use_immediate` puts `immediate` in place of b.
     """
 
     word: In(32)
@@ -89,9 +89,9 @@ class Decoder(wiring.Component):
             action.size.eq(Size.WORD),
             action.rd.eq(field(RI, "rd")),
             action.base.eq(self.rs1),
-            self.rs1.eq(self.rs1_of(word)),
-            self.rs2.eq(self.rs2_of(word)),
-            self.rs3.eq(self.rs3_of(word)),
+            self.rs1.eq(field(RI, "rs1")),
+            self.rs2.eq(field(RR, "rs2")),
+            self.rs3.eq(field(RR, "rd")),
         ]
         self._field = field
         for item, describe in (
@@ -111,18 +111,6 @@ class Decoder(wiring.Component):
             with m.If(has_format(item, word)):
                 describe(m, action)
         return m
-
-    @staticmethod
-    def rs1_of(word):
-        return field_value(RI.by_name["rs1"], word)
-
-    @staticmethod
-    def rs2_of(word):
-        return field_value(RR.by_name["rs2"], word)
-
-    @staticmethod
-    def rs3_of(word):
-        return field_value(RR.by_name["rd"], word)
 
     def _constant(self, m, value, zero_base=False):
         m.d.comb += [self.immediate.eq(value), self.use_immediate.eq(1)]

@@ -24,14 +24,11 @@ def is_data(index):
 
 
 class RegisterFile(wiring.Component):
-    """Reads `rs1`, `rs2`, `rd` within the slot as `a`, `b`, `d`. A write does not show in its own slot: `missed` is the write of the slot before,
-    which who read then has to look at. r0 and r1 read as 0 and ones, pc as nothing of use.
-
-    r0 and r1 are rows that nobody writes: the word that names the registers comes late in its slot, so what follows must be short.
+    """Reads `rs1`, `rs2`, `rd` within the slot as `a`, `b`, `d`. A write shows in the next slot. r0 and r1 read as 0 and ones,
+    pc as nothing of use: r0 and r1 are rows that nobody writes.
     """
 
     write: In(WritePort)
-    missed: Out(WritePort)
     rs1: In(5)
     rs2: In(5)
     rd: In(5)
@@ -41,7 +38,6 @@ class RegisterFile(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.d.sync += self.missed.eq(self.write)
         for name, index, value in (("a", self.rs1, self.a), ("b", self.rs2, self.b), ("d", self.rd, self.d)):
             bank = memory.Memory(shape=32, depth=REGISTER_COUNT, init=[CONSTANTS.get(i, 0) for i in range(Reg.PC)])
             m.submodules[f"bank_{name}"] = bank

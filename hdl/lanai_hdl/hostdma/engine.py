@@ -1,6 +1,6 @@
 """The host DMA engine: runs descriptors."""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -32,8 +32,8 @@ class HostDma(wiring.Component):
 
     Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set `refused`); `free` entries of their queue;
     `lbus`; `bus`; `progress` of the receive DMA, for `follow`. `pointer`: bytes of SRAM below it have been moved (read, towards the host). Events
-    of a slot: `done`, a descriptor, with `error`; `fed` bytes written by a `feed` one, and `spoil` while one fails, which feeds its length all
-    the same. `still` while nothing is queued or under way.
+    of a slot: `done`, a descriptor, with `error`; `fed`, that a `feed` one wrote `feed` bytes (which are told before it is known that they are
+    written), and `spoil` while one fails, which feeds its length all the same. `still` while nothing is queued or under way.
 
     Towards the SRAM a word that the host refuses is not written, nor is what follows in its descriptor.
     """
@@ -50,7 +50,8 @@ class HostDma(wiring.Component):
                 "pointer": Out(LENGTH_BITS),
                 "done": Out(1),
                 "error": Out(1),
-                "fed": Out(LENGTH_BITS),
+                "fed": Out(1),
+                "feed": Out(LENGTH_BITS),
                 "spoil": Out(1),
                 "still": Out(1),
             }
@@ -80,6 +81,7 @@ class HostDma(wiring.Component):
         m.d.comb += [
             end.eq(run.local + run.length),
             settled.eq(~aligner.busy & ~writer.busy & (unwritten == 0)),
+            self.feed.eq(Mux(run.refused, run.length, writer.bytes)),
         ]
 
         with m.FSM():
@@ -108,7 +110,7 @@ class HostDma(wiring.Component):
                 m.d.comb += [self.done.eq(1), self.error.eq(bad)]
                 with m.If(run.feed & ~run.to_host):
                     with m.If(run.refused):
-                        m.d.comb += [self.spoil.eq(1), self.fed.eq(run.length)]
+                        m.d.comb += [self.spoil.eq(1), self.fed.eq(1)]
                 with m.If(~run.refused):
                     m.d.sync += self.pointer.eq(end)
                 m.next = "IDLE"
@@ -156,10 +158,10 @@ class HostDma(wiring.Component):
                 m.d.sync += [unwritten.eq(unwritten - 1), bad.eq(bad | self.bus.refused)]
         with m.Else():
             m.d.sync += bad.eq(writer.failed)
-            with m.If(writer.bytes != 0):
+            with m.If(writer.settled):
                 m.d.sync += self.pointer.eq(self.pointer + writer.bytes)
             with m.If(run.feed):
-                m.d.comb += [self.fed.eq(writer.bytes), self.spoil.eq(writer.failed)]
+                m.d.comb += [self.fed.eq(writer.settled), self.spoil.eq(writer.failed)]
 
 
 def join_words(m, source, sink):

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..hostbus import ReadWord
 from ..lbus import ADDRESS_BITS, LbusMaster
-from ..queue import Queue
+from ..queue import LateEntryQueue
 from ..recvdma import RecvProgress
 from ..senddma import LENGTH_BITS
 from .aligner import AlignedWord
@@ -17,8 +17,8 @@ READ_AHEAD = 8  # words read from SRAM before the host bus takes them: hides the
 class SramWriter(wiring.Component):
     """Writes the words of `i` to consecutive words of SRAM from `addr`, which `load` sets.
 
-    A word with an error is not written, nor is any after it until the next `load`; they take their slots all the same. `bytes`, of a slot:
-    how many bytes of the transfer it settled. `wrote` follows `addr`: the word that comes next. `busy` while a word waits for its slot.
+    A word with an error is not written, nor is any after it until the next `load`; they take their slots all the same. The word that waits
+    holds `bytes` bytes of the transfer, which `settled`, of a slot, tells done. `pointer`: that word. `busy` while a word waits for its slot.
     """
 
     load: In(1)
@@ -26,13 +26,13 @@ class SramWriter(wiring.Component):
     i: In(stream.Signature(AlignedWord))
     lbus: Out(LbusMaster())
     bytes: Out(3)
+    settled: Out(1)
     pointer: Out(ADDRESS_BITS)
     failed: Out(1)
     busy: Out(1)
 
     def elaborate(self, platform):
         m = Module()
-        mask = Signal(4)
         word = self.i.payload
         failing = Signal()
         m.d.comb += [
@@ -40,16 +40,16 @@ class SramWriter(wiring.Component):
             self.lbus.write.eq(1),
             self.i.ready.eq(~self.lbus.request | self.lbus.grant),
             failing.eq(self.failed | word.error),
+            self.settled.eq(self.lbus.grant),
         ]
         with m.If(self.lbus.grant):
-            m.d.comb += self.bytes.eq(sum(mask))
             m.d.sync += [self.lbus.request.eq(0), self.lbus.addr.eq(self.lbus.addr + 4)]
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += [
                 self.lbus.request.eq(1),
                 self.lbus.wdata.eq(word.data),
                 self.lbus.be.eq(word.mask & ~failing.replicate(4)),
-                mask.eq(word.mask),
+                self.bytes.eq(sum(word.mask)),
                 self.failed.eq(failing),
             ]
         m.d.comb += self.pointer.eq(self.lbus.addr)
@@ -77,7 +77,7 @@ class SramReader(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.words = words = Queue(ReadWord, READ_AHEAD)
+        m.submodules.words = words = LateEntryQueue(ReadWord, READ_AHEAD)
         wiring.connect(m, words.o, wiring.flipped(self.o))
         left = Signal(LENGTH_BITS)
         granted = Signal()  # in the last slot: its word arrives in this one

@@ -39,9 +39,10 @@ class Engine:
 
         async def watch(context):
             dma = self.dma
-            async for *_, done, error, fed, spoil in context.tick().sample(dma.done, dma.error, dma.fed, dma.spoil):
+            told = dma.done, dma.error, dma.fed, dma.feed, dma.spoil
+            async for *_, done, error, fed, feed, spoil in context.tick().sample(*told):
                 if done or fed or spoil:
-                    self.events.append((done, error, fed, spoil))
+                    self.events.append((done, error, feed if fed else 0, spoil))
 
         async def run(context):
             if prepare:

@@ -112,8 +112,9 @@ def test_a_chasing_piece_reads_no_byte_that_has_not_been_fed():
             assert 4 * read <= fed + (3 if fed == length else 0)
             assert 4 * read > fed - 4 or read == (length + 3) // 4, "what has been fed is sent at once"
             context.set(engine.credit.feed, amount)
+            context.set(engine.credit.fed, 1)
             await context.tick()
-            context.set(engine.credit.feed, 0)
+            context.set(engine.credit.fed, 0)
             fed += amount
         assert fed == length
 
