@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 class BareQueue(wiring.Component):
     """What queues have in common: `i`, `o` streams; `level` entries held; `free` entries that can still be put."""
 
-    def __init__(self, shape, depth):
+    def __init__(self, shape, depth, **members):
         if depth < 1:
             raise ValueError(f"a queue of depth {depth!r} holds nothing; take at least 1")
         self.shape = shape
@@ -19,6 +19,7 @@ class BareQueue(wiring.Component):
                 "o": Out(stream.Signature(shape)),
                 "level": Out(range(depth + 1)),
                 "free": Out(range(depth + 1), init=depth),
+                **members,
             }
         )
 
@@ -78,8 +79,11 @@ class Queue(BareQueue):
 class LateEntryQueue(BareQueue):
     """As `Queue`, slot for slot, for entries that are known late in their slot: they go to a register and nowhere else.
 
-    From there they go to the storage a slot later, or out if there is no older one.
+    From there they go to the storage a slot later, or out if there is no older one. `room` for two entries is told by a register.
     """
+
+    def __init__(self, shape, depth):
+        super().__init__(shape, depth, room=Out(1, init=depth >= 2))
 
     def _stored(self, m, put):
         self._put, self._entry = Signal(), Signal.like(self.i.payload)  # in the slot before
@@ -95,6 +99,12 @@ class LateEntryQueue(BareQueue):
             self.o.payload.eq(Mux(alone, self._entry, oldest)),
             read.addr.eq(self._after(head)),
         ]
+        left = (
+            self.free >= 3,
+            self.free >= 2,
+            self.free >= 1,
+        )  # for two after a put alone, neither or both, a take alone
+        m.d.sync += self.room.eq(Mux(put, Mux(take, left[1], left[0]), Mux(take, left[2], left[1])))
         m.d.sync += alone.eq(put & ((self.level == 0) | (take & (self.level == 1))))
         # Of two, the younger is not in the storage yet if it was put in the slot before.
         with m.If(alone | take):

@@ -93,6 +93,7 @@ class SendDma(wiring.Component):
         spoiled = Signal()  # this packet
         unsound = Signal()  # what the chasing packet takes
         arriving = Signal()  # a word read in the last slot
+        self._more, self._short = Signal(), Signal()  # some bytes of the piece are left; fewer than 4, none included
         out = flits.i
         m.d.sync += arriving.eq(self.lbus.grant)
         m.d.comb += [
@@ -112,8 +113,12 @@ class SendDma(wiring.Component):
                 with m.If(descriptors.o.valid):
                     m.next = "HEAD"
             with m.State("HEAD"):
+                m.d.sync += [
+                    self._more.eq((piece.length != 0) & ~piece.refused),
+                    self._short.eq(~piece.length[2:].any() | piece.refused),
+                ]
                 with m.If(piece.refused):
-                    m.d.sync += [spoiled.eq(1), piece.length.eq(0)]
+                    m.d.sync += spoiled.eq(1)
                 with m.Elif(piece.first):  # the packet before may have had no end
                     m.d.sync += spoiled.eq(0)
                 with m.If(~piece.first):
@@ -124,7 +129,7 @@ class SendDma(wiring.Component):
                         m.next = "WORDS"
             with m.State("WORDS"):
                 self._read_words(m, piece, flits)
-                with m.If((piece.length == 0) & ~arriving):
+                with m.If(~self._more & ~arriving):
                     m.d.comb += self.done.eq(1)
                     m.next = "CHECK"
             with m.State("CHECK"):
@@ -151,21 +156,23 @@ class SendDma(wiring.Component):
 
     def _read_words(self, m, piece, flits):
         """Asks for the next word while there is room for it, and bytes for it if it must chase."""
-        short = Signal()  # fewer than 4 bytes are left: the wire carries a whole word, credit is for the bytes
-        size = self.size
+        size, short = self.size, self._short  # the wire carries a whole word, credit is for the bytes
         funded = Signal()
         m.d.comb += [
-            short.eq(~piece.length[2:].any()),
-            size.eq(4),
+            size.eq(Mux(short, piece.length[:2], 4)),
             # credit >= size, without a carry chain on the way to the arbiter
             funded.eq(
                 ~piece.chase | (~self.credit[-1] & (self.credit[2:-1].any() | (short & (self.credit[:2] >= size[:2]))))
             ),
-            self.lbus.request.eq((piece.length != 0) & funded & (flits.free >= 2)),
+            self.lbus.request.eq(self._more & funded & flits.room),
         ]
-        with m.If(short):
-            m.d.comb += size.eq(piece.length[:2])
         with m.If(self.lbus.grant):
-            m.d.sync += [piece.pointer.eq(piece.pointer + 4), piece.length.eq(piece.length - size)]
+            # `_more` and `_short` are told before they are asked: the arbiter waits for `request`.
+            m.d.sync += [
+                piece.pointer.eq(piece.pointer + 4),
+                piece.length.eq(piece.length - size),
+                self._more.eq(piece.length[3:].any() | (piece.length[2] & piece.length[:2].any())),
+                self._short.eq(~piece.length[3:].any()),
+            ]
             with m.If(piece.chase):
                 m.d.comb += self.take.eq(1)

@@ -33,6 +33,7 @@ CARRY_LUTS = 2  # a CCU2C carry cell takes two LUTs
 RAM_LUTS = 4  # a TRELLIS_DPR16X4 takes four
 # The wires to the block RAMs are most of the critical path, and this placer of nextpnr's keeps them shorter than its usual one.
 PLACER = "static"
+SEEDS = 4  # tried unless told otherwise
 MAX_SEED = 2**31 - 1
 PRODUCTS = ("top.bit", "top.svf", "top.config", "top.tim", "timing.json")  # of place and route
 
@@ -114,7 +115,7 @@ def synthesize(board: Board, output: str | Path) -> Built:
     return Built(area[0], area[1:])
 
 
-def build(board: Board, output: str | Path, seed: int = 1, seeds: int = 1) -> Built:
+def build(board: Board, output: str | Path, seed: int = 1, seeds: int = SEEDS) -> Built:
     """The whole way to a bitstream. Takes minutes, and that for each seed.
 
     Place and route is tried with up to `seeds` seeds from `seed` on, until one reaches the board's slot clock; else the fastest is kept. The same

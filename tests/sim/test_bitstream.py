@@ -129,7 +129,7 @@ def test_seeds_are_tried_until_one_reaches_the_slot_clock(flow, tmp_path):
 
 def test_of_seeds_that_do_not_reach_it_the_fastest_is_kept(flow, tmp_path):
     tried = flow({1: 61.0, 2: 64.0, 3: 64.0, 4: 63.0})
-    built = build(BOARD, tmp_path, seeds=4)
+    built = build(BOARD, tmp_path)
     assert tried == [1, 2, 3, 4]
     assert (built.seed, built.bitstream.read_text()) == (2, "top.bit of 2")
 
@@ -174,5 +174,5 @@ def test_synthesis_gives_area_by_block(tmp_path):
 def test_place_and_route_gives_a_bitstream(tmp_path):
     built = build(BOARD, tmp_path)
     assert built.bitstream.stat().st_size > 100_000
-    assert built.lbus_fmax_mhz > 60, built.critical_path
+    assert 1000 * built.lbus_fmax_mhz >= BOARD.config.slot_khz, built.critical_path
     assert {"build.lbus_fmax_mhz", "build.luts", "build.ffs", "build.brams"} <= set(built.figures())

@@ -95,7 +95,7 @@ class SramReader(wiring.Component):
         ]
         m.d.comb += [
             self.lbus.addr.eq(self.pointer),
-            self.lbus.request.eq(self.busy & ~held & ~granted & ~loaded & (words.free >= 2)),
+            self.lbus.request.eq(self.busy & ~held & ~granted & ~loaded & words.room),
             words.i.valid.eq(granted),
             words.i.payload.data.eq(self.lbus.rdata),
         ]

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from lanai_hdl import boards
 
-from ..bitstream import Built, build, synthesize
+from ..bitstream import SEEDS, Built, build, synthesize
 from ..figures import write_json
 
 NAME = "build"
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seeds",
         type=int,
-        default=1,
+        default=SEEDS,
         metavar="N",
         help="try up to N seeds until one reaches the board's slot clock, else keep the fastest (default: %(default)s)",
     )

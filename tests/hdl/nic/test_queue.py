@@ -88,6 +88,7 @@ class QueueSpec(wiring.Component):
         m.d.comb += [
             Assert(plain.level == puts - takes, "none lost"),
             Assert(plain.i.ready == late.i.ready),
+            Assert(late.room == (late.free >= 2)),
             Assert(plain.o.valid == late.o.valid),
             Assert(~plain.o.valid | (plain.o.payload == late.o.payload), "the same entries"),
         ]
