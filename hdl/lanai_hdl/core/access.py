@@ -26,11 +26,28 @@ class MemoryRequest(data.Struct):
     to_pc: 1
 
 
+class Arrival(data.Struct):
+    """A loaded value, most of which comes late in its slot: bits in `keep` are `word`'s, bits in `fill` are `sign`, and where neither has any, it is
+    `early`. What uses it can so make ready all that does not wait for `word` and `sign`."""
+
+    word: 32
+    sign: 1
+    keep: 32
+    fill: 32
+    early: 32
+
+    def choose(self, wanted, instead):
+        """The value if `wanted`, else `instead`. A mask put on `instead` by XOR is put on the value too."""
+        late = (self.word & self.keep) | (self.sign.replicate(32) & self.fill)
+        return (late & wanted.replicate(32)) ^ instead
+
+
 class Access(wiring.Component):
     """Performs `request`; combinational checks, then the LBUS (until granted) or the register port (at once).
 
     Members: `request`, held by the owner until `done`; `cause`, not NONE if it must not be performed; `lbus` (the owner joins it with the
-    fetch's) and `regs`; `wants` the bus even if in vain, known earlier. A load's `value`, extended, stands in the slot after `done`, with `loaded`.
+    fetch's) and `regs`; `wants` the bus even if in vain, known earlier. A load's `value`, extended, stands in the slot after `done`, with `loaded`,
+    and so does its `arrival`.
     """
 
     request: In(MemoryRequest)
@@ -41,6 +58,7 @@ class Access(wiring.Component):
     done: Out(1)
     loaded: Out(1)
     value: Out(32)
+    arrival: Out(Arrival)
 
     def elaborate(self, platform):
         m = Module()
@@ -96,45 +114,34 @@ class Access(wiring.Component):
 
     def _answer(self, m):
         """The slot after: pick, align, extend. The word comes late in its slot, so everything is chosen before it."""
-        request = self.request
-        low = request.addr[:2]
-        word, half, byte = (request.size == size for size in (Size.WORD, Size.HALF, Size.BYTE))
-        # Of the word's bytes, bit 3 the first: which one goes to the lowest byte of the value, which to the one above, whose sign is spread.
-        first = Mux(word, 0b0001, Mux(half, Mux(low[1], 0b0001, 0b0100), Const(0b1000, 4) >> low))
-        second = Mux(word, 0b0010, Mux(half, Mux(low[1], 0b0010, 0b1000), 0))
-        signs = Mux(request.signed, Mux(half, second, Mux(byte, first, 0)), 0)
-        on_bus = (~request.window).replicate(4)
-        pick_first, pick_second, pick_sign, whole, from_window = Signal(4), Signal(4), Signal(4), Signal(), Signal()
-        fill_second = Signal()
+        request, word = self.request, self.lbus.rdata
+        low, size = request.addr[:2], request.size
+        on_bus, half_or_more, whole, from_window = Signal(), Signal(), Signal(), Signal()
+        first, second, sign = (
+            Signal(2),
+            Signal(),
+            Signal(2),
+        )  # the word's bytes, 0 the lowest, which go to the lowest of the value, and above it
+        fill_second, fill_upper = Signal(), Signal()
+        byte_lane, half_lane = 3 - low, Mux(low[1], 1, 3)
         m.d.sync += [
             self.loaded.eq(self.done & ~request.store),
-            pick_first.eq(first & on_bus),
-            pick_second.eq(second & on_bus),
-            pick_sign.eq(signs & on_bus),
-            fill_second.eq(byte),
-            whole.eq(word & ~request.window),
+            on_bus.eq(~request.window),
+            half_or_more.eq(~request.window & (size != Size.BYTE)),
+            whole.eq(~request.window & (size == Size.WORD)),
             from_window.eq(request.window),
+            first.eq(Mux(size == Size.WORD, 0, Mux(size == Size.HALF, half_lane - 1, byte_lane))),
+            second.eq((size == Size.HALF) & ~low[1]),  # lane 3 rather than lane 1
+            sign.eq(Mux(size == Size.HALF, half_lane, byte_lane)),
+            fill_second.eq(~request.window & request.signed & (size == Size.BYTE)),
+            fill_upper.eq(~request.window & request.signed & (size != Size.WORD)),
         ]
-        lanes = [self.lbus.rdata.word_select(i, 8) for i in range(4)]
-        fill = Signal()
+        arrival = self.arrival
         m.d.comb += [
-            fill.eq(any_of(pick_sign[i] & lanes[i][7] for i in range(4))),
-            self.value.eq(
-                Cat(
-                    any_of(pick_first[i].replicate(8) & lanes[i] for i in range(4)),
-                    any_of(pick_second[i].replicate(8) & lanes[i] for i in range(4))
-                    | (fill & fill_second).replicate(8),
-                    (whole.replicate(16) & self.lbus.rdata[16:]) | fill.replicate(16),
-                )
-                | (from_window.replicate(32) & self.regs.rdata)
-            ),
+            arrival.word.eq(Cat(word.word_select(first, 8), Mux(second, word[24:], word[8:16]), word[16:])),
+            arrival.sign.eq(word.word_select(sign, 8)[7]),
+            arrival.keep.eq(Cat(on_bus.replicate(8), half_or_more.replicate(8), whole.replicate(16))),
+            arrival.fill.eq(Cat(Const(0, 8), fill_second.replicate(8), fill_upper.replicate(16))),
+            arrival.early.eq(from_window.replicate(32) & self.regs.rdata),
+            self.value.eq(arrival.choose(Const(1), arrival.early)),
         ]
-
-
-def any_of(terms):
-    """Their bitwise or."""
-    terms = list(terms)
-    result = terms[0]
-    for term in terms[1:]:
-        result = result | term
-    return result

@@ -167,12 +167,18 @@ class Core(wiring.Component):
                 issued.sound.eq((ready.fault == TrapCause.NONE) & ~decoder.action.undefined),
                 issued.action.eq(decoder.action),
                 issued.premise.eq(self.execute.next_premise),
-                issued.operands.a.eq(self._operand(read.a, decoder.rs1, decoder.zero, 0)),
+                issued.operands.a.eq(self._operand(m, read.a, decoder.rs1, decoder.zero, 0, Const(0))),
                 issued.operands.b.eq(
-                    self._operand(read.b, decoder.rs2, decoder.use_immediate, decoder.immediate)
-                    ^ Alu.complements(decoder.action.op).replicate(32)
+                    self._operand(
+                        m,
+                        read.b,
+                        decoder.rs2,
+                        decoder.use_immediate,
+                        decoder.immediate,
+                        Alu.complements(decoder.action.op),
+                    )
                 ),
-                issued.operands.d.eq(self._operand(read.d, decoder.rs3, 0, 0)),
+                issued.operands.d.eq(self._operand(m, read.d, decoder.rs3, 0, 0, Const(0))),
                 loaded.writes.eq(0),
             ]
         with m.Elif(self.access.loaded):
@@ -180,17 +186,19 @@ class Core(wiring.Component):
         with m.If(self.access.loaded):
             m.d.sync += loaded.value.eq(self.access.value)
 
-    def _operand(self, read, index, replaced, constant):
-        """The operand `read` from register `index`, or what was written there since, or `constant` if `replaced`.
+    def _operand(self, m, read, index, replaced, constant, complemented):
+        """The operand `read` from register `index`, or what was written there since, or `constant` if `replaced`; `complemented` if told so.
 
         A load whose base is its destination leaves the loaded value. That on the bus comes late, so it passes one choice alone.
         """
         moved, loaded, access = self.moved, self.loaded, self.access
-        is_loaded = ~replaced & (index == self.loaded_rd) & is_data(self.loaded_rd)
+        is_loaded, arrives = ~replaced & (index == self.loaded_rd) & is_data(self.loaded_rd), Signal()
+        m.d.comb += arrives.eq(access.loaded & is_loaded)
         early = Mux(index == Reg.PC, self.ready.pc, read)
         early = Mux(moved.writes & (index == moved.index), moved.value, early)
         early = Mux(loaded.writes & is_loaded, loaded.value, early)
-        return Mux(access.loaded & is_loaded, access.value, Mux(replaced, constant, early))
+        early = Mux(arrives, access.arrival.early, Mux(replaced, constant, early))
+        return access.arrival.choose(arrives, early ^ complemented.replicate(32))
 
     def _execute(self, m):
         """E and M. Results go to the register file in the slot after E, what was loaded in the second after its access."""
