@@ -37,7 +37,7 @@ class Arrival(data.Struct):
     early: 32
 
     def choose(self, wanted, instead):
-        """The value if `wanted`, else `instead`. A mask put on `instead` by XOR is put on the value too."""
+        """`instead`, or the value if it is `wanted`: then `instead` has to be `early`. A mask put on `instead` by XOR is put on the value too."""
         late = (self.word & self.keep) | (self.sign.replicate(32) & self.fill)
         return (late & wanted.replicate(32)) ^ instead
 
