@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +40,15 @@ PRODUCTS = ("top.bit", "top.svf", "top.config", "top.tim", "timing.json")  # of 
 
 @dataclass(frozen=True)
 class Block:
-    """Area of one block, submodules included; optimization across blocks blurs their borders a little."""
+    """Area of one block, submodules included; optimization across blocks blurs their borders a little. After place and route also the Fmax
+    that its flip-flops and memories would allow: of the longest path that ends in it, wherever that begins. None if no path does."""
 
     name: str
     luts: int
     ffs: int
     brams: int
     multipliers: int
+    fmax_mhz: float | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class Built:
         for block in self.blocks:
             figures[f"build.block.{block.name}.luts"] = block.luts
             figures[f"build.block.{block.name}.ffs"] = block.ffs
+            if block.fmax_mhz is not None:
+                figures[f"build.block.{block.name}.fmax_mhz"] = block.fmax_mhz
         return figures
 
 
@@ -105,7 +109,7 @@ def synthesize(board: Board, output: str | Path) -> Built:
         synth_opts=mapping.OPTIONS,
         script_after_synth=mapping.SCRIPT,
         # The slot clock's constraint is a goal to report on, not a reason to stop.
-        nextpnr_opts=f'--seed "${{SEED:-1}}" --placer {PLACER} --report timing.json --timing-allow-fail',
+        nextpnr_opts=f'--seed "${{SEED:-1}}" --placer {PLACER} --report timing.json --detailed-timing-report --timing-allow-fail',
     )
     plan.extract(str(output))
     (output / mapping.TIMED).write_text(mapping.timed_block_ram())
@@ -133,7 +137,9 @@ def build(board: Board, output: str | Path, seed: int = 1, seeds: int = SEEDS) -
     for name in PRODUCTS:
         shutil.copyfile(_of_seed(output, best) / name, output / name)
     timing = json.loads((output / "timing.json").read_text())
-    return Built(area.total, area.blocks, tries[best], output / "top.bit", _critical_path(timing), best)
+    fmax = fmax_by_block(timing)
+    blocks = tuple(replace(block, fmax_mhz=fmax.get(block.name)) for block in area.blocks)
+    return Built(area.total, blocks, tries[best], output / "top.bit", _critical_path(timing), best)
 
 
 def _check_seeds(seed: int, seeds: int) -> None:
@@ -225,10 +231,34 @@ def _check_fit(board: Board, total: Block) -> None:
             )
 
 
+def _slot_clock(timing: dict[str, Any]) -> str:
+    """The fastest constrained clock of the design."""
+    clocks = timing["fmax"]
+    return str(max(clocks, key=lambda name: float(clocks[name]["constraint"])))
+
+
 def _fmax(timing: dict[str, Any]) -> float:
-    """Fmax of the slot clock, the fastest constrained clock of the design."""
-    clocks = timing["fmax"].values()
-    return float(max(clocks, key=lambda clock: float(clock["constraint"]))["achieved"])
+    return float(timing["fmax"][_slot_clock(timing)]["achieved"])
+
+
+def fmax_by_block(timing: dict[str, Any]) -> dict[str, float]:
+    """For each block the Fmax of the longest path that ends in it. nextpnr counts what a cell needs before the clock in the critical path only."""
+    slot = f"posedge {_slot_clock(timing)}"
+    ends = [
+        (end["cell"], float(end["delay"][1]))
+        for net in timing.get("detailed_net_timings", ())
+        for end in net["endpoints"]
+        if net["event"] == end["event"] == slot
+    ]
+    ends += [
+        (path["path"][-1]["to"]["cell"], sum(float(hop["delay"]) for hop in path["path"]))
+        for path in timing["critical_paths"]
+        if path["from"] == path["to"] == slot
+    ]
+    longest: dict[str, float] = {}
+    for cell, delay in ends:
+        longest[block_of(cell)] = max(longest.get(block_of(cell), 0.0), delay)
+    return {block: 1000 / delay for block, delay in longest.items()}
 
 
 def _critical_path(timing: dict[str, Any]) -> tuple[str, ...]:

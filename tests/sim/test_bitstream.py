@@ -8,7 +8,7 @@ import pytest
 from lanai_hdl.boards import find
 from lanai_host.errors import UserError
 from lanai_sim import bitstream
-from lanai_sim.bitstream import Block, Built, area_by_block, block_of, build, synthesize
+from lanai_sim.bitstream import Block, Built, area_by_block, block_of, build, fmax_by_block, synthesize
 from lanai_sim.cli import main
 
 BOARD = find("ulx3s-85f")
@@ -66,6 +66,34 @@ def test_critical_path_is_the_longest_within_the_slot_clock_by_block():
         "  0.75 ns in cells,   1.00 ns in wires: send_dma",
         "  0.00 ns in cells,   2.00 ns in wires: sram",
     )
+
+
+def test_a_block_is_as_fast_as_the_longest_path_of_the_slot_clock_that_ends_in_it():
+    slot, line = "posedge clk", "posedge line"
+
+    def net(event, *ends):
+        return {
+            "event": event,
+            "endpoints": [{"cell": cell, "delay": [0.1, delay], "event": end} for cell, delay, end in ends],
+        }
+
+    timing = {
+        "fmax": {"line": {"achieved": 10.0, "constraint": 1.0}, "clk": {"achieved": 80.0, "constraint": 66.67}},
+        "detailed_net_timings": [
+            net(slot, ("top.nic.lbus.a", 4.0, slot), ("top.nic.lbus.b", 5.0, slot), ("top.nic.sram.a", 12.3, slot)),
+            net(slot, ("top.nic.lbus.a", 50.0, line)),
+            net(line, ("top.nic.lbus.a", 60.0, slot), ("top.bridge.a", 60.0, line)),
+        ],
+        "critical_paths": [
+            {
+                "from": slot,
+                "to": slot,
+                "path": [{"delay": 12.3, "to": {"cell": "x"}}, {"delay": 0.2, "to": {"cell": "top.nic.sram.a"}}],
+            },
+            {"from": "<async>", "to": slot, "path": [{"delay": 99.0, "to": {"cell": "top.nic.sram.a"}}]},
+        ],
+    }
+    assert fmax_by_block(timing) == pytest.approx({"lbus": 200.0, "sram": 80.0})
 
 
 def test_a_design_that_does_not_fit_is_told_before_place_and_route(monkeypatch):
@@ -176,3 +204,6 @@ def test_place_and_route_gives_a_bitstream(tmp_path):
     assert built.bitstream.stat().st_size > 100_000
     assert 1000 * built.lbus_fmax_mhz >= BOARD.config.slot_khz, built.critical_path
     assert {"build.lbus_fmax_mhz", "build.luts", "build.ffs", "build.brams"} <= set(built.figures())
+    by_block = {block.name: block.fmax_mhz for block in built.blocks if block.fmax_mhz}
+    assert min(by_block.values()) == pytest.approx(built.lbus_fmax_mhz, rel=1e-3)
+    assert {"processor", "host_dma", "send_dma", "receive_dma", "sram"} <= set(by_block)

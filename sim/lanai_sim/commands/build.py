@@ -51,9 +51,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(built: Built) -> None:
     console = Console()
-    area = Table("block", "LUT4", "flip-flops", "block RAMs", "multipliers")
+    area = Table("block", "LUT4", "flip-flops", "block RAMs", "multipliers", "Fmax in MHz")
     for block in built.blocks:
-        area.add_row(block.name, *(str(n) for n in (block.luts, block.ffs, block.brams, block.multipliers)))
+        fmax = "" if block.fmax_mhz is None else f"{block.fmax_mhz:.1f}"
+        area.add_row(block.name, *(str(n) for n in (block.luts, block.ffs, block.brams, block.multipliers)), fmax)
     console.print(area)
     for name, value in sorted(built.figures().items()):
         console.print(f"{name:28} {value:g}")
