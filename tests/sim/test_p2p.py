@@ -10,6 +10,7 @@ from lanai_host.errors import UserError
 from lanai_sim import drawing
 from lanai_sim.benches import p2p
 from lanai_sim.benches.p2p import contention, plots, ways
+from lanai_sim.benches.p2p.pair import Buffer
 from lanai_sim.cli import main
 
 
@@ -36,6 +37,11 @@ EXACT = (
 @pytest.mark.parametrize("name", EXACT)
 def test_figures_on_record(small, name, expected):
     expected(name, round(small[0][name], 6))
+
+
+def test_no_page_comes_again_within_a_play():
+    """One that did would be found pinned: a matter of malloc, and of picoseconds in every figure after it."""
+    assert len({Buffer(4).address for _ in range(50)}) == 50
 
 
 def test_stages_add_up_to_the_message(small):

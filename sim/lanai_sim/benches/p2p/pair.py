@@ -37,11 +37,16 @@ class Setting:
         return replace(self, **changes)
 
 
+# Memory of the `play` under way. It is given back at its end only: a page that came again would be found pinned, or not, as malloc pleases.
+_lent: list[Any] = []
+
+
 class Buffer:
-    """Page-aligned memory of this process. Keep it while an operation uses it: the NIC writes where it was told to."""
+    """Page-aligned memory of this process, there until `play` ends."""
 
     def __init__(self, size: int, offset: int = 0) -> None:
         self.memory = ctypes.create_string_buffer(size + offset + PAGE)
+        _lent.append(self.memory)
         self.address = -(-ctypes.addressof(self.memory) // PAGE) * PAGE + offset
         self.size = size
 
@@ -172,4 +177,5 @@ def play(setting: Setting, program: Program, fabric: Fabric | None = None, trace
         cluster.run()
     finally:
         cluster.close()
+        _lent.clear()
     return [task.result for task in tasks]
