@@ -99,12 +99,9 @@ class LateEntryQueue(BareQueue):
             self.o.payload.eq(Mux(alone, self._entry, oldest)),
             read.addr.eq(self._after(head)),
         ]
-        left = (
-            self.free >= 3,
-            self.free >= 2,
-            self.free >= 1,
-        )  # for two after a put alone, neither or both, a take alone
-        m.d.sync += self.room.eq(Mux(put, Mux(take, left[1], left[0]), Mux(take, left[2], left[1])))
+        # Room for two after a put alone, neither or both, a take alone.
+        less, same, more = self.free >= 3, self.free >= 2, self.free >= 1
+        m.d.sync += self.room.eq(Mux(put, Mux(take, same, less), Mux(take, more, same)))
         m.d.sync += alone.eq(put & ((self.level == 0) | (take & (self.level == 1))))
         # Of two, the younger is not in the storage yet if it was put in the slot before.
         with m.If(alone | take):
