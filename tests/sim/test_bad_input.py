@@ -96,6 +96,30 @@ def test_a_full_disk_is_told(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_truncated_libraries_are_built_again(tmp_path):
+    """Loading one would kill launcher or ranks by SIGBUS."""
+    environment = {**os.environ, "LANAI_CACHE": str(tmp_path / "cache")}
+    program = [
+        "run",
+        "-n",
+        "2",
+        "--device",
+        "ideal",
+        "python",
+        "-c",
+        "from mpi4py import MPI; print(MPI.COMM_WORLD.rank)",
+    ]
+    first = lanai(*program, env=environment)
+    libraries = [path for path in (tmp_path / "cache").rglob("*.so*") if path.is_file() and not path.is_symlink()]
+    assert {path.parents[2].name for path in libraries} == {"abi", "native"}
+    for path in libraries:
+        os.truncate(path, path.stat().st_size // 2)
+    second = lanai(*program, env=environment)
+    assert (second.returncode, sorted(second.stdout.split())) == (0, sorted(first.stdout.split()))
+    assert second.stderr.count("is damaged (") == 2
+    assert "Traceback" not in second.stderr
+
+
 def test_impossible_routes_are_refused_before_anything_is_built(tmp_path):
     path = tmp_path / "islands.toml"
     path.write_text('[fabric]\ncables = [["nic0", "switch0.0"], ["nic1", "switch1.0"]]')

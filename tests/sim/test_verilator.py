@@ -40,7 +40,20 @@ def test_concurrent_runs_share_one_build(fresh):
     assert ctypes.CDLL(str(first)).run(1000) == 3000
     stamp = first.stat().st_mtime_ns
     assert library([counter(3)], WRAPPER).stat().st_mtime_ns == stamp
-    assert not [path for path in first.parent.iterdir() if path.suffix not in (".so", ".o")]
+    kept = {path.name for path in fresh.rglob("*") if path.is_file()}
+    assert kept == {"DIGESTS", "model.so", "model.o"}
+
+
+def test_a_truncated_library_is_built_again(fresh, capsys):
+    """The loader would die of SIGBUS where the file's pages are missing. A truncated object would not link."""
+    path = library([counter(3)], WRAPPER)
+    for cached in fresh.rglob("model.*"):
+        os.truncate(cached, cached.stat().st_size // 2)
+    assert library([counter(3)], WRAPPER) == path
+    assert ctypes.CDLL(str(path)).run(1000) == 3000
+    notes = capsys.readouterr().err.splitlines()
+    assert len(notes) > 2
+    assert all(note.startswith("lanai: note: the cached rtl ") for note in notes)
 
 
 def test_without_a_compiler_the_extra_is_named(monkeypatch):

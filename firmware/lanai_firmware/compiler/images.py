@@ -48,7 +48,7 @@ def build(
             (label_of(entry.python), str(sram_size), package_digest(), llvmlite.__version__, repr(guards))
         )
         made = cache.build(key, "image", lambda: build(entry, config, guards, use_cache=False).to_bytes())
-        return Image.from_bytes(made, f"cached image {str(cache.path_of(key, 'image'))!r}")
+        return Image.from_bytes(made, f"cached image {str(cache.place('image', key))!r}")
     program = lower(entry, guards)
     text = str(program.module)
     if not use_cache:
@@ -56,7 +56,7 @@ def build(
     parts = (text, str(sram_size), tool_digest(), llvmlite.__version__, *options_of(guards), repr(guards))
     key = cache.key_of((*parts, *(f"{span}" for span in spans_of(program))))
     data = cache.build(key, "image", lambda: assemble(program, entry, text, sram_size).to_bytes())
-    return Image.from_bytes(data, f"cached image {str(cache.path_of(key, 'image'))!r}")
+    return Image.from_bytes(data, f"cached image {str(cache.place('image', key))!r}")
 
 
 def entry_of(firmware: str | Path | Function) -> Function:

@@ -1,5 +1,6 @@
 """The C compiler that builds the library: the system's, else the one that comes with the `ziglang` package."""
 
+import errno
 import functools
 import importlib.util
 import os
@@ -40,6 +41,8 @@ def run(arguments: Sequence[str], what: str, text: str = "") -> str:
     """Run the compiler with `text` as its input; what it printed. `what` says in the error message what it was for."""
     done = subprocess.run([*command(), *arguments], input=text, text=True, capture_output=True, check=False)
     if done.returncode:
+        if "No space left" in done.stderr:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         last = "\n".join(done.stderr.strip().splitlines()[-20:])
         raise UserError(f"{what} failed with {' '.join(command())}:\n{last}")
     return done.stdout

@@ -2,10 +2,8 @@
 
 import json
 import os
-import shutil
 import sys
 import sysconfig
-import tempfile
 from importlib import resources
 from pathlib import Path
 
@@ -44,10 +42,7 @@ def library_directory(flavor: str = "mpich") -> Path:
     """The directory with the library (libmpi.so.12 and its other names), built if need be."""
     chosen = FLAVORS[flavor]
     key = _key(chosen)
-    directory = cache.directory() / "abi" / key[:2] / key
-    if not (directory / chosen.soname).exists():
-        _build(chosen, directory)
-    return directory
+    return cache.entry("abi", key, lambda work: _build(chosen, work, cache.place("abi", key)))
 
 
 def shared_libpython() -> str:
@@ -87,27 +82,14 @@ def _paths() -> list[str]:
     return [path for path in sys.path if path and os.path.isdir(path)]
 
 
-def _build(flavor: Flavor, directory: Path) -> None:
+def _build(flavor: Flavor, work: Path, directory: Path) -> None:
+    """Fill `work`, which becomes `directory`."""
     header = read(flavor.header)
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=".partial-", dir=directory.parent))
-    try:
-        _compile_front(header, flavor, work, directory)
-        _compile_bridge(header, flavor, work)
-        (work / INTERFACE).write_text(json.dumps(interface(header, flavor)))
-        for name in flavor.links:
-            (work / name).symlink_to(flavor.soname)
-        try:
-            work.rename(directory)
-        except OSError:
-            if not (directory / flavor.soname).exists():  # another process may have been quicker
-                raise
-    except OSError as error:
-        raise UserError(
-            f"cannot write the cache {str(directory.parent)!r}: {error.strerror}; set LANAI_CACHE to a directory with room"
-        ) from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    _compile_front(header, flavor, work, directory)
+    _compile_bridge(header, flavor, work)
+    (work / INTERFACE).write_text(json.dumps(interface(header, flavor)))
+    for name in flavor.links:
+        (work / name).symlink_to(flavor.soname)
 
 
 def _compile_front(header: Header, flavor: Flavor, work: Path, directory: Path) -> None:

@@ -41,15 +41,12 @@ HEAVY = {
 
 def directory() -> Path:
     """The directory of the suite's tests, fetched with pip the first time."""
-    place = cache.directory() / f"mpi4py-{VERSION}"
-    if not (place / "test").is_dir():
-        _fetch(place)
-    return place / "test"
+    return cache.entry("mpi4py", cache.key_of([VERSION]), _fetch) / "test"
 
 
-def _fetch(place: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=cache.directory()) as name:
-        work = Path(name)
+def _fetch(work: Path) -> None:
+    """Fill `work` with the tests."""
+    with tempfile.TemporaryDirectory(dir=work.parent) as name:
         command = ["download", "--quiet", "--no-deps", "--no-binary", "mpi4py", f"mpi4py=={VERSION}", "-d", name]
         done = subprocess.run(
             [sys.executable, "-m", "pip", "--disable-pip-version-check", *command],
@@ -57,13 +54,13 @@ def _fetch(place: Path) -> None:
             text=True,
             check=False,
         )
-        archive = work / f"mpi4py-{VERSION}.tar.gz"
+        archive = Path(name, f"mpi4py-{VERSION}.tar.gz")
         if done.returncode or not archive.exists():
             last = "\n".join(done.stderr.strip().splitlines()[-5:])
             raise UserError(f"pip could not download mpi4py {VERSION}, whose tests are the suite:\n{last}")
         with tarfile.open(archive) as tar:
-            tar.extractall(work, filter="data")
-        (work / f"mpi4py-{VERSION}").rename(place)
+            tar.extractall(name, filter="data")
+        Path(name, f"mpi4py-{VERSION}", "test").rename(work / "test")
 
 
 def modules(only: Sequence[str] = ()) -> list[str]:
