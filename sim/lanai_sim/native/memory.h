@@ -24,8 +24,9 @@ struct Watch {
     uint32_t address, seen, tag;
 };
 
-// Words of another process are moved a burst at a time: one system call instead of one a word. The process stands still meanwhile,
-// and `pause` brings its memory up to date before it may run.
+// Words of another process are moved a burst at a time: one system call instead of one a word. A read buffer lives until its burst
+// ends or something is written, so that no read is answered with what a write has replaced. The process stands still meanwhile, and
+// `pause` brings its memory up to date before it may run.
 class HostMemory {
   public:
     std::unordered_map<uint32_t, Page> pages;
@@ -36,9 +37,10 @@ class HostMemory {
         for (auto& file : files_) close(file.second);
     }
 
+    // One word of a burst of which `words` are left, this one included. False if the access is refused.
     bool read(uint32_t address, uint32_t words, uint32_t* value) {
         Page* page = find(address);
-        if (!page) return false;
+        if (!page) return refuse();
         if (page->local) {
             *value = load(page->local + address % PAGE);
             return true;
@@ -46,7 +48,7 @@ class HostMemory {
         if (address < read_from_ || address >= read_to_ || page->pid != read_pid_) {
             uint32_t size = words * 4;
             if (size > PAGE - address % PAGE) size = PAGE - address % PAGE;
-            read_from_ = read_to_ = 0;
+            forget();
             flush();
             if (!move(*page, page->remote + address % PAGE, read_buffer_, size, false)) return refuse();
             read_from_ = address;
@@ -54,6 +56,7 @@ class HostMemory {
             read_pid_ = page->pid;
         }
         *value = load(read_buffer_ + (address - read_from_));
+        if (words <= 1) forget();
         return true;
     }
 
@@ -61,6 +64,7 @@ class HostMemory {
     bool write(uint32_t address, uint32_t value, uint8_t be, bool last, uint32_t* hit) {
         Page* page = find(address);
         if (!page || !page->writable) return refuse();
+        forget();
         if (page->local) {
             uint8_t* at = page->local + address % PAGE;
             for (int lane = 0; lane < 4; lane++)
@@ -87,7 +91,7 @@ class HostMemory {
     // The other processes' memory is as it should be, and may change from now on.
     void pause() {
         flush();
-        read_from_ = read_to_ = 0;
+        forget();
     }
 
   private:
@@ -100,6 +104,8 @@ class HostMemory {
 
     static uint32_t load(const uint8_t* p) { return uint32_t(p[0]) << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
 
+    void forget() { read_from_ = read_to_ = 0; }
+
     bool refuse() {
         refused++;
         return false;
@@ -107,11 +113,7 @@ class HostMemory {
 
     Page* find(uint32_t address) {
         auto found = pages.find(address / PAGE);
-        if (found == pages.end()) {
-            refused++;
-            return nullptr;
-        }
-        return &found->second;
+        return found == pages.end() ? nullptr : &found->second;
     }
 
     bool flush() {
