@@ -52,9 +52,11 @@ class Operation:
         length: bytes that the message had, or for a truncated one the bytes delivered.
         error: None, or why it failed.
         cancelled: ended by `Device.cancel`.
+        keep: what must live as long as the device may read or write the operation's memory. The caller sets it, unless the
+            operation is done already; a device refers to an operation until it is done.
     """
 
-    __slots__ = ("cancelled", "done", "error", "length", "source", "tag")
+    __slots__ = ("cancelled", "done", "error", "keep", "length", "source", "tag")
 
     def __init__(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> None:
         self.done = False
@@ -63,6 +65,7 @@ class Operation:
         self.length = 0
         self.error: DeviceError | None = None
         self.cancelled = False
+        self.keep: object = None
 
 
 @dataclass

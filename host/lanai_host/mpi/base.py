@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from .world import World
 
 # Device contexts of one communicator, counted from `number * CONTEXTS`.
-CONTEXTS = 5
-POINT_TO_POINT, COLLECTIVE, CREATION, LOCAL, PARTITIONED = range(CONTEXTS)
+CONTEXTS = 6
+POINT_TO_POINT, COLLECTIVE, CREATION, LOCAL, PARTITIONED, PARTITIONS = range(CONTEXTS)
 
 
 CALL = HostCost.CALL  # looking a member up in an enum class costs as much as a dictionary of its own
@@ -67,6 +67,7 @@ class CommunicatorBase:
         self.send_buffer: SendBuffer | None = None
         self.sequence = 0  # of blocking collectives, the same on all members
         self.background_sequence = 0  # of the others
+        self.partitioned_sends = 0  # initialized so far
         self.freed = False
 
     def set_number(self, number: int) -> None:
@@ -76,7 +77,8 @@ class CommunicatorBase:
         self.context = first + self._kind
         self.collective_context = first + (COLLECTIVE if self._kind == POINT_TO_POINT else self._kind)
         self.creation_context = first + CREATION
-        self.partitioned_context = first + PARTITIONED
+        self.partitioned_context = first + PARTITIONED  # announcements of partitioned sends
+        self.partitions_context = first + PARTITIONS  # their bodies
 
     def __repr__(self) -> str:
         return f"<Communicator {self.name or self.number} rank {self.rank} of {self.size}>"

@@ -9,7 +9,7 @@ from .constants import BSEND_OVERHEAD, PROC_NULL
 from .errors import ErrorClass, MpiError
 from .memory import Scratch, gather_bytes
 from .probing import Probing
-from .request import Request, SendRequest
+from .request import Request, SendRequest, hold
 from .status import Status
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class SendBuffer:
         self.address = address
         self.size = size
         self._progress = progress
-        self._used: list[tuple[int, int, Operation, object]] = []  # (offset, bytes, send, scratch), by offset
+        self._used: list[tuple[int, int, Operation]] = []  # (offset, bytes, send), by offset
 
     def send(
         self, communicator: Probing, call: str, address: int, count: int, datatype: "Datatype", dest: int, tag: int
@@ -40,7 +40,8 @@ class SendBuffer:
             operation = communicator.device.send(
                 communicator.route[dest], tag, communicator.context, [(start, size)] if size else [], SendMode.STANDARD
             )
-            self._used.append((offset, size + BSEND_OVERHEAD, operation, scratch))
+            hold(operation, (scratch, communicator))
+            self._used.append((offset, size + BSEND_OVERHEAD, operation))
             self._used.sort(key=lambda used: used[0])
         return operation
 
@@ -67,7 +68,7 @@ class SendBuffer:
 
     def _find(self, needed: int) -> int | None:
         free = 0
-        for offset, size, _, _ in self._used:
+        for offset, size, _ in self._used:
             if offset - free >= needed:
                 return free
             free = offset + size
@@ -77,10 +78,10 @@ class SendBuffer:
 
     @property
     def done(self) -> bool:
-        return all(operation.done for _, _, operation, _ in self._used)
+        return all(operation.done for _, _, operation in self._used)
 
     def operations(self) -> list[Operation]:
-        return [operation for _, _, operation, _ in self._used if not operation.done]
+        return [operation for _, _, operation in self._used if not operation.done]
 
     def why(self) -> Wait:
         return Wait("MPI_Buffer_flush", note=f"{len(self.operations())} buffered sends not yet taken")

@@ -3,13 +3,13 @@
 from typing import Any, ParamSpec
 
 from .collectives.schedule import Link, Plan, Schedule, Steps, next_tag
-from .persistent import Persistent
+from .partitioned import Partitioned
 from .request import PersistentRequest, Request
 
 Arguments = ParamSpec("Arguments")
 
 
-class Collecting(Persistent):
+class Collecting(Partitioned):
     """The chapter's methods. A plan's arguments are those of the C call without the communicator, each buffer in one
     (`Part`, `Spread` or `Mixed`) where there are two."""
 

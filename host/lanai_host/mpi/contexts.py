@@ -68,6 +68,9 @@ class Contexts:
         """The communicator has gone and nothing is under way on it."""
         self._free |= 1 << number
 
+    def is_free(self, number: int) -> bool:
+        return bool(self._free >> number & 1)
+
     def agree(self, link: Link) -> Agreement:
         """A number that is free at all processes of `link`, which must be between the members of one group."""
         return self._agree(link, None)

@@ -9,7 +9,7 @@ from .base import CALL, CommunicatorBase
 from .constants import ANY_TAG, PROC_NULL
 from .errors import ErrorClass, MpiError
 from .memory import Scratch, gather_bytes
-from .request import ReceiveRequest, Request, SendRequest, device_error
+from .request import ReceiveRequest, Request, SendRequest, device_error, hold
 from .status import Status
 
 if TYPE_CHECKING:
@@ -174,9 +174,9 @@ class PointToPoint(CommunicatorBase):
         self.check_tag(call, send_tag)
         receiving = self.post_receive(call, receive_address, receive_count, receive_type, source, receive_tag)
         sending = self.post_send(call, send_address, send_count, send_type, dest, send_tag, STANDARD)
-        return ExchangeRequest(
-            ReceiveRequest(self, call, receiving, source), SendRequest(self, call, sending, dest, keep)
-        )
+        if keep is not None:
+            hold(sending, keep)
+        return ExchangeRequest(ReceiveRequest(self, call, receiving, source), SendRequest(self, call, sending, dest))
 
     def sendrecv(
         self,
@@ -269,6 +269,10 @@ class ExchangeRequest(Request):
         if status.error is None:
             status.error = self._sending.status().error
         return status
+
+    def free(self) -> None:
+        self._receiving.free()
+        self._sending.free()
 
     def cancel(self) -> None:
         raise MpiError(ErrorClass.REQUEST, f"MPI_Cancel: a request of {self.call} cannot be cancelled")

@@ -90,7 +90,13 @@ class Request:
         raise MpiError(ErrorClass.REQUEST, f"MPI_Start: a request of {self.call} is not persistent")
 
     def free(self) -> None:
-        """MPI_Request_free: the operation itself goes on."""
+        """MPI_Request_free: the operation itself goes on, and holds what it needs."""
+
+
+def hold(operation: Operation | None, needed: object) -> None:
+    """`needed` lives as long as the operation. A communicator does, so that its context number is not used again."""
+    if operation is not None and not operation.done:
+        operation.keep = needed if operation.keep is None else (operation.keep, needed)
 
 
 def device_error(call: str, error: DeviceError, length: int, peer: int) -> MpiError:
@@ -114,15 +120,12 @@ def device_error(call: str, error: DeviceError, length: int, peer: int) -> MpiEr
 class SendRequest(Request):
     """A send on the device. `operation` None is a send to MPI_PROC_NULL, which is done at once."""
 
-    def __init__(
-        self, communicator: "CommunicatorBase", call: str, operation: Operation | None, peer: int, keep: object = None
-    ) -> None:
+    def __init__(self, communicator: "CommunicatorBase", call: str, operation: Operation | None, peer: int) -> None:
         self.progress = communicator.progress
         self.communicator = communicator
         self.call = call
         self.operation = operation
         self.peer = peer
-        self.keep = keep  # memory that the operation reads
 
     @property
     def done(self) -> bool:
@@ -149,6 +152,9 @@ class SendRequest(Request):
         if self.operation is not None and not self.operation.done:
             with self.progress.lock:
                 self.progress.device.cancel(self.operation)
+
+    def free(self) -> None:
+        hold(self.operation, self.communicator)
 
 
 class ReceiveRequest(SendRequest):
@@ -208,6 +214,10 @@ class PersistentRequest(Request):
         if self.inner is not None:
             raise MpiError(ErrorClass.REQUEST, f"MPI_Start: the request of {self.call} is already active")
         self.inner = self._begin()
+
+    def free(self) -> None:
+        if self.inner is not None:
+            self.inner.free()
 
     def cancel(self) -> None:
         if self.inner is None:

@@ -1,15 +1,19 @@
 """Point-to-point: modes, orders, wildcards, probes, cancelling, persistent and partitioned requests."""
 
+import gc
+
 import numpy as np
 import pytest
 
 from lanai_host.devices.ideal import IdealDevice
 from lanai_host.mpi import ErrorClass, MpiError, completion
+from lanai_host.mpi import collectives as plans
+from lanai_host.mpi.collectives.schedule import Link
 from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, BSEND_OVERHEAD, PROC_NULL, UNDEFINED
 from lanai_host.mpi.datatypes import PREDEFINED, contiguous
 
 from . import ranks
-from .ranks import LateDevice, buffer, ints
+from .ranks import KEPT, LateDevice, buffer, ints
 
 INT = PREDEFINED["MPI_INT"]
 
@@ -162,6 +166,48 @@ def test_partitioned(run):
                 pass
             request.wait()
             assert np.array_equal(got, values)
+
+    run(2, program)
+
+
+def test_partitioned_pairs_match_in_the_order_of_their_inits(run):
+    """Pairs of one peer and tag, started and filled in different orders on both sides; one receive starts early."""
+
+    def program(world):
+        comm = world.comm_world
+        pairs = 4
+        orders = ([2, 0, 3, 1], [1, 3, 2, 0])
+        if comm.rank == 0:
+            values = [np.arange(6, dtype=np.int32) + 100 * pair for pair in range(pairs)]
+            comm.recv(0, 0, INT, 1, 9)
+            sends = [comm.psend_init(value.ctypes.data, 2, 3, INT, 1, 7) for value in values]
+            other = comm.psend_init(values[3].ctypes.data, 1, 6, INT, 1, 8)
+            for order in orders:
+                for pair in order:
+                    sends[pair].start()
+                    sends[pair].ready([1, 0])
+                completion.wait_all(sends)
+            other.start()
+            other.ready([0])
+            other.wait()
+            return
+        got = [np.zeros(6, np.int32) for _ in range(pairs)]
+        late = np.zeros(6, np.int32)
+        other = comm.precv_init(late.ctypes.data, 1, 6, INT, 0, 8)
+        receives = [comm.precv_init(room.ctypes.data, 3, 2, INT, 0, 7) for room in got]
+        receives[1].start()
+        assert not receives[1].arrived(0)
+        comm.send(0, 0, INT, 0, 9)
+        for turn, order in enumerate(reversed(orders)):
+            for pair in order:
+                if turn or pair != 1:
+                    receives[pair].start()
+            statuses = completion.wait_all(receives)
+            assert [(s.source, s.tag, s.count) for s in statuses] == [(0, 7, 24)] * pairs
+            assert [int(room[0]) for room in got] == [0, 100, 200, 300]
+        other.start()
+        other.wait()
+        assert late[0] == 300
 
     run(2, program)
 
@@ -320,3 +366,105 @@ def test_generalized_requests(run):
         assert calls == [False, "query", "free"]
 
     run(1, program)
+
+
+class Reused:
+    """Scratch memory that the process uses again as soon as the library has let go of it."""
+
+    def __init__(self, size):
+        self.data = np.zeros(max(size, 1), np.uint8)
+        self.address = self.data.ctypes.data
+        KEPT.append(self.data)
+
+    def __del__(self):
+        self.data[:] = 0xEE
+
+
+@pytest.mark.parametrize("way", ["isendrecv_replace", "ibsend", "persistent", "partitioned"])
+def test_a_freed_request_leaves_its_memory_to_the_operation(monkeypatch, way):
+    """The device reads when the library next looks, long after the request has gone."""
+    for module in ("point_to_point", "buffered", "partitioned"):
+        monkeypatch.setattr(f"lanai_host.mpi.{module}.Scratch", Reused)
+
+    def start(comm, value):
+        if way == "isendrecv_replace":
+            return comm.isendrecv_replace(*buffer(value), 1, 3, PROC_NULL, 3)
+        if way == "ibsend":
+            comm.attach_buffer(None, 0)
+            return comm.ibsend(*buffer(value), 1, 3)
+        if way == "persistent":
+            comm.attach_buffer(None, 0)
+            request = comm.bsend_init(*buffer(value), 1, 3)
+            request.start()
+            return request
+        request = comm.psend_init(value.ctypes.data, 1, value.size, INT, 1, 3)
+        request.start()
+        request.ready([0])
+        return request
+
+    def program(world):
+        comm = world.comm_world.duplicate()
+        value = np.full(5000, 7, np.int32)
+        number = comm.number
+        if comm.rank == 0:
+            request = start(comm, value)
+            request.free()
+            comm.free()
+            del request, comm
+            gc.collect()
+            assert not world.contexts.is_free(number)  # the message is still to come
+            world.comm_world.send(0, 0, INT, 1, 4)
+        else:
+            world.comm_world.recv(0, 0, INT, 0, 4)
+            value[:] = 0
+            if way == "partitioned":
+                request = comm.precv_init(value.ctypes.data, 1, value.size, INT, 0, 3)
+                request.start()
+                request.wait()
+            else:
+                comm.recv(*buffer(value), 0, 3)
+            assert set(value) == {7}
+        world.comm_world.run(plans.barrier)
+        return world.contexts, number
+
+    found = ranks.run(2, program, LateDevice)
+    gc.collect()
+    assert all(contexts.is_free(number) for contexts, number in found)
+
+
+def test_a_failed_collective_leaves_its_memory_to_what_is_under_way(monkeypatch):
+    """One message is shorter than it must be, while a receive into scratch memory is still posted."""
+    seen = []
+
+    class Watched(Reused):
+        def __del__(self):
+            seen.append([operation.done for operation in operations])
+
+    operations = []
+
+    def program(world):
+        comm = world.comm_world
+        got = np.zeros(4, np.int32)
+        if comm.rank == 1:
+            comm.send(*buffer(ints(1)), 0, 0)
+            return
+        link = Link(comm, "MPI_Test", 0, comm.context)
+
+        def steps(link):
+            room = Watched(4)
+            early = link.receive_bytes(1, got.ctypes.data, 8)
+            late = link.receive_bytes(1, room.address, 4)
+            operations.append(late)
+            yield [early]
+
+        with pytest.raises(MpiError, match="sent 4 bytes where rank 0 expects 8"):
+            comm.launch(link, steps(link)).wait()
+        gc.collect()
+        assert not seen
+        assert world.device.cancel(operations[0])
+        operations.clear()
+        del link
+        gc.collect()
+        assert seen == [[]]
+
+    ranks.run(2, program, LateDevice)

@@ -11,7 +11,7 @@ from ...bus import Wait
 from ...config import HostCost
 from ...device import ErrorKind, Operation, Segments, SendMode
 from ..errors import ErrorClass, MpiError
-from ..request import Request, device_error
+from ..request import Request, device_error, hold
 from ..status import Status
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Link:
         self._device = communicator.device
         self._route = communicator.route if group is None else group.members
         self._expected: list[tuple[Operation, int, int]] = []
+        self.held: list[object] = []  # what lives as long as an operation of this call
 
     def local(self) -> "Link":
         """The same call inside the local group of an inter-communicator."""
@@ -69,6 +70,7 @@ class Link:
 
     def _with(self, link: "Link") -> "Link":
         link._expected = self._expected
+        link.held = self.held
         return link
 
     def send(self, rank: int, address: int, count: int, datatype: "Datatype") -> Operation:
@@ -78,7 +80,9 @@ class Link:
         return self.send_runs(rank, [(address, size)] if size else [])
 
     def send_runs(self, rank: int, segments: Segments) -> Operation:
-        return self._device.send(self._route[rank], self.tag, self.context, segments, SendMode.STANDARD)
+        operation = self._device.send(self._route[rank], self.tag, self.context, segments, SendMode.STANDARD)
+        hold(operation, self.held)
+        return operation
 
     def receive(self, rank: int, address: int, count: int, datatype: "Datatype") -> Operation:
         return self._receive(rank, datatype.segments(address, count), count * datatype.size)
@@ -91,6 +95,7 @@ class Link:
 
     def _receive(self, rank: int, segments: Segments, size: int) -> Operation:
         operation = self._device.receive(self._route[rank], self.tag, self.context, segments)
+        hold(operation, self.held)
         self._expected.append((operation, size, rank))
         return operation
 
@@ -172,7 +177,11 @@ def name_of(tag: int) -> str:
 
 
 class Schedule(Request):
-    """A collective under way. An error ends it and is raised by the completion call."""
+    """A collective under way. An error ends it and is raised by the completion call.
+
+    Scratch memory is in the frames of `steps`. After an error other operations may still be under way: they hold the
+    frames, in the suspended generator or in the traceback of the error that it raised.
+    """
 
     def __init__(self, link: Link, steps: Steps, result: Any = None) -> None:
         super().__init__(link.communicator.progress)
@@ -182,6 +191,7 @@ class Schedule(Request):
         self._awaited: list[Operation] = []
         self._error: MpiError | None = None
         self._running = False
+        link.held.append(steps)
         self.result = result
 
     @property
@@ -228,6 +238,10 @@ class Schedule(Request):
                 self._link.check()
             except MpiError as mismatch:
                 error = mismatch
+        if error is None:
+            self._link.held.clear()  # a circle through the frames: this frees them at once
+        else:
+            self._link.held.append(error)
         self._error = error
 
     def status(self) -> Status:

@@ -1,0 +1,228 @@
+"""Partitioned point-to-point requests.
+
+The standard matches partitioned sends and receives of one peer and tag in the order in which they were initialized, and
+they may be started in any other order. So MPI_Psend_init sends an announcement, which holds a number, and MPI_Precv_init
+receives it: messages with one tag arrive in the order sent. The bodies travel in a context of their own, with that number
+as their tag.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..bus import Wait
+from ..device import Operation, Segments, SendMode
+from .constants import ANY_SOURCE, PROC_NULL
+from .errors import ErrorClass, MpiError
+from .memory import Scratch
+from .persistent import Persistent
+from .request import PersistentRequest, ReceiveRequest, Request, SendRequest, device_error, hold
+from .status import Status
+
+if TYPE_CHECKING:
+    from .datatypes import Datatype
+
+_NUMBER = np.dtype("<u4")  # of an announcement
+
+
+class PartitionedRequest(PersistentRequest):
+    """A message that the sender fills in parts. It leaves as one when the last part is ready, so that parts arrive
+    together; sender and receiver may cut it differently. `begin(request)` starts the receive, or the send when filled."""
+
+    def __init__(
+        self, communicator: "Partitioned", call: str, partitions: int, sending: bool, begin: Callable[[], Request]
+    ) -> None:
+        super().__init__(communicator.progress, call, begin)
+        self.partitions = partitions
+        self._sending = sending
+        self._ready: set[int] = set()
+
+    def start(self) -> None:
+        if not self._sending:
+            super().start()
+            return
+        if self.inner is not None:
+            raise MpiError(ErrorClass.REQUEST, f"MPI_Start: the request of {self.call} is already active")
+        self._ready.clear()
+        self.inner = _Filling(self.progress)
+
+    def ready(self, partitions: Iterable[int], call: str = "MPI_Pready") -> None:
+        """MPI_Pready, MPI_Pready_range, MPI_Pready_list."""
+        for partition in partitions:
+            self._check(call, partition)
+            if not self._sending or not isinstance(self.inner, _Filling):
+                raise MpiError(ErrorClass.REQUEST, f"{call}: the request of {self.call} is not a send being filled")
+            if partition in self._ready:
+                raise MpiError(ErrorClass.ARG, f"{call}: partition {partition} is ready already")
+            self._ready.add(partition)
+            if len(self._ready) == self.partitions:
+                self.inner = self._begin()
+
+    def arrived(self, partition: int) -> bool:
+        """MPI_Parrived."""
+        self._check("MPI_Parrived", partition)
+        if self._sending:
+            raise MpiError(ErrorClass.REQUEST, "MPI_Parrived: the request is of a send")
+        if not self.done:
+            self.progress.poll()
+        return self.done
+
+    def _check(self, call: str, partition: int) -> None:
+        if not 0 <= partition < self.partitions:
+            raise MpiError(
+                ErrorClass.ARG, f"{call}: partition is {partition}; it must be from 0 to {self.partitions - 1}"
+            )
+
+    def cancel(self) -> None:
+        raise MpiError(ErrorClass.REQUEST, f"MPI_Cancel: a request of {self.call} cannot be cancelled")
+
+
+class _Filling(Request):
+    """Stands for the send until all parts are ready."""
+
+    call = "MPI_Psend_init"
+
+    @property
+    def done(self) -> bool:
+        return False
+
+
+class _Announcement:
+    """The number under which the partitioned send that matches a receive sends its bodies."""
+
+    def __init__(self, communicator: "Partitioned", call: str, source: int, tag: int) -> None:
+        self.communicator, self.call = communicator, call
+        self.source, self.tag = source, tag
+        self._room = Scratch(_NUMBER.itemsize)
+        with communicator.progress.lock:
+            communicator.charge_call()
+            self.operation = communicator.device.receive(
+                communicator.route[source],
+                tag,
+                communicator.partitioned_context,
+                [(self._room.address, _NUMBER.itemsize)],
+            )
+        hold(self.operation, (self._room, communicator))
+
+    @property
+    def number(self) -> int:
+        return int(self._room.data.view(_NUMBER)[0])
+
+
+class _PartitionedReceive(Request):
+    """One start of a partitioned receive: posted as soon as its announcement is here. Also a task of `Progress`."""
+
+    def __init__(self, announcement: _Announcement, segments: Segments) -> None:
+        super().__init__(announcement.communicator.progress)
+        self.call = announcement.call
+        self._announcement = announcement
+        self._segments = segments
+        self._operation: Operation | None = None
+
+    def advance(self) -> bool:
+        announced = self._announcement.operation
+        if announced.done and announced.error is None:
+            communicator = self._announcement.communicator
+            communicator.charge_call()
+            self._operation = communicator.device.receive(
+                communicator.route[self._announcement.source],
+                self._announcement.number,
+                communicator.partitions_context,
+                self._segments,
+            )
+            hold(self._operation, communicator)
+        return announced.done
+
+    @property
+    def done(self) -> bool:
+        announced, operation = self._announcement.operation, self._operation
+        return announced.error is not None if operation is None else operation.done
+
+    def operations(self) -> list[Operation]:
+        return [self._operation or self._announcement.operation]
+
+    def why(self) -> Wait:
+        found = self._announcement
+        note = f"partitioned receive on {found.communicator.name}"
+        return Wait(self.call, found.source, found.tag, found.communicator.context, note)
+
+    def status(self) -> Status:
+        found = self._announcement
+        operation = self._operation or found.operation
+        status = Status(found.source, found.tag, operation.length)
+        if operation.error is not None:
+            status.error = device_error(self.call, operation.error, operation.length, found.source)
+        return status
+
+
+class Partitioned(Persistent):
+    """The chapter's methods."""
+
+    def psend_init(
+        self, address: int, partitions: int, count: int, datatype: "Datatype", dest: int, tag: int
+    ) -> PartitionedRequest:
+        """MPI_Psend_init. `count` is of one partition."""
+        call = "MPI_Psend_init"
+        self._check_partitions(call, partitions, count, datatype, tag)
+        if dest != PROC_NULL:
+            self.check_peer(call, "dest", dest)
+        segments = datatype.segments(address, count * partitions)
+        number = self._announce(dest, tag) if dest != PROC_NULL else 0
+
+        def begin() -> Request:
+            if dest == PROC_NULL:
+                return SendRequest(self, call, None, dest)
+            with self.progress.lock:
+                self.charge_call()
+                operation = self.device.send(
+                    self.route[dest], number, self.partitions_context, segments, SendMode.STANDARD
+                )
+            return SendRequest(self, call, operation, dest)
+
+        return PartitionedRequest(self, call, partitions, True, begin)
+
+    def _announce(self, dest: int, tag: int) -> int:
+        """Tell the receiver the number of a new partitioned send."""
+        number = self.partitioned_sends % self.tag_ub
+        self.partitioned_sends += 1
+        body = Scratch(_NUMBER.itemsize)
+        body.data.view(_NUMBER)[0] = number
+        with self.progress.lock:
+            self.charge_call()
+            operation = self.device.send(
+                self.route[dest],
+                tag,
+                self.partitioned_context,
+                [(body.address, _NUMBER.itemsize)],
+                SendMode.STANDARD,
+            )
+            hold(operation, (body, self))
+        return number
+
+    def precv_init(
+        self, address: int, partitions: int, count: int, datatype: "Datatype", source: int, tag: int
+    ) -> PartitionedRequest:
+        """MPI_Precv_init. `count` is of one partition; wildcards are not allowed."""
+        call = "MPI_Precv_init"
+        self._check_partitions(call, partitions, count, datatype, tag)
+        if source == ANY_SOURCE:
+            raise MpiError(ErrorClass.RANK, f"{call}: source is MPI_ANY_SOURCE, which is not allowed here")
+        self.check_source(call, source)
+        segments = datatype.segments(address, count * partitions)
+        announcement = _Announcement(self, call, source, tag) if source != PROC_NULL else None
+
+        def begin() -> Request:
+            if announcement is None:
+                return ReceiveRequest(self, call, None, source)
+            receive = _PartitionedReceive(announcement, segments)
+            self.progress.start(receive)
+            return receive
+
+        return PartitionedRequest(self, call, partitions, False, begin)
+
+    def _check_partitions(self, call: str, partitions: int, count: int, datatype: "Datatype", tag: int) -> None:
+        if partitions < 1:
+            raise MpiError(ErrorClass.ARG, f"{call}: partitions is {partitions}; it must be at least 1")
+        self.check_buffer(call, count, datatype)
+        self.check_tag(call, tag)
