@@ -179,7 +179,7 @@ def _write(name: str, value: str, output: list[Any], outputs: list[Any], names: 
     if base == "char":
         names["put_text"] = abi.put_text
         length = "resultlen[0] = " if any(o[0] == "resultlen" for o in outputs) else ""
-        return f"{length}put_text({own}, {value})"
+        return f"{length}put_text({own}, {value}, {abi.constants[_SIZES[own]]})"
     table = abi.table_of(base)
     if table is not None:
         names[f"put_{base}"] = _PUT.get(base, table.put)
@@ -193,6 +193,15 @@ def _write(name: str, value: str, output: list[Any], outputs: list[Any], names: 
     return f"{own}[0] = {value}"
 
 
+# The size of a string buffer, by the name of the parameter.
+_SIZES = {
+    "comm_name": "MPI_MAX_OBJECT_NAME",
+    "type_name": "MPI_MAX_OBJECT_NAME",
+    "key": "MPI_MAX_INFO_KEY",
+    "name": "MPI_MAX_PROCESSOR_NAME",
+    "string": "MPI_MAX_ERROR_STRING",
+    "version": "MPI_MAX_LIBRARY_VERSION_STRING",
+}
 _PUT: dict[str, Callable[[Any], int]] = {"MPI_Group": abi.put_group, "MPI_Datatype": abi.put_type}
 
 

@@ -9,6 +9,7 @@ from ..mpi.datatypes import PREDEFINED, Datatype
 from ..mpi.datatypes.layout import EMPTY
 from ..mpi.datatypes.signature import Signature
 from ..mpi.op import PREDEFINED as OPERATIONS
+from ..mpi.text import c_text, decode
 from ..mpi.world import World
 from . import tables
 from .flavor import Flavor
@@ -167,8 +168,7 @@ class Context:
 
     def text(self, pointer: Any) -> str:
         """A C string."""
-        found: str = self.ffi.string(pointer).decode(errors="surrogateescape")
-        return found
+        return decode(self.ffi.string(pointer))
 
     def ints(self, pointer: Any, count: int) -> list[int]:
         """An array of integers; a null pointer is an empty one."""
@@ -177,11 +177,11 @@ class Context:
     def address(self, pointer: Any) -> int:
         return int(self.ffi.cast("intptr_t", pointer))
 
-    def put_text(self, pointer: Any, text: str) -> int:
-        """Write a C string with its end; its length."""
-        data = text.encode(errors="surrogateescape")
-        self.ffi.memmove(pointer, data + b"\0", len(data) + 1)
-        return len(data)
+    def put_text(self, pointer: Any, text: str, size: int) -> int:
+        """Write a C string with its end into a buffer of `size` bytes, cut if need be; its length. Nothing else writes strings."""
+        data = c_text(text, size)
+        self.ffi.memmove(pointer, data, len(data))
+        return len(data) - 1
 
     def put_ints(self, pointer: Any, values: Any) -> None:
         """Write an array."""

@@ -9,6 +9,7 @@ from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
 from .group import Group
 from .info import Info
+from .text import byte_length
 from .topology import Topology
 
 if TYPE_CHECKING:
@@ -85,10 +86,11 @@ class CommunicatorBase:
 
     def set_name(self, name: str) -> None:
         """MPI_Comm_set_name."""
-        if len(name.encode()) >= MAX_OBJECT_NAME:
+        length = byte_length(name)
+        if length >= MAX_OBJECT_NAME:
             raise MpiError(
                 ErrorClass.ARG,
-                f"MPI_Comm_set_name: comm_name has {len(name)} characters; at most {MAX_OBJECT_NAME - 1} fit",
+                f"MPI_Comm_set_name: comm_name has {length} bytes; at most {MAX_OBJECT_NAME - 1} fit",
             )
         self.name = name
 

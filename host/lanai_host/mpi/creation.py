@@ -20,6 +20,7 @@ from .group import Group
 from .info import Info
 from .memory import Scratch
 from .request import Request
+from .text import encode
 
 if TYPE_CHECKING:
     from .communicator import Communicator
@@ -335,4 +336,4 @@ def create_intercomm_from_groups(
 
 def _numeric(world: "World", stringtag: str) -> int:
     """The tag that stands for a string."""
-    return zlib.crc32(stringtag.encode()) % world.tag_ub
+    return zlib.crc32(encode(stringtag)) % world.tag_ub

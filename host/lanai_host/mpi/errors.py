@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .constants import MAX_ERROR_STRING
+from .text import byte_length
 
 if TYPE_CHECKING:
     from .status import Status
@@ -218,10 +219,9 @@ class ErrorTable:
 
     def add_string(self, code: int, text: str, call: str = "MPI_Add_error_string") -> None:
         """MPI_Add_error_string."""
-        if len(text) >= MAX_ERROR_STRING:
-            raise MpiError(
-                ErrorClass.ARG, f"{call}: string has {len(text)} characters; at most {MAX_ERROR_STRING - 1} fit"
-            )
+        length = byte_length(text)
+        if length >= MAX_ERROR_STRING:
+            raise MpiError(ErrorClass.ARG, f"{call}: string has {length} bytes; at most {MAX_ERROR_STRING - 1} fit")
         if code not in self._added:
             raise MpiError(ErrorClass.ARG, f"{call}: errorcode is {code}, which the program did not add")
         self._added[code] = text

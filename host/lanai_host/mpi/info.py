@@ -4,12 +4,14 @@ from collections.abc import Iterable
 
 from .constants import MAX_INFO_KEY, MAX_INFO_VALUE
 from .errors import ErrorClass, MpiError
+from .text import byte_length
 
 
 def _checked_key(call: str, key: str) -> str:
-    if not 0 < len(key) < MAX_INFO_KEY:
+    length = byte_length(key)
+    if not 0 < length < MAX_INFO_KEY:
         raise MpiError(
-            ErrorClass.INFO_KEY, f"{call}: key has {len(key)} characters; between 1 and {MAX_INFO_KEY - 1} are allowed"
+            ErrorClass.INFO_KEY, f"{call}: key has {length} bytes; between 1 and {MAX_INFO_KEY - 1} are allowed"
         )
     return key
 
@@ -23,10 +25,11 @@ class Info:
     def set(self, key: str, value: str) -> None:
         """MPI_Info_set."""
         _checked_key("MPI_Info_set", key)
-        if not 0 < len(value) < MAX_INFO_VALUE:
+        length = byte_length(value)
+        if not 0 < length < MAX_INFO_VALUE:
             raise MpiError(
                 ErrorClass.INFO_VALUE,
-                f"MPI_Info_set: value has {len(value)} characters; between 1 and {MAX_INFO_VALUE - 1} are allowed",
+                f"MPI_Info_set: value has {length} bytes; between 1 and {MAX_INFO_VALUE - 1} are allowed",
             )
         self._pairs[key] = value
 

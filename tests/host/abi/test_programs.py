@@ -10,7 +10,16 @@ from lanai_host.abi import wrappers
 
 from .jobs import CLI, C, alone, together
 
-PROGRAMS = ["collectives", "communicators", "datatypes", "environment", "numbers", "point_to_point", "topologies"]
+PROGRAMS = [
+    "collectives",
+    "communicators",
+    "datatypes",
+    "environment",
+    "numbers",
+    "point_to_point",
+    "strings",
+    "topologies",
+]
 pytest.importorskip("mpi4py")
 
 

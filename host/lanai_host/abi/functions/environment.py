@@ -169,7 +169,7 @@ bind("MPI_Comm_iflush_buffer", lambda comm: comm.iflush_buffer())
 
 
 bind("MPI_Error_class", lambda errorcode: errors().error_class(errorcode), always=True)
-bind("MPI_Error_string", lambda errorcode: errors().text(errorcode)[:511], always=True)
+bind("MPI_Error_string", lambda errorcode: errors().text(errorcode), always=True)
 bind("MPI_Add_error_class", lambda: errors().add_class(), always=True)
 bind("MPI_Add_error_code", lambda errorclass: errors().add_code(errorclass), always=True)
 bind("MPI_Add_error_string", lambda errorcode, string: errors().add_string(errorcode, string), always=True)

@@ -3,9 +3,10 @@
 import sys
 from typing import Any
 
-from ...mpi.constants import MAX_INFO_KEY
+from ...mpi.constants import MAX_INFO_VALUE
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
+from ...mpi.text import byte_length, c_text, decode
 from ..binding import always, bind
 from ..context import abi
 
@@ -39,7 +40,7 @@ def MPI_Info_get(info: Info | None, key: str, valuelen: int, value: Any) -> bool
         raise MpiError(ErrorClass.ARG, f"MPI_Info_get: valuelen is {valuelen}; it must not be negative")
     found = _real("MPI_Info_get", info).get(key)
     if found is not None:
-        _put_cut(value, found, valuelen + 1)
+        abi.put_text(value, found, valuelen + 1)
     return found is not None
 
 
@@ -49,24 +50,18 @@ def MPI_Info_get_string(info: Info | None, key: str, buflen: Any, value: Any) ->
     if found is not None:
         room = buflen[0]
         if room > 0:
-            _put_cut(value, found, room)
-        buflen[0] = len(found.encode(errors="surrogateescape")) + 1
+            abi.put_text(value, found, room)
+        buflen[0] = byte_length(found) + 1
     return found is not None
-
-
-def _put_cut(pointer: Any, text: str, room: int) -> None:
-    """As much of a string as fits, with its end."""
-    data = text.encode(errors="surrogateescape")[: room - 1]
-    abi.ffi.memmove(pointer, data + b"\0", len(data) + 1)
 
 
 @always
 def MPI_Info_get_valuelen(info: Info | None, key: str) -> tuple[int, bool]:
     found = _real("MPI_Info_get_valuelen", info).get(key)
-    return (0, False) if found is None else (len(found.encode(errors="surrogateescape")), True)
+    return (0, False) if found is None else (byte_length(found), True)
 
 
 @always
 def MPI_Info_create_env(argc: int, argv: int) -> Info:
-    pairs = [("command", sys.argv[0][: MAX_INFO_KEY - 1])] if sys.argv and sys.argv[0] else []
+    pairs = [("command", decode(c_text(sys.argv[0], MAX_INFO_VALUE)[:-1]))] if sys.argv and sys.argv[0] else []
     return Info([*pairs, ("thread_level", "MPI_THREAD_MULTIPLE")])

@@ -6,6 +6,7 @@ from ...mpi.errhandler import Errhandler
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
 from ...mpi.session import Session
+from ...mpi.text import byte_length
 from .. import callbacks
 from ..binding import always, bind, binding
 from ..context import abi
@@ -40,11 +41,10 @@ bind("MPI_Group_from_session_pset", lambda session, pset_name: session.group(pse
 @binding
 def MPI_Session_get_nth_pset(session: Session, n: int, pset_len: Any, pset_name: Any) -> None:
     """A length of 0 asks for the length needed."""
-    name = session.nth_set(n).encode() + b"\0"
-    room = pset_len[0]
-    if room > 0:
-        abi.ffi.memmove(pset_name, name[: room - 1] + b"\0", min(room, len(name)))
-    pset_len[0] = len(name)
+    name = session.nth_set(n)
+    if pset_len[0] > 0:
+        abi.put_text(pset_name, name, pset_len[0])
+    pset_len[0] = byte_length(name) + 1
 
 
 # Error handlers

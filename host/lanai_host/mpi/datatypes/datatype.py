@@ -8,6 +8,7 @@ import numpy as np
 from ..attributes import Attributes
 from ..constants import MAX_OBJECT_NAME
 from ..errors import ErrorClass, MpiError
+from ..text import byte_length
 from . import copying
 from .envelope import Envelope
 from .layout import Ints, Layout, merge_runs
@@ -128,10 +129,11 @@ class Datatype:
 
     def set_name(self, name: str) -> None:
         """MPI_Type_set_name."""
-        if len(name.encode()) >= MAX_OBJECT_NAME:
+        length = byte_length(name)
+        if length >= MAX_OBJECT_NAME:
             raise MpiError(
                 ErrorClass.ARG,
-                f"MPI_Type_set_name: type_name has {len(name)} characters; at most {MAX_OBJECT_NAME - 1} fit",
+                f"MPI_Type_set_name: type_name has {length} bytes; at most {MAX_OBJECT_NAME - 1} fit",
             )
         self.name = name
 
