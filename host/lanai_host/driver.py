@@ -14,7 +14,7 @@ from typing import Any
 
 from lanai_firmware.image import Image
 from lanai_firmware.lang import sizeof
-from lanai_firmware.mcp.layout import LAYOUT_MAGIC, LAYOUT_VERSION, PageEntry, Record
+from lanai_firmware.mcp.layout import LAYOUT_MAGIC, LAYOUT_VERSION, SLOTS, PageEntry, Record, Region
 from lanai_firmware.mcp.plan import Line, McpConfig, Seat, boot_words, channel_words, lay_out
 from lanai_hdl.machine import MACHINE_ID, MACHINE_VERSION, SRAM_HOST, Control, host_offset
 
@@ -55,6 +55,11 @@ class Attachment:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Attachment":
         return cls(**{**values, "routes": tuple(values.get("routes", ()))})
+
+    @property
+    def region_bytes(self) -> int:
+        """PIO bytes that are this rank's own, from `region` on: the head and its request slots."""
+        return int(sizeof(Region)) + int(SLOTS) * self.slot_bytes
 
     @property
     def page_table_offset(self) -> int:

@@ -17,7 +17,7 @@ from .bus import Bus, HostBuffer, Wait
 from .config import HostConfig, HostCost
 from .driver import Attachment
 from .errors import DeviceLost, UserError
-from .health import Place, examine
+from .health import Examine, examine
 
 REQUEST = int(sizeof(Request))
 TAIL = int(REQUEST_TAIL)
@@ -51,7 +51,7 @@ class Endpoint:
 
     Args:
         copyblock: that of the endpoint before, where the NIC was booted again; else it is allocated.
-        place: tells the place in the firmware of an instruction, for errors.
+        examiner: what checks the NIC when it has been silent for long.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class Endpoint:
         attachment: Attachment,
         config: HostConfig,
         copyblock: HostBuffer | None = None,
-        place: Place = hex,
+        examiner: Examine = examine,
     ) -> None:
         self.bus = bus
         self.attachment = attachment
         self.config = config
-        self.place_of = place
+        self.examiner = examiner
         self.copyblock = copyblock or bus.allocate(attachment.copyblock_bytes)
         if copyblock is not None:
             copyblock.view[:] = bytes(copyblock.size)
@@ -196,7 +196,7 @@ class Endpoint:
 
     async def examine(self) -> None:
         """Look whether the NIC is well. Raises DeviceLost if it is not."""
-        finding = await examine(self.bus, self.attachment, self.place_of)
+        finding = await self.examiner(self.bus, self.attachment)
         if finding is not None:
             self.stopped = True
             raise self.condemn(finding)

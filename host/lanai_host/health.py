@@ -1,13 +1,15 @@
 """Is the NIC still the one that was booted, and does its firmware still run? Asked only when it has been silent for long.
 
-Everything is read over the host bus, so that nothing need work on the NIC but its PIO target: a word that the driver left in a scratch
+The check is the trusted half's (`driver`): a rank may reach its own part of the NIC only, and asks for it. Everything is read over the host
+bus, so that nothing need work on the NIC but its PIO target: a word that the driver left in a scratch
 register (a reset clears it), the trap registers, and the doorbell, which firmware that runs clears within a turn.
 
 A NIC that is found dead is reset, because its DMA engines may still hold addresses of the host's memory, and left as a sink for what others
 have sent to it. The reset clears what was found, so it is left in two more scratch registers for the other ranks on this NIC.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from lanai_hdl.isa.traps import CAUSES, TrapCause
 from lanai_hdl.machine import Control, host_offset
@@ -26,6 +28,9 @@ LOOK = 10_000_000  # picoseconds between two looks at the doorbell
 LOOKS = 200  # turns take microseconds: a NIC that has not come to its doorbell by then never will
 
 Place = Callable[[int], str]  # the place in the firmware of an instruction, in words
+Examine = Callable[
+    [Bus, Attachment], Coroutine[Any, Any, str | None]
+]  # `examine`, or what asks the trusted half for it
 
 
 async def examine(bus: Bus, attachment: Attachment, place: Place = hex) -> str | None:

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from .bus import Wait
 
-VERSION = 3
+VERSION = 4
 ENV_SOCKET = "LANAI_PORTAL_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
@@ -37,6 +37,7 @@ class Op(IntEnum):
     ABORT = 25  # u32 exit code; no answer
     MOURN = 26  # text: this rank can be reached no more -> nothing
     LOST = 27  # -> JSON, by rank: why it can be reached no more
+    EXAMINE = 28  # have the NIC checked -> text: what is wrong with it, empty if nothing is
 
 
 class Status(IntEnum):

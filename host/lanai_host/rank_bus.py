@@ -83,6 +83,10 @@ class RankBus(Bus):
     async def lost(self) -> Mapping[int, str]:
         return {int(rank): text for rank, text in json.loads(self._call(Op.LOST, b"")).items()}
 
+    async def examine(self) -> str | None:
+        """Have the simulator, which is the driver's trusted half, check the NIC: what is wrong with it, or None."""
+        return self._call(Op.EXAMINE, b"").decode() or None
+
     def _call(self, op: Op, payload: bytes) -> bytes:
         try:
             return self.portal.call(op, payload)

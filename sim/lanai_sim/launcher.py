@@ -11,6 +11,7 @@ from collections.abc import Callable
 from lanai_host.protocol import unpack_wait
 
 from . import processes
+from .grant import Forbidden
 from .kernel import Deadlock, Kernel, TimeLimit
 from .output import Output
 from .processes import Process
@@ -126,6 +127,8 @@ class Run:
             return self._result(abort.code & 0xFF or 1, str(abort))
         except RankFailed as failure:
             return self._result(failure.code, str(failure))
+        except Forbidden as forbidden:
+            return self._result(Exit.FORBIDDEN, str(forbidden))
         except Deadlock:
             return self._result(Exit.DEADLOCK, self._deadlock())
         except TimeLimit:

@@ -1,6 +1,5 @@
 """The world of a run with NICs: a cluster whose firmware is booted before the ranks start."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +127,7 @@ class NicWorld(World):
         for task in tasks:
             for attachment in task.result:
                 self.attachments[attachment.rank] = attachment
+                self.doors[attachment.rank].attach(attachment, self.config.host, image)
         # Ranks begin together, when the last NIC is up.
         self.started = max(self.cluster.engine.time.picoseconds(slot) for slot in self.cluster.slots())
 
@@ -169,7 +169,6 @@ class NicWorld(World):
             **super().rank_config(rank),
             "nic": nic,
             "slot_khz": self.config.nic.slot_khz,
-            "machine": asdict(self.config.nic),
         }
 
     def close(self) -> None:

@@ -5,13 +5,19 @@ import json
 import mmap
 import os
 import struct
+from collections.abc import Awaitable, Callable
 from ctypes import addressof, c_char
 from itertools import count
 
+from lanai_firmware.image import Image
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
+from lanai_host.config import HostConfig
+from lanai_host.driver import Attachment
+from lanai_host.health import examine
 from lanai_host.protocol import CHANGE, Op
 
+from .grant import Grant
 from .node import Node, Patience
 from .ranks import Request
 from .service import Refused
@@ -23,17 +29,32 @@ USER_END = 1 << 47  # end of a process's own addresses
 
 
 class RankDoor:
-    """What one rank may do to its NIC. Its pinned memory is reached by (pid, address), what it allocated is mapped here too."""
+    """Serves one rank: PIO to its own part of the NIC, host memory that the NIC may reach, waits for words in it. Its pinned memory is
+    reached by (pid, address), what it allocated is mapped here too. PIO is refused until `attach`."""
 
     def __init__(self, node: Node, number: int) -> None:
         self.node = node
         self.number = number
         self.pages = node.seat()
+        self.grant = Grant(number)
+        self._examine: Callable[[int], Awaitable[tuple[int, bytes]]] | None = None
         self._pid = 0
         self._pins: dict[int, list[int]] = {}
         self._buffers: list[tuple[int, mmap.mmap]] = []  # (bus address, memory)
         self._tokens = count(1)
         self.patience = Patience()
+
+    def attach(self, attachment: Attachment, host: HostConfig, image: Image) -> None:
+        """The NIC is booted, with this as the rank's part of it. `host` prices what the driver does for the rank."""
+        self.grant = Grant.of(attachment)
+
+        async def look(clock: int) -> tuple[int, bytes]:
+            bus = self.node.cluster.bus(self.node.number, host)
+            bus.clock, bus.number = clock, self.number
+            finding = await examine(bus, attachment, lambda pc: str(image.where(pc)))
+            return bus.clock, (finding or "").encode()
+
+        self._examine = look
 
     async def connect(self, pid: int) -> None:
         self._pid = pid
@@ -46,9 +67,13 @@ class RankDoor:
 
     async def _serve(self, op: Op, payload: bytes, clock: int) -> tuple[int, bytes]:
         if op == Op.PIO_WRITE:
-            return await self.node.write(clock, _OFFSET.unpack_from(payload)[0], payload[_OFFSET.size :]), b""
+            offset, data = _OFFSET.unpack_from(payload)[0], payload[_OFFSET.size :]
+            self.grant.check_write(offset, data)
+            return await self.node.write(clock, offset, data), b""
         if op == Op.PIO_READ:
-            return await self.node.read(clock, *_READ.unpack(payload))
+            offset, size = _READ.unpack(payload)
+            self.grant.check_read(offset, size)
+            return await self.node.read(clock, offset, size)
         if op == Op.WAIT_CHANGE:
             address, seen, time = CHANGE.unpack_from(payload)
             patience = self.patience.wait(clock, time, address, seen)
@@ -66,6 +91,8 @@ class RankDoor:
         if op == Op.MOURN:
             self.node.cluster.mourn(self.number, payload.decode(errors="replace"))
             return clock, b""
+        if op == Op.EXAMINE and self._examine is not None:
+            return await self._examine(clock)
         if op == Op.LOST:
             return clock, json.dumps(self.node.cluster.lost).encode()
         raise Refused(f"{op.name} is no request to a NIC")

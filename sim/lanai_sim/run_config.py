@@ -19,6 +19,7 @@ class Exit(IntEnum):
 
     NOT_FINALIZED = 1
     OUTPUT_LOST = 1
+    FORBIDDEN = 1
     USER_ERROR = 2
     DEADLOCK = 3
     TIME_LIMIT = 124  # as timeout(1) has it

@@ -1,9 +1,11 @@
 """Ranks and NICs that are lost in the midst of messages, as MPI programs see it: an error or the end of the job, never a hang."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
+from lanai_hdl.machine import PIO_WINDOW_SIZE
 from lanai_host.config import pentium2_266
 from lanai_host.errors import UserError
 from lanai_sim.commands.run import libmpi_environment
@@ -36,11 +38,20 @@ requests += [world.Isend(bytes(size), dest=other, tag=9) for _ in range(5)]
 """
 
 
+class OpenWorld(NicWorld):
+    """Each rank may reach all of its NIC, to break it."""
+
+    def boot(self):
+        super().boot()
+        for door in self.doors:
+            door.grant = replace(door.grant, reach=range(PIO_WINDOW_SIZE))
+
+
 def play(body, size=4, ranks=2, **options):
     command = (sys.executable, "-c", START.replace("SIZE", str(size)) + body)
     host = pentium2_266().but(patience=2_000_000_000)
     config = RunConfig(command, ranks, "mpi-np", host=host, environment=libmpi_environment(), **options)
-    return run(config, NicWorld)
+    return run(config, OpenWorld)
 
 
 RETURN = (

@@ -1,6 +1,7 @@
 """Ranks with the mpi-np device on the Verilated gateware, as coroutines of this process, with a saboteur among them."""
 
 import ctypes
+from functools import partial
 
 from lanai_firmware.compiler import build
 from lanai_firmware.mcp import main as mcp_main
@@ -10,6 +11,7 @@ from lanai_host.bus import Wait
 from lanai_host.config import free
 from lanai_host.devices.mpi_np import MpiNp
 from lanai_host.driver import boot, channel_number
+from lanai_host.health import examine
 from lanai_sim import fabric
 from lanai_sim.cluster import Cluster
 
@@ -59,7 +61,7 @@ class Ranks:
     def _rank(self, rank, program):
         async def live(bus):
             attachment = await self.boot(bus, rank)
-            device = MpiNp(bus, attachment, self.host, lambda pc: str(self.image.where(pc)))
+            device = MpiNp(bus, attachment, self.host, partial(examine, place=lambda pc: str(self.image.where(pc))))
             await self.meet(bus)
             return await program(Rank(self, bus, device))
 

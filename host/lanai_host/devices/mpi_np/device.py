@@ -8,7 +8,7 @@ from ...config import HostConfig, HostCost
 from ...device import Arrived, Device, Operation, Segments, SendMode
 from ...driver import Attachment
 from ...errors import DeviceLost
-from ...health import Place
+from ...health import Examine, examine
 from .cancelling import Cancelling
 from .losing import Losing
 from .operations import Receive, Send
@@ -34,14 +34,14 @@ class MpiNp(Device):
         bus: Bus,
         attachment: Attachment,
         config: HostConfig,
-        place: Place = hex,
+        examiner: Examine = examine,
         copyblock: HostBuffer | None = None,
     ) -> None:
         self.bus = bus
         self.rank = attachment.rank
         self.size = attachment.ranks
         self.offloads = frozenset({"matching", "synchronous", "ready"})
-        self.seat = seat = Seat(bus, attachment, config, place, copyblock)
+        self.seat = seat = Seat(bus, attachment, config, examiner, copyblock)
         self.endpoint = seat.endpoint
         parcels = Parcels()
         self.sending = Sending(seat)
@@ -84,7 +84,7 @@ class MpiNp(Device):
         """A device for the same process on its NIC booted again. This one is of no use then."""
         await self.bus.mourn(self.rank, "")
         endpoint = self.endpoint
-        return MpiNp(self.bus, attachment, endpoint.config, endpoint.place_of, endpoint.copyblock)
+        return MpiNp(self.bus, attachment, endpoint.config, endpoint.examiner, endpoint.copyblock)
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         return self._now(self._probe(source, tag, context, take))
@@ -154,20 +154,9 @@ def connect(portal: Any, host: HostConfig) -> Device:
     """The device of a rank that `lanai run` started: its simulator says in "nic" what `driver.boot` answered."""
     from ...rank_bus import RankBus
 
-    def place(pc: int) -> str:
-        return place_in_firmware(portal.config.get("machine"), pc)
+    bus = RankBus(portal, host)
 
-    return MpiNp(RankBus(portal, host), Attachment.from_dict(portal.config["nic"]), host, place)
+    async def ask(_: Bus, __: Attachment) -> str | None:
+        return await bus.examine()
 
-
-def place_in_firmware(machine: dict[str, Any] | None, pc: int) -> str:
-    """The function and line of an instruction of the MCP as built for NICs of this configuration: from the cache, as it was built before."""
-    from lanai_firmware.compiler import build
-    from lanai_firmware.mcp import main
-    from lanai_hdl.config import NicConfig
-
-    if machine is None:
-        return hex(pc)
-    numbers: dict[str, Any] = {name: value for name, value in machine.items() if isinstance(value, int)}
-    built = NicConfig(**numbers)
-    return str(build(main.main, built).where(pc))
+    return MpiNp(bus, Attachment.from_dict(portal.config["nic"]), host, ask)

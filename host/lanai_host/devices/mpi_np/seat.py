@@ -7,7 +7,7 @@ from ...config import HostConfig, HostCost
 from ...device import ANY_SOURCE, Operation
 from ...driver import Attachment
 from ...endpoint import Endpoint
-from ...health import Place
+from ...health import Examine
 from ...pages import PageTable
 from .memory import Hold, Memory
 from .operations import Receive, Send
@@ -26,13 +26,13 @@ class Seat:
     """
 
     def __init__(
-        self, bus: Bus, attachment: Attachment, config: HostConfig, place: Place, copyblock: HostBuffer | None
+        self, bus: Bus, attachment: Attachment, config: HostConfig, examiner: Examine, copyblock: HostBuffer | None
     ) -> None:
         self.bus = bus
         self.config = config
         self.rank = attachment.rank
         self.size = attachment.ranks
-        self.endpoint = Endpoint(bus, attachment, config, copyblock, place)
+        self.endpoint = Endpoint(bus, attachment, config, copyblock, examiner)
         self.memory = Memory(bus, config, attachment.page_entries)
         table = self.endpoint.copyblock.view[attachment.page_table_offset :]
         self.table = PageTable(table, attachment.page_entries, config.pages_per_entry)
