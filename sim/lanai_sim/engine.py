@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from lanai_hdl.config import NicConfig
-from lanai_hdl.switch import SwitchConfig
+from lanai_hdl.switch_config import SwitchConfig
 
 NEVER = 2**64 - 1
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
-from lanai_hdl.switch import SwitchConfig
+from lanai_hdl.switch_config import SwitchConfig
 
 from .engine import Cable, Layout
 

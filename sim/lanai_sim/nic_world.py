@@ -12,13 +12,14 @@ from lanai_host.homes import allocate as homes_for
 
 from . import fabric, faults, postmortem, waves
 from .cluster import Cluster, ClusterBus
+from .designs import NIC_TOP
 from .engine import NEVER, Layout, SlotTime
 from .faults import FaultKind
 from .kernel import FOREVER, Kernel
 from .rank_door import RankDoor
 from .ranks import Rank
 from .report.short import Traffic, traffic
-from .rtl import NIC_TOP, RtlEngine, nic_verilog
+from .rtl import RtlEngine
 from .run_config import RunConfig
 from .world import World
 
@@ -175,5 +176,8 @@ class NicWorld(World):
         for door in self.doors:
             door.close()
         self.cluster.close()
-        for raw, name in self.waves:
-            waves.decode(raw, name, nic_verilog(self.config.nic), NIC_TOP)
+        if self.waves:
+            from .gateware.verilog import nic_verilog  # elaborates
+
+            for raw, name in self.waves:
+                waves.decode(raw, name, nic_verilog(self.config.nic), NIC_TOP)

@@ -1,7 +1,6 @@
 """The `rtl` engine: the Verilated gateware, the truth. Native code in `native/`, this module generates what depends on ports."""
 
 import ctypes
-import re
 import struct
 from collections.abc import Sequence
 from functools import cache
@@ -9,21 +8,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from amaranth.back import verilog
-
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
-from lanai_hdl.nic import Nic
-from lanai_hdl.sram import VERILOG as SRAM_VERILOG
-from lanai_hdl.switch import Switch, SwitchConfig
+from lanai_hdl.switch_config import SwitchConfig
 
+from . import designs
+from .designs import NIC_TOP, SWITCH_TOP, Design
 from .engine import Access, Engine, Event, Layout
 from .faults import Planned
-from .stepped import SteppedNic
-from .verilator import Model, library
+from .verilator import Model, Source, library
 
-NIC_TOP = "lanai_nic"
-SWITCH_TOP = "lanai_switch"
 HEADERS = ("engine.h", "faults.h", "flit.h", "memory.h", "trace.h", "units.h", "wave.h")
 _EVENT = struct.Struct("=QIIII")  # struct Event of engine.h
 _FAULT = struct.Struct("=QQI4x")  # struct Fault of faults.h
@@ -60,26 +54,6 @@ TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with
 }
 
 
-@cache
-def nic_verilog(config: NicConfig, probes: bool = False) -> str:
-    """The NIC as the engine steps it; with `probes`, as a traced run needs it."""
-    if probes:
-        from .trace.probe import ProbedNic, ProbedSteppedNic
-
-        return _stable(verilog.convert(ProbedSteppedNic(ProbedNic(config)), name=NIC_TOP))
-    return _stable(verilog.convert(SteppedNic(Nic(config)), name=NIC_TOP))
-
-
-@cache
-def switch_verilog(config: SwitchConfig) -> str:
-    return _stable(verilog.convert(Switch(config), name=SWITCH_TOP))
-
-
-def _stable(text: str) -> str:
-    """The same text wherever the sources lie: attributes that name source files are for readers of the Verilog alone."""
-    return re.sub(r"\(\* src = .*? \*\)", "", text)
-
-
 def models_header(switch: SwitchConfig | None, probes: bool = False) -> str:
     """The C++ that knows the Verilated classes and, for the switch, its ports as arrays."""
     lines = [
@@ -107,11 +81,15 @@ def models_header(switch: SwitchConfig | None, probes: bool = False) -> str:
 def build(nic: NicConfig, switch: SwitchConfig | None, trace: bool = False, probes: bool = False) -> Path:
     """The shared library of an engine for such NICs and switches. `trace`: it can write waveforms; `probes`: events."""
     native = files(__package__).joinpath("native")
-    models = [Model(NIC_TOP, {"nic.v": nic_verilog(nic, probes), "lanai_sram.v": SRAM_VERILOG.read_text()})]
-    if switch is not None:
-        models.append(Model(SWITCH_TOP, {"switch.v": switch_verilog(switch)}))
+    wanted = [Design(nic, probes), *([Design(switch)] if switch is not None else [])]
+    key = designs.key(wanted)
+
+    def models() -> list[Model]:
+        texts = designs.elaborate(wanted, key)
+        return [Model(design.top, files) for design, files in zip(wanted, texts, strict=True)]
+
     extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {"models.h": models_header(switch, probes)}
-    return library(models, native.joinpath("engine.cc").read_text(), trace=trace, extra=extra)
+    return library(Source(key, models), native.joinpath("engine.cc").read_text(), trace=trace, extra=extra)
 
 
 @cache

@@ -49,6 +49,14 @@ class Model:
 
 
 @dataclass(frozen=True)
+class Source:
+    """Models that are made only if the cache lacks them. Two sources with one `key` make the same models."""
+
+    key: tuple[object, ...]
+    make: Callable[[], Sequence[Model]]
+
+
+@dataclass(frozen=True)
 class Compiler:
     """A C++ compiler: how to call it, what it says it is."""
 
@@ -106,7 +114,7 @@ def verilator_version() -> str:
 
 
 def library(
-    models: Sequence[Model],
+    models: Sequence[Model] | Source,
     wrapper: str,
     *,
     trace: bool = False,
@@ -131,13 +139,17 @@ def library(
         RUNTIME_TRACE,
     ]
     parts += [trace, optimize, wrapper, sorted(extra.items())]
-    for model in models:
-        parts += [model.top, model.class_name, model.control, model.options, *map(str, sorted(model.verilog.items()))]
+    parts += models.key if isinstance(models, Source) else [part for model in models for part in _parts(model)]
 
     def make(work: Path, result: Path) -> None:
-        _build(models, wrapper, extra, tool, trace, optimize, work, result)
+        made = models.make() if isinstance(models, Source) else models
+        _build(made, wrapper, extra, tool, trace, optimize, work, result)
 
     return _cached("so", parts, make)
+
+
+def _parts(model: Model) -> list[object]:
+    return [model.top, model.class_name, model.control, model.options, *map(str, sorted(model.verilog.items()))]
 
 
 def _cached(suffix: str, parts: Sequence[object], make: Callable[[Path, Path], None]) -> Path:
@@ -183,8 +195,17 @@ def _model_objects(
     """The compiled model, cached on its own: wrappers and neighbours change more often. Its C++ is in `work`."""
     objects = []
     for kind, level in (("fast", optimize), ("slow", "-O1" if tool.is_zig else "-O0")):
-        parts = [verilator_version(), tool.command, tool.identity, VERILATE, COMPILE, _defines(trace), kind, level]
-        parts += [model.top, model.class_name, model.control, model.options, *map(str, sorted(model.verilog.items()))]
+        parts: list[object] = [
+            verilator_version(),
+            tool.command,
+            tool.identity,
+            VERILATE,
+            COMPILE,
+            _defines(trace),
+            kind,
+            level,
+        ]
+        parts += _parts(model)
 
         def make(scratch: Path, result: Path, kind: str = kind, level: str = level) -> None:
             sources = [source.name for source in sorted(work.glob(f"{model.class_name}*.cpp"))]

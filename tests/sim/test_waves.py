@@ -8,7 +8,8 @@ from lanai_firmware.mcp.layout import Type
 from lanai_hdl.config import NicConfig
 from lanai_host.errors import UserError
 from lanai_sim import waves
-from lanai_sim.rtl import NIC_TOP, nic_verilog
+from lanai_sim.designs import NIC_TOP
+from lanai_sim.gateware.verilog import nic_verilog
 
 VERILOG = """
 module lanai_nic(link_tx__kind, clk);

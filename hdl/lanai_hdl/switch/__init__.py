@@ -1,7 +1,7 @@
 """The wormhole switch."""
 
+from ..switch_config import SwitchConfig
 from .arbiter import HoldingArbiter
-from .config import SwitchConfig
 from .crossbar import Crossbar
 from .input import SwitchInput
 from .switch import Switch

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import BlockedAction
 from ..link import LinkPort, LinkReceiver
-from .config import SwitchConfig
+from ..switch_config import SwitchConfig
 from .crossbar import Crossbar
 from .port import SwitchTransmitter
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from ..config import BlockedAction, NicConfig, lanai41
-from ..errors import UserError
+from .config import BlockedAction, NicConfig, lanai41
+from .errors import UserError
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from lanai_hdl.config import NicConfig
 from lanai_hdl.nic import Nic
 from lanai_hdl.recvdma import END_BITS, VERDICT_BITS
 
-from ..stepped import SteppedNic
+from .stepped import SteppedNic
 
 PROBES = {
     # The processor: held or running, waiting; the instruction that retired, its access to memory.
