@@ -9,6 +9,7 @@ from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
 from .group import Group
 from .info import Info
+from .memory import check_address
 from .text import byte_length
 from .topology import Topology
 
@@ -125,11 +126,14 @@ class CommunicatorBase:
         if not 0 <= tag <= self.world.tag_ub:
             raise MpiError(ErrorClass.TAG, f"{call}: tag is {tag}; it must be from 0 to {self.world.tag_ub}")
 
-    def check_buffer(self, call: str, count: int, datatype: "Datatype") -> None:
+    def check_buffer(self, call: str, address: int, count: int, datatype: "Datatype", name: str = "buf") -> None:
+        """`name` is the argument that gave `address`."""
         if count < 0:
             raise MpiError(ErrorClass.COUNT, f"{call}: count is {count}; it must not be negative")
         if not datatype.committed:
             raise MpiError(ErrorClass.TYPE, f"{call}: the datatype {datatype.name!r} is not committed")
+        if address <= 0 and count:
+            check_address(call, name, address, count, datatype)
 
     def charge_call(self) -> None:
         """The host pays for entering one MPI function."""

@@ -134,7 +134,7 @@ class Buffered(Probing, HasBuffer):
     def start_buffered(
         self, call: str, address: int, count: int, datatype: "Datatype", dest: int, tag: int
     ) -> Operation | None:
-        self.check_buffer(call, count, datatype)
+        self.check_buffer(call, address, count, datatype)
         self.check_tag(call, tag)
         if dest == PROC_NULL:
             return None

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .constants import BOTTOM, IN_PLACE
+from .errors import ErrorClass, MpiError
+
 if TYPE_CHECKING:
     from .datatypes import Datatype
 
@@ -18,6 +21,14 @@ def array_at(address: int, count: int, dtype: Any) -> npt.NDArray[Any]:
         return np.empty(0, dtype)
     dtype = np.dtype(dtype)
     return np.frombuffer((ctypes.c_char * (count * dtype.itemsize)).from_address(address), dtype)
+
+
+def check_address(call: str, name: str, address: int, count: int, datatype: "Datatype") -> None:
+    """A buffer with data needs memory: MPI_BOTTOM is an address only where the datatype holds absolute ones."""
+    if address == IN_PLACE:
+        raise MpiError(ErrorClass.BUFFER, f"{call}: {name} is MPI_IN_PLACE, which is not allowed here")
+    if address == BOTTOM and count and datatype.size and datatype.true_lb == 0:
+        raise MpiError(ErrorClass.BUFFER, f"{call}: {name} is a null pointer, but the count is {count}")
 
 
 class Scratch:

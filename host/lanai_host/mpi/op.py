@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import ErrorClass, MpiError
-from .memory import array_at
+from .memory import array_at, check_address
 
 if TYPE_CHECKING:
     from .datatypes import Datatype
@@ -113,5 +113,7 @@ def reduce_local(incoming: int, inout: int, count: int, datatype: "Datatype", op
     if count < 0:
         raise MpiError(ErrorClass.COUNT, f"MPI_Reduce_local: count is {count}; it must not be negative")
     op.check("MPI_Reduce_local", datatype)
+    for name, address in (("inbuf", incoming), ("inoutbuf", inout)):
+        check_address("MPI_Reduce_local", name, address, count, datatype)
     if count:
         op.function(incoming, inout, count, datatype)

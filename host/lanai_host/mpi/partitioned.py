@@ -164,7 +164,7 @@ class Partitioned(Persistent):
     ) -> PartitionedRequest:
         """MPI_Psend_init. `count` is of one partition."""
         call = "MPI_Psend_init"
-        self._check_partitions(call, partitions, count, datatype, tag)
+        self._check_partitions(call, address, partitions, count, datatype, tag)
         if dest != PROC_NULL:
             self.check_peer(call, "dest", dest)
         segments = datatype.segments(address, count * partitions)
@@ -205,7 +205,7 @@ class Partitioned(Persistent):
     ) -> PartitionedRequest:
         """MPI_Precv_init. `count` is of one partition; wildcards are not allowed."""
         call = "MPI_Precv_init"
-        self._check_partitions(call, partitions, count, datatype, tag)
+        self._check_partitions(call, address, partitions, count, datatype, tag)
         if source == ANY_SOURCE:
             raise MpiError(ErrorClass.RANK, f"{call}: source is MPI_ANY_SOURCE, which is not allowed here")
         self.check_source(call, source)
@@ -221,8 +221,10 @@ class Partitioned(Persistent):
 
         return PartitionedRequest(self, call, partitions, False, begin)
 
-    def _check_partitions(self, call: str, partitions: int, count: int, datatype: "Datatype", tag: int) -> None:
+    def _check_partitions(
+        self, call: str, address: int, partitions: int, count: int, datatype: "Datatype", tag: int
+    ) -> None:
         if partitions < 1:
             raise MpiError(ErrorClass.ARG, f"{call}: partitions is {partitions}; it must be at least 1")
-        self.check_buffer(call, count, datatype)
+        self.check_buffer(call, address, count, datatype)
         self.check_tag(call, tag)

@@ -17,7 +17,7 @@ class Persistent(Buffered):
     def _persistent(
         self, call: str, address: int, count: int, datatype: "Datatype", dest: int, tag: int, mode: SendMode
     ) -> PersistentRequest:
-        self.check_buffer(call, count, datatype)
+        self.check_buffer(call, address, count, datatype)
         self.check_tag(call, tag)
         if dest != PROC_NULL:
             self.check_peer(call, "dest", dest)
@@ -43,7 +43,7 @@ class Persistent(Buffered):
     def bsend_init(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> PersistentRequest:
         """MPI_Bsend_init."""
         call = "MPI_Bsend_init"
-        self.check_buffer(call, count, datatype)
+        self.check_buffer(call, address, count, datatype)
         self.check_tag(call, tag)
         if dest != PROC_NULL:
             self.check_peer(call, "dest", dest)
@@ -55,7 +55,7 @@ class Persistent(Buffered):
 
     def recv_init(self, address: int, count: int, datatype: "Datatype", source: int, tag: int) -> PersistentRequest:
         """MPI_Recv_init."""
-        self.check_buffer("MPI_Recv_init", count, datatype)
+        self.check_buffer("MPI_Recv_init", address, count, datatype)
         self.envelope("MPI_Recv_init", source, tag)
         return PersistentRequest(
             self.progress, "MPI_Recv_init", lambda: self.irecv(address, count, datatype, source, tag)

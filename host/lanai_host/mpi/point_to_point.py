@@ -25,8 +25,8 @@ class PointToPoint(CommunicatorBase):
         self, call: str, address: int, count: int, datatype: "Datatype", dest: int, tag: int, mode: SendMode
     ) -> Operation | None:
         """Check the arguments and start a send on the device; None to MPI_PROC_NULL."""
-        if count < 0 or not datatype.committed:
-            self.check_buffer(call, count, datatype)
+        if count < 0 or address <= 0 or not datatype.committed:
+            self.check_buffer(call, address, count, datatype)
         if not 0 <= tag <= self.tag_ub:
             self.check_tag(call, tag)
         if not 0 <= dest < self.remote_size:
@@ -42,8 +42,8 @@ class PointToPoint(CommunicatorBase):
         self, call: str, address: int, count: int, datatype: "Datatype", source: int, tag: int
     ) -> Operation | None:
         """Check the arguments and start a receive on the device; None from MPI_PROC_NULL."""
-        if count < 0 or not datatype.committed:
-            self.check_buffer(call, count, datatype)
+        if count < 0 or address <= 0 or not datatype.committed:
+            self.check_buffer(call, address, count, datatype)
         world_source, device_tag = self.envelope(call, source, tag)
         if source == PROC_NULL:
             return None
@@ -83,6 +83,7 @@ class PointToPoint(CommunicatorBase):
             and 0 <= dest < self.remote_size
             and 0 <= tag <= self.tag_ub
             and count >= 0
+            and address > 0
             and datatype.committed
             and datatype.dense
             and self.progress.alone()
@@ -120,7 +121,12 @@ class PointToPoint(CommunicatorBase):
         """MPI_Recv."""
         operation = (
             self._receive_quickly(address, count, datatype, source, tag)
-            if self.quick is not None and count >= 0 and datatype.committed and datatype.dense and self.progress.alone()
+            if self.quick is not None
+            and count >= 0
+            and address > 0
+            and datatype.committed
+            and datatype.dense
+            and self.progress.alone()
             else self.post_receive("MPI_Recv", address, count, datatype, source, tag)
         )
         if operation is None:
@@ -167,10 +173,10 @@ class PointToPoint(CommunicatorBase):
         keep: object = None,
     ) -> Request:
         """MPI_Isendrecv. The receive goes first, so that the device never has to hold the answer."""
-        if send_count < 0 or not 0 <= dest < self.remote_size:  # nothing may be posted if the send cannot be
-            self.check_buffer(call, send_count, send_type)
-            if dest != PROC_NULL:
-                self.check_peer(call, "dest", dest)
+        # Nothing may be posted if the send cannot be.
+        self.check_buffer(call, send_address, send_count, send_type, "sendbuf")
+        if dest != PROC_NULL:
+            self.check_peer(call, "dest", dest)
         self.check_tag(call, send_tag)
         receiving = self.post_receive(call, receive_address, receive_count, receive_type, source, receive_tag)
         sending = self.post_send(call, send_address, send_count, send_type, dest, send_tag, STANDARD)
@@ -218,7 +224,7 @@ class PointToPoint(CommunicatorBase):
         call: str = "MPI_Isendrecv_replace",
     ) -> Request:
         """MPI_Isendrecv_replace. What is sent is copied first: the receive may begin to overwrite it at once."""
-        self.check_buffer(call, count, datatype)
+        self.check_buffer(call, address, count, datatype)
         copy = Scratch(count * datatype.size)
         size = gather_bytes(address, count, datatype, copy.address)
         return self.isendrecv(

@@ -27,7 +27,7 @@ class Message:
         communicator, arrived = self.communicator, self.arrived
         if communicator is None or arrived is None:
             raise MpiError(ErrorClass.REQUEST, f"{call}: the message was received before")
-        communicator.check_buffer(call, count, datatype)
+        communicator.check_buffer(call, address, count, datatype)
         segments = datatype.segments(address, count)
         with communicator.progress.lock:
             communicator.charge_call()

@@ -368,6 +368,13 @@ def test_operations_on_all_kinds_of_types():
     assert truth[2:].tolist() == [0, 0]
     with pytest.raises(MpiError, match=r"MPI_Reduce_local: MPI_BAND is not defined on the datatype 'MPI_DOUBLE'"):
         reduce_local(0, 0, 1, PREDEFINED["MPI_DOUBLE"], OPS["MPI_BAND"])
+    for inbuf, inoutbuf, told in (
+        (0, left.ctypes.data, "inbuf is a null pointer"),
+        (left.ctypes.data, 0, "inoutbuf is a null pointer"),
+        (IN_PLACE, left.ctypes.data, "inbuf is MPI_IN_PLACE"),
+    ):
+        with pytest.raises(MpiError, match=told):
+            reduce_local(inbuf, inoutbuf, 1, PREDEFINED["MPI_C_DOUBLE_COMPLEX"], OPS["MPI_SUM"])
 
 
 @pytest.mark.parametrize(
@@ -378,9 +385,17 @@ def test_operations_on_all_kinds_of_types():
         (lambda kind, array: (coll.allreduce, array, IN_PLACE, 1, kind, SUM), "MPI_Allreduce: recvbuf is MPI_IN_PLACE"),
         (
             lambda kind, array: (coll.reduce, array, array, 1, kind, SUM, 0),
-            "sendbuf and recvbuf are the same at the root",
+            "sendbuf and recvbuf are the same; use MPI_IN_PLACE",
         ),
         (lambda kind, array: (coll.neighbor_alltoall, Part(array, 1, kind), Part(array, 1, kind)), "no topology"),
+        (lambda kind, array: (coll.bcast, 0, 1, kind, 0), "MPI_Bcast: buffer is a null pointer, but the count is 1"),
+        (lambda kind, array: (coll.allreduce, 0, array, 2, kind, SUM), "sendbuf is a null pointer, but the count is 2"),
+        (lambda kind, array: (coll.allgather, Part(array, 1, kind), Part(array, 1, kind)), "are the same"),
+        (lambda kind, array: (coll.alltoall, Part(array, 1, kind), Part(0, 1, kind)), "recvbuf is a null pointer"),
+        (
+            lambda kind, array: (coll.gatherv, Part(array, 1, kind), Spread(0, [1, 0], [0, 0], kind), 0),
+            "recvbuf is a null",
+        ),
     ],
 )
 def test_bad_arguments(run, arguments, message):

@@ -12,11 +12,13 @@ from .schedule import Link, Steps, collective
 @collective("MPI_Allgather")
 def allgather(link: Link, send: Part, receive: Part) -> Steps:
     """MPI_Allgather."""
-    checks.buffer(link, *send)
+    checks.buffer(link, *send, "sendbuf")
     checks.no_in_place(link, receive.address, "recvbuf")
-    checks.buffer(link, *receive)
+    checks.buffer(link, *receive, "recvbuf")
     if link.is_inter:
         return inter.allgather(link, send, receive.repeated(link.peers))
+    if send.elements == receive.elements and send.datatype is receive.datatype:
+        checks.distinct(link, send.address, receive.at(link.rank).address, send.size)
     if receive.size * link.size <= ALLGATHER_SHORT:
         return _bruck(link, send, receive)
     return _ring(link, send, receive.repeated(link.size))
@@ -25,10 +27,14 @@ def allgather(link: Link, send: Part, receive: Part) -> Steps:
 @collective("MPI_Allgatherv")
 def allgatherv(link: Link, send: Part, receive: Spread) -> Steps:
     """MPI_Allgatherv."""
-    checks.buffer(link, *send)
+    checks.buffer(link, *send, "sendbuf")
     checks.no_in_place(link, receive.address, "recvbuf")
     coming = receive.parts(link, "recvcounts")
-    return inter.allgather(link, send, coming) if link.is_inter else _ring(link, send, coming)
+    if link.is_inter:
+        return inter.allgather(link, send, coming)
+    if send.datatype is receive.datatype:
+        checks.distinct(link, send.address, coming[link.rank].address, min(send.size, coming[link.rank].size))
+    return _ring(link, send, coming)
 
 
 def _bruck(link: Link, send: Part, receive: Part) -> Steps:

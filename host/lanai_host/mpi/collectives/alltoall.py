@@ -14,12 +14,14 @@ from .schedule import Link, Steps, collective
 @collective("MPI_Alltoall")
 def alltoall(link: Link, send: Part, receive: Part) -> Steps:
     """MPI_Alltoall."""
-    checks.buffer(link, *send)
+    checks.buffer(link, *send, "sendbuf")
     checks.no_in_place(link, receive.address, "recvbuf")
-    checks.buffer(link, *receive)
+    checks.buffer(link, *receive, "recvbuf")
     coming = receive.repeated(link.peers)
     if send.in_place:
         return exchange_in_place(link, coming)
+    if not link.is_inter and send.elements == receive.elements and send.datatype is receive.datatype:
+        checks.distinct(link, send.address, receive.address, send.size)
     going = send.repeated(link.peers)
     short = receive.size <= ALLTOALL_SHORT and link.size >= ALLTOALL_SHORT_SIZE
     if short and not link.is_inter:
@@ -34,17 +36,27 @@ def alltoallv(link: Link, send: Spread, receive: Spread) -> Steps:
     coming = receive.parts(link, "recvcounts")
     if send.in_place:
         return exchange_in_place(link, coming)
-    return exchange(link, send.parts(link, "sendcounts"), coming)
+    _apart(link, going := send.parts(link, "sendcounts"), coming)
+    return exchange(link, going, coming)
 
 
 @collective("MPI_Alltoallw")
 def alltoallw(link: Link, send: Mixed, receive: Mixed) -> Steps:
     """MPI_Alltoallw."""
     checks.no_in_place(link, receive.address, "recvbuf")
-    coming = receive.parts(link)
+    coming = receive.parts(link, "recvbuf")
     if send.in_place:
         return exchange_in_place(link, coming)
-    return exchange(link, send.parts(link), coming)
+    _apart(link, going := send.parts(link, "sendbuf"), coming)
+    return exchange(link, going, coming)
+
+
+def _apart(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> None:
+    """No part lies where the one that replaces it goes."""
+    if not link.is_inter:
+        for out, back in zip(going, coming, strict=True):
+            if out.elements == back.elements and out.datatype is back.datatype:
+                checks.distinct(link, out.address, back.address, out.size)
 
 
 def exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps:

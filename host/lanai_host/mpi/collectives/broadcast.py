@@ -18,7 +18,7 @@ def bcast(link: Link, address: int, count: int, datatype: "Datatype", root: int)
     """MPI_Bcast."""
     checks.root(link, root)
     if root != PROC_NULL:  # then nothing else has a meaning
-        checks.buffer(link, address, count, datatype)
+        checks.buffer(link, address, count, datatype, "buffer")
     if link.is_inter:
         return inter.bcast(link, address, count, datatype, root)
     return broadcast(link, datatype.segments(address, count), count * datatype.size, root)

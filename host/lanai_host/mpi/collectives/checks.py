@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..constants import IN_PLACE, PROC_NULL, ROOT
+from ..constants import BOTTOM, IN_PLACE, PROC_NULL, ROOT
 from ..errors import ErrorClass, MpiError
 from .schedule import Link
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from ..datatypes import Datatype
 
 
-def buffer(link: Link, address: int, count: int, datatype: "Datatype | None") -> None:
-    """A buffer that is used: count, and datatype committed. IN_PLACE has neither."""
+def buffer(link: Link, address: int, count: int, datatype: "Datatype | None", name: str) -> None:
+    """A buffer that is used: count, datatype committed, memory there. IN_PLACE has none of them. `name` is the argument."""
     if address == IN_PLACE:
         return
     assert datatype is not None
-    link.communicator.check_buffer(link.call, count, datatype)
+    link.communicator.check_buffer(link.call, address, count, datatype, name)
 
 
 def counts(link: Link, name: str, values: Sequence[int], datatype: "Datatype") -> None:
@@ -24,7 +24,13 @@ def counts(link: Link, name: str, values: Sequence[int], datatype: "Datatype") -
     for rank, count in enumerate(values):
         if count < 0:
             raise MpiError(ErrorClass.COUNT, f"{link.call}: {name}[{rank}] is {count}; it must not be negative")
-    link.communicator.check_buffer(link.call, 0, datatype)
+    link.communicator.check_buffer(link.call, BOTTOM, 0, datatype)
+
+
+def distinct(link: Link, send: int, receive: int, size: int) -> None:
+    """The blocks of `size` bytes that the process sends and receives do not lie at the same place."""
+    if send == receive and size and send not in (BOTTOM, IN_PLACE):
+        raise MpiError(ErrorClass.BUFFER, f"{link.call}: sendbuf and recvbuf are the same; use MPI_IN_PLACE")
 
 
 def root(link: Link, rank: int) -> None:

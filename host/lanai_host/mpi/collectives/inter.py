@@ -45,7 +45,7 @@ def bcast(link: Link, address: int, count: int, datatype: "Datatype", root: int)
 
 def gather(link: Link, send: Part, root: int, blocks: Callable[[], Sequence[Part]]) -> Steps:
     """`blocks`: what the root receives, from the arguments that are only its."""
-    coming = _blocks(link, send, root, blocks)
+    coming = _blocks(link, send, "sendbuf", root, blocks)
     if root == ROOT:
         return _at_once(lambda: [link.receive(rank, *part) for rank, part in enumerate(coming)])
     return _at_once(lambda: [] if root == PROC_NULL else [link.send(root, *send)])
@@ -53,18 +53,18 @@ def gather(link: Link, send: Part, root: int, blocks: Callable[[], Sequence[Part
 
 def scatter(link: Link, receive: Part, root: int, blocks: Callable[[], Sequence[Part]]) -> Steps:
     """`blocks`: what the root sends, from the arguments that are only its."""
-    going = _blocks(link, receive, root, blocks)
+    going = _blocks(link, receive, "recvbuf", root, blocks)
     if root == ROOT:
         return _at_once(lambda: [link.send(rank, *part) for rank, part in enumerate(going)])
     return _at_once(lambda: [] if root == PROC_NULL else [link.receive(root, *receive)])
 
 
-def _blocks(link: Link, own: Part, root: int, blocks: Callable[[], Sequence[Part]]) -> Sequence[Part]:
+def _blocks(link: Link, own: Part, name: str, root: int, blocks: Callable[[], Sequence[Part]]) -> Sequence[Part]:
     """The root's blocks; the others have one of their own, to be checked."""
     if root == ROOT:
         return blocks()
     if root != PROC_NULL:
-        checks.buffer(link, *own)
+        checks.buffer(link, *own, name)
     return []
 
 

@@ -39,8 +39,8 @@ def _exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Step
 def neighbor_allgather(link: Link, send: Part, receive: Part) -> Steps:
     """MPI_Neighbor_allgather."""
     sources, destinations = _check(link, send, receive)
-    checks.buffer(link, *send)
-    checks.buffer(link, *receive)
+    checks.buffer(link, *send, "sendbuf")
+    checks.buffer(link, *receive, "recvbuf")
     return _exchange(link, [send] * len(destinations), receive.repeated(len(sources)))
 
 
@@ -48,7 +48,7 @@ def neighbor_allgather(link: Link, send: Part, receive: Part) -> Steps:
 def neighbor_allgatherv(link: Link, send: Part, receive: Spread) -> Steps:
     """MPI_Neighbor_allgatherv."""
     _, destinations = _check(link, send, receive)
-    checks.buffer(link, *send)
+    checks.buffer(link, *send, "sendbuf")
     return _exchange(link, [send] * len(destinations), receive.parts(link, "recvcounts"))
 
 
@@ -56,8 +56,8 @@ def neighbor_allgatherv(link: Link, send: Part, receive: Spread) -> Steps:
 def neighbor_alltoall(link: Link, send: Part, receive: Part) -> Steps:
     """MPI_Neighbor_alltoall."""
     sources, destinations = _check(link, send, receive)
-    checks.buffer(link, *send)
-    checks.buffer(link, *receive)
+    checks.buffer(link, *send, "sendbuf")
+    checks.buffer(link, *receive, "recvbuf")
     return _exchange(link, send.repeated(len(destinations)), receive.repeated(len(sources)))
 
 
@@ -72,7 +72,7 @@ def neighbor_alltoallv(link: Link, send: Spread, receive: Spread) -> Steps:
 def neighbor_alltoallw(link: Link, send: Mixed, receive: Mixed) -> Steps:
     """MPI_Neighbor_alltoallw."""
     _check(link, send, receive)
-    return _exchange(link, send.parts(link), receive.parts(link))
+    return _exchange(link, send.parts(link, "sendbuf"), receive.parts(link, "recvbuf"))
 
 
 def _check(link: Link, send: Buffer, receive: Buffer) -> tuple[list[int], list[int]]:

@@ -51,10 +51,14 @@ class Spread(NamedTuple):
     def parts(self, link: "Link", name: str) -> list[Part]:
         """A part for each process. `name` is the counts' argument, for the error when one is negative."""
         checks.counts(link, name, self.counts, self.datatype)
-        return [
+        parts = [
             Part(self.address + displacement * self.datatype.extent, count, self.datatype)
             for count, displacement in zip(self.counts, self.displacements, strict=True)
         ]
+        if self.address <= 0:
+            for part in parts:
+                checks.buffer(link, *part, name.replace("counts", "buf"))
+        return parts
 
 
 class Mixed(NamedTuple):
@@ -69,14 +73,14 @@ class Mixed(NamedTuple):
     def in_place(self) -> bool:
         return self.address == IN_PLACE
 
-    def parts(self, link: "Link") -> list[Part]:
-        """A part for each process, checked."""
+    def parts(self, link: "Link", name: str) -> list[Part]:
+        """A part for each process, checked. `name` is the buffer's argument."""
         parts = [
             Part(self.address + displacement, count, datatype)
             for count, displacement, datatype in zip(self.counts, self.displacements, self.datatypes, strict=True)
         ]
         for part in parts:
-            checks.buffer(link, *part)
+            checks.buffer(link, *part, name)
         return parts
 
 

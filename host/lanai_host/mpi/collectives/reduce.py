@@ -3,8 +3,7 @@ serve operations that do not commute."""
 
 from typing import TYPE_CHECKING
 
-from ..constants import IN_PLACE, PROC_NULL
-from ..errors import ErrorClass, MpiError
+from ..constants import BOTTOM, IN_PLACE, PROC_NULL, ROOT
 from ..memory import TypedScratch, copy_elements
 from . import checks, inter
 from .choice import PIECES_FROM_SIZE, REDUCE_BY_PARTS
@@ -40,28 +39,45 @@ class Vector:
         self.value, self.other = self.other, self.value
 
 
-def check_reduction(link: Link, count: int, datatype: "Datatype", op: "Op") -> None:
-    """Count, datatype, and the operation on it."""
-    link.communicator.check_buffer(link.call, count, datatype)
+def check_reduction(link: Link, datatype: "Datatype", op: "Op") -> None:
+    """The datatype, and the operation on it."""
+    link.communicator.check_buffer(link.call, BOTTOM, 0, datatype)
     op.check(link.call, datatype)
+
+
+def check_both(
+    link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", received: int | None = None
+) -> None:
+    """Of a reduction whose every process has a send buffer of `count` elements and a receive buffer (of `received`)."""
+    check_reduction(link, datatype, op)
+    checks.no_in_place(link, receive, "recvbuf")
+    if link.is_inter:
+        checks.no_in_place(link, send, "sendbuf")
+    else:
+        checks.distinct(link, send, receive, count * datatype.size)
+    checks.buffer(link, send, count, datatype, "sendbuf")
+    checks.buffer(link, receive, count if received is None else received, datatype, "recvbuf")
 
 
 @collective("MPI_Reduce")
 def reduce(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int) -> Steps:
     """MPI_Reduce."""
     checks.root(link, root)
-    if root != PROC_NULL:  # then nothing else has a meaning
-        check_reduction(link, count, datatype, op)
     if link.is_inter:
+        if root != PROC_NULL:  # then nothing else has a meaning
+            check_reduction(link, datatype, op)
+            name, own = ("recvbuf", receive) if root == ROOT else ("sendbuf", send)
+            checks.no_in_place(link, own, name)
+            checks.buffer(link, own, count, datatype, name)
         return inter.reduce(link, send, receive, count, datatype, op, root)
+    check_reduction(link, datatype, op)
     if link.rank == root:
         checks.no_in_place(link, receive, "recvbuf")
-        if send == receive and count and datatype.size:
-            raise MpiError(
-                ErrorClass.BUFFER, f"{link.call}: sendbuf and recvbuf are the same at the root; use MPI_IN_PLACE"
-            )
+        checks.distinct(link, send, receive, count * datatype.size)
+        checks.buffer(link, receive, count, datatype, "recvbuf")
     else:
         checks.no_in_place(link, send, "sendbuf")
+    checks.buffer(link, send, count, datatype, "sendbuf")
     return reduce_to(link, receive if send == IN_PLACE else send, receive, count, datatype, op, root)
 
 
@@ -104,10 +120,8 @@ def _reduce_tree(link: Link, send: int, receive: int, count: int, datatype: "Dat
 @collective("MPI_Allreduce")
 def allreduce(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
     """MPI_Allreduce."""
-    check_reduction(link, count, datatype, op)
-    checks.no_in_place(link, receive, "recvbuf")
+    check_both(link, send, receive, count, datatype, op)
     if link.is_inter:
-        checks.no_in_place(link, send, "sendbuf")
         return inter.allreduce(link, send, receive, count, datatype, op)
     return allreduce_into(link, receive if send == IN_PLACE else send, receive, count, datatype, op)
 

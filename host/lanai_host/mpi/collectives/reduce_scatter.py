@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ..constants import IN_PLACE
 from ..memory import TypedScratch, copy_elements
 from . import checks, inter
-from .reduce import Vector, check_reduction
+from .reduce import Vector, check_both
 from .schedule import Link, Steps, collective
 
 if TYPE_CHECKING:
@@ -28,10 +28,8 @@ def reduce_scatter_block(link: Link, send: int, receive: int, count: int, dataty
 
 
 def _checked(link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op") -> Steps:
-    check_reduction(link, counts[link.rank], datatype, op)
-    checks.no_in_place(link, receive, "recvbuf")
+    check_both(link, send, receive, sum(counts), datatype, op, counts[link.rank])
     if link.is_inter:
-        checks.no_in_place(link, send, "sendbuf")
         return inter.reduce_scatter(link, send, receive, counts, datatype, op)
     return _pairwise(link, receive if send == IN_PLACE else send, receive, counts, datatype, op)
 

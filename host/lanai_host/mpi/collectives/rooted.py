@@ -15,14 +15,16 @@ def gather(link: Link, send: Part, receive: Part, root: int) -> Steps:
     """MPI_Gather."""
     checks.root(link, root)
     if link.is_inter:
-        return inter.gather(link, send, root, lambda: _checked(link, receive))
+        return inter.gather(link, send, root, lambda: _checked(link, receive, "recvbuf"))
     at_root = link.rank == root
     if at_root:
-        checks.buffer(link, *receive)
+        checks.buffer(link, *receive, "recvbuf")
         checks.no_in_place(link, receive.address, "recvbuf")
     else:
         checks.no_in_place(link, send.address, "sendbuf")
-    checks.buffer(link, *send)
+    checks.buffer(link, *send, "sendbuf")
+    if at_root and send.elements == receive.elements and send.datatype is receive.datatype:
+        checks.distinct(link, send.address, receive.at(root).address, send.size)
     if _by_tree(link, receive if at_root else send):
         return _gather_tree(link, send, receive, root)
     return _gather_direct(link, send, receive.repeated(link.size) if at_root else [], root)
@@ -39,13 +41,15 @@ def gatherv(link: Link, send: Part, receive: Spread, root: int) -> Steps:
         coming = receive.parts(link, "recvcounts")
     else:
         checks.no_in_place(link, send.address, "sendbuf")
-    checks.buffer(link, *send)
+    checks.buffer(link, *send, "sendbuf")
+    if coming and send.datatype is receive.datatype:
+        checks.distinct(link, send.address, coming[root].address, min(send.size, coming[root].size))
     return _gather_direct(link, send, coming, root)
 
 
-def _checked(link: Link, block: Part) -> list[Part]:
+def _checked(link: Link, block: Part, name: str) -> list[Part]:
     """One block for each process of the remote group."""
-    checks.buffer(link, *block)
+    checks.buffer(link, *block, name)
     return block.repeated(link.peers)
 
 
@@ -107,14 +111,16 @@ def scatter(link: Link, send: Part, receive: Part, root: int) -> Steps:
     """MPI_Scatter."""
     checks.root(link, root)
     if link.is_inter:
-        return inter.scatter(link, receive, root, lambda: _checked(link, send))
+        return inter.scatter(link, receive, root, lambda: _checked(link, send, "sendbuf"))
     at_root = link.rank == root
     if at_root:
-        checks.buffer(link, *send)
+        checks.buffer(link, *send, "sendbuf")
         checks.no_in_place(link, send.address, "sendbuf")
     else:
         checks.no_in_place(link, receive.address, "recvbuf")
-    checks.buffer(link, *receive)
+    checks.buffer(link, *receive, "recvbuf")
+    if at_root and send.elements == receive.elements and send.datatype is receive.datatype:
+        checks.distinct(link, send.at(root).address, receive.address, send.size)
     if _by_tree(link, send if at_root else receive):
         return _scatter_tree(link, send, receive, root)
     return _scatter_direct(link, send.repeated(link.size) if at_root else [], receive, root)
@@ -131,7 +137,9 @@ def scatterv(link: Link, send: Spread, receive: Part, root: int) -> Steps:
         going = send.parts(link, "sendcounts")
     else:
         checks.no_in_place(link, receive.address, "recvbuf")
-    checks.buffer(link, *receive)
+    checks.buffer(link, *receive, "recvbuf")
+    if going and send.datatype is receive.datatype:
+        checks.distinct(link, going[root].address, receive.address, min(going[root].size, receive.size))
     return _scatter_direct(link, going, receive, root)
 
 

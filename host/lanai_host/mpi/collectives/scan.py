@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ..constants import IN_PLACE
 from ..memory import TypedScratch, copy_elements
 from . import checks
-from .reduce import Vector, check_reduction
+from .reduce import Vector, check_both
 from .schedule import Link, Steps, collective
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ def exscan(link: Link, send: int, receive: int, count: int, datatype: "Datatype"
 
 def _checked(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", inclusive: bool) -> Steps:
     checks.intra(link)
-    check_reduction(link, count, datatype, op)
-    checks.no_in_place(link, receive, "recvbuf")
+    check_both(link, send, receive, count, datatype, op)
     return _doubling(link, receive if send == IN_PLACE else send, receive, count, datatype, op, inclusive)
 
 
