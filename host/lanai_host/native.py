@@ -33,7 +33,7 @@ def _build(module: str, declared: str, text: str, path: Path) -> None:
     import cffi
     from cffi.recompiler import make_c_source
 
-    from .abi import compiler
+    from .compilers import Language, find
 
     headers = sysconfig.get_paths()["include"]
     if not (Path(headers) / "Python.h").exists():
@@ -42,4 +42,4 @@ def _build(module: str, declared: str, text: str, path: Path) -> None:
     ffi.cdef(declared)
     source = path.with_suffix(".c")
     make_c_source(ffi, module, text, str(source))
-    compiler.run([*FLAGS, "-I", headers, "-o", str(path), str(source)], f"building {module}")
+    find(Language.C).run([*FLAGS, "-I", headers, "-o", str(path), str(source)], f"building {module}")

@@ -12,6 +12,7 @@ from types import ModuleType
 from lanai_host.errors import UserError
 
 from . import commands
+from .console import discard_output
 from .version import VERSION
 
 DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
@@ -54,14 +55,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser(arguments[0] if arguments else "").parse_args(arguments)
     check_platform()
     try:
-        return int(args.run(args) or 0)
+        code = int(args.run(args) or 0)
+        sys.stdout.flush()
+        return code
     except UserError as error:
         print(f"lanai: error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
         if error.errno not in DISK_FULL:
             if isinstance(error, BrokenPipeError):  # `lanai ... | head` is no error
-                sys.stderr.close()
+                discard_output()
                 return 0
             raise
         where = f" {error.filename!r}" if error.filename else ""
@@ -75,5 +78,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def mpicc() -> int:
+    """The program `lanai-mpicc`: `lanai mpicc` for tools that take a compiler of one word."""
+    return main(["mpicc", *sys.argv[1:]])
+
+
+def mpicxx() -> int:
+    return main(["mpicxx", *sys.argv[1:]])
+
+
+def mpifort() -> int:
+    return main(["mpifort", *sys.argv[1:]])

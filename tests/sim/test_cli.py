@@ -1,14 +1,18 @@
 """The command itself: version, doctor, errors as one line and exit code 2, figures as JSON."""
 
+import dataclasses
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
+from rich.table import Table
 
 from lanai_host.errors import UserError
-from lanai_sim import cli, commands, figures
+from lanai_sim import cli, commands, console, figures
 from lanai_sim.commands import doctor
 
 
@@ -32,13 +36,52 @@ def test_a_run_does_not_load_what_other_commands_need():
     assert not {"lanai_firmware.compiler", "lanai_sim.benches", "lanai_sim.commands.bench"} & set(loaded)
 
 
-def test_doctor_names_the_remedy_of_a_missing_part(monkeypatch, capsys):
-    absent = doctor.Part("a part", lambda: None, "nothing works", "pip install it", required=True)
-    monkeypatch.setattr(doctor, "PARTS", (absent,))
-    assert cli.main(["doctor"]) == 1
-    out = capsys.readouterr().out
-    assert "missing" in out
-    assert "pip install it" in out
+def doctors_table(capsys):
+    """What `lanai doctor` says, as one text without borders and line breaks."""
+    return " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def test_doctor_names_the_remedy_of_each_missing_part(monkeypatch, capsys):
+    """With the extra's name, which stands in brackets."""
+    absent = [dataclasses.replace(part, find=lambda: None) for part in doctor.PARTS]
+    assert sum("[" in part.remedy for part in absent) >= 8
+    for part in absent:
+        monkeypatch.setattr(doctor, "PARTS", (part,))
+        assert cli.main(["doctor"]) == int(part.required)
+        said = doctors_table(capsys)
+        assert f"{part.name} missing {part.without} {part.remedy} " in said
+
+
+def broken(tmp_path, name):
+    program = tmp_path / name
+    program.write_text("#!/bin/sh\necho cannot execute the compiler proper >&2\nexit 1\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.parametrize(
+    ("part", "variable"), [("C compiler", "CC"), ("C++ compiler", "CXX"), ("Fortran with MPI", "FC")]
+)
+def test_doctor_tries_the_compiler_that_would_be_used(part, variable, monkeypatch, capsys, tmp_path):
+    """One that is there and cannot compile is missing."""
+    monkeypatch.setattr(doctor, "PARTS", tuple(one for one in doctor.PARTS if one.name == part))
+    monkeypatch.setenv(variable, broken(tmp_path, "compiler"))
+    cli.main(["doctor"])
+    said = doctors_table(capsys)
+    assert "missing: compiling a" in said
+    assert "cannot execute the compiler proper" in said
+
+
+def test_doctor_knows_a_fortran_compiler_without_mpi(monkeypatch, capsys, tmp_path):
+    """gfortran alone is not enough for `lanai mpifort`."""
+    program = tmp_path / "gfortran"
+    program.write_text("#!/bin/sh\nexit 0\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("FC", str(program))
+    monkeypatch.setattr(doctor.wrappers, "_LIBRARIES", ())
+    monkeypatch.setattr(doctor, "PARTS", tuple(one for one in doctor.PARTS if one.name == "Fortran with MPI"))
+    assert cli.main(["doctor"]) == 0
+    assert "missing: libmpichfort.so was not found" in doctors_table(capsys)
 
 
 def test_doctor_is_content_here():
@@ -73,3 +116,57 @@ def test_figures_are_sorted_and_versioned(tmp_path):
 def test_unwritable_figures_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"missing/figures\.json"):
         figures.write_json(tmp_path / "missing" / "figures.json", {}, {})
+
+
+def test_all_output_goes_through_one_console():
+    """Which leaves square brackets alone."""
+    sources = Path(cli.__file__).parent
+    makers = [
+        path.name
+        for path in sources.rglob("*.py")
+        if re.search(r"\b_?Console\(m|\bConsole\(\)|markup=True", path.read_text())
+    ]
+    assert makers == ["console.py"]
+
+
+@pytest.mark.parametrize("make", [console.plain, console.wide])
+def test_brackets_and_colons_come_out_as_they_are(make, capsys):
+    text = "pip install 'openlanai[formal]' [/x] [bold]:smile: {0}"
+    table = Table(text, title=text)
+    table.add_row(text)
+    shown = make()
+    shown.width = 200
+    shown.print(text)
+    shown.print(table)
+    assert capsys.readouterr().out.count(text) == 4
+
+
+def test_a_reader_that_goes_away_stops_no_work(tmp_path):
+    """`lanai ... | head -1`: what was to be written is written, and nothing is said."""
+    body = (
+        "from lanai_sim import commands, console, cli\n"
+        "def run(args):\n"
+        "    shown = console.wide()\n"
+        "    for number in range(20000): shown.print(f'line {number}')\n"
+        "    open('page', 'w').write('whole')\n"
+        "from lanai_sim.commands import doctor\n"
+        "doctor.run = run\n"
+        "raise SystemExit(cli.main(['doctor']))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", body], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    assert process.stdout.readline() == "line 0\n"
+    process.stdout.close()
+    assert process.wait(60) == 0
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert (tmp_path / "page").read_text() == "whole"
+
+
+def test_the_package_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "lanai_sim", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"openlanai {version('openlanai')}\n"
+    for path in [*Path(cli.__file__).parent.rglob("*.py"), *Path(__file__).parents[1].rglob("*.py")]:
+        if path != Path(__file__) and path.name != "test_mpi_wrapper.py":
+            assert "from lanai_sim.cli import main; sys" not in path.read_text(), path

@@ -193,10 +193,9 @@ def test_all_output_of_a_talkative_program_comes_through(capfd):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_orphan_stays(number, tmp_path):
     marker = f"marker-{os.getpid()}-{number}"
-    script = "import sys; from lanai_sim.cli import main; sys.exit(main())"
     body = f"import subprocess, time; open(r'{tmp_path}/up', 'a').write('x'); time.sleep(100) # {marker}"
     lanai = subprocess.Popen(
-        [sys.executable, "-c", script, "run", "-n", "2", "python", "-c", body],
+        [sys.executable, "-m", "lanai_sim", "run", "-n", "2", "python", "-c", body],
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job is born deaf to it
     )

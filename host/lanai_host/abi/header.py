@@ -15,8 +15,8 @@ from typing import Any
 
 from pycparser import c_ast, c_generator, c_parser
 
+from ..compilers import Language, find
 from ..errors import UserError
-from . import compiler
 
 # Declarations beside those of a header.
 _BESIDE = {"mpi.h": resources.files(__package__).joinpath("mpich_fortran.h").read_text()}
@@ -75,6 +75,7 @@ def read(name: str) -> Header:
         raise UserError(f"{include} has no {name}; pip install --upgrade mpich")
     text = f'#include "{name}"\n' + _BESIDE.get(name, "")
     arguments = ["-E", "-I", str(include), "-x", "c", "-"]
+    compiler = find(Language.C)
     source = compiler.run(["-P", *_PLAIN_C, *arguments], f"reading {name}", text)
     macros = compiler.run(["-dM", *arguments], f"reading {name}", text)
     tree = c_parser.CParser().parse(source)

@@ -10,10 +10,12 @@ from pathlib import Path
 import cffi
 from cffi.recompiler import make_c_source
 
+import lanai_host
 from lanai_firmware import cache
 
+from ..compilers import Language, bind_own_functions, find
 from ..errors import UserError
-from . import compiler, generate
+from . import generate
 from .flavor import BRIDGE, FLAVORS, INTERFACE, Flavor
 from .header import Header, include_directory, read
 
@@ -56,7 +58,6 @@ def shared_libpython() -> str:
 
 def _sources() -> list[bytes]:
     names = (
-        "compiler.py",
         "flavor.py",
         "front.c",
         "generate.py",
@@ -78,8 +79,14 @@ def _key(flavor: Flavor) -> str:
 
 
 def _paths() -> list[str]:
-    """Where this interpreter finds the packages that the library needs."""
-    return [path for path in sys.path if path and os.path.isdir(path)]
+    """Where this interpreter finds the packages that the library needs.
+
+    The directory of the running script and the current one are among them only if they hold this package: a library for each
+    directory that `lanai` is called in would be built in vain.
+    """
+    passing = {os.getcwd(), os.path.dirname(os.path.abspath(sys.argv[0] if sys.argv else ""))}
+    own = os.path.dirname(os.path.dirname(lanai_host.__file__))
+    return [path for path in sys.path if path and os.path.isdir(path) and (path not in passing or path == own)]
 
 
 def _build(flavor: Flavor, work: Path, directory: Path) -> None:
@@ -99,11 +106,12 @@ def _compile_front(header: Header, flavor: Flavor, work: Path, directory: Path) 
         boot = boot.replace(name, form)
     source = work / "front.c"
     source.write_text(generate.front(header, flavor, sys.executable, shared_libpython(), boot))
+    compiler = find(Language.C)
     compiler.run(
         [
             *("-O2", "-w", "-fPIC", "-shared", "-I", str(include_directory())),
             *("-o", str(work / flavor.soname), str(source)),
-            *(f"-Wl,-soname,{flavor.soname}", compiler.bind_own_functions(), "-ldl", "-lpthread"),
+            *(f"-Wl,-soname,{flavor.soname}", bind_own_functions(compiler), "-ldl", "-lpthread"),
         ],
         f"building {flavor.soname}",
     )
@@ -118,7 +126,7 @@ def _compile_bridge(header: Header, flavor: Flavor, work: Path) -> None:
     ffi.cdef(declared)
     source = work / f"{BRIDGE}.c"
     make_c_source(ffi, BRIDGE, text, str(source))
-    compiler.run(
+    find(Language.C).run(
         ["-O2", "-w", "-fPIC", "-shared", "-I", headers, "-o", str(work / f"{BRIDGE}.so"), str(source)],
         f"building the bridge of {flavor.soname}",
     )

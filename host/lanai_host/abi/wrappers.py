@@ -1,12 +1,12 @@
-"""Command lines that compile MPI programs: the compiler that is there, mpi.h, and this library."""
+"""Command lines that compile MPI programs, as MPICH's wrappers make them: the compiler that is there, mpi.h, and this library."""
 
-import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..compilers import Compiler, Language, find
 from ..errors import UserError
-from . import compiler
 from .flavor import MPICH, STANDARD, Flavor
 from .header import include_directory
 from .library import library_directory, shared_libpython
@@ -21,44 +21,83 @@ _MODULES = (
 )
 
 
-STANDARD_ABI = "-mpi-abi"  # as MPICH's mpicc spells it
+@dataclass(frozen=True)
+class Wrapper:
+    """One wrapper: its language, the environment variables that override its compiler, the options that do."""
+
+    name: str
+    language: Language
+    overrides: tuple[str, ...]
+    options: tuple[str, ...]
 
 
-def c(arguments: Sequence[str]) -> list[str]:
-    """The C compiler's command line for `lanai mpicc`. With `-mpi-abi` the program is one of the standard ABI."""
-    if not shared_libpython():
+WRAPPERS = {
+    wrapper.name: wrapper
+    for wrapper in (
+        Wrapper("mpicc", Language.C, ("MPICH_CC",), ("-cc=",)),
+        Wrapper("mpicxx", Language.CXX, ("MPICH_CXX",), ("-cxx=", "-CC=")),
+        Wrapper("mpifort", Language.FORTRAN, ("MPICH_FC", "MPICH_F90", "MPICH_F77"), ("-fc=", "-f90=", "-f77=")),
+    )
+}
+
+
+@dataclass
+class Line:
+    """A wrapper's command in its parts."""
+
+    compiler: Compiler
+    compile_flags: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    link_flags: list[str] = field(default_factory=list)
+
+    @property
+    def command(self) -> list[str]:
+        return [*self.compiler.command, *self.arguments, *self.compile_flags, *self.link_flags]
+
+
+def line(
+    wrapper: Wrapper, arguments: Sequence[str], chosen: str = "", *, standard: bool = False, links: bool = True
+) -> Line:
+    """The command line of a wrapper for a compiler's `arguments`.
+
+    `chosen` is the compiler's command, if not that of the environment; `standard` asks for the standard ABI; without `links` the
+    command compiles alone and needs no library.
+    """
+    compiler = find(wrapper.language, chosen)
+    if wrapper.language is Language.FORTRAN:
+        if standard:
+            raise UserError("-mpi-abi: MPICH's Fortran bindings are of its own ABI alone; leave -mpi-abi out")
+        libraries = [str(bindings()), *_link()] if links else []
+        return Line(compiler, fortran_includes(), list(arguments), libraries)
+    flavor = STANDARD if standard else MPICH
+    defines = ["-DMPI_ABI"] if standard else []
+    if links and not shared_libpython():
         raise UserError(
             f"{sys.executable} has no shared libpython, which C programs need to run the MPI library; "
             "use a Python that was built with --enable-shared"
         )
-    flavor = STANDARD if STANDARD_ABI in arguments else MPICH
-    own = [argument for argument in arguments if argument != STANDARD_ABI]
-    define = ["-DMPI_ABI"] if flavor is STANDARD else []
-    return [*compiler.command(), *define, "-I", str(include_directory()), *own, *_link(flavor)]
+    return Line(compiler, [*defines, f"-I{include_directory()}"], list(arguments), _link(flavor) if links else [])
 
 
 def _link(flavor: Flavor = MPICH) -> list[str]:
     directory = str(library_directory(flavor.name))
     library = flavor.links[0].removeprefix("lib").removesuffix(".so")
-    return ["-L", directory, f"-Wl,-rpath,{directory}", "-Wl,--enable-new-dtags", f"-l{library}"]
+    return [f"-L{directory}", f"-Wl,-rpath,{directory}", "-Wl,--enable-new-dtags", f"-l{library}"]
 
 
-def fortran(arguments: Sequence[str]) -> list[str]:
-    """The Fortran compiler's command line for `lanai mpifort`."""
-    found = next((name for name in ("gfortran", "flang") if shutil.which(name)), None)
+def bindings() -> Path:
+    """MPICH's Fortran library. Raises UserError if there is none."""
+    found = next((path for pattern in _LIBRARIES for path in _glob(f"{pattern}/libmpichfort.so*")), None)
     if found is None:
-        raise UserError(
-            "no Fortran compiler (gfortran, flang) was found; install one, for example: apt install gfortran"
-        )
-    bindings = next((path for pattern in _LIBRARIES for path in _glob(f"{pattern}/libmpichfort.so*")), None)
-    if bindings is None:
         raise UserError(
             "libmpichfort.so was not found; MPI from Fortran needs the distribution's bindings of MPICH, for example: "
             "apt install libmpich-dev"
         )
-    modules = [path for pattern in _MODULES for path in _glob(pattern)]
-    includes = [argument for path in modules for argument in ("-I", str(path))]
-    return [found, *includes, *arguments, str(bindings), *_link()]
+    return found
+
+
+def fortran_includes() -> list[str]:
+    return [f"-I{path}" for pattern in _MODULES for path in _glob(pattern)]
 
 
 def _glob(pattern: str) -> list[Path]:

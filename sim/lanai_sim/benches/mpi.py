@@ -66,7 +66,6 @@ int main(int argc, char **argv) {
 }
 """
 HELLO = "from mpi4py import MPI; print('hello from', MPI.COMM_WORLD.rank)"
-LANAI = "import sys; from lanai_sim.cli import main; sys.exit(main())"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +106,7 @@ def run_checked(command: Sequence[str], env: dict[str, str] | None = None) -> No
 def hello_seconds() -> float:
     """From the command line to the end of four ranks that only say hello."""
     started = time.perf_counter()
-    run_checked([sys.executable, "-c", LANAI, "run", "-n", "4", "python", "-c", HELLO])
+    run_checked([sys.executable, "-m", "lanai_sim", "run", "-n", "4", "python", "-c", HELLO])
     return time.perf_counter() - started
 
 
@@ -118,7 +117,7 @@ def run(args: argparse.Namespace) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         source, program, result = (Path(folder) / name for name in ("bench.c", "bench", "result"))
         source.write_text(PROGRAM)
-        run_checked(wrappers.c(["-O2", "-o", str(program), str(source)]))
+        run_checked(wrappers.line(wrappers.WRAPPERS["mpicc"], ["-O2", "-o", str(program), str(source)]).command)
         for _ in range(ROUNDS):
             ours.append(on_ideal(program, args.trips, result))
             if found is not None:

@@ -2,11 +2,11 @@
 
 import argparse
 
-from rich.console import Console
 from rich.table import Table
 
 from .. import benches
 from ..cli import plugins
+from ..console import plain
 from ..figures import write_json
 
 NAME = "bench"
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     table = Table("figure", "value")
     for name, value in sorted(figures.items()):
         table.add_row(name, f"{value:,.6g}" if isinstance(value, float) else str(value))
-    Console().print(table)
+    plain().print(table)
     if args.json:
         options = {k: v for k, v in vars(args).items() if k not in ("run", "measure", "json") and not callable(v)}
         write_json(args.json, figures, options)

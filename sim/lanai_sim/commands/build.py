@@ -2,12 +2,12 @@
 
 import argparse
 
-from rich.console import Console
 from rich.table import Table
 
 from lanai_hdl import boards
 
 from ..bitstream import SEEDS, Built, build, synthesize
+from ..console import plain
 from ..figures import write_json
 
 NAME = "build"
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(built: Built) -> None:
-    console = Console()
+    console = plain()
     area = Table("block", "LUT4", "flip-flops", "block RAMs", "multipliers", "Fmax in MHz")
     for block in built.blocks:
         fmax = "" if block.fmax_mhz is None else f"{block.fmax_mhz:.1f}"

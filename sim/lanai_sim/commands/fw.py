@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from lanai_firmware.compiler import build
@@ -13,6 +12,7 @@ from lanai_firmware.image import MAGIC, Image
 from lanai_hdl.config import PRESETS, NicConfig
 from lanai_host.errors import UserError
 
+from ..console import plain
 from ..figures import write_json
 from ..firmware_ways import WAYS, run_on
 
@@ -96,7 +96,7 @@ def tell_sizes(args: argparse.Namespace) -> int:
         table.add_row(name.split(".")[-1], str(size))
     for symbol in sorted(image.symbols.values(), key=lambda symbol: -symbol.size):
         table.add_row(f"  {symbol.name}", str(symbol.size))
-    Console().print(table)
+    plain().print(table)
     if args.json:
         write_json(args.json, figures, {"file": args.file, "nic": args.nic})
     return 0

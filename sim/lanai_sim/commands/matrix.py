@@ -8,9 +8,10 @@ from rich.console import Console
 from lanai_host.errors import UserError
 
 from .. import drawing
+from ..console import wide
 from ..figures import write_json
 from ..report.matrix import Matrix, matrix, size_class
-from ..report.tables import table, wide_console
+from ..report.tables import table
 from ..trace import Trace
 
 NAME = "matrix"
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     trace = Trace.open(args.trace)
     made = matrix(trace)
-    console = wide_console()
+    console = wide()
     show(console, made)
     for line in trace.missing:
         console.print(f"the trace lacks {line}")

@@ -1,10 +1,9 @@
-"""Compile and link an MPI program in Fortran: every argument goes to the compiler. `-show` prints the command instead."""
+"""Compile and link an MPI program in Fortran. Every argument goes to the compiler, but for a few: see `lanai mpifort -help`."""
 
 import argparse
 
-from lanai_host.abi import wrappers
-
-from .mpicc import add_arguments, compile_with
+from .. import mpi_wrapper
+from ..mpi_wrapper import add_arguments
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
@@ -13,4 +12,4 @@ HELP = "compile an MPI program in Fortran"
 
 
 def run(args: argparse.Namespace) -> int:
-    return compile_with(wrappers.fortran, args.arguments)
+    return mpi_wrapper.run(NAME, args.arguments)

@@ -5,12 +5,12 @@ import json
 import sys
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from lanai_host.errors import UserError
 
 from .. import drawing
+from ..console import plain
 from ..figures import write_json
 from ..papers import claims, page, verdicts
 
@@ -102,7 +102,7 @@ def write_page(path: Path, text: str) -> None:
 
 def show(answers: list[verdicts.Answer]) -> None:
     """The tables on the terminal, and the score."""
-    console = Console()
+    console = plain()
     table = Table("claim", "published", "here", "defaults", "ratio")
     for one in answers:
         if one.value is not None:

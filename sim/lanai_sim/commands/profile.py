@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console
-from rich.markup import escape
 
 from lanai_host.errors import UserError
 
+from ..console import wide
 from ..figures import write_json
 from ..report import flame
 from ..report.profile import Cost, Profile, annotated, profile, source_named
 from ..report.stacks import folded_text
-from ..report.tables import percent, table, wide_console
+from ..report.tables import percent, table
 from ..trace import Trace
 
 KEY = TypeVar("KEY")
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     trace = Trace.open(args.trace)
     result = profile(trace, args.node, args.boot)
-    console = wide_console()
+    console = wide()
     if args.source:
         show_source(console, trace, result, source_named(trace, args.source))
     else:
@@ -66,7 +66,7 @@ def show_sums(console: Console, trace: Trace, result: Profile, most: int) -> Non
     for (file, number), cost in _heaviest(result.lines, most):
         text = trace.firmware.files.get(file, "").splitlines()
         source = text[number - 1].strip() if 0 < number <= len(text) else "(made by the compiler)"
-        lines.add_row(f"{file.split('/')[-1]}:{number}", escape(source[:70]), *_cells(cost, result))
+        lines.add_row(f"{file.split('/')[-1]}:{number}", source[:70], *_cells(cost, result))
     console.print(functions)
     console.print(lines)
 
@@ -79,7 +79,7 @@ def show_source(console: Console, trace: Trace, result: Profile, file: str) -> N
             if cost
             else " " * 31
         )
-        console.print(f"{figures} {number:4} {text}", markup=False)
+        console.print(f"{figures} {number:4} {text}")
 
 
 def write_flame(path: str, result: Profile) -> None:

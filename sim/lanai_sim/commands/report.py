@@ -4,6 +4,7 @@ import argparse
 
 from lanai_host.errors import UserError
 
+from ..console import wide
 from ..figures import write_json
 from ..report import tables
 from ..report.activity import Activity
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     trace = Trace.open(args.trace)
-    console = tables.wide_console()
+    console = wide()
     activity = Activity(trace, args.lines)
     book = MessageBook(activity)
     if args.message is not None:

@@ -7,12 +7,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table as Grid
 
 from lanai_host.errors import UserError
 
 from .. import drawing
+from ..console import plain
 from ..figures import write_json
 from ..sweeps import catalog, page
 from ..sweeps.point import Point
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     grid = Grid("figure", "value")
     for name, value in found.figures.items():
         grid.add_row(name, f"{value:,.6g}")
-    console = Console()
+    console = plain()
     console.print(grid)
     console.print(found.paragraph)
     if folder is not None:

@@ -15,7 +15,6 @@ from lanai_host.errors import UserError
 from . import outcome, suite
 from .outcome import Outcome
 
-CLI = "import sys; from lanai_sim.cli import main; sys.exit(main())"
 RANK = "rank."  # and its number: files with what it printed
 # names of modules, ranks, seconds, a file for figures -> what to execute, and what its environment has beside ours
 Command = Callable[[Sequence[str], int, float, Path], tuple[list[str], Mapping[str, str]]]
@@ -26,7 +25,7 @@ def simulated(device: str) -> Command:
 
     def command(names: Sequence[str], ranks: int, limit: float, file: Path) -> tuple[list[str], Mapping[str, str]]:
         options = ["-n", str(ranks), "--device", device, "--prefix", "--max-wall", str(limit), "--json", str(file)]
-        return [sys.executable, "-c", CLI, "run", *options, "python", *suite.program(names)], {}
+        return [sys.executable, "-m", "lanai_sim", "run", *options, "python", *suite.program(names)], {}
 
     return command
 

@@ -4,20 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ..trace import Trace
 from .activity import GROUPS, PROCESSOR, STALL
 from .messages import MessageSum, protocol_name
 from .ranks import RankSum, Split, by_group, merged
-
-NARROWEST = 150  # letters; a narrower terminal wraps, for figures cut off are worth nothing
-
-
-def wide_console() -> Console:
-    """A terminal or a file, wide enough for the tables."""
-    console = Console(highlight=False, soft_wrap=True)
-    console.width = max(console.width, NARROWEST)
-    return console
 
 
 def microseconds(picoseconds: float) -> str:
@@ -41,15 +33,14 @@ def print_head(console: Console, trace: Trace, ranks: Sequence[RankSum]) -> None
     """What was run, how long it took, and what the trace lacks."""
     command = " ".join(trace.meta.get("command", []))
     total = max((rank.end for rank in ranks), default=0) - trace.started
-    console.print(f"[bold]{command}[/bold]  {trace.ranks} ranks, {len(trace.nodes)} NICs", highlight=False, markup=True)
+    console.print(Text.assemble((command, "bold"), f"  {trace.ranks} ranks, {len(trace.nodes)} NICs"))
     moved = int(trace.messages["bytes"].sum())
     console.print(
         f"{microseconds(total)} µs simulated, {len(trace.messages)} messages, {moved:,} bytes,"
         f" {len(trace.packets)} packets",
-        highlight=False,
     )
     for line in trace.missing:
-        console.print(f"[yellow]the trace lacks {line}[/yellow]", highlight=False)
+        console.print(f"the trace lacks {line}", style="yellow")
 
 
 def ranks_table(ranks: Sequence[RankSum]) -> Table:

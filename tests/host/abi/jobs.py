@@ -8,7 +8,7 @@ from pathlib import Path
 from lanai_host.abi import library_directory
 
 C = Path(__file__).parents[1] / "c"
-CLI = [sys.executable, "-c", "import sys; from lanai_sim.cli import main; sys.exit(main())"]
+CLI = [sys.executable, "-m", "lanai_sim"]
 
 
 def alone(*command, **environment):

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from lanai_host.abi import compiler
 from lanai_host.abi.programs import check_program, needed
+from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
 
 from .jobs import together
@@ -21,7 +21,7 @@ def program(tmp_path):
         ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.40", "-o", library, str(tmp_path / "mpi.c")],
         ["-o", str(tmp_path / "main"), str(tmp_path / "main.c"), library],
     ):
-        subprocess.run([*compiler.command(), *arguments], check=True)
+        subprocess.run([*find(Language.C).command, *arguments], check=True)
     return tmp_path / "main"
 
 
@@ -69,7 +69,7 @@ def test_a_program_of_the_other_mpich_that_insists_on_it_is_named(tmp_path):
             ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", "-o", str(library), str(tmp_path / "mpi.c")],
             ["-o", str(program), str(tmp_path / "main.c"), str(library), f"-Wl,-rpath,$ORIGIN/../mpich,{tag}"],
         ):
-            subprocess.run([*compiler.command(), *arguments], check=True)
+            subprocess.run([*find(Language.C).command, *arguments], check=True)
         if refused:
             with pytest.raises(UserError, match=r"has \$ORIGIN/../mpich in its DT_RPATH|has .*mpich in its DT_RPATH"):
                 check_program(program)

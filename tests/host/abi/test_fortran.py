@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lanai_host.abi import wrappers
+from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
 
 from .jobs import CLI, together
@@ -16,7 +17,8 @@ SOURCES = Path(__file__).parents[1] / "fortran"
 @pytest.fixture(scope="module", autouse=True)
 def _compiler():
     try:
-        wrappers.fortran([])
+        find(Language.FORTRAN)
+        wrappers.bindings()
     except UserError as error:
         pytest.skip(str(error))
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from lanai_host.abi import compiler, library
+from lanai_host.abi import library
 from lanai_host.abi.binding import BINDINGS
 from lanai_host.abi.flavor import FLAVORS, INTERFACE
 from lanai_host.abi.header import read
@@ -85,19 +85,6 @@ def test_a_rank_does_not_load_what_builds_the_library(directory):
     env = {**library.os.environ, "LIB": str(directory / "libmpi.so.12")}
     command = [library.sys.executable, "-c", script]
     assert subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout == "set()\n"
-
-
-def test_no_compiler_is_said_plainly(monkeypatch):
-    compiler.command.cache_clear()
-    monkeypatch.setenv("CC", "no-such-compiler")
-    with pytest.raises(UserError, match="CC='no-such-compiler' is not a program"):
-        compiler.command()
-    monkeypatch.delenv("CC")
-    monkeypatch.setattr(compiler.shutil, "which", lambda name: None)
-    monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match="pip install ziglang"):
-        compiler.command()
-    compiler.command.cache_clear()
 
 
 def test_missing_header_is_said_plainly(monkeypatch):

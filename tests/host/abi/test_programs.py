@@ -6,8 +6,6 @@ import sys
 
 import pytest
 
-from lanai_host.abi import wrappers
-
 from .jobs import CLI, C, alone, together
 
 PROGRAMS = [
@@ -221,16 +219,3 @@ def test_every_function_without_a_binding_says_so():
         """
     done = alone(sys.executable, "-c", text)
     assert done.returncode == 0, done.stderr
-
-
-def test_mpicc_shows_its_command(capsys):
-    command = wrappers.c(["-O2", "a.c"])
-    assert command[-1] == "-lmpi"
-    assert "-O2" in command
-    assert any(part.startswith("-Wl,-rpath,") for part in command)
-
-
-def test_mpifort_without_a_compiler_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(wrappers.shutil, "which", lambda name: None)
-    with pytest.raises(wrappers.UserError, match="no Fortran compiler"):
-        wrappers.fortran(["a.f90"])

@@ -4,7 +4,7 @@ import subprocess
 from importlib.resources import files
 from pathlib import Path
 
-from lanai_sim.verilator import compiler_command
+from lanai_host.compilers import Language, find
 
 
 def test_host_memory(tmp_path):
@@ -13,7 +13,8 @@ def test_host_memory(tmp_path):
     native = files("lanai_sim").joinpath("native")
     warnings = ["-Wall", "-Wextra", "-Werror"]
     subprocess.run(
-        [*compiler_command(), "-std=gnu++17", *warnings, f"-I{native}", "-o", str(program), str(source)], check=True
+        [*find(Language.CXX).command, "-std=gnu++17", *warnings, f"-I{native}", "-o", str(program), str(source)],
+        check=True,
     )
     answer = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", "")

@@ -26,6 +26,14 @@ def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert record["figures"]["report.rank.0.total_us"] == 1.0
 
 
+def test_report_of_a_command_with_brackets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = sample()
+    trace.meta["command"] = ["./a", "[/x]", "[bold]", "data[0:3]"]
+    monkeypatch.setattr(Trace, "open", classmethod(lambda cls, path: trace))
+    assert main(["report", "t"]) == 0
+    assert "./a [/x] [bold] data[0:3]  " in capsys.readouterr().out
+
+
 def test_report_of_one_message(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "t", "--message", "0"]) == 0
     assert "SRAM to link" in capsys.readouterr().out

@@ -7,7 +7,6 @@ goes (NP-B5), `contention` how DMA slows the processor (NP-B6), `ways` programme
 import argparse
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from lanai_firmware.mcp.plan import McpConfig, paper
@@ -15,6 +14,7 @@ from lanai_host.config import PRESETS, HostConfig
 from lanai_host.errors import UserError
 
 from ... import drawing
+from ...console import plain
 from . import contention, plots, stages, traffic, ways
 from .pair import Setting
 
@@ -126,4 +126,4 @@ def compare(figures: dict[str, float]) -> None:
         if name in figures:
             claim = published[f"mpi-np.{claim_id}"]
             table.add_row(name, f"{figures[name]:.4g}", claim.published or "0", claim.says)
-    Console().print(table)
+    plain().print(table)

@@ -1,0 +1,141 @@
+"""The one search for compilers: C and C++ for what this project builds, and all three languages for users' programs.
+
+A language's compiler is the one that its environment variable names (CC, CXX, FC), else one that is installed, else the one in
+the package `ziglang`. A variable that names an MPI wrapper, as `make CC="lanai mpicc"` sets it, is passed over: the wrapper
+would run itself.
+"""
+
+import errno
+import functools
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from .errors import UserError
+
+RECURSION = "MPICH_RECURSION_CHECK"  # set for what a wrapper starts; MPICH's own wrappers obey it too
+WRAPPERS = frozenset({
+    "mpicc", "mpicxx", "mpic++", "mpiCC", "mpifort", "mpif77", "mpif90", "mpicc_abi", "mpicxx_abi", "mpifort_abi",
+    "lanai-mpicc", "lanai-mpicxx", "lanai-mpifort",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Search:
+    """How a language's compiler is found, and a program that shows whether it works."""
+
+    title: str
+    variable: str
+    names: tuple[str, ...]
+    zig: str  # what `ziglang` calls it, if it has one
+    remedy: str
+    suffix: str
+    trial: str
+
+
+class Language(Enum):
+    C = Search(
+        "C", "CC", ("cc", "gcc", "clang"), "cc", "pip install 'openlanai[compiler]'",
+        ".c", "#include <stdio.h>\nint main(void) { return puts(\"\") == 0; }\n",
+    )  # fmt: skip
+    CXX = Search(
+        "C++", "CXX", ("g++", "clang++", "c++"), "c++", "pip install 'openlanai[compiler]'",
+        ".cc", "#include <vector>\nint main() { return int(std::vector<int>(1).at(0)); }\n",
+    )  # fmt: skip
+    FORTRAN = Search(
+        "Fortran", "FC", ("gfortran", "flang"), "", "install one, for example: apt install gfortran",
+        ".f90", "program trial\nprint *, 1\nend program\n",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler: how to call it, what it says it is."""
+
+    command: tuple[str, ...]
+    identity: str
+
+    @property
+    def is_zig(self) -> bool:
+        return "ziglang" in self.command
+
+    def run(self, arguments: Sequence[str], what: str, text: str = "") -> str:
+        """Run it with `text` as its input; what it printed. `what` says in the error message what it was for."""
+        done = subprocess.run(
+            [*self.command, *arguments], input=text, text=True, capture_output=True, check=False, env=guarded()
+        )
+        if done.returncode:
+            if "No space left" in done.stderr:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            last = "\n".join(done.stderr.strip().splitlines()[-20:])
+            raise UserError(f"{what} failed with {shlex.join(self.command)}:\n{last}")
+        return done.stdout
+
+
+def find(language: Language, chosen: str = "") -> Compiler:
+    """The compiler of a language: `chosen` if that names one, else as the module says. Raises UserError if there is none."""
+    search = language.value
+    for setting, source in ((chosen, ""), (os.environ.get(search.variable, ""), search.variable)):
+        words = split(setting, source or search.title)
+        if words and not is_wrapper(words):
+            if shutil.which(words[0]) is None:
+                where = f"{source}={setting!r}" if source else f"{setting!r}"
+                mend = f"unset {source} or name" if source else "name"
+                raise UserError(f"{where} is not a program; {mend} a {search.title} compiler")
+            return _compiler(words)
+        if words and not source:
+            raise UserError(f"{setting!r} is an MPI wrapper, which would run itself; name a {search.title} compiler")
+    for name in search.names:
+        if path := shutil.which(name):
+            return _compiler((path,))
+    if search.zig and importlib.util.find_spec("ziglang"):
+        return _compiler((sys.executable, "-m", "ziglang", search.zig))
+    tried = ", ".join((*search.names, *(["ziglang"] if search.zig else [])))
+    raise UserError(f"no {search.title} compiler ({tried}) was found; {search.remedy}")
+
+
+def split(setting: str, name: str) -> tuple[str, ...]:
+    """The words of a compiler setting, as a shell would read them."""
+    try:
+        return tuple(shlex.split(setting))
+    except ValueError as error:
+        raise UserError(f"{name}={setting!r} is no command: {error}") from error
+
+
+def is_wrapper(words: Sequence[str]) -> bool:
+    """Whether a command is an MPI wrapper, ours or another, whatever starts it: `lanai mpicc`, `ccache /usr/bin/mpicc`."""
+    return any(Path(word).name in WRAPPERS for word in words)
+
+
+def guarded() -> Mapping[str, str]:
+    """The environment for a compiler. A wrapper that finds itself started from it was called by itself."""
+    return {**os.environ, RECURSION: "1"}
+
+
+def trial(language: Language) -> Compiler:
+    """The compiler of a language, which has just compiled and linked a program. Raises UserError if it cannot."""
+    compiler = find(language)
+    with tempfile.TemporaryDirectory(prefix="lanai-trial-") as name:
+        source = Path(name, f"trial{language.value.suffix}")
+        source.write_text(language.value.trial)
+        compiler.run(["-o", f"{name}/trial", str(source)], f"compiling a {language.value.title} program")
+    return compiler
+
+
+def bind_own_functions(compiler: Compiler) -> str:
+    """The linker option by which a library's calls of its own functions stay inside it. Zig's front knows the wider one only."""
+    return "-Wl,-Bsymbolic" if compiler.is_zig else "-Wl,-Bsymbolic-functions"
+
+
+@functools.cache
+def _compiler(command: tuple[str, ...]) -> Compiler:
+    answer = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False, env=guarded())
+    return Compiler(command, (answer.stdout or answer.stderr).split("\n", 1)[0])
