@@ -7,7 +7,7 @@ import pytest
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.drawing import Plot
-from lanai_sim.papers import claims, page, verdicts
+from lanai_sim.papers import claims, page, studies, verdicts
 from lanai_sim.papers.claims import Bound, Claim, Kind
 from lanai_sim.papers.mpi_np import answers, constants, experiments, study
 from lanai_sim.papers.verdicts import Answer, ByFigure, ByShape, Held
@@ -116,6 +116,25 @@ def test_errors_are_told(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(study, "CHECKOUT", tmp_path)
     assert main(["paper", "mpi-np"]) == 2
     assert "name a directory with --output" in capsys.readouterr().err
+
+
+def test_a_paper_without_a_study_is_refused(tmp_path, capsys, monkeypatch):
+    """And not answered with another paper's figures."""
+    (tmp_path / "other_paper.toml").write_text(
+        '[[claim]]\nid = "other-paper.a"\nkind = "measured"\nsays = "It is fast."\nwhere = "1"\n'
+    )
+    monkeypatch.setattr(claims, "files", lambda package: tmp_path)
+    assert main(["paper", "other-paper", "--quick"]) == 2
+    said = capsys.readouterr()
+    assert said.err == "lanai: error: paper 'other-paper' has claims but no study here; mpi-np can be run\n"
+    assert said.out == ""
+
+
+def test_every_study_is_whole():
+    for name in studies.names():
+        found = studies.find(name)
+        assert name == found.PAPER
+        assert {claim.id for claim in claims.load(name)} == {one.claim.id for one in found.answer({})}
 
 
 def test_a_whole_run_of_one_experiment(tmp_path, monkeypatch):

@@ -1,15 +1,16 @@
 """`lanai sweep`: the table, going on after a stop, the page, and small real points."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim import parallel
+from lanai_sim import parallel, sources
 from lanai_sim.cli import main
 from lanai_sim.drawing import Plot
-from lanai_sim.sweeps import cache, catalog, clock, fairness, page, point, queues, table
+from lanai_sim.sweeps import cache, catalog, clock, fairness, page, point, queues
 from lanai_sim.sweeps.point import Conclusion, Row, Sweep
 from lanai_sim.sweeps.table import Table
 
@@ -45,35 +46,79 @@ def test_goes_on_where_it_was(tmp_path):
     assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 3
 
 
-def test_rows_of_other_versions_are_passed_over(tmp_path, monkeypatch):
+@pytest.fixture
+def copied(tmp_path, monkeypatch):
+    """The four packages' sources, elsewhere, and the digest taken of them."""
+    places = {}
+    for name, root in sources.roots().items():
+        places[name] = tmp_path / "copy" / name
+        shutil.copytree(root, places[name], ignore=shutil.ignore_patterns("__pycache__"))
+    original = sources.digest()
+    monkeypatch.setattr(sources, "roots", lambda: places)
+    assert sources.digest() == original  # wherever they are
+    return places
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        "lanai_sim/native/units.h", "lanai_sim/native/engine.cc", "lanai_sim/fabric.py", "lanai_sim/kernel.py",
+        "lanai_sim/node.py", "lanai_sim/sweeps/queues.py", "lanai_sim/papers/mpi_np/experiments.py", "lanai_host/mail.c",
+        "lanai_host/driver.py", "lanai_hdl/nic.py",
+    ],
+)  # fmt: skip
+def test_rows_of_other_code_are_passed_over(edited, copied, tmp_path):
     options = ["sweep", "toy", "--jobs", "1", "--quick", "--table", str(tmp_path / "t.jsonl")]
     assert main(options) == 0
-    monkeypatch.setattr(table, "content", lambda: "another")
+    name, _, rest = edited.partition("/")
+    with (copied[name] / rest).open("a") as file:
+        file.write(" ")
+    assert main(options) == 0
+    assert MEASURED == [1, 2, 1, 2]
     assert main(options) == 0
     assert MEASURED == [1, 2, 1, 2]
 
 
+def test_every_source_counts(copied):
+    """A new kind of file must be said to be code or not."""
+    assert len(sources.code(copied)) > 300
+    kinds = {path.suffix for root in copied.values() for path in root.rglob("*") if path.is_file()}
+    assert kinds <= sources.CODE | sources.NOT_CODE
+    before = sources.digest()
+    (copied["lanai_sim"] / "new.h").write_text("")
+    assert sources.digest() != before
+
+
 def test_a_new_revision_measures_again(tmp_path):
-    Table(tmp_path / "t", TOY).add({"x": 1}, {"y": 2.0})
-    assert Table(tmp_path / "t", TOY).missing([{"x": 1}]) == []
-    assert Table(tmp_path / "t", replace(TOY, revision=2)).missing([{"x": 1}]) == [{"x": 1}]
+    Table(tmp_path / "t", "toy", 1).add({"x": 1}, {"y": 2.0})
+    assert Table(tmp_path / "t", "toy", 1).missing([{"x": 1}]) == []
+    assert Table(tmp_path / "t", "toy", 2).missing([{"x": 1}]) == [{"x": 1}]
+    assert Table(tmp_path / "t", "other", 1).missing([{"x": 1}]) == [{"x": 1}]
+
+
+def test_a_sweeps_revision_reaches_its_table(tmp_path, monkeypatch):
+    options = ["sweep", "toy", "--jobs", "1", "--quick", "--table", str(tmp_path / "t.jsonl")]
+    assert main(options) == 0
+    monkeypatch.setattr(catalog, "SWEEPS", (replace(TOY, revision=2),))
+    assert main(options) == 0
+    assert MEASURED == [1, 2, 1, 2]
 
 
 def test_a_line_cut_short_is_measured_again(tmp_path):
     path = tmp_path / "t.jsonl"
-    Table(path, TOY).add({"x": 1}, {"y": 2.0})
-    Table(path, TOY).add({"x": 2}, {"y": 4.0})
+    Table(path, TOY.name).add({"x": 1}, {"y": 2.0})
+    Table(path, TOY.name).add({"x": 2}, {"y": 4.0})
     path.write_text(path.read_text()[:-20])
-    again = Table(path, TOY)
+    again = Table(path, TOY.name)
     assert again.missing([{"x": 1}, {"x": 2}]) == [{"x": 2}]
     again.add({"x": 2}, {"y": 4.0})
-    assert Table(path, TOY).missing([{"x": 1}, {"x": 2}]) == []
+    assert Table(path, TOY.name).missing([{"x": 1}, {"x": 2}]) == []
 
 
 def test_a_foreign_table_is_refused(tmp_path):
     (tmp_path / "t").write_text("hello\nworld\n")
-    with pytest.raises(UserError, match="line 1: 'hello' is no row of a sweep"):
-        Table(tmp_path / "t", TOY)
+    with pytest.raises(UserError, match="line 1: 'hello' is not a row of a sweep"):
+        Table(tmp_path / "t", TOY.name)
 
 
 def test_errors_are_told(tmp_path, capsys):

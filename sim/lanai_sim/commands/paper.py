@@ -12,14 +12,14 @@ from lanai_host.errors import UserError
 from .. import drawing
 from ..console import plain
 from ..figures import write_json
-from ..papers import claims, page, verdicts
+from ..papers import page, studies, verdicts
 
 NAME = "paper"
 HELP = "run a paper's experiments and write published beside ours"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paper", metavar="PAPER", help=f"which: {', '.join(claims.names())}")
+    parser.add_argument("paper", metavar="PAPER", help=f"which: {', '.join(studies.names())}")
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -38,13 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    claims.load(args.paper)  # refuses papers that are not there
-    from ..papers.mpi_np import study
-
+    study = studies.find(args.paper)
     if args.jobs < 0:
-        raise UserError(f"--jobs {args.jobs} is no number of workers; take 1 or more")
+        raise UserError(f"--jobs must be at least 1 (0: one a core), got {args.jobs}")
     folder = output_folder(args.output, args.quick, study.CHECKOUT)
-    found = stored(args.source, args.paper) if args.source else measured(args)
+    found = stored(args.source, args.paper) if args.source else measured(study, args)
     answers = study.answer(found)
     show(answers)
     if folder is not None:
@@ -71,10 +69,8 @@ def stored(file: str, paper: str) -> dict[str, float]:
         raise UserError(f"{file!r} holds no figures of this paper ({error}); name a file that --json wrote") from error
 
 
-def measured(args: argparse.Namespace) -> dict[str, float]:
+def measured(study: studies.Study, args: argparse.Namespace) -> dict[str, float]:
     """The experiments' figures from runs made now, or kept in the table."""
-    from ..papers.mpi_np import study
-
     table = Path(args.table) if args.table else None
     return study.figures(args.quick, args.jobs, table, lambda name: print(f"lanai: {name}: done", file=sys.stderr))
 

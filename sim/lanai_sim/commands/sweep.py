@@ -1,6 +1,6 @@
 """Studies beyond the papers, many runs each: in parallel, into one table that is gone on with, ending in figures, a paragraph and a plot.
 
-Over many machines: mpiexec -n N python -m mpi4py.futures -m lanai_sim.cli sweep NAME --mpi
+Over many machines: mpiexec -n N python -m mpi4py.futures -m lanai_sim sweep NAME --mpi
 """
 
 import argparse
@@ -38,9 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     sweep = catalog.find(args.sweep)
     if args.jobs < 0:
-        raise UserError(f"--jobs {args.jobs} is no number of workers; take 1 or more")
+        raise UserError(f"--jobs must be at least 1 (0: one a core), got {args.jobs}")
     folder = drawing.folder(args.output) if args.output else None
-    table = Table(Path(args.table or f"sweep-{sweep.name}.jsonl"), sweep)
+    table = Table(Path(args.table or f"sweep-{sweep.name}.jsonl"), sweep.name, sweep.revision)
     points = sweep.points(args.quick)
     missing = len(table.missing(points))
     print(f"lanai: {sweep.name}: {len(points)} points, {len(points) - missing} of them in the table", file=sys.stderr)

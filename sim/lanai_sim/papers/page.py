@@ -14,7 +14,7 @@ class Frame:
 
     Attributes:
         title, intro: how the page begins.
-        thesis, default: headings of the two columns with our numbers.
+        ours, default: headings of the two columns with our numbers.
         experiments: (name, what it is), in order.
     """
 

@@ -1,50 +1,34 @@
-"""The table of a sweep: a JSON line a point, appended as points end, so that a sweep which was stopped goes on where it was.
+"""The table of a sweep: one JSON line a point, appended as points end, so that a sweep that was stopped goes on where it was.
 
-Rows are found by content: the point, and everything whose change could change its figures. Rows of other versions stay and are passed over.
+Rows are found by content: the point, the study's revision, and all code that could change a figure (see `sources`). Rows of
+other versions stay and are passed over.
 """
 
 import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from lanai_host.errors import UserError
 
-from .point import Figures, Point, Row, Sweep
-
-MEASURED_BY = ("lanai_hdl", "lanai_firmware", "lanai_host", "lanai_sim.benches.p2p")
-
-
-@cache
-def content() -> str:
-    """What the figures depend on, beside the point and the sweep's revision: the sources of gateware, firmware, driver and sides."""
-    digest = hashlib.sha256()
-    for name in MEASURED_BY:
-        spec = find_spec(name)
-        assert spec is not None
-        assert spec.origin is not None
-        root = Path(spec.origin).parent
-        for path in sorted(root.rglob("*.py")):
-            digest.update(f"{name}/{path.relative_to(root)}".encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def key_of(sweep: Sweep, point: Mapping[str, Any]) -> str:
-    text = json.dumps([sweep.name, sweep.revision, point, content()], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+from .. import sources
+from .point import Figures, Point, Row
 
 
 class Table:
-    """The rows of one sweep in one file. A last line that a crash cut short is dropped."""
+    """The rows of one study, by its name and revision, in one file. A last line that a crash cut short is dropped."""
 
-    def __init__(self, path: Path, sweep: Sweep) -> None:
+    def __init__(self, path: Path, name: str, revision: int = 1) -> None:
         self.path = path
-        self.sweep = sweep
+        self.name = name
+        self._version = [name, revision, sources.digest()]
         self._rows = self._read()
+
+    def _key(self, point: Mapping[str, Any]) -> str:
+        text = json.dumps([*self._version, point], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _read(self) -> dict[str, Row]:
         if not self.path.exists():
@@ -62,21 +46,21 @@ class Table:
                 if number == len(lines):
                     break
                 raise UserError(
-                    f"{self.path.name}, line {number}: {line[:40]!r} is no row of a sweep; name another table"
+                    f"{self.path.name}, line {number}: {line[:40]!r} is not a row of a sweep; name another table"
                 ) from error
         return rows
 
     def find(self, point: Point) -> Row | None:
-        return self._rows.get(key_of(self.sweep, point))
+        return self._rows.get(self._key(point))
 
     def missing(self, points: Sequence[Point]) -> list[Point]:
         return [point for point in points if self.find(point) is None]
 
     def add(self, point: Point, figures: Figures) -> None:
         """Append a row; it is in the file when this returns. A line that a crash cut short goes."""
-        key = key_of(self.sweep, point)
+        key = self._key(point)
         self._rows[key] = Row(point, figures)
-        record = {"sweep": self.sweep.name, "key": key, "point": point, "figures": figures}
+        record = {"sweep": self.name, "key": key, "point": point, "figures": figures}
         try:
             if self.path.exists():
                 whole = self.path.read_bytes()

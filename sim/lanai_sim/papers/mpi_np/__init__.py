@@ -1,1 +1,1 @@
-"""MPI-NP (1999): its experiments run here (`experiments`), and what they say of each claim (`verdicts`)."""
+"""MPI-NP (1999): its experiments run here (`experiments`), and what they say of each claim (`answers`)."""

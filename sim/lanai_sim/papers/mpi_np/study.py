@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ... import parallel
 from ...drawing import Plot
-from ...sweeps.point import Conclusion, Point, Sweep
+from ...sweeps.point import Point
 from ...sweeps.table import Table
 from .. import claims, verdicts
 from ..claims import Kind
@@ -41,33 +41,27 @@ def measure(name_and_quick: tuple[str, bool]) -> dict[str, float]:
     return experiments.measure(*name_and_quick)
 
 
-def as_sweep() -> Sweep:
-    """The experiments as points, for the table that a run which was stopped goes on from."""
-
-    def points(quick: bool) -> list[Point]:
-        return [{"experiment": one.name, "quick": quick} for one in experiments.EXPERIMENTS]
-
-    return Sweep("", f"paper-{PAPER}", FRAME.title, points, lambda point: {}, lambda rows: Conclusion({}, ""), REVISION)
-
-
 def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
     """All experiments' figures; those in the table are not measured again. `tell` gets each experiment's name as it ends."""
     found: dict[str, float] = {}
-    sweep = as_sweep()
-    kept = Table(table, sweep) if table is not None else None
+    kept = Table(table, f"paper-{PAPER}", REVISION) if table is not None else None
     tasks = []
-    for point in sweep.points(quick):
-        row = kept.find(point) if kept is not None else None
+    for one in experiments.EXPERIMENTS:
+        row = kept.find(_point(one.name, quick)) if kept is not None else None
         if row is None:
-            tasks.append((str(point["experiment"]), quick))
+            tasks.append((one.name, quick))
         else:
             found |= row.figures
     for (name, _), part in parallel.each(measure, tasks, jobs):
         found |= part
         if kept is not None:
-            kept.add({"experiment": name, "quick": quick}, part)
+            kept.add(_point(name, quick), part)
         tell(name)
     return dict(sorted(found.items()))
+
+
+def _point(experiment: str, quick: bool) -> Point:
+    return {"experiment": experiment, "quick": quick}
 
 
 def answer(found: dict[str, float]) -> list[Answer]:

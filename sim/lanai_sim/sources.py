@@ -1,0 +1,55 @@
+"""Which version of this project's code is running: a digest of all its sources, for figures that are kept between runs.
+
+A simulated figure may depend on any source of the four packages: gateware, firmware, driver, MPI library, engine, kernel, fabric,
+native code. So all of them count. A change that moves no figure costs a measurement; a row of other code would cost a wrong answer.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+PACKAGES = ("lanai_hdl", "lanai_firmware", "lanai_host", "lanai_sim")
+CODE = frozenset({".py", ".c", ".cc", ".cpp", ".h", ".hpp", ".v", ".vlt", ".sv"})
+NOT_CODE = frozenset({".css", ".html", ".js", ".toml", ".typed"})  # pages, and papers' claims
+TOOLS = ("amaranth", "llvmlite")  # they decide gateware and firmware as our sources do
+
+
+def roots() -> dict[str, Path]:
+    """The packages' directories by name."""
+    found = {}
+    for name in PACKAGES:
+        spec = find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None
+        found[name] = Path(spec.origin).parent
+    return found
+
+
+def code(places: Mapping[str, Path]) -> list[tuple[str, Path]]:
+    """Every source file, with a name that does not depend on where the packages are."""
+    return [
+        (f"{name}/{path.relative_to(root).as_posix()}", path)
+        for name, root in sorted(places.items())
+        for path in sorted(root.rglob("*"))
+        if path.suffix in CODE and path.is_file()
+    ]
+
+
+def digest() -> str:
+    """Of all sources as they are on disk now, and the versions of the tools that make gateware and firmware of them."""
+    made = hashlib.sha256()
+    for tool in TOOLS:
+        made.update(f"{tool} {_version(tool)}\n".encode())
+    for name, path in code(roots()):
+        content = path.read_bytes()
+        made.update(f"{name} {len(content)}\n".encode() + content)
+    return made.hexdigest()[:16]
+
+
+def _version(tool: str) -> str:
+    try:
+        return version(tool)
+    except PackageNotFoundError:
+        return "absent"
