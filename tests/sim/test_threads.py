@@ -47,6 +47,29 @@ else:
     world.Send(b"x", dest=0)
 """
 
+AGREEMENTS = """
+import threading
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+roots = [world.Dup() for _ in range(3)]
+made = {}
+def twin(index):
+    if index == 1:
+        comm, request = roots[index].Idup()
+        request.Wait()
+    else:
+        comm = roots[index].Dup()
+    made[f"root {index}"] = comm
+def part(tag):
+    made[f"part {tag}"] = world.Create_group(world.group, tag)
+work = [(twin, 0), (part, 0), (twin, 1), (part, 1), (twin, 2)]
+threads = [threading.Thread(target=f, args=(a,)) for f, a in (work if world.rank == 0 else reversed(work))]
+for t in threads: t.start()
+for t in threads: t.join()
+total = sum(comm.allreduce(1) for _, comm in sorted(made.items()))
+assert total == 5 * world.size, total
+"""
+
 BLOCKED = """
 import threading
 from mpi4py import MPI
@@ -81,8 +104,8 @@ thread.join()
 """
 
 
-def ranks(body, **options):
-    return run(RunConfig((sys.executable, "-c", body), 2, environment=libmpi_environment(), max_wall=120, **options))
+def ranks(body, size=2, **options):
+    return run(RunConfig((sys.executable, "-c", body), size, environment=libmpi_environment(), max_wall=120, **options))
 
 
 def test_two_threads_a_rank_are_the_same_beside_a_load(capfd):
@@ -102,6 +125,11 @@ def test_two_threads_a_rank_are_the_same_beside_a_load(capfd):
 def test_time_stands_still_while_a_thread_computes(capfd):
     assert ranks(COMPUTE).code == 0
     assert "not deterministic" not in capfd.readouterr().err
+
+
+def test_threads_make_communicators_in_any_order():
+    """Each rank's threads duplicate different communicators and create one of a group, in another order on rank 0."""
+    assert ranks(AGREEMENTS, size=3).code == 0
 
 
 def test_a_deadlock_names_what_the_threads_wait_for():

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
-from ..device import MAX_CONTEXT, Device
+from ..device import Device
 from . import errhandler as handlers
-from .base import CONTEXTS
 from .buffered import HasBuffer, SendBuffer
 from .collectives import barrier
 from .collectives.schedule import name_of
 from .communicator import Communicator
 from .constants import ThreadLevel
-from .contexts import LIMIT, Contexts
+from .contexts import Contexts
 from .datatypes import BYTE
 from .errhandler import Errhandler
 from .errors import ErrorClass, ErrorTable, MpiError
@@ -24,8 +23,6 @@ from .probing import NoProcMessage
 from .progress import Progress
 from .request import GeneralizedRequest
 from .status import Status
-
-assert LIMIT * CONTEXTS - 1 <= MAX_CONTEXT
 
 PICOSECONDS = 1e-12
 
@@ -144,7 +141,7 @@ class World(HasBuffer):
         found = [
             f"communicator {communicator.name or communicator.number} was not freed"
             for communicator in self._all_communicators()[2:]
-            if not communicator.freed
+            if communicator.number and not communicator.freed
         ]
         with self.progress.lock:
             for communicator in self._all_communicators():

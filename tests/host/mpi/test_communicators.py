@@ -1,14 +1,17 @@
 """Groups, communicators and their contexts, inter-communicators, attributes, names."""
 
 import gc
+import random
 
 import pytest
 
+from lanai_host.device import MAX_CONTEXT
 from lanai_host.devices.ideal import IdealDevice
 from lanai_host.mpi import ERRORS_RETURN, ErrorClass, Group, Info, Keyval, MpiError
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi.collectives.parts import Part
 from lanai_host.mpi.constants import UNDEFINED, Comparison
+from lanai_host.mpi.contexts import LIMIT
 from lanai_host.mpi.creation import create_from_group, create_intercomm_from_groups
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.session import Session
@@ -130,11 +133,94 @@ def test_when_numbers_run_out():
     def program(world):
         world.contexts._free &= 0b11111
         kept = [world.comm_world.duplicate() for _ in range(3)]
-        with pytest.raises(MpiError, match="MPI_Comm_dup: all 2048 context numbers are in use"):
-            world.comm_world.duplicate()
+        for _ in range(2):
+            with pytest.raises(MpiError, match=f"MPI_Comm_dup: all {LIMIT} context numbers are in use"):
+                world.comm_world.duplicate()
+        left = kept.pop().number  # of all, the last one that the two processes let go of
+        gc.collect()
+        assert world.comm_world.duplicate().number == left
         return kept
 
     ranks.run(2, program)
+
+
+def test_many_communicators_at_once():
+    """As many as 16 bits of context allow; those in circles of references count as free when they are needed."""
+
+    def program(world):
+        comm = world.comm_world
+        kept = [comm.duplicate() for _ in range(LIMIT - 2)]
+        assert len({twin.number for twin in kept}) == LIMIT - 2
+        last = kept[-1]
+        got = ints(0)
+        request = last.irecv(*buffer(got), 0, 0)
+        last.send(*buffer(ints(4)), 0, 0)
+        request.wait()
+        assert (got[0], last.partitions_context <= MAX_CONTEXT) == (4, True)
+        circle = [kept.pop(500)]
+        circle.append(circle)
+        del circle
+        assert comm.duplicate().number == 502
+
+    ranks.run(1, program)
+
+
+def test_agreements_may_cross(run):
+    """Processes enter a duplicate and the creation of a group's communicator in different orders."""
+
+    def program(world):
+        comm = world.comm_world
+        group = comm.group
+
+        def twin():
+            made, request = comm.iduplicate()
+            return lambda: (request.wait(), made)[1]
+
+        def part():
+            made = comm.create_group(group, 5)
+            return lambda: made
+
+        order = [twin, part] if comm.rank % 2 else [part, twin]
+        made = {create.__name__: create() for create in order}
+        return [made[name]().number for name in ("twin", "part")]
+
+    found = run(3, program)
+    assert found[0] == found[1] == found[2]
+    assert found[0][0] != found[0][1]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_many_agreements_cross(seed):
+    """Duplicates in the background of several communicators, in another order on each process, between blocking creations
+    of groups that overlap. Few numbers are left, so that the agreements meet."""
+
+    def program(world):
+        comm = world.comm_world
+        roots = [comm.duplicate() for _ in range(4)]
+        groups = [comm.group.include(members) for members in ([0, 1, 2], [1, 2], [0, 2], [2, 1, 0])]
+        world.contexts._free &= 0xFFFFFF << roots[-1].number
+        shuffled = random.Random(f"{seed} {comm.rank}")
+        steps = sorted([*range(4), *(f"root {index}" for index in range(4))], key=lambda step: shuffled.random())
+        blocking = iter(range(4))
+        made, waiting = {}, {}
+        for step in steps:
+            if isinstance(step, str):
+                waiting[step] = roots[int(step[-1])].iduplicate()
+            else:
+                tag = next(blocking)
+                part = comm.create_group(groups[tag], tag)
+                if part is not None:
+                    made[tag] = part
+        for step, (twin, request) in waiting.items():
+            request.wait()
+            made[step] = twin
+        numbers = {step: created.number for step, created in made.items()}
+        assert len(set(numbers.values())) == len(made)
+        return numbers
+
+    found = ranks.run(3, program)
+    for name in found[2]:
+        assert len({made[name] for made in found if name in made}) == 1
 
 
 def test_intercommunicators(run):
