@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any, Self
 
+from lanai_hdl import ranges
 from lanai_hdl.errors import UserError
 
 
@@ -23,6 +24,21 @@ class HostCost(Enum):
     PIN_PAGE = "pin_page"  # one page locked and translated
     UNPIN_PAGE = "unpin_page"
     REDUCE = "reduce"  # one element combined by the processor
+
+
+SECOND = 10**12  # picoseconds
+RANGES = {
+    **dict.fromkeys((what.value for what in HostCost), (0, SECOND)),
+    "pio_write": (0, SECOND),
+    "pio_read": (0, SECOND),
+    "cpu_scale": (0.0, 1e6),
+    "pio_threshold": (0, 4096),
+    "pinned_cache_pages": (0, 2**20),
+    "pages_per_entry": (1, 4),
+    "patience": (0, 1000 * SECOND),
+    "ask_first": (0, 1),
+    "host_matching": (0, 1),
+}
 
 
 @dataclass(frozen=True)
@@ -52,12 +68,7 @@ class HostConfig:
     host_matching: int = 0  # 1: messages meet their receives on the host, as in the thesis's first version (NP-33)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-                raise UserError(f"HostConfig.{field.name}={value!r} must be a number that is not negative")
-        if not 1 <= self.pages_per_entry <= 4:
-            raise UserError(f"HostConfig.pages_per_entry={self.pages_per_entry!r} must be from 1 to 4")
+        ranges.check(self, RANGES)
         if self.ask_first not in (0, 1):
             raise UserError(f"HostConfig.ask_first={self.ask_first!r} must be 0 (receives wait) or 1 (receives ask)")
         if self.host_matching not in (0, 1):
@@ -94,5 +105,13 @@ def free() -> HostConfig:
     nothing = {what.value: 0 for what in HostCost}
     return HostConfig(**nothing, pio_write=0, pio_read=0)
 
+
+# Fields that only a driver of NICs looks at.
+DRIVER_ONLY = frozenset(
+    {
+        "post", "complete", "pin", "pin_page", "unpin_page", "pio_write", "pio_read", "pio_threshold",
+        "pinned_cache_pages", "pages_per_entry", "patience", "ask_first", "host_matching",
+    }
+)  # fmt: skip
 
 PRESETS = {"pentium2_266": pentium2_266, "pessimistic": pessimistic, "free": free}

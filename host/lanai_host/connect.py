@@ -2,54 +2,76 @@
 
 import importlib
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from .config import HostConfig
 from .device import Device
 from .devices.ideal import IdealDevice, Solo
-from .devices.ideal_quick import QuickIdeal
 from .errors import UserError
 from .portal import Portal
 from .protocol import ENV_DEVICE
 
-# Devices with a NIC: module in `lanai_host.devices` with `connect(portal, host) -> Device`, loaded when chosen.
-NIC_DEVICES = {"mpi-np": "mpi_np", "mbcf": "mbcf", "t3d": "t3d", "sci": "sci", "ccu": "ccu"}
-DEVICES = ("ideal", *NIC_DEVICES)
+
+@dataclass(frozen=True)
+class Offer:
+    """One device that can be chosen. `module` of `lanai_host.devices` has `connect(portal, host) -> Device`, loaded when chosen."""
+
+    module: str
+    nics: bool  # its messages pass through NICs
+
+
+DEVICES: Mapping[str, Offer] = {"ideal": Offer("ideal_quick", nics=False), "mpi-np": Offer("mpi_np", nics=True)}
+# Other launchers: the variables in which they tell a process how many it is one of, and which.
+LAUNCHERS = (
+    ("PMI_SIZE", "PMI_RANK"),
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+    ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+    ("PALS_SIZE", "PALS_RANKID"),
+    ("FLUX_JOB_SIZE", "FLUX_TASK_RANK"),
+)
 
 
 def host_config(values: dict[str, Any]) -> HostConfig:
     return HostConfig(**values)
 
 
-def _ideal(portal: Portal, host: HostConfig) -> Device:
-    if portal.mail is None:
-        raise UserError(f"{ENV_DEVICE}=ideal, but the simulator runs NICs; start with `lanai run`")
-    device = IdealDevice(portal.rank, portal.size, portal.mail, host)
-    device.quick = QuickIdeal(device, portal.mail, host)
-    return device
+def offer(name: str) -> Offer:
+    """The device of that name."""
+    if name not in DEVICES:
+        raise UserError(f"device {name!r} is not known; choose one of {', '.join(DEVICES)}")
+    return DEVICES[name]
 
 
 def connector(name: str) -> Callable[[Portal, HostConfig], Device]:
     """The function that makes the device of that name over a portal."""
-    if name == "ideal":
-        return _ideal
-    if name not in NIC_DEVICES:
-        raise UserError(f"device {name!r} is not known; choose one of {', '.join(DEVICES)}")
-    try:
-        module = importlib.import_module(f"lanai_host.devices.{NIC_DEVICES[name]}")
-    except ModuleNotFoundError as error:
-        raise UserError(f"device {name!r} is not built yet ({error}); choose ideal or mpi-np") from error
+    module = importlib.import_module(f"lanai_host.devices.{offer(name).module}")
     connect: Callable[[Portal, HostConfig], Device] = module.connect
     return connect
 
 
-def device_from_environment() -> Device:
-    """The device of this process. Blocks until the simulator has answered."""
-    portal = Portal.from_environment()
-    if portal is None:
-        return IdealDevice(0, 1, Solo())
-    return device_over(portal)
+def foreign_launcher(environment: Mapping[str, str]) -> str | None:
+    """What the first process of several that another launcher started should be told; None for any other."""
+    for size, rank in LAUNCHERS:
+        count = environment.get(size, "")
+        if count.isdecimal() and int(count) > 1:
+            if environment.get(rank, "0") != "0":
+                return None
+            return (
+                f"{size}={count}: another launcher has started {count} processes, and each of them is a world of one rank here; "
+                f"start the program with: lanai run -n {count} PROGRAM"
+            )
+    return None
+
+
+def solo_device() -> Device:
+    """The device of a program that `lanai run` did not start: a world of one rank. Says so if another launcher meant it to be more."""
+    if text := foreign_launcher(os.environ):
+        print(f"lanai: warning: {text}", file=sys.stderr, flush=True)
+    return IdealDevice(0, 1, Solo())
 
 
 def device_over(portal: Portal) -> Device:

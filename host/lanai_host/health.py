@@ -8,7 +8,7 @@ A NIC that is found dead is reset, because its DMA engines may still hold addres
 have sent to it. The reset clears what was found, so it is left in two more scratch registers for the other ranks on this NIC.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from lanai_hdl.isa.traps import CAUSES, TrapCause
@@ -33,13 +33,20 @@ Examine = Callable[
 ]  # `examine`, or what asks the trusted half for it
 
 
-async def examine(bus: Bus, attachment: Attachment, place: Place = hex) -> str | None:
-    """What is wrong with the NIC, as the rest of a sentence that begins with it; None if nothing is."""
+async def examine(
+    bus: Bus, attachment: Attachment, place: Place = hex, before_reset: Callable[[], Awaitable[None]] | None = None
+) -> str | None:
+    """What is wrong with the NIC, as the rest of a sentence that begins with it; None if nothing is.
+
+    `before_reset` is called once the NIC is found dead, while its registers still hold what they held.
+    """
     epoch = await bus.read(EPOCH)
     if epoch == attachment.epoch:
         cause, pc = await _dead(bus, attachment)
         if not cause:
             return None
+        if before_reset is not None:
+            await before_reset()
         await bus.write(CONTROL, int(Control.RESET))
         await bus.read(CONTROL)
     elif epoch:

@@ -87,6 +87,8 @@ class Cluster:
         if slot <= self._reached:
             return False
         self.still, events = self.engine.run(slot)
+        if self.engine.cut_short:
+            return True
         if not events:
             if not self.still:
                 self._reached = slot

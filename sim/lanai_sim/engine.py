@@ -87,11 +87,15 @@ class Engine(ABC):
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.time = SlotTime(layout.nic.slot_khz)
+        self.cut_short = False
 
     @abstractmethod
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
         """Run every unit up to slot `limit`, or a unit only to its first event, after which all stop within a latency. The flag
-        says that all is still, and will be until an access is queued; some units may then not have come to `limit`."""
+        says that all is still, and will be until an access is queued; some units may then not have come to `limit`.
+
+        A call takes some tenths of a second at most. `cut_short` says that it ended for that, before `limit` and without an event: call
+        it again."""
 
     @abstractmethod
     def slot(self, unit: int) -> int:

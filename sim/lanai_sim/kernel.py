@@ -9,6 +9,9 @@ found nothing waits on alone: that such a task would wake once more is no reason
 """
 
 import heapq
+import math
+import signal
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -22,6 +25,14 @@ class Deadlock(Exception):
 
 class TimeLimit(Exception):
     """Simulated time has reached the limit given."""
+
+
+class WallLimit(Exception):
+    """The run has taken as much real time as it may."""
+
+
+class Interrupted(Exception):
+    """A signal asks the run to end."""
 
 
 class Suspension(Generic[VALUE]):
@@ -63,8 +74,8 @@ class Clockwork(Protocol):
     """What moves by itself between moments: the engine with its NICs."""
 
     def advance(self, limit: int) -> bool:
-        """Run up to `limit` picoseconds, or less if something happened that tasks must know: they have then been told, and the
-        answer is True. False: `limit` is reached, or nothing can happen until a task does something."""
+        """Run up to `limit` picoseconds, or less if something happened that tasks must know: they have then been told; or less if that
+        takes long. The answer is then True. False: `limit` is reached, or nothing can happen until a task does something."""
 
     @property
     def still(self) -> bool:
@@ -83,11 +94,15 @@ class Outside(Protocol):
 
 
 class Kernel:
-    """The scheduler. `now` is its time, `limit` where that ends."""
+    """The scheduler. `now` is its time, `limit` where that ends, `deadline` the `time.monotonic()` at which real time ends."""
 
     def __init__(self) -> None:
         self.now = 0
         self.limit = FOREVER
+        self.deadline = math.inf
+        self.signal = (
+            0  # one that asks the run to end, told at the next turn, when no task is in the midst of something
+        )
         self.clockwork: Clockwork | None = None
         self.outside: Outside | None = None
         self._moments: list[tuple[int, int, int, Callable[[Any], None], Any]] = []
@@ -143,10 +158,18 @@ class Kernel:
         task.waits = waits
         waits.task = task
 
+    def check(self) -> None:
+        """Raises WallLimit or Interrupted if the run must end."""
+        if self.signal:
+            raise Interrupted(signal.Signals(self.signal).name)
+        if time.monotonic() > self.deadline:
+            raise WallLimit
+
     def run(self) -> None:
-        """Run until all tasks are done. Raises Deadlock, TimeLimit, or what a task raised."""
+        """Run until all tasks are done. Raises Deadlock, TimeLimit, WallLimit, Interrupted, or what a task raised."""
         outside, clockwork, moments = self.outside, self.clockwork, self._moments
         while self._open:
+            self.check()
             if outside is not None and outside.running:
                 outside.wait()
                 continue

@@ -6,13 +6,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from lanai_host.protocol import unpack_wait
 
 from . import processes
 from .grant import Forbidden
-from .kernel import Deadlock, Kernel, TimeLimit
+from .kernel import Deadlock, Interrupted, Kernel, TimeLimit, WallLimit
 from .output import Output
 from .processes import Process
 from .progress import Progress
@@ -35,10 +36,6 @@ class RankFailed(Exception):
         self.code = code
 
 
-class WallLimit(Exception):
-    """The run has taken as much real time as it may."""
-
-
 class Run:
     """One run, from the start of its processes to the end of the last one."""
 
@@ -51,22 +48,23 @@ class Run:
         self.processes: list[Process] = []
         self.ranks: Ranks | None = None
         self.started = time.monotonic()
+        self.kernel.deadline = self.started + config.max_wall
+        self.simulating = False
+        self.hurried = False  # real time is over, or somebody waits for the end: a slow reader is not waited for
 
     def execute(self) -> Result:
-        """Run to the end. Raises UserError for what could not be started; KeyboardInterrupt passes through after cleaning up."""
+        """Run to the end. Raises UserError for what could not be started. A signal before the ranks run, or a second one, is a
+        KeyboardInterrupt, which passes through after cleaning up."""
         result: Result | None = None
-        with _terminated_as_interrupt():
+        with _signals_to(self._signal):
             progress = Progress(self.status) if self.config.progress else None
             try:
-                self.world.boot()
-                self.world.begin()
-                self._start()
-                result = self._simulate()
+                result = self._live()
             finally:
                 if progress is not None:
                     progress.finish()
                 processes.end(self.processes)
-                self.output.finish(processes.GRACE if result is None else None)
+                self.output.finish(processes.GRACE if result is None or self.hurried else None)
                 if result is not None and self.output.lost:
                     result.code = result.code or Exit.OUTPUT_LOST
                     result.notes = (*result.notes, f"what the ranks printed was lost: {self.output.lost}")
@@ -119,8 +117,13 @@ class Run:
             service = self.world.service(self.kernel, self.ranks, rank, settings, door)
             self.kernel.spawn(service.run(), rank.number)
 
-    def _simulate(self) -> Result:
+    def _live(self) -> Result:
+        """Boot, start, run until it ends in one way or another."""
         try:
+            self.world.boot()
+            self.world.begin()
+            self._start()
+            self.simulating = True
             self.kernel.run()
             code = self._await_exits()
         except Abort as abort:
@@ -134,21 +137,30 @@ class Run:
         except TimeLimit:
             return self._result(Exit.TIME_LIMIT, f"simulated time has reached --max-sim-time\n{self.waits()}")
         except WallLimit:
+            self.hurried = True
             return self._result(
                 Exit.TIME_LIMIT, f"the run has taken --max-wall={self.config.max_wall:g} s\n{self.waits()}"
             )
+        except Interrupted as signal_name:
+            self.hurried = True
+            return self._result(Exit.INTERRUPTED, f"interrupted by {signal_name}\n{self.waits()}")
+        finally:
+            self.simulating = False
         return self._result(code, "")
 
+    def _signal(self, number: int, frame: object) -> None:
+        """The scheduler ends the run at its next turn, so that the report finds nothing in the midst of a change."""
+        if self.kernel.signal or not self.simulating:
+            raise KeyboardInterrupt
+        self.kernel.signal = number
+
     def _result(self, code: int, report: str) -> Result:
-        assert self.ranks is not None
-        clocks = tuple(rank.clock for rank in self.ranks)
-        return Result(int(code), max(self.kernel.now, *clocks), report, clocks, tuple(self.world.notes()))
+        clocks = tuple(rank.clock for rank in self.ranks or ())
+        return Result(int(code), max(self.kernel.now, *clocks, 0), report, clocks, tuple(self.world.notes()))
 
     def _look_after(self) -> None:
-        """While waiting for ranks' code: have processes ended, has time run out?"""
+        """While waiting for ranks' code: have processes ended?"""
         assert self.ranks is not None
-        if time.monotonic() - self.started > self.config.max_wall:
-            raise WallLimit
         for process, rank in zip(self.processes, self.ranks, strict=True):
             if rank.pending is not None and process.popen.poll() is not None:
                 requests = rank.read()
@@ -175,8 +187,7 @@ class Run:
         """All have left the simulation: let their processes end by themselves."""
         for process in self.processes:
             while process.popen.poll() is None:
-                if time.monotonic() - self.started > self.config.max_wall:
-                    raise WallLimit
+                self.kernel.check()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.popen.wait(CHECK_SECONDS)
         codes = [process.popen.returncode for process in self.processes]
@@ -192,26 +203,24 @@ class Run:
 
     def waits(self) -> str:
         """A line for each rank, what it waits for, and for each NIC, what it does."""
-        assert self.ranks is not None
-        return "\n".join([*(describe(rank, *self.world.look(rank)) for rank in self.ranks), *self.world.autopsy()])
+        return "\n".join(
+            [*(describe(rank, *self.world.look(rank)) for rank in self.ranks or ()), *self.world.autopsy()]
+        )
 
 
-class _terminated_as_interrupt:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does, so that it cleans up."""
-
-    def __enter__(self) -> None:
-        self.main = threading.current_thread() is threading.main_thread()
-        if self.main:
-            self.saved = [(number, signal.signal(number, self._raise)) for number in (signal.SIGTERM, signal.SIGHUP)]
-
-    def __exit__(self, *exc: object) -> None:
-        if self.main:
-            for number, handler in self.saved:
-                signal.signal(number, handler)
-
-    @staticmethod
-    def _raise(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
+@contextlib.contextmanager
+def _signals_to(handler: Callable[[int, object], None]) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and SIGHUP go to `handler`, but those that the shell or nohup has us ignore."""
+    saved: list[tuple[signal.Signals, Any]] = []
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    saved.append((number, signal.signal(number, handler)))
+        yield
+    finally:
+        for taken, before in saved:
+            signal.signal(taken, before)
 
 
 def print_report(result: Result) -> None:

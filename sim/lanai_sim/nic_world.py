@@ -133,7 +133,7 @@ class NicWorld(World):
         self.started = max(self.cluster.engine.time.picoseconds(slot) for slot in self.cluster.slots())
 
     def traffic(self) -> list[Traffic]:
-        return traffic(self.engine, len(self.cluster.nodes))
+        return traffic(self.engine, self.cluster.nodes)
 
     def begin(self) -> None:
         if self.session is not None:

@@ -7,7 +7,8 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from lanai_hdl.errors import UserError
-from lanai_hdl.machine import PAGE_SIZE, PIO_WINDOW_SIZE
+from lanai_hdl.machine import COUNTERS, PAGE_SIZE, PIO_WINDOW_SIZE, host_offset
+from lanai_host.bus import Bus
 
 from .engine import Access
 
@@ -92,12 +93,19 @@ class Node:
         self.engine = cluster.engine
         self.number = number
         self._seats = 0
+        self.was_reset = False  # since its boot
+        self.kept: dict[str, int] = {}  # what its counters said before that, as far as somebody has looked
 
     def seat(self) -> BusPages:
         """Bus pages for one more process."""
         pages = BusPages(self._seats)
         self._seats += 1
         return pages
+
+    async def keep_counts(self, bus: Bus) -> None:
+        """Before a reset, which clears the counters."""
+        for name, _ in COUNTERS:
+            self.kept[name] = self.kept.get(name, 0) + await bus.read(host_offset(name))
 
     async def read(self, clock: int, offset: int, size: int) -> tuple[int, bytes]:
         """Read bytes, word by word; a processor waits for each."""

@@ -7,7 +7,7 @@ from lanai_firmware.image import Image
 from lanai_hdl.isa.traps import CAUSES, TrapCause
 from lanai_hdl.machine import SRAM_HOST, Control, Event, Status, host_offset
 
-from .engine import Access, Engine
+from .engine import Access, Engine, EventKind
 
 PATIENCE = 100_000  # slots that an answer may take
 REGISTERS = ("TRAP_CAUSE", "TRAP_PC", "CONTROL", "ISR", "DOORBELL", "HDMA_STATUS", "SEND_STATUS", "RECV_STATUS")
@@ -16,17 +16,20 @@ TROUBLES = (
     "TX_DROPPED", "RX_CRC_ERRORS", "RX_TRUNCATED", "RX_OVERRUNS", "RX_MISROUTED", "RX_STRAYS", "RX_OVERFLOWS", "LINK_DOWNS",
     "RX_TIMEOUTS", "HDMA_ERRORS", "SEND_ERRORS", "RECV_REFUSED", "QUEUE_OVERFLOWS", "PIO_FAULTS", "LBUS_FAULTS",
 )  # fmt: skip
+TAGS = 1 << 31  # of these accesses: `Cluster.expect` counts from 1
 TRAP_SITE = "__trap_site"
 
 
 def read(engine: Engine, nic: int, addresses: list[int]) -> list[int]:
-    """Words of the NIC's window. Fewer if it does not answer. The engine's other events are lost: the run is over."""
+    """Words of the NIC's window. Fewer if it does not answer. The engine's other events, such as those of accesses that ranks have
+    left behind, are ignored: the run is over."""
     first = engine.slot(nic)
-    engine.pio(nic, [Access(first, False, address, tag=i + 1) for i, address in enumerate(addresses)])
+    engine.pio(nic, [Access(first, False, address, tag=TAGS + i) for i, address in enumerate(addresses)])
     values: dict[int, int] = {}
     while len(values) < len(addresses) and engine.slot(nic) < first + PATIENCE:
         _, events = engine.run(first + PATIENCE)
-        values |= {event.tag: event.value for event in events if event.unit == nic}
+        answers = [event for event in events if event.unit == nic and event.kind == EventKind.PIO_DONE]
+        values |= {event.tag: event.value for event in answers if event.tag >= TAGS}
     return [values[tag] for tag in sorted(values)]
 
 

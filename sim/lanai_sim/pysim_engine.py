@@ -19,6 +19,7 @@ from lanai_hdl.switch import Switch
 
 from .engine import NEVER, Access, Engine, Event, EventKind, Layout
 
+ENOUGH = 1000  # slots in one call of `run`
 STILL_SLOTS = 4  # slots that all must have been idle, beyond the cables' latency, before the engine says so
 
 
@@ -154,11 +155,14 @@ class PysimEngine(Engine):
 
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
         settled = self.layout.latency + STILL_SLOTS
-        while self._slot < limit and not any(host.events for host in self._hosts):
+        end = min(limit, self._slot + ENOUGH)
+        while self._slot < end and not any(host.events for host in self._hosts):
             if self._quiet > settled and not any(host.accesses for host in self._hosts):
+                self.cut_short = False
                 return True, ()
             self._simulator.advance()
         events = [event for host in self._hosts for event in host.events]
+        self.cut_short = not events and self._slot < limit
         for host in self._hosts:
             host.events = []
         while events and self._slot < events[0].slot:  # to the end of the slot in which they happened

@@ -51,7 +51,11 @@ class RankDoor:
         async def look(clock: int) -> tuple[int, bytes]:
             bus = self.node.cluster.bus(self.node.number, host)
             bus.clock, bus.number = clock, self.number
-            finding = await examine(bus, attachment, lambda pc: str(image.where(pc)))
+            finding = await examine(
+                bus, attachment, lambda pc: str(image.where(pc)), lambda: self.node.keep_counts(bus)
+            )
+            if finding is not None:
+                self.node.was_reset = True
             return bus.clock, (finding or "").encode()
 
         self._examine = look

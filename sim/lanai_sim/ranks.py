@@ -98,8 +98,8 @@ class Rank:
 
 
 class Ranks:
-    """All ranks of a run, as the scheduler's `Outside`. `on_quiet` is called about ten times a second while waiting for
-    processes: the launcher looks after exits there, and may raise to end the run."""
+    """All ranks of a run, as the scheduler's `Outside`. `on_quiet` is called while nothing comes from processes that run code, about ten
+    times a second: the launcher looks after exits there, and may raise to end the run."""
 
     def __init__(self, kernel: Kernel, socks: list[socket.socket], on_quiet: Callable[[], None]) -> None:
         self.kernel = kernel
@@ -138,6 +138,7 @@ class Ranks:
 
     def wait(self) -> None:
         while self.running and (self._give_up is FOREVER or time.monotonic() < self._give_up):
+            self.kernel.check()
             if self.running == 1:
                 self._wait_for_one()
             else:

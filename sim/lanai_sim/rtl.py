@@ -3,6 +3,7 @@
 import ctypes
 import struct
 from collections.abc import Sequence
+from enum import IntFlag
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +23,14 @@ HEADERS = ("engine.h", "faults.h", "flit.h", "memory.h", "trace.h", "units.h", "
 _EVENT = struct.Struct("=QIIII")  # struct Event of engine.h
 _FAULT = struct.Struct("=QQI4x")  # struct Fault of faults.h
 _ACCESS = struct.Struct("=QIIIII4x")  # struct Pio of units.h
+
+
+class Ending(IntFlag):
+    """How a call of `run` in engine.cc ended, if neither by an event nor at the limit."""
+
+    STILL = 1
+    CUT = 2
+
 
 U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -120,10 +129,11 @@ class RtlEngine(Engine):
         self._closed = False
 
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
-        still = self._native.engine_run(self._engine, limit)
+        ending = Ending(self._native.engine_run(self._engine, limit))
+        self.cut_short = Ending.CUT in ending
         count = self._native.engine_events(self._engine, ctypes.byref(self._events))
         if not count:
-            return bool(still), ()
+            return Ending.STILL in ending, ()
         raw = ctypes.string_at(self._events.value or 0, count * _EVENT.size)
         return False, [Event(*_EVENT.unpack_from(raw, at)) for at in range(0, len(raw), _EVENT.size)]
 

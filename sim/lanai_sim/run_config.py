@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from lanai_firmware.mcp.plan import McpConfig
+from lanai_hdl import ranges
 from lanai_hdl.config import NicConfig, lanai41
-from lanai_host.config import HostConfig
+from lanai_host.config import SECOND, HostConfig
 
 from .fabric import Ends
 from .faults import Fault
@@ -32,6 +33,9 @@ class IdealConfig:
 
     latency: int = 1_000_000  # picoseconds
     byte_time: int = 0  # picoseconds a byte
+
+    def __post_init__(self) -> None:
+        ranges.check(self, {"latency": (0, SECOND), "byte_time": (0, SECOND)})
 
 
 @dataclass(frozen=True)

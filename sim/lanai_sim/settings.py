@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from lanai_firmware.mcp import plan
 from lanai_hdl.config import PRESETS as NIC_PRESETS
 from lanai_host.config import PRESETS as HOST_PRESETS
-from lanai_host.connect import DEVICES
+from lanai_host.connect import offer
 from lanai_host.errors import UserError
 
 from . import faults
@@ -87,8 +87,7 @@ def run_config(document: Mapping[str, Any], command: tuple[str, ...], **others: 
     for name in ("ranks", "ranks_per_node", "threads"):
         if found.get(name, 1) < 1:
             raise UserError(f"{name} = {found[name]} is not a count; write a whole number from 1")
-    if found.get("device", "ideal") not in DEVICES:
-        raise UserError(f"device = {found['device']!r} is not known; choose one of {', '.join(DEVICES)}")
+    offer(found.get("device", "ideal"))
     for table, presets in PRESET_TABLES.items():
         if table in document:
             found["mcp" if table == "firmware" else table] = _preset(table, document[table], presets)

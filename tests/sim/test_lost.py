@@ -22,11 +22,18 @@ world = MPI.COMM_WORLD
 other = 1 - world.rank
 size = SIZE
 
-def reset_own_nic():
-    from lanai_hdl.machine import Control, host_offset
+def control(value):
+    from lanai_hdl.machine import host_offset
     from lanai_host.abi.context import abi
     from lanai_host.bus import run_now
-    run_now(abi.world.device.bus.write(host_offset("CONTROL"), int(Control.RESET)))
+    run_now(abi.world.device.bus.write(host_offset("CONTROL"), value))
+
+def reset_own_nic():
+    from lanai_hdl.machine import Control
+    control(int(Control.RESET))
+
+def hold_own_nic():
+    control(0)
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -149,3 +156,27 @@ def test_survival_needs_nics():
     command = (sys.executable, "-c", START.replace("SIZE", "4") + "if world.rank: die()\nworld.recv(source=1)")
     with pytest.raises(UserError, match="--survive-death needs NICs"):
         run(RunConfig(command, 2, survive=True, environment=libmpi_environment()))
+
+
+COUNTED = """
+world.Set_errhandler(MPI.ERRORS_RETURN)
+for _ in range(20):
+    world.Sendrecv(b"all", dest=other, recvbuf=bytearray(3), source=other)
+if world.rank == 0:
+    BREAK
+try:
+    world.Recv(bytearray(3), source=0)
+except MPI.Exception:
+    pass
+"""
+
+
+@pytest.mark.parametrize(("how", "kept"), [("hold_own_nic()", True), ("reset_own_nic()", False)])
+def test_a_reset_does_not_hide_what_a_nic_counted(how, kept):
+    """The closing figures hold what a dead NIC counted until the driver reset it, or say that they do not."""
+    summary = play(COUNTED.replace("BREAK", how), 3).summary
+    sent = [nic.counts["TX_PACKETS"] for nic in summary.nics]
+    flaws = [line for line in summary.lines() if line.startswith("not in these figures")]
+    assert sent[1] >= 20
+    assert (sent[0] >= 20) == kept
+    assert flaws == ([] if kept else ["not in these figures: what nic 0 counted before it was reset"])

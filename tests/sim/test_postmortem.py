@@ -6,11 +6,12 @@ import pytest
 
 from lanai_firmware.compiler import build
 from lanai_hdl.config import NicConfig
-from lanai_hdl.machine import SRAM_HOST, Control, host_offset
+from lanai_hdl.machine import MACHINE_ID, MACHINE_VERSION, SRAM_HOST, Control, host_offset
 from lanai_sim import fabric
 from lanai_sim.cluster import Cluster
+from lanai_sim.engine import Access
 from lanai_sim.kernel import Deadlock
-from lanai_sim.postmortem import describe
+from lanai_sim.postmortem import describe, read
 
 SMALL = NicConfig(sram_size=32768)
 
@@ -56,3 +57,13 @@ def test_a_waiting_processor_is_no_trouble():
 
 def test_a_processor_in_reset_is_told():
     assert "held in reset" in after(0, run=False)
+
+
+def test_events_of_others_are_not_taken_for_answers():
+    """What a rank had asked of its NIC when the run ended is answered while the registers are read."""
+    cluster = Cluster(fabric.pair(), SMALL)
+    cluster.engine.pio(0, [Access(0, False, host_offset("CYCLES"), tag=tag) for tag in (1, 2, 3)])
+    asked = [host_offset(name) for name in ("ID", "VERSION", "SRAM_SIZE")]
+    expected = [MACHINE_ID, MACHINE_VERSION, SMALL.sram_size]
+    assert read(cluster.engine, 0, asked) == expected
+    cluster.close()

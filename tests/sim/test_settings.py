@@ -1,13 +1,18 @@
 """`lanai run --config FILE`: every table arrives, flags win, and what is wrong is quoted with what would be right."""
 
 import argparse
+import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from lanai_firmware.mcp.plan import RANGES as FIRMWARE
 from lanai_firmware.mcp.plan import McpConfig
 from lanai_hdl.config import BlockedAction, NicConfig
+from lanai_host.config import RANGES as HOST
 from lanai_host.config import HostConfig
+from lanai_host.connect import DEVICES, connector
 from lanai_host.errors import UserError
 from lanai_sim import settings
 from lanai_sim.commands import run as command
@@ -94,12 +99,12 @@ def test_an_empty_document_is_the_default():
 
 
 def test_flags_win(file):
-    path = str(file(WHOLE))
+    path = str(file(WHOLE.replace('device = "mpi-np"', 'device = "ideal"')))
     config = asked(
-        "--config", path, "-n", "3", "--device", "ideal", "--nic", "lanai41", "--host-option", "post=7", "--max-wall", "5",
+        "--config", path, "-n", "3", "--device", "mpi-np", "--nic", "lanai41", "--host-option", "post=7", "--max-wall", "5",
         "--fault", "corrupt * rate=0.5", "--wave-to", "3ms", "--fabric", "switch",
     )  # fmt: skip
-    assert (config.ranks, config.device, config.ranks_per_node) == (3, "ideal", 2)
+    assert (config.ranks, config.device, config.ranks_per_node) == (3, "mpi-np", 2)
     assert config.nic == NicConfig()  # another preset: the file's changes were of its own
     assert (config.host.poll, config.host.post) == (1, 7)
     assert (config.max_sim_time, config.max_wall) == (20 * 10**9, 5.0)
@@ -109,7 +114,18 @@ def test_flags_win(file):
 
 
 def test_flags_alone():
-    config = asked("-n", "2", "--nic-option", "link_latency=9", "--firmware", "preset=paper", "--cpu-scale", "0.5")
+    config = asked(
+        "-n",
+        "2",
+        "--device",
+        "mpi-np",
+        "--nic-option",
+        "link_latency=9",
+        "--firmware",
+        "preset=paper",
+        "--cpu-scale",
+        "0.5",
+    )
     assert config.nic == NicConfig(link_latency=9)
     assert config.mcp.ack_slots == 1
     assert config.host == HostConfig(cpu_scale=0.5)
@@ -169,3 +185,67 @@ def test_a_missing_file_is_named():
 def test_bad_flags_are_quoted(words):
     with pytest.raises(UserError, match=f"{words[-2]} '{words[-1]}' is not understood"):
         asked(*words)
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "value", "complaint"),
+    [
+        (
+            "ideal",
+            "latency",
+            -1_000_000,
+            "IdealConfig.latency=-1000000 must be a whole number from 0 to 1,000,000,000,000",
+        ),
+        ("ideal", "byte_time", 2 * 10**12, "IdealConfig.byte_time=2000000000000 must be a whole number from 0 to"),
+        ("host", "poll", -1, "HostConfig.poll=-1 must be a whole number from 0 to 1,000,000,000,000"),
+        ("host", "cpu_scale", -0.5, "HostConfig.cpu_scale=-0.5 must be a number from 0.0 to 1,000,000.0"),
+        ("host", "pages_per_entry", 5, "HostConfig.pages_per_entry=5 must be a whole number from 1 to 4"),
+        ("firmware", "stages", 128, "McpConfig.stages=128 must be a whole number from 0 to 64"),
+        ("nic", "link_latency", 0, "link_latency=0 must be a whole number from 1 to 512"),
+    ],
+)
+def test_a_number_out_of_its_range_is_refused_with_the_range(table, name, value, complaint):
+    with pytest.raises(UserError, match=re.escape(complaint)):
+        settings.run_config({table: {name: value}}, ("true",))
+
+
+@pytest.mark.parametrize(("kind", "table"), [(HostConfig, HOST), (McpConfig, FIRMWARE)])
+def test_every_number_has_a_range(kind, table):
+    assert set(table) == {field.name for field in fields(kind)}
+    for name, (low, high) in table.items():
+        for value in (low - 1, high + 1, True, "1"):
+            with pytest.raises(UserError, match=f"{kind.__name__}.{name}={value!r} must be"):
+                kind(**{name: value})
+
+
+NIC_ONLY = [
+    ["--wave", "x.vcd"], ["--nic-option", "link_latency=9"], ["--nic", "lanai41"], ["--firmware", "recovery=1"], ["--fabric", "pair"],
+    ["--fault", "drop nic0 packet=1"], ["--threads", "2"], ["--no-skip"], ["--survive-death"], ["--host-option", "pio_threshold=9"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("flags", NIC_ONLY, ids=lambda flags: flags[0])
+def test_flags_that_cannot_act_are_refused_by_name(flags):
+    with pytest.raises(
+        UserError, match=f"^{' '.join(flags) if 'host' in flags[0] else flags[0]} cannot act on the device 'ideal'"
+    ):
+        asked("-n", "2", *flags)
+    assert asked("-n", "2", "--device", "mpi-np", *flags).device == "mpi-np"
+
+
+def test_a_file_may_describe_what_another_device_would_use(file):
+    assert asked("--config", str(file(WHOLE)), "--device", "ideal", "--host-option", "call=5").device == "ideal"
+
+
+@pytest.mark.parametrize("name", ["sci", "mbcf", "t3d", "ccu", "MPI-NP"])
+def test_devices_that_are_not_there_are_refused_with_those_that_are(name, capsys):
+    with pytest.raises(UserError, match=f"device '{name}' is not known; choose one of ideal, mpi-np"):
+        settings.run_config({"device": name}, ("true",))
+    with pytest.raises(SystemExit):
+        asked("--device", name)
+    assert f"invalid choice: '{name}' (choose from" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_every_device_that_is_offered_is_there(name):
+    assert callable(connector(name))

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from lanai_firmware.errors import UserError
 from lanai_firmware.lang import sizeof
+from lanai_hdl import ranges
 from lanai_hdl.machine import Verdict
 
 from . import state
@@ -36,6 +37,28 @@ ROOM_BLOCKS = 72  # most heap blocks of such a room: each turn may move them all
 MAX_BLOCKS = 4095  # state.links
 BAD_CRC, LENGTH_FLAWS = int(Verdict.CRC), int(Verdict.OVERRUN | Verdict.TRUNCATED)
 LEAST_HEAP = 4608  # bytes that a channel is sure of (claim s3_1.recv_buffer)
+
+
+RANGES = {  # beside which there are the conditions of `McpConfig.__post_init__`
+    "messages": (0, 4096),
+    "receives": (0, 4096),
+    "any_receives": (0, 4096),
+    "inline_bytes": (0, int(PACKET_BODY)),
+    "buffers": (0, 64),
+    "stages": (0, 64),
+    "eager_limit": (0, int(PACKET_BODY)),
+    "unpaid_limit": (0, int(PACKET_BODY)),
+    "ack_slots": (0, 1024),
+    "crc_check": (0, 1),
+    "recovery": (0, 1),
+    "window": (0, 64),
+    "spare_buffers": (0, 1024),
+    "retry_cycles": (0, 2**26),
+    "retries": (0, 1000),
+    "cut_through": (0, 1),
+    "resident": (0, MOST_CHANNELS),
+    "mark_entries": (0, 1),
+}
 
 
 @dataclass(frozen=True)
@@ -66,10 +89,7 @@ class McpConfig:
     mark_entries: int = 0  # 1: each page entry is marked in host memory when it has been used (NP-46)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise UserError(f"McpConfig.{field.name}={value!r} must be a whole number that is not negative")
+        ranges.check(self, RANGES)
         for name in ("crc_check", "cut_through", "mark_entries", "recovery"):
             if getattr(self, name) > 1:
                 raise UserError(f"McpConfig.{name}={getattr(self, name)} must be 0 (off) or 1 (on)")

@@ -14,9 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..connect import device_over
+from ..connect import device_over, solo_device
 from ..device import Device
-from ..devices.ideal import IdealDevice, Solo
 from ..errors import UserError
 from ..mpi.constants import ThreadLevel
 from ..mpi.errors import ErrorClass
@@ -102,7 +101,7 @@ class Process:
     def _device(self) -> tuple[Device, float]:
         self.portal = Portal.from_environment()
         if self.portal is None:
-            return IdealDevice(0, 1, Solo()), SLOT
+            return solo_device(), SLOT
         slot_khz = self.portal.config.get("slot_khz")
         return device_over(self.portal), 1 / (1000 * slot_khz) if slot_khz else SLOT
 

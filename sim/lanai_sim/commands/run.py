@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lanai_hdl.config import PRESETS as NIC_PRESETS
+from lanai_host.config import DRIVER_ONLY
 from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
@@ -21,6 +22,11 @@ from ..world import World
 
 NAME = "run"
 HELP = "run an MPI program on N simulated NICs"
+# Flags that mean NICs or what joins them.
+NIC_FLAGS = (
+    "nic", "nic_option", "firmware", "fabric", "threads", "no_skip", "fault", "survive_death",
+    "wave", "wave_nodes", "wave_from", "wave_to",
+)  # fmt: skip
 
 
 def sim_time(text: str) -> str:
@@ -140,11 +146,25 @@ def _given(table: dict[str, Any]) -> dict[str, Any]:
 
 def world_of(config: RunConfig) -> Callable[[RunConfig, Kernel], World]:
     """The world in which the device lives."""
-    if config.device == "ideal":
+    if not DEVICES[config.device].nics:
         return World
     from ..nic_world import NicWorld
 
     return NicWorld
+
+
+def check_flags(args: argparse.Namespace, config: RunConfig) -> None:
+    """Refuse flags that cannot act on the device. A file's tables may describe what another device would use."""
+    if DEVICES[config.device].nics:
+        return
+    given = [flag for flag, value in vars(args).items() if flag in NIC_FLAGS and value not in (None, [])]
+    driver = [word for word in args.host_option if word.partition("=")[0] in DRIVER_ONLY]
+    names = [f"--{flag.replace('_', '-')}" for flag in given] + [f"--host-option {word}" for word in driver]
+    if names:
+        nics = ", ".join(name for name, device in DEVICES.items() if device.nics)
+        raise UserError(
+            f"{', '.join(names)} cannot act on the device {config.device!r}, which has no NICs; choose one that has: --device {nics}"
+        )
 
 
 def config_of(args: argparse.Namespace) -> RunConfig:
@@ -160,7 +180,9 @@ def config_of(args: argparse.Namespace) -> RunConfig:
     if args.trace is not None and "wave" in document:
         raise UserError("--trace and waveforms need the NICs built in different ways; run twice, the runs are the same")
     tty = sys.stderr.isatty()
-    return settings.run_config(document, command, progress=tty, environment=environment, trace=args.trace)
+    config = settings.run_config(document, command, progress=tty, environment=environment, trace=args.trace)
+    check_flags(args, config)
+    return config
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,6 +10,9 @@
 
 namespace {
 
+constexpr uint64_t EVALUATED = 1 << 17;  // slots of all units together in one call: some tenths of a second
+enum : uint32_t { STILL = 1, CUT = 2 };  // mirrored by lanai_sim.rtl.Ending
+
 class Engine {
   public:
     std::vector<std::unique_ptr<Wire>> wires;
@@ -38,15 +41,21 @@ class Engine {
     }
     ~Engine() { stop_threads(); }
 
-    // Up to slot `limit`, or until some unit has events. Returns true if all is still for good.
-    bool run(uint64_t limit) {
+    // Up to slot `limit`, or until some unit has events, or until so much was evaluated that Python must see to its clock and signals.
+    // Returns STILL if all is still for good, CUT in the last case. Where a run is cut changes nothing but who is told when.
+    uint32_t run(uint64_t limit) {
         entries++;
         events.clear();
-        bool still = false;
+        uint64_t rounds = EVALUATED / (latency * units.size()) + 1;
+        bool still = false, cut = false;
         while (true) {
             uint64_t first = ~0ull;
             for (Unit* unit : units) first = std::min(first, unit->slot);
             if (first >= limit) break;
+            if (!rounds--) {
+                cut = true;
+                break;
+            }
             if (skip && (still = all_quiet())) {
                 uint64_t to = leap();
                 if (to == ~0ull) break;
@@ -66,7 +75,7 @@ class Engine {
             if (!events.empty()) break;
         }
         for (Unit* unit : units) unit->pause();
-        return still && events.empty();
+        return cut ? CUT : still && events.empty() ? STILL : 0;
     }
 
     void use_threads(unsigned count) {

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from lanai_hdl.machine import host_offset
 
 from ..engine import Engine
+from ..node import Node
 from ..postmortem import TROUBLES, read
 from ..units import format_time
 
@@ -17,11 +18,13 @@ MORE = "more: `lanai run --trace FILE ...`, then `lanai report FILE`, or profile
 
 @dataclass
 class Traffic:
-    """What one NIC counted, from its power-up to the end, in `slots` slots, of which the engine evaluated some and skipped the others."""
+    """What one NIC counted, from its power-up to the end, in `slots` slots, of which the engine evaluated some and skipped the others.
+    `flaw`: why that is not all, if it is not."""
 
     slots: int
     counts: dict[str, int]
     evaluated: int = 0
+    flaw: str = ""
 
 
 @dataclass
@@ -41,6 +44,7 @@ class Summary:
         found = [f"{len(self.ends)} ranks took {format_time(max(self.ends) - self.started)} of simulated time{boot}"]
         if self.nics:
             found += [self._ranks(), self._links(), self._processors()]
+            found += [f"not in these figures: {nic.flaw}" for nic in self.nics if nic.flaw]
         return [*found, MORE]
 
     def figures(self) -> dict[str, float]:
@@ -77,13 +81,22 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "0 %"
 
 
-def traffic(engine: Engine, nics: int) -> list[Traffic]:
+def traffic(engine: Engine, nodes: Sequence[Node]) -> list[Traffic]:
     """Read the counters of all NICs. Call it when the run is over: reading takes slots."""
-    slots = [engine.slot(nic) for nic in range(nics)]
-    evaluated = [engine.evaluated(nic) for nic in range(nics)]
+    slots = [engine.slot(node.number) for node in nodes]
+    evaluated = [engine.evaluated(node.number) for node in nodes]
     found = []
-    for nic in range(nics):
-        values = read(engine, nic, [host_offset(name) for name in COUNTED])
-        if len(values) == len(COUNTED):
-            found.append(Traffic(slots[nic], dict(zip(COUNTED, values, strict=True)), evaluated[nic]))
+    for node, slot, steps in zip(nodes, slots, evaluated, strict=True):
+        counts, flaw = _counts(engine, node)
+        found.append(Traffic(slot, counts, steps, flaw))
     return found
+
+
+def _counts(engine: Engine, node: Node) -> tuple[dict[str, int], str]:
+    """What the NIC has counted in all, and why that is not all."""
+    values = read(engine, node.number, [host_offset(name) for name in COUNTED])
+    if len(values) < len(COUNTED):
+        return {}, f"nic {node.number}, which does not answer on its host bus"
+    counts = {name: value + node.kept.get(name, 0) for name, value in zip(COUNTED, values, strict=True)}
+    lost = node.was_reset and not node.kept
+    return counts, f"what nic {node.number} counted before it was reset" if lost else ""

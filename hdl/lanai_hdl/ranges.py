@@ -1,0 +1,30 @@
+"""Numeric settings and the range of each, declared beside their dataclass and checked when one is made."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from .errors import UserError
+
+Range = tuple[float, float]
+
+
+def check(settings: Any, ranges: Mapping[str, Range]) -> None:
+    """Refuse a dataclass whose numbers are not in their ranges. Each number must have one. An integer field takes whole numbers only.
+
+    Raises:
+        UserError: quotes the value and the range.
+    """
+    owner = type(settings).__name__
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if field.name not in ranges:
+            if isinstance(field.default, int | float) and not isinstance(field.default, bool):
+                raise TypeError(f"{owner}.{field.name} has no range")
+            continue
+        low, high = ranges[field.name]
+        whole = not isinstance(field.default, float)
+        kinds = int if whole else int | float
+        if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
+            what = "a whole number" if whole else "a number"
+            raise UserError(f"{owner}.{field.name}={value!r} must be {what} from {low:,} to {high:,}")
