@@ -1,11 +1,14 @@
 """What a traced rank tells the simulator about itself: notes in memory that both share.
 
-They take no part in what the rank and the simulator say to each other, and next to nothing of the rank's heap: where a program's buffers
-lie within their pages decides how long the NIC takes, and that must not change because somebody looks on.
+They bypass the rank's socket and use almost none of its heap: where a program's buffers lie within their pages decides how long
+the NIC takes, and tracing must not change that.
 
 A note is NOTE, for NAME followed by `d` bytes of text. It was made after `frame` posted frames since the last answer, `offset`
 picoseconds later than the last of them; `call` is the number, in this rank, of the MPI call in which it was made, or -1. The rank begins
 anew whenever it gets an answer: the simulator has read all notes by then.
+
+An area that is full takes no more notes until the rank begins anew, and counts those that it did not take: the trace says how many
+it lacks.
 """
 
 import mmap
@@ -35,7 +38,7 @@ class Note(IntEnum):
 
 
 NOTE = struct.Struct("<BBHIiqiiiqi")  # kind, sub, name, frame, call, offset, a, b, c, d, e
-USED = struct.Struct("<Q")  # at the start of an area: bytes of notes in it
+USED = struct.Struct("<QQ")  # at the start of an area: bytes of notes in it, notes that it did not take
 CANCELLED = 255  # `sub` of DONE; other errors are numbers of `device.ErrorKind`
 OUTSIDE = -1  # `call`, outside all MPI calls
 NOT_SAID = -1  # a, b, c, d where the call has no such argument
@@ -43,7 +46,7 @@ Fields = tuple[int, ...]
 
 
 class Notebook:
-    """A rank's end. What does not fit is left out."""
+    """A rank's end. What does not fit is counted."""
 
     def __init__(self, path: str, rank: int) -> None:
         handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -56,24 +59,29 @@ class Notebook:
         finally:
             os.close(handle)
         self._used = 0
+        self._lost = 0
         self._lock = threading.Lock()
 
-    def put(self, fields: Fields, text: bytes = b"") -> None:
+    def put(self, fields: Fields, text: bytes = b"") -> bool:
+        """Append a note; False if there is no room for it, or was none for one before it."""
         with self._lock:
             at = USED.size + self._used
             end = at + NOTE.size + len(text)
-            if end > AREA:
-                return
+            if self._lost or end > AREA:
+                self._lost += 1
+                USED.pack_into(self._area, 0, self._used, self._lost)
+                return False
             NOTE.pack_into(self._area, at, *fields)
             if text:
                 self._area[at + NOTE.size : end] = text
             self._used = end - USED.size
-            USED.pack_into(self._area, 0, self._used)
+            USED.pack_into(self._area, 0, self._used, 0)
+            return True
 
     def begin_anew(self) -> None:
         """All notes have been read."""
-        self._used = 0
-        USED.pack_into(self._area, 0, 0)
+        self._used = self._lost = 0
+        USED.pack_into(self._area, 0, 0, 0)
 
 
 class Notebooks:
@@ -86,7 +94,7 @@ class Notebooks:
 
     def read(self, rank: int) -> Iterator[tuple[Fields, str]]:
         """The notes that a rank has made since its last answer, which it must be waiting for: fields, text."""
-        used = USED.unpack(os.pread(self._file, USED.size, rank * AREA))[0]
+        used, _ = USED.unpack(os.pread(self._file, USED.size, rank * AREA))
         data = os.pread(self._file, used, rank * AREA + USED.size) if used else b""
         place = 0
         while place < len(data):
@@ -97,6 +105,10 @@ class Notebooks:
                 text = data[place : place + fields[9]].decode()
                 place += fields[9]
             yield fields, text
+
+    def lost(self, rank: int) -> int:
+        """How many notes found no room since the rank's last answer, which it must be waiting for."""
+        return int(USED.unpack(os.pread(self._file, USED.size, rank * AREA))[1])
 
     def close(self) -> None:
         os.close(self._file)

@@ -210,9 +210,10 @@ class Observer:
     def _name(self, text: str) -> int:
         number = self._names.get(text)
         if number is None:
-            number = self._names[text] = len(self._names)
+            number = len(self._names)
             data = text.encode()
-            self.book.put((Note.NAME, 0, number, self._frame, OUTSIDE, 0, 0, 0, 0, len(data), 0), data)
+            if self.book.put((Note.NAME, 0, number, self._frame, OUTSIDE, 0, 0, 0, 0, len(data), 0), data):
+                self._names[text] = number
         return number
 
     def _here(self) -> list[int]:

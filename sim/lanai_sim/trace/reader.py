@@ -47,6 +47,7 @@ class Trace:
         trace.missing = missing
         for tag, rows, content in chunks[1:]:
             trace._take(tag, rows, content)
+        trace.missing += trace.outcome.get("lost", [])
         if not trace.outcome:
             trace.missing.append("the end of the run: it was killed, or its disk was full")
         return trace

@@ -44,6 +44,7 @@ class Book:
     frame: int = 0  # requests seen since the last answer
     clock: int = 0  # at the last answer
     left: bool = False
+    lost: int = 0  # notes that found no room
     told: list[tuple[Any, ...]] = field(default_factory=list)  # HOST rows that the clock has not reached yet
 
 
@@ -70,7 +71,7 @@ class Recorder:
         """A rank's request to the simulator begins at `clock`; what it noted before tells what it has done until then."""
         book, op = self.books[rank], request.op
         if book.unread is None:
-            book.unread = deque(self.notebooks.read(rank))
+            self._read(book)
         self._heed(book, clock - request.elapsed)
         book.frame += 1
         if op in (Op.PIO_WRITE, Op.PIO_READ):
@@ -82,6 +83,10 @@ class Recorder:
         self._settle(book, clock)
         if op > Op.POSTED_LAST:
             book.unread, book.frame = None, 0
+
+    def _read(self, book: Book) -> None:
+        book.lost += self.notebooks.lost(book.rank)
+        book.unread = deque(self.notebooks.read(book.rank))
 
     def _heed(self, book: Book, base: int) -> None:
         """Notes made since the frame before this one, which was at `base`."""
@@ -96,7 +101,7 @@ class Recorder:
             self._work(book, time, self._call(book, call), sub, a, d)
         elif kind == Note.BEGIN:
             self._fill(book, time)
-            self._begin(book, time, book.names[name], call, (a, b, c, d), e)
+            self._begin(book, time, self._text(book, name), call, (a, b, c, d), e)
         elif kind == Note.END:
             self._fill(book, time)
             self._end(book, time, e)
@@ -105,13 +110,18 @@ class Recorder:
             row = (self._requests, book.rank, self._call(book, call), sub & 15, sub >> 4, a, b, c, d, time)
             self._requests += 1
             self._add(b"RQST", row)
-        elif kind == Note.DONE:
+        elif kind == Note.DONE and e in book.requests:  # else its REQUEST was lost
             self._add(b"RDON", (book.requests.pop(e), a, b, d, sub, time))
         elif kind == Note.WAIT:
             self._fill(book, time)
-            self._host(book, HostKind.WAIT, time + d, self._call(book, call), book.names[name], a, b)
+            self._host(book, HostKind.WAIT, time + d, self._call(book, call), self._text(book, name), a, b)
         elif kind == Note.NAME:
             book.names[name] = self.writer.name(text)
+
+    def _text(self, book: Book, name: int) -> int:
+        """The file's number for a rank's text."""
+        number = book.names.get(name)
+        return self.writer.name("(not recorded)") if number is None else number
 
     def answered(self, rank: int, op: int, payload: bytes, clock: int) -> None:
         """The request is done."""
@@ -143,7 +153,7 @@ class Recorder:
         """The run is over, in whatever way. A rank that died leaves its calls open."""
         for book, clock in zip(self.books, clocks, strict=True):
             if book.unread is None and not book.left:
-                book.unread = deque(self.notebooks.read(book.rank))  # the last words of one that died
+                self._read(book)  # the last words of one that died
                 self._heed(book, book.clock)
             self._fill(book, clock)
             self._add_all(
@@ -151,6 +161,14 @@ class Recorder:
             )
             book.told = []
         self.flush()
+
+    def lost(self) -> list[str]:
+        """What ranks noted and had no room for, a line each."""
+        return [
+            f"{book.lost:,} notes of rank {book.rank}, for which its memory had no room"
+            for book in self.books
+            if book.lost
+        ]
 
     def flush(self) -> None:
         """Write all rows collected."""
@@ -174,6 +192,8 @@ class Recorder:
         book.call = number
 
     def _end(self, book: Book, time: int, own: int) -> None:
+        if own not in book.calls:  # its BEGIN was lost
+            return
         number = book.calls.pop(own)
         self._add(b"CEND", (number, time))
         book.call = book.parents.pop(number)

@@ -69,8 +69,9 @@ class Session:
             "sim_time": sim_time,
             "clocks": clocks,
             "slots": slots,
+            "lost": self.recorder.lost(),
         })  # fmt: skip
-        return self.writer.failed
+        return self.writer.failed or "; ".join(f"the trace lacks {line}" for line in self.recorder.lost())
 
     def _describe(self, **more: Any) -> None:
         config = self.config

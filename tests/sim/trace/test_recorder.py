@@ -1,10 +1,13 @@
 """The host's part of the stream: exact edges, calls in calls, requests found in what is written to slots."""
 
+import mmap
 import struct
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from lanai_host import notes
 from lanai_host.config import HostConfig
 from lanai_host.driver import Attachment
 from lanai_host.notes import Note
@@ -32,6 +35,9 @@ class Books:
     def read(self, rank):
         notes, self.notes = self.notes, []
         return iter(notes)
+
+    def lost(self, rank):
+        return 0
 
     def put(self, kind, offset, *, frame=0, sub=0, name=0, call=-1, a=-1, b=-1, c=-1, d=-1, e=0, text=""):
         self.notes.append(((kind, sub, name, frame, call, offset, a, b, c, d, e), text))
@@ -134,3 +140,50 @@ def test_messages_meet_receives_whatever_their_wildcards(recorder):
     assert trace.messages["receive_request"].tolist() == [2, 3]
     assert trace.requests["message"].tolist() == [0, 1, 0, 1, -1]
     assert trace.messages["completed"].tolist() == [1012, 1013]
+
+
+def test_a_trace_that_lost_notes_says_so(tmp_path, monkeypatch):
+    """A rank that calls more often between two answers than its memory holds. What was lost breaks nothing that follows."""
+    monkeypatch.setattr(notes, "AREA", mmap.PAGESIZE)
+    books = notes.Notebooks(2)
+    made = Recorder(Writer(tmp_path / "t"), books, HostConfig(), 2, 1)
+    made.writer.meta({**META, "ranks": 2})
+    made.writer.boot({"started": 0})
+    made.begin(0, {})
+    rank = notes.Notebook(books.path, 1)
+    note = partial(struct_of_note, rank)
+
+    def calls(first, last):
+        for number in range(first, last):
+            note(Note.BEGIN, name=0, e=number)
+            note(Note.REQUEST, sub=2, e=number)
+            note(Note.DONE, e=number)
+            note(Note.END, e=number)
+
+    assert note(Note.NAME, name=0, d=8, text=b"MPI_Send")
+    calls(0, 500)
+    assert not note(Note.NAME, name=1, d=8, text=b"MPI_Recv")
+    service = Request(Op.WAIT_CHANGE, 0, struct.pack("<IIq", 0, 0, 0))
+    made.asked(1, service, 10)
+    made.answered(1, Op.WAIT_CHANGE, service.payload, 10)
+    rank.begin_anew()
+    note(Note.END, e=499)
+    note(Note.DONE, e=499)
+    note(Note.WAIT, name=1, d=5)
+    calls(500, 501)
+    trace_lines = made.lost
+    made.finish([20, 20])
+    kept = (mmap.PAGESIZE - notes.USED.size - notes.NOTE.size - 8) // notes.NOTE.size
+    lines = [f"{4 * 500 + 1 - kept:,} notes of rank 1, for which its memory had no room"]
+    assert trace_lines() == lines
+    made.writer.end({"code": 0, "clocks": [20, 20], "lost": lines})
+    books.close()
+    trace = Trace.open(tmp_path / "t")
+    assert not trace.complete
+    assert trace.missing == lines
+    assert len(trace.calls) == -(-kept // 4) + 1
+    assert len(trace.requests) > 0
+
+
+def struct_of_note(book, kind, *, sub=0, name=0, d=0, e=0, text=b""):
+    return book.put((kind, sub, name, 0, -1, 0, 0, 0, 0, d, e), text)
