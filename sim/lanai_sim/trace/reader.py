@@ -2,6 +2,8 @@
 
 import json
 import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -10,10 +12,12 @@ import numpy as np
 
 from lanai_hdl.errors import UserError
 
-from . import schema
+from . import check, schema
 from .firmware import FirmwareMap
 from .schema import BOOT, CHECKED, CHUNK, END, HEAD, MAGIC, META, NAMES, STORED, TEXTS, VERSION
 from .writer import unpack
+
+MOST_TEXT = 1 << 28  # bytes of JSON in a chunk
 
 
 class Trace:
@@ -28,6 +32,8 @@ class Trace:
         self.outcome: dict[str, Any] = {}
         self.names: list[str] = []
         self.missing: list[str] = []
+        self._damaged = False
+        self._left_out = 0  # chunks after damaged ones
         self._parts: dict[bytes, list[Any]] = {tag: [] for tag in STORED}
         self.firmware = FirmwareMap(meta.get("firmware") or {})
 
@@ -39,28 +45,71 @@ class Trace:
             data = path.read_bytes()
         except OSError as error:
             raise UserError(f"cannot read the trace {str(path)!r}: {error.strerror}") from error
-        head = _head(path, data)
-        chunks, missing = _chunks(data, head)
-        if not chunks or chunks[0][0] != META:
+        chunks = _chunks(data, _head(path, data))
+        tag, content, at = next(chunks, (b"", b"", 0))
+        if tag != META:
             raise UserError(f"{str(path)!r} is a trace without its beginning; trace the run again")
-        trace = cls(path, json.loads(chunks[0][2]))
-        trace.missing = missing
-        for tag, rows, content in chunks[1:]:
-            trace._take(tag, rows, content)
+        trace = cls._begun(path, content)
+        for tag, content, at in chunks:
+            if wrong := trace._take(tag, content):
+                trace._lacks(tag, at, wrong)
         trace.missing += trace.outcome.get("lost", [])
         if not trace.outcome:
             trace.missing.append("the end of the run: it was killed, or its disk was full")
         return trace
 
-    def _take(self, tag: bytes, rows: int, content: bytes) -> None:
-        if tag == NAMES:
-            self.names += json.loads(content)
-        elif tag == BOOT:
-            self.meta |= json.loads(content)
-        elif tag == END:
-            self.outcome = json.loads(content)
-        elif tag in STORED:
-            self._parts[tag].append(unpack(content, STORED[tag], rows))
+    @classmethod
+    def _begun(cls, path: Path, content: Any) -> Self:
+        """A trace of which the first chunk is known."""
+        try:
+            if isinstance(content, str):
+                raise ValueError(content)
+            meta = json.loads(content.data)
+            if wrong := check.meta(meta):
+                raise ValueError(wrong)
+            return cls(path, meta)
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+            raise UserError(
+                f"{str(path)!r} is a trace whose beginning is damaged ({error}); trace the run again"
+            ) from None
+
+    def _take(self, tag: bytes, content: "Content | str") -> str:
+        """Add a chunk; what is wrong with it, or nothing. Rows refer to rows before them, so none is taken after a damaged chunk."""
+        if isinstance(content, str):
+            return content
+        if self._damaged and tag != END:
+            self._left_out += 1
+            return ""
+        try:
+            if tag in STORED:
+                return self._take_rows(tag, unpack(content.data, STORED[tag], content.rows))
+            return self._take_text(tag, json.loads(content.data))
+        except (ValueError, RecursionError) as error:
+            return str(error)
+
+    def _take_text(self, tag: bytes, values: Any) -> str:
+        if tag == NAMES and not (wrong := check.names(values)):
+            self.names += values
+        elif tag == BOOT and not (wrong := check.boot(values)):
+            self.meta |= values
+        elif tag == END and not (wrong := check.end(values, self.ranks)):
+            self.outcome = values
+        elif tag == META:
+            wrong = "a trace has one beginning"
+        return wrong
+
+    def _take_rows(self, tag: bytes, table: Any) -> str:
+        calls, requests = (sum(map(len, self._parts[kind])) for kind in (b"CALL", b"RQST"))
+        wrong = check.rows(tag, table, self.meta, calls, requests)
+        if not wrong:
+            self._parts[tag].append(table)
+        return wrong
+
+    def _lacks(self, tag: bytes, at: int, wrong: str) -> None:
+        self._damaged = True
+        what = f"{tag.decode().strip()} at byte {at}: damaged ({wrong}), and the rows after it" if tag else wrong
+        if not self.missing:
+            self.missing.append(what)
 
     @property
     def complete(self) -> bool:
@@ -214,26 +263,44 @@ def _head(path: Path, data: bytes) -> int:
     return HEAD.size
 
 
-def _chunks(data: bytes, at: int) -> tuple[list[tuple[bytes, int, bytes]], list[str]]:
-    """(tag, rows, content) of every whole chunk, and what is wrong with the others."""
-    chunks: list[tuple[bytes, int, bytes]] = []
-    wrong: list[str] = []
+@dataclass(frozen=True)
+class Content:
+    """A chunk's content, uncompressed, and how many rows its head promises."""
+
+    data: bytes
+    rows: int
+
+
+def _chunks(data: bytes, at: int) -> Iterator[tuple[bytes, Content | str, int]]:
+    """Each chunk: tag, content or what is wrong with it, place. After what is no chunk, tag b"", there are no more."""
     while at < len(data):
         rest = len(data) - at
         if rest < CHUNK.size:
-            wrong.append(f"what follows byte {at}: {rest} bytes are no whole chunk")
-            break
+            yield b"", f"what follows byte {at}: {rest} bytes are no whole chunk", at
+            return
         tag, rows, size, crc = CHUNK.unpack_from(data, at)
         if tag not in STORED and tag not in TEXTS:
-            wrong.append(f"what follows byte {at}: no chunk begins there, but {data[at : at + 4]!r}")
-            break
+            yield b"", f"what follows byte {at}: no chunk begins there, but {data[at : at + 4]!r}", at
+            return
         if size > rest - CHUNK.size:
-            wrong.append(f"what follows byte {at}: a chunk of {size} bytes is cut after {rest - CHUNK.size}")
-            break
+            yield b"", f"what follows byte {at}: a chunk of {size} bytes is cut after {rest - CHUNK.size}", at
+            return
         stored = data[at + CHUNK.size : at + CHUNK.size + size]
         if zlib.crc32(stored, zlib.crc32(CHECKED.pack(tag, rows, size))) != crc:
-            wrong.append(f"{rows} rows of {tag.decode().strip()} at byte {at}: damaged")
+            yield tag, "its checksum differs", at
         else:
-            chunks.append((tag, rows, zlib.decompress(stored)))
+            yield tag, _inflated(tag, rows, stored), at
         at += CHUNK.size + size
-    return chunks, wrong
+
+
+def _inflated(tag: bytes, rows: int, stored: bytes) -> Content | str:
+    """A chunk's bytes, if they are as many as its rows take; a text takes at most MOST_TEXT."""
+    room = rows * STORED[tag].itemsize if tag in STORED else MOST_TEXT
+    inflate = zlib.decompressobj()
+    try:
+        data = inflate.decompress(stored, room + 1)
+    except (zlib.error, OverflowError, MemoryError) as error:
+        return f"it cannot be uncompressed: {error}"
+    if len(data) > room or (tag in STORED and len(data) != room) or (not inflate.eof and len(data) < room):
+        return f"{rows} rows take {room} bytes, not {len(data)}" if tag in STORED else "it is too long, or cut"
+    return Content(data, rows)

@@ -47,7 +47,7 @@ class Books:
 def recorder(tmp_path):
     books = Books()
     made = Recorder(Writer(tmp_path / "t"), books, HostConfig(), 1, 1)
-    made.writer.meta(META)
+    made.writer.meta({**META, "nodes": [[0]], "routes": [[0]], "plans": [{}]})
     made.writer.boot({"started": 1000})
     made.begin(1000, {0: HERE})
     made.books_of_test = books
