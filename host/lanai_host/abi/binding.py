@@ -6,6 +6,7 @@ tuple if there are several). A parameter `large` is true for calls with the `_c`
 """
 
 import inspect
+import os
 import sys
 import threading
 import traceback
@@ -13,13 +14,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import DeadlockError, UserError
 from ..mpi.constants import UNDEFINED, ThreadLevel
 from ..mpi.errors import ErrorClass, ErrorTable, MpiError, unsupported
 from ..mpi.turns import TwoThreads
-from .context import abi
-from .tables import BadHandle
+from . import checks, places
+from .context import Phase, abi
+from .tables import BadHandle, NullPointer
 
 INT_MAX = 2**31 - 1
+ENV_TRACEBACK = "LANAI_TRACEBACK"  # set: internal errors come with their Python traceback
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ def _source(name: str, result: str, parameters: list[Any], found: Binding) -> tu
     """Python text of the entry, and the names that it uses."""
     wanted = list(inspect.signature(found.function).parameters)
     names: dict[str, Any] = {"abi": abi, "function": found.function, "failed": failed, "outside": outside}
+    names["RUNNING"] = Phase.RUNNING
     arguments, outputs = [], []
     by_name = {parameter[0]: parameter for parameter in parameters}
     for want in wanted:
@@ -91,22 +96,31 @@ def _source(name: str, result: str, parameters: list[Any], found: Binding) -> tu
             arguments.append(str(name.endswith("_c")))
         else:
             arguments.append(_convert(name, by_name[want], found, names))
-    comm = next((p[0] for p in parameters if p[1] == "MPI_Comm" and p[2] == 0), "None")
+    names["find_place"], place = places.finder(parameters, wanted)
+    handles = [_convert(name, p, found, names) for p in parameters if _is_unread_handle(p, wanted)]
     for parameter in parameters:
         if parameter[0] not in wanted and parameter[2] and not parameter[3]:
             outputs.append(parameter)
     own = ", ".join(p[0] for p in parameters)
-    before = [] if found.always else [f"    if not abi.live: return outside({name!r})"]
-    if abi.live and not found.always:
-        before += _threads(name, own, comm, found, names)
+    before = [] if found.always else [f"    if abi.phase is not RUNNING: return outside({name!r})"]
+    if abi.phase is Phase.RUNNING and not found.always:
+        before += _threads(name, own, place, found, names)
     call = f"function({', '.join(arguments)})"
-    lines = ["    try:", *(f"        {line}" for line in _results(name, call, result, outputs, names))]
-    lines += ["    except Exception as error:", f"        return failed({name!r}, error, {comm})"]
+    null_status = not abi.constants["MPI_STATUS_IGNORE"]
+    inside = checks.lines(name, parameters, found.lenient, null_status, names) if result == "int" else []
+    inside += [*handles, *_results(name, call, result, outputs, names)]
+    lines = ["    try:", *(f"        {line}" for line in inside)]
+    lines += ["    except Exception as error:", f"        return failed({name!r}, error, find_place, {place})"]
     entry = [f"def entry({own}):", *before, *lines]
     return "\n".join([f"def body({own}):", *lines, *entry]), names
 
 
-def _threads(name: str, own: str, comm: str, found: Binding, names: dict[str, Any]) -> list[str]:
+def _is_unread_handle(parameter: list[Any], wanted: list[str]) -> bool:
+    """A handle that the library has no use for must be valid all the same."""
+    return parameter[2] == 0 and parameter[0] not in wanted and abi.table_of(parameter[1]) is not None
+
+
+def _threads(name: str, own: str, place: str, found: Binding, names: dict[str, Any]) -> list[str]:
     """What the thread level asks of each call. A function is made when first called, and then the level is known."""
     progress = abi.world.progress
     if abi.world.thread_level == ThreadLevel.MULTIPLE:
@@ -121,7 +135,7 @@ def _threads(name: str, own: str, comm: str, found: Binding, names: dict[str, An
     if found.anywhere or abi.world.thread_level == ThreadLevel.SERIALIZED:
         return []
     names |= {"_thread": threading.get_ident, "_main": abi.world.main_thread, "_elsewhere": elsewhere}
-    return [f"    if _thread() != _main: return _elsewhere({name!r}, {comm})"]
+    return [f"    if _thread() != _main: return _elsewhere({name!r}, find_place, {place})"]
 
 
 def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, Any]) -> str:
@@ -132,12 +146,12 @@ def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, A
             return _number(name, own, names)
         if found.lenient and own == "peer_comm":
             return str(own)  # means something at one process only
-        if base == "MPI_Datatype" and found.lenient:
-            names["any_type"] = abi.any_type
-            return f"any_type({own})"
         if name.endswith("_get_name"):  # null handles have names too
             names[base] = table
             return f"({base}[{own}] if {own} != {table.null} else None)"
+        if base == "MPI_Datatype" and found.lenient:
+            names["any_type"] = abi.any_type
+            return f"any_type({own})"
         names[base] = table
         return f"{base}[{own}]"
     if pointers == 1 and const and base == "char":
@@ -214,9 +228,9 @@ def _unsupported(name: str, result: str) -> Callable[..., Any]:
         return of_tools
 
     def entry(*arguments: Any) -> Any:
-        if not abi.live:
+        if abi.phase is not Phase.RUNNING:
             return outside(name)
-        code = failed(name, unsupported(name), None)
+        code = failed(name, unsupported(name))
         return code if result == "int" else 0
 
     return entry
@@ -229,25 +243,25 @@ EARLY_ERRORS = ErrorTable()  # error classes may be added before MPI_Init
 
 def errors() -> ErrorTable:
     """The table of this process's codes."""
-    return abi.world.errors if hasattr(abi, "world") else EARLY_ERRORS
+    return EARLY_ERRORS if abi.phase is Phase.BEFORE else abi.world.errors
 
 
 def outside(name: str) -> int:
     """A call before MPI_Init or after MPI_Finalize. No communicator has an error handler then: the process ends."""
-    when = "after MPI_Finalize" if abi.ready and hasattr(abi, "world") else "before MPI_Init"
-    print(f"lanai: error: {name}: called {when}", file=sys.stderr, flush=True)
-    end_process(1, f"{name}: called {when}")
+    text = f"{name}: called {abi.phase.value}"
+    print(f"lanai: error: {text}", file=sys.stderr, flush=True)
+    end_process(1, text)
     return abi.code_out(ErrorClass.OTHER)
 
 
-def elsewhere(name: str, comm: int | None) -> int:
+def elsewhere(name: str, find_place: places.Find, *arguments: Any) -> int:
     """A call from another thread than the one that called MPI_Init, at a level that allows that one only."""
     level = ThreadLevel(abi.world.thread_level).name
     text = (
         f"{name}: called from another thread than the one that called MPI_Init, which MPI_THREAD_{level} does not allow; "
         "ask MPI_Init_thread for MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE"
     )
-    return failed(name, MpiError(ErrorClass.OTHER, text), comm)
+    return failed(name, MpiError(ErrorClass.OTHER, text), find_place, *arguments)
 
 
 def end_process(code: int, text: str) -> None:
@@ -255,20 +269,31 @@ def end_process(code: int, text: str) -> None:
     raise SystemExit(code)
 
 
-def failed(name: str, error: Exception, comm: int | None) -> int:
-    """What a call that raised returns, once the error handler of its communicator has been called."""
-    if isinstance(error, BadHandle | TwoThreads):
-        error = error.named(name)
-    elif isinstance(error, OverflowError):
-        error = MpiError(ErrorClass.VALUE_TOO_LARGE, f"{name}: {error}")
-    elif not isinstance(error, MpiError):
+def failed(name: str, error: Exception, find_place: places.Find | None = None, *arguments: Any) -> int:
+    """What a call that raised returns, once the error handler of its communicator has been called. `find_place(*arguments)`
+    gives the object whose handler that is, unless the error names it."""
+    told = _as_mpi_error(name, error)
+    if abi.phase is Phase.BEFORE:
+        print(f"lanai: error: {told}", file=sys.stderr, flush=True)
+        return abi.code_out(EARLY_ERRORS.encode(told))
+    place = told.place
+    if place is None and find_place is not None:
+        place = find_place(*arguments)
+    return abi.code_out(abi.world.report(told, place))
+
+
+def _as_mpi_error(name: str, error: Exception) -> MpiError:
+    if isinstance(error, MpiError):
+        return error
+    if isinstance(error, BadHandle | NullPointer | TwoThreads):
+        return error.named(name)
+    if isinstance(error, DeadlockError | UserError):
+        return MpiError(ErrorClass.OTHER, f"{name}: {error}")
+    if isinstance(error, OverflowError):
+        return MpiError(ErrorClass.VALUE_TOO_LARGE, f"{name}: {error}")
+    if os.environ.get(ENV_TRACEBACK):
         traceback.print_exception(error, file=sys.stderr)
-        error = MpiError(ErrorClass.INTERN, f"{name}: {type(error).__name__}: {error}")
-    place = getattr(error, "place", None)
-    if place is None and comm is not None:
-        place = abi.comms.get(comm)
-    world = getattr(abi, "world", None)
-    if world is None:
-        print(f"lanai: error: {error}", file=sys.stderr, flush=True)
-        return abi.code_out(EARLY_ERRORS.encode(error))
-    return abi.code_out(world.report(error, place))
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    where = "".join(f" at {frame.filename}:{frame.lineno}" for frame in last)
+    text = f"{name}: internal error{where}: {type(error).__name__}: {error}; {ENV_TRACEBACK}=1 shows how it came about"
+    return MpiError(ErrorClass.INTERN, text)

@@ -5,6 +5,7 @@ from typing import Any
 from ..mpi.errhandler import Errhandler
 from ..mpi.errors import MpiError
 from .context import abi
+from .places import Unborn
 from .tables import HandleTable
 
 
@@ -27,7 +28,8 @@ def errhandler(address: int, table: HandleTable) -> Errhandler:
     call = abi.ffi.cast(f"void (*)({handle} *, int *)", address)
 
     def report(place: Any, code: int) -> None:
-        call(abi.ffi.new(f"{handle} *", table.handle_of(place)), abi.ffi.new("int *", abi.code_out(code)))
+        value = table.null if isinstance(place, Unborn) else table.handle_of(place)
+        call(abi.ffi.new(f"{handle} *", value), abi.ffi.new("int *", abi.code_out(code)))
 
     return Errhandler("user", report)
 

@@ -26,19 +26,27 @@ def _signed(value: int) -> int:
     return value - (1 << 32) if value & SIGN else value
 
 
+class Phase(enum.Enum):
+    """Where a process is between its start and its end."""
+
+    BEFORE = "before MPI_Init"
+    RUNNING = "between MPI_Init and MPI_Finalize"
+    AFTER = "after MPI_Finalize"
+
+
 class Context:
     """One process's binding. `abi` below is the only one; `attach` fills it before any other module of the binding is used.
 
     Attributes:
-        live: true between MPI_Init and MPI_Finalize.
+        phase: MPI_Init and MPI_Finalize move it on.
+        world: from MPI_Init on.
         constants: the header's, by name.
         numbers: the maps of an ABI whose numbers are not the library's own; None for MPICH's.
         keyvals: `Keyval` objects; extra handles of predefined attributes are in `functions.attributes`.
     """
 
     def __init__(self) -> None:
-        self.live = False
-        self.ready = False
+        self.phase = Phase.BEFORE
 
     def attach(
         self, ffi: Any, lib: Any, flavor: Flavor, constants: dict[str, int], unweighted: int, weights_empty: int
@@ -74,7 +82,6 @@ class Context:
             self.errhandlers.predefine(constants[name], handler)
         self.status_ignore = ffi.cast("lanai_status *", constants["MPI_STATUS_IGNORE"])
         self.statuses_ignore = ffi.cast("lanai_status *", constants["MPI_STATUSES_IGNORE"])
-        self.ready = True
 
     def _table(self, kind: str) -> tables.HandleTable:
         return tables.make(kind, self.constants[f"MPI_{kind.upper()}_NULL"], self.flavor.wide)
@@ -88,7 +95,7 @@ class Context:
         self.groups.predefine(constants["MPI_GROUP_EMPTY"], Group((), world.rank))
         self.infos.predefine(constants["MPI_INFO_ENV"], world.info_env)
         self.messages.predefine(constants["MPI_MESSAGE_NO_PROC"], world.message_no_proc)
-        self.live = True
+        self.phase = Phase.RUNNING
 
     def table_of(self, base: str) -> tables.HandleTable | None:
         """The table for a C type such as MPI_Comm."""
@@ -170,15 +177,22 @@ class Context:
         """A C string."""
         return decode(self.ffi.string(pointer))
 
-    def ints(self, pointer: Any, count: int) -> list[int]:
-        """An array of integers; a null pointer is an empty one."""
-        return self.ffi.unpack(pointer, count) if count > 0 and pointer else []
+    def ints(self, pointer: Any, count: int, name: str = "an array") -> list[int]:
+        """An array of integers, which may be a null pointer only if it is empty. `name` is the argument."""
+        if count <= 0:
+            return []
+        if not pointer:
+            raise tables.NullPointer(name)
+        found: list[int] = self.ffi.unpack(pointer, count)
+        return found
 
     def address(self, pointer: Any) -> int:
         return int(self.ffi.cast("intptr_t", pointer))
 
     def put_text(self, pointer: Any, text: str, size: int) -> int:
         """Write a C string with its end into a buffer of `size` bytes, cut if need be; its length. Nothing else writes strings."""
+        if not pointer:
+            raise tables.NullPointer("the buffer of a string")
         data = c_text(text, size)
         self.ffi.memmove(pointer, data, len(data))
         return len(data) - 1

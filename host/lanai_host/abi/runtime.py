@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import pkgutil
+import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -18,14 +19,13 @@ from ..connect import device_over, solo_device
 from ..device import Device
 from ..errors import UserError
 from ..mpi.constants import ThreadLevel
-from ..mpi.errors import ErrorClass
 from ..mpi.world import World
 from ..notes import ENV_NOTES, Notebook
 from ..observe import Observer
 from ..portal import Portal
 from ..protocol import ENV_LEAKS
 from . import binding, functions, leaks
-from .context import abi
+from .context import Phase, abi
 from .flavor import BRIDGE, FLAVORS, INTERFACE
 from .mixture import check_process
 
@@ -52,9 +52,7 @@ def attach(
     for module in pkgutil.iter_modules(functions.__path__):
         importlib.import_module(f"{functions.__name__}.{module.name}")
     for name, prototype in interface["functions"].items():
-        define = bridge.ffi.def_extern(
-            name=name, **({"error": int(ErrorClass.INTERN)} if prototype[0] == "int" else {})
-        )
+        define = bridge.ffi.def_extern(name=name, onerror=partial(_escaped, name, prototype[0]))
         define(partial(_first_call, name, prototype, define))
     bridge.lib.lanai_fill(bridge.ffi.cast("void *", table))
     binding.end_process = process.end
@@ -69,6 +67,14 @@ def _first_call(name: str, prototype: list[Any], define: Callable[[Any], Any], *
         made = process.observer.call(name, prototype, made)
     define(made)
     return made(*arguments)
+
+
+def _escaped(name: str, result: str, kind: type[BaseException], error: BaseException, trace: Any) -> int:
+    """What C gets if an exception leaves a binding, which none should."""
+    if isinstance(error, KeyboardInterrupt):
+        process.end(128 + signal.SIGINT, f"{name}: interrupted")
+    code = binding.failed(name, error if isinstance(error, Exception) else RuntimeError(repr(error)))
+    return code if result == "int" else 0
 
 
 class Process:
@@ -115,7 +121,7 @@ class Process:
             self.end(1, text)  # whatever the program's error handlers are: it is not the program that was meant
         if self.portal is not None:
             self.portal.finalize()  # whatever the device did: the simulation no longer waits for this process
-        abi.live = False
+        abi.phase = Phase.AFTER
 
     def _report_leaks(self, found: list[str]) -> None:
         for line in [*found, *leaks.found()]:
@@ -126,7 +132,7 @@ class Process:
         sys.stdout.flush()
         sys.stderr.flush()
         ctypes.CDLL(None).fflush(None)  # what C has printed so far
-        if self.portal is not None:
+        if self.portal is not None and abi.phase is not Phase.AFTER:
             self.portal.abort(code)
         os._exit(code & 0xFF or 1)
 
@@ -149,7 +155,7 @@ def _refuse(error: UserError) -> NoReturn:
 
 def _python_ends(state: Any) -> None:
     """mpi4py finalizes MPI only after the interpreter is gone, so it is done now; from here on the front answers alone."""
-    if abi.live:
+    if abi.phase is Phase.RUNNING:
         try:
             process.close()
         except Exception as error:

@@ -22,6 +22,13 @@ class BadHandle(Exception):
         return MpiError(self.error_class, f"{call}: {what} is not a valid {self.kind.lower()}")
 
 
+class NullPointer(Exception):
+    """An array or a string that is needed is a null pointer. The call that it was passed to makes an MpiError of it."""
+
+    def named(self, call: str) -> MpiError:
+        return MpiError(ErrorClass.ARG, f"{call}: {self.args[0]} is a null pointer")
+
+
 class HandleTable(dict[int, Any]):
     """Objects by handle; `table[handle]` raises BadHandle for what is not there.
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from ..bus import Wait
 from ..config import HostConfig, HostCost
 from ..device import ANY_SOURCE, ANY_TAG, Arrived, Device, DeviceError, ErrorKind, Operation, Segments, SendMode
+from ..errors import DeadlockError
 
 
 class Mail(Protocol):
@@ -288,7 +289,7 @@ class Solo:
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
         if why is not None:
-            raise RuntimeError(f"deadlock: {why.call} waits for a message that nobody can send ({why.note})")
+            raise DeadlockError(f"deadlock: {why.call} waits for a message that nobody can send ({why.note})")
         return []
 
     def close(self) -> None: ...

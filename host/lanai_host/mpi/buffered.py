@@ -184,6 +184,8 @@ def new_buffer(call: str, address: int | None, size: int, progress: "Progress") 
     """A buffer as attached by `call`."""
     if size < 0:
         raise MpiError(ErrorClass.ARG, f"{call}: size is {size}; it must not be negative")
+    if address == 0 and size:
+        raise MpiError(ErrorClass.ARG, f"{call}: buffer is a null pointer, but size is {size}")
     return SendBuffer(address, size, progress)
 
 

@@ -39,7 +39,7 @@ class Collecting(Partitioned):
             link = Link(self, call, tag)
             return self.launch(link, plan.describe(link, *arguments, **named))
 
-        return PersistentRequest(self.progress, call, begin)
+        return PersistentRequest(self, call, begin)
 
     def launch(self, link: Link, steps: Steps, result: Any = None) -> Schedule:
         """Run steps as far as they go now, and on in the background."""

@@ -55,25 +55,29 @@ def _poll_until_done(active: list[tuple[int, Request]], everything: bool) -> boo
 
 
 def _take_all(call: str, requests: Requests) -> list[Status]:
-    statuses = []
-    failed = 0
+    statuses: list[Status] = []
+    failed: list[Request] = []
     for request in requests:
         if request is None or not request.active:
             statuses.append(Status())
             continue
         status = request.status()
         request.release()
-        failed += status.error is not None
+        if status.error is not None:
+            failed.append(request)
         statuses.append(status)
     if failed:
         raise _in_status(call, failed, statuses)
     return statuses
 
 
-def _in_status(call: str, failed: int, statuses: list[Status], indices: Sequence[int] = ()) -> MpiError:
+def _in_status(call: str, failed: list[Request], statuses: list[Status], indices: Sequence[int] = ()) -> MpiError:
+    """The error of several requests; it is for the error handler of the first that failed."""
     first = next(status.error for status in statuses if status.error is not None)
-    text = f"{call}: {failed} of {len(statuses)} requests failed, the first: {first}"
-    return MpiError(ErrorClass.IN_STATUS, text, statuses, indices)
+    text = f"{call}: {len(failed)} of {len(statuses)} requests failed, the first: {first}"
+    error = MpiError(ErrorClass.IN_STATUS, text, statuses, indices)
+    error.place = failed[0].communicator
+    return error
 
 
 def wait_all(requests: Requests) -> list[Status]:
@@ -117,6 +121,7 @@ def _take_first(active: list[tuple[int, Request]]) -> tuple[int, Status]:
         return index, request.finish()
     except MpiError as error:
         error.indices = (index,)
+        error.place = request.communicator
         raise
 
 
@@ -140,13 +145,16 @@ def test_some(requests: Requests) -> tuple[list[int], list[Status]] | None:
 
 
 def _take_some(call: str, active: list[tuple[int, Request]]) -> tuple[list[int], list[Status]]:
-    indices, statuses = [], []
+    indices: list[int] = []
+    statuses: list[Status] = []
+    failed: list[Request] = []
     for index, request in active:
         if request.done:
             indices.append(index)
             statuses.append(request.status())
             request.release()
-    failed = sum(status.error is not None for status in statuses)
+            if statuses[-1].error is not None:
+                failed.append(request)
     if failed:
         raise _in_status(call, failed, statuses, indices)
     return indices, statuses

@@ -167,10 +167,14 @@ class Creating(Collecting):
     # Two groups
 
     def create_intercomm(
-        self, local_leader: int, peer: "Communicator | None", remote_leader: int, tag: int
+        self,
+        local_leader: int,
+        peer: "Communicator | None",
+        remote_leader: int,
+        tag: int,
+        call: str = "MPI_Intercomm_create",
     ) -> "Communicator":
         """MPI_Intercomm_create. `peer` and `remote_leader` count at the local leader only."""
-        call = "MPI_Intercomm_create"
         self.check_tag(call, tag)
         if self.is_inter:
             raise MpiError(ErrorClass.COMM, f"{call}: local_comm is an inter-communicator")
@@ -319,16 +323,17 @@ def create_intercomm_from_groups(
     errhandler: Errhandler,
 ) -> "Communicator":
     """MPI_Intercomm_create_from_groups. The remote group and its leader count at the local leader only."""
+    call = "MPI_Intercomm_create_from_groups"
     local = create_from_group(world, local_group, stringtag, info, errhandler)
     remote = 0
     if local.rank == local_leader:
         if remote_group is None or not 0 <= remote_leader < remote_group.size:
             raise MpiError(
                 ErrorClass.RANK,
-                f"MPI_Intercomm_create_from_groups: remote_leader is {remote_leader}, which is no rank of remote_group",
+                f"{call}: remote_leader is {remote_leader}, which is no rank of remote_group",
             )
         remote = remote_group.members[remote_leader]
-    made = local.create_intercomm(local_leader, world.comm_world, remote, _numeric(world, stringtag))
+    made = local.create_intercomm(local_leader, world.comm_world, remote, _numeric(world, stringtag), call)
     made.info = Info() if info is None else info.duplicate()
     local.free()
     return made

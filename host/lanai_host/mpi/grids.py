@@ -163,8 +163,8 @@ class Grids(Creating):
         graph = self._graph("MPI_Graph_get")
         return list(graph.index), list(graph.edges)
 
-    def graph_neighbors(self, rank: int) -> list[int]:
+    def graph_neighbors(self, rank: int, call: str = "MPI_Graph_neighbors") -> list[int]:
         """MPI_Graph_neighbors; MPI_Graph_neighbors_count is its length."""
-        graph = self._graph("MPI_Graph_neighbors")
-        self._check_member("MPI_Graph_neighbors", rank)
+        graph = self._graph(call)
+        self._check_member(call, rank)
         return graph.of(rank)

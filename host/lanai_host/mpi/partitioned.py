@@ -33,7 +33,7 @@ class PartitionedRequest(PersistentRequest):
     def __init__(
         self, communicator: "Partitioned", call: str, partitions: int, sending: bool, begin: Callable[[], Request]
     ) -> None:
-        super().__init__(communicator.progress, call, begin)
+        super().__init__(communicator, call, begin)
         self.partitions = partitions
         self._sending = sending
         self._ready: set[int] = set()

@@ -26,7 +26,7 @@ class Persistent(Buffered):
             operation = self.post_send(call, address, count, datatype, dest, tag, mode)
             return SendRequest(self, call, operation, dest)
 
-        return PersistentRequest(self.progress, call, begin)
+        return PersistentRequest(self, call, begin)
 
     def send_init(self, address: int, count: int, datatype: "Datatype", dest: int, tag: int) -> PersistentRequest:
         """MPI_Send_init."""
@@ -51,12 +51,10 @@ class Persistent(Buffered):
         def begin() -> Request:
             return BufferedRequest(self, call, self.start_buffered(call, address, count, datatype, dest, tag), dest)
 
-        return PersistentRequest(self.progress, call, begin)
+        return PersistentRequest(self, call, begin)
 
     def recv_init(self, address: int, count: int, datatype: "Datatype", source: int, tag: int) -> PersistentRequest:
         """MPI_Recv_init."""
         self.check_buffer("MPI_Recv_init", address, count, datatype)
         self.envelope("MPI_Recv_init", source, tag)
-        return PersistentRequest(
-            self.progress, "MPI_Recv_init", lambda: self.irecv(address, count, datatype, source, tag)
-        )
+        return PersistentRequest(self, "MPI_Recv_init", lambda: self.irecv(address, count, datatype, source, tag))

@@ -257,6 +257,7 @@ class ExchangeRequest(Request):
     def __init__(self, receiving: ReceiveRequest, sending: SendRequest) -> None:
         super().__init__(receiving.progress)
         self.call = receiving.call
+        self.communicator = receiving.communicator
         self._receiving, self._sending = receiving, sending
 
     @property

@@ -100,6 +100,7 @@ class Probing(PointToPoint):
     def probe(self, source: int, tag: int) -> Status:
         """MPI_Probe."""
         if source == PROC_NULL:
+            self.envelope("MPI_Probe", source, tag)
             return Status(PROC_NULL, ANY_TAG)
         arrived = self._seek("MPI_Probe", source, tag, take=False, block=True)
         assert arrived is not None
@@ -108,6 +109,7 @@ class Probing(PointToPoint):
     def iprobe(self, source: int, tag: int) -> Status | None:
         """MPI_Iprobe: None if no such message is there."""
         if source == PROC_NULL:
+            self.envelope("MPI_Iprobe", source, tag)
             return Status(PROC_NULL, ANY_TAG)
         arrived = self._seek("MPI_Iprobe", source, tag, take=False, block=False)
         return None if arrived is None else self._status(arrived)
@@ -115,6 +117,7 @@ class Probing(PointToPoint):
     def mprobe(self, source: int, tag: int) -> tuple[Message, Status]:
         """MPI_Mprobe."""
         if source == PROC_NULL:
+            self.envelope("MPI_Mprobe", source, tag)
             return self.world.message_no_proc, Status(PROC_NULL, ANY_TAG)
         arrived = self._seek("MPI_Mprobe", source, tag, take=True, block=True)
         assert arrived is not None
@@ -123,6 +126,7 @@ class Probing(PointToPoint):
     def improbe(self, source: int, tag: int) -> tuple[Message, Status] | None:
         """MPI_Improbe: None if no such message is there."""
         if source == PROC_NULL:
+            self.envelope("MPI_Improbe", source, tag)
             return self.world.message_no_proc, Status(PROC_NULL, ANY_TAG)
         arrived = self._seek("MPI_Improbe", source, tag, take=True, block=False)
         return None if arrived is None else (Message(self, arrived), self._status(arrived))

@@ -23,6 +23,7 @@ class Request:
 
     persistent = False
     call = "MPI_Wait"
+    communicator: "CommunicatorBase | None" = None  # whose error handler is called for its failures
 
     def __init__(self, progress: "Progress") -> None:
         self.progress = progress
@@ -122,7 +123,7 @@ class SendRequest(Request):
 
     def __init__(self, communicator: "CommunicatorBase", call: str, operation: Operation | None, peer: int) -> None:
         self.progress = communicator.progress
-        self.communicator = communicator
+        self.communicator: CommunicatorBase = communicator
         self.call = call
         self.operation = operation
         self.peer = peer
@@ -184,8 +185,9 @@ class PersistentRequest(Request):
 
     persistent = True
 
-    def __init__(self, progress: "Progress", call: str, begin: Callable[[], Request]) -> None:
-        super().__init__(progress)
+    def __init__(self, communicator: "CommunicatorBase", call: str, begin: Callable[[], Request]) -> None:
+        super().__init__(communicator.progress)
+        self.communicator = communicator
         self.call = call
         self._begin = begin
         self.inner: Request | None = None

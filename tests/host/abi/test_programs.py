@@ -40,6 +40,15 @@ def compiled(tmp_path_factory):
     return {name: str(directory / name) for name in PROGRAMS}
 
 
+@pytest.fixture(scope="module")
+def phases(tmp_path_factory):
+    binary = tmp_path_factory.mktemp("c") / "phases"
+    command = [*CLI, "mpicc", "-O1", str(C / "phases.c"), "-o", str(binary)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return str(binary)
+
+
 def test_c_programs_touch_every_function_of_mpi_1_2():
     wanted = (C / "mpi12.txt").read_text().split()
     assert len(wanted) == len(set(wanted)) == 129
@@ -80,6 +89,36 @@ def test_c_program_on_the_gateware(compiled, name, ranks):
 def test_a_c_program_by_itself_is_a_world_of_one(compiled):
     done = alone(compiled["topologies"])
     assert done.stdout == "all right\n", done.stderr
+
+
+@pytest.mark.parametrize("call", ["rank", "send", "dup", "barrier", "finalize", "unsupported"])
+@pytest.mark.parametrize(("phase", "when"), [("before", "before MPI_Init"), ("after", "after MPI_Finalize")])
+def test_a_call_outside_of_mpi_ends_the_process(phases, phase, when, call):
+    done = alone(phases, phase, call)
+    assert done.returncode == 1
+    assert re.fullmatch(rf"lanai: error: MPI_\w+: called {when}\n", done.stderr)
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_a_call_outside_of_mpi_fails_the_job(phases, phase):
+    done = together(2, phases, phase, "barrier")
+    assert done.returncode == 1
+    assert "lanai: error: MPI_Barrier: called " + phase in done.stderr
+    assert "went on" not in done.stdout
+
+
+def test_calls_that_are_legal_at_any_time(phases):
+    for phase in ("before", "after"):
+        done = alone(phases, phase, "version")
+        assert (done.stdout, done.returncode) == ("went on\n", 0), done.stderr
+
+
+def test_a_python_program_that_goes_on_after_finalize_fails():
+    done = python(2, "from mpi4py import MPI; MPI.Finalize(); MPI.COMM_WORLD.Barrier()")
+    assert done.returncode == 1
+    assert "lanai: error: MPI_Barrier: called after MPI_Finalize" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_abort_from_c_ends_the_job_with_its_code(compiled):

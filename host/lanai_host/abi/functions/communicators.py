@@ -27,7 +27,7 @@ bind("MPI_Comm_create", lambda comm, group: comm.create(group))
 bind("MPI_Comm_create_group", lambda comm, group, tag: comm.create_group(group, tag))
 bind("MPI_Comm_split", lambda comm, color, key: comm.split(color, key))
 bind("MPI_Comm_split_type", lambda comm, split_type, key, info: comm.split_type(split_type, key, info))
-bind("MPI_Comm_get_name", lambda comm: "MPI_COMM_NULL" if comm is None else comm.name, lenient=True)
+bind("MPI_Comm_get_name", lambda comm: "MPI_COMM_NULL" if comm is None else comm.name)
 bind("MPI_Comm_set_name", lambda comm, comm_name: comm.set_name(comm_name))
 bind("MPI_Comm_get_info", lambda comm: comm.info.duplicate())
 bind("MPI_Intercomm_merge", lambda intercomm, high: intercomm.merge(bool(high)))
@@ -42,9 +42,10 @@ def _inter(call: str, comm: Any) -> Any:
 
 @binding
 def MPI_Comm_set_info(comm: Any, info: Info | None) -> None:
-    if info is not None:
-        for key, value in info.pairs():
-            comm.info.set(key, value)
+    if info is None:
+        raise MpiError(ErrorClass.INFO, "MPI_Comm_set_info: info is MPI_INFO_NULL")
+    for key, value in info.pairs():
+        comm.info.set(key, value)
 
 
 @binding
@@ -97,10 +98,17 @@ bind("MPI_Group_compare", lambda group1, group2: group1.compare(group2))
 bind("MPI_Group_union", lambda group1, group2: group1.union(group2))
 bind("MPI_Group_intersection", lambda group1, group2: group1.intersection(group2))
 bind("MPI_Group_difference", lambda group1, group2: group1.difference(group2))
-bind("MPI_Group_incl", lambda group, n, ranks: group.include(abi.ints(ranks, n)))
-bind("MPI_Group_excl", lambda group, n, ranks: group.exclude(abi.ints(ranks, n)))
+bind("MPI_Group_incl", lambda group, n, ranks: group.include(_ranks("MPI_Group_incl", group, n, ranks)))
+bind("MPI_Group_excl", lambda group, n, ranks: group.exclude(_ranks("MPI_Group_excl", group, n, ranks)))
 bind("MPI_Group_range_incl", lambda group, n, ranges: group.include_ranges(_triples(ranges, n)))
 bind("MPI_Group_range_excl", lambda group, n, ranges: group.exclude_ranges(_triples(ranges, n)))
+
+
+def _ranks(call: str, group: Any, n: int, ranks: Any) -> list[int]:
+    """Ranks that are all different: more than the group has cannot be."""
+    if n > group.size:
+        raise MpiError(ErrorClass.RANK, f"{call}: n is {n}, but the group has {group.size} processes")
+    return abi.ints(ranks, n)
 
 
 def _triples(pointer: Any, count: int) -> list[tuple[int, int, int]]:

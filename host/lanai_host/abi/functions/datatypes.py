@@ -7,6 +7,7 @@ from ...config import HostCost
 from ...mpi import datatypes as types
 from ...mpi.datatypes import Datatype, external32
 from ...mpi.errors import ErrorClass, MpiError
+from ...mpi.memory import check_address
 from ..binding import bind, binding
 from ..context import abi
 
@@ -20,11 +21,6 @@ def _both(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return function
 
     return decorate
-
-
-def _count(call: str, name: str, count: int) -> None:
-    if count < 0:
-        raise MpiError(ErrorClass.ARG, f"{call}: {name} is {count}; it must not be negative")
 
 
 bind("MPI_Type_contiguous", lambda count, oldtype, large: types.contiguous(count, oldtype, large))
@@ -51,7 +47,6 @@ def _hvector(count: int, blocklength: int, stride: int, oldtype: Datatype, large
 def MPI_Type_indexed(
     count: int, array_of_blocklengths: Any, array_of_displacements: Any, oldtype: Datatype, large: bool
 ) -> Datatype:
-    _count("MPI_Type_indexed", "count", count)
     lengths, displacements = abi.ints(array_of_blocklengths, count), abi.ints(array_of_displacements, count)
     return types.indexed(lengths, displacements, oldtype, large)
 
@@ -60,7 +55,6 @@ def MPI_Type_indexed(
 def _hindexed(
     count: int, array_of_blocklengths: Any, array_of_displacements: Any, oldtype: Datatype, large: bool
 ) -> Datatype:
-    _count("MPI_Type_create_hindexed", "count", count)
     lengths, displacements = abi.ints(array_of_blocklengths, count), abi.ints(array_of_displacements, count)
     return types.hindexed(lengths, displacements, oldtype, large)
 
@@ -69,7 +63,6 @@ def _hindexed(
 def MPI_Type_create_indexed_block(
     count: int, blocklength: int, array_of_displacements: Any, oldtype: Datatype, large: bool
 ) -> Datatype:
-    _count("MPI_Type_create_indexed_block", "count", count)
     return types.indexed_block(blocklength, abi.ints(array_of_displacements, count), oldtype, large)
 
 
@@ -77,7 +70,6 @@ def MPI_Type_create_indexed_block(
 def MPI_Type_create_hindexed_block(
     count: int, blocklength: int, array_of_displacements: Any, oldtype: Datatype, large: bool
 ) -> Datatype:
-    _count("MPI_Type_create_hindexed_block", "count", count)
     return types.hindexed_block(blocklength, abi.ints(array_of_displacements, count), oldtype, large)
 
 
@@ -85,7 +77,6 @@ def MPI_Type_create_hindexed_block(
 def _struct(
     count: int, array_of_blocklengths: Any, array_of_displacements: Any, array_of_types: Any, large: bool
 ) -> Datatype:
-    _count("MPI_Type_create_struct", "count", count)
     lengths, displacements = abi.ints(array_of_blocklengths, count), abi.ints(array_of_displacements, count)
     olds = [abi.types[handle] for handle in abi.ints(array_of_types, count)]
     return types.struct(lengths, displacements, olds, large)
@@ -150,7 +141,7 @@ def MPI_Type_free(datatype: Any) -> None:
 
 
 bind("MPI_Type_set_name", lambda datatype, type_name: datatype.set_name(type_name))
-bind("MPI_Type_get_name", lambda datatype: datatype.name, lenient=True)
+bind("MPI_Type_get_name", lambda datatype: "MPI_DATATYPE_NULL" if datatype is None else datatype.name)
 
 # Inquiry
 
@@ -262,11 +253,17 @@ def MPI_Type_get_contents_c(
 # Packing
 
 
-def _packable(call: str, count: int, datatype: Datatype) -> None:
-    if count < 0:
-        raise MpiError(ErrorClass.COUNT, f"{call}: count is {count}; it must not be negative")
+def _packable(call: str, datatype: Datatype) -> None:
     if not datatype.committed:
         raise MpiError(ErrorClass.TYPE, f"{call}: the datatype {datatype.name!r} is not committed")
+
+
+def _buffers(call: str, data: str, address: int, count: int, datatype: Datatype, packed: str, at: int) -> None:
+    """The buffer `data` of a datatype's elements, and the `packed` one at address `at`."""
+    _packable(call, datatype)
+    check_address(call, data, address, count, datatype)
+    if not at and count and datatype.size:
+        raise MpiError(ErrorClass.BUFFER, f"{call}: {packed} is a null pointer")
 
 
 def _room(call: str, position: int, needed: int, size: int) -> None:
@@ -278,7 +275,7 @@ def _room(call: str, position: int, needed: int, size: int) -> None:
 
 @binding
 def MPI_Pack(inbuf: int, incount: int, datatype: Datatype, outbuf: int, outsize: int, position: Any, comm: Any) -> None:
-    _packable("MPI_Pack", incount, datatype)
+    _buffers("MPI_Pack", "inbuf", inbuf, incount, datatype, "outbuf", outbuf)
     at = position[0]
     _room("MPI_Pack", at, incount * datatype.size, outsize)
     done = datatype.pack(inbuf, incount, outbuf + at)
@@ -290,7 +287,7 @@ def MPI_Pack(inbuf: int, incount: int, datatype: Datatype, outbuf: int, outsize:
 def MPI_Unpack(
     inbuf: int, insize: int, position: Any, outbuf: int, outcount: int, datatype: Datatype, comm: Any
 ) -> None:
-    _packable("MPI_Unpack", outcount, datatype)
+    _buffers("MPI_Unpack", "outbuf", outbuf, outcount, datatype, "inbuf", inbuf)
     at = position[0]
     _room("MPI_Unpack", at, outcount * datatype.size, insize)
     done = datatype.unpack(inbuf + at, outbuf, outcount)
@@ -300,7 +297,7 @@ def MPI_Unpack(
 
 @binding
 def MPI_Pack_size(incount: int, datatype: Datatype, comm: Any) -> int:
-    _packable("MPI_Pack_size", incount, datatype)
+    _packable("MPI_Pack_size", datatype)
     return incount * datatype.size
 
 
@@ -309,7 +306,7 @@ def MPI_Pack_external(
     datarep: str, inbuf: int, incount: int, datatype: Datatype, outbuf: int, outsize: int, position: Any
 ) -> None:
     external32.check_representation("MPI_Pack_external", datarep)
-    _packable("MPI_Pack_external", incount, datatype)
+    _buffers("MPI_Pack_external", "inbuf", inbuf, incount, datatype, "outbuf", outbuf)
     at = position[0]
     _room("MPI_Pack_external", at, external32.size(incount, datatype), outsize)
     position[0] = at + external32.pack(inbuf, incount, datatype, outbuf + at)
@@ -320,7 +317,7 @@ def MPI_Unpack_external(
     datarep: str, inbuf: int, insize: int, position: Any, outbuf: int, outcount: int, datatype: Datatype
 ) -> None:
     external32.check_representation("MPI_Unpack_external", datarep)
-    _packable("MPI_Unpack_external", outcount, datatype)
+    _buffers("MPI_Unpack_external", "outbuf", outbuf, outcount, datatype, "inbuf", inbuf)
     at = position[0]
     _room("MPI_Unpack_external", at, external32.size(outcount, datatype), insize)
     position[0] = at + external32.unpack(inbuf + at, outbuf, outcount, datatype)
@@ -329,4 +326,5 @@ def MPI_Unpack_external(
 @binding
 def MPI_Pack_external_size(datarep: str, incount: int, datatype: Datatype) -> int:
     external32.check_representation("MPI_Pack_external_size", datarep)
+    _packable("MPI_Pack_external_size", datatype)
     return external32.size(incount, datatype)

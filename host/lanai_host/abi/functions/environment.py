@@ -9,13 +9,13 @@ from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
 from .. import runtime
 from ..binding import always, anywhere, bind, binding, errors
-from ..context import abi
+from ..context import Phase, abi
 
 # Beginning and end
 
 
 def _init(call: str, required: int) -> int:
-    if abi.live or hasattr(abi, "world"):
+    if abi.phase is not Phase.BEFORE:
         raise MpiError(ErrorClass.OTHER, f"{call}: MPI was initialized before")
     return runtime.start(required)
 
@@ -37,12 +37,12 @@ def MPI_Finalize() -> None:
 
 @always
 def MPI_Initialized() -> bool:
-    return hasattr(abi, "world")
+    return abi.phase is not Phase.BEFORE
 
 
 @always
 def MPI_Finalized() -> bool:
-    return hasattr(abi, "world") and not abi.live
+    return abi.phase is Phase.AFTER
 
 
 @anywhere
@@ -92,7 +92,7 @@ def MPI_Wtime() -> float:
 
 @always
 def MPI_Wtick() -> float:
-    return abi.world.wtick() if hasattr(abi, "world") else runtime.SLOT
+    return runtime.SLOT if abi.phase is Phase.BEFORE else abi.world.wtick()
 
 
 bind("MPI_Get_address", lambda location: location, always=True)

@@ -126,8 +126,13 @@ def _taken(pointer: Any) -> None:
 @binding
 def MPI_Mrecv(buf: int, count: int, datatype: Any, message: Any) -> Any:
     found = _message("MPI_Mrecv", message)
+    request = found.irecv(buf, count, datatype, "MPI_Mrecv")
     _taken(message)
-    return found.recv(buf, count, datatype)
+    try:
+        return request.wait()
+    except MpiError as error:
+        error.place = request.communicator
+        raise
 
 
 @binding

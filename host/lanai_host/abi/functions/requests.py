@@ -24,7 +24,7 @@ def _release(pointer: Any, request: Any) -> None:
 
 def _blame(error: MpiError, request: Any) -> None:
     """Errors of a request are its communicator's."""
-    error.place = getattr(request, "communicator", None)
+    error.place = request.communicator
 
 
 @binding
@@ -93,8 +93,6 @@ def _real(call: str, request: Any) -> Any:
 
 
 def _requests(count: int, pointer: Any) -> list[Request | None]:
-    if count < 0:
-        raise MpiError(ErrorClass.ARG, f"count of requests is {count}; it must not be negative")
     table = abi.requests
     return [table[handle] for handle in abi.ints(pointer, count)]
 
@@ -155,7 +153,6 @@ def _any(array_of_requests: Any, requests: list[Request | None], complete: Any) 
         result = complete(requests)
     except MpiError as error:
         for index in error.indices:
-            _blame(error, requests[index])
             _release(array_of_requests + index, requests[index])
         raise
     index = result[-2]
@@ -232,11 +229,20 @@ def MPI_Startall(count: int, array_of_requests: Any) -> None:
 
 # Partitioned
 
+
+def _range(low: int, high: int) -> range:
+    if high < low:
+        raise MpiError(
+            ErrorClass.ARG, f"MPI_Pready_range: partition_high is {high}; it must not be below partition_low, {low}"
+        )
+    return range(low, high + 1)
+
+
 bind("MPI_Pready", lambda partition, request: _real("MPI_Pready", request).ready([partition]))
 bind(
     "MPI_Pready_range",
     lambda partition_low, partition_high, request: _real("MPI_Pready_range", request).ready(
-        range(partition_low, partition_high + 1), "MPI_Pready_range"
+        _range(partition_low, partition_high), "MPI_Pready_range"
     ),
 )
 bind(

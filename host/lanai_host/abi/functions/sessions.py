@@ -9,12 +9,12 @@ from ...mpi.session import Session
 from ...mpi.text import byte_length
 from .. import callbacks
 from ..binding import always, bind, binding
-from ..context import abi
+from ..context import Phase, abi
 
 
 @always
 def MPI_Session_init(info: Info | None, errhandler: Errhandler) -> Session:
-    if not abi.live:
+    if abi.phase is not Phase.RUNNING:
         raise MpiError(
             ErrorClass.UNSUPPORTED_OPERATION, "MPI_Session_init: not supported by this MPI library without MPI_Init"
         )

@@ -90,7 +90,7 @@ def MPI_Graph_get(comm: Any, maxindex: int, maxedges: int, indx: Any, edges: Any
 
 
 bind("MPI_Graphdims_get", lambda comm: comm.graphdims_get())
-bind("MPI_Graph_neighbors_count", lambda comm, rank: len(comm.graph_neighbors(rank)))
+bind("MPI_Graph_neighbors_count", lambda comm, rank: len(comm.graph_neighbors(rank, "MPI_Graph_neighbors_count")))
 
 
 @binding

@@ -185,6 +185,7 @@ class Schedule(Request):
 
     def __init__(self, link: Link, steps: Steps, result: Any = None) -> None:
         super().__init__(link.communicator.progress)
+        self.communicator = link.communicator
         self.call = link.call
         self._link = link
         self._steps: Steps | None = steps

@@ -16,14 +16,14 @@ Part = tuple[int, int, Datatype]  # displacement in bytes, number of elements, t
 
 def not_negative(call: str, name: str, value: int) -> None:
     if value < 0:
-        raise MpiError(ErrorClass.ARG, f"{call}: {name} is {value}; it must not be negative")
+        raise MpiError(ErrorClass.COUNT, f"{call}: {name} is {value}; it must not be negative")
 
 
 def _lengths(call: str, blocklengths: Sequence[int], *others: Sequence[object]) -> None:
     for index, length in enumerate(blocklengths):
         if length < 0:
             raise MpiError(
-                ErrorClass.ARG, f"{call}: array_of_blocklengths[{index}] is {length}; it must not be negative"
+                ErrorClass.COUNT, f"{call}: array_of_blocklengths[{index}] is {length}; it must not be negative"
             )
     if any(len(other) != len(blocklengths) for other in others):
         raise MpiError(ErrorClass.ARG, f"{call}: its arrays have different lengths")

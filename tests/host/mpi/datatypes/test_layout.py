@@ -190,6 +190,6 @@ def test_large_strided_types_stay_small() -> None:
 def test_bad_arguments_are_quoted() -> None:
     with pytest.raises(MpiError, match="MPI_Type_vector: blocklength is -2; it must not be negative") as caught:
         vector(3, -2, 1, INT)
-    assert caught.value.error_class == ErrorClass.ARG
+    assert caught.value.error_class == ErrorClass.COUNT
     with pytest.raises(MpiError, match=r"array_of_blocklengths\[1\] is -1"):
         indexed([1, -1], [0, 4], INT)

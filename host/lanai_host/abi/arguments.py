@@ -1,0 +1,190 @@
+"""Which values of which argument each MPI function refuses, and with which error class.
+
+The type and the name of a parameter in mpi.h say what it is; where a name does not mean the same in all functions, a row of
+`_EXCEPTIONS` says so. The binding generates its checks from `refusals` (see `checks`), and the tests generate from it
+programs that pass every wrong value to every function. The classes are the standard's; where it names none, MPICH's.
+"""
+
+import enum
+from typing import NamedTuple
+
+from ..mpi.errors import ErrorClass
+from .flavor import HANDLES
+
+Prototype = list[
+    tuple[str, str, int, bool]
+]  # (name, type without const and pointers, pointers, const) of each parameter
+
+
+class Wrong(enum.StrEnum):
+    """A wrong value."""
+
+    NULL = "a null pointer"
+    NEGATIVE = "negative"
+    NULL_HANDLE = "a null handle"
+    NO_HANDLE = "not a handle"
+    TOO_LARGE = "too large"
+
+
+class Refusal(NamedTuple):
+    """A wrong value of an argument, and the error class of the answer. `length` is the argument that says how many elements
+    a pointer leads to: none are needed if it is 0. `border`: refused by the binding, before the library sees it."""
+
+    argument: str
+    wrong: Wrong
+    error: ErrorClass
+    length: str = ""
+    border: bool = True
+
+
+_ARG, _COUNT = ErrorClass.ARG, ErrorClass.COUNT
+
+# Numbers that must not be negative.
+_NUMBERS = {
+    **dict.fromkeys(("count", "incount", "outcount", "sendcount", "recvcount", "blocklength"), _COUNT),
+    **dict.fromkeys(("n", "ndims", "nnodes", "maxdims", "maxindex", "maxedges", "maxneighbors", "length"), _ARG),
+    **dict.fromkeys(("maxindegree", "maxoutdegree", "indegree", "outdegree", "valuelen", "insize", "outsize"), _ARG),
+    **dict.fromkeys(("max_integers", "max_addresses", "max_large_counts", "max_datatypes"), _ARG),
+}
+# Ranks, roots and tags: the library knows which there are.
+_NAMED = {
+    **dict.fromkeys(("dest", "source", "rank", "local_leader", "remote_leader"), ErrorClass.RANK),
+    "root": ErrorClass.ROOT,
+    **dict.fromkeys(("tag", "sendtag", "recvtag"), ErrorClass.TAG),
+}
+_HANDLE_ERRORS = {
+    "MPI_Comm": ErrorClass.COMM,
+    "MPI_Datatype": ErrorClass.TYPE,
+    "MPI_Group": ErrorClass.GROUP,
+    "MPI_Op": ErrorClass.OP,
+    "MPI_Errhandler": ErrorClass.ERRHANDLER,
+    "MPI_Request": ErrorClass.REQUEST,
+    "MPI_Message": ErrorClass.REQUEST,
+    "MPI_Info": ErrorClass.INFO,
+    "MPI_Session": ErrorClass.SESSION,
+}
+# Arrays, and what may say how long they are: the first of these that the function has.
+_LENGTHS = {
+    **dict.fromkeys(("array_of_requests", "array_of_statuses"), ("count", "incount")),
+    "array_of_indices": ("incount",),
+    **dict.fromkeys(("ranks", "ranks1", "ranks2", "ranges", "degrees"), ("n",)),
+    **dict.fromkeys(("dims", "periods", "coords"), ("ndims", "maxdims")),
+    "indx": ("nnodes", "maxindex"),
+    "edges": ("maxedges",),
+    "neighbors": ("maxneighbors",),
+    **dict.fromkeys(("sources", "sourceweights"), ("n", "indegree", "maxindegree")),
+    **dict.fromkeys(("destinations", "destweights"), ("outdegree", "maxoutdegree")),
+    "array_of_partitions": ("length",),
+    **dict.fromkeys(("array_of_blocklengths", "array_of_displacements", "array_of_types"), ("count",)),
+    **dict.fromkeys(("array_of_sizes", "array_of_subsizes", "array_of_starts"), ("ndims",)),
+    **dict.fromkeys(("array_of_gsizes", "array_of_distribs", "array_of_dargs", "array_of_psizes"), ("ndims",)),
+    "array_of_integers": ("max_integers",),
+    "array_of_addresses": ("max_addresses",),
+    "array_of_large_counts": ("max_large_counts",),
+    "array_of_datatypes": ("max_datatypes",),
+}
+# Buffers with data: the library knows which are used. Where the length is the communicator's, it finds null arrays itself.
+_BUFFERS = frozenset({"buf", "sendbuf", "recvbuf", "buffer", "inbuf", "outbuf", "inoutbuf"})
+_COLLECTIVE_ARRAYS = frozenset(
+    {"sendcounts", "recvcounts", "displs", "sdispls", "rdispls", "sendtypes", "recvtypes", "remain_dims", "weights"}
+)
+_FUNCTIONS = frozenset(
+    {"comm_errhandler_fn", "session_errhandler_fn", "user_fn", "query_fn", "free_fn", "cancel_fn"}
+)  # those of attributes may be null
+_OPTIONAL = frozenset({"argc", "argv", "extra_state", "location", "base", "copy_proxy", "delete_proxy"})
+_NULL_HANDLES = frozenset({"MPI_Info"})  # types whose null handle is a value as an input
+
+_Row = dict[Wrong, ErrorClass | None]
+_NONE_REFUSED: _Row = dict.fromkeys(Wrong)
+_NULL_ALLOWED: _Row = {Wrong.NULL: None}
+_NULL_HANDLE_ALLOWED: _Row = {Wrong.NULL_HANDLE: None}
+_NULL_INFO: _Row = {Wrong.NULL_HANDLE: ErrorClass.INFO}
+
+# What a name means in one function only: None is no error.
+_EXCEPTIONS: dict[tuple[str, str], _Row] = {
+    **{(name, "attribute_val"): _NULL_ALLOWED for name in ("MPI_Attr_put", "MPI_Comm_set_attr", "MPI_Type_set_attr")},
+    **{
+        (f"MPII_{kind}_{way}_attr", "attribute_val"): _NULL_ALLOWED
+        for kind in ("Comm", "Type")
+        for way in ("set", "get")
+    },
+    **{(f"MPI_Info_{what}", "info"): _NULL_INFO for what in ("delete", "dup", "get", "get_nkeys", "get_nthkey")},
+    ("MPI_Comm_set_info", "info"): _NULL_INFO,
+    **{(f"MPI_Info_{what}", "info"): _NULL_INFO for what in ("get_string", "get_valuelen", "set", "free")},
+    ("MPI_Session_get_nth_pset", "pset_name"): _NULL_ALLOWED,  # with a length of 0
+    ("MPI_Info_get_string", "value"): _NULL_ALLOWED,
+    ("MPI_Dist_graph_neighbors", "sourceweights"): _NULL_ALLOWED,
+    ("MPI_Dist_graph_neighbors", "destweights"): _NULL_ALLOWED,
+    **{
+        (f"MPI_{name}", "size"): {Wrong.NEGATIVE: _ARG} for name in ("Alloc_mem", "Buffer_attach", "Comm_attach_buffer")
+    },
+    **{(f"MPI_{name}", "buffer"): {Wrong.NULL: _ARG} for name in ("Buffer_attach", "Comm_attach_buffer")},
+    ("MPI_Unpack_external", "insize"): {Wrong.NEGATIVE: _COUNT},
+    ("MPI_Pack_external", "outsize"): {Wrong.NEGATIVE: _COUNT},
+    ("MPI_Type_create_darray", "rank"): _NONE_REFUSED,  # of a grid, not of a communicator
+    **{(f"MPI_{name}", "request"): _NULL_HANDLE_ALLOWED for name in ("Request_get_status", "Parrived", "Wait", "Test")},
+    ("MPI_Comm_get_name", "comm"): _NULL_HANDLE_ALLOWED,
+    ("MPI_Type_get_name", "datatype"): _NULL_HANDLE_ALLOWED,
+    ("MPI_Intercomm_create", "peer_comm"): _NONE_REFUSED,  # means something at the leader only
+    ("MPI_Intercomm_create", "remote_leader"): _NONE_REFUSED,
+    ("MPI_Info_get_nthkey", "n"): {Wrong.NEGATIVE: _ARG},
+}
+
+
+def refusals(call: str, parameters: Prototype, library_counts: bool = False) -> list[Refusal]:
+    """What `call` refuses, argument by argument. `library_counts`: some arguments mean nothing at some processes, so that
+    only the library can tell whether a count is wrong."""
+    names = {parameter[0] for parameter in parameters}
+    found: list[Refusal] = []
+    for parameter in parameters:
+        exceptions = _EXCEPTIONS.get((call.removesuffix("_c"), parameter[0]), {})
+        usual = _usual(parameter, names, library_counts)
+        found += [
+            r._replace(error=exceptions.get(r.wrong) or r.error) for r in usual if exceptions.get(r.wrong, r.error)
+        ]
+        for wrong, error in exceptions.items():
+            if error is not None and wrong not in [refusal.wrong for refusal in usual]:
+                found.append(Refusal(parameter[0], wrong, error, border=False))
+    return found
+
+
+def _usual(parameter: tuple[str, str, int, bool], names: set[str], library_counts: bool) -> list[Refusal]:
+    """What is refused of a parameter of this type and name."""
+    name, base, pointers, const = parameter
+    if pointers:
+        return _pointer(name, base, const, names)
+    if base in HANDLES:
+        return _handle(name, base)
+    if name in _FUNCTIONS:
+        return [Refusal(name, Wrong.NULL, _ARG)]
+    if name in _NUMBERS:
+        return [Refusal(name, Wrong.NEGATIVE, _NUMBERS[name], border=not library_counts)]
+    if name in _NAMED:
+        wrongs = [Wrong.NEGATIVE] if _NAMED[name] is ErrorClass.TAG else [Wrong.NEGATIVE, Wrong.TOO_LARGE]
+        return [Refusal(name, wrong, _NAMED[name], border=False) for wrong in wrongs]
+    return []
+
+
+def _pointer(name: str, base: str, const: bool, names: set[str]) -> list[Refusal]:
+    if base == "void" and name in _BUFFERS:
+        return [Refusal(name, Wrong.NULL, ErrorClass.BUFFER, border=False)]
+    if name in _OPTIONAL or "_function" in base:
+        return [Refusal(name, Wrong.NULL, _ARG)] if name in _FUNCTIONS else []
+    if name in _COLLECTIVE_ARRAYS:
+        return [Refusal(name, Wrong.NULL, _ARG, border=False)]
+    if name in _LENGTHS:
+        length = next((length for length in _LENGTHS[name] if length in names), "")
+        if length:
+            return [Refusal(name, Wrong.NULL, _ARG, length)]
+        if const:  # as many as the library knows
+            return [Refusal(name, Wrong.NULL, _ARG, border=False)]
+    error = ErrorClass.INFO_KEY if const and name == "key" else _ARG
+    return [Refusal(name, Wrong.NULL, error)]
+
+
+def _handle(name: str, base: str) -> list[Refusal]:
+    error = _HANDLE_ERRORS.get(base)
+    if error is None:  # windows and files are not there yet
+        return []
+    wrongs = [Wrong.NO_HANDLE] if base in _NULL_HANDLES else [Wrong.NULL_HANDLE, Wrong.NO_HANDLE]
+    return [Refusal(name, wrong, error, border=False) for wrong in wrongs]

@@ -1,0 +1,152 @@
+"""Wrong arguments: the class of the answer, whose error handler is called, and that no process dies of one."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lanai_host.abi.flavor import INTERFACE
+from lanai_host.abi.library import library_directory
+
+from . import wrong_arguments
+from .jobs import CLI, C, alone
+
+BOUND = (
+    "import ctypes, os; ctypes.CDLL(os.environ['LIB']).MPI_Init(None, None);"
+    "import json; from lanai_host.abi.binding import BINDINGS; print(json.dumps(sorted(BINDINGS)))"
+)
+
+
+@pytest.fixture(scope="module")
+def prototypes():
+    """The functions that the library has, with their parameters."""
+    directory = library_directory()
+    done = subprocess.run(
+        [sys.executable, "-c", BOUND],
+        env={**os.environ, "LIB": str(directory / "libmpi.so.12")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    bound = set(json.loads(done.stdout.splitlines()[-1]))
+    functions = json.loads((directory / INTERFACE).read_text())["functions"]
+    return {
+        name: [tuple(parameter) for parameter in parameters]
+        for name, (result, parameters) in functions.items()
+        if result == "int" and (name in bound or name.removesuffix("_c") in bound)
+    }
+
+
+@pytest.fixture(scope="module")
+def all_cases(prototypes):
+    return wrong_arguments.cases(prototypes)
+
+
+@pytest.fixture(scope="module")
+def source(all_cases, tmp_path_factory):
+    path = tmp_path_factory.mktemp("wrong") / "wrong.c"
+    path.write_text(wrong_arguments.program(all_cases))
+    return path
+
+
+@pytest.fixture(scope="module")
+def compiled(source):
+    binary = source.with_suffix("")
+    command = [*CLI, "mpicc", "-w", "-O0", "-I", str(C), str(source), "-o", str(binary)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return str(binary)
+
+
+def answers(text):
+    """What the program printed: {case: (class or how it ended, handlers, text)}."""
+    rows = (line.split("|", 3) for line in text.splitlines() if line.count("|") >= 3 and line.split("|")[0].isdigit())
+    return {int(number): tuple(rest) for number, *rest in rows}
+
+
+def test_every_function_is_tried(prototypes, all_cases):
+    without = {name for name in prototypes if not prototypes[name]} | wrong_arguments.NOT_CALLED
+    tried = {case.function for case in all_cases}
+    missing = {name for name in prototypes if name.startswith("MPI_")} - tried - without
+    # Functions for which every value of every argument is right.
+    assert missing == {"MPI_Free_mem", "MPI_Remove_error_class", "MPI_Remove_error_code", "MPI_Remove_error_string"}
+    assert len(all_cases) > 2000
+
+
+@pytest.mark.parametrize("own", [0, 1])
+@pytest.mark.parametrize("mode", ["return", "user"])
+def test_wrong_arguments_are_refused(prototypes, all_cases, compiled, mode, own):
+    done = alone(compiled, mode, str(own))
+    assert "Traceback" not in done.stderr
+    found = answers(done.stdout)
+    wrong = []
+    for number, case in enumerate(all_cases):
+        place = {"C": "O" if own else "W"}.get(case.place, case.place) if mode == "user" else case.place.strip("CSX")
+        expected = str(int(wrong_arguments.error_class(case, prototypes[case.function])))
+        if found.get(number, ())[:2] != (expected, place):
+            wrong.append(f"{case.call}: class {expected}, handler {place}; got {found.get(number)}")
+        elif not found[number][2].startswith(case.function.removesuffix("_c")):
+            wrong.append(f"{case.call}: the text does not name the function: {found[number][2]}")
+    assert not wrong, "\n".join(wrong[:40])
+
+
+@pytest.mark.parametrize("own", [0, 1])
+def test_errors_that_abort_end_the_process(all_cases, compiled, own):
+    """A sample: each case ends a process."""
+    step = 17
+    done = alone(compiled, "abort", str(own), str(step))
+    found = answers(done.stdout)
+    for number in range(0, len(all_cases), step):
+        if all_cases[number].place == "O":  # the call brings a handler of its own along
+            continue
+        assert found[number][0].startswith("exit "), (all_cases[number].call, found[number])
+        assert found[number][0] != "exit 0"
+    assert "Traceback" not in done.stderr
+
+
+# Where MPICH answers otherwise, by function (or "") and argument: why.
+DIFFERENT = {
+    ("", "info"): "MPICH says MPI_ERR_ARG for MPI_INFO_NULL; the standard has MPI_ERR_INFO",
+    ("", "datatype"): "of a reduction, MPICH looks at the operation first",
+    **{
+        (
+            f"MPI_{call}_external",
+            buffer,
+        ): "a null buffer is MPI_ERR_BUFFER everywhere here, in MPICH MPI_ERR_ARG in these two"
+        for call in ("Pack", "Unpack")
+        for buffer in ("inbuf", "outbuf")
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_mpich_answers_alike(prototypes, all_cases, source):
+    mpicc = Path(sys.executable).with_name("mpicc")
+    if not mpicc.exists() or not shutil.which("cc"):
+        pytest.skip("the mpich package has no mpicc here, or there is no C compiler")
+    binary = source.with_name("with_mpich")
+    subprocess.run([mpicc, "-w", "-O0", "-I", str(C), str(source), "-o", str(binary)], check=True)
+    done = subprocess.run(
+        [binary, "return", "0"], capture_output=True, text=True, check=False, timeout=800, errors="replace"
+    )
+    found, others = answers(done.stdout), []
+    compared = 0
+    for number, case in enumerate(all_cases):
+        answer = found.get(number, ("signal",))[0]
+        if (answer in ("0", "15", "1") and answer != str(int(case.refusal.error))) or not answer.isdigit():
+            continue  # MPICH does not look, gives no class of its own, or dies
+        compared += 1
+        expected = str(int(wrong_arguments.error_class(case, prototypes[case.function])))
+        known = {
+            (case.function.removesuffix("_c"), case.refusal.argument),
+            ("", case.refusal.argument),
+        } & DIFFERENT.keys()
+        if answer != expected and not known:
+            others.append(f"{case.call}: {expected}, MPICH {answer}")
+    assert not others, "\n".join(others[:40])
+    assert compared > 1500

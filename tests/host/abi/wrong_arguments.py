@@ -1,0 +1,218 @@
+"""A C program, generated from mpi.h, that passes every wrong value of `lanai_host.abi.arguments` to every function."""
+
+from typing import NamedTuple
+
+from lanai_host.abi.arguments import Prototype, Refusal, Wrong, refusals
+from lanai_host.abi.flavor import HANDLES
+from lanai_host.mpi.errors import ErrorClass
+
+# Calls that begin or end what the program needs.
+NOT_CALLED = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Session_init"}
+LIBRARY_COUNTS = ("sendcount", "recvcount")  # of collectives: the library knows whether they mean something here
+
+_HANDLES = {
+    "MPI_Comm": "comm",
+    "MPI_Datatype": "MPI_INT",
+    "MPI_Group": "group",
+    "MPI_Op": "MPI_SUM",
+    "MPI_Errhandler": "errhandler",
+    "MPI_Request": "pending",
+    "MPI_Info": "info",
+    "MPI_Session": "session",
+}
+_ARRAYS = {
+    "int": "ints",
+    "MPI_Count": "counts",
+    "MPI_Aint": "aints",
+    "MPI_Datatype": "types",
+    "MPI_Request": "requests",
+}
+_NUMBERS = {
+    **dict.fromkeys(("root", "rank", "local_leader", "remote_leader", "color", "key", "direction", "lb", "flag"), "0"),
+    **dict.fromkeys(("partition", "partition_low", "partition_high"), "0"),
+    **dict.fromkeys(("tag", "sendtag", "recvtag", "p", "r"), "3"),
+    **dict.fromkeys(("dest", "source"), "MPI_PROC_NULL"),
+    **dict.fromkeys(("comm_keyval", "keyval"), "comm_keyval"),
+    **dict.fromkeys(("errorcode", "errorclass"), "own_class"),
+    **dict.fromkeys(("outsize", "insize"), "64"),
+    "type_keyval": "type_keyval",
+    "split_type": "MPI_COMM_TYPE_SHARED",
+    "typeclass": "MPI_TYPECLASS_INTEGER",
+    "order": "MPI_ORDER_C",
+    "size": "4",
+    "extent": "8",
+    "valuelen": "20",
+}
+_OF_ONES = {"dims", "periods", "indx", "recvcounts", "sendcounts", "array_of_blocklengths", "array_of_sizes"}
+_OF_ONES |= {"array_of_subsizes", "array_of_gsizes", "array_of_psizes"}
+_TEXTS = {"key": '"key"', "datarep": '"external32"', "pset_name": '"mpi://SELF"'}
+# Handles that a call changes.
+_IN_OUT = {
+    ("Comm_free", "comm"): "spare_comm",
+    ("Comm_disconnect", "comm"): "spare_comm",
+    ("Group_free", "group"): "group",
+    ("Info_free", "info"): "info",
+    ("Op_free", "op"): "op",
+    ("Errhandler_free", "errhandler"): "errhandler",
+    ("Type_commit", "datatype"): "fresh",
+    ("Type_free", "datatype"): "fresh",
+    **{(name, "request"): "pending" for name in ("Wait", "Test", "Request_free", "Cancel")},
+    ("Start", "request"): "persistent",
+    ("Mrecv", "message"): "message",
+    ("Imrecv", "message"): "message",
+    ("Session_finalize", "session"): "session",
+}
+_SPECIAL = {
+    ("Comm_create", "group"): "whole",
+    ("Comm_create_group", "group"): "whole",
+    ("Group_range_incl", "n"): "1",
+    ("Parrived", "request"): "precv",
+    **{(name, "request"): "psend" for name in ("Pready", "Pready_list", "Pready_range")},
+    ("Grequest_complete", "request"): "grequest",
+    ("Startall", "array_of_requests"): "persistents",
+    ("Info_get_nthkey", "n"): "0",
+    ("Session_get_nth_pset", "n"): "0",
+    **{(f"Type_{what}", "datatype"): "derived" for what in ("get_contents", "set_attr", "get_attr", "delete_attr")},
+    ("Type_create_darray", "size"): "1",
+    ("Dist_graph_create", "degrees"): "ints1",
+}
+
+
+class Case(NamedTuple):
+    """One call with one wrong argument. `place`: whose error handler must be called, as `called` in the program names it, with
+    "C" for the communicator's; `call`: the C text."""
+
+    function: str
+    refusal: Refusal
+    value: str
+    place: str
+    call: str
+
+
+def cases(functions: dict[str, Prototype]) -> list[Case]:
+    """All of them, for these prototypes."""
+    found = []
+    for function, parameters in sorted(functions.items()):
+        if function in NOT_CALLED or not function.startswith("MPI_"):
+            continue
+        usual = [_valid(function, parameter) for parameter in parameters]
+        for refusal in refusals(function, parameters):
+            index = next(index for index, parameter in enumerate(parameters) if parameter[0] == refusal.argument)
+            for value in _wrong(refusal, parameters[index], usual[index]):
+                passed = [*usual[:index], value, *usual[index + 1 :]]
+                place = _place(function, parameters, refusal)
+                found.append(Case(function, refusal, value, place, f"{function}({', '.join(passed)})"))
+    return found
+
+
+def program(all_cases: list[Case]) -> str:
+    """The C text."""
+    bodies = [f"static int case_{number}(void) {{ return {case.call}; }}" for number, case in enumerate(all_cases)]
+    names = ", ".join(f"case_{number}" for number in range(len(all_cases)))
+    table = f"static int (*const cases[])(void) = {{{names}}};"
+    return "\n".join(['#include "wrong_arguments.h"', *bodies, table, '#include "wrong_arguments_main.h"', ""])
+
+
+def _valid(function: str, parameter: tuple[str, str, int, bool]) -> str:
+    """C text of a value that the function takes."""
+    name, base, pointers, const = parameter
+    stem = function.removeprefix("MPI_").removesuffix("_c")
+    if (stem, name) in _SPECIAL:
+        return _SPECIAL[stem, name]
+    if (stem, name) in _IN_OUT:
+        return f"&{_IN_OUT[stem, name]}"
+    if base == "MPI_Comm" and pointers == 0:
+        return _communicator(stem.lower(), name)
+    if base in HANDLES:
+        return _handle(name, base, pointers)
+    if base == "MPI_Status":
+        return "statuses" if name.startswith("array") else "&status"
+    if base == "char":
+        return (_TEXTS.get(name, '"name"') if const else "text") if pointers == 1 else "0"
+    if base == "void":
+        return "&out_pointer" if name in ("attribute_val", "baseptr", "buffer_addr") else "sent" if const else "got"
+    if "_function" in base:
+        return f"({base} *)nothing"
+    return _plain(stem, name, base, pointers, const)
+
+
+def _communicator(stem: str, name: str) -> str:
+    if name == "comm_old" or stem.endswith("_map"):
+        return "comm"
+    kinds = (("dist_graph", "dist"), ("graph", "graph"), ("cart", "cart"), ("neighbor", "cart"))
+    return next((made for part, made in kinds if part in stem), "comm")
+
+
+def _handle(name: str, base: str, pointers: int) -> str:
+    if pointers == 0:
+        return _HANDLES[base]
+    if name.startswith("array_of") or name in ("sendtypes", "recvtypes"):
+        return _ARRAYS[base]
+    return f"&out_{base.removeprefix('MPI_').lower()}"
+
+
+def _plain(stem: str, name: str, base: str, pointers: int, const: bool) -> str:
+    """A number, a pointer to one, or an array."""
+    if pointers == 0:
+        return _NUMBERS.get(name, "1")
+    if pointers == 2:
+        return "ranges"
+    if name.endswith("_keyval") or name == "keyval":
+        free = stem.endswith("free_keyval") or stem == "Keyval_free"
+        return ("&type_keyval" if "Type" in stem else "&comm_keyval") if free else "&out_int"
+    arrays = ("array_of", "sources", "destin", "neighbors", "dims", "periods", "coords", "edges", "ranks", "destw")
+    if const or name.startswith((*arrays, "sourcew")):
+        return _ARRAYS[base] + ("1" if name in _OF_ONES else "")
+    return f"&out_{base.lower().removeprefix('mpi_')}"
+
+
+_NO_HANDLE = "0x0bad0bad"
+
+
+def _wrong(refusal: Refusal, parameter: tuple[str, str, int, bool], usual: str) -> list[str]:
+    """C texts of the wrong value."""
+    _, base, pointers, _ = parameter
+    if refusal.wrong is Wrong.NULL:
+        values = ["0"]
+        if base in HANDLES and usual.startswith("&") and not usual.startswith("&out_"):
+            values += _held(base)
+        return values
+    if refusal.wrong is Wrong.NEGATIVE:
+        return ["-5"]
+    if refusal.wrong is Wrong.TOO_LARGE:
+        return ["1"]
+    if refusal.wrong is Wrong.NULL_HANDLE:
+        return [f"{base.upper()}_NULL"] if pointers == 0 else []
+    other = "MPI_INT" if base != "MPI_Datatype" else "MPI_COMM_WORLD"
+    return [f"({base}){_NO_HANDLE}", f"({base}){other}"] if pointers == 0 else []
+
+
+def _held(base: str) -> list[str]:
+    """Pointers to something that is no handle."""
+    hold = f"hold_{base.removeprefix('MPI_').lower()}"
+    return [f"({hold} = ({base}){_NO_HANDLE}, &{hold})"]
+
+
+def error_class(case: Case, parameters: Prototype) -> ErrorClass:
+    """The class of the right answer: of a pointer to a wrong handle, the handle's."""
+    if case.value.startswith("(hold_"):
+        base = next(parameter[1] for parameter in parameters if parameter[0] == case.refusal.argument)
+        return ErrorClass.REQUEST if base == "MPI_Message" else ErrorClass[_CLASS_NAMES.get(base, base[4:].upper())]
+    return case.refusal.error
+
+
+_CLASS_NAMES = {"MPI_Datatype": "TYPE"}
+
+
+def _place(function: str, parameters: Prototype, refusal: Refusal) -> str:
+    """Whose handler is called: "C" the communicator's, "X" the session's, "S" MPI_COMM_SELF's."""
+    stem = function.removeprefix("MPI_").removesuffix("_c")
+    for base, place in (("MPI_Comm", "C"), ("MPI_Session", "X"), ("MPI_Request", "C"), ("MPI_Message", "C")):
+        for name, kind, pointers, _ in parameters:
+            mine = kind == base and (pointers == 0 or (stem, name) in _IN_OUT or name.startswith("array_of_requests"))
+            if mine and stem != "Grequest_complete":
+                unread = refusal.argument in ("count", "incount") and name.startswith("array_of")
+                return "S" if unread or name == refusal.argument else place
+    if any(parameter[1] == "MPI_Errhandler" and parameter[2] == 0 for parameter in parameters):
+        return "S" if refusal.argument == "errhandler" else "O"
+    return "S"

@@ -1,0 +1,45 @@
+/* What the generated program of wrong arguments (tests/host/abi/wrong_arguments.py) works on. The generated part is the
+   table `cases`; this text comes before it, wrong_arguments_main.h after it. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MANY = 64 };
+
+/* Of each kind of object: one to use, one that was freed, one to be written, a variable for a wrong handle. */
+static MPI_Comm comm, cart, graph, dist, spare_comm, out_comm, hold_comm;
+static MPI_Group group, whole, out_group, hold_group;
+static MPI_Datatype derived, fresh, out_datatype, hold_datatype;
+static MPI_Op op, out_op, hold_op;
+static MPI_Errhandler errhandler, out_errhandler, hold_errhandler;
+static MPI_Info info, out_info, hold_info;
+static MPI_Session session, out_session, hold_session;
+static MPI_Request pending, persistent, persistents[1], psend, precv, grequest, out_request, hold_request;
+static MPI_Message message, out_message, hold_message;
+static MPI_Status status, statuses[8];
+static MPI_Datatype types[8];
+static MPI_Request requests[8];
+static int ints[MANY], ints1[MANY], ranges[8][3], out_int, comm_keyval, type_keyval, own_code, own_class;
+static MPI_Count counts[MANY], counts1[MANY], out_count;
+static MPI_Aint aints[MANY], aints1[MANY], out_aint;
+static char text[8192];
+static void *out_pointer;
+static int sent[1024], got[1024];
+
+/* Which error handlers were called, and with what. */
+static char called[MANY];
+static int last_code;
+static void note(const char *whose, int code) {
+    if (strlen(called) < sizeof called - 2) strcat(called, whose);
+    last_code = code;
+}
+static void on_world(MPI_Comm *object, int *code, ...) { (void)object, note("W", *code); }
+static void on_self(MPI_Comm *object, int *code, ...) { (void)object, note("S", *code); }
+static void on_own(MPI_Comm *object, int *code, ...) { (void)object, note("O", *code); }
+static void on_session(MPI_Session *object, int *code, ...) { (void)object, note("X", *code); }
+static void nothing(void) {}
