@@ -52,6 +52,8 @@ def run_native(entry: Function, config: NicConfig, limit: int) -> Outcome:
         value = NativeProgram(entry).run(Machine())
     except Stopped as stopped:
         raise UserError(f"firmware stopped: {stopped}") from stopped
+    except FirmwareError as error:
+        raise UserError(f"firmware stopped: {error}") from error
     return Outcome(None if value is None else int(value))
 
 

@@ -13,7 +13,7 @@ from ..lang.machine import Register
 from ..lang.types import ArrayType, PtrType, alignof, is_integer, is_struct, name_of, sizeof
 from . import operators
 from .body import Body
-from .values import BIT, NOTHING, WORD, Entity, Method, Value, View, constant, describe, word_constant
+from .values import BIT, NOTHING, WORD, Entity, Method, Value, View, constant, describe, is_word, word_constant
 
 Evaluate = Callable[[Body, ast.expr], Any]
 
@@ -88,9 +88,8 @@ def register_access(body: Body, node: ast.Call, method: Method, evaluate: Evalua
         arguments(body, node, evaluate, 0)
         return Value(target.kind, body.target.load_register(body.builder, target.address))
     (given,) = arguments(body, node, evaluate, 1)
-    kind = target.kind
-    if isinstance(given, Value) and given.kind is i32:
-        kind = i32  # a register takes the bits of either sign
+    typed = isinstance(given, Value) and is_word(given.kind)
+    kind = given.kind if typed else target.kind  # a register takes the bits of either sign
     accepted = operators.accept(body, node, kind, given, "the register")
     body.target.store_register(body.builder, target.address, accepted)
     return NOTHING
@@ -141,9 +140,9 @@ def at(body: Body, node: ast.Call, evaluate: Evaluate) -> Value:
     if len(node.args) != 2:
         body.source.fail(node, "at takes a type and an address: at(Ptr[T], address)")
     address = evaluate(body, node.args[1])
-    if isinstance(address, Value) and address.constant:
-        return Value(kind, body.target.from_word_constant(int(address.python)))
     word = operators.accept(body, node, u32, address, "the address")
+    if address.constant:
+        return Value(kind, body.target.from_word_constant(int(address.python)))
     return Value(kind, body.target.from_word(body.builder, word))
 
 
@@ -227,9 +226,9 @@ def block_helper(name: str, parameters: int) -> Callable[..., Value]:
 
 def bit_count(intrinsic: str, python: Callable[[int], Any], flagged: bool) -> Callable[..., Value]:
     def emit(body: Body, node: ast.Call, given: Any = None) -> Value:
-        if isinstance(given, Value) and given.constant:
+        word = operators.accept(body, node, u32, given, "a count of bits")
+        if given.constant:
             return constant(python(given.python))
-        word = operators.accept(body, node, u32, given, intrinsic)
         kinds = [WORD, BIT] if flagged else [WORD]
         function = body.program.module.declare_intrinsic(f"llvm.{intrinsic}", [WORD], ir.FunctionType(WORD, kinds))
         return Value(u32, body.builder.call(function, [word, constant(False).ir] if flagged else [word]))
@@ -237,15 +236,15 @@ def bit_count(intrinsic: str, python: Callable[[int], Any], flagged: bool) -> Ca
     return emit
 
 
-def extreme(smaller: bool) -> Callable[..., Value]:
+def extreme(name: str) -> Callable[..., Value]:
     def emit(body: Body, node: ast.Call, *given: Any) -> Value:
         if len(given) != 2:
             body.source.fail(node, f"minimum and maximum take 2 arguments, not {len(given)}")
-        a, b = given
-        kind = operators.common_kind(body, node, a, b, "minimum")
-        first, second = operators.as_word(body, node, a, kind), operators.as_word(body, node, b, kind)
+        kind, first, second = operators.alike(body, node, name, *given)
         compare: Any = body.builder.icmp_signed if kind is i32 else body.builder.icmp_unsigned
-        return Value(kind, body.builder.select(compare("<" if smaller else ">", second, first), second, first))
+        return Value(
+            kind, body.builder.select(compare("<" if name == "minimum" else ">", second, first), second, first)
+        )
 
     return emit
 
@@ -278,6 +277,6 @@ INTRINSICS: dict[Any, Callable[..., Any]] = {
     intrinsics.popcount: bit_count("ctpop", intrinsics.popcount, False),
     intrinsics.leading_zeros: bit_count("ctlz", intrinsics.leading_zeros, True),
     intrinsics.trailing_zeros: bit_count("cttz", intrinsics.trailing_zeros, True),
-    intrinsics.minimum: extreme(True),
-    intrinsics.maximum: extreme(False),
+    intrinsics.minimum: extreme("minimum"),
+    intrinsics.maximum: extreme("maximum"),
 }

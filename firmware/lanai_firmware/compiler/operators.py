@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from llvmlite import ir
 
 from ..errors import UserError
+from ..lang import rules
 from ..lang.integers import Word, i32
 from ..lang.types import PtrType, is_integer, name_of, sizeof
 from .values import WORD, Entity, Value, View, constant, describe, is_word, word_constant
@@ -29,12 +30,12 @@ BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
 }
 PLAIN = {"+": "add", "-": "sub", "*": "mul", "&": "and_", "|": "or_", "^": "xor"}
 COMPARE: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
-    ast.Eq: ("==", operator.eq),
-    ast.NotEq: ("!=", operator.ne),
-    ast.Lt: ("<", operator.lt),
-    ast.LtE: ("<=", operator.le),
-    ast.Gt: (">", operator.gt),
-    ast.GtE: (">=", operator.ge),
+    ast.Eq: rules.COMPARISONS["eq"],
+    ast.NotEq: rules.COMPARISONS["ne"],
+    ast.Lt: rules.COMPARISONS["lt"],
+    ast.LtE: rules.COMPARISONS["le"],
+    ast.Gt: rules.COMPARISONS["gt"],
+    ast.GtE: rules.COMPARISONS["ge"],
 }
 
 
@@ -45,26 +46,33 @@ def fold(body: "Body", node: ast.AST, function: Callable[..., Any], *values: Any
         body.source.fail(node, str(error))
 
 
-def as_word(body: "Body", node: ast.AST, value: Any, kind: Any) -> Any:
-    """The IR of `value` as an operand of type `kind` (u32 or i32); literals take that type."""
+def operand(body: "Body", node: ast.AST, value: Any, what: str) -> Any:
+    """`value` as `lang.rules` wants it: its kind, or the literal itself."""
     if isinstance(value, Value):
-        if value.kind is kind:
-            return value.ir
         if value.kind is int:
-            if not -(1 << 31) <= value.python < 1 << 32:
-                body.source.fail(node, f"{value.python} does not fit 32 bits; use a smaller constant")
-            return word_constant(int(value.python))
+            return int(value.python)
         if is_word(value.kind):
-            other = "i32" if kind is i32 else "u32"
-            body.source.fail(node, f"u32 and i32 are mixed; convert one: {other}(x)")
-    body.source.fail(node, f"{describe(value)} is used as an integer; convert it: u32(x)")
-
-
-def common_kind(body: "Body", node: ast.AST, left: Any, right: Any, symbol: str) -> Any:
-    for value in (left, right):
-        if isinstance(value, Value) and is_word(value.kind):
             return value.kind
-    body.source.fail(node, f"`{symbol}` between {describe(left)} and {describe(right)}; convert them: u32(x)")
+    body.source.fail(node, f"`{what}` of {describe(value)}, which is no integer; convert it: u32(x)")
+
+
+def ruled(body: "Body", node: ast.AST, rule: Callable[..., Any], *given: Any) -> Any:
+    """What a rule of the language gives; its refusal is an error at `node`."""
+    try:
+        return rule(*given)
+    except rules.FirmwareError as error:
+        body.source.fail(node, str(error))
+
+
+def word(value: Value) -> Any:
+    """The IR of an operand that the rules have accepted; literals take the type of the operation."""
+    return word_constant(int(value.python)) if value.kind is int else value.ir
+
+
+def alike(body: "Body", node: ast.AST, what: str, left: Any, right: Any) -> tuple[Any, Any, Any]:
+    """Kind of the operation `what`, and the IR of both operands."""
+    given = (operand(body, node, value, what) for value in (left, right))
+    return ruled(body, node, rules.result_kind, what, *given), word(left), word(right)
 
 
 def binary(body: "Body", node: ast.AST, operation: ast.operator, left: Any, right: Any) -> Value:
@@ -78,8 +86,7 @@ def binary(body: "Body", node: ast.AST, operation: ast.operator, left: Any, righ
             return fold(body, node, function, left.python, right.python)
         if isinstance(left.kind, PtrType):
             return move(body, node, symbol, left, right)
-    kind = common_kind(body, node, left, right, symbol)
-    a, b = as_word(body, node, left, kind), as_word(body, node, right, kind)
+    kind, a, b = alike(body, node, symbol, left, right)
     if symbol in PLAIN:
         return Value(kind, getattr(body.builder, PLAIN[symbol])(a, b))
     if symbol in ("<<", ">>"):
@@ -154,11 +161,7 @@ def compare(body: "Body", node: ast.AST, operation: ast.cmpop, left: Any, right:
             return Value(bool, body.builder.icmp_unsigned(symbol, left.ir, right.ir))
         if left.kind is bool and right.kind is bool and symbol in ("==", "!="):
             return Value(bool, body.builder.icmp_unsigned(symbol, left.ir, right.ir))
-    kind = common_kind(body, node, left, right, symbol)
-    for value in (left, right):
-        if value.kind is int and not kind.holds(int(value.python)):
-            body.source.fail(node, f"`{symbol}` compares {kind.__name__} with {value.python}, which it never holds")
-    a, b = as_word(body, node, left, kind), as_word(body, node, right, kind)
+    kind, a, b = alike(body, node, symbol, left, right)
     builder: Any = body.builder.icmp_signed if kind is i32 else body.builder.icmp_unsigned
     return Value(bool, builder(symbol, a, b))
 
@@ -172,7 +175,7 @@ def unary(body: "Body", node: ast.AST, operation: ast.unaryop, value: Any) -> Va
     symbol, function = table[type(operation)]
     if isinstance(value, Value) and value.constant and value.kind is not bool:
         return fold(body, node, function, value.python)
-    kind = common_kind(body, node, value, value, symbol)
+    kind = operand(body, node, value, symbol)
     if symbol == "-":
         return Value(kind, body.builder.neg(value.ir))
     return Value(kind, body.builder.not_(value.ir)) if symbol == "~" else value
@@ -237,16 +240,9 @@ def accept(body: "Body", node: ast.AST, kind: Any, value: Any, what: str) -> Any
                 f"{describe(value)} given for {what}, which is {kind}; convert it: cast({name_of(kind.target)}, x)",
             )
         return value.ir
-    if is_integer(kind):
-        if value.kind is int:
-            if not kind.holds(int(value.python)):
-                body.source.fail(
-                    node,
-                    f"{value.python} given for {what} does not fit {name_of(kind)}; write {name_of(kind)}({value.python})",
-                )
-            return word_constant(int(value.python))
-        if value.kind is kind.wide:
-            return narrow(body, value.ir, kind)
+    if is_integer(kind) and (value.kind is int or is_word(value.kind)):
+        ruled(body, node, rules.check_place, kind, int(value.python) if value.kind is int else value.kind, what)
+        return word(value) if value.kind is int else narrow(body, value.ir, kind)
     body.source.fail(
         node, f"{describe(value)} given for {what}, which is {name_of(kind)}; convert it: {name_of(kind)}(x)"
     )

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..lang import rules
 from ..lang.functions import typed_range, value_kind
 from ..lang.integers import i32, u32
 from ..lang.types import is_integer, name_of
@@ -203,19 +204,11 @@ def range_bounds(body: Body, node: ast.For) -> tuple[Any, Any, int, Any]:
     if len(bounds) == 1:
         bounds.insert(0, constant(0))
     step = bounds[2] if len(bounds) == 3 else constant(1)
-    if not step.constant or int(step.python) == 0 or abs(int(step.python)) >= 1 << 31:
-        body.source.fail(call, "the step of range must be a constant other than 0")
-    kinds = {bound.kind for bound in bounds[:2]} - {int}
-    negative = any(bound.kind is int and bound.python < 0 for bound in bounds[:2])
-    if len(kinds) > 1 or (negative and u32 in kinds):
-        body.source.fail(call, "range mixes u32 and i32 (or a negative literal); convert: range(i32(a), i32(b))")
-    kind = kinds.pop() if kinds else i32 if negative or int(step.python) < 0 else u32
-    return (
-        operators.as_word(body, call, bounds[0], kind),
-        operators.as_word(body, call, bounds[1], kind),
-        int(step.python),
-        kind,
-    )
+    if not step.constant or step.kind is bool:
+        body.source.fail(call, "the step of range must be a constant")
+    given = [operators.operand(body, call, bound, "range") for bound in bounds[:2]]
+    kind = operators.ruled(body, call, rules.range_kind, *given, int(step.python), u32, i32)
+    return operators.word(bounds[0]), operators.word(bounds[1]), int(step.python), kind
 
 
 def leave_loop(body: Body, node: ast.Break) -> None:

@@ -43,6 +43,8 @@ class Expressions:
             lambda: f"({a} {self.rng.choice('+-*&|^')} {self.u(depth - 1)})",
             lambda: f"({a} {self.rng.choice('+-*&|^')} {self.literal()})",
             lambda: f"({self.literal()} {self.rng.choice('+-&|^')} {a})",
+            lambda: f"({a} {self.rng.choice('&|^')} ~{self.literal()})",
+            lambda: f"({self.literal()} {self.rng.choice(['<<', '>>'])} {a})",
             lambda: f"({a} {self.rng.choice(['<<', '>>'])} {self.rng.randrange(32)})",
             lambda: f"({a} {self.rng.choice(['<<', '>>'])} {self.u(depth - 2)})",
             lambda: f"({a} {self.rng.choice(['//', '%'])} {self.rng.choice([1, 2, 3, 7, 8, 10, 255, 1000, 65536])})",
@@ -76,7 +78,8 @@ class Expressions:
         a = self.i(depth - 1)
         choices: list[Callable[[], str]] = [
             lambda: f"({a} {self.rng.choice('+-*&|^')} {self.i(depth - 1)})",
-            lambda: f"({a} {self.rng.choice('+-*')} {self.literal()})",
+            lambda: f"({a} {self.rng.choice('+-*')} {self.rng.choice(['', '-'])}{self.literal()})",
+            lambda: f"({self.rng.choice(['', '-'])}{self.literal()} {self.rng.choice(['<<', '>>'])} {a})",
             lambda: f"({a} {self.rng.choice(['<<', '>>'])} {self.rng.randrange(32)})",
             lambda: f"({a} {self.rng.choice(['//', '%'])} {self.rng.choice([1, 2, 3, -3, 7, -8, 8, 10, 1000])})",
             lambda: f"({a} {self.rng.choice(['//', '%'])} ({self.i(depth - 2)} | 1))",

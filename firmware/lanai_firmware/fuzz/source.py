@@ -81,9 +81,20 @@ class Writer(Expressions):
 
     def counted_loop(self, nesting: int) -> None:
         index = self.name("i")
-        bounds = self.rng.choice(["4", "1, 5", "6, 0, -2", "0, 9, 4", f"{self.u(1)} & 3", "i32(-2), i32(3)"])
+        bounds, signed = self.rng.choice(
+            [
+                ("4", False),
+                ("1, 5", False),
+                ("6, 0, -2", True),
+                ("0, 9, 4", False),
+                (f"{self.u(1)} & 3", False),
+                (f"{self.u(1)} & 7, 1, -2", False),
+                (f"4, {self.u(1)} & 3, -1", False),
+                (f"{self.i(1)} & 3, -2, -1", True),
+                ("i32(-2), i32(3)", True),
+            ]
+        )
         self.line(f"for {index} in range({bounds}):")
-        signed = bounds in ("6, 0, -2", "i32(-2), i32(3)")
         (self.signed if signed else self.unsigned).append(index)
         self.fixed.add(index)
         self.indent += 1
@@ -125,7 +136,9 @@ class Writer(Expressions):
             self.line(f"{target} += {name}[{self.u(1)} & 7]")
         elif kind == 2:
             self.line(f"copy(address_of(state.words), address_of(state.signs), {self.rng.choice([4, 8, 32])})")
-            self.line(f"copy(address_of(state.bytes) + 1, address_of(state.bytes) + 5, {self.rng.randint(1, 3)})")
+            array, (to, source) = self.rng.choice(["bytes", "halves", "words"]), self.rng.choices(range(5), k=2)
+            count = f"{self.rng.randint(1, 3)} * {self.rng.choice([1, 'sizeof(u32)'])}"
+            self.line(f"copy(address_of(state.{array}) + {to}, address_of(state.{array}) + {source}, {count})")
         elif kind == 3:
             self.line(
                 f"fill(address_of(state.{self.rng.choice(['words', 'bytes', 'halves'])}), {self.u(1)}, {self.rng.randint(0, 8)})"

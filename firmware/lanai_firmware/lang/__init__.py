@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 else:
     from .functions import firmware, inline, local
     from .functions import typed_range as range
-    from .integers import FirmwareError, i32, u8, u16, u32
+    from .integers import i32, u8, u16, u32
     from .intrinsics import (
         Trap,
         barrier,
@@ -62,6 +62,7 @@ else:
         trap,
     )
     from .machine import Machine, PlainRegisters, Register, RegisterBus, register
+    from .rules import FirmwareError
     from .types import Array, Const, Ptr, offset_of, sizeof
     from .views import Global, Struct, address_of, at, cast, null
 

@@ -5,8 +5,10 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .integers import FirmwareError, Word, i32, u32
+from . import rules
+from .integers import i32, operand, place, u32
 from .machine import current
+from .rules import FirmwareError
 from .types import ArrayType, PtrType, align_up, alignof, is_integer, is_struct, name_of, resolve, sizeof
 from .views import Pointer, bind_globals, load
 
@@ -46,7 +48,11 @@ class Function:
         kinds, result = self.signature
         if len(arguments) != len(kinds):
             raise FirmwareError(f"{self.python.__name__} takes {len(kinds)} arguments, not {len(arguments)}")
-        values = [coerce(kind, value) for kind, value in zip(kinds.values(), arguments, strict=True)]
+        own = self.python.__name__
+        values = [
+            coerce(kind, value, f"{name!r} of {own}")
+            for (name, kind), value in zip(kinds.items(), arguments, strict=True)
+        ]
         if self.open >= self.depth:
             raise FirmwareError(
                 f"{self.python.__name__} calls itself deeper than the {self.depth} declared; "
@@ -60,7 +66,7 @@ class Function:
         finally:
             self.open -= 1
             machine.stack = stack
-        return coerce(result, value)
+        return coerce(result, value, f"the result of {own}")
 
 
 def value_kind(annotation: Any, namespace: dict[str, Any], where: str) -> Any:
@@ -75,7 +81,7 @@ def value_kind(annotation: Any, namespace: dict[str, Any], where: str) -> Any:
     return kind
 
 
-def coerce(kind: Any, value: Any) -> Any:
+def coerce(kind: Any, value: Any, what: str) -> Any:
     """`value` as a `kind`, as passing an argument does: literals take the type, other types must match."""
     if kind is None:
         if value is not None:
@@ -83,17 +89,15 @@ def coerce(kind: Any, value: Any) -> Any:
         return None
     if kind is bool:
         if not isinstance(value, bool):
-            raise FirmwareError(f"{value!r} given where bool is; write x != 0")
+            raise FirmwareError(f"{value!r} given for {what}, which is bool; write x != 0")
         return value
     if isinstance(kind, PtrType):
         if not isinstance(value, Pointer) or value._type != kind:
-            raise FirmwareError(f"{value!r} given where {kind} is; convert it: cast({name_of(kind.target)}, x)")
+            raise FirmwareError(
+                f"{value!r} given for {what}, which is {kind}; convert it: cast({name_of(kind.target)}, x)"
+            )
         return value
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise FirmwareError(f"{value!r} given where {name_of(kind)} is; convert it: {name_of(kind)}(x)")
-    if isinstance(value, Word) and value.signed != kind.signed:
-        raise FirmwareError(f"{name_of(type(value))} given where {name_of(kind)} is; convert it: {name_of(kind)}(x)")
-    return kind(value)
+    return kind(place(kind, value, what))
 
 
 def firmware(
@@ -111,14 +115,12 @@ def inline(python: Callable[..., Any]) -> Any:
 
 
 def typed_range(*bounds: int) -> Iterator[Any]:
-    """`range` in firmware modules: its numbers are u32, or i32 if a bound is i32 or a negative literal."""
-    signed = any(isinstance(bound, i32) or bound < 0 for bound in map(strip_unsigned, bounds))
-    kind = i32 if signed else u32
-    return (kind(value) for value in builtins.range(*map(int, bounds)))
-
-
-def strip_unsigned(bound: int) -> int:
-    return bound if isinstance(bound, i32) else int(bound)
+    """`range` in firmware modules: its numbers are u32 or i32, as `rules.range_kind` says."""
+    if not 1 <= len(bounds) <= 3:
+        raise FirmwareError("range takes a stop, or a start and a stop, or both and a constant step")
+    start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    kind = rules.range_kind(operand(start, "range"), operand(stop, "range"), int(step), u32, i32)
+    return (kind(value) for value in builtins.range(int(start), int(stop), int(step)))
 
 
 def local(kind: Any, *, align: int = 4) -> Any:

@@ -2,7 +2,7 @@
 
 u8 and u16 are for storage: arithmetic on them is done in 32 bits and gives u32, as a load into a register does. u32 and
 i32 do not mix: `u32 + i32` is refused here and by the compiler, so that no comparison depends on a silent conversion.
-Python's own ints stand for literals: they take the other operand's type.
+Python's own ints are literals: they take the other operand's type, which must hold them. `rules` has the table.
 
 `//` and `%` round down, as Python does. Shift amounts count modulo 32. Both hold in all ways of running firmware.
 """
@@ -11,11 +11,10 @@ import operator
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
-from ..errors import UserError
+from . import rules
+from .rules import FirmwareError
 
-
-class FirmwareError(UserError):
-    """Firmware did what the language does not define: mixed signs, null pointer, index out of bounds."""
+HELD_BY_ALL = 0x7FFFFFFF  # the largest number that u32 and i32 both hold
 
 
 class Word(int):
@@ -47,64 +46,61 @@ class Word(int):
     __hash__ = int.__hash__
 
 
-def peer(self: Word, other: Any, symbol: str) -> int:
-    """The other operand as an int, or an error if it does not go with `self`."""
-    if isinstance(other, Word):
-        if other.signed != self.signed:
-            raise FirmwareError(
-                f"`{symbol}` mixes {type(self).__name__} and {type(other).__name__}; convert one: u32(x) or i32(x)"
-            )
-    elif isinstance(other, bool) or not isinstance(other, int):
-        raise FirmwareError(f"`{symbol}` between {type(self).__name__} and {other!r}; convert it first: u32(x)")
-    return int(other)
+def operand(value: Any, what: str) -> Any:
+    """`value` as `rules` wants it: its kind, or the literal itself."""
+    if isinstance(value, Word):
+        return type(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise FirmwareError(f"`{what}` of {value!r}, which is no integer; convert it: u32(x)")
+    return int(value)
 
 
-def arithmetic(function: Callable[[int, int], int], symbol: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def check_peer(self: Word, other: Any, what: str) -> None:
+    """Refuse `other` if it does not go with `self`."""
+    if type(other) is type(self) or (type(other) is int and 0 <= other <= HELD_BY_ALL):
+        return  # nearly every operation ends here
+    rules.result_kind(what, type(self), operand(other, what))
+
+
+def place(kind: type[Word], value: Any, what: str) -> int:
+    """`value`, if a parameter, result, member or element of `kind` takes it; the caller keeps the bits that fit."""
+    if isinstance(value, Word):
+        if value.signed != kind.signed:
+            rules.check_place(kind, type(value), what)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        rules.check_place(kind, int(value), what)
+    else:
+        raise FirmwareError(f"{value!r} given for {what}, which is {kind.__name__}; convert it: {kind.__name__}(x)")
+    return int(value)
+
+
+def arithmetic(rule: rules.Operator) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    symbol, function = rule.symbol, rule.compute
+
     def forward(self: Word, other: Any) -> Word:
-        return self.wide(function(int(self), peer(self, other, symbol)))
+        check_peer(self, other, symbol)
+        return self.wide(function(int(self), int(other)))
 
     def reverse(self: Word, other: Any) -> Word:
-        return self.wide(function(peer(self, other, symbol), int(self)))
+        check_peer(self, other, symbol)
+        return self.wide(function(int(other), int(self)))
 
     return forward, reverse
 
 
 def comparison(function: Callable[[int, int], bool], symbol: str) -> Callable[[Word, Any], bool]:
     def compare(self: Word, other: Any) -> bool:
-        value = peer(self, other, symbol)
-        if not isinstance(other, Word) and not self.wide.holds(value):
-            raise FirmwareError(f"`{symbol}` compares {type(self).__name__} with {value}, which it never holds")
-        return function(int(self), value)
+        check_peer(self, other, symbol)
+        return function(int(self), int(other))
 
     return compare
 
 
-ARITHMETIC: dict[str, tuple[str, Callable[[int, int], int]]] = {
-    "add": ("+", operator.add),
-    "sub": ("-", operator.sub),
-    "mul": ("*", operator.mul),
-    "floordiv": ("//", operator.floordiv),
-    "mod": ("%", operator.mod),
-    "and": ("&", operator.and_),
-    "or": ("|", operator.or_),
-    "xor": ("^", operator.xor),
-    "lshift": ("<<", lambda a, b: a << (b & 31)),
-    "rshift": (">>", lambda a, b: a >> (b & 31)),
-}
-COMPARISONS: dict[str, tuple[str, Callable[[int, int], bool]]] = {
-    "eq": ("==", operator.eq),
-    "ne": ("!=", operator.ne),
-    "lt": ("<", operator.lt),
-    "le": ("<=", operator.le),
-    "gt": (">", operator.gt),
-    "ge": (">=", operator.ge),
-}
-
-for _name, (_symbol, _function) in ARITHMETIC.items():
-    _forward, _reverse = arithmetic(_function, _symbol)
+for _name, _rule in rules.ARITHMETIC.items():
+    _forward, _reverse = arithmetic(_rule)
     setattr(Word, f"__{_name}__", _forward)
     setattr(Word, f"__r{_name}__", _reverse)
-for _name, (_symbol, _predicate) in COMPARISONS.items():
+for _name, (_symbol, _predicate) in rules.COMPARISONS.items():
     setattr(Word, f"__{_name}__", comparison(_predicate, _symbol))
 for _name, _unary in {"neg": operator.neg, "invert": operator.invert, "pos": operator.pos}.items():
     setattr(Word, f"__{_name}__", lambda self, _unary=_unary: self.wide(_unary(int(self))))

@@ -2,8 +2,10 @@
 
 from typing import Any, NoReturn
 
-from .integers import FirmwareError, Word, u32
+from . import rules
+from .integers import operand, place, u32
 from .machine import current
+from .rules import FirmwareError
 from .views import Pointer
 
 
@@ -13,32 +15,39 @@ class Trap(FirmwareError):
 
 def popcount(value: int) -> Any:
     """How many bits of a u32 are one."""
-    return u32(int(u32(value)).bit_count())
+    return u32(bits_of(value).bit_count())
 
 
 def leading_zeros(value: int) -> Any:
     """Zeros above the highest one of a u32; 32 for zero."""
-    return u32(32 - int(u32(value)).bit_length())
+    return u32(32 - bits_of(value).bit_length())
 
 
 def trailing_zeros(value: int) -> Any:
     """Zeros below the lowest one of a u32; 32 for zero."""
-    bits = int(u32(value))
+    bits = bits_of(value)
     return u32((bits & -bits).bit_length() - 1 if bits else 32)
 
 
+def bits_of(value: int) -> int:
+    return int(place(u32, value, "a count of bits"))
+
+
 def copy(target: Pointer, source: Pointer, size: int) -> None:
-    """Copy `size` bytes. The two must not overlap. Words at a time when addresses and size are multiples of 4."""
+    """Copy `size` bytes, as if all were read before any is written. Words at a time when addresses and size are multiples of 4."""
     memory = current().sram
-    span(target, size, "copy")
-    span(source, size, "copy")
-    memory[int(target) : int(target) + int(size)] = memory[int(source) : int(source) + int(size)]
+    count = int(place(u32, size, "copy's argument 3"))
+    span(target, count, "copy")
+    span(source, count, "copy")
+    memory[int(target) : int(target) + count] = memory[int(source) : int(source) + count]
 
 
 def fill(target: Pointer, value: int, size: int) -> None:
     """Set `size` bytes to the low byte of `value`."""
-    span(target, size, "fill")
-    current().sram[int(target) : int(target) + int(size)] = bytes([int(value) & 0xFF]) * int(size)
+    byte = int(place(u32, value, "fill's argument 2")) & 0xFF
+    count = int(place(u32, size, "fill's argument 3"))
+    span(target, count, "fill")
+    current().sram[int(target) : int(target) + count] = bytes([byte]) * count
 
 
 def span(pointer: Pointer, size: int, what: str) -> None:
@@ -59,19 +68,17 @@ def trap(reason: str = "trap") -> NoReturn:
 
 def minimum(a: int, b: int) -> Any:
     """The smaller of two integers of one type."""
-    a, b = alike(a, b)
+    a, b = alike("minimum", a, b)
     return b if b < a else a
 
 
 def maximum(a: int, b: int) -> Any:
     """The larger of two integers of one type."""
-    a, b = alike(a, b)
+    a, b = alike("maximum", a, b)
     return b if a < b else a
 
 
-def alike(a: int, b: int) -> tuple[int, int]:
-    """Both in the 32-bit type of the one that has a type: what is returned must wrap as it does."""
-    typed = a if isinstance(a, Word) else b
-    if not isinstance(typed, Word):
-        raise FirmwareError(f"minimum and maximum of two literals, {a!r} and {b!r}; give one a type: u32({a!r})")
-    return typed.wide(a), typed.wide(b)
+def alike(what: str, a: int, b: int) -> tuple[int, int]:
+    """Both in the 32-bit kind of the one that has a kind: what is returned must wrap as it does."""
+    kind = rules.result_kind(what, operand(a, what), operand(b, what))
+    return kind(a), kind(b)

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from lanai_hdl.isa.traps import CAUSES, TrapCause
 from lanai_hdl.machine import REGISTERS_LOCAL, REGISTERS_SIZE
 
-from .integers import FirmwareError, u32
+from .integers import Word, place, u32
+from .rules import FirmwareError
 from .types import align_up, alignof, is_integer, sizeof
 
 DATA_BASE = 0x1000  # where globals start when no image places them; page 0 stays empty so that null is nobody's address
@@ -80,16 +82,25 @@ class Machine:
                 + (" (null pointer)" if address < 256 else "")
             )
         if address % size:
-            raise FirmwareError(f"{what} of {size} bytes at {address:#x} is misaligned")
+            raise FirmwareError(f"{CAUSES[TrapCause.MISALIGNED]}: {what} of {size} bytes at {address:#x}")
+
+    def check_register(self, address: int, size: int, what: str) -> None:
+        """A pointer may reach the on-chip registers as the Lanai's loads and stores do: whole words only."""
+        if address % size:
+            raise FirmwareError(f"{CAUSES[TrapCause.MISALIGNED]}: {what} of {size} bytes at {address:#x}")
+        if size != 4:
+            raise FirmwareError(f"{CAUSES[TrapCause.REGISTER_SIZE]}: {what} of {size} bytes at {address:#x}")
 
     def load(self, address: int, size: int) -> int:
         if REGISTERS_LOCAL <= address < REGISTERS_LOCAL + REGISTERS_SIZE:
+            self.check_register(address, size, "load")
             return self.registers.read(address) & 0xFFFFFFFF
         self.check(address, size, "load")
         return int.from_bytes(self.sram[address : address + size], "big")
 
     def store(self, address: int, size: int, value: int) -> None:
         if REGISTERS_LOCAL <= address < REGISTERS_LOCAL + REGISTERS_SIZE:
+            self.check_register(address, size, "store")
             self.registers.write(address, value & 0xFFFFFFFF)
             return
         self.check(address, size, "store")
@@ -132,7 +143,9 @@ class Register:
         return self.kind(current().registers.read(self.address))
 
     def store(self, value: int) -> None:
-        current().registers.write(self.address, int(u32(value)))
+        """A register takes the bits of a u32 or an i32; a literal must fit the register's own kind."""
+        kind = type(value).wide if isinstance(value, Word) else self.kind
+        current().registers.write(self.address, int(u32(place(kind, value, "the register"))))
 
 
 def register(kind: Any, address: int) -> Register:
@@ -141,4 +154,9 @@ def register(kind: Any, address: int) -> Register:
         raise FirmwareError(f"register of {kind!r} at {address:#x}: registers are words; write register(u32, address)")
     if address % 4:
         raise FirmwareError(f"register at {address:#x} is misaligned; registers are words at multiples of 4")
+    if not REGISTERS_LOCAL <= address < REGISTERS_LOCAL + REGISTERS_SIZE:
+        raise FirmwareError(
+            f"register at {address:#x} is outside the on-chip registers, "
+            f"{REGISTERS_LOCAL:#x} to {REGISTERS_LOCAL + REGISTERS_SIZE - 1:#x}; write at(Ptr[u32], {address:#x}) for SRAM"
+        )
     return Register(kind, int(address))

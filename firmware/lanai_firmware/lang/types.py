@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .integers import FirmwareError, Word
+from .integers import Word
+from .rules import FirmwareError
 
 POINTER_SIZE = 4
 

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from .integers import FirmwareError, Word, u32
+from .integers import place, u32
 from .machine import current
+from .rules import FirmwareError
 from .types import ArrayType, GlobalType, PtrType, annotations_of, field_of, is_struct, name_of, resolve, sizeof
 
 
@@ -32,11 +33,7 @@ def store(kind: Any, address: int, value: Any) -> None:
     elif isinstance(kind, ArrayType) or is_struct(kind):
         raise FirmwareError(f"a whole {name_of(kind)} is not assigned; write copy(target, source, sizeof(...))")
     else:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise FirmwareError(f"{value!r} stored where {name_of(kind)} is; convert it: {name_of(kind)}(x)")
-        if isinstance(value, Word) and value.signed != kind.signed:
-            raise FirmwareError(f"{name_of(type(value))} stored where {name_of(kind)} is; write {name_of(kind)}(x)")
-        current().store(address, kind.size, int(value))
+        current().store(address, kind.size, int(place(kind, value, "a member or element")))
 
 
 class Pointer:
@@ -252,7 +249,7 @@ def address_of(thing: Any) -> Pointer:
 
 def at(kind: Any, address: int) -> Pointer:
     """The pointer of type `kind` (`Ptr[T]`, or T for short) to `address`."""
-    return Pointer(kind if isinstance(kind, PtrType) else PtrType(kind), int(u32(address)))
+    return Pointer(kind if isinstance(kind, PtrType) else PtrType(kind), int(place(u32, address, "the address")))
 
 
 def cast(kind: Any, pointer: Pointer) -> Pointer:

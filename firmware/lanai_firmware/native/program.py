@@ -14,8 +14,8 @@ from ..lang.integers import i32, u32
 from ..lang.machine import Machine
 from .target import STOPPED, NativeTarget
 
-READ = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint32)
-WRITE = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32)
+READ = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32)  # address, bytes
+WRITE = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)  # and the value
 RUN = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32))
 STOP = 1 << 32
 
@@ -50,21 +50,21 @@ class NativeProgram:
         self.engine = compile_here(program, speed)
 
     def run(self, machine: Machine) -> Any:
-        """Call the entry on this machine. Raises `Stopped`, or what a register callback raised."""
+        """Call the entry on this machine. Raises `Stopped`, or what the machine or its registers raised."""
         if len(machine.sram) != 1 << 20:
             raise ValueError(f"native firmware runs in 1 MiB of SRAM, not {len(machine.sram):#x} bytes")
         raised: list[BaseException] = []
 
-        def read(address: int) -> int:
+        def read(address: int, size: int) -> int:
             try:
-                return int(machine.registers.read(address)) & 0xFFFFFFFF
+                return int(machine.load(address, size))
             except BaseException as error:
                 raised.append(error)
                 return STOP
 
-        def write(address: int, value: int) -> int:
+        def write(address: int, size: int, value: int) -> int:
             try:
-                machine.registers.write(address, value)
+                machine.store(address, size, value)
             except BaseException as error:
                 raised.append(error)
                 return STOP

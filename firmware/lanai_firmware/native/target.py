@@ -15,6 +15,8 @@ from typing import Any
 
 from llvmlite import ir
 
+from lanai_hdl.machine import REGISTERS_LOCAL
+
 from ..compiler.body import Body
 from ..compiler.targets import Guards, Target, opaque
 from ..compiler.values import BIT, BYTE, VOID, WORD, word_constant
@@ -35,7 +37,6 @@ class NativeTarget(Target):
 
     def __init__(self, module: ir.Module, guards: Guards) -> None:
         super().__init__(module, guards)
-        self.sram_size = 1 << 20
         self.first_free = 0x1000
         self.placed: dict[str, int] = {}
         self.sram = self.variable("__sram", POINTER)
@@ -67,16 +68,57 @@ class NativeTarget(Target):
         return b.add(pointer, b.mul(index, word_constant(size)))
 
     def host_address(self, b: ir.IRBuilder, pointer: Any) -> Any:
-        """Wrapped into the image, so that a stray pointer stays there."""
-        inside = b.and_(pointer, word_constant(self.sram_size - 1))
-        return b.gep(b.load(self.sram, typ=POINTER), [b.zext(inside, LONG)], source_etype=BYTE)
+        return b.gep(b.load(self.sram, typ=POINTER), [b.zext(pointer, LONG)], source_etype=BYTE)
+
+    def plain(self, b: ir.IRBuilder, pointer: Any, size: int) -> Any:
+        """Whether an access is an aligned one to SRAM below the registers. All others are `lang.Machine`'s to answer."""
+        low = b.icmp_unsigned("<", pointer, word_constant(REGISTERS_LOCAL))
+        if size == 1:
+            return low
+        aligned = b.icmp_unsigned("==", b.and_(pointer, word_constant(size - 1)), word_constant(0))
+        return b.and_(low, aligned)
 
     def load(self, b: ir.IRBuilder, pointer: Any, bits: int) -> Any:
-        loaded = b.load(self.host_address(b, pointer), typ=ir.IntType(bits), align=1)
-        return loaded if bits == 8 else b.bswap(loaded)
+        kind = ir.IntType(bits)
+        memory, other, after = (b.append_basic_block(name) for name in ("memory", "other", "loaded"))
+        likely(b.cbranch(self.plain(b, pointer, bits // 8), memory, other))
+        b.position_at_end(memory)
+        loaded = b.load(self.host_address(b, pointer), typ=kind, align=1)
+        loaded = loaded if bits == 8 else b.bswap(loaded)
+        b.branch(after)
+        b.position_at_end(other)
+        answer = b.trunc(self.ask(b, self.read, pointer, word_constant(bits // 8)), kind)
+        answered = b.block
+        b.branch(after)
+        b.position_at_end(after)
+        result = b.phi(kind)
+        result.add_incoming(loaded, memory)
+        result.add_incoming(answer, answered)
+        return result
 
     def store(self, b: ir.IRBuilder, pointer: Any, value: Any, bits: int) -> None:
+        memory, other, after = (b.append_basic_block(name) for name in ("memory", "other", "stored"))
+        likely(b.cbranch(self.plain(b, pointer, bits // 8), memory, other))
+        b.position_at_end(memory)
         b.store(value if bits == 8 else b.bswap(value), self.host_address(b, pointer), align=1)
+        b.branch(after)
+        b.position_at_end(other)
+        wide = value if bits == 32 else b.zext(value, WORD)
+        self.ask(b, self.write, pointer, word_constant(bits // 8), wide)
+        b.branch(after)
+        b.position_at_end(after)
+
+    def ask(self, b: ir.IRBuilder, callback: Any, *words: Any) -> Any:
+        """Call a function of the host; if its answer has more than 32 bits, it asks to stop."""
+        function = b.load(callback, typ=POINTER)
+        answer = b.call(Callee(function, ir.FunctionType(LONG, [WORD] * len(words))), words)
+        stop, go = b.append_basic_block("stop"), b.append_basic_block("go")
+        b.cbranch(b.icmp_unsigned(">", answer, ir.Constant(LONG, 0xFFFFFFFF)), stop, go)
+        b.position_at_end(stop)
+        b.call(self.jump, [self.escape, word_constant(STOPPED)])
+        b.unreachable()
+        b.position_at_end(go)
+        return answer
 
     def load_pointer(self, b: ir.IRBuilder, pointer: Any) -> Any:
         return self.load(b, pointer, 32)
@@ -98,23 +140,10 @@ class NativeTarget(Target):
         return word_constant(self.placed[symbol])
 
     def load_register(self, b: ir.IRBuilder, address: int) -> Any:
-        function = b.load(self.read, typ=POINTER)
-        answer = b.call(Callee(function, ir.FunctionType(LONG, [WORD])), [word_constant(address)])
-        self.stop_if(b, b.icmp_unsigned(">", answer, ir.Constant(LONG, 0xFFFFFFFF)))
-        return b.trunc(answer, WORD)
+        return b.trunc(self.ask(b, self.read, word_constant(address), word_constant(4)), WORD)
 
     def store_register(self, b: ir.IRBuilder, address: int, value: Any) -> None:
-        function = b.load(self.write, typ=POINTER)
-        answer = b.call(Callee(function, ir.FunctionType(LONG, [WORD, WORD])), [word_constant(address), value])
-        self.stop_if(b, b.icmp_unsigned("!=", answer, ir.Constant(LONG, 0)))
-
-    def stop_if(self, b: ir.IRBuilder, condition: Any) -> None:
-        stop, go = b.append_basic_block("stop"), b.append_basic_block("go")
-        b.cbranch(condition, stop, go)
-        b.position_at_end(stop)
-        b.call(self.jump, [self.escape, word_constant(STOPPED)])
-        b.unreachable()
-        b.position_at_end(go)
+        self.ask(b, self.write, word_constant(address), word_constant(4), value)
 
     def trap(self, b: ir.IRBuilder, site: int) -> None:
         b.call(self.jump, [self.escape, word_constant(site)])
@@ -164,6 +193,10 @@ class Callee:
 
     def get_reference(self) -> str:
         return str(self.address.get_reference())
+
+
+def likely(branch: Any) -> None:
+    branch.set_weights([1 << 16, 1])
 
 
 def is_local(body: Body, node: ast.Call) -> bool:

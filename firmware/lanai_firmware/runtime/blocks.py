@@ -1,4 +1,4 @@
-"""Block copy and fill. Words when everything is word aligned, bytes otherwise."""
+"""Block copy and fill. Words when everything is word aligned, bytes otherwise. Blocks that are copied may overlap."""
 
 from lanai_firmware.lang import Ptr, cast, firmware, u8, u32
 
@@ -27,7 +27,12 @@ def copy_words(target: Ptr[u32], source: Ptr[u32], count: u32) -> None:
 
 @firmware
 def copy_bytes(target: Ptr[u8], source: Ptr[u8], size: u32) -> None:
-    if (u32(target) | u32(source) | size) & 3 == 0:
+    """As if all bytes were read before any is written: backwards if the target begins within the source."""
+    ahead = u32(target) - u32(source)  # wraps to a large number if the target is below
+    if ahead < size:
+        copy_back(target, source, size)
+        return
+    if (ahead | u32(source) | size) & 3 == 0:
         copy_words(cast(u32, target), cast(u32, source), size >> 2)
         return
     while size != 0:
@@ -35,6 +40,21 @@ def copy_bytes(target: Ptr[u8], source: Ptr[u8], size: u32) -> None:
         target += 1
         source += 1
         size -= 1
+
+
+@firmware(inline=False)
+def copy_back(target: Ptr[u8], source: Ptr[u8], size: u32) -> None:
+    if (u32(target) | u32(source) | size) & 3 == 0:
+        words = cast(u32, target)
+        given = cast(u32, source)
+        count = size >> 2
+        while count != 0:
+            count -= 1
+            words[count] = given[count]
+        return
+    while size != 0:
+        size -= 1
+        target[size] = source[size]
 
 
 @firmware

@@ -125,6 +125,45 @@ CASES = {
                 total = total * 31 + b[i]
             return total
     """,
+    "overlapping blocks": """
+        words: Global[Array[u32, 12]]
+        octets: Global[Array[u8, 24]]
+        @firmware
+        def digest() -> u32:
+            total = u32(0)
+            for i in range(12):
+                total = total * 31 + words[i] + octets[i] * 7 + octets[i + 12]
+            return total
+        @firmware
+        def main() -> u32:
+            for i in range(12):
+                words[i] = i * i + 1
+                octets[i] = i + 3
+                octets[i + 12] = i * 5
+            total = u32(0)
+            for ahead in range(7):
+                copy(address_of(words) + ahead, address_of(words), 20)
+                copy(address_of(words), address_of(words) + ahead, 24)
+                copy(address_of(octets) + ahead, address_of(octets) + 1, 17 - ahead)
+                copy(address_of(octets), address_of(octets) + ahead, 13)
+                total = total * 31 + digest()
+            return total
+    """,
+    "ranges that go down": """
+        @firmware
+        def main() -> u32:
+            total = u32(0)
+            n = u32(5)
+            for k in range(n, 0, -1):
+                if k - 3 > 0:
+                    total += 1
+            for j in range(i32(n), -1, -2):
+                if j - 3 > 0:
+                    total += 100
+            for i in range(0xFFFFFFF0, 0xFFFFFFFF, 7):
+                total += i
+            return total
+    """,
     "locals": """
         @firmware
         def scratch(n: u32) -> u32:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanai_firmware.lang import FirmwareError, i32, maximum, minimum, popcount, u8, u16, u32
+from lanai_firmware.lang.functions import typed_range
 
 words = st.integers(0, 0xFFFFFFFF)
 OPERATORS = [operator.add, operator.sub, operator.mul, operator.and_, operator.or_, operator.xor]
@@ -44,9 +45,30 @@ def test_signs_do_not_mix(function):
         function(u32(1), i32(1))
 
 
-def test_comparison_with_what_is_never_held():
-    with pytest.raises(FirmwareError, match="compares u32 with -1, which it never holds"):
-        u32(5) == -1  # noqa: B015
+@pytest.mark.parametrize(
+    ("operation", "kind", "literal"),
+    [
+        (lambda: u32(5) == -1, "u32", -1),
+        (lambda: u32(9) // -3, "u32", -3),
+        (lambda: u32(10) % -3, "u32", -3),
+        (lambda: i32(9) // 0xFFFFFFFF, "i32", 0xFFFFFFFF),
+        (lambda: -16 >> u32(2), "u32", -16),
+        (lambda: u8(3) + (1 << 32), "u32", 1 << 32),
+        (lambda: minimum(i32(1), 0x80000000), "i32", 0x80000000),
+        (lambda: typed_range(u32(3), -1, -1), "u32", -1),
+        (lambda: typed_range(-1, 0xFFFFFFFF), "i32", 0xFFFFFFFF),
+    ],
+)
+def test_literals_must_fit_the_other_operand(operation, kind, literal):
+    with pytest.raises(FirmwareError, match=f"of {kind} and {literal}, which {kind} does not hold; write {kind}"):
+        operation()
+
+
+def test_literals_of_masks_are_patterns():
+    assert u32(0xFF) & ~3 == 0xFC
+    assert i32(-1) ^ 0xFFFFFFFF == 0
+    with pytest.raises(FirmwareError, match="`&` of u32 and 4294967296"):
+        u32(1) & (1 << 32)
 
 
 @pytest.mark.parametrize("value", [1.5, float("nan")])

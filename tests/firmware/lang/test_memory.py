@@ -26,7 +26,7 @@ TEXT = """
             node = address_of(nodes[i])
             node.next = first.next
             node.words[2] = i * 3
-            node.inner.high = 70000
+            node.inner.high = u32(70000)
             first.next = node
         return first.next
 
@@ -93,7 +93,7 @@ def test_registers_go_to_the_bus(module):
         (lambda m: m.first.colour, "has no member 'colour'; it has next, flag"),
         (lambda m: setattr(m.first, "flag", m.first), "convert it: u8"),
         (lambda m: setattr(m.first, "next", m.cast(m.Inner, m.address_of(m.first))), "convert it: cast"),
-        (lambda m: m.at(m.Ptr[m.u32], 2)[0], "load of 4 bytes at 0x2 is misaligned"),
+        (lambda m: m.at(m.Ptr[m.u32], 2)[0], "misaligned access: load of 4 bytes at 0x2"),
         (lambda m: m.at(m.Ptr[m.u32], 0x200000)[0], "outside SRAM of 0x100000 bytes"),
         (lambda m: m.Node(), "makes no object"),
         (lambda m: m.down(3), "declared; write @firmware"),
