@@ -19,6 +19,9 @@ def pytest_addoption(parser):
     parser.addoption(
         "--refresh-figures", action="store_true", help="rewrite tests/figures/*.json with what is measured"
     )
+    parser.addoption(
+        "--refresh-docs", action="store_true", help="rewrite the outputs that pages show with what is printed"
+    )
 
 
 def pytest_collection_modifyitems(items):

@@ -1,0 +1,112 @@
+"""Every step of the tutorial works, in the order of the page, and prints what the page shows. The same for README's outputs."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from . import pages
+
+TUTORIAL = pages.ROOT / "docs" / "tutorial.md"
+README = pages.ROOT / "README.md"
+
+
+@pytest.fixture
+def refresh(request):
+    return request.config.getoption("--refresh-docs")
+
+
+def test_the_tutorials_steps(tmp_path, refresh):
+    page = TUTORIAL.read_text()
+    steps = pages.steps(page)
+    assert len(steps) >= 6, "the tutorial has lost its steps"
+    found = []
+    for step in steps:
+        printed = pages.run(step.commands, tmp_path)
+        if step.shown:
+            found.append((step.shown, pages.excerpt(page[slice(*step.shown)], printed)))
+    assert len(found) >= 6, "the tutorial has lost its outputs"
+    (script,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    shown = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert re.fullmatch(r"\d+\.\d{3} µs from the request to the data, \d+ messages\n", shown)
+    assert {"ping.html", "ping.json", "firmware.svg"} <= {path.name for path in tmp_path.iterdir()}
+    pages.check(TUTORIAL, found, refresh)
+
+
+def test_readmes_outputs(tmp_path, refresh):
+    (tmp_path / "examples").symlink_to(pages.ROOT / "examples")
+    page = README.read_text()
+    shown = [step for step in pages.steps(page) if step.shown]
+    assert shown
+    found = [
+        (step.shown, pages.excerpt(page[slice(*step.shown)], pages.run(step.commands, tmp_path))) for step in shown
+    ]
+    pages.check(README, found, refresh)
+
+
+PAGE = """Run it:
+
+```sh
+echo "A table of 12 things"; echo "a  1.5"; echo "b   22"; echo; echo "end 7"  # says how many
+```
+
+It says
+
+```text
+A table of 9 things
+a  1.0
+
+end 7
+```
+
+and
+
+```sh
+true
+```
+"""
+
+
+def test_an_old_figure_is_seen_and_mended(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(PAGE)
+    _, silent = pages.steps(PAGE)
+    assert silent == pages.Step(("true",), None)
+
+    def found():
+        page = path.read_text()
+        step = pages.steps(page)[0]
+        return [(step.shown, pages.excerpt(page[slice(*step.shown)], pages.run(step.commands, tmp_path)))]
+
+    with pytest.raises(AssertionError, match="does not show what its commands print; run pytest --refresh-docs"):
+        pages.check(path, found(), refresh=False)
+    pages.check(path, found(), refresh=True)
+    assert path.read_text() == PAGE.replace("of 9 things\na  1.0", "of 12 things\na  1.5")
+    pages.check(path, found(), refresh=False)
+
+
+def test_the_end_of_a_part_is_shown_after_a_gap():
+    printed = "title 1\n" + "".join(f"row {number}\n" for number in range(9)) + "\nother\n"
+    assert pages.excerpt("title 7\nrow 5\n...\nrow 6\nrow 7\n", printed) == "title 1\nrow 0\n...\nrow 7\nrow 8\n"
+
+
+def test_a_sentence_with_an_old_figure_is_seen(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text("It takes 1.234 us.\n")
+    pages.check(path, [((0, 0), "it took 1.234\n")], refresh=True)
+    path.write_text("It takes 1.234 us.\n")
+    with pytest.raises(AssertionError, match=r"page.md names 1.234, which no command on it prints"):
+        pages.check(path, [((0, 0), "it took 1.235\n")], refresh=True)
+
+
+def test_a_part_that_is_not_printed_any_more_is_seen(tmp_path):
+    with pytest.raises(AssertionError, match="no line like this is printed: 'A table of 9 things'"):
+        pages.excerpt("A table of 9 things\n", "A list of 9 things\n")
+
+
+def test_a_command_that_fails_is_seen(tmp_path):
+    with pytest.raises(AssertionError, match="false: "):
+        pages.run(["false"], tmp_path)
