@@ -1,6 +1,7 @@
 """The report as one HTML page that needs no network: bars, tables, flame graph, and a timeline to zoom into."""
 
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
@@ -15,6 +16,7 @@ from .activity import GROUPS, Part
 from .messages import MessageSum, protocol_name
 from .profile import profile
 from .ranks import RankSum, by_group
+from .thinning import thin
 from .tracks import timeline
 
 MOST_SLICES = 60_000  # on the page's timeline; a browser still moves that smoothly
@@ -36,20 +38,22 @@ def page(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum])
     fire = flame.svg(profile(trace).stacks, "Firmware, by LBUS slots of all NICs") if len(trace.processor) else ""
     data = json.dumps(page_data(trace, ranks, messages), separators=(",", ":")).replace("</", "<\\/")
     text = here.joinpath("page.html").read_text(encoding="utf-8")
-    for name, value in (
-        ("title", escape(title)),
-        ("style", here.joinpath("page.css").read_text(encoding="utf-8")),
-        ("flame", fire),
-        ("script", here.joinpath("page.js").read_text(encoding="utf-8")),
-        ("data", data),
-    ):
-        text = text.replace("{{" + name + "}}", value)
-    return text
+    parts = {
+        "title": escape(title),
+        "style": here.joinpath("page.css").read_text(encoding="utf-8"),
+        "flame": fire,
+        "script": here.joinpath("page.js").read_text(encoding="utf-8"),
+        "data": data,
+    }
+    return re.sub(
+        r"\{\{(\w+)\}\}", lambda found: parts[found[1]], text
+    )  # in one pass: what is put in is not looked at again
 
 
 def page_data(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> dict[str, Any]:
     """What the page's script shows. Times are picoseconds since the ranks began."""
-    tracks, slices, left_out = _timeline(trace)
+    tracks, slices = _timeline(trace)
+    shown = thin(slices, tracks, MOST_SLICES)
     return {
         "groups": list(GROUPS),
         "total": max((rank.end for rank in ranks), default=0) - trace.started,
@@ -59,10 +63,10 @@ def page_data(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[Message
             "messages": len(trace.messages),
             "packets": len(trace.packets),
         },
-        "missing": trace.missing + ([f"{left_out:,} slices, left out of this page's timeline"] if left_out else []),
+        "missing": trace.missing + shown.lost,
         "ranks": [{"rank": rank.rank, "split": by_group(rank.split), "calls": _calls(rank)} for rank in ranks],
         "tracks": tracks,
-        "slices": slices,
+        "slices": shown.slices,
         "messages": [_message(trace, message) for message in messages[:MOST_MESSAGES]],
     }
 
@@ -84,8 +88,8 @@ def _piece(trace: Trace, part: Part, begin: int, end: int) -> list[Any]:
     return [part.group, part.detail, begin - trace.started, end - trace.started]
 
 
-def _timeline(trace: Trace) -> tuple[list[str], list[list[Any]], int]:
-    """Names of tracks; [track, begin, end, name, message] of slices from the ranks' begin on; how many were left out."""
+def _timeline(trace: Trace) -> tuple[list[str], list[list[Any]]]:
+    """Names of tracks; [track, begin, end, name, message] of slices from the ranks' begin on."""
     groups: dict[int, str] = {}
     tracks: dict[tuple[int, int], int] = {}
     names: list[str] = []
@@ -102,5 +106,4 @@ def _timeline(trace: Trace) -> tuple[list[str], list[list[Any]], int]:
             end = begin + round(event["dur"] * 1e6)
             if end > 0:
                 slices.append([tracks[place], begin, end, event["name"], event.get("args", {}).get("message", -1)])
-    left_out = max(len(slices) - MOST_SLICES, 0)
-    return names, slices[:MOST_SLICES] if left_out else slices, left_out
+    return names, slices

@@ -12,6 +12,7 @@ from lanai_sim.report.activity import Activity
 from lanai_sim.report.messages import MessageBook
 from lanai_sim.report.page import page, write_page
 from lanai_sim.report.ranks import rank_sums
+from lanai_sim.report.thinning import Thinned, thin
 
 from .sample import sample
 
@@ -93,3 +94,35 @@ def test_page_in_a_browser(tmp_path: Path) -> None:
         chromium.close()
     assert troubles == []
     assert (tmp_path / "page.png").stat().st_size > 10_000
+
+
+def test_a_command_that_looks_like_the_template_stays_text() -> None:
+    trace = sample()
+    trace.meta["command"] = ["./a", "{{flame}}", "{{data}}", "{{nothing}}"]
+    ranks, messages = rank_sums(Activity(trace)), list(MessageBook(Activity(trace)).all())
+    assert "./a {{flame}} {{data}} {{nothing}}" in page(trace, ranks, messages)
+
+
+def test_a_long_timeline_keeps_every_track_and_the_whole_time() -> None:
+    """Ranks come first: cut by number, the links would have vanished."""
+    slices = [[0, 10 * n, 10 * n + 5 + n % 3, "x", -1] for n in range(9000)] + [
+        [1, 50, 60, "y", 3],
+        [2, 0, 90_000, "z", -1],
+    ]
+    made = thin(slices, ["rank 0", "NIC 0", "link"], 1000)
+    assert 700 < len(made.slices) <= 1000
+    assert {one[0] for one in made.slices} == {0, 1, 2}
+    times = [one[1] for one in made.slices if one[0] == 0]
+    assert times == sorted(times)
+    assert times[0] < 100
+    assert times[-1] > 89_000
+    assert all(one[2] - one[1] == 7 for one in made.slices if one[0] == 0)  # the longest ones
+    (lost,) = made.lost
+    assert lost.startswith(
+        f"{9000 - len(times):,} of 9,000 slices of rank 0 on this page's timeline: it shows the longest of every 0.000"
+    )
+
+
+def test_a_short_timeline_is_whole() -> None:
+    slices = [[0, 0, 1, "x", -1], [1, 0, 1, "y", -1]]
+    assert thin(slices, ["a", "b"], 2) == Thinned(slices, [])
