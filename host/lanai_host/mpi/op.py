@@ -1,11 +1,13 @@
 """Reduction operations: the predefined ones over numpy, and the program's own."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from . import wide
 from .errors import ErrorClass, MpiError
 from .memory import array_at, check_address
 
@@ -68,19 +70,21 @@ def _nothing(incoming: Array, inout: Array) -> None:
     return
 
 
-# Classes of datatypes that each operation takes: integer, floating, complex, logical, byte, pair.
-_NUMBERS = frozenset({"integer", "floating"})
+# Kinds of datatypes that each operation takes, as in MPICH: to it Fortran's integers are no logicals, and C's are.
+_INTEGERS = frozenset({"integer", "fortran integer"})
+_NUMBERS = _INTEGERS | {"floating"}
+_LOGICALS = frozenset({"integer", "logical"})
 _TABLE: dict[str, tuple[Combine, frozenset[str]]] = {
     "MPI_MAX": (_ufunc(np.maximum), _NUMBERS),
     "MPI_MIN": (_ufunc(np.minimum), _NUMBERS),
     "MPI_SUM": (_ufunc(np.add), _NUMBERS | {"complex"}),
     "MPI_PROD": (_ufunc(np.multiply), _NUMBERS | {"complex"}),
-    "MPI_LAND": (_logical(np.logical_and), _NUMBERS | {"logical"}),
-    "MPI_LOR": (_logical(np.logical_or), _NUMBERS | {"logical"}),
-    "MPI_LXOR": (_logical(np.logical_xor), _NUMBERS | {"logical"}),
-    "MPI_BAND": (_ufunc(np.bitwise_and), frozenset({"integer", "byte"})),
-    "MPI_BOR": (_ufunc(np.bitwise_or), frozenset({"integer", "byte"})),
-    "MPI_BXOR": (_ufunc(np.bitwise_xor), frozenset({"integer", "byte"})),
+    "MPI_LAND": (_logical(np.logical_and), _LOGICALS),
+    "MPI_LOR": (_logical(np.logical_or), _LOGICALS),
+    "MPI_LXOR": (_logical(np.logical_xor), _LOGICALS),
+    "MPI_BAND": (_ufunc(np.bitwise_and), _INTEGERS | {"byte"}),
+    "MPI_BOR": (_ufunc(np.bitwise_or), _INTEGERS | {"byte"}),
+    "MPI_BXOR": (_ufunc(np.bitwise_xor), _INTEGERS | {"byte"}),
     "MPI_MAXLOC": (_location(np.greater), frozenset({"pair"})),
     "MPI_MINLOC": (_location(np.less), frozenset({"pair"})),
     "MPI_REPLACE": (_replace, frozenset()),
@@ -89,10 +93,12 @@ _TABLE: dict[str, tuple[Combine, frozenset[str]]] = {
 
 
 def _combination(op: Op, call: str, datatype: "Datatype") -> Combine:
-    combine, kinds = _TABLE[op.name]
+    function, kinds = _TABLE[op.name]
     if datatype.kind not in kinds or datatype.dtype is None:
         raise MpiError(ErrorClass.OP, f"{call}: {op.name} is not defined on the datatype {datatype.name!r}")
-    return combine
+    if datatype.dtype.kind == "V" and datatype.dtype.names is None:  # numpy has no such numbers
+        return partial(wide.combine, op.name, datatype.kind)
+    return function
 
 
 def _predefined(name: str) -> Op:
