@@ -3,6 +3,7 @@
 import os
 import threading
 from enum import Enum
+from typing import NamedTuple
 
 _FUTEX = 202  # of x86-64
 _FUTEX_WAITS = {0, 9, 11, 13}  # WAIT, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2; without the bits for private and clock
@@ -43,10 +44,20 @@ def doing(number: int) -> Doing:
     return Doing.ASLEEP
 
 
-def processor_time(number: int) -> int:
-    """Nanoseconds that a thread has run."""
+class Spent(NamedTuple):
+    """Nanoseconds of a thread's life: on a processor, and ready to run while others had the processors."""
+
+    running: int
+    queued: int
+
+    def since(self, earlier: "Spent") -> "Spent":
+        return Spent(self.running - earlier.running, self.queued - earlier.queued)
+
+
+def spent(number: int) -> Spent:
+    """How a thread has spent its time so far."""
     words = _read(number, "schedstat").split()
-    return int(words[0]) if words else 0
+    return Spent(int(words[0]), int(words[1])) if words else Spent(0, 0)
 
 
 def _read(number: int, name: str) -> bytes:

@@ -13,14 +13,23 @@ from typing import Any
 
 from . import threads
 from .errors import ErrorClass, MpiError
-from .threads import Doing
+from .threads import Doing, Spent
 
 SHORTEST, LONGEST = 20e-6, 2e-3  # seconds between two looks at threads that still run
-SLEEPERS, RUNNERS = (
-    0.5,
-    10.0,
-)  # seconds after which threads that sleep in real time, or run on and on, are waited for no more
-LAZY = 0.1  # of the time: a thread that runs less than this only wakes to look at something
+SLEEPERS = 0.5  # seconds after which a thread is waited for no more that sleeps in real time ...
+LAZY = 0.1  # ... but for this part of the time, in which it wakes to look at something
+LONG = 10.0  # seconds that a thread may run, or sleep between its work, before it is waited for no more
+
+
+def judged(waited: float, busiest: Spent) -> str | None:
+    """What a thread does that is waited for no more; None while it may still be computing. Only its own doing counts:
+    `waited` seconds on a machine that has no processor for it say nothing about the thread."""
+    running, asleep = busiest.running / 1e9, waited - sum(busiest) / 1e9
+    if running >= LONG:
+        return "runs on and on"
+    if (asleep >= SLEEPERS and asleep > (1 - LAZY) * waited) or asleep >= LONG:
+        return "sleeps in real time"
+    return None
 
 
 class _Stop:
@@ -139,13 +148,14 @@ class Turns:
     def _watch(self, me: int) -> None:
         """Until all have stopped; then open the gate of the one whose turn it is."""
         begun, pause = time.monotonic(), SHORTEST
-        spent: dict[int, int] = {}
+        spent: dict[int, Spent] = {}
         while not (still := self._all_stopped()) and not self.loose:
             for number in threads.others():
-                spent.setdefault(number, threads.processor_time(number))
+                spent.setdefault(number, threads.spent(number))
             time.sleep(pause)
             pause = min(1.5 * pause, LONGEST)
-            self._lose_patience(time.monotonic() - begun, spent)
+            if time.monotonic() - begun >= SLEEPERS:
+                self._lose_patience(time.monotonic() - begun, spent)
         if not still:
             time.sleep(SHORTEST)
         with self._mutex:
@@ -167,16 +177,14 @@ class Turns:
     def _all_stopped(self) -> bool:
         return all(number in self._stopped or threads.doing(number) is Doing.BLOCKED for number in threads.others())
 
-    def _lose_patience(self, waited: float, spent: dict[int, int]) -> None:
+    def _lose_patience(self, waited: float, before: dict[int, Spent]) -> None:
         """A thread that only looks at something now and then, or one that never ends, would keep time from moving for ever."""
-        if waited < SLEEPERS:
-            return
-        free = [number for number in spent if number not in self._stopped]
-        ran = max(((threads.processor_time(number) - spent[number]) / 1e9 for number in free), default=0.0)
-        if ran > LAZY * waited and waited < RUNNERS:
+        free = [number for number in before if number not in self._stopped]
+        busiest = max((threads.spent(number).since(before[number]) for number in free), key=sum, default=Spent(0, 0))
+        what = judged(waited, busiest)
+        if what is None:
             return
         self.loose = True
-        what = "runs on and on" if ran > LAZY * waited else "sleeps in real time"
         print(
             f"lanai: note: {self.name}a thread {what} while another is in MPI; nothing waits for it any more, "
             "and this run is not deterministic",
