@@ -24,11 +24,13 @@ class HostCost(Enum):
     PIN_PAGE = "pin_page"  # one page locked and translated
     UNPIN_PAGE = "unpin_page"
     REDUCE = "reduce"  # one element combined by the processor
+    CLOCK = "clock"  # reading the clock: MPI_Wtime
 
 
 SECOND = 10**12  # picoseconds
 RANGES = {
     **dict.fromkeys((what.value for what in HostCost), (0, SECOND)),
+    HostCost.CLOCK.value: (1, SECOND),  # at least 1: a program may wait for a time by reading the clock
     "pio_write": (0, SECOND),
     "pio_read": (0, SECOND),
     "cpu_scale": (0.0, 1e6),
@@ -55,6 +57,7 @@ class HostConfig:
     pin_page: int = 300_000
     unpin_page: int = 200_000
     reduce: int = 15_000
+    clock: int = 100_000
     pio_write: int = 30_000  # issuing one posted write; the bus adds what it makes the processor wait
     pio_read: int = 60_000  # issuing one read, beyond the time that the bus takes to answer
     cpu_scale: float = (
@@ -101,8 +104,8 @@ def pessimistic() -> HostConfig:
 
 
 def free() -> HostConfig:
-    """A host whose work costs nothing: what remains is the NIC's time."""
-    nothing = {what.value: 0 for what in HostCost}
+    """A host whose work costs nothing, but for one picosecond to read the clock: what remains is the NIC's time."""
+    nothing = {what.value: int(what is HostCost.CLOCK) for what in HostCost}
     return HostConfig(**nothing, pio_write=0, pio_read=0)
 
 

@@ -139,6 +139,10 @@ class Device(ABC):
         """Host time in picoseconds."""
 
     @abstractmethod
+    def price(self, what: HostCost) -> int:
+        """Picoseconds that a unit of host work takes."""
+
+    @abstractmethod
     def charge(self, what: HostCost, count: int = 1) -> None:
         """Let the host pay for work done above the device."""
 

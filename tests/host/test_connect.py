@@ -29,7 +29,12 @@ def test_a_program_by_itself_is_told_nothing():
 
 @pytest.mark.parametrize(("rank", "told"), [("0", 1), ("1", 0)])
 def test_it_is_said_once_on_stderr(rank, told):
-    variables = {**os.environ, **environment(Path(sys.executable)), "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": rank}
+    variables = {
+        **os.environ,
+        **environment(Path(sys.executable)),
+        "OMPI_COMM_WORLD_SIZE": "2",
+        "OMPI_COMM_WORLD_RANK": rank,
+    }
     answer = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, timeout=120, check=True
     )

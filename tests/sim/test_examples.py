@@ -19,7 +19,7 @@ RANKS = {"pingpong.py": 2}  # of all others 4
 
 
 def lanai(*arguments):
-    command = [sys.executable, "-m", "lanai_sim.cli", *arguments]
+    command = [sys.executable, "-m", "lanai_sim", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
 
 

@@ -179,6 +179,9 @@ class IdealDevice(Device):
     def now(self) -> int:
         return self._mail.now + self.owed
 
+    def price(self, what: HostCost) -> int:
+        return self._host.price(what)
+
     def charge(self, what: HostCost, count: int = 1) -> None:
         # Enum members hash slowly, and this one is charged with every call.
         self.owed += self._call_price if what is _CALL else self._host.price(what, count)

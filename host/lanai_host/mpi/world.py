@@ -9,6 +9,7 @@ from weakref import WeakSet
 from ..device import Device
 from . import errhandler as handlers
 from .buffered import HasBuffer, SendBuffer
+from .clock import Clock
 from .collectives import barrier
 from .collectives.schedule import name_of
 from .communicator import Communicator
@@ -43,6 +44,7 @@ class World(HasBuffer):
         lockstep: bool = False,
     ) -> None:
         self.device = device
+        self.clock = Clock(device)
         self.rank = device.rank
         self.size = device.size
         self.node = device.rank if device.node is None else device.node
@@ -177,7 +179,7 @@ class World(HasBuffer):
 
     def wtime(self) -> float:
         """MPI_Wtime: simulated seconds."""
-        return self.device.now() * PICOSECONDS
+        return self.clock.read() * PICOSECONDS
 
     def wtick(self) -> float:
         """MPI_Wtick: one slot of the NIC's clock."""

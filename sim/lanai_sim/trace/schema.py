@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 MAGIC = b"LANAITR\x1a"
-VERSION = 1
+VERSION = 2
 HEAD = struct.Struct("<8sHH")  # MAGIC, VERSION, 0
 CHUNK = struct.Struct("<4sIII")  # tag, rows (a JSON text: 0), stored bytes, CRC-32
 CHECKED = struct.Struct("<4sII")  # of these, and of the stored bytes, the CRC is made
@@ -29,7 +29,7 @@ TEXTS = (META, BOOT, NAMES, END)
 
 
 class HostKind(IntEnum):
-    """What a host's processor did. Up to REDUCE they are `lanai_host.config.HostCost`, in its order."""
+    """What a host's processor did. Up to CLOCK they are `lanai_host.config.HostCost`, in its order."""
 
     CALL = 0
     POST = 1
@@ -41,11 +41,12 @@ class HostKind(IntEnum):
     PIN_PAGE = 7
     UNPIN_PAGE = 8
     REDUCE = 9
-    OTHER = 10  # charged without a name: time between two samples of the CPU clock, say
-    PIO_WRITE = 11  # until the bus has taken the last word
-    PIO_READ = 12  # until the NIC has answered
-    WAIT = 13  # for the NIC, or for mail
-    SERVICE = 14  # a request to the simulator that took time and is none of these
+    CLOCK = 10
+    OTHER = 11  # charged without a name: time between two samples of the CPU clock, say
+    PIO_WRITE = 12  # until the bus has taken the last word
+    PIO_READ = 13  # until the NIC has answered
+    WAIT = 14  # for the NIC, or for mail
+    SERVICE = 15  # a request to the simulator that took time and is none of these
 
 
 class RequestKind(IntEnum):

@@ -5,8 +5,11 @@ import threading
 import numpy as np
 import pytest
 
+from lanai_host.config import HostConfig, free
 from lanai_host.devices.ideal import IdealDevice, Solo
+from lanai_host.errors import UserError
 from lanai_host.mpi import ERRORS_RETURN, Errhandler, ErrorClass, ErrorTable, MpiError, unsupported
+from lanai_host.mpi import collectives as coll
 from lanai_host.mpi.constants import ThreadLevel
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World
@@ -90,8 +93,8 @@ def test_time_is_simulated():
         return world.wtime() - before
 
     first, second = run(2, program)
-    # One latency, two charges for the exchange, and what the peer had charged before sending.
-    assert first == second == pytest.approx(1e-6 + 0.6e-6)
+    # One latency, two charges for the exchange, what the peer had charged before sending, and a reading of the clock.
+    assert first == second == pytest.approx(1e-6 + 0.6e-6 + 0.1e-6)
 
 
 def test_threads_send_to_each_other():
@@ -153,3 +156,39 @@ def test_a_generalized_request_ends_in_another_thread():
         timer.join()
 
     run(1, program)
+
+
+def clock_readings(host, wait):
+    """How often a program reads the clock until `wait` seconds have gone, and how many really went."""
+    world = World(IdealDevice(0, 1, Solo(), host))
+    world.init()
+    begun, readings = world.wtime(), 0
+    while (now := world.wtime()) - begun < wait:
+        readings += 1
+        assert readings < 200_000
+    return readings, now - begun
+
+
+@pytest.mark.parametrize("host", [HostConfig(), free()])
+@pytest.mark.parametrize("wait", [1e-6, 1e-3, 1.0])
+def test_waiting_for_a_time_by_reading_the_clock_ends(host, wait):
+    _, went = clock_readings(host, wait)
+    assert wait <= went <= wait * (1 + 1e-3) + 1e-7
+
+
+def test_a_reading_of_the_clock_has_its_price():
+    host = HostConfig(clock=250_000)
+    world = World(IdealDevice(0, 1, Solo(), host))
+    world.init()
+    first = world.wtime()
+    assert world.wtime() - first == pytest.approx(0.25e-6)
+    for _ in range(5000):  # between calls that cost something it is always the same
+        world.comm_world.run(coll.barrier)
+        before = world.device.now()
+        world.wtime()
+        assert world.device.now() - before == 250_000
+
+
+def test_the_clock_costs_something():
+    with pytest.raises(UserError, match=r"HostConfig\.clock=0 must be a whole number from 1"):
+        HostConfig(clock=0)

@@ -8,7 +8,7 @@ import pytest
 
 from lanai_hdl.errors import UserError
 from lanai_sim.trace import Trace
-from lanai_sim.trace.schema import CHUNK, HEAD, MAGIC, STORED
+from lanai_sim.trace.schema import CHUNK, HEAD, MAGIC, STORED, VERSION
 from lanai_sim.trace.writer import Writer, pack, unpack
 
 META = {"ranks": 1, "ranks_per_node": 1, "nodes": [], "routes": [], "plans": [], "slot_khz": 66000, "firmware": {}}
@@ -59,7 +59,8 @@ def test_what_was_written_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("data", "match"),
     [(b"", "is empty"), (b"PK", "too short"), (b"\x7fELF" + bytes(60), "no lanai trace: it starts with b'.x7fELF"),
-     (HEAD.pack(MAGIC, 99, 0), "of format 99, this openlanai reads 1"), (HEAD.pack(MAGIC, 1, 0), "without its beginning")],
+     (HEAD.pack(MAGIC, 99, 0), f"of format 99, this openlanai reads {VERSION}"),
+     (HEAD.pack(MAGIC, VERSION, 0), "without its beginning")],
 )  # fmt: skip
 def test_what_is_no_trace_is_refused(tmp_path, data, match):
     (tmp_path / "t").write_bytes(data)

@@ -1,9 +1,11 @@
 """Start and end, inquiry, clocks, memory, error classes and codes."""
 
 import ctypes
+import mmap
 import sys
 from typing import Any
 
+from ...bus import PAGE_SIZE
 from ...mpi.datatypes import PREDEFINED
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
@@ -100,20 +102,33 @@ bind("MPI_Address", lambda location: location, always=True)
 
 # Memory
 
+ALIGNMENT = "mpi_minimum_memory_alignment"  # an info key of MPI_Alloc_mem
 _allocated: dict[int, Any] = {}
 
 
 @binding
-def MPI_Alloc_mem(size: int, info: Any, baseptr: int) -> None:
+def MPI_Alloc_mem(size: int, info: Info | None, baseptr: int) -> None:
     if size < 0:
         raise MpiError(ErrorClass.ARG, f"MPI_Alloc_mem: size is {size}; it must not be negative")
+    alignment = max(PAGE_SIZE, _alignment(info))
     try:
-        memory = ctypes.create_string_buffer(size or 1)
-    except (MemoryError, OverflowError):
+        memory = mmap.mmap(-1, max(size, 1) + alignment - PAGE_SIZE)  # begins with a page
+    except (OSError, OverflowError, ValueError):
         raise MpiError(ErrorClass.NO_MEM, f"MPI_Alloc_mem: no memory for {size} bytes") from None
-    address = ctypes.addressof(memory)
+    address = -(-ctypes.addressof(ctypes.c_char.from_buffer(memory)) // alignment) * alignment
     _allocated[address] = memory
     ctypes.c_size_t.from_address(baseptr).value = address
+
+
+def _alignment(info: Info | None) -> int:
+    """The alignment that the program asks for, in bytes; 1 if it does not."""
+    text = None if info is None else info.get(ALIGNMENT)
+    if text is None:
+        return 1
+    value = int(text) if text.isascii() and text.isdecimal() else 0
+    if value < 1 or value & value - 1:
+        raise MpiError(ErrorClass.INFO_VALUE, f"MPI_Alloc_mem: {ALIGNMENT} is {text!r}; it must be a power of two")
+    return value
 
 
 @binding

@@ -122,6 +122,9 @@ class MpiNp(Device):
     def now(self) -> int:
         return self.bus.now + self.endpoint.debt
 
+    def price(self, what: HostCost) -> int:
+        return self.endpoint.config.price(what)
+
     def charge(self, what: HostCost, count: int = 1) -> None:
         self.endpoint.charge(what, count)
 

@@ -1,0 +1,32 @@
+"""MPI_Wtime: reading the clock takes simulated time, so that a program which waits by reading it comes to an end."""
+
+from ..config import HostCost
+from ..device import Device
+
+SHARE = 1024  # a reading takes at least this part of the time for which the program has done nothing but read
+LONGEST = 10_000_000  # picoseconds that a reading takes at most for that reason
+
+
+class Clock:
+    """The clock of one process.
+
+    A reading takes `HostConfig.clock`. A program that does nothing else between two readings waits for a time, and each
+    further reading takes a little more: the wait ends at most 10 microseconds late, and simulating it takes some
+    thousand readings instead of millions.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._unit = device.price(HostCost.CLOCK)
+        self._last = self._begun = -1
+
+    def read(self) -> int:
+        """Host time in picoseconds, after this reading."""
+        device = self._device
+        now = device.now()
+        if now != self._last:
+            self._begun = now
+        longer = min((now - self._begun) // SHARE, LONGEST)
+        device.charge(HostCost.CLOCK, max(1, longer // self._unit))
+        self._last = device.now()
+        return self._last
