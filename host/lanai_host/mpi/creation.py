@@ -97,8 +97,8 @@ class Creating(Collecting):
         return self._create(call, find)
 
     def split_type(self, split_type: int, key: int, info: Info | None) -> "Communicator | None":
-        """MPI_Comm_split_type. Every simulated node has one process, so that nobody shares its memory; other hardware has no
-        name here, and splitting by it gives MPI_COMM_NULL."""
+        """MPI_Comm_split_type. Processes of one simulated node share memory (`--ranks-per-node`). Other hardware has no name
+        here, and splitting by it gives MPI_COMM_NULL."""
         known = {UNDEFINED, *SplitType}
         if split_type not in known:
             raise MpiError(

@@ -49,7 +49,7 @@ def retired(bench: CoreBench, image: bytes, taken: tuple[int, int], slots: int) 
 
 
 def speed(bench: CoreBench, image: bytes, cycles: int) -> float:
-    """Simulated processor cycles a second of CPU time: what else the machine does shall not matter."""
+    """Simulated processor cycles a second of CPU time, so that other load does not affect it."""
     bench.load(image)
     bench.reset()
     started, left = time.process_time(), 2 * cycles

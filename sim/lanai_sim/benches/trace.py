@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def timed(rounds: int, trace: str | None) -> tuple[float, Result]:
-    """Seconds of processor time, of simulator and ranks together: what else the machine does shall not matter."""
+    """Seconds of processor time, of simulator and ranks together, so that other load does not affect it."""
     before = sum(os.times()[:4])
     command = (sys.executable, "-c", PROGRAM, str(rounds))
     result = launch(RunConfig(command, 2, "mpi-np", trace=trace, environment=libmpi_environment()), NicWorld)

@@ -50,8 +50,8 @@ def _score(total: Mapping[str, float]) -> str:
         f"Of {total['claims']} claims {total['answered']} are answered: {total['compared']} by a number beside the published one, of which "
         f"{total['within_10_percent']} agree within 10 % or keep to the bound that the claim states; {total['shapes']} by "
         f"something that shows or does "
-        f"not, of which {total['shapes_that_hold']} do show; {total['tested']} are held by tests. A number that differs is no failure: a good part "
-        f"of them differ because the firmware is better than what the paper had, or its host other."
+        f"not, of which {total['shapes_that_hold']} do show; {total['tested']} are held by tests. A number that differs is not a failure: many "
+        f"differ because our firmware is faster than the paper's, or our host model is different."
     )
 
 

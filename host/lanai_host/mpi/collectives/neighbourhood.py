@@ -2,7 +2,7 @@
 
 Several edges may join the same two processes (a periodic dimension of extent 1 or 2): messages between two processes keep
 their order, so the n-th edge out meets the n-th edge in. In a Cartesian topology that would pair "up" with "up" where MPI
-pairs the sender's "up" with the receiver's "from below", so there each edge has a tag of its own.
+pairs the sender's "up" with the receiver's "from below", so the receives of each dimension are posted in swapped order.
 """
 
 from collections.abc import Sequence
