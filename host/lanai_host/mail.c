@@ -29,7 +29,7 @@
 enum { RUNS, WAITS, STOPPED, LEFT };              /* states of a seat */
 enum { LETTER, LOOK, LAST };                      /* what it waits for: a letter, its own time, the end */
 enum { NAP = -1, STOP = -2 };                     /* answers of office_rest beside a time */
-enum { WHY = 232, SMALLEST = 6, CLASSES = 40, LARGE = 20 };
+enum { WHY = 1000, SMALLEST = 6, CLASSES = 40, LARGE = 20 };
 #define FOREVER INT64_MAX
 static const struct timespec A_NAP = {0, 50 * 1000 * 1000};
 static const int64_t SHORT = 250 * 1000; /* nanoseconds; waits that are usually shorter are spent spinning */

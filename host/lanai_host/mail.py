@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .bus import Wait
+from .call_site import located
 from .device import Segments
 from .errors import UserError
 from .native import load
@@ -197,7 +198,9 @@ class Mailbox:
 
     def _rest(self, now: int, why: Wait | None) -> int:
         """Goes on waiting, with the reason to be seen; if the run is over, tells the simulator and waits for the end."""
-        record = pack_wait(why or Wait("a look for messages"))
+        if now >= 0:
+            return now
+        record = pack_wait(located(why or Wait("a look for messages")))
         while now == NAP:
             self._lib.office_tell(self._office, self._rank, record, len(record))
             now = self._lib.office_rest(self._office, self._rank)

@@ -50,7 +50,9 @@ class Status(IntEnum):
 HEADER = struct.Struct("<IHHq")  # payload bytes, op or status, flags (0), picoseconds
 STOPPED = struct.Struct("<q")  # picoseconds, FOREVER for never
 CHANGE = struct.Struct("<IIq")  # the head of WAIT_CHANGE
-WAIT = struct.Struct("<iii")  # peer, tag, context; then "call\0note"
+WAIT = struct.Struct(
+    "<iii"
+)  # peer, tag, context; then call, site, "all" or "any", note, ranks awaited, with \0 between them
 FOREVER = 2**63 - 1
 # Seconds of real time in which the other ranks may come to a wait when one aborts: what they print until then is the same in each run.
 ABORT_PATIENCE = 1.0
@@ -67,12 +69,21 @@ def pack_wait(why: Wait | None) -> bytes:
     record = WAIT.pack(
         NONE if peer is None else peer, NONE if tag is None else tag, NONE if context is None else context
     )
-    return record + f"{why.call}\0{why.note}".encode()
+    ranks = ",".join(map(str, why.awaits))
+    return record + "\0".join((why.call, why.site, "all" if why.every else "any", why.note, ranks)).encode()
 
 
 def unpack_wait(record: bytes | memoryview) -> Wait | None:
     if not len(record):
         return None
     numbers = [None if number == NONE else number for number in WAIT.unpack_from(record)]
-    call, _, note = bytes(record[WAIT.size :]).decode(errors="replace").partition("\0")
-    return Wait(call, numbers[0], numbers[1], numbers[2], note)
+    call, site, kind, note, ranks, *_ = (
+        *bytes(record[WAIT.size :]).decode(errors="replace").split("\0"),
+        "",
+        "",
+        "",
+        "",
+        "",
+    )
+    awaits = tuple(int(rank) for rank in ranks.split(",") if rank.isdecimal())
+    return Wait(call, numbers[0], numbers[1], numbers[2], note, awaits, kind != "any", site)

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Mapping
 
 from .bus import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait
+from .call_site import located
 from .config import HostConfig
 from .portal import Portal, PortalError
 from .protocol import CHANGE, Op, pack_wait
@@ -67,7 +68,8 @@ class RankBus(Bus):
     async def wait_change(
         self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, patience: int = 0
     ) -> int:
-        request = CHANGE.pack(buffer.bus_address + offset, seen, patience) + pack_wait(why)
+        located_why = None if why is None else located(why)
+        request = CHANGE.pack(buffer.bus_address + offset, seen, patience) + pack_wait(located_why)
         return int.from_bytes(self._call(Op.WAIT_CHANGE, request), "little")
 
     async def elapse(self, picoseconds: int) -> None:

@@ -5,10 +5,10 @@
     delay switch0.1 packet=0 by=5us
     down nic1 from=2ms to=3ms       nic1's cable, what it sends
 
-Which packets a rate hits follows from the seed and the wire alone.
+Which packets a rate hits follows from the seed, the wire and the packet's number alone, for as many packets as there are.
 """
 
-import random
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -20,7 +20,7 @@ from .engine import SlotTime
 from .fabric import Fabric
 from .units import duration
 
-PACKETS = 1 << 20  # of a wire: those after are spared by rates
+CERTAIN = 1 << 53  # a chance of one
 
 
 class FaultKind(IntEnum):
@@ -43,10 +43,12 @@ KEYS = {
 
 
 class Planned(NamedTuple):
-    """One fault of one wire, as the engine takes it."""
+    """One fault of one wire, as the engine takes it: it hits packet `packet`, or each packet with a `chance` of so many times 2**-53,
+    and then `packet` is the key of its dice (`Fault` in native/faults.h). For DOWN `packet` and `amount` are the slots."""
 
     packet: int
     amount: int
+    chance: int
     kind: int
 
 
@@ -110,21 +112,22 @@ def wires_of(fabric: Fabric, where: str) -> list[int]:
 
 def plan(faults: Sequence[Fault], fabric: Fabric, time: SlotTime) -> dict[int, list[Planned]]:
     """What goes wrong on each wire. Of several faults of one packet the first asked for counts."""
-    planned: dict[int, dict[tuple[int, bool], Planned]] = {}
+    planned: dict[int, list[Planned]] = {}
     for fault in faults:
         for wire in wires_of(fabric, fault.where):
-            here = planned.setdefault(wire, {})
-            for one in _on_wire(fault, wire, time):
-                here.setdefault((one.packet, one.kind == FaultKind.DOWN), one)
-    return {wire: sorted(some.values()) for wire, some in planned.items()}
+            here = planned.setdefault(wire, [])
+            if (one := _on_wire(fault, wire, time)) is not None:
+                here.append(one)
+    return planned
 
 
-def _on_wire(fault: Fault, wire: int, time: SlotTime) -> list[Planned]:
+def _on_wire(fault: Fault, wire: int, time: SlotTime) -> Planned | None:
     if fault.kind is FaultKind.DOWN:
-        return [Planned(time.slot(fault.begin), time.slot(fault.end), fault.kind)]
+        return Planned(time.slot(fault.begin), time.slot(fault.end), 0, fault.kind)
     amount = fault.amount if fault.kind is FaultKind.CORRUPT else time.slot(fault.amount)
     if fault.packet is not None:
-        return [Planned(fault.packet, amount, fault.kind)]
-    chance = random.Random(f"{fault.seed}/{wire}/{fault.kind}")
-    hit = [number for number in range(PACKETS) if chance.random() < fault.rate]
-    return [Planned(number, amount, fault.kind) for number in hit]
+        return Planned(fault.packet, amount, 0, fault.kind)
+    if not fault.rate:
+        return None
+    digest = hashlib.sha256(f"{fault.seed}/{wire}/{fault.kind}".encode()).digest()
+    return Planned(int.from_bytes(digest[:8], "big"), amount, max(1, round(fault.rate * CERTAIN)), fault.kind)

@@ -22,7 +22,8 @@ from .report.short import Summary
 from .run_config import Exit, Result, RunConfig
 from .service import Abort
 from .units import format_time
-from .waiting import describe
+from .wait_graph import explain
+from .waiting import doing
 from .world import World
 
 CHECK_SECONDS = 0.1
@@ -199,13 +200,14 @@ class Run:
     def _deadlock(self) -> str:
         assert self.ranks is not None
         now = max(self.world.look(rank)[0] for rank in self.ranks)
-        return f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more\n{self.waits()}"
+        what = f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more"
+        return "\n".join([what, self.waits(explained=True)])
 
-    def waits(self) -> str:
-        """A line for each rank, what it waits for, and for each NIC, what it does."""
-        return "\n".join(
-            [*(describe(rank, *self.world.look(rank)) for rank in self.ranks or ()), *self.world.autopsy()]
-        )
+    def waits(self, explained: bool = False) -> str:
+        """A line for each rank, what it waits for; why that never ends, if it is to be explained; and for each NIC, what it does."""
+        ranks = [doing(rank, *self.world.look(rank)) for rank in self.ranks or ()]
+        why = explain(ranks) if explained else []
+        return "\n".join([*(one.line() for one in ranks), *why, *self.world.autopsy()])
 
 
 @contextlib.contextmanager

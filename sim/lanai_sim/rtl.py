@@ -21,7 +21,7 @@ from .verilator import Model, Source, library
 
 HEADERS = ("engine.h", "faults.h", "flit.h", "memory.h", "trace.h", "units.h", "wave.h")
 _EVENT = struct.Struct("=QIIII")  # struct Event of engine.h
-_FAULT = struct.Struct("=QQI4x")  # struct Fault of faults.h
+_FAULT = struct.Struct("=QQQI4x")  # struct Fault of faults.h
 _ACCESS = struct.Struct("=QIIIII4x")  # struct Pio of units.h
 
 
@@ -172,8 +172,9 @@ class RtlEngine(Engine):
         return int(self._native.engine_refused(self._engine, nic))
 
     def faults(self, wire: int, plan: Sequence[Planned]) -> None:
-        """What goes wrong on a wire: 2 * cable from its first end to the other, 2 * cable + 1 back."""
-        packed = b"".join([_FAULT.pack(*fault) for fault in sorted(plan)])
+        """What goes wrong on a wire: 2 * cable from its first end to the other, 2 * cable + 1 back. Of several faults that hit a packet the
+        first counts."""
+        packed = b"".join([_FAULT.pack(*fault) for fault in plan])
         self._native.engine_faults(self._engine, wire, packed, len(plan))
 
     def fault_count(self, wire: int, kind: int) -> int:

@@ -1,31 +1,68 @@
-"""Who waits for what, in words: for the deadlock report and the progress line."""
+"""Who waits for what, in words: for the report of a run that has stopped, and for the progress line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lanai_host.bus import Wait
 from lanai_host.protocol import unpack_wait
 
 from .ranks import Rank
+from .source_lines import place_of
 from .units import format_time
 
+MOST_RANKS = 8  # that a line names
 
-def describe(rank: Rank, clock: int, runs: bool, why: bytes) -> str:
-    """What one rank is doing."""
-    start = f"  rank {rank.number} at {format_time(clock)}:"
+
+@dataclass(frozen=True)
+class Doing:
+    """What one rank is doing at `clock`. `wait` is None unless it waits and has said why; `state` is for the others."""
+
+    rank: int
+    clock: int
+    state: str
+    wait: Wait | None = None
+    place: str = ""
+
+    @property
+    def awaits(self) -> tuple[int, ...]:
+        return () if self.wait is None else self.wait.awaits
+
+    def line(self) -> str:
+        return f"  rank {self.rank} at {format_time(self.clock)}: {self.state}"
+
+
+def doing(rank: Rank, clock: int, runs: bool, why: bytes) -> Doing:
+    """What a rank is doing, from its last word."""
     if rank.finalized:
-        return f"{start} has finalized"
+        return Doing(rank.number, clock, "has finalized")
     if runs:
-        return f"{start} runs code" if rank.connected else f"{start} runs code and has not called MPI_Init"
+        text = "runs code" if rank.connected else "runs code and has not called MPI_Init"
+        return Doing(rank.number, clock, text)
     if rank.gone:
-        return f"{start} has ended"
-    return f"{start} {describe_wait(unpack_wait(why))}"
+        return Doing(rank.number, clock, "has ended")
+    wait = unpack_wait(why)
+    place = place_of(rank.pid, wait.site) if wait is not None else ""
+    return Doing(rank.number, clock, describe_wait(wait, place), wait, place)
 
 
-def describe_wait(why: Wait | None) -> str:
+def describe_wait(why: Wait | None, place: str = "") -> str:
     if why is None:
         return "waits inside a call that gave no reason"
-    parts = [f"waits in {why.call}"]
-    for name, value in (("peer", why.peer), ("tag", why.tag), ("context", why.context)):
+    parts = [f"waits in {why.call}" + (f" at {place}" if place else "")]
+    for name, value in (("peer", why.peer), ("tag", why.tag)):
         if value is not None:
             parts.append(f"{name} {'any' if value == -1 else value}")
     if why.note:
         parts.append(why.note)
+    if len(why.awaits) > 1 or (why.awaits and why.peer is None):
+        parts.append(f"for {'all' if why.every else 'one'} of {ranks_text(why.awaits)}")
     return ", ".join(parts)
+
+
+def ranks_text(ranks: Sequence[int]) -> str:
+    """ "rank 3", "ranks 1, 2 and 5 more"."""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    named = ", ".join(map(str, ranks[:MOST_RANKS]))
+    more = len(ranks) - MOST_RANKS
+    return f"ranks {named} and {more} more" if more > 0 else f"ranks {named}"

@@ -1,6 +1,8 @@
 """Faults: what is asked for happens, to that packet and no other, in every run."""
 
+import subprocess
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from lanai_firmware.compiler import build
 from lanai_hdl.config import NicConfig
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
+from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
 from lanai_sim import fabric, faults
 from lanai_sim.cluster import Cluster
@@ -129,22 +132,59 @@ def test_faults_before_and_behind_a_switch(text, arrived, counter):
         assert got == arrived
 
 
-def test_rates_happen_as_planned():
-    text = "drop * rate=0.5 seed=3"
-    planned = faults.plan([faults.parse(text)], PAIR, SlotTime(66_000))[0]
-    lost = {fault.packet for fault in planned if fault.packet < SENT}
+def chosen(tmp_path, plan, first, count):
+    """The packets of [first, first + count) that the native engine's faults hit, with their kinds."""
+    program = tmp_path / "faults"
+    if not program.exists():
+        native = files("lanai_sim").joinpath("native")
+        source = Path(__file__).with_name("native") / "faults.cc"
+        command = [*find(Language.CXX).command, "-std=gnu++17", "-O2", "-Wall", "-Wextra", "-Werror"]
+        subprocess.run([*command, f"-I{native}", "-o", str(program), str(source)], check=True)
+    words = [str(word) for fault in plan for word in fault]
+    answer = subprocess.run([str(program), str(first), str(count), *words], capture_output=True, text=True, check=True)
+    return {int(number): int(kind) for number, kind in map(str.split, answer.stdout.splitlines())}
+
+
+def planned(*texts):
+    return faults.plan([faults.parse(text) for text in texts], PAIR, SlotTime(66_000))
+
+
+def test_rates_happen_as_planned(tmp_path):
+    text = "drop nic0 rate=0.5 seed=1"
+    lost = chosen(tmp_path, planned(text)[0], 0, SENT)
+    assert 0 < len(lost) < SENT
     arrived, _, happened = deliver(text)
     assert arrived == [number + 1 for number in range(SENT) if number not in lost]
-    assert happened == ({"DROP": len(lost)} if lost else {})
+    assert happened == {"DROP": len(lost)}
 
 
-def test_rates_follow_from_the_seed():
-    def hit(text):
-        return faults.plan([faults.parse(text)], PAIR, SlotTime(66_000))
+def test_rates_follow_from_seed_wire_and_packet(tmp_path):
+    def hit(text, wire=0, first=0):
+        return chosen(tmp_path, planned(text)[wire], first, 1 << 20)
 
-    assert hit("drop * rate=0.01 seed=7") == hit("drop * rate=0.01 seed=7")
-    assert hit("drop * rate=0.01 seed=7") != hit("drop * rate=0.01 seed=8")
-    assert 9_500 < len(hit("drop nic0 rate=0.01")[0]) < 11_500
+    here = hit("drop * rate=0.01 seed=7")
+    assert here == hit("drop * rate=0.01 seed=7")
+    assert here != hit("drop * rate=0.01 seed=8")
+    assert here != hit("drop * rate=0.01 seed=7", wire=1)
+    assert 10_000 < len(here) < 11_000
+
+
+@pytest.mark.parametrize("first", [1 << 20, 1 << 32, 1 << 60])
+def test_rates_know_no_last_packet(first, tmp_path):
+    hits = chosen(tmp_path, planned("drop nic0 rate=0.01")[0], first, 1 << 20)
+    assert 10_000 < len(hits) < 11_000
+
+
+@pytest.mark.parametrize(("rate", "count"), [(0, 0), (1, 1000)])
+def test_rates_at_their_ends(rate, count, tmp_path):
+    assert len(chosen(tmp_path, planned(f"drop nic0 rate={rate}")[0], 0, 1000)) == count
+
+
+def test_of_several_faults_of_a_packet_the_first_asked_for_counts(tmp_path):
+    rate, packet = "corrupt nic0 rate=1", "drop nic0 packet=5"
+    kinds = faults.FaultKind
+    assert chosen(tmp_path, planned(packet, rate)[0], 4, 2) == {4: kinds.CORRUPT, 5: kinds.DROP}
+    assert chosen(tmp_path, planned(rate, packet)[0], 4, 2) == {4: kinds.CORRUPT, 5: kinds.CORRUPT}
 
 
 @pytest.mark.parametrize(

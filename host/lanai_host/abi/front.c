@@ -63,6 +63,10 @@ static void lanai_boot(void) {
     lanai_state = READY;
 }
 
+/* The address after the program's last call of an MPI function, by the thread that asks. */
+static __thread void *lanai_caller;
+__attribute__((visibility("default"))) uintptr_t lanai_call_site(void) { return (uintptr_t)lanai_caller; }
+
 /* Whether the table may be used. Not after the interpreter has ended: mpi4py asks MPI_Finalized that late. */
 static int lanai_enter(void) {
     if (lanai_state == COLD) pthread_once(&lanai_once, lanai_boot);

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .. import call_site
 from ..connect import device_over, solo_device
 from ..device import Device
 from ..errors import UserError
@@ -49,6 +50,7 @@ def attach(
     interface = json.loads((Path(directory) / INTERFACE).read_text())
     abi.attach(bridge.ffi, bridge.lib, FLAVORS[flavor], interface["constants"], unweighted, weights_empty)
     process.foreign = bool(started)
+    call_site.use_native(ctypes.CDLL(str(Path(directory) / FLAVORS[flavor].soname)))
     for module in pkgutil.iter_modules(functions.__path__):
         importlib.import_module(f"{functions.__name__}.{module.name}")
     for name, prototype in interface["functions"].items():

@@ -82,6 +82,15 @@ class CommunicatorBase:
         self.partitioned_context = first + PARTITIONED  # announcements of partitioned sends
         self.partitions_context = first + PARTITIONS  # their bodies
 
+    @property
+    def label(self) -> str:
+        """What reports call it."""
+        return self.name or f"an unnamed communicator of {self.size}"
+
+    def others(self) -> tuple[int, ...]:
+        """World ranks of all that may send to this process here, but its own."""
+        return tuple(rank for rank in self.route if rank != self.device.rank)
+
     def __repr__(self) -> str:
         return f"<Communicator {self.name or self.number} rank {self.rank} of {self.size}>"
 

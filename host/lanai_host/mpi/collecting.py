@@ -15,7 +15,11 @@ class Collecting(Partitioned):
 
     def run(self, plan: Plan[Arguments], *arguments: Arguments.args, **named: Arguments.kwargs) -> None:
         """The blocking collective."""
-        link = Link(self, plan.name, 0)
+        self.run_for(plan.name, plan, *arguments, **named)
+
+    def run_for(self, call: str, plan: Plan[Arguments], *arguments: Arguments.args, **named: Arguments.kwargs) -> None:
+        """The same as a part of another MPI function, which reports and errors then name."""
+        link = Link(self, call, 0)
         steps = plan.describe(link, *arguments, **named)
         link.tag = next_tag(self, plan.kind, background=False)
         self.launch(link, steps).wait()

@@ -38,7 +38,10 @@ class _AnyOf:
     def why(self) -> Wait:
         first = self.requests[0].why()
         note = f"one of {len(self.requests)} requests, the first: {first.call} {first.note}"
-        return Wait(self.call, first.peer, first.tag, first.context, note)
+        waits = [request.why() for request in self.requests]
+        awaits = tuple(dict.fromkeys(rank for wait in waits for rank in wait.awaits))
+        every = len(waits) == 1 and first.every
+        return Wait(self.call, first.peer, first.tag, first.context, note, awaits, every)
 
 
 def _active(requests: Iterable[Request | None]) -> list[tuple[int, Request]]:

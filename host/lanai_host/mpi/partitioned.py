@@ -144,8 +144,9 @@ class _PartitionedReceive(Request):
 
     def why(self) -> Wait:
         found = self._announcement
-        note = f"partitioned receive on {found.communicator.name}"
-        return Wait(self.call, found.source, found.tag, found.communicator.context, note)
+        comm = found.communicator
+        note = f"partitioned receive on {comm.label}"
+        return Wait(self.call, found.source, found.tag, comm.context, note, (comm.route[found.source],))
 
     def status(self) -> Status:
         found = self._announcement

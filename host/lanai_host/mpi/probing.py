@@ -74,9 +74,11 @@ class _Arrival:
 
     def why(self) -> Wait:
         source, tag = self._asked
-        context = self._communicator.context
-        note = f"probe on {self._communicator.name}"
-        return Wait(self._call, None if source < 0 else source, None if tag < 0 else tag, context, note)
+        comm = self._communicator
+        peer = None if source < 0 else source
+        awaits = comm.others() if peer is None else (comm.route[peer],)
+        note = f"probe on {comm.label}"
+        return Wait(self._call, peer, None if tag < 0 else tag, comm.context, note, awaits, every=peer is not None)
 
 
 class Probing(PointToPoint):

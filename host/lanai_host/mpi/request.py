@@ -138,7 +138,8 @@ class SendRequest(Request):
     def why(self) -> Wait:
         operation = self.operation
         tag = None if operation is None else operation.tag
-        return Wait(self.call, self.peer, tag, self.communicator.context, f"send on {self.communicator.name}")
+        awaits = (self.communicator.route[self.peer],) if self.peer >= 0 else ()
+        return Wait(self.call, self.peer, tag, self.communicator.context, f"send on {self.communicator.label}", awaits)
 
     def status(self) -> Status:
         operation = self.operation
@@ -165,7 +166,9 @@ class ReceiveRequest(SendRequest):
         operation = self.operation
         tag = None if operation is None or operation.tag < 0 else operation.tag
         peer = None if self.peer < 0 else self.peer
-        return Wait(self.call, peer, tag, self.communicator.context, f"receive on {self.communicator.name}")
+        comm = self.communicator
+        awaits = comm.others() if peer is None else (comm.route[peer],)
+        return Wait(self.call, peer, tag, comm.context, f"receive on {comm.label}", awaits, every=peer is not None)
 
     def status(self) -> Status:
         operation = self.operation

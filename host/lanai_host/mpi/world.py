@@ -106,7 +106,7 @@ class World(HasBuffer):
         if self.send_buffer is not None:
             self.send_buffer.flush()
         try:
-            self.comm_world.run(barrier)
+            self.comm_world.run_for("MPI_Finalize", barrier)
         except MpiError:
             if not self.device.impaired:
                 raise

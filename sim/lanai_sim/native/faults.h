@@ -9,16 +9,28 @@
 
 enum FaultKind : uint32_t { DROP = 1, CORRUPT = 2, DUPLICATE = 3, DELAY = 4, REORDER = 5, LINK_DOWN = 6 };
 
-struct Fault {  // mirrored by lanai_sim.faults
-    uint64_t packet;  // number on this wire; for LINK_DOWN the first slot
+struct Fault {  // mirrored by lanai_sim.faults.Planned
+    uint64_t packet;  // number on this wire; for LINK_DOWN the first slot; with `chance` the key of its dice
     uint64_t amount;  // DELAY, REORDER: slots; CORRUPT: bit of the packet; LINK_DOWN: the slot after the last
+    uint64_t chance;  // of each packet, in 2^-53; 0: `packet` alone
     uint32_t kind, spare;
+
+    bool hits(uint64_t number) const { return chance ? dice(packet ^ dice(number)) >> 11 < chance : packet == number; }
+
+    // The output function of splitmix64 (Steele, Lea, Flood 2014).
+    static uint64_t dice(uint64_t key) {
+        key += 0x9E3779B97F4A7C15;
+        key = (key ^ key >> 30) * 0xBF58476D1CE4E5B9;
+        key = (key ^ key >> 27) * 0x94D049BB133111EB;
+        return key ^ key >> 31;
+    }
 };
+static_assert(sizeof(Fault) == 32, "lanai_sim.rtl packs it");
 
 // Stands where the sender's flits enter the wire. What it holds back leaves at a flit a slot and heeds STOP as a sender does.
 class Faults {
   public:
-    std::vector<Fault> plan;  // packets in order of number
+    std::vector<Fault> plan;  // of several that hit a packet the first counts
     std::vector<Fault> downs;
     uint64_t counts[7] = {};
 
@@ -61,23 +73,28 @@ class Faults {
         }
     }
 
+    const Fault* choose(uint64_t number) const {
+        for (auto& fault : plan)
+            if (fault.hits(number)) return &fault;
+        return nullptr;
+    }
+
   private:
     using Flit = std::pair<uint8_t, uint32_t>;
     std::deque<Flit> queue_, held_;
     std::vector<Flit> copy_;
-    size_t place_ = 0;
     uint64_t seen_ = 0, release_ = 0, held_until_ = 0, words_ = 0, amount_ = 0;
     uint32_t current_ = 0;
 
     void begin(uint64_t slot) {
         uint64_t number = seen_++;
-        while (place_ < plan.size() && plan[place_].packet < number) place_++;
         current_ = 0;
         words_ = 0;
         copy_.clear();
-        if (place_ == plan.size() || plan[place_].packet != number) return;
-        current_ = plan[place_].kind;
-        amount_ = plan[place_].amount;
+        const Fault* found = choose(number);
+        if (!found) return;
+        current_ = found->kind;
+        amount_ = found->amount;
         counts[current_]++;
         if (current_ == DELAY) release_ = slot + amount_;
     }

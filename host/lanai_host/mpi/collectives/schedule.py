@@ -53,6 +53,9 @@ class Link:
         self._device = communicator.device
         self._route = communicator.route if group is None else group.members
         self._expected: list[tuple[Operation, int, int]] = []
+        self.under_way: list[
+            tuple[Operation, int]
+        ] = []  # since the last check, with the rank of the world at the other end
         self.held: list[object] = []  # what lives as long as an operation of this call
 
     def local(self) -> "Link":
@@ -70,6 +73,7 @@ class Link:
 
     def _with(self, link: "Link") -> "Link":
         link._expected = self._expected
+        link.under_way = self.under_way
         link.held = self.held
         return link
 
@@ -82,6 +86,7 @@ class Link:
     def send_runs(self, rank: int, segments: Segments) -> Operation:
         operation = self._device.send(self._route[rank], self.tag, self.context, segments, SendMode.STANDARD)
         hold(operation, self.held)
+        self.under_way.append((operation, self._route[rank]))
         return operation
 
     def receive(self, rank: int, address: int, count: int, datatype: "Datatype") -> Operation:
@@ -97,6 +102,7 @@ class Link:
         operation = self._device.receive(self._route[rank], self.tag, self.context, segments)
         hold(operation, self.held)
         self._expected.append((operation, size, rank))
+        self.under_way.append((operation, self._route[rank]))
         return operation
 
     def reduce(self, op: "Op", incoming: int, inout: int, count: int, datatype: "Datatype") -> None:
@@ -123,6 +129,7 @@ class Link:
                     "counts or datatypes do not match",
                 )
         self._expected.clear()
+        self.under_way[:] = [entry for entry in self.under_way if not entry[0].done]
 
 
 class Plan(Generic[Arguments]):
@@ -204,10 +211,10 @@ class Schedule(Request):
 
     def why(self) -> Wait:
         link = self._link
-        missing = [rank for operation, _, rank in link._expected if not operation.done]
-        peer = missing[0] if missing else None
-        note = f"collective {link.tag // _KINDS} on {link.communicator.name or 'a communicator'}"
-        return Wait(self.call, peer, link.tag, link.context, note)
+        missing = [rank for operation, rank in link.under_way if not operation.done]
+        number = f"collective {link.tag // _KINDS}" if link.context == link.communicator.collective_context else "part"
+        note = f"{number} on {link.communicator.label}"
+        return Wait(self.call, None, None, link.context, note, tuple(dict.fromkeys(missing)))
 
     def advance(self) -> bool:
         """Go on; True when finished."""

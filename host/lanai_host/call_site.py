@@ -1,0 +1,48 @@
+"""Where the program made the MPI call that this thread is in: for reports of a stopped run, looked for when a rank is about to wait."""
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+from .bus import Wait
+
+BINDING = "<binding of "  # begins the file name of the Python text that C calls for an MPI function
+_OWN = os.path.dirname(__file__) + os.sep
+_native: Callable[[], int] | None = None
+
+
+def use_native(library: ctypes.CDLL) -> None:
+    """Ask this libmpi for the address from which C or Fortran called it."""
+    global _native
+    _native = library.lanai_call_site
+    _native.restype = ctypes.c_size_t
+
+
+def located(why: Wait) -> Wait:
+    """`why` with the program's own call, and the place of it."""
+    call, frame = _outside(sys._getframe(1))
+    if frame is not None:
+        site = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    else:
+        address = _native() if _native is not None and call else 0
+        site = f"@{address:#x}" if address else ""
+    if not call or call == why.call:
+        return why._replace(site=site)
+    part = f"for {why.call}" if why.call.startswith("MPI_") else why.call
+    note = why.note if why.call in why.note else ", ".join(filter(None, [part, why.note]))
+    return why._replace(call=call, site=site, note=note)
+
+
+def _outside(frame: FrameType | None) -> tuple[str, FrameType | None]:
+    """The MPI function that the program called last, and the frame of the program that did, if it is Python's."""
+    call = ""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(BINDING):
+            call = name[len(BINDING) : -1].removesuffix("_c")
+        elif call and not name.startswith(_OWN):
+            return call, frame
+        frame = frame.f_back
+    return call, None
