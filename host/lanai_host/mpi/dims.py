@@ -1,6 +1,7 @@
 """MPI_Dims_create: a balanced grid."""
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from .errors import ErrorClass, MpiError
@@ -23,21 +24,33 @@ def dims_create(nodes: int, dims: Sequence[int]) -> list[int]:
 
 
 def _balanced(nodes: int, parts: int) -> list[int]:
-    """`parts` factors of `nodes`, not increasing, with the smallest largest one, then the smallest second one, and so on."""
+    """`parts` factors of `nodes`, not increasing: the smallest difference between the largest and the smallest one decides,
+    then the largest smallest one, then the smallest largest one, and so on, as in MPICH."""
     if parts == 0:
         return []
-    if parts == 1:
-        return [nodes]
-    best: list[int] | None = None
-    for factor in _divisors(nodes):
-        if factor**parts < nodes:
+    divisors = _divisors(nodes)
+    best = [nodes, *[1] * (parts - 1)]
+    for largest in divisors:
+        if largest**parts < nodes:
             continue
-        rest = _balanced(nodes // factor, parts - 1)
-        if rest[0] <= factor:
-            best = [factor, *rest]
-            break
-    assert best is not None  # nodes itself always does
+        least = max(1, largest - (best[0] - best[-1]))  # no smaller one can be better
+        if largest * least ** (parts - 1) > nodes:
+            break  # nor can a larger largest one
+        for rest in _factors(nodes // largest, parts - 1, least, largest, divisors):
+            best = min(best, [largest, *rest], key=lambda found: (found[0] - found[-1], -found[-1], found))
     return best
+
+
+def _factors(nodes: int, parts: int, least: int, most: int, divisors: Sequence[int]) -> Iterator[list[int]]:
+    """All ways to write `nodes` as `parts` factors from `least` to `most`, not increasing."""
+    if parts == 0:
+        if nodes == 1:
+            yield []
+        return
+    for factor in divisors[bisect_left(divisors, least) : bisect_right(divisors, most)]:
+        if nodes % factor == 0 and factor**parts >= nodes:
+            for rest in _factors(nodes // factor, parts - 1, least, factor, divisors):
+                yield [factor, *rest]
 
 
 def _divisors(number: int) -> list[int]:
