@@ -13,7 +13,12 @@ class Keyval:
     """A key. `copy(object, keyval, value) -> (keep, new value)` runs when the object is duplicated, `delete(object,
     keyval, value)` when the value goes; None means never copy, nothing to do. Both report failure by raising MpiError.
     The C binding's closures hold the extra state. `kind` is "comm", "type" or "win".
+
+    A key that the program has freed goes on to work for the attributes that still have it: `gone` is called when it is both
+    freed and unused.
     """
+
+    gone: Callable[[], None] | None = None
 
     def __init__(
         self, kind: str = "comm", copy: CopyFunction | None = None, delete: DeleteFunction | None = None
@@ -22,6 +27,20 @@ class Keyval:
         self.copy = copy
         self.delete = delete
         self.freed = False
+        self.uses = 0  # attributes that have it
+
+    def free(self) -> None:
+        """The program needs the key no longer."""
+        self.freed = True
+        self._look()
+
+    def used(self, change: int) -> None:
+        self.uses += change
+        self._look()
+
+    def _look(self) -> None:
+        if self.freed and not self.uses and self.gone is not None:
+            self.gone()
 
 
 class Attributes:
@@ -34,8 +53,13 @@ class Attributes:
 
     def set(self, owner: Any, keyval: Keyval, value: Any) -> None:
         """Set `keyval`; an old value is deleted first, by its callback too."""
-        if keyval in self._values:
-            self._drop(owner, keyval)
+        keyval.used(1)
+        try:
+            if keyval in self._values:
+                self._drop(owner, keyval)
+        except BaseException:
+            keyval.used(-1)
+            raise
         self._values[keyval] = value
 
     def get(self, keyval: Keyval) -> tuple[bool, Any]:
@@ -57,6 +81,7 @@ class Attributes:
             if keyval.copy is not None:
                 keep, new = keyval.copy(owner, keyval, value)
                 if keep:
+                    keyval.used(1)
                     copied._values[keyval] = new
         return copied
 
@@ -68,4 +93,5 @@ class Attributes:
     def _drop(self, owner: Any, keyval: Keyval) -> None:
         if keyval.delete is not None:
             keyval.delete(owner, keyval, self._values[keyval])
-        self._values.pop(keyval, None)
+        if self._values.pop(keyval, self) is not self:
+            keyval.used(-1)

@@ -93,6 +93,33 @@ static void communicators(void) {
     OK(MPI_Comm_free(&twin));
 }
 
+/* A keyval that was freed works for the attributes that still have it, and for their copies. */
+static void freed_keyval(void) {
+    MPI_Comm comm, twin;
+    int key, kept, found, kind, extra = 1;
+    void *value;
+    OK(MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &key, &extra));
+    kept = key;
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_attr(comm, key, &extra));
+    OK(MPI_Comm_free_keyval(&key));
+    CHECK(key == MPI_KEYVAL_INVALID);
+    OK(MPI_Comm_get_attr(comm, kept, &value, &found));
+    CHECK(found && value == &extra);
+    OK(MPI_Comm_dup(comm, &twin));
+    OK(MPI_Comm_delete_attr(comm, kept));
+    OK(MPI_Comm_get_attr(twin, kept, &value, &found));
+    CHECK(found && value == &extra);
+    OK(MPI_Comm_set_attr(twin, kept, &kind));
+    OK(MPI_Comm_get_attr(twin, kept, &value, &found));
+    CHECK(found && value == &kind);
+    OK(MPI_Comm_free(&twin));
+    OK(MPI_Error_class(MPI_Comm_get_attr(comm, kept, &value, &found), &kind));
+    CHECK(kind == MPI_ERR_KEYVAL);
+    OK(MPI_Comm_free(&comm));
+}
+
 static void attributes(void) {
     int key, flag, extra = 1, *top;
     void *value;
@@ -109,6 +136,7 @@ static void attributes(void) {
     OK(MPI_Attr_delete(MPI_COMM_WORLD, key));
     CHECK(deletions == 2);
     OK(MPI_Keyval_free(&key));
+    freed_keyval();
     CHECK(key == MPI_KEYVAL_INVALID);
     OK(MPI_Attr_get(MPI_COMM_WORLD, MPI_TAG_UB, &top, &flag));
     CHECK(flag && *top >= 32767);

@@ -1,6 +1,7 @@
 """Attributes of communicators and datatypes, and those of MPI_COMM_WORLD that tell of the environment."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...mpi.attributes import CopyFunction, DeleteFunction, Keyval
@@ -115,6 +116,7 @@ def _handle(kind: str, owner: Any) -> int:
 def _create(kind: str, copy: int, delete: int, extra: int) -> int:
     key = _Key(kind, copy, delete, extra)
     key.number = abi.keyvals.new(key)
+    key.gone = partial(abi.keyvals.remove, key.number)
     return key.number
 
 
@@ -127,9 +129,11 @@ def _find(call: str, kind: str, keyval: int) -> Keyval:
     return key
 
 
-def _free(pointer: Any) -> None:
-    abi.keyvals[pointer[0]].freed = True
-    abi.keyvals.remove(pointer[0])
+def _free(call: str, kind: str, pointer: Any) -> None:
+    key = _find(call, kind, pointer[0])
+    if key.freed:
+        raise MpiError(ErrorClass.KEYVAL, f"{call}: the keyval was freed before")
+    key.free()
     pointer[0] = abi.keyvals.null
 
 
@@ -179,9 +183,9 @@ bind(
         "type", type_copy_attr_fn, type_delete_attr_fn, extra_state
     ),
 )
-bind("MPI_Comm_free_keyval", lambda comm_keyval: _free(comm_keyval))
-bind("MPI_Keyval_free", lambda keyval: _free(keyval))
-bind("MPI_Type_free_keyval", lambda type_keyval: _free(type_keyval))
+bind("MPI_Comm_free_keyval", lambda comm_keyval: _free("MPI_Comm_free_keyval", "comm", comm_keyval))
+bind("MPI_Keyval_free", lambda keyval: _free("MPI_Keyval_free", "comm", keyval))
+bind("MPI_Type_free_keyval", lambda type_keyval: _free("MPI_Type_free_keyval", "type", type_keyval))
 bind(
     "MPI_Comm_set_attr",
     lambda comm, comm_keyval, attribute_val: set_value("MPI_Comm_set_attr", "comm", comm, comm_keyval, attribute_val),
