@@ -54,3 +54,6 @@ class SplitType(enum.IntEnum):
     HW_GUIDED = 2
     HW_UNGUIDED = 3
     RESOURCE_GUIDED = 4
+
+
+SPLIT_BY_NEIGHBORHOOD = 5  # MPIX_COMM_TYPE_NEIGHBORHOOD, which the standard ABI does not have

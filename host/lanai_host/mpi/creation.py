@@ -13,7 +13,7 @@ from .collectives.barrier import barrier
 from .collectives.broadcast import binomial
 from .collectives.parts import Part
 from .collectives.schedule import Link, Steps, next_tag
-from .constants import IN_PLACE, UNDEFINED, SplitType
+from .constants import IN_PLACE, SPLIT_BY_NEIGHBORHOOD, UNDEFINED, SplitType
 from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
 from .group import Group
@@ -99,7 +99,7 @@ class Creating(Collecting):
     def split_type(self, split_type: int, key: int, info: Info | None) -> "Communicator | None":
         """MPI_Comm_split_type. Processes of one simulated node share memory (`--ranks-per-node`). Other hardware has no name
         here, and splitting by it gives MPI_COMM_NULL."""
-        known = {UNDEFINED, *SplitType}
+        known = {UNDEFINED, *SplitType, SPLIT_BY_NEIGHBORHOOD}
         if split_type not in known:
             raise MpiError(
                 ErrorClass.ARG, f"MPI_Comm_split_type: split_type is {split_type}, which is no type of split"
