@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from cocotb_runner import run
 
 # Each compiles a library, which takes longer than all of its tests.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.bench]
 
 HERE = Path(__file__).parent
 CONFIG = NicConfig(sram_size=16384)

@@ -24,6 +24,7 @@ def test_the_code_on_the_page_runs(block):
     exec(compile(block, "benches.md", "exec"), {})
 
 
+@pytest.mark.bench
 @pytest.mark.slow
 def test_the_cocotb_bench_on_the_page_runs_in_an_empty_directory(tmp_path):
     if lacking := missing():

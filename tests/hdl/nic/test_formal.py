@@ -221,4 +221,4 @@ def test_the_host_dma_touches_nothing_outside_its_descriptor(prove):
 
 @pytest.mark.slow
 def test_the_host_dma_touches_nothing_outside_longer_descriptors(prove):
-    prove(HostDmaSpec(longest=9), mode="bmc", depth=16)
+    prove(HostDmaSpec(longest=9, address_bits=5), mode="bmc", depth=14)

@@ -7,16 +7,44 @@ from amaranth.hdl import Assert
 from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench, stream_get, stream_put
-from lanai_hdl.queue import LateEntryQueue, Queue
-
-either = pytest.mark.parametrize("kind", [Queue, LateEntryQueue])
+from lanai_hdl.queue import LateEntryQueue, LateInQueue, LateOutQueue, Queue
 
 
-@either
+class AsQueue(wiring.Component):
+    """Any kind of queue behind the two streams of a `Queue`: `LateInQueue` is given its entries, and `LateOutQueue` told
+    what was taken, a slot after the streams say so, as a register bank does."""
+
+    def __init__(self, kind, shape, depth):
+        self.dut = kind(shape, depth)
+        super().__init__(Queue(shape, depth).signature)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dut = dut = self.dut
+        coming, going = Signal(), Signal()  # entries on their way in and out
+        if isinstance(dut, LateInQueue):
+            m.d.sync += [dut.i.valid.eq(self.i.valid & self.i.ready), dut.i.payload.eq(self.i.payload)]
+            m.d.comb += [coming.eq(dut.i.valid & dut.i.ready), self.i.ready.eq(dut.level + coming != dut.depth)]
+        else:
+            wiring.connect(m, wiring.flipped(self.i), dut.i)
+        if isinstance(dut, LateOutQueue):
+            m.d.sync += dut.o.ready.eq(self.o.valid & self.o.ready)
+            m.d.comb += [going.eq(dut.o.ready), self.o.valid.eq(dut.o.valid), self.o.payload.eq(dut.o.payload)]
+        else:
+            wiring.connect(m, dut.o, wiring.flipped(self.o))
+        m.d.comb += [self.level.eq(dut.level + coming - going), self.free.eq(dut.free - coming + going)]
+        return m
+
+
+KINDS = [Queue, LateEntryQueue, LateInQueue, LateOutQueue]
+every = pytest.mark.parametrize("kind", KINDS)
+
+
+@every
 @pytest.mark.parametrize("depth", [1, 2, 3, 8])
 @pytest.mark.parametrize(("idle", "pause"), [(0, 0), (0.5, 0), (0, 0.5), (0.4, 0.4)])
 def test_what_goes_in_comes_out(kind, depth, idle, pause):
-    dut = kind(unsigned(8), depth)
+    dut = AsQueue(kind, unsigned(8), depth)
     values = [(7 * n) % 256 for n in range(60)]
     bench = Bench(dut, 2000)
 
@@ -34,9 +62,9 @@ def test_what_goes_in_comes_out(kind, depth, idle, pause):
     bench.run()
 
 
-@either
+@every
 def test_a_full_queue_takes_nothing(kind):
-    dut = kind(unsigned(8), 2)
+    dut = AsQueue(kind, unsigned(8), 2)
     bench = Bench(dut, 100)
 
     async def fill(context):
@@ -50,27 +78,63 @@ def test_a_full_queue_takes_nothing(kind):
     bench.run()
 
 
-@either
+@pytest.mark.parametrize(("room", "puts"), [(False, 2), (True, 1)])
+def test_an_entry_that_comes_late_is_dropped_if_there_was_no_room(room, puts):
+    """`LateInQueue.i.ready` tells of the slot before: that an entry leaves in this slot makes no room for it."""
+    dut = LateInQueue(unsigned(8), 1)
+    bench = Bench(dut, 100)
+
+    async def put(context):
+        context.set(dut.i.valid, 1)
+        context.set(dut.i.payload, 1)
+        for _ in range(puts - 1):
+            await context.tick()
+            context.set(dut.i.payload, 2)
+        context.set(dut.o.ready, 1)
+        assert bool(context.get(dut.i.ready)) is room
+        assert context.get(dut.o.payload) == 1
+
+    bench.does(put)
+    bench.run()
+
+
+def test_a_late_ready_without_an_entry_takes_nothing():
+    dut = LateOutQueue(unsigned(8), 2)
+    bench = Bench(dut, 100)
+
+    async def take(context):
+        context.set(dut.o.ready, 1)
+        context.set(dut.i.valid, 1)
+        await context.tick()
+        context.set(dut.i.valid, 0)
+        context.set(dut.o.ready, 0)
+        assert context.get(dut.level) == 1
+        assert context.get(dut.o.valid)
+
+    bench.does(take)
+    bench.run()
+
+
+@every
 def test_a_queue_holds_something(kind):
     with pytest.raises(ValueError, match="depth 0"):
         kind(unsigned(8), 0)
 
 
 class QueueSpec(wiring.Component):
-    """Of all entries the one of any number leaves as that number, as it was put; and the two kinds of queue are one, slot for slot."""
+    """Of all entries the one of any number leaves as that number, as it was put; and any kind is `Queue`, slot for slot."""
 
-    def __init__(self, depth):
+    def __init__(self, kind, depth):
+        self.kind = kind
         self.depth = depth
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.plain, m.submodules.late = plain, late = (
-            Queue(unsigned(2), self.depth),
-            LateEntryQueue(unsigned(2), self.depth),
-        )
+        m.submodules.plain = plain = Queue(unsigned(2), self.depth)
+        m.submodules.other = other = AsQueue(self.kind, unsigned(2), self.depth)
         valid, payload, ready = AnySeq(1), AnySeq(2), AnySeq(1)
-        for queue in plain, late:
+        for queue in plain, other:
             m.d.comb += [queue.i.valid.eq(valid), queue.i.payload.eq(payload), queue.o.ready.eq(ready)]
         number, entry = Signal(4), Signal(2)
         puts, takes = Signal(4), Signal(4)
@@ -84,17 +148,20 @@ class QueueSpec(wiring.Component):
             with m.If(takes == number):
                 m.d.comb += Assert(plain.o.payload == entry, "order")
         for name in ("level", "free"):
-            m.d.comb += Assert(getattr(plain, name) == getattr(late, name), name)
+            m.d.comb += Assert(getattr(plain, name) == getattr(other, name), name)
         m.d.comb += [
             Assert(plain.level == puts - takes, "none lost"),
-            Assert(plain.i.ready == late.i.ready),
-            Assert(late.room == (late.free >= 2)),
-            Assert(plain.o.valid == late.o.valid),
-            Assert(~plain.o.valid | (plain.o.payload == late.o.payload), "the same entries"),
+            Assert(plain.i.ready == other.i.ready),
+            Assert(plain.o.valid == other.o.valid),
+            Assert(~plain.o.valid | (plain.o.payload == other.o.payload), "the same entries"),
         ]
+        if self.kind is LateEntryQueue:
+            m.d.comb += Assert(other.dut.room == (other.free >= 2), "room for two")
         return m
 
 
+@pytest.mark.parametrize("kind", KINDS[1:])
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_every_entry_leaves_in_its_turn(prove, depth):
-    prove(QueueSpec(depth), mode="bmc", depth=12)
+def test_every_entry_leaves_in_its_turn(prove, kind, depth):
+    """For 12 slots from reset: every queue of these depths fills and empties three times in them."""
+    prove(QueueSpec(kind, depth), mode="bmc", depth=12)

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from cocotb_runner import run
 
 
+@pytest.mark.bench
 @pytest.mark.slow
 def test_switch(tmp_path):
     run(Switch(SwitchConfig(ports=3, nic=lanai41())), Path(__file__).with_name("cocotb_switch.py"), tmp_path)

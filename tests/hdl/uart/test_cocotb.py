@@ -39,6 +39,7 @@ class BridgeOnItsBus(wiring.Component):
         return m
 
 
+@pytest.mark.bench
 @pytest.mark.slow
 def test_bridge(tmp_path):
     run(BridgeOnItsBus(), Path(__file__).with_name("cocotb_bridge.py"), tmp_path)
