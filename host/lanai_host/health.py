@@ -1,8 +1,9 @@
 """Is the NIC still the one that was booted, and does its firmware still run? Asked only when it has been silent for long.
 
 The check is the trusted half's (`driver`): a rank may reach its own part of the NIC only, and asks for it. Everything is read over the host
-bus, so that nothing need work on the NIC but its PIO target: a word that the driver left in a scratch
-register (a reset clears it), the trap registers, and the doorbell, which firmware that runs clears within a turn.
+bus, so that nothing need work on the NIC but its PIO target: a word that the driver left in a scratch register (a reset clears it), the trap
+registers, and the doorbell, whose bit firmware that runs clears once it has read the rank's requests. A NIC that leaves the bit set may be
+busy for its other ranks: it counts as silent only if its DMA engines have done no more than what was queued before.
 
 A NIC that is found dead is reset, because its DMA engines may still hold addresses of the host's memory, and left as a sink for what others
 have sent to it. The reset clears what was found, so it is left in two more scratch registers for the other ranks on this NIC.
@@ -20,12 +21,16 @@ from .sink import leave_sink
 
 TRAP_CAUSE, TRAP_PC = host_offset("TRAP_CAUSE"), host_offset("TRAP_PC")
 CONTROL, DOORBELL = host_offset("CONTROL"), host_offset("DOORBELL")
+QUEUE_DEPTHS = host_offset("QUEUE_DEPTHS")
 LEFT_CAUSE, LEFT_PC = host_offset("SCRATCH2"), host_offset("SCRATCH3")
 RESET = 0xFF  # beside trap causes: somebody else reset the NIC
 SILENT = 0x100  # the firmware does not take turns
 HELD = 0x101  # the processor is held in reset
 LOOK = 10_000_000  # picoseconds between two looks at the doorbell
-LOOKS = 200  # turns take microseconds: a NIC that has not come to its doorbell by then never will
+LOOKS = 200  # turns take microseconds
+DONE = [
+    host_offset(name) for name in ("HDMA_DONE", "SEND_DONE", "RECV_DONE")
+]  # descriptors done; the firmware queues them
 
 Place = Callable[[int], str]  # the place in the firmware of an instruction, in words
 Examine = Callable[
@@ -66,7 +71,7 @@ def tell(cause: int, pc: int, place: Place) -> str:
     if cause == RESET:
         return "was reset: it has forgotten what it was booted for"
     if cause == SILENT:
-        return f"is silent: for {LOOK * LOOKS // 1_000_000} us its firmware did not look at the doorbell"
+        return f"is silent: for {LOOK * LOOKS // 1_000_000} us its firmware neither looked at the doorbell nor moved anything"
     if cause == HELD:
         return "was stopped: its processor is held in reset"
     known = cause in TrapCause.__members__.values()
@@ -84,8 +89,18 @@ async def _dead(bus: Bus, attachment: Attachment) -> tuple[int, int]:
         return HELD, 0
     bell = 1 << attachment.seat
     await bus.write(DOORBELL, bell)
+    before = await _done(bus)
     for _ in range(LOOKS):
         if not await bus.read(DOORBELL) & bell:
             return 0, 0
         await bus.elapse(LOOK)
+    after = await _done(bus)
+    depth = max((await bus.read(QUEUE_DEPTHS)).to_bytes(4, "big"))
+    if any((late - early) & 0xFFFFFFFF > depth for early, late in zip(before, after, strict=True)):
+        return 0, 0  # more than could have been queued before: somebody queues
     return SILENT, 0
+
+
+async def _done(bus: Bus) -> list[int]:
+    """How many descriptors each DMA engine has done."""
+    return [await bus.read(offset) for offset in DONE]

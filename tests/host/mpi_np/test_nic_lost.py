@@ -52,7 +52,7 @@ SEEN = {
     reset: "was reset: it has forgotten what it was booted for",
     halt: "was stopped: its processor is held in reset",
     trap: r"stopped: its processor trapped at 0x[0-9a-f]+ in .*\.py:\d+ \([\w.]+\): undefined instruction",
-    hang: "is silent: for 2000 us its firmware did not look at the doorbell",
+    hang: "is silent: for 2000 us its firmware neither looked at the doorbell nor moved anything",
 }
 
 
