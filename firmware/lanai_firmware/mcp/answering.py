@@ -47,7 +47,7 @@ def asked(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
         if number >= nic.send_count:
             return False
         send = nic.sends_table + number
-        if send.state != SEND_PARKED or send.channel != channel or header.length > nic.inline_limit:
+        if send.state != SEND_PARKED or send.channel != channel or header.length > send.length:
             return False
         send.state = SEND_LEAVING
         job.operation = number
@@ -147,17 +147,13 @@ def step(channel: Ptr[Channel], job: Ptr[Job]) -> None:
 def answer_from_slot(channel: Ptr[Channel], job: Ptr[Job]) -> None:
     """One packet brings a body that the host wrote into a request slot; the slot is free once it has left."""
     send = nic.sends_table + job.operation
-    request = send.request
     stage = new_stage(channel, u32(Type.ANSWER))
     header = address_of(stage.header)
     header.tag = job.receive
     header.handle = u32(0)
     header.length = job.left
     header.flags = FLAG_LAST
-    length = request.length
-    if length > nic.inline_limit:
-        length = nic.inline_limit
-    stage.body = slot_body(request, length)
+    stage.body = slot_body(send, send.length)
     stage.length = job.left
     stage.send = send
     end(channel, job)

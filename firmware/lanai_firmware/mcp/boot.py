@@ -9,6 +9,7 @@ from .layout import (
     LAYOUT_MAGIC,
     LAYOUT_VERSION,
     PACKET_BODY,
+    REQUEST_TAIL,
     SLOTS,
     ChannelPlan,
     Header,
@@ -17,6 +18,7 @@ from .layout import (
     Request,
     Type,
 )
+from .quick_sends import live_request
 from .recovery import return_buffer
 from .registers import CHASE, CHECK, FEED, FIRST, LAST, SCRATCH0, TO_SRAM
 from .rooms import furnish, give_up
@@ -58,7 +60,7 @@ def boot() -> bool:
 @firmware
 def take_plan() -> None:
     nic.endpoints = at(Ptr[Endpoint], plan.endpoint_table)
-    nic.endpoint_count = plan.endpoints
+    nic.turn = nic.endpoints
     nic.sends_table = at(Ptr[Send], plan.send_table)
     nic.send_count = plan.endpoints * SLOTS
     nic.channels = at(Ptr[Channel], plan.channel_table)
@@ -110,6 +112,8 @@ def boot_endpoint(endpoint: Ptr[Endpoint], number: u32) -> None:
     endpoint.region = at(Ptr[Region], given.region)
     endpoint.rank = given.rank
     endpoint.number = number
+    endpoint.bit = u32(1) << number
+    endpoint.following = nic.endpoints if number + 1 == plan.endpoints else endpoint + 1
     endpoint.window = given.window
     endpoint.window_mask = given.window_mask
     endpoint.record_ring = given.record_ring
@@ -124,14 +128,14 @@ def boot_endpoint(endpoint: Ptr[Endpoint], number: u32) -> None:
     endpoint.receives = nic.receives + number * plan.receives_per_endpoint
     endpoint.region.freed = u32(0)
     endpoint.region.alarm = u32(0)
-    request = given.region + u32(sizeof(Region)) + plan.slot_bytes - u32(sizeof(Request))
+    tail = given.region + u32(sizeof(Region)) + plan.slot_bytes - REQUEST_TAIL
     for slot in range(SLOTS):
         send = endpoint.sends + slot
-        send.request = at(Ptr[Request], request)
-        send.request.command = u32(0)
+        send.tail = tail
+        live_request(send).command = u32(0)
         send.endpoint = endpoint
         send.bit = u32(1) << slot
-        request = request + plan.slot_bytes
+        tail = tail + plan.slot_bytes
     for index in range(plan.receives_per_endpoint):
         receive = endpoint.receives + index
         receive.endpoint = endpoint

@@ -14,12 +14,9 @@ from .state import Cursor, Endpoint, Nic, nic
 @inline
 def allowed(endpoint: Ptr[Endpoint], address: u32, length: u32) -> bool:
     """Is this run of host memory one that the endpoint may use?"""
-    last = address + length - 1
-    return (
-        length <= PAGE
-        and ((address ^ endpoint.window) & endpoint.window_mask) == 0
-        and ((last ^ endpoint.window) & endpoint.window_mask) == 0
-    )
+    window = endpoint.window
+    outside = ((address ^ window) | ((address + length - 1) ^ window)) & endpoint.window_mask
+    return outside == 0 and length <= PAGE
 
 
 @inline

@@ -55,7 +55,7 @@ def fail_sends(channel: Ptr[Channel]) -> None:
             send.endpoint,
             u32(Kind.REFUSED),
             u32(Error.PEER_FAILED),
-            send.request.command & 0xFFFF,
+            u32(send.operation),
             channel.rank,
             u32(0),
             u32(0),

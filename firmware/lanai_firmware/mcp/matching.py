@@ -83,6 +83,21 @@ def find_anywhere(endpoint: Ptr[Endpoint], context: u32, tag: u32, mask: u32) ->
     return null(Channel)
 
 
+@firmware
+def next_waiting(endpoint: Ptr[Endpoint]) -> Ptr[Channel]:
+    """The first channel with any message; the search begins behind the one found last (NP-35). Null if there is none."""
+    rank = endpoint.rotation
+    for _ in range(nic.ranks):
+        channel = endpoint.channels + rank
+        rank = rank + 1
+        if rank == nic.ranks:
+            rank = u32(0)
+        if channel.waiting != 0:
+            endpoint.rotation = rank
+            return channel
+    return null(Channel)
+
+
 @inline
 def unlink_posted(node: Ptr[Posted]) -> None:
     before = node.previous

@@ -8,10 +8,9 @@ message slots are used up, as long as it has memory, and no program is stopped b
 from lanai_firmware.lang import Ptr, firmware, null, u32
 
 from .claiming import claim
-from .layout import ANY, NO_TAG, Error, Kind, Request
-from .matching import find_anywhere, find_unclaimed, withdraw
+from .layout import ANY, NO_TAG, Error, Kind
+from .matching import find_anywhere, find_unclaimed, next_waiting, withdraw
 from .pulling import pull
-from .receives import fill_receive
 from .records import answer_probe, refuse, report
 from .releasing import release
 from .rooms import come_home, room_number
@@ -30,11 +29,9 @@ from .unclaimed import remove
 
 
 @firmware
-def probe(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, operation: u32, keep: bool) -> None:
+def probe(endpoint: Ptr[Endpoint], context: u32, tag: u32, peer: u32, operation: u32, keep: bool) -> None:
     """Answer whether such a receive would find a message; unless `keep`, the message leaves the list."""
-    tag = request.tag
     mask = u32(0) if tag == NO_TAG else u32(0xFFFFFFFF)
-    context = u32(request.context)
     channel = find_anywhere(endpoint, context, tag, mask) if peer == ANY else endpoint.channels + peer
     message = null(Message)
     if channel:
@@ -43,17 +40,10 @@ def probe(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, operation: 
 
 
 @firmware
-def drain(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, operation: u32) -> None:
-    """Take the oldest message of a channel, or of the first channel that has one; a body that is here goes to a receive entry at once."""
-    index = request.token
-    question = request.spare & 0xFFFF
-    channel = null(Channel)
-    if peer != ANY:
-        channel = endpoint.channels + peer
-    else:
-        for rank in range(nic.ranks):
-            if (endpoint.channels + rank).waiting != 0:
-                channel = endpoint.channels + rank
+def drain(endpoint: Ptr[Endpoint], receive: Ptr[Receive], peer: u32, question: u32) -> None:
+    """Take the oldest message of a channel; of anyone, that of the next channel that has one (NP-35). A body that is here goes to
+    the receive entry at once, which may be null if there is none."""
+    channel = endpoint.channels + peer if peer != ANY else next_waiting(endpoint)
     message = null(Message)
     if channel and channel.waiting != 0:
         if channel.away != 0:
@@ -62,13 +52,9 @@ def drain(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, operation: 
     if not message or message.state == MESSAGE_PROMISE:
         tell(endpoint, channel, message, question, False)
         return
-    receive = endpoint.receives
-    if index < nic.receives_per_endpoint:
-        receive = receive + index
-    if index >= nic.receives_per_endpoint or receive.state != RECEIVE_FREE:
+    if not receive:
         refuse(endpoint, question, u32(Error.BAD_INDEX))
         return
-    fill_receive(receive, request, operation)
     tell(endpoint, channel, message, question, False)
     claim(channel, receive, message)
 
@@ -113,9 +99,9 @@ def receive_taken(endpoint: Ptr[Endpoint], receive: Ptr[Receive], peer: u32, ind
 
 
 @firmware
-def receive_pull(endpoint: Ptr[Endpoint], receive: Ptr[Receive], request: Ptr[Request], peer: u32) -> None:
+def receive_pull(endpoint: Ptr[Endpoint], receive: Ptr[Receive], peer: u32, tag: u32, length: u32, handle: u32) -> None:
     """Receive a message that a matched probe took and whose body is still at its sender."""
-    pull(endpoint.channels + peer, receive, request.tag, request.length, request.spare)
+    pull(endpoint.channels + peer, receive, tag, length, handle)
 
 
 @firmware

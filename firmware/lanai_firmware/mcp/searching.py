@@ -19,7 +19,7 @@ from .outgoing import commit, new_frame, new_stage, send_frame, stage_free
 from .pulling import meet
 from .ready import make_ready
 from .records import report
-from .sending import envelope
+from .sending import envelope, slot_number
 from .slots import give_slot_back
 from .state import (
     OWE_NACK,
@@ -32,7 +32,6 @@ from .state import (
     Channel,
     Receive,
     Send,
-    nic,
 )
 
 LOW: Const[u32] = u32(0xFFFF)  # envelopes are counted modulo 2**16, in the upper half of a handle
@@ -82,9 +81,8 @@ def searched(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
 @inline
 def is_meant(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> bool:
     """Does the envelope fit, and has none left that the receiver had not seen when it asked?"""
-    request = send.request
     mask = u32(0) if header.tag == NO_TAG else u32(0xFFFFFFFF)
-    apart = ((request.tag ^ header.tag) & mask) | (u32(request.context) ^ u32(header.context))
+    apart = ((send.tag ^ header.tag) & mask) | (u32(send.context) ^ u32(header.context))
     return apart | u32(channel.unpaid) | ((channel.sequence ^ (header.handle >> 16)) & LOW) == 0
 
 
@@ -93,21 +91,20 @@ def accept(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> bool:
     """Turn the question into the SEND_REQ that it stands for, and send the envelope, which takes no message slot, before the
     body. False, with nothing changed, if there is no room for the body's job, or the host's request is no sound one."""
     following = send.next
-    request = send.request
-    length = request.length
+    length = send.length
     number = header.handle & LOW
     header.tag = number
     if header.length > length:
         header.length = length
     in_slot = send.op == Op.SEND_INLINE
-    header.handle = IN_SLOT | ((u32(send) - u32(nic.sends_table)) >> 5) if in_slot else request.table
+    header.handle = IN_SLOT | slot_number(send) if in_slot else send.table
     send.state = SEND_PARKED
-    if (length > nic.inline_limit and in_slot) or not asked(channel, header):
+    if not asked(channel, header):
         send.state = SEND_WAITING
         return False
     channel.first = following
     stage = new_stage(channel, u32(Type.ACCEPT))
-    envelope(channel, stage, request, length)
+    envelope(channel, stage, send, length)
     channel.slot_credit = channel.slot_credit + 1
     answer = address_of(stage.header)
     answer.handle = number

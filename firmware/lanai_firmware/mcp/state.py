@@ -4,9 +4,9 @@ Nothing here is within the host's reach (that is `layout`), so nothing here need
 the configuration lie where the driver's `Plan` says; `nic` points at them.
 """
 
-from lanai_firmware.lang import Array, Const, Global, Ptr, Struct, sizeof, u32
+from lanai_firmware.lang import Array, Const, Global, Ptr, Struct, sizeof, u16, u32
 
-from .layout import EndpointPlan, Header, PageEntry, Plan, Record, Region, Request
+from .layout import EndpointPlan, Header, PageEntry, Piece, Plan, Record, Region
 
 RECEIVE_FREE: Const[u32] = u32(0)
 RECEIVE_POSTED: Const[u32] = u32(1)  # in the expected list of its channel, or of all channels
@@ -106,16 +106,22 @@ class Receive(Struct):
 
 
 class Send(Struct):
-    """One request slot: what the firmware knows of the send in it."""
+    """One request slot, and the send in it: what its request said when it was read."""
 
     next: Ptr["Send"]  # in the channel's private send ring
-    request: Ptr[Request]
     endpoint: Ptr["Endpoint"]
     channel: Ptr["Channel"]
     state: u32
     op: u32
     bit: u32  # of Region.freed
     unpaid: u32  # was sent without credit, and dropped: not twice (NP-24)
+    tail: u32  # SRAM address of the slot's Request.tag. An inline body ends there
+    tag: u32
+    length: u32
+    context: u16
+    operation: u16
+    table: u32  # this and the pieces: not of an inline send
+    pieces: Array[Piece, 2]
 
 
 class Job(Struct):
@@ -222,8 +228,8 @@ class Endpoint(Struct):
     sends: Ptr[Send]
     channels: Ptr[Channel]  # by rank
     receives: Ptr[Receive]
-    copies: Ptr[Posted]
-    copies_used: u32
+    following: Ptr["Endpoint"]  # whose turn is next: a ring
+    bit: u32  # of DOORBELL
     rank: u32
     window: u32
     window_mask: u32
@@ -277,9 +283,9 @@ class Nic(Struct):
     """Everything else."""
 
     endpoints: Ptr[Endpoint]
+    turn: Ptr[Endpoint]  # that may have its request taken next
     sends_table: Ptr[Send]
     send_count: u32
-    endpoint_count: u32
     channels: Ptr[Channel]
     channel_count: u32
     ranks: u32
@@ -351,7 +357,7 @@ class Nic(Struct):
 assert sizeof(Posted) == 32
 assert sizeof(Message) == 32
 assert sizeof(Receive) == 256, sizeof(Receive)
-assert sizeof(Send) == 32
+assert sizeof(Send) == 64, sizeof(Send)
 assert sizeof(Channel) == 512, sizeof(Channel)
 assert sizeof(Endpoint) == 128, sizeof(Endpoint)
 assert sizeof(Stage) == 64, sizeof(Stage)

@@ -421,13 +421,3 @@ def test_an_unmapped_page_is_an_error_not_an_access():
     run(rig)
     assert [(r["kind"], r["error"]) for r in a.records()] == [(Kind.SENT, Error.BAD_ADDRESS)]
     assert [(r["kind"], r["error"]) for r in b.records()] == [(Kind.RECEIVED, Error.PEER_FAILED)]
-
-
-def test_requests_have_places_of_their_own():
-    """NP-54: no semaphore: each rank has its own slots and its own bit of the doorbell; a request is read once."""
-    rig = Rig(FULL)
-    rig.hosts[0].post(Op.PROBE, 3, tag=1, peer=1)
-    run(rig)
-    rig.fabric.nics[0].ring(1)
-    run(rig)
-    assert [r["kind"] for r in rig.hosts[0].records()] == [Kind.MISSING]

@@ -131,9 +131,9 @@ def test_the_nics_work_has_its_cause(both):
 def test_the_firmware_is_in_it(both):
     trace = both[2]
     places = {trace.firmware.where(int(pc)) for pc in np.unique(trace.processor["pc"])}
-    sending = [place for place in places if place.file == "lanai_firmware/mcp/sending.py"]
+    sending = [place for place in places if place.file == "lanai_firmware/mcp/quick_sends.py"]
     assert sending
-    assert "def send_short" in trace.firmware.files["lanai_firmware/mcp/sending.py"]
+    assert "def send_short" in trace.firmware.files["lanai_firmware/mcp/quick_sends.py"]
 
 
 def test_a_run_that_crashed_is_read_up_to_there(tmp_path):
