@@ -11,7 +11,7 @@ from .config import NicConfig
 from .hostdma import HostDescriptor
 from .machine import HostDmaStart, SendStart, Status
 from .recvdma import Completion, RecvBuffer, RecvProgress
-from .senddma import SendDescriptor
+from .senddma import LENGTH_BITS, SendDescriptor
 
 
 def status(free, **flags):
@@ -71,7 +71,8 @@ class HostDmaDoor(wiring.Component):
             self.post.valid.eq(self.start),
             self.post.payload.host.eq(self.host),
             self.post.payload.local.eq(self.local),
-            self.post.payload.length.eq(self.length),
+            # What is longer than the field is refused, but feeds its length: as much as the field holds, more than any send can take.
+            self.post.payload.length.eq(Mux(self.length[LENGTH_BITS:].any(), (1 << LENGTH_BITS) - 1, self.length)),
             self.post.payload.to_host.eq(to_host & ~to_sram),
             self.post.payload.feed.eq(bit(self.flags, HostDmaStart.FEED)),
             self.post.payload.follow.eq(bit(self.flags, HostDmaStart.FOLLOW)),

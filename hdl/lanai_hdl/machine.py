@@ -9,6 +9,7 @@ sees the on-chip registers at `REGISTERS_LOCAL` (they cost it no LBUS slot), the
 `Access` tells who may do what; a write without the right is ignored, a read without it gives 0.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, Flag, IntFlag, auto
 
@@ -320,8 +321,8 @@ def _send_dma() -> list[Register]:
             Access.P_RW,
             Sticky.ACTION,
             "Bytes that chasing sends may take: FEED transfers add, CHASE sends take, a write adds its (signed) value. Host DMA into, and sends "
-            "out of, one chain of memory must run in the same order. A failed FEED descriptor adds the rest of its length and spoils the CRC of "
-            "the chasing packet, so that nothing waits for ever.",
+            "out of, one chain of memory must run in the same order. A failed FEED descriptor adds the rest of its length, or 2**21 - 1 if that is "
+            "less, and spoils the CRC of the chasing packet: no send waits for bytes that cannot come.",
         ),
     ]
 
@@ -436,12 +437,26 @@ def _counters() -> list[Register]:
     ]
 
 
-REGISTERS: tuple[Register, ...] = tuple(
+def in_order(registers: Iterable[Register]) -> tuple[Register, ...]:
+    """The registers by ascending offset, in whatever order they are declared. Raises ValueError if two share a name or an offset."""
+    ordered = sorted(registers, key=lambda register: register.offset)
+    names: dict[str, Register] = {}
+    for before, register in zip([None, *ordered], ordered, strict=False):
+        if before is not None and before.offset == register.offset:
+            raise ValueError(f"{before.name} and {register.name} are both declared at offset {register.offset:#x}")
+        if register.name in names:
+            raise ValueError(
+                f"{register.name} is declared twice, at offsets {names[register.name].offset:#x} and {register.offset:#x}"
+            )
+        names[register.name] = register
+    return tuple(ordered)
+
+
+REGISTERS: tuple[Register, ...] = in_order(
     _identity() + _control() + _time_and_trap() + _host_dma() + _send_dma() + _receive_dma() + _counters()
 )
 BY_NAME: dict[str, Register] = {register.name: register for register in REGISTERS}
 BY_OFFSET: dict[int, Register] = {register.offset: register for register in REGISTERS}
-assert len(BY_NAME) == len(BY_OFFSET) == len(REGISTERS), "a register's name or offset is declared twice"
 
 
 def offset(name: str) -> int:

@@ -71,13 +71,12 @@ class HostDma(wiring.Component):
 
         run = Signal(HostDescriptor)
         load = Signal()
-        running = Signal()
         bad = Signal()
         settled = Signal()
         end = Signal(LENGTH_BITS)
         unwritten = Signal(LENGTH_BITS)  # words that the host has not answered
         self._load(m, run, load, aligner, cutter, reader, writer)
-        self._join(m, run, running, aligner, reader, writer)
+        self._join(m, run, aligner, reader, writer)
         m.d.comb += [
             end.eq(run.local + run.length),
             settled.eq(~aligner.busy & ~writer.busy & (unwritten == 0)),
@@ -102,8 +101,7 @@ class HostDma(wiring.Component):
                 with m.If(~run.refused):
                     m.d.sync += self.pointer.eq(run.local)
             with m.State("RUN"):
-                m.d.comb += running.eq(1)
-                self._account(m, run, writer, reader, end, bad, unwritten)
+                self._account(m, run, writer, reader, bad, unwritten)
                 with m.If(settled):
                     m.next = "FINISH"
             with m.State("FINISH"):
@@ -132,7 +130,7 @@ class HostDma(wiring.Component):
             writer.addr.eq(run.local),
         ]
 
-    def _join(self, m, run, running, aligner, reader, writer):
+    def _join(self, m, run, aligner, reader, writer):
         """Source -> aligner -> target, whichever way the bytes go."""
         with m.If(run.to_host):
             join_words(m, reader.o, aligner.i)
@@ -151,7 +149,7 @@ class HostDma(wiring.Component):
             m.d.comb += [aligner.source.eq(run.host[:2]), aligner.target.eq(run.local[:2])]
             join_lbus(m, writer.lbus, self.lbus)
 
-    def _account(self, m, run, writer, reader, end, bad, unwritten):
+    def _account(self, m, run, writer, reader, bad, unwritten):
         with m.If(run.to_host):
             m.d.sync += self.pointer.eq(reader.pointer)
             with m.If(self.bus.written):

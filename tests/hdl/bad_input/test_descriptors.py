@@ -143,16 +143,21 @@ def test_sends_across_any_end():
     survive_on_a_loop(*SENDS)
 
 
-def unsound_food(name, host, local, flags, events=FAILED):
-    """A packet that chases what never came: it ends, wrong, and no credit is left or owed."""
+MOST_FED = (1 << 21) - 1  # machine.SEND_CREDIT: what a refused descriptor adds at most
+
+
+def unsound_food(name, host, local, flags, events=FAILED, length=8):
+    """A packet of 8 bytes that chases what never came: it ends, wrong. Of the credit only what it did not ask for is left."""
 
     async def misdeed(nic):
         nic.memory.refused.add(0x77)
         await nic.firmware.post(BUFFER, BUFFER + 0x400)
         await nic.firmware.send(0, 0x800, 8, WHOLE | CHASE)
-        await nic.firmware.host_dma(host, local, 8, flags | FEED)
+        await nic.firmware.host_dma(host, local, length, flags | FEED)
         assert await nic.take() == (WRONG, 8), name
-        assert await nic.firmware.load("SEND_CREDIT") == 0
+        left = min(length, MOST_FED) - 8
+        assert await nic.firmware.load("SEND_CREDIT") == left
+        await nic.firmware.store("SEND_CREDIT", -left & 0xFFFFFFFF)
         nic.memory.refused.clear()
         told = {BUFFER: bytes(nic.sram[0x800:0x808])}
         return Told({"HDMA_ERRORS": 1, "RX_CRC_ERRORS": 1}, events | Event.LINK_ERROR | Event.SEND_DONE, told)
@@ -161,12 +166,23 @@ def unsound_food(name, host, local, flags, events=FAILED):
     return misdeed
 
 
+LONG = [
+    0x10_0000,
+    MOST_FED,
+    MOST_FED + 1,
+    MOST_FED + 9,
+    0x40_0000,
+    0xFFFF_FFFF,
+]  # of the register's 32 bits, 21 reach the engine
+
+
 def test_a_send_never_waits_for_food_that_cannot_come():
     survive_on_a_loop(
         unsound_food("a page that is not there", 0x77000, 0x800, IN),
         unsound_food("refused", HOST, SRAM - 4, IN),
         unsound_food("no direction", HOST, 0x800, 0),
         unsound_food("both directions", HOST, 0x800, IN | OUT),
+        *(unsound_food(f"refused, of {size} bytes", HOST, 0x800, IN, length=size) for size in LONG),
     )
 
 
