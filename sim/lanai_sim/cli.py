@@ -12,7 +12,6 @@ from types import ModuleType
 from lanai_host.errors import UserError
 
 from . import commands
-from .console import discard_output
 from .version import VERSION
 
 DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
@@ -64,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in DISK_FULL:
             if isinstance(error, BrokenPipeError):  # `lanai ... | head` is no error
+                from .console import discard_output  # brings rich along
+
                 discard_output()
                 return 0
             raise

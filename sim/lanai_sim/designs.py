@@ -30,10 +30,14 @@ MAKER = "lanai_sim.gateware.verilog"
 
 @dataclass(frozen=True)
 class Design:
-    """A NIC or a switch, as its configuration says. `probes`: a NIC that a traced run can look into."""
+    """A NIC or a switch, as its configuration says.
+
+    `probes`: a NIC that a traced run can look into. `as_synthesized`: with what only hardware needs, such as the domain's reset.
+    """
 
     config: NicConfig | SwitchConfig
     probes: bool = False
+    as_synthesized: bool = False
 
     @property
     def top(self) -> str:

@@ -1,7 +1,8 @@
 """The world of a run with NICs: a cluster whose firmware is booted before the ranks start."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.image import Image
 from lanai_firmware.mcp.plan import Line, McpConfig, lay_out
@@ -10,7 +11,7 @@ from lanai_host.bus import HostBuffer
 from lanai_host.driver import Attachment, boot, channel_number
 from lanai_host.homes import allocate as homes_for
 
-from . import fabric, faults, postmortem, waves
+from . import fabric, faults, postmortem
 from .cluster import Cluster, ClusterBus
 from .designs import NIC_TOP
 from .engine import NEVER, Layout, SlotTime
@@ -22,6 +23,9 @@ from .report.short import Traffic, traffic
 from .rtl import RtlEngine
 from .run_config import RunConfig
 from .world import World
+
+if TYPE_CHECKING:
+    from .replay import Inputs
 
 
 def firmware_image(config: RunConfig) -> Image:
@@ -41,8 +45,11 @@ class NicWorld(World):
         net = fabric.describe(config.fabric, nodes)
         net.check()
         self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
+        self.recorded: tuple[Callable[[], Inputs], Path] | None = None
         self.waves: list[tuple[Path, str]] = []  # what the engine writes, what becomes of it
         if config.wave is not None:
+            from . import waves  # brings Amaranth along
+
             waves.check_name(config.wave.file)
             if self.session is not None:
                 raise UserError("--wave and --trace need NICs built in two ways; ask for one of them at a time")
@@ -63,6 +70,8 @@ class NicWorld(World):
         for wire, planned in self.planned.items():
             engine.faults(wire, planned)
         if wave is not None:
+            from . import waves
+
             for node in wave.nodes:
                 if node >= layout.nics:
                     raise UserError(f"--wave-nodes names node {node}; there are nodes 0 to {layout.nics - 1}")
@@ -71,6 +80,11 @@ class NicWorld(World):
                 raw = name.with_name(f".{name.name}.raw")
                 engine.wave(node, str(raw), engine.time.slot(wave.begin), last)
                 self.waves.append((raw, str(name)))
+        if config.inputs is not None:
+            from .replay import record
+
+            node, file = config.inputs
+            self.recorded = record(engine, node), file
         self.engine = engine
         return engine
 
@@ -175,8 +189,12 @@ class NicWorld(World):
     def close(self) -> None:
         for door in self.doors:
             door.close()
+        if self.recorded is not None:
+            finish, file = self.recorded
+            finish().save(file)
         self.cluster.close()
         if self.waves:
+            from . import waves
             from .gateware.verilog import nic_verilog  # elaborates
 
             for raw, name in self.waves:

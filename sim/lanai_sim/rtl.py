@@ -12,6 +12,7 @@ from typing import Any
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 from lanai_hdl.switch_config import SwitchConfig
+from lanai_host.compilers import Language, find, for_models
 
 from . import designs
 from .designs import NIC_TOP, SWITCH_TOP, Design
@@ -19,7 +20,8 @@ from .engine import Access, Engine, Event, Layout
 from .faults import Planned
 from .verilator import Model, Source, library
 
-HEADERS = ("engine.h", "faults.h", "flit.h", "memory.h", "trace.h", "units.h", "wave.h")
+HEADERS = ("engine.h", "faults.h", "flit.h", "memory.h", "nic.h", "replay.h", "trace.h", "units.h", "wave.h")
+INPUTS_SIZE = 32  # of struct NicInputs of nic.h
 _EVENT = struct.Struct("=QIIII")  # struct Event of engine.h
 _FAULT = struct.Struct("=QQQI4x")  # struct Fault of faults.h
 _ACCESS = struct.Struct("=QIIIII4x")  # struct Pio of units.h
@@ -52,6 +54,9 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wave": (U32, (POINTER, U32, ctypes.c_char_p, U64, U64, U64)),
     "faults": (None, (POINTER, U32, POINTER, U32)),
     "fault_count": (U64, (POINTER, U32, U32)),
+    "record": (None, (POINTER, U32)),
+    "recorded": (U64, (POINTER, U32, POINTER)),
+    "replay": (U64, (ctypes.c_char_p, U64)),
     "bare": (None, (POINTER, U32, U64)),
 }
 TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with probes
@@ -63,11 +68,12 @@ TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with
 }
 
 
-def models_header(switch: SwitchConfig | None, probes: bool = False) -> str:
+def models_header(switch: SwitchConfig | None, probes: bool = False, as_synthesized: bool = False) -> str:
     """The C++ that knows the Verilated classes and, for the switch, its ports as arrays."""
     lines = [
         "#pragma once",
         *(["#define LANAI_TRACED"] if probes else []),
+        *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
         f'#include "V{NIC_TOP}.h"',
         f'#include "V{NIC_TOP}___024root.h"',
         f"using NicModel = V{NIC_TOP};",
@@ -87,18 +93,33 @@ def models_header(switch: SwitchConfig | None, probes: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def build(nic: NicConfig, switch: SwitchConfig | None, trace: bool = False, probes: bool = False) -> Path:
-    """The shared library of an engine for such NICs and switches. `trace`: it can write waveforms; `probes`: events."""
+def build(
+    nic: NicConfig,
+    switch: SwitchConfig | None,
+    trace: bool = False,
+    probes: bool = False,
+    as_synthesized: bool = False,
+) -> Path:
+    """The shared library of an engine for such NICs and switches.
+
+    `trace`: it can write waveforms; `probes`: events. `as_synthesized`: made of the gateware as it is built into hardware, for
+    comparison: same slots, same results, half the speed.
+    """
     native = files(__package__).joinpath("native")
-    wanted = [Design(nic, probes), *([Design(switch)] if switch is not None else [])]
+    wanted = [Design(nic, probes, as_synthesized)]
+    if switch is not None:
+        wanted.append(Design(switch, as_synthesized=as_synthesized))
     key = designs.key(wanted)
 
     def models() -> list[Model]:
         texts = designs.elaborate(wanted, key)
         return [Model(design.top, files) for design, files in zip(wanted, texts, strict=True)]
 
-    extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {"models.h": models_header(switch, probes)}
-    return library(Source(key, models), native.joinpath("engine.cc").read_text(), trace=trace, extra=extra)
+    extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {
+        "models.h": models_header(switch, probes, as_synthesized)
+    }
+    tool = find(Language.CXX) if as_synthesized else for_models()
+    return library(Source(key, models), native.joinpath("engine.cc").read_text(), trace=trace, extra=extra, tool=tool)
 
 
 @cache
@@ -112,14 +133,30 @@ def _load(path: Path) -> ctypes.CDLL:
     return loaded
 
 
+def native(nic: NicConfig, switch: SwitchConfig | None, **options: bool) -> ctypes.CDLL:
+    """The library that `build` names, loaded."""
+    return _load(build(nic, switch, **options))
+
+
 class RtlEngine(Engine):
-    """Verilated NICs and switches. `skip` leaves out slots in which a unit is still, with the same results; so do `threads`."""
+    """Verilated NICs and switches. `skip` leaves out slots in which a unit is still, with the same results; so do `threads`.
+
+    `trace`, `probes` and `as_synthesized` are those of `build`.
+    """
 
     def __init__(
-        self, layout: Layout, *, skip: bool = True, threads: int = 1, trace: bool = False, probes: bool = False
+        self,
+        layout: Layout,
+        *,
+        skip: bool = True,
+        threads: int = 1,
+        trace: bool = False,
+        probes: bool = False,
+        as_synthesized: bool = False,
     ) -> None:
         super().__init__(layout)
-        self._native = _load(build(layout.nic, layout.switch if layout.switches else None, trace, probes))
+        switch = layout.switch if layout.switches else None
+        self._native = native(layout.nic, switch, trace=trace, probes=probes, as_synthesized=as_synthesized)
         self._engine = self._native.engine_new(layout.nics, layout.switches, layout.latency)
         for cable in layout.cables:
             self._native.engine_wire(self._engine, *cable)
@@ -188,6 +225,16 @@ class RtlEngine(Engine):
             raise UserError(
                 f"cannot write the waveform {str(file)!r}; name a writable file, in an engine built for tracing"
             )
+
+    def record(self, nic: int) -> None:
+        """Keep the inputs of every slot of a NIC from now on."""
+        self._native.engine_record(self._engine, nic)
+
+    def recorded(self, nic: int) -> bytes:
+        """What was kept: a NicInputs of native/nic.h for each slot that was evaluated."""
+        at = POINTER()
+        count = self._native.engine_recorded(self._engine, nic, ctypes.byref(at))
+        return ctypes.string_at(at.value or 0, count * INPUTS_SIZE)
 
     def bare(self, slots: int) -> None:
         """Evaluate NIC 0 alone, with nothing around it, for comparison. The engine is of no use afterwards."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 
 from lanai_firmware.mcp.plan import McpConfig
 from lanai_hdl import ranges
@@ -66,6 +67,7 @@ class RunConfig:
     faults: tuple[Fault, ...] = ()
     wave: "WaveConfig | None" = None
     trace: str | None = None  # file to write the event stream to
+    inputs: tuple[int, Path] | None = None  # a node whose NIC's inputs are kept, and their file; for `lanai replay`
     max_sim_time: int = FOREVER  # picoseconds
     max_wall: float = float("inf")  # seconds
     survive: bool = False  # a rank that dies is an error for those that talk to it, and the others go on

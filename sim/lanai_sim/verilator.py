@@ -78,13 +78,14 @@ def library(
     trace: bool = False,
     optimize: str = "-O3",
     extra: Mapping[str, str] | None = None,
+    tool: Compiler | None = None,
 ) -> Path:
-    """The shared library holding `models` and `wrapper`, built unless the cache has it.
+    """The shared library holding `models` and `wrapper`, built by `tool` or the usual C++ compiler unless the cache has it.
 
     `wrapper` is C++ that may include each model's header and the `extra` headers (name to text). With `trace` the models can write
     VCD (`VM_TRACE_VCD` is then 1) and run somewhat slower.
     """
-    tool = find(Language.CXX)
+    tool = tool or find(Language.CXX)
     extra = dict(extra or {})
     parts: list[object] = [
         verilator_version(),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lanai_host import compilers
-from lanai_host.abi.header import include_directory
+from lanai_host.abi.installed import include_directory
 from lanai_host.abi.library import library_directory
 from lanai_host.errors import UserError
 from lanai_sim import cli, mpi_wrapper

@@ -5,18 +5,17 @@ retyped here: handles, constants and the layout of MPI_Status all come from the 
 """
 
 import ast
-import importlib.metadata
 import operator
 import re
 from dataclasses import dataclass, field
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from pycparser import c_ast, c_generator, c_parser
 
 from ..compilers import Language, find
 from ..errors import UserError
+from .installed import include_directory
 
 # Declarations beside those of a header.
 _BESIDE = {"mpi.h": resources.files(__package__).joinpath("mpich_fortran.h").read_text()}
@@ -52,20 +51,6 @@ class Header:
     functions: dict[str, Function] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)
     status: list[tuple[str, int]] = field(default_factory=list)
-
-
-def include_directory() -> Path:
-    """Where the `mpich` package keeps mpi.h."""
-    try:
-        distribution = importlib.metadata.distribution("mpich")
-    except importlib.metadata.PackageNotFoundError:
-        raise UserError("the package `mpich` is not installed; its mpi.h is needed: pip install mpich") from None
-    for file in distribution.files or ():
-        if file.name == "mpi.h":
-            path = Path(str(distribution.locate_file(file))).resolve()
-            if path.is_file():
-                return path.parent
-    raise UserError(f"the package mpich {distribution.version} has no mpi.h; reinstall it: pip install --force mpich")
 
 
 def read(name: str) -> Header:

@@ -5,10 +5,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.dynamic import DynamicSection
-from elftools.elf.elffile import ELFFile
-
 from ..errors import UserError
 from .flavor import INTERFACE, MPICH, STANDARD, Flavor
 from .library import library_directory
@@ -55,6 +51,10 @@ def needed(path: Path) -> list[str]:
 
 def _dynamic(path: Path) -> dict[str, list[str]]:
     """The names in an ELF file's dynamic section, by tag."""
+    from elftools.common.exceptions import ELFError  # a tenth of a second
+    from elftools.elf.dynamic import DynamicSection
+    from elftools.elf.elffile import ELFFile
+
     found: dict[str, list[str]] = {}
     try:
         with path.open("rb") as file:

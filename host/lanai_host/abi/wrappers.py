@@ -8,7 +8,7 @@ from pathlib import Path
 from ..compilers import Compiler, Language, find
 from ..errors import UserError
 from .flavor import MPICH, STANDARD, Flavor
-from .header import include_directory
+from .installed import include_directory
 from .library import library_directory, shared_libpython
 
 # Where distributions keep MPICH's Fortran bindings, which work over any library with MPICH's ABI.

@@ -17,26 +17,30 @@ from lanai_hdl.switch import Switch, SwitchConfig
 
 from ..designs import NIC_TOP, SWITCH_TOP, Design
 from .probe import ProbedNic, ProbedSteppedNic
-from .stepped import SteppedNic
+from .stepped import SteppedNic, SteppedSwitch
 
 
 @cache
-def nic_verilog(config: NicConfig, probes: bool = False) -> str:
+def nic_verilog(config: NicConfig, probes: bool = False, as_synthesized: bool = False) -> str:
     """The NIC as the engine steps it; with `probes`, as a traced run needs it."""
-    nic = ProbedSteppedNic(ProbedNic(config)) if probes else SteppedNic(Nic(config))
+    if probes:
+        nic: SteppedNic = ProbedSteppedNic(ProbedNic(config), as_synthesized=as_synthesized)
+    else:
+        nic = SteppedNic(Nic(config), as_synthesized=as_synthesized)
     return _stable(verilog.convert(nic, name=NIC_TOP))
 
 
 @cache
-def switch_verilog(config: SwitchConfig) -> str:
-    return _stable(verilog.convert(Switch(config), name=SWITCH_TOP))
+def switch_verilog(config: SwitchConfig, as_synthesized: bool = False) -> str:
+    switch = Switch(config)
+    return _stable(verilog.convert(switch if as_synthesized else SteppedSwitch(switch), name=SWITCH_TOP))
 
 
 def files_of(design: Design) -> dict[str, str]:
     """The texts that Verilator needs, by file name."""
     if isinstance(design.config, SwitchConfig):
-        return {"switch.v": switch_verilog(design.config)}
-    return {"nic.v": nic_verilog(design.config, design.probes), SRAM.name: SRAM.read_text()}
+        return {"switch.v": switch_verilog(design.config, design.as_synthesized)}
+    return {"nic.v": nic_verilog(design.config, design.probes, design.as_synthesized), SRAM.name: SRAM.read_text()}
 
 
 def _stable(text: str) -> str:

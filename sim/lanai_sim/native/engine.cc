@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "replay.h"
 #include "units.h"
 
 namespace {
@@ -211,6 +212,14 @@ EXPORT void engine_faults(Engine* e, uint32_t wire, const Fault* faults, uint32_
 EXPORT uint64_t engine_fault_count(Engine* e, uint32_t wire, uint32_t kind) {
     return e->wires[wire]->faults ? e->wires[wire]->faults->counts[kind] : 0;
 }
+// The inputs of every slot that a NIC evaluates from now on; how many there are, and where, until the engine runs again.
+EXPORT void engine_record(Engine* e, uint32_t nic) { e->nics[nic]->record(); }
+EXPORT uint64_t engine_recorded(Engine* e, uint32_t nic, const NicInputs** inputs) {
+    auto* recorded = e->nics[nic]->recorded();
+    *inputs = recorded->data();
+    return recorded->size();
+}
+EXPORT uint64_t engine_replay(const NicInputs* inputs, uint64_t slots) { return replay(inputs, slots); }
 // A bare evaluation loop of the same model, for comparison: what Verilator alone can give.
 EXPORT void engine_bare(Engine* e, uint32_t nic, uint64_t slots) {
     NicModel& m = e->nics[nic]->model();

@@ -1,10 +1,10 @@
-// A NIC and a switch with their Verilated models. `models.h`, generated, names the ports.
+// A NIC and a switch between their wires, with what the host does.
 #pragma once
 #include <deque>
 #include <memory>
 
 #include "memory.h"
-#include "models.h"
+#include "nic.h"
 #include "wave.h"
 #ifdef LANAI_TRACED
 #include "trace.h"
@@ -12,30 +12,6 @@
 #else
 #define TRACE(what)
 #endif
-
-// Verilator's spelling of Amaranth's port `bundle__name`.
-#define PORT(bundle, name) bundle##___05F##name
-
-// A model whose clock is left high can be told that it was low: one evaluation a slot instead of two. Not in every Verilator.
-template <class Root>
-auto rearm(Root* root, int) -> decltype(root->__Vtrigprevexpr___TOP__clk__0, bool()) {
-    root->__Vtrigprevexpr___TOP__clk__0 = 0;
-    return true;
-}
-template <class Root>
-bool rearm(Root*, long) {
-    return false;
-}
-
-template <class Model>
-void tick(Model& model) {
-    if (VM_TRACE || !rearm(model.rootp, 0)) {
-        model.clk = 0;
-        model.eval();
-    }
-    model.clk = 1;
-    model.eval();
-}
 
 struct Pio {
     uint64_t slot;  // not before
@@ -54,41 +30,31 @@ class NicUnit : public Unit {
     Tracer tracer;
 #endif
 
-    explicit NicUnit(uint32_t number) : number(number), context_(new VerilatedContext), model_(new NicModel(context_.get())) {
-        NicModel& m = *model_;
-        m.rst = 1;
-        clock();
-        clock();
-        m.rst = 0;
-        m.PORT(mem, ready) = 1;
-        idle_ = false;
-        m.clk = 0;
-        m.eval();
+    explicit NicUnit(uint32_t number) : number(number) {}
+    ~NicUnit() {
+        if (ended_with_next_ != NONE && wave.within(ended_with_next_)) begin(NO_INPUTS);
+        wave.close();
     }
-    ~NicUnit() { wave.close(); }
 
     void step() override {
-        NicModel& m = *model_;
-        if (owed_) catch_up(m);
+        if (owed_) catch_up();
+        NicInputs in = inputs();
+        begin(in);
+        NicModel& m = gates_.model();
+        ended_with_next_ = slot;
         tx->put(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data));
         rx->put_stop(slot, m.PORT(link_rx, stop));
-        uint64_t before = slot - tx->latency;  // slots before the first wrap around to slots never written: idle
-        m.PORT(link_rx, kind) = rx->kind[before & rx->mask];
-        m.PORT(link_rx, data) = rx->data[before & rx->mask];
-        m.PORT(link_tx, stop) = tx->stop[before & tx->mask];
         TRACE(sends(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data)));
-        TRACE(receives(slot, m.PORT(link_rx, kind), m.PORT(link_rx, data)));
+        TRACE(receives(slot, in.rx_kind, in.rx_data));
         host_memory(m);
-        programmed_io(m);
-        clock();
-        TRACE(look(slot, m));
-        slot++;
-        evaluated++;
-        idle_ = m.idle;
+        programmed_io(m, in.pio_valid);
         if (m.irq != irq) {
             irq = m.irq;
             if (irq) events.push_back({slot, IRQ, number, 0, 0});
         }
+        slot++;
+        evaluated++;
+        idle_ = m.idle && in.quiet();
     }
 
     bool quiet() const override {
@@ -98,8 +64,9 @@ class NicUnit : public Unit {
 
     uint64_t wake() const override {
         uint64_t first = pio.empty() ? ~0ull : pio.front().slot;
-        if (model_->wake_armed) {
-            uint32_t away = uint32_t(model_->wake_cycle) - uint32_t(slot >> 1);
+        const NicModel& m = gates_.model();
+        if (m.wake_armed) {
+            uint32_t away = uint32_t(m.wake_cycle) - uint32_t(slot >> 1);
             uint64_t timer = ((slot >> 1) + away) * 2;
             timer = timer > slot + 4 ? timer - 4 : slot;
             if (timer < first) first = timer;
@@ -121,38 +88,62 @@ class NicUnit : public Unit {
     }
 
     void pause() override { memory.pause(); }
-    NicModel& model() { return *model_; }
+    NicModel& model() { return gates_.model(); }
+
+    // Keep the inputs of every slot from now on.
+    void record() { recorded_.reset(new std::vector<NicInputs>); }
+    const std::vector<NicInputs>* recorded() const { return recorded_.get(); }
 
   private:
-    std::unique_ptr<VerilatedContext> context_;
-    std::unique_ptr<NicModel> model_;
+    static constexpr uint64_t NONE = ~0ull;
+
+    NicGates gates_;
+    std::unique_ptr<std::vector<NicInputs>> recorded_;  // usually none
     bool idle_ = false, answer_ = false, error_ = false, reading_ = false, is_offered_ = false;
     uint32_t value_ = 0;
     uint64_t offered_ = 0;  // slot since which an access is offered to the NIC
     uint64_t owed_ = 0;  // slots rested and not yet made known to the model: 0 or odd
+    uint64_t ended_with_next_ = NONE;  // the slot that the model is in; NONE: none that is told of
 
-    void clock() {
-        tick(*model_);
-        wave.dump(*model_, slot, 0);
+    void begin(const NicInputs& in) {
+        if (recorded_) recorded_->push_back(in);
+        gates_.begin(in);
+        if (ended_with_next_ == NONE) return;
+        TRACE(look(ended_with_next_, gates_.model()));
+        wave.dump(gates_.model(), ended_with_next_, 0);
     }
 
-    void catch_up(NicModel& m) {
-        m.PORT(link_rx, kind) = IDLE;
-        m.PORT(link_tx, stop) = 0;
-        m.PORT(mem, rvalid) = 0;
-        m.PORT(pio, valid) = 0;
-        m.left_out = owed_ - 1;
-        tick(m);
-        m.left_out = 0;
+    void catch_up() {
+        NicInputs in = NO_INPUTS;
+        in.left_out = owed_ - 1;
+        begin(in);
+        ended_with_next_ = NONE;
         owed_ = 0;
         evaluated++;
     }
 
+    // Of this slot. They depend on nothing that the NIC puts out in it.
+    NicInputs inputs() {
+        NicInputs in = NO_INPUTS;
+        uint64_t before = slot - tx->latency;  // slots before the first wrap around to slots never written: idle
+        in.rx_kind = rx->kind[before & rx->mask];
+        in.rx_data = rx->data[before & rx->mask];
+        in.tx_stop = tx->stop[before & tx->mask];
+        in.mem_rvalid = answer_;
+        in.mem_rdata = value_;
+        in.mem_rerror = error_;
+        if (reading_ || pio.empty() || pio.front().slot > slot) return in;
+        const Pio& access = pio.front();
+        in.pio_valid = 1;
+        in.pio_write = uint8_t(access.write);
+        in.pio_addr = access.address;
+        in.pio_wdata = access.data;
+        in.pio_be = uint8_t(access.be);
+        return in;
+    }
+
     // A beat taken in this slot is answered in the next.
     void host_memory(NicModel& m) {
-        m.PORT(mem, rvalid) = answer_;
-        m.PORT(mem, rdata) = value_;
-        m.PORT(mem, rerror) = error_;
         answer_ = m.PORT(mem, valid);
         if (!answer_) return;
         TRACE(master(slot, m.PORT(mem, write), m.PORT(mem, addr), m.PORT(mem, be), m.PORT(mem, burst) <= 1));
@@ -166,25 +157,18 @@ class NicUnit : public Unit {
         if (hit) events.push_back({slot + 1, WATCH, number, hit, 0});
     }
 
-    void programmed_io(NicModel& m) {
-        if (reading_ && m.PORT(pio, rvalid)) {
+    // The access that stands at the NIC in this slot, if it is `offered`, or the answer to one that was read.
+    void programmed_io(NicModel& m, bool offered) {
+        if (reading_ && m.PORT(pio, rvalid)) {  // the next access is offered in the next slot
             TRACE(pio(offered_, slot + 1, false, pio.front().address, 15));
             events.push_back({slot + 1, PIO_DONE, number, pio.front().tag, m.PORT(pio, rdata)});
             pio.pop_front();
             reading_ = false;
-            m.PORT(pio, valid) = 0;
-            return;  // the next access is taken after the answer
         }
-        m.PORT(pio, valid) = 0;
-        if (reading_ || pio.empty() || pio.front().slot > slot) return;
+        if (!offered) return;
         const Pio& access = pio.front();
         if (!is_offered_) offered_ = slot;
         is_offered_ = true;
-        m.PORT(pio, valid) = 1;
-        m.PORT(pio, write) = access.write;
-        m.PORT(pio, addr) = access.address;
-        m.PORT(pio, wdata) = access.data;
-        m.PORT(pio, be) = access.be;
         if (!m.PORT(pio, ready)) return;
         is_offered_ = false;
         if (!access.write) {
@@ -203,10 +187,13 @@ class SwitchUnit : public Unit {
     Wire *tx[SWITCH_PORTS] = {}, *rx[SWITCH_PORTS] = {};
 
     SwitchUnit() : context_(new VerilatedContext), model_(new SwitchModel(context_.get())), ports_(*model_) {
+#ifdef LANAI_AS_SYNTHESIZED
         model_->rst = 1;
-        clock();
+        model_->clk = 0;
+        model_->eval();
         clock();
         model_->rst = 0;
+#endif
         model_->clk = 0;
         model_->eval();
     }

@@ -91,11 +91,11 @@ def test_missing_header_is_said_plainly(monkeypatch):
     def none(name):
         raise importlib.metadata.PackageNotFoundError(name)
 
-    from lanai_host.abi import header
+    from lanai_host.abi import installed
 
-    monkeypatch.setattr(header.importlib.metadata, "distribution", none)
+    monkeypatch.setattr(installed.importlib.metadata, "distribution", none)
     with pytest.raises(UserError, match="pip install mpich"):
-        header.include_directory()
+        installed.include_directory()
 
 
 def test_handles_are_unique_and_stale_ones_are_caught():

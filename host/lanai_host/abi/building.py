@@ -1,0 +1,95 @@
+"""Building the library: the front and the bridge compiled, the interface written down."""
+
+import json
+import sys
+import sysconfig
+from pathlib import Path
+
+import cffi
+from cffi.recompiler import make_c_source
+
+from ..compilers import Language, bind_own_functions, find
+from ..errors import UserError
+from . import generate
+from .flavor import BRIDGE, INTERFACE, Flavor
+from .header import Header, read
+from .installed import include_directory
+
+# Python text that the front runs at the first MPI call. Of another Python than the one it was built for, it asks only that
+# lanai_host can be imported there; if not, it looks where it was when the library was built.
+_BOOT = """
+import sys
+try:
+    import lanai_host
+except ImportError:
+    sys.path.extend({paths!r})
+from lanai_host.abi.runtime import attach
+attach({flavor!r}, {directory!r}, TABLE, STATE, STARTED, UNWEIGHTED, EMPTY)
+"""
+# What the front puts in when it runs the text.
+_FORMS = {
+    "TABLE": "int('%p', 16)",
+    "STATE": "int('%p', 16)",
+    "STARTED": "%d",
+    "UNWEIGHTED": "int('%p', 16)",
+    "EMPTY": "int('%p', 16)",
+}
+
+
+def build(flavor: Flavor, work: Path, directory: Path, paths: list[str], libpython: str) -> None:
+    """Fill `work`, which becomes `directory`. `paths`: where Python finds our packages."""
+    header = read(flavor.header)
+    boot = _boot(flavor, directory, paths)
+    _compile_front(generate.front(header, flavor, sys.executable, libpython, boot), flavor, work)
+    _compile_bridge(header, flavor, work)
+    (work / INTERFACE).write_text(json.dumps(interface(header, flavor)))
+    for name in flavor.links:
+        (work / name).symlink_to(flavor.soname)
+
+
+def _boot(flavor: Flavor, directory: Path, paths: list[str]) -> str:
+    boot = _BOOT.format(paths=paths, flavor=flavor.name, directory=str(directory)).replace("%", "%%")
+    for name, form in _FORMS.items():
+        boot = boot.replace(name, form)
+    return boot
+
+
+def _compile_front(text: str, flavor: Flavor, work: Path) -> None:
+    source = work / "front.c"
+    source.write_text(text)
+    compiler = find(Language.C)
+    compiler.run(
+        [
+            *("-O2", "-w", "-fPIC", "-shared", "-I", str(include_directory())),
+            *("-o", str(work / flavor.soname), str(source)),
+            *(f"-Wl,-soname,{flavor.soname}", bind_own_functions(compiler), "-ldl", "-lpthread"),
+        ],
+        f"building {flavor.soname}",
+    )
+
+
+def _compile_bridge(header: Header, flavor: Flavor, work: Path) -> None:
+    headers = sysconfig.get_paths()["include"]
+    if not (Path(headers) / "Python.h").exists():
+        raise UserError(f"{headers} has no Python.h, which building {flavor.soname} needs; install Python's headers")
+    ffi = cffi.FFI()
+    declared, text = generate.bridge(header, flavor)
+    ffi.cdef(declared)
+    source = work / f"{BRIDGE}.c"
+    make_c_source(ffi, BRIDGE, text, str(source))
+    find(Language.C).run(
+        ["-O2", "-w", "-fPIC", "-shared", "-I", headers, "-o", str(work / f"{BRIDGE}.so"), str(source)],
+        f"building the bridge of {flavor.soname}",
+    )
+
+
+def interface(header: Header, flavor: Flavor) -> dict[str, object]:
+    """What the bindings need to know of the header at run time."""
+    _, crossing = generate.table(header, flavor)
+    return {
+        "constants": header.constants,
+        "functions": {
+            f.name: [flavor.plain_result(f), [[p.name, p.base, p.pointers, p.const] for p in f.parameters]]
+            for f in crossing
+        },
+    }

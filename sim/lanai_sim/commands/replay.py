@@ -1,0 +1,54 @@
+"""Replay recorded inputs of whole NICs through the engine's model: all outputs of all slots must be as on record."""
+
+import argparse
+import time
+from pathlib import Path
+
+from lanai_hdl.config import lanai41
+from lanai_host.errors import UserError
+
+from ..recordings import RECORDINGS, record
+from ..replay import SUFFIX, Inputs, digest
+
+NAME = "replay"
+HELP = "prove the engine's models equal to the gateware by recorded inputs of NICs, or record new ones"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    check = actions.add_parser("check", help="replay the files of a directory")
+    check.add_argument("--probes", action="store_true", help="through the model that traced runs use")
+    check.add_argument("--as-synthesized", action="store_true", help="through the model with the hardware's own reset")
+    new = actions.add_parser("record", help="play the runs and write their files; needs mpi4py")
+    new.add_argument("--only", choices=sorted(RECORDINGS), help="one run alone")
+    for action in (check, new):
+        action.add_argument("folder", type=Path, metavar="DIRECTORY", help="where the files are, e.g. tests/inputs")
+
+
+def run(args: argparse.Namespace) -> int:
+    if not args.folder.is_dir():
+        raise UserError(f"{str(args.folder)!r} is not a directory; name the one that holds the {SUFFIX} files")
+    if args.action == "record":
+        for name in [args.only] if args.only else RECORDINGS:
+            path = record(name, args.folder)
+            found = Inputs.load(path, lanai41())
+            print(f"{path.name}: {len(found.slots):,} slots, {path.stat().st_size:,} bytes, outputs {found.digest}")
+        return 0
+    return check_all(args)
+
+
+def check_all(args: argparse.Namespace) -> int:
+    paths = sorted(args.folder.glob(f"*{SUFFIX}"))
+    if not paths:
+        raise UserError(f"{str(args.folder)!r} holds no {SUFFIX} files; `lanai replay record` writes some")
+    failed = 0
+    for path in paths:
+        inputs = Inputs.load(path, lanai41())
+        started = time.process_time()
+        found = digest(inputs.nic, inputs.slots, probes=args.probes, as_synthesized=args.as_synthesized)
+        spent = time.process_time() - started
+        same = found == inputs.digest
+        failed += not same
+        verdict = "as on record" if same else f"DIFFER: {found}, on record {inputs.digest}"
+        print(f"{path.name}: {len(inputs.slots):,} slots in {spent:.2f} s of CPU time, outputs {verdict}")
+    return int(failed > 0)

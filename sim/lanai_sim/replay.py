@@ -1,0 +1,92 @@
+"""Recorded inputs of whole NICs, replayed through any model of the NIC: all outputs of all slots must be as they were.
+
+A file holds the inputs of each slot that one NIC evaluated in a real run, and the digest of the outputs that the gateware gave, built as
+it is synthesized. The engine's models leave out or move work; this is what shows that they are the same hardware.
+"""
+
+import json
+import lzma
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanai_hdl.config import NicConfig
+from lanai_hdl.errors import UserError
+
+from .rtl import RtlEngine, native
+
+MAGIC = b"lanai inputs 1\n"
+SUFFIX = ".inputs"
+INPUTS = np.dtype(  # struct NicInputs of native/nic.h
+    [
+        ("left_out", "u8"),
+        *((name, "u4") for name in ("rx_data", "mem_rdata", "pio_addr", "pio_wdata")),
+        *((name, "u1") for name in ("rx_kind", "tx_stop", "mem_ready", "mem_rvalid")),
+        *((name, "u1") for name in ("mem_rerror", "pio_valid", "pio_write", "pio_be")),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of one NIC, slot by slot. `digest` is that of its outputs, 16 hexadecimal digits."""
+
+    nic: NicConfig
+    slots: NDArray[np.void]  # of INPUTS
+    digest: str
+
+    def save(self, path: Path) -> None:
+        head = {"nic": repr(self.nic), "slots": len(self.slots), "digest": self.digest}
+        columns = b"".join(np.ascontiguousarray(self.slots[name]).tobytes() for name in INPUTS.names or ())
+        packed = lzma.compress(columns, preset=9 | lzma.PRESET_EXTREME)
+        try:
+            path.write_bytes(MAGIC + json.dumps(head).encode() + b"\n" + packed)
+        except OSError as error:
+            raise UserError(f"cannot write {str(path)!r}: {error.strerror}; name a writable directory") from error
+
+    @classmethod
+    def load(cls, path: Path, nic: NicConfig) -> "Inputs":
+        """Raises UserError for a file that is damaged, or was recorded on other NICs than `nic`."""
+        try:
+            magic, head, packed = path.read_bytes().split(b"\n", 2)
+            if magic + b"\n" != MAGIC:
+                raise ValueError
+            record = json.loads(head)
+            count, columns = record["slots"], lzma.decompress(packed)
+            slots = np.zeros(count, INPUTS)
+            at = 0
+            for name in INPUTS.names or ():
+                size = INPUTS[name].itemsize * count
+                slots[name] = np.frombuffer(columns[at : at + size], INPUTS[name])
+                at += size
+            digest, recorded = str(record["digest"]), record["nic"]
+        except OSError as error:
+            raise UserError(f"cannot read {str(path)!r}: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError, lzma.LZMAError) as error:
+            raise UserError(
+                f"{str(path)!r} holds no recorded inputs of a NIC; `lanai replay record` writes some"
+            ) from error
+        if recorded != repr(nic):
+            raise UserError(f"{str(path)!r} was recorded on NICs of another configuration: {recorded}")
+        return cls(nic, slots, digest)
+
+
+def record(engine: RtlEngine, nic: int) -> Callable[[], Inputs]:
+    """Keep the inputs of a NIC from now on; what comes back gives them, with the digest of the NIC as it is synthesized."""
+    engine.record(nic)
+
+    def finish() -> Inputs:
+        slots = np.frombuffer(engine.recorded(nic), INPUTS)
+        config = engine.layout.nic
+        return Inputs(config, slots, digest(config, slots, as_synthesized=True))
+
+    return finish
+
+
+def digest(nic: NicConfig, slots: NDArray[np.void], *, probes: bool = False, as_synthesized: bool = False) -> str:
+    """Of all outputs of all slots, from a model built in one of its ways."""
+    library = native(nic, None, probes=probes, as_synthesized=as_synthesized)
+    return f"{library.engine_replay(np.ascontiguousarray(slots).tobytes(), len(slots)):016x}"
