@@ -1,7 +1,6 @@
 """Rank processes: started with a socket each, their output gathered, ended without leaving anything behind."""
 
 import contextlib
-import ctypes
 import os
 import shutil
 import signal
@@ -11,19 +10,21 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
+from lanai_firmware.cache import file, key_of
 from lanai_host.abi.programs import check_program
+from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
 from lanai_host.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SOCKET
 
 from .output import Output
 
-PR_SET_PDEATHSIG = 1
-ADDR_NO_RANDOMIZE = 0x0040000
 SETTLED = {"PYTHONHASHSEED": "0"}  # Python's own dice; what the user has set goes before
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL
-_libc = ctypes.CDLL(None, use_errno=True)
+STARTER_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror")
 
 
 def resolve_program(program: str) -> str:
@@ -42,11 +43,17 @@ def resolve_program(program: str) -> str:
     raise UserError(f"program {program!r} was not found, neither as a file nor on PATH")
 
 
-def _settle() -> None:
-    """In the child: be killed when the simulator goes, however it goes, and lie at the same addresses each time: where a buffer
-    lies in its pages decides how many of them are pinned."""
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    _libc.personality(ADDR_NO_RANDOMIZE)
+@cache
+def starter() -> Path:
+    """The program that turns into a rank: native/start_rank.c, compiled once."""
+    source = files(__package__).joinpath("native", "start_rank.c").read_text()
+    compiler = find(Language.C)
+    key = key_of([source, *compiler.command, compiler.identity, *STARTER_FLAGS])
+
+    def build(made: Path) -> None:
+        compiler.run([*STARTER_FLAGS, "-x", "c", "-o", str(made), "-"], "building the starter of ranks", source)
+
+    return file("native", key, "start_rank", build)
 
 
 @dataclass
@@ -93,10 +100,7 @@ def _start_one(
         env |= {ENV_SOCKET: str(theirs.fileno()), ENV_RANK: str(rank), ENV_SIZE: str(ranks), ENV_DEVICE: device}
         stdin = None if rank == 0 and not sys.stdin.isatty() else subprocess.DEVNULL
         try:
-            popen = subprocess.Popen(
-                command, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[theirs.fileno()],
-                start_new_session=True, preexec_fn=_settle,
-            )  # fmt: skip
+            popen = _spawn(command, env, stdin, theirs.fileno())
         except OSError as error:
             ours.close()
             raise UserError(f"cannot start {command[0]!r}: {error.strerror}") from error
@@ -105,6 +109,28 @@ def _start_one(
     output.add(popen.stdout, rank, sys.stdout)
     output.add(popen.stderr, rank, sys.stderr)
     return Process(rank, popen, ours)
+
+
+def _spawn(command: Sequence[str], env: Mapping[str, str], stdin: int | None, sock: int) -> subprocess.Popen[bytes]:
+    """A rank's process, which executes the command already. Raises OSError if it cannot."""
+    errors, report = os.pipe()
+    try:
+        popen = subprocess.Popen(
+            [str(starter()), str(report), str(os.getpid()), *command], env=env, stdin=stdin, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, pass_fds=[sock, report], start_new_session=True,
+        )  # fmt: skip
+    except BaseException:
+        os.close(errors)
+        raise
+    finally:
+        os.close(report)
+    with os.fdopen(errors, "rb") as answer:
+        error = answer.read()  # until the program is executed, which closes the other end
+    if error:
+        popen.communicate()
+        number = int.from_bytes(error, sys.byteorder)
+        raise OSError(number, os.strerror(number))
+    return popen
 
 
 def end(processes: Sequence[Process]) -> None:

@@ -215,3 +215,23 @@ def test_no_orphan_stays(number, tmp_path):
     assert not alive(marker)
     if number == signal.SIGINT:
         assert lanai.returncode == Exit.INTERRUPTED
+
+
+def test_a_file_that_cannot_be_executed_is_told(tmp_path):
+    program = tmp_path / "program"
+    program.write_bytes(b"\x00 no program")
+    program.chmod(0o755)
+    with pytest.raises(UserError, match=r"cannot start '.*/program': Exec format error"):
+        run(RunConfig((str(program),), 2))
+
+
+def test_a_rank_lies_at_the_same_addresses_and_dies_with_the_simulator(capfd):
+    """Both are set between fork and exec without any Python, as this process may have threads."""
+    body = """
+import ctypes
+libc, number = ctypes.CDLL(None), ctypes.c_int()
+libc.prctl(2, ctypes.byref(number))  # PR_GET_PDEATHSIG
+print(number.value, hex(libc.personality(0xFFFFFFFF) & 0x40000))
+"""
+    assert run(RunConfig((sys.executable, "-c", body), 2)).code == 0
+    assert capfd.readouterr().out.splitlines() == [f"{signal.SIGKILL.value} 0x40000"] * 2
