@@ -68,6 +68,11 @@ class Compiler:
     def is_zig(self) -> bool:
         return "ziglang" in self.command
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What cache keys hold of it: two compilers of one key give the same objects. Zig is the same wherever pip put it."""
+        return (self.identity, self.command[-1]) if self.is_zig else (self.command, self.identity)
+
     def run(self, arguments: Sequence[str], what: str, text: str = "") -> str:
         """Run it with `text` as its input; what it printed. `what` says in the error message what it was for."""
         done = subprocess.run(

@@ -5,10 +5,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from elftools.common.exceptions import DWARFError, ELFError
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
 EXECUTABLE = 2  # of a map's permissions, "r-xp"
 
 
@@ -41,6 +37,9 @@ def mapped(pid: int, address: int) -> tuple[str, int] | None:
 @cache
 def symbolized(path: str, offset: int) -> str:
     """The source line, or the function, of the instruction at an offset of an ELF file."""
+    from elftools.common.exceptions import DWARFError, ELFError  # imported by what ends badly, not by every run
+    from elftools.elf.elffile import ELFFile
+
     try:
         with open(path, "rb") as file:
             elf = ELFFile(file)
@@ -84,6 +83,8 @@ def _file(program: Any, number: int) -> str:
 
 
 def _function(elf: Any, address: int, file: str) -> str:
+    from elftools.elf.sections import SymbolTableSection
+
     for section in elf.iter_sections():
         if isinstance(section, SymbolTableSection):
             for symbol in section.iter_symbols():

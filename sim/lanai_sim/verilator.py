@@ -89,8 +89,7 @@ def library(
     extra = dict(extra or {})
     parts: list[object] = [
         verilator_version(),
-        tool.command,
-        tool.identity,
+        *tool.key,
         VERILATE,
         COMPILE,
         DEFINES,
@@ -156,8 +155,7 @@ def _model_objects(
     for kind, level in (("fast", optimize), ("slow", "-O1" if tool.is_zig else "-O0")):
         parts: list[object] = [
             verilator_version(),
-            tool.command,
-            tool.identity,
+            *tool.key,
             VERILATE,
             COMPILE,
             _defines(trace),
@@ -205,7 +203,7 @@ def _runtime(tool: Compiler, trace: bool) -> list[Path]:
         def make(work: Path, result: Path, name: str = name) -> None:
             _compile_all(tool, {result: [*flags, f"{root}/include/{name}.cpp"]})
 
-        parts = [verilator_version(), str(root), tool.command, tool.identity, COMPILE, _defines(trace), name]
+        parts = [verilator_version(), str(root), *tool.key, COMPILE, _defines(trace), name]
         objects.append(_cached("o", parts, make))
     return objects
 

@@ -103,3 +103,15 @@ def test_a_model_from_the_cache_needs_no_amaranth():
         "print(build(NicConfig(sram_size=32768), None))"
     )
     assert python(program).strip() == str(library)
+
+
+HEAVY = ("amaranth", "cffi", "elftools", "llvmlite", "pycparser", "rich")
+
+
+def test_what_a_run_imports_is_light():
+    """Each of these takes 0.05 to 0.5 s of CPU time, and a run whose models and libraries are built needs none of them."""
+    program = (
+        "import sys, lanai_sim.cli, lanai_sim.commands.run, lanai_sim.nic_world, lanai_sim.launcher\n"
+        f"print(sorted(set(sys.modules) & set({HEAVY})))"
+    )
+    assert python(program).strip() == "[]"
