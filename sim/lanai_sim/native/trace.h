@@ -133,6 +133,7 @@ class Tracer {
     // After slot `slot` was evaluated: the probes tell of it.
     template <class Model>
     void look(uint64_t slot, Model& m) {
+        if (slot < next_) return;  // `finish` has counted it
         if (slot != next_) pass(slot);
         next_ = slot + 1;
         count_lbus(slot, m.probe_used, m.probe_waited);
