@@ -98,12 +98,25 @@ class Datatype:
 
     def __getattr__(self, name: str) -> Any:
         if name in _SETTLED and self._describe is not None:
-            self._settle(self._describe)
+            self._settle()
             return getattr(self, name)
         raise AttributeError(f"a Datatype has no {name!r}")
 
-    def _settle(self, describe: Callable[[], tuple[Layout, Signature]]) -> None:
-        self._describe = None
+    def _settle(self) -> None:
+        """Describe this type, after the types that it was built from: one by one, because types may be nested deeper than
+        Python calls may be."""
+        pending = [self]
+        while pending:
+            inner = [old for old in pending[-1].envelope.datatypes if old._describe is not None]
+            if inner:
+                pending += inner
+            else:
+                pending.pop()._describe_once()
+
+    def _describe_once(self) -> None:
+        describe, self._describe = self._describe, None
+        if describe is None:  # it was pending twice
+            return
         self.layout, self.signature = describe()
         self.true_lb, true_ub = _bounds(self.layout)
         self.true_extent = true_ub - self.true_lb
@@ -124,7 +137,7 @@ class Datatype:
     def commit(self) -> None:
         """MPI_Type_commit: builds the flattened form (SC-11)."""
         if self._describe is not None:
-            self._settle(self._describe)
+            self._settle()
         self.committed = True
 
     def set_name(self, name: str) -> None:

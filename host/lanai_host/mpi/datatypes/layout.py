@@ -215,9 +215,28 @@ def _folded(leaves: Sequence[Leaf]) -> list[Leaf]:
             ):
                 end += 1
         if end - index < 3 or leaf.stack:
-            folded.append(leaf)
-            index += 1
+            end = index + 1
         else:
-            folded.append(leaf._replace(stack=(Turn(end - index, step, size),)))
-            index = end
+            leaf = leaf._replace(stack=(Turn(end - index, step, size),))
+        longer = _continued(folded[-1], leaf) if folded else None
+        if longer is None:
+            folded.append(leaf)
+        else:
+            folded[-1] = longer
+        index = end
     return folded
+
+
+def _continued(first: Leaf, second: Leaf) -> Leaf | None:
+    """Both as one leaf with one turn, if one of them has that turn and the other goes on at its distances. A type that grows
+    by one block at each level of nesting so stays one leaf."""
+    turns = first.stack or second.stack
+    if len(turns) != 1 or first.length != second.length or len(first.stack) > 1 or len(second.stack) > 1:
+        return None
+    turn = turns[0]
+    if second.stack and second.stack[0][1:] != turn[1:]:
+        return None
+    count = first.blocks
+    if second.offset - first.offset != count * turn.extent or second.packed - first.packed != count * turn.size:
+        return None
+    return first._replace(stack=(turn._replace(count=count + second.blocks),))

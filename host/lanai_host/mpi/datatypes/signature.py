@@ -44,35 +44,42 @@ class Signature:
 
     def whole_elements(self, size: int) -> int | None:
         """How many basic elements `size` bytes hold; None if they end inside an element."""
-        if self.single is not None:
-            full, rest = divmod(size, self.single.size)
-            return None if rest else full
-        if self.size == 0:
-            return None if size else 0
-        full, size = divmod(size, self.size)
-        elements = full * self.elements
-        for part, count in self.parts:
+        elements, inside = 0, self
+        while inside.single is None and size:
+            if inside.size == 0:
+                return None
+            full, size = divmod(size, inside.size)
+            elements += full * inside.elements
+            cut: Basic | Signature | None = None
+            for part, count in inside.parts if size else ():
+                taken = min(count, size // part.size)
+                elements += taken * (part.elements if isinstance(part, Signature) else 1)
+                size -= taken * part.size
+                if taken < count:
+                    cut = part
+                    break
             if size == 0:
-                break
-            taken = min(count, size // part.size)
-            elements += taken * (part.elements if isinstance(part, Signature) else 1)
-            size -= taken * part.size
-            if taken < count and size:
-                inner = part.whole_elements(size) if isinstance(part, Signature) else None
-                return None if inner is None else elements + inner
-        return elements
+                return elements
+            if not isinstance(cut, Signature):
+                return None
+            inside = cut
+        if inside.single is None:
+            return elements
+        full, rest = divmod(size, inside.single.size)
+        return None if rest else elements + full
 
     def runs(self, count: int = 1) -> Iterator[tuple[Basic, int]]:
         """(basic type, how many) in order."""
-        if self.single is not None:
-            yield self.single, self.elements * count
-            return
-        for _ in range(count):
-            for part, repeat in self.parts:
-                if isinstance(part, Signature):
-                    yield from part.runs(repeat)
-                else:
-                    yield part, repeat
+        pending: list[tuple[Basic | Signature, int]] = [(self, count)]  # the next one last
+        while pending:
+            part, repeat = pending.pop()
+            if isinstance(part, Basic):
+                yield part, repeat
+            elif part.single is not None:
+                yield part.single, part.elements * repeat
+            elif repeat:
+                pending.append((part, repeat - 1))
+                pending.extend(reversed(part.parts))
 
 
 def signature_of(basic: Basic) -> Signature:
