@@ -12,8 +12,9 @@ from typing import Protocol
 
 from ..bus import Wait
 from ..config import HostConfig, HostCost
-from ..device import ANY_SOURCE, ANY_TAG, Arrived, Device, DeviceError, ErrorKind, Operation, Segments, SendMode
+from ..device import Arrived, Device, DeviceError, ErrorKind, Operation, Segments, SendMode
 from ..errors import DeadlockError
+from .ideal_queues import Posted, Unexpected
 
 
 class Mail(Protocol):
@@ -52,14 +53,13 @@ _CALL, _WAITING = (
 
 
 class _Receive(Operation):
-    __slots__ = ("segments",)
+    __slots__ = ("context", "order", "segments")
 
-    def __init__(self, source: int, tag: int, segments: Segments) -> None:
+    def __init__(self, source: int, tag: int, context: int, segments: Segments) -> None:
         super().__init__(source, tag)
+        self.context = context
         self.segments = segments
-
-    def matches(self, source: int, tag: int) -> bool:
-        return self.source in (source, ANY_SOURCE) and self.tag in (tag, ANY_TAG)
+        self.order = 0
 
 
 class _Send(Operation):
@@ -79,11 +79,12 @@ def bytes_of(segments: Segments) -> bytes:
 
 
 class _Unexpected:
-    __slots__ = ("letter", "serial", "source", "synchronous", "tag")
+    __slots__ = ("context", "letter", "order", "serial", "source", "synchronous", "tag")
 
-    def __init__(self, source: int, tag: int, letter: bytes, synchronous: bool, serial: int) -> None:
-        self.source, self.tag, self.letter = source, tag, letter
+    def __init__(self, source: int, tag: int, context: int, letter: bytes, synchronous: bool, serial: int) -> None:
+        self.source, self.tag, self.context, self.letter = source, tag, context, letter
         self.synchronous, self.serial = synchronous, serial
+        self.order = 0
 
 
 class IdealDevice(Device):
@@ -100,9 +101,10 @@ class IdealDevice(Device):
         self._mail = mail
         self._host = host or HostConfig()
         self._call_price = self._host.price(HostCost.CALL)
-        self.posted: dict[int, list[_Receive]] = {}  # by context, in the order posted
+        self.posted: dict[int, Posted[_Receive]] = {}  # by context
         self.outstanding = 0  # receives posted and not yet matched
-        self.unexpected: dict[int, list[_Unexpected]] = {}  # by context, in the order arrived
+        self.unexpected: dict[int, Unexpected[_Unexpected]] = {}  # by context
+        self._untaken: dict[tuple[int, int], _Unexpected] = {}  # synchronous ones, by source and serial number
         self.sends: dict[int, _Send] = {}  # synchronous ones by serial, until taken
         self._sent = Operation(rank)  # stands for every send that ended at once
         self._sent.done = True
@@ -123,30 +125,25 @@ class IdealDevice(Device):
         return synchronous
 
     def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
-        operation = _Receive(source, tag, segments)
-        waiting = self.unexpected.get(context)
-        if waiting:
-            for index, message in enumerate(waiting):
-                if operation.matches(message.source, message.tag):
-                    del waiting[index]
-                    self._take(message, operation)
-                    return operation
-        self._post(context, operation)
+        operation = _Receive(source, tag, context, segments)
+        message = self._waiting(source, tag, context)
+        if message is None:
+            self._post(operation)
+        else:
+            self._remove(message)
+            self._take(message, operation)
         return operation
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        waiting = self.unexpected.get(context)
-        if not waiting:
+        message = self._waiting(source, tag, context)
+        if message is None:
             return None
-        for index, message in enumerate(waiting):
-            if source in (message.source, ANY_SOURCE) and tag in (message.tag, ANY_TAG):
-                if take:
-                    del waiting[index]
-                return Arrived(message.source, message.tag, len(message.letter) - HEAD, context, message)
-        return None
+        if take:
+            self._remove(message)
+        return Arrived(message.source, message.tag, len(message.letter) - HEAD, context, message)
 
     def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:
-        operation = _Receive(arrived.source, arrived.tag, segments)
+        operation = _Receive(arrived.source, arrived.tag, arrived.context, segments)
         assert isinstance(arrived.handle, _Unexpected)
         self._take(arrived.handle, operation)
         return operation
@@ -157,13 +154,11 @@ class IdealDevice(Device):
         if isinstance(operation, _Send):
             self._transmit(operation.dest, HEADER.pack(_RETRACT, 0, 0, operation.serial))
             return operation.done and operation.cancelled
-        for posted in self.posted.values():
-            if isinstance(operation, _Receive) and operation in posted:
-                posted.remove(operation)
-                self.outstanding -= 1
-                operation.cancelled = operation.done = True
-                return True
-        return False
+        assert isinstance(operation, _Receive)
+        self.posted[operation.context].remove(operation)
+        self.outstanding -= 1
+        operation.cancelled = operation.done = True
+        return True
 
     def progress(self) -> None:
         self.charge(HostCost.POLL)
@@ -192,9 +187,21 @@ class IdealDevice(Device):
 
     # Matching and mail
 
-    def _post(self, context: int, operation: _Receive) -> None:
-        self.posted.setdefault(context, []).append(operation)
+    def _post(self, operation: _Receive) -> None:
+        posted = self.posted.get(operation.context)
+        if posted is None:
+            posted = self.posted[operation.context] = Posted()
+        posted.add(operation)
         self.outstanding += 1
+
+    def _waiting(self, source: int, tag: int, context: int) -> _Unexpected | None:
+        waiting = self.unexpected.get(context)
+        return waiting.find(source, tag) if waiting else None
+
+    def _remove(self, message: _Unexpected) -> None:
+        self.unexpected[message.context].remove(message)
+        if message.synchronous:
+            del self._untaken[message.source, message.serial]
 
     def _pay(self) -> None:
         if self.owed:
@@ -219,17 +226,14 @@ class IdealDevice(Device):
         kind, context, tag, serial = HEADER.unpack_from(letter)
         if kind <= _SYNCHRONOUS:
             posted = self.posted.get(context)
-            if posted:
-                for index, operation in enumerate(posted):
-                    if operation.source in (source, ANY_SOURCE) and operation.tag in (tag, ANY_TAG):
-                        del posted[index]
-                        self.outstanding -= 1
-                        self._deliver(source, tag, letter, operation)
-                        if kind == _SYNCHRONOUS:
-                            self._transmit(source, HEADER.pack(_TAKEN, 0, 0, serial))
-                        return
-            message = _Unexpected(source, tag, letter, kind == _SYNCHRONOUS, serial)
-            self.unexpected.setdefault(context, []).append(message)
+            operation = posted.take(source, tag) if posted else None
+            if operation is None:
+                self._keep(_Unexpected(source, tag, context, letter, kind == _SYNCHRONOUS, serial))
+                return
+            self.outstanding -= 1
+            self._deliver(source, tag, letter, operation)
+            if kind == _SYNCHRONOUS:
+                self._transmit(source, HEADER.pack(_TAKEN, 0, 0, serial))
         elif kind == _RETRACT:
             self._retract(source, serial)
         else:
@@ -238,13 +242,19 @@ class IdealDevice(Device):
                 send.done = True
                 send.cancelled = kind == _RETRACTED
 
+    def _keep(self, message: _Unexpected) -> None:
+        waiting = self.unexpected.get(message.context)
+        if waiting is None:
+            waiting = self.unexpected[message.context] = Unexpected()
+        waiting.add(message)
+        if message.synchronous:
+            self._untaken[message.source, message.serial] = message
+
     def _retract(self, source: int, serial: int) -> None:
-        for waiting in self.unexpected.values():
-            for index, message in enumerate(waiting):
-                if message.synchronous and message.source == source and message.serial == serial:
-                    del waiting[index]
-                    self._transmit(source, HEADER.pack(_RETRACTED, 0, 0, serial))
-                    return
+        message = self._untaken.get((source, serial))
+        if message is not None:
+            self._remove(message)
+            self._transmit(source, HEADER.pack(_RETRACTED, 0, 0, serial))
 
     def _take(self, message: _Unexpected, operation: _Receive) -> None:
         self._deliver(message.source, message.tag, message.letter, operation)

@@ -1,0 +1,100 @@
+"""The queues of the ideal device: MPI's order, and work that does not grow with their length."""
+
+import random
+
+import pytest
+
+from lanai_host.device import ANY_SOURCE, ANY_TAG
+from lanai_host.devices.ideal_queues import Posted, Unexpected
+
+
+class Entry:
+    """An entry that counts how often any entry's tag was looked at."""
+
+    looks = 0
+
+    def __init__(self, source, tag):
+        self.source, self._tag, self.order = source, tag, 0
+
+    @property
+    def tag(self):
+        Entry.looks += 1
+        return self._tag
+
+
+def matches(receive, message):
+    return receive.source in (message.source, ANY_SOURCE) and receive.tag in (message.tag, ANY_TAG)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_oldest_match_is_taken(seed):
+    rng = random.Random(seed)
+    posted, unexpected = Posted(), Unexpected()
+    receives, messages = [], []  # the same as plain lists
+    for _ in range(400):
+        if rng.random() < 0.5:
+            message = Entry(rng.randrange(3), rng.randrange(4))
+            expected = next((receive for receive in receives if matches(receive, message)), None)
+            assert posted.take(message.source, message.tag) is expected
+            if expected is None:
+                messages.append(message)
+                unexpected.add(message)
+            else:
+                receives.remove(expected)
+        else:
+            receive = Entry(rng.choice([0, 1, 2, ANY_SOURCE]), rng.choice([0, 1, 2, 3, ANY_TAG]))
+            expected = next((message for message in messages if matches(receive, message)), None)
+            assert unexpected.find(receive.source, receive.tag) is expected
+            if expected is None:
+                receives.append(receive)
+                posted.add(receive)
+            else:
+                messages.remove(expected)
+                unexpected.remove(expected)
+        if receives and rng.random() < 0.1:  # cancelled
+            gone = receives.pop(rng.randrange(len(receives)))
+            posted.remove(gone)
+        assert (len(posted), len(unexpected)) == (len(receives), len(messages))
+
+
+def looks(meet, count):
+    before = Entry.looks
+    meet(count)
+    return Entry.looks - before
+
+
+@pytest.mark.parametrize("source", [0, ANY_SOURCE])
+def test_receives_met_in_reverse_order(source):
+    def meet(count):
+        posted = Posted()
+        for tag in range(count):
+            posted.add(Entry(source, tag))
+        for tag in reversed(range(count)):
+            assert posted.take(0, tag).order == tag + 1
+
+    assert looks(meet, 4000) == 4 * looks(meet, 1000)
+
+
+@pytest.mark.parametrize("source", [0, ANY_SOURCE])
+def test_messages_taken_in_reverse_order(source):
+    def meet(count):
+        unexpected = Unexpected()
+        for tag in range(count):
+            unexpected.add(Entry(0, tag))
+        for tag in reversed(range(count)):
+            unexpected.remove(unexpected.find(source, tag))
+
+    assert looks(meet, 4000) == 4 * looks(meet, 1000)
+
+
+def test_receives_cancelled_in_reverse_order():
+    def meet(count):
+        posted = Posted()
+        receives = [Entry(0, 7) for _ in range(count)]
+        for receive in receives:
+            posted.add(receive)
+        for receive in reversed(receives):
+            posted.remove(receive)
+        assert not posted
+
+    assert looks(meet, 4000) == 4 * looks(meet, 1000)
