@@ -1,0 +1,95 @@
+"""Random traffic on MPICH, on `ideal` and on NICs: `python tests/host/traffic/runs.py FIRST LAST` compares them by hand.
+
+One binary runs everywhere. What it prints depends on the seed and the number of ranks only, so every run must print what
+it prints on real MPICH.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanai_sim.benches.mpi import mpich
+
+SOURCE = Path(__file__).with_name("traffic.c")
+CLI = [sys.executable, "-m", "lanai_sim"]
+ROUNDS = 2
+LIMIT = 600  # seconds of real time after which a run has hung
+
+
+@dataclass(frozen=True)
+class Setting:
+    """NICs with `ranks_per_nic` ranks each; of their packets a part of `corrupt` is damaged on the wire."""
+
+    nics: int
+    ranks_per_nic: int
+    corrupt: float = 0.0
+
+    @property
+    def ranks(self) -> int:
+        return self.nics * self.ranks_per_nic
+
+    @property
+    def name(self) -> str:
+        faults = f", {self.corrupt:.0%} corrupted" if self.corrupt else ""
+        return f"{self.nics} NICs, {self.ranks_per_nic} ranks each{faults}"
+
+    def options(self, seed: int) -> list[str]:
+        given = ["--device", "mpi-np", "--ranks-per-node", str(self.ranks_per_nic), "--max-wall", str(LIMIT)]
+        if self.corrupt:
+            given += ["--firmware", "recovery=1", "--fault", f"corrupt * rate={self.corrupt} seed={seed}"]
+        return given
+
+
+SETTINGS = [Setting(nics, per, corrupt) for nics in (2, 4) for per in (1, 2) for corrupt in (0.0, 0.05)]
+
+
+def compiled(folder: Path, *options: str) -> Path:
+    """The program, compiled with `lanai mpicc`."""
+    program = folder / "traffic"
+    command = [*CLI, "mpicc", "-O1", "-Wall", "-Wextra", "-Werror", *options, str(SOURCE), "-o", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return program
+
+
+def output_of(command: list[str], **environment: str) -> str:
+    """What a command prints, with its code if that is not 0."""
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
+    return done.stdout if done.returncode == 0 else f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def on_mpich(program: Path, seed: int, ranks: int) -> str:
+    found = mpich()
+    if found is None:
+        raise RuntimeError("the mpich wheel is not installed: pip install mpich")
+    starter, libraries = found
+    arguments = [str(starter), "-n", str(ranks), str(program), str(seed), str(ROUNDS)]
+    return output_of(arguments, LD_LIBRARY_PATH=str(libraries), MPIEXEC_TIMEOUT=str(LIMIT))
+
+
+def on_lanai(program: Path, seed: int, ranks: int, options: list[str]) -> str:
+    return output_of([*CLI, "run", "-q", "-n", str(ranks), *options, str(program), str(seed), str(ROUNDS)])
+
+
+def main(first: int, last: int) -> int:
+    """Seeds `first` to `last` in every setting; prints what differs from MPICH."""
+    failures = 0
+    with tempfile.TemporaryDirectory() as folder:
+        program = compiled(Path(folder))
+        for seed in range(first, last + 1):
+            for setting in SETTINGS:
+                expected = on_mpich(program, seed, setting.ranks)
+                got = on_lanai(program, seed, setting.ranks, setting.options(seed))
+                if got != expected:
+                    failures += 1
+                    print(f"seed {seed}, {setting.name}: MPICH\n{expected}NICs\n{got}", flush=True)
+            print(f"seed {seed}: {failures} failures so far", flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,53 @@
+"""Random MPI traffic on NICs is what it is on real MPICH: every message, in order, with its data."""
+
+import re
+
+import pytest
+
+from .runs import SETTINGS, compiled, mpich, on_lanai, on_mpich
+
+pytestmark = pytest.mark.skipif(mpich() is None, reason="the mpich wheel is not installed")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("traffic"))
+
+
+def line_of(text):
+    """The line that the program prints."""
+    found = re.fullmatch(r"traffic: seed \d+, \d+ ranks, \d+ rounds, \d+ bytes, digest [0-9a-f]{16}\n", text)
+    assert found, text
+    return found[0]
+
+
+@pytest.mark.parametrize(("seed", "ranks"), [(1, 2), (2, 2), (3, 4), (4, 5)])
+def test_ideal_as_mpich(program, seed, ranks):
+    assert line_of(on_lanai(program, seed, ranks, [])) == line_of(on_mpich(program, seed, ranks))
+
+
+def test_the_seed_decides_what_is_sent(program):
+    digests = {line_of(on_lanai(program, seed, 2, [])).split()[-1] for seed in (1, 2, 1)}
+    assert len(digests) == 2
+
+
+def test_a_wrong_byte_is_found(tmp_path):
+    """The program's own check: with another pattern at one rank's sends it stops and names the message."""
+    spoilt = compiled(tmp_path, "-DSPOIL=1")
+    assert "wrong data (communicator" in on_lanai(spoilt, 1, 2, [])
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_nics_as_mpich(program, setting):
+    seed = 1
+    expected = line_of(on_mpich(program, seed, setting.ranks))
+    assert line_of(on_lanai(program, seed, setting.ranks, setting.options(seed))) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+@pytest.mark.parametrize("seed", range(2, 101))
+def test_a_hundred_seeds(program, seed, setting):
+    expected = line_of(on_mpich(program, seed, setting.ranks))
+    assert line_of(on_lanai(program, seed, setting.ranks, setting.options(seed))) == expected
