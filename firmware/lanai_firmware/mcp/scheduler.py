@@ -1,7 +1,7 @@
 """The turn: what the processor does next, and when it may sleep (NP-10, NP-11).
 
-A turn drains the wire first (NP-19), then takes requests, then moves what waits for DMA engines, then serves one channel of the
-ready ring. With nothing pending the processor waits for a packet or a doorbell only; with something pending that cannot go on, for the
+A turn drains the wire first (NP-19), then takes a request, then attends to progress or the timer, even if ranks never stop
+ringing, then moves what waits for DMA engines, then serves one channel of the ready ring. With nothing pending the processor waits for a packet or a doorbell only; with something pending that cannot go on, for the
 DMA engines as well. Sticky events are cleared before looking, so that none is slept through.
 """
 
@@ -37,7 +37,7 @@ def turn() -> None:
     if (events & EVENT_DOORBELL) != 0:
         take_requests()
         nic.idle_turns = u32(0)
-    elif (events & (EVENT_PROGRESS | EVENT_TIMER)) != 0:
+    if (events & (EVENT_PROGRESS | EVENT_TIMER)) != 0:
         if (events & EVENT_PROGRESS) != 0:
             follow()
         else:

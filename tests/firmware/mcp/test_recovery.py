@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lanai_firmware.errors import UserError
-from lanai_firmware.mcp.layout import ANY, NO_TAG, Error, Kind
+from lanai_firmware.mcp.layout import ANY, NO_TAG, Error, Kind, Op
 from lanai_firmware.mcp.model import Packet
 from lanai_firmware.mcp.plan import McpConfig
 from lanai_hdl.machine import Verdict
@@ -97,6 +97,25 @@ def test_each_packet_each_fault(script):
     for number, kind in product(range(quiet.fabric.filter.count + 1), KINDS):
         rig = faulty(script, ON, {number: kind})
         assert all(state_of(rig, nic)["unacked"] == 0 for nic in range(2)), (number, kind)
+
+
+def test_a_rank_that_rings_without_pause_does_not_hold_up_the_timer():
+    """A lost packet is sent again although the doorbell is set at each turn, as a rank that polls may have it."""
+    rig = Rig(ON)
+    rig.fabric.filter = Faults({0: "drop"})
+    a, b = rig.hosts
+    b.receive(3, 1)
+    b.script.pop()()
+    a.post(Op.SEND_INLINE, 1, b"body", tag=1, length=4, peer=1)
+    for _ in range(400):
+        a.nic.ring(1)
+        if a.nic.armed:
+            a.nic.tick()
+        for action in rig.actions():
+            a.nic.ring(1)
+            rig.act(action)
+    assert [r["operation"] for r in b.records() if r["kind"] is Kind.RECEIVED] == [3]
+    assert state_of(rig, 0)["resent"] == 1
 
 
 @pytest.mark.slow
