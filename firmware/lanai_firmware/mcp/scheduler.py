@@ -1,8 +1,9 @@
 """The turn: what the processor does next, and when it may sleep (NP-10, NP-11).
 
 A turn drains the wire first (NP-19), then takes a request, then attends to progress or the timer, even if ranks never stop
-ringing, then moves what waits for DMA engines, then serves one channel of the ready ring. With nothing pending the processor waits for a packet or a doorbell only; with something pending that cannot go on, for the
-DMA engines as well. Sticky events are cleared before looking, so that none is slept through.
+ringing, then moves what waits for DMA engines, then serves one channel of the ready ring. With nothing pending the processor
+waits for a packet or a doorbell only; with something pending that cannot go on, for the DMA engines as well. Sticky events
+are cleared before looking, so that none is slept through.
 """
 
 from lanai_firmware.lang import Ptr, firmware, inline, u32
