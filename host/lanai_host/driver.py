@@ -15,7 +15,7 @@ from typing import Any
 from lanai_firmware.image import Image
 from lanai_firmware.lang import sizeof
 from lanai_firmware.mcp.layout import LAYOUT_MAGIC, LAYOUT_VERSION, SLOTS, PageEntry, Record, Region
-from lanai_firmware.mcp.plan import Line, McpConfig, Seat, boot_words, channel_words, lay_out
+from lanai_firmware.mcp.plan import Line, McpConfig, QueueDepths, Seat, boot_words, channel_words, lay_out
 from lanai_hdl.machine import MACHINE_ID, MACHINE_VERSION, SRAM_HOST, Control, host_offset
 
 from .bus import PAGE_SIZE, Bus, HostBuffer
@@ -121,8 +121,9 @@ async def boot(
     epoch = bus.now // 1_000_000 & 0xFFFFFFFF | 1  # microseconds: not what an earlier boot had
     await bus.write(host_offset("CONTROL"), int(Control.RESET))
     sram_size = await bus.read(host_offset("SRAM_SIZE"))
+    depths = QueueDepths.of(await bus.read(host_offset("QUEUE_DEPTHS")))
     home = address_of(homes, config, len(ranks) * world)
-    layout = lay_out(config, len(ranks), world, image.free, min(sram_size, image.stack_bottom), home, crowd)
+    layout = lay_out(config, len(ranks), world, image.free, min(sram_size, image.stack_bottom), home, crowd, depths)
     attachments = [
         Attachment(
             rank=rank,

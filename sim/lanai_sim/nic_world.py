@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.image import Image
-from lanai_firmware.mcp.plan import Line, McpConfig, lay_out
+from lanai_firmware.mcp.plan import Line, McpConfig, QueueDepths, lay_out
 from lanai_hdl.errors import UserError
 from lanai_host.bus import HostBuffer
 from lanai_host.driver import Attachment, boot, channel_number
@@ -159,7 +159,8 @@ class NicWorld(World):
         ranks = [self.ranks_on(node) for node in nodes]
         end = min(config.nic.sram_size, image.stack_bottom)
         mcp = config.mcp or McpConfig()
-        plans = [lay_out(mcp, len(here), config.ranks, image.free, end, crowd=self.crowd) for here in ranks]
+        depths = QueueDepths.built(config.nic)
+        plans = [lay_out(mcp, len(here), config.ranks, image.free, end, 0, self.crowd, depths) for here in ranks]
         routes = [[self.cluster.fabric.route(a, b) for b in nodes] for a in nodes]
         self.session.begin_nics(image, plans, ranks, routes)
 

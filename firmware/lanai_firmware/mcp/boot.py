@@ -75,6 +75,9 @@ def take_plan() -> None:
     nic.receive_count = plan.receives_per_endpoint * plan.endpoints
     nic.buffers = at(Ptr[Buffer], plan.buffer_table)
     nic.buffer_mask = plan.buffers - 1
+    nic.recv_queue = plan.recv_queue
+    nic.buffers_due = plan.recv_queue
+    nic.hdma_queue = plan.hdma_queue
     nic.stages = at(Ptr[Stage], plan.stage_table)
     nic.stage_mask = plan.stages - 1
     nic.inline_limit = plan.slot_bytes - u32(sizeof(Request))

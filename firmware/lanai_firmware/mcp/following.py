@@ -29,8 +29,6 @@ from .registers import (
 )
 from .state import RECEIVE_ARRIVING, RECEIVE_POSTED, RECEIVE_PULLING, Channel, nic
 
-WHOLE_QUEUE = 4  # entries of the host DMA's queue
-
 
 @firmware(inline=False)
 def follow() -> None:
@@ -38,7 +36,7 @@ def follow() -> None:
     RECV_WATERMARK.store(0)
     nic.looked = RECV_DONE.load()
     start = RECV_CURRENT.load()
-    if (RECV_STATUS.load() & (BUSY | CHECKED)) != BUSY | CHECKED or nic.followed != 0 or room() != WHOLE_QUEUE:
+    if (RECV_STATUS.load() & (BUSY | CHECKED)) != BUSY | CHECKED or nic.followed != 0 or room() != nic.hdma_queue:
         return
     header = at(Ptr[Header], start)
     if header.channel >= nic.channel_count or header.length > PACKET_BODY:

@@ -1,7 +1,7 @@
 """The host DMA as a queue of copies between SRAM and host memory, done in order.
 
 The order is what the rest builds on: a record queued after a body tells the host that the body is there, and a count taken
-after queueing says when memory is free again. The queue holds four descriptors; whoever finds it full waits here, which
+after queueing says when memory is free again. Whoever finds it full waits here, which
 cannot last, as the engine needs nothing from the processor (NP-13).
 """
 

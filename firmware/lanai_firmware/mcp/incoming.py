@@ -52,7 +52,6 @@ EAGER_WORD = int(Type.EAGER) << 8  # upper half of an EAGER packet's first word
 ANSWER_WORD = int(Type.ANSWER) << 8  # of an ANSWER's that is not the last
 KIND_WORD = offset_of(Record, "sequence")
 RECEIVED_OK = int(Kind.RECEIVED) << 8
-QUEUED = 4  # buffers that the receive DMA holds at most
 
 
 @firmware
@@ -60,8 +59,8 @@ def post_buffers() -> None:
     """Give the receive DMA every buffer that has been emptied, in turn."""
     if RECV_DONE.load() != nic.looked:
         RECV_WATERMARK.store(nic.watermark)
-    while nic.buffers_posted - nic.buffers_used < QUEUED:
-        buffer = nic.buffers + (nic.buffers_posted & nic.buffer_mask)
+    while nic.buffers_posted != nic.buffers_due:
+        buffer = nic.buffers + ((nic.buffers_posted + nic.recv_queue) & nic.buffer_mask)
         if not reached(buffer.release):
             return
         RECV_POINTER.store(buffer.start)
@@ -126,9 +125,9 @@ def receive_part(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     receive.arrived = arrived + length
     receive.cursor.address = address + length
     receive.cursor.left = left - length
-    buffer = nic.buffers + (nic.buffers_used & nic.buffer_mask)
+    buffer = nic.buffers + (nic.buffers_due & nic.buffer_mask)
     buffer.release = uploads
-    nic.buffers_used = nic.buffers_used + 1
+    nic.buffers_due = nic.buffers_due + 1
     post_buffers()
     if left == length:
         next_piece(receive.endpoint, address_of(receive.cursor))
@@ -185,9 +184,9 @@ def receive_short(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     channel.slot_credit = channel.slot_credit + (((word >> 16) - (seen >> 16)) & 0xFFFF)
     channel.block_credit = channel.block_credit + ((word - seen) & 0xFFFF)
     channel.arrived = channel.arrived + 1
-    buffer = nic.buffers + (nic.buffers_used & nic.buffer_mask)
+    buffer = nic.buffers + (nic.buffers_due & nic.buffer_mask)
     buffer.release = uploads
-    nic.buffers_used = nic.buffers_used + 1
+    nic.buffers_due = nic.buffers_due + 1
     give_back(channel, u32(1), blocks_for(length))
     return True
 
@@ -247,9 +246,9 @@ def act(channel: Ptr[Channel], header: Ptr[Header], size: u32) -> None:
 @firmware
 def empty_buffer() -> None:
     """The oldest packet has been dealt with; its buffer may be posted again when what it queued has been uploaded."""
-    buffer = nic.buffers + (nic.buffers_used & nic.buffer_mask)
+    buffer = nic.buffers + (nic.buffers_due & nic.buffer_mask)
     buffer.release = nic.hdma
-    nic.buffers_used = nic.buffers_used + 1
+    nic.buffers_due = nic.buffers_due + 1
     post_buffers()
 
 

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, sizeof, u8, u16, u32
 
-LAYOUT_VERSION: Const[u32] = u32(7)
+LAYOUT_VERSION: Const[u32] = u32(8)
 LAYOUT_MAGIC: Const[u32] = u32(0x4E500000)  # "NP": upper half of Plan.magic, and of READY in SCRATCH0
 
 PAGE: Const[u32] = u32(4096)
@@ -229,6 +229,8 @@ class Plan(Struct):
     room_table: u32
     homes: u32  # bus address of host memory, no rank's, in which channels leave their messages between turns
     home_bytes: u32  # for each channel
+    hdma_queue: u32  # descriptors that the host DMA's queue holds
+    recv_queue: u32  # buffers to keep posted: at most what the receive DMA's queue holds
 
 
 class EndpointPlan(Struct):

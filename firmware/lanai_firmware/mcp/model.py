@@ -11,14 +11,14 @@ from typing import Any
 
 from lanai_firmware.lang import Machine
 from lanai_firmware.lang.types import annotations_of, resolve
+from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.machine import Event, HostDmaStart, SendStart, Status, Verdict, local_address
 
 from . import state
 from .boot import boot
-from .plan import Layout, Line, McpConfig, Seat, boot_words, channel_words, home_bytes, lay_out, rooms_of
+from .plan import Layout, Line, McpConfig, QueueDepths, Seat, boot_words, channel_words, home_bytes, lay_out, rooms_of
 from .scheduler import turn
 
-QUEUE = 4
 HOMES = 0xE000_0000  # where the host memory for channels without a room lies: no rank's
 NAMES = (
     "ISR",
@@ -84,6 +84,7 @@ class Nic:
     """One NIC: its memory, its registers, its engines' queues."""
 
     memory: HostMemory
+    config: NicConfig = field(default_factory=lanai41)  # the depths of its queues
     machine: Machine = field(init=False)
     isr: int = 0
     doorbell: int = 0
@@ -121,11 +122,11 @@ class Nic:
         if name == "DOORBELL":
             return self.doorbell
         if name == "HDMA_STATUS":
-            return QUEUE - len(self.copies)
+            return self.config.hdma_queue - len(self.copies)
         if name == "HDMA_DONE":
             return self.copied
         if name == "SEND_STATUS":
-            return QUEUE - len(self.sends)
+            return self.config.send_queue - len(self.sends)
         if name == "SEND_DONE":
             return self.sent
         if name == "RECV_STATUS":
@@ -152,15 +153,15 @@ class Nic:
         elif name == "WAIT":
             self.wait = value
         elif name == "HDMA_START":
-            assert len(self.copies) < QUEUE, "host DMA queue overflow"
+            assert len(self.copies) < self.config.hdma_queue, "host DMA queue overflow"
             get = self.latch.__getitem__
             self.copies.append((get("HDMA_HOST"), get("HDMA_LOCAL"), get("HDMA_LENGTH"), value))
         elif name == "SEND_START":
-            assert len(self.sends) < QUEUE, "send DMA queue overflow"
+            assert len(self.sends) < self.config.send_queue, "send DMA queue overflow"
             get = self.latch.__getitem__
             self.sends.append((get("SEND_ROUTE"), get("SEND_POINTER"), get("SEND_LENGTH"), value))
         elif name == "RECV_LIMIT":
-            assert len(self.buffers) < QUEUE, "receive buffer queue overflow"
+            assert len(self.buffers) < self.config.recv_queue, "receive buffer queue overflow"
             self.buffers.append((self.latch["RECV_POINTER"], value))
         elif name == "RECV_VERDICT":
             self.arrived.popleft()
@@ -225,7 +226,7 @@ class Nic:
         self.isr |= Event.SEND_DONE
 
     def accepts(self) -> bool:
-        return bool(self.buffers) and len(self.arrived) < QUEUE and self.arriving is None
+        return bool(self.buffers) and len(self.arrived) < self.config.completions and self.arriving is None
 
     def accept(self, packet: Packet) -> None:
         """The receive DMA takes a packet from the wire: all of it, or first as much as the firmware wants to know of."""
@@ -272,7 +273,8 @@ class Nic:
                 machine.place(*whereabouts(name))
             if rooms_of(config, len(lines)):
                 self.memory.add(HOMES, memoryview(bytearray(home_bytes(config) * len(lines))))
-            layout = lay_out(config, len(seats), ranks, machine.heap, machine.stack_bottom, HOMES, crowd)
+            depths = QueueDepths.built(self.config)
+            layout = lay_out(config, len(seats), ranks, machine.heap, machine.stack_bottom, HOMES, crowd, depths)
             words = {getattr(state, name)._address: data for name, data in boot_words(layout, seats).items()}
             for address, data in {**words, layout.plan["channel_plan_table"]: channel_words(lines)}.items():
                 machine.sram[address : address + len(data)] = data
@@ -289,8 +291,8 @@ def whereabouts(name: str) -> tuple[str, Any]:
 class Fabric:
     """NICs and the wires among them; a route's top byte names the NIC (0x80 | number). Each pair has a wire of its own."""
 
-    def __init__(self, nics: int) -> None:
-        self.nics = [Nic(HostMemory()) for _ in range(nics)]
+    def __init__(self, nics: int, config: NicConfig | None = None) -> None:
+        self.nics = [Nic(HostMemory(), config or lanai41()) for _ in range(nics)]
         self.filter: Callable[[int, int, Packet], list[Packet]] = lambda source, target, packet: [packet]
         self.wires: dict[tuple[int, int], deque[Packet]] = {}
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 from lanai_firmware.errors import UserError
 from lanai_firmware.lang import sizeof
 from lanai_hdl import ranges
+from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.machine import Verdict
 
 from . import state
@@ -36,6 +37,8 @@ MOST_CHANNELS = 1024  # that use rooms by turns; how many fit depends on SRAM
 ROOM_BLOCKS = 72  # most heap blocks of such a room: each turn may move them all
 MAX_BLOCKS = 4095  # state.links
 BAD_CRC, LENGTH_FLAWS = int(Verdict.CRC), int(Verdict.OVERRUN | Verdict.TRUNCATED)
+LEAST_HDMA = 3  # descriptors that must be free before a packet is dealt with (`incoming`)
+LEAST_SEND = 2  # ... before one is sent: header and body (`outgoing.can_send`)
 LEAST_HEAP = 4608  # bytes that a channel is sure of (claim s3_1.recv_buffer)
 
 
@@ -142,6 +145,42 @@ def paper() -> McpConfig:
 
 
 @dataclass(frozen=True)
+class QueueDepths:
+    """Entries of the NIC's queues, as its register QUEUE_DEPTHS tells them."""
+
+    hdma: int
+    send: int
+    recv: int
+
+    @classmethod
+    def of(cls, word: int) -> Self:
+        """What QUEUE_DEPTHS reads: a byte each from the top."""
+        hdma, send, recv, _ = word.to_bytes(4, "big")
+        return cls(hdma, send, recv)
+
+    @classmethod
+    def built(cls, config: NicConfig) -> Self:
+        return cls(config.hdma_queue, config.send_queue, config.recv_queue)
+
+    def check(self) -> None:
+        """Raises UserError if the firmware cannot run on such queues.
+
+        It waits for room for the most that one packet or one envelope needs, and it reuses the memory of a record or header once as many
+        others have been queued as fit into a ring of RECORDS or FRAMES, beside the one that is running and the one that is being written.
+        """
+        for name, depth, least, ring in (
+            ("hdma_queue", self.hdma, LEAST_HDMA, int(state.RECORDS)),
+            ("send_queue", self.send, LEAST_SEND, int(state.FRAMES)),
+        ):
+            if not least <= depth <= ring - 2:
+                raise UserError(
+                    f"the NIC has {name}={depth}, but this firmware needs {least} to {ring - 2}: build the NIC with that"
+                )
+        if self.recv < 1:
+            raise UserError(f"the NIC has recv_queue={self.recv}, but this firmware needs at least 1")
+
+
+@dataclass(frozen=True)
 class Seat:
     """One rank on the NIC: what the trusted side (the kernel, in the thesis) decides about it."""
 
@@ -152,6 +191,9 @@ class Seat:
     records: int
     page_table: int
     page_entries: int
+
+
+LANAI41_QUEUES = QueueDepths.built(lanai41())
 
 
 @dataclass(frozen=True)
@@ -180,15 +222,24 @@ class Layout:
 
 
 def lay_out(
-    config: McpConfig, endpoints: int, ranks: int, heap: int, end: int, homes: int = 0, crowd: int = 0
+    config: McpConfig,
+    endpoints: int,
+    ranks: int,
+    heap: int,
+    end: int,
+    homes: int = 0,
+    crowd: int = 0,
+    depths: QueueDepths = LANAI41_QUEUES,
 ) -> Layout:
     """Share out the SRAM from `heap` (the end of the image's data) to `end` (where the stack begins). Raises UserError.
 
     Args:
+        depths: of the NIC's queues.
         homes: bus address of `home_bytes` of host memory for each channel, if they share rooms.
         crowd: ranks on that NIC of the world which has the most, if this one has fewer. Each end of a channel counts on as much room at the
             other as it has itself (NP-06), so none has more than all have.
     """
+    depths.check()
     channels = endpoints * ranks
     if not 1 <= endpoints <= MAX_ENDPOINTS:
         raise UserError(f"{endpoints} ranks on one NIC; it serves 1 to {MAX_ENDPOINTS}")
@@ -243,7 +294,7 @@ def lay_out(
     if rooms:
         blocks = min(blocks, ROOM_BLOCKS)
     if crowd > endpoints:
-        blocks = min(blocks, lay_out(config, crowd, ranks, heap, end, homes).plan["blocks_per_channel"])
+        blocks = min(blocks, lay_out(config, crowd, ranks, heap, end, homes, 0, depths).plan["blocks_per_channel"])
     plan |= {
         "magic": int(LAYOUT_MAGIC) | int(LAYOUT_VERSION),
         "endpoints": endpoints,
@@ -269,6 +320,8 @@ def lay_out(
         "rooms": rooms,
         "homes": homes,
         "home_bytes": home_bytes(config),
+        "hdma_queue": depths.hdma,
+        "recv_queue": min(depths.recv, config.buffers),
         "ack_blocks": max(1, blocks // 4) if config.ack_slots > 1 else 1,
     }
     return Layout(plan, regions, slot_bytes, clear)

@@ -10,7 +10,7 @@ from lanai_firmware.lang import Ptr, firmware, inline, u32
 
 from .answering import serve_jobs
 from .following import follow
-from .incoming import QUEUED, post_buffers, receive_packet
+from .incoming import post_buffers, receive_packet
 from .layout import Type
 from .losing import lose
 from .outgoing import can_control, can_send, launch_stages, new_frame, retire_stages, send_frame
@@ -56,7 +56,7 @@ def turn() -> None:
         retire_stages()
     if nic.leaving_first:
         release_read()
-    if nic.buffers_posted - nic.buffers_used != QUEUED:
+    if nic.buffers_posted != nic.buffers_due:
         post_buffers()
     if nic.ready_first and serve(next_ready()):
         nic.idle_turns = u32(0)
@@ -69,7 +69,7 @@ def turn() -> None:
 def pending() -> bool:
     """Is there anything that does not begin with a packet or a doorbell?"""
     waiting = u32(nic.ready_first) | u32(nic.leaving_first) | (nic.stage_head ^ nic.stage_tail)
-    return (waiting | ((nic.buffers_posted - nic.buffers_used) ^ QUEUED)) != 0
+    return (waiting | (nic.buffers_posted ^ nic.buffers_due)) != 0
 
 
 @firmware(inline=False)

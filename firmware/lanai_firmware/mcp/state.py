@@ -298,14 +298,17 @@ class Nic(Struct):
     receives_per_endpoint: u32
     buffers: Ptr[Buffer]
     buffer_mask: u32
+    recv_queue: u32  # buffers to keep posted
     buffers_posted: u32
-    buffers_used: u32
+    buffers_due: u32  # that should have been posted by now: as many more as packets have been dealt with. Modulo the ring's length it is the
+    # place of the buffer with the oldest packet, which was posted `recv_queue` buffers ago
     stages: Ptr[Stage]
     stage_mask: u32
     stage_tail: u32  # next to fill; counts never wrap to their index, the mask does that
     stage_launch: u32  # next to hand to the send DMA
     stage_head: u32  # next to retire
     hdma: u32  # host DMA descriptors queued so far
+    hdma_queue: u32  # ... that its queue holds
     sends: u32  # send DMA descriptors queued so far
     frame: u32
     record: u32

@@ -124,10 +124,10 @@ class Host:
 
 
 class Rig:
-    """`places`: how many ranks each NIC has. They are numbered from the first NIC on; `hosts` is in their order."""
+    """`places`: how many ranks each NIC has. They are numbered from the first NIC on; `hosts` is in their order. `nic`: what NICs are built as."""
 
-    def __init__(self, config=SMALL, places=(1, 1)):
-        self.fabric = Fabric(len(places))
+    def __init__(self, config=SMALL, places=(1, 1), nic=None):
+        self.fabric = Fabric(len(places), nic)
         self.hosts = []
         ranks = sum(places)
         seats = [(nic, seat) for nic, count in enumerate(places) for seat in range(count)]  # by rank
