@@ -23,6 +23,7 @@ class Wrong(enum.StrEnum):
     NEGATIVE = "negative"
     NULL_HANDLE = "a null handle"
     NO_HANDLE = "not a handle"
+    IGNORED = "MPI_STATUS_IGNORE"  # where the fields of a status are needed
     TOO_LARGE = "too large"
 
 
@@ -128,6 +129,11 @@ _EXCEPTIONS: dict[tuple[str, str], _Row] = {
     ("MPI_Intercomm_create", "peer_comm"): _NONE_REFUSED,  # means something at the leader only
     ("MPI_Intercomm_create", "remote_leader"): _NONE_REFUSED,
     ("MPI_Info_get_nthkey", "n"): {Wrong.NEGATIVE: _ARG},
+    **{(f"MPI_Status_set_{what}", what): _NONE_REFUSED for what in ("source", "tag")},
+    **{
+        (f"MPI_Status_set_{what}", "status"): {Wrong.IGNORED: _ARG}
+        for what in ("source", "tag", "error", "cancelled", "elements", "elements_x")
+    },
 }
 
 
@@ -179,7 +185,8 @@ def _pointer(name: str, base: str, const: bool, names: set[str]) -> list[Refusal
         if const:  # as many as the library knows
             return [Refusal(name, Wrong.NULL, _ARG, border=False)]
     error = ErrorClass.INFO_KEY if const and name == "key" else _ARG
-    return [Refusal(name, Wrong.NULL, error)]
+    null = Refusal(name, Wrong.NULL, error)
+    return [null, Refusal(name, Wrong.IGNORED, _ARG, border=False)] if base == "MPI_Status" and const else [null]
 
 
 def _handle(name: str, base: str) -> list[Refusal]:

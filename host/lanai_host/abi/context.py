@@ -148,6 +148,8 @@ class Context:
 
     def get_status(self, pointer: Any) -> Status:
         """Read a status that the program holds."""
+        if pointer == self.status_ignore:
+            raise tables.IgnoredStatus("status")
         source, tag = pointer.MPI_SOURCE, pointer.MPI_TAG
         if self.numbers:
             low, high = pointer.MPI_internal[0], pointer.MPI_internal[1]

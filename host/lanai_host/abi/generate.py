@@ -24,20 +24,38 @@ def in_c(function: Function, flavor: Flavor) -> str | None:
         return "return base + disp;"
     if name == "Aint_diff":
         return "return addr1 - addr2;"
+    if re.fullmatch(r"[A-Z][a-z]+_(c2f|f2c|toint|fromint)", name) and not name.startswith("Status_"):
+        return f"return ({function.returns})(intptr_t){parameters[0]};"
+    return None
+
+
+def shortcut(function: Function, flavor: Flavor) -> str | None:
+    """The C statements of a function that needs no Python as long as its pointers lead somewhere. Python refuses the others."""
+    name = function.name.removeprefix("MPI_")
+    parameters = [parameter.name for parameter in function.parameters]
     if name == "Abi_get_version":
         # mpi4py tells the ABIs apart by this: the MPICH ABI has no version of the standard's.
         values = (1, 0) if flavor.wide else (-1, -1)
-        return f"*{parameters[0]} = {values[0]}; *{parameters[1]} = {values[1]}; return MPI_SUCCESS;"
+        return f"*{parameters[0]} = {values[0]}; *{parameters[1]} = {values[1]};"
     field = re.fullmatch(r"Status_(get|set)_(source|tag|error)", name)
     if field is not None:
         own, member = parameters[1], f"status->MPI_{field[2].upper()}"
         assign = f"{member} = {own}" if field[1] == "set" else f"*{own} = {member}"
-        return f"{assign}; return MPI_SUCCESS;"
+        return f"{assign};"
     if re.fullmatch(r"Status_\w+2\w+|Status_(to|from)int", name):
-        return f"memcpy({parameters[1]}, {parameters[0]}, sizeof(MPI_Status)); return MPI_SUCCESS;"
-    if re.fullmatch(r"[A-Z][a-z]+_(c2f|f2c|toint|fromint)", name):
-        return f"return ({function.returns})(intptr_t){parameters[0]};"
+        return f"memcpy({parameters[1]}, {parameters[0]}, sizeof(MPI_Status));"
     return None
+
+
+def _with_shortcut(function: Function, flavor: Flavor) -> str:
+    """C text to stand before the call of Python."""
+    statements = shortcut(function, flavor)
+    if statements is None:
+        return ""
+    pointers = [parameter for parameter in function.parameters if parameter.pointers]
+    conditions = [parameter.name for parameter in pointers]
+    conditions += [f"{p.name} != MPI_STATUS_IGNORE" for p in pointers if p.base == "MPI_Status"]
+    return f"if ({' && '.join(conditions)}) {{ {statements} return MPI_SUCCESS; }}\n    "
 
 
 def table(header: Header, flavor: Flavor) -> tuple[str, list[Function]]:
@@ -72,7 +90,7 @@ def _definition(function: Function, flavor: Flavor) -> str:
     if body is None:
         dead = _WHEN_DEAD.get(function.name, "") + f"return ({function.returns})0;"
         enter = f"if (__builtin_expect(lanai_state != READY, 0) && !lanai_enter()) {{ {dead} }}"
-        body = f"{enter}\n    lanai_caller = __builtin_return_address(0);\n    {_call(function, flavor)}"
+        body = f"{_with_shortcut(function, flavor)}{enter}\n    lanai_caller = __builtin_return_address(0);\n    {_call(function, flavor)}"
     alias = re.sub(rf"\b{function.name}\b", f"P{function.name}", function.declaration, count=1)
     return f'{function.declaration} {{\n    {body}\n}}\n{alias} __attribute__((alias("{function.name}")));\n'
 

@@ -25,8 +25,16 @@ class BadHandle(Exception):
 class NullPointer(Exception):
     """An array or a string that is needed is a null pointer. The call that it was passed to makes an MpiError of it."""
 
+    what = "is a null pointer"
+
     def named(self, call: str) -> MpiError:
-        return MpiError(ErrorClass.ARG, f"{call}: {self.args[0]} is a null pointer")
+        return MpiError(ErrorClass.ARG, f"{call}: {self.args[0]} {self.what}")
+
+
+class IgnoredStatus(NullPointer):
+    """A status whose fields are needed is MPI_STATUS_IGNORE."""
+
+    what = "is MPI_STATUS_IGNORE, which has no fields"
 
 
 class HandleTable(dict[int, Any]):

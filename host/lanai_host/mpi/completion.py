@@ -38,10 +38,17 @@ class _AnyOf:
     def why(self) -> Wait:
         first = self.requests[0].why()
         note = f"one of {len(self.requests)} requests, the first: {first.call} {first.note}"
-        waits = [request.why() for request in self.requests]
-        awaits = tuple(dict.fromkeys(rank for wait in waits for rank in wait.awaits))
-        every = len(waits) == 1 and first.every
+        awaits = tuple(dict.fromkeys(rank for request in self.requests for rank in request.awaits()))
+        every = len(self.requests) == 1 and first.every
         return Wait(self.call, first.peer, first.tag, first.context, note, awaits, every)
+
+
+def _first_done(requests: Requests) -> int | None:
+    """The index of the first request that is done: nothing behind it is looked at."""
+    for index, request in enumerate(requests):
+        if request is not None and request.active and request.done:
+            return index
+    return None
 
 
 def _active(requests: Iterable[Request | None]) -> list[tuple[int, Request]]:
@@ -101,25 +108,34 @@ def test_all(requests: Requests) -> list[Status] | None:
 
 def wait_any(requests: Requests) -> tuple[int, Status]:
     """MPI_Waitany: (index, status); UNDEFINED if none is active."""
-    active = _active(requests)
-    if not active:
-        return UNDEFINED, Status()
-    active[0][1].progress.wait(_AnyOf("MPI_Waitany", [request for _, request in active]))
-    return _take_first(active)
+    index = _first_done(requests)
+    if index is None:
+        active = [request for _, request in _active(requests)]
+        if not active:
+            return UNDEFINED, Status()
+        active[0].progress.wait(_AnyOf("MPI_Waitany", active))
+        index = _first_done(requests)
+    return _take(requests, index)
 
 
 def test_any(requests: Requests) -> tuple[bool, int, Status]:
     """MPI_Testany: (flag, index, status)."""
-    active = _active(requests)
-    if not active:
-        return True, UNDEFINED, Status()
-    if not _poll_until_done(active, everything=False):
-        return False, UNDEFINED, Status()
-    return True, *_take_first(active)
+    index = _first_done(requests)
+    if index is None:
+        active = next((request for request in requests if request is not None and request.active), None)
+        if active is None:
+            return True, UNDEFINED, Status()
+        active.progress.poll()
+        index = _first_done(requests)
+        if index is None:
+            return False, UNDEFINED, Status()
+    return True, *_take(requests, index)
 
 
-def _take_first(active: list[tuple[int, Request]]) -> tuple[int, Status]:
-    index, request = next(pair for pair in active if pair[1].done)
+def _take(requests: Requests, index: int | None) -> tuple[int, Status]:
+    assert index is not None
+    request = requests[index]
+    assert request is not None
     try:
         return index, request.finish()
     except MpiError as error:

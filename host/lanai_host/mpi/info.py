@@ -21,6 +21,7 @@ class Info:
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
         self._pairs: dict[str, str] = dict(pairs)
+        self._keys: list[str] | None = None  # in order, once they were asked for by number
 
     def set(self, key: str, value: str) -> None:
         """MPI_Info_set."""
@@ -32,6 +33,7 @@ class Info:
                 f"MPI_Info_set: value has {length} bytes; between 1 and {MAX_INFO_VALUE - 1} are allowed",
             )
         self._pairs[key] = value
+        self._keys = None
 
     def get(self, key: str) -> str | None:
         """MPI_Info_get, MPI_Info_get_string: the value, or None if the key is not set."""
@@ -42,6 +44,7 @@ class Info:
         if _checked_key("MPI_Info_delete", key) not in self._pairs:
             raise MpiError(ErrorClass.INFO_NOKEY, f"MPI_Info_delete: key {key!r} is not set")
         del self._pairs[key]
+        self._keys = None
 
     def nkeys(self) -> int:
         """MPI_Info_get_nkeys."""
@@ -51,7 +54,9 @@ class Info:
         """MPI_Info_get_nthkey."""
         if not 0 <= n < len(self._pairs):
             raise MpiError(ErrorClass.ARG, f"MPI_Info_get_nthkey: n is {n}, but the info has {len(self._pairs)} keys")
-        return list(self._pairs)[n]
+        if self._keys is None:
+            self._keys = list(self._pairs)
+        return self._keys[n]
 
     def duplicate(self) -> "Info":
         """MPI_Info_dup."""

@@ -42,6 +42,10 @@ class Request:
     def why(self) -> Wait:
         return Wait(self.call)
 
+    def awaits(self) -> tuple[int, ...]:
+        """The ranks of the world that `why` names: asked alone where there are many requests."""
+        return self.why().awaits
+
     def status(self) -> Status:
         """Of a request that is done. A failure is in `Status.error`."""
         return Status()
@@ -138,8 +142,11 @@ class SendRequest(Request):
     def why(self) -> Wait:
         operation = self.operation
         tag = None if operation is None else operation.tag
-        awaits = (self.communicator.route[self.peer],) if self.peer >= 0 else ()
-        return Wait(self.call, self.peer, tag, self.communicator.context, f"send on {self.communicator.label}", awaits)
+        note = f"send on {self.communicator.label}"
+        return Wait(self.call, self.peer, tag, self.communicator.context, note, self.awaits())
+
+    def awaits(self) -> tuple[int, ...]:
+        return (self.communicator.route[self.peer],) if self.peer >= 0 else ()
 
     def status(self) -> Status:
         operation = self.operation
@@ -167,8 +174,12 @@ class ReceiveRequest(SendRequest):
         tag = None if operation is None or operation.tag < 0 else operation.tag
         peer = None if self.peer < 0 else self.peer
         comm = self.communicator
-        awaits = comm.others() if peer is None else (comm.route[peer],)
-        return Wait(self.call, peer, tag, comm.context, f"receive on {comm.label}", awaits, every=peer is not None)
+        note = f"receive on {comm.label}"
+        return Wait(self.call, peer, tag, comm.context, note, self.awaits(), every=peer is not None)
+
+    def awaits(self) -> tuple[int, ...]:
+        comm = self.communicator
+        return comm.others() if self.peer < 0 else (comm.route[self.peer],)
 
     def status(self) -> Status:
         operation = self.operation

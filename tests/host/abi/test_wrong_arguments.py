@@ -138,6 +138,8 @@ def test_mpich_answers_alike(prototypes, all_cases, source):
     compared = 0
     for number, case in enumerate(all_cases):
         answer = found.get(number, ("signal",))[0]
+        if "freed_" in case.value:
+            continue  # MPICH gives the number of a freed object to the next one
         if (answer in ("0", "15", "1") and answer != str(int(case.refusal.error))) or not answer.isdigit():
             continue  # MPICH does not look, gives no class of its own, or dies
         compared += 1

@@ -127,6 +127,8 @@ def _valid(function: str, parameter: tuple[str, str, int, bool]) -> str:
         return _handle(name, base, pointers)
     if base == "MPI_Status":
         return "statuses" if name.startswith("array") else "&status"
+    if base in ("MPI_F08_status", "MPI_Fint"):  # a status in Fortran's forms
+        return "&f08_status" if base == "MPI_F08_status" else "ints"
     if base == "char":
         return (_TEXTS.get(name, '"name"') if const else "text") if pointers == 1 else "0"
     if base == "void":
@@ -179,18 +181,32 @@ def _wrong(refusal: Refusal, parameter: tuple[str, str, int, bool], usual: str) 
         return values
     if refusal.wrong is Wrong.NEGATIVE:
         return ["-5"]
+    if refusal.wrong is Wrong.IGNORED:
+        return ["MPI_STATUS_IGNORE"]
     if refusal.wrong is Wrong.TOO_LARGE:
         return ["1"]
     if refusal.wrong is Wrong.NULL_HANDLE:
         return [f"{base.upper()}_NULL"] if pointers == 0 else []
     other = "MPI_INT" if base != "MPI_Datatype" else "MPI_COMM_WORLD"
-    return [f"({base}){_NO_HANDLE}", f"({base}){other}"] if pointers == 0 else []
+    if pointers:
+        return []
+    freed = [_freed(base)] if base in _FREED else []
+    return [f"({base}){_NO_HANDLE}", f"({base}){other}", *freed]
 
 
 def _held(base: str) -> list[str]:
     """Pointers to something that is no handle."""
     hold = f"hold_{base.removeprefix('MPI_').lower()}"
-    return [f"({hold} = ({base}){_NO_HANDLE}, &{hold})"]
+    freed = [f"({hold} = {_freed(base)}, &{hold})"] if base in _FREED else []
+    return [f"({hold} = ({base}){_NO_HANDLE}, &{hold})", *freed]
+
+
+_FREED = set(HANDLES) - {"MPI_Win", "MPI_File", "MPI_Message"}
+
+
+def _freed(base: str) -> str:
+    """A handle whose object the program has freed."""
+    return f"freed_{base.removeprefix('MPI_').lower()}"
 
 
 def error_class(case: Case, parameters: Prototype) -> ErrorClass:

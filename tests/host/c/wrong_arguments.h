@@ -11,7 +11,7 @@
 
 enum { MANY = 64 };
 
-/* Of each kind of object: one to use, one that was freed, one to be written, a variable for a wrong handle. */
+/* Of each kind of object: one to use, one to be written, a variable for a wrong handle. */
 static MPI_Comm comm, cart, graph, dist, spare_comm, out_comm, hold_comm;
 static MPI_Group group, whole, out_group, hold_group;
 static MPI_Datatype derived, fresh, out_datatype, hold_datatype;
@@ -22,6 +22,15 @@ static MPI_Session session, out_session, hold_session;
 static MPI_Request pending, persistent, persistents[1], psend, precv, grequest, out_request, hold_request;
 static MPI_Message message, out_message, hold_message;
 static MPI_Status status, statuses[8];
+static MPI_F08_status f08_status;
+static MPI_Comm freed_comm;
+static MPI_Group freed_group;
+static MPI_Datatype freed_datatype;
+static MPI_Op freed_op;
+static MPI_Errhandler freed_errhandler;
+static MPI_Info freed_info;
+static MPI_Session freed_session;
+static MPI_Request freed_request;
 static MPI_Datatype types[8];
 static MPI_Request requests[8];
 static int ints[MANY], ints1[MANY], ranges[8][3], out_int, comm_keyval, type_keyval, own_code, own_class;

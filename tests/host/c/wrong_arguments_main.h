@@ -32,6 +32,26 @@ static void make_objects(MPI_Errhandler of_session) {
     out_int = 1;
 }
 
+/* The handles stay in the variables when the objects have gone. */
+static void make_freed(void) {
+    MPI_Comm_dup(MPI_COMM_SELF, &freed_comm);
+    MPI_Comm_free(&(MPI_Comm){freed_comm});
+    MPI_Comm_group(MPI_COMM_SELF, &freed_group);
+    MPI_Group_free(&(MPI_Group){freed_group});
+    MPI_Type_contiguous(3, MPI_INT, &freed_datatype);
+    MPI_Type_free(&(MPI_Datatype){freed_datatype});
+    MPI_Op_create((MPI_User_function *)nothing, 1, &freed_op);
+    MPI_Op_free(&(MPI_Op){freed_op});
+    MPI_Comm_create_errhandler((MPI_Comm_errhandler_function *)on_own, &freed_errhandler);
+    MPI_Errhandler_free(&(MPI_Errhandler){freed_errhandler});
+    MPI_Info_create(&freed_info);
+    MPI_Info_free(&(MPI_Info){freed_info});
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &freed_session);
+    MPI_Session_finalize(&(MPI_Session){freed_session});
+    MPI_Recv_init(got, 1, MPI_INT, 0, 83, MPI_COMM_SELF, &freed_request);
+    MPI_Request_free(&(MPI_Request){freed_request});
+}
+
 static void make_requests(void) {
     MPI_Irecv(got, 1, MPI_INT, 0, 77, comm, &pending);
     MPI_Irecv(got, 1, MPI_INT, 0, 82, comm, &requests[0]);
@@ -90,6 +110,7 @@ int main(int argc, char **argv) {
     make_communicators(own);
     make_objects(of_session);
     make_requests();
+    make_freed();
     set_handlers(argv[1], own);
     volatile int *next = mmap(0, sizeof *next, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     while (*next < total) { /* a child works until it dies of a case; the next one goes on behind that */

@@ -93,8 +93,7 @@ def _real(call: str, request: Any) -> Any:
 
 
 def _requests(count: int, pointer: Any) -> list[Request | None]:
-    table = abi.requests
-    return [table[handle] for handle in abi.ints(pointer, count)]
+    return list(map(abi.requests.__getitem__, abi.ints(pointer, count)))
 
 
 def _put_statuses(pointer: Any, statuses: Any, failed: bool = False) -> None:
