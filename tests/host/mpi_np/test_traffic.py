@@ -127,6 +127,30 @@ def test_probe_and_cancel():
     World(2).run(program)
 
 
+@pytest.mark.parametrize("delay", range(12))
+def test_a_probe_finds_nothing_that_an_earlier_receive_takes(delay):
+    """More receives of anyone than the NIC holds: those that wait on the host come before the probe, whenever messages arrive."""
+
+    def program(device):
+        if device.rank == 0:
+            recv(device, 1, 0, tag=9)
+            for tag in range(4):
+                for _ in range(delay):
+                    device.progress()
+                wait(device, isend(device, 1, pattern(20, tag), tag=tag))
+            return
+        early = [irecv(device, ANY_SOURCE, 20, tag=ANY_TAG) for _ in range(3)]
+        send(device, 0, b"", tag=9)
+        while (seen := device.probe(ANY_SOURCE, ANY_TAG, 0, False)) is None:
+            device.wait(None, Wait("probe"))
+        assert seen.tag == 3
+        assert recv(device, 0, 20, tag=3)[1] == pattern(20, 3)
+        wait(device, *early)
+        assert [pair[0].tag for pair in early] == [0, 1, 2]
+
+    World(2, config=McpConfig(any_receives=1)).run(program)
+
+
 def test_many_receives():
     """More receives posted than the NIC holds, met in reverse order."""
     count = 40

@@ -39,7 +39,9 @@ class Taking:
         self.posting = posting
 
     async def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        """`Device.probe`."""
+        """`Device.probe`. While receives wait on the host the NIC is not asked: a message that came after the drain may be for
+        one of them, and the next drain will tell."""
+        self.records.seen = self.records.news
         if self.parcels.receives:
             await self.drain(int(ANY))
         parcel = self.parcels.find(source, tag, context)
@@ -47,9 +49,10 @@ class Taking:
             if take:
                 self.parcels.parcels.remove(parcel)
             return Arrived(parcel.source, parcel.tag, parcel.length, context, parcel)
+        if self.parcels.receives:
+            return None
         peer = int(ANY) if source == ANY_SOURCE else source
         fields = {"peer": peer, "tag": int(NO_TAG) if tag == ANY_TAG else tag, "context": context}
-        self.records.seen = self.records.news
         notice = await self.records.ask(Op.PROBE_TAKE if take else Op.PROBE, fields)
         if notice.kind is Kind.MISSING:
             return None
