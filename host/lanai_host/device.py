@@ -101,6 +101,9 @@ class Device(ABC):
     max_tag: int = MAX_TAG
     offloads: frozenset[str] = frozenset()
     quick: Quick | None = None
+    copies: bool = (
+        False  # standard sends are done at once, whatever their length, because the device has copied the message
+    )
     impaired: bool = False  # its NIC, or one of its peers, is lost: what all must take part in cannot succeed any more
 
     @abstractmethod

@@ -102,6 +102,10 @@ class HandleTable(dict[int, Any]):
         """Does the program hold a handle of the object?"""
         return value in self._predefined or any(held is value for held in self.values())
 
+    def is_only(self, handle: int) -> bool:
+        """Is this the only handle of its object?"""
+        return sum(held is self[handle] for held in self.values()) == 1
+
     def made(self) -> list[Any]:
         """Objects made at run time whose handles were not freed."""
         return [value for value in self.values() if value is not None and value not in self._predefined]
@@ -141,6 +145,9 @@ class TwoWayTable(HandleTable):
 
     def has(self, value: Any) -> bool:
         return value in self._handles or value in self._predefined
+
+    def is_only(self, handle: int) -> bool:
+        return self._handles.get(self[handle]) == [handle]
 
 
 # (table, kind in the handle's bits 26..29 as MPICH numbers them, error class)

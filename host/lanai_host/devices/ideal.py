@@ -94,6 +94,7 @@ class IdealDevice(Device):
     """
 
     offloads: frozenset[str] = frozenset()
+    copies = True
 
     def __init__(self, rank: int, size: int, mail: Mail, host: HostConfig | None = None) -> None:
         self.rank = rank

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from .progress import Progress
 
 
+# Bytes of a message that holds its part of the buffer until a receive has taken it, on every device: MPI libraries send long
+# messages only once they are asked for, and a program whose buffer is too small must hear of it on each.
+LONG = 1 << 14
+
+
 class SendBuffer:
     """Memory of the program's that buffered sends copy into. Each message takes its size plus BSEND_OVERHEAD, first fit,
     and gives it back when the device has sent it. `address` None is MPI_BUFFER_AUTOMATIC: memory of the library's own."""
@@ -37,9 +42,10 @@ class SendBuffer:
             gather_bytes(address, count, datatype, start)
             communicator.device.charge(HostCost.COPY, size)
             communicator.charge_call()
-            operation = communicator.device.send(
-                communicator.route[dest], tag, communicator.context, [(start, size)] if size else [], SendMode.STANDARD
-            )
+            held = communicator.device.copies and self.address is not None and size >= LONG
+            mode = SendMode.SYNCHRONOUS if held else SendMode.STANDARD
+            runs = [(start, size)] if size else []
+            operation = communicator.device.send(communicator.route[dest], tag, communicator.context, runs, mode)
             hold(operation, (scratch, communicator))
             self._used.append((offset, size + BSEND_OVERHEAD, operation))
             self._used.sort(key=lambda used: used[0])

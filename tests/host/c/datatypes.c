@@ -70,6 +70,37 @@ static void packing(void) {
     CHECK(numbers[0] == 1 && numbers[3] == 4 && real == 2.5 && position == size);
 }
 
+static int refuse_copy(MPI_Datatype old, int key, void *extra, void *value, void *copy, int *flag) {
+    (void)old, (void)key, (void)extra, (void)value, (void)copy, (void)flag;
+    return MPI_ERR_OTHER;
+}
+static int refuse_delete(MPI_Datatype old, int key, void *value, void *extra) {
+    (void)old, (void)key, (void)value;
+    return *(int *)extra ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* A duplicate whose attributes could not be copied is MPI_DATATYPE_NULL. A datatype whose attributes could not be deleted
+   stays, and can be freed later. */
+static void refused_attributes(void) {
+    int key, refused = 1, size;
+    MPI_Datatype kind, same, copy = MPI_INT;
+    OK(MPI_Type_create_keyval(refuse_copy, refuse_delete, &key, &refused));
+    OK(MPI_Type_contiguous(2, MPI_INT, &kind));
+    OK(MPI_Type_set_attr(kind, key, NULL));
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    CHECK(MPI_Type_dup(kind, &copy) != MPI_SUCCESS);
+    CHECK(copy == MPI_DATATYPE_NULL);
+    same = kind;
+    CHECK(MPI_Type_free(&kind) != MPI_SUCCESS);
+    CHECK(kind == same);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    OK(MPI_Type_size(kind, &size));
+    refused = 0;
+    OK(MPI_Type_free(&kind));
+    CHECK(kind == MPI_DATATYPE_NULL);
+    OK(MPI_Type_free_keyval(&key));
+}
+
 int main(int argc, char **argv) {
     int size;
     OK(MPI_Init(&argc, &argv));
@@ -79,5 +110,6 @@ int main(int argc, char **argv) {
     if (peer >= size) peer = rank;
     constructors();
     packing();
+    refused_attributes();
     return finish();
 }

@@ -8,6 +8,7 @@ import pytest
 from lanai_host.devices.ideal import IdealDevice
 from lanai_host.mpi import ErrorClass, MpiError, completion
 from lanai_host.mpi import collectives as plans
+from lanai_host.mpi.buffered import LONG
 from lanai_host.mpi.collectives.schedule import Link
 from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, BSEND_OVERHEAD, PROC_NULL, UNDEFINED
 from lanai_host.mpi.datatypes import PREDEFINED, contiguous
@@ -333,6 +334,32 @@ def test_the_attached_buffer_fills_and_empties(run):
         for number in range(10):
             comm.recv(*buffer(got), 0, 0)
             assert got.tolist() == [number, number]
+
+    run(2, program)
+
+
+def test_a_long_message_holds_the_attached_buffer_until_it_is_taken(run):
+    def program(world):
+        comm = world.comm_world
+        data = np.arange(LONG, dtype=np.uint8)
+        char = PREDEFINED["MPI_CHAR"]
+        if comm.rank == 0:
+            room = np.zeros(LONG + BSEND_OVERHEAD, np.uint8)
+            world.attach_buffer(room.ctypes.data, room.size)
+            comm.bsend(data.ctypes.data, LONG, char, 1, 0)
+            with pytest.raises(MpiError, match=f"needs {LONG + BSEND_OVERHEAD} bytes in one piece"):
+                comm.bsend(data.ctypes.data, LONG, char, 1, 0)
+            comm.send(0, 0, INT, 1, 1)
+            comm.recv(0, 0, INT, 1, 1)
+            comm.bsend(data.ctypes.data, LONG, char, 1, 0)
+            world.detach_buffer()
+            return
+        got = np.zeros(LONG, np.uint8)
+        comm.recv(0, 0, INT, 0, 1)
+        comm.recv(got.ctypes.data, LONG, char, 0, 0)
+        comm.send(0, 0, INT, 0, 1)
+        comm.recv(got.ctypes.data, LONG, char, 0, 0)
+        assert got.tolist() == data.tolist()
 
     run(2, program)
 

@@ -24,13 +24,18 @@ def _both(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 bind("MPI_Type_contiguous", lambda count, oldtype, large: types.contiguous(count, oldtype, large))
-bind("MPI_Type_dup", lambda oldtype: types.duplicate(oldtype))
 bind("MPI_Type_create_resized", lambda oldtype, lb, extent, large: types.resized(oldtype, lb, extent, large))
 bind("MPI_Type_create_f90_real", lambda p, r: types.f90_real(p, r))
 bind("MPI_Type_create_f90_complex", lambda p, r: types.f90_complex(p, r))
 bind("MPI_Type_create_f90_integer", lambda r: types.f90_integer(r))
 bind("MPI_Type_match_size", lambda typeclass, size: types.match_size(typeclass, size))
 bind("MPI_Type_get_value_index", lambda value_type, index_type: types.value_index(value_type, index_type))
+
+
+@binding
+def MPI_Type_dup(oldtype: Datatype, newtype: Any) -> None:
+    newtype[0] = abi.types.null  # stays so if a copy callback fails
+    newtype[0] = abi.put_type(types.duplicate(oldtype))
 
 
 @binding
@@ -134,10 +139,10 @@ def MPI_Type_free(datatype: Any) -> None:
         raise MpiError(
             ErrorClass.TYPE, f"MPI_Type_free: {old.name or 'the datatype'} is predefined and cannot be freed"
         )
+    if abi.types.is_only(handle):
+        old.attributes.clear(old)  # a delete callback that fails keeps the datatype, as it keeps a communicator
     abi.types.remove(handle)
     datatype[0] = abi.types.null
-    if not abi.types.has(old):
-        old.attributes.clear(old)
 
 
 bind("MPI_Type_set_name", lambda datatype, type_name: datatype.set_name(type_name))
