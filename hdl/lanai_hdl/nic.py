@@ -5,21 +5,21 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .config import NicConfig
-from .control import Control
+from .control.control import Control
+from .control.counters import Counters
+from .control.engine_registers import HostDmaDoor, RecvDoor, SendDoor, bit
+from .control.events import Bell, Events, Timer
+from .control.register_file import RegisterFile
 from .core import Core
-from .counters import Counters
-from .doors import HostDmaDoor, RecvDoor, SendDoor, bit
-from .events import Bell, Events, Timer
-from .hostbus import HostBus, HostMemoryPort, PioPort
-from .hostdma import HostDma
-from .lbus import REQUESTERS, Lbus
+from .host_bus import HostBus, HostMemoryPort, PioPort
+from .host_dma import HostDma
+from .lbus.lbus import REQUESTERS, Lbus
 from .link import Deframer, Kind, LinkPort, LinkReceiver, LinkTransmitter
 from .machine import Verdict
 from .nic_registers import connect_registers
-from .recvdma import ReceiveDma
-from .registers import RegisterFile
-from .senddma import SendCredit, SendDma
-from .sram import InstanceSram
+from .receive_dma.engine import ReceiveDma
+from .send_dma.engine import SendCredit, SendDma
+from .sram.memory import InstanceSram
 
 BLOCKS = (
     "control",

@@ -3,8 +3,8 @@
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from .lbus import LbusMaster
-from .registers import RegisterPort
+from .control.register_file import RegisterPort
+from .lbus.lbus import LbusMaster
 
 
 class Trap(data.Struct):

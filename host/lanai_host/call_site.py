@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from types import FrameType
 
-from .bus import Wait
+from .bus.base import Wait
 
 BINDING = "<binding of "  # begins the file name of the Python text that C calls for an MPI function
 _OWN = os.path.dirname(__file__) + os.sep

@@ -9,21 +9,21 @@ from typing import Any
 
 from .config import HostConfig
 from .device import Device
-from .devices.ideal import IdealDevice, Solo
 from .errors import UserError
-from .portal import Portal
-from .protocol import ENV_DEVICE
+from .simulator.client import Portal
+from .simulator.protocol import ENV_DEVICE
+from .stacks.ideal.device import IdealDevice, Solo
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One device that can be chosen. `module` of `lanai_host.devices` has `connect(portal, host) -> Device`, loaded when chosen."""
+    """One device that can be chosen. `module` of `lanai_host.stacks` has `connect(portal, host) -> Device`, loaded when chosen."""
 
     module: str
     nics: bool  # its messages pass through NICs
 
 
-DEVICES: Mapping[str, Offer] = {"ideal": Offer("ideal_quick", nics=False), "mpi-np": Offer("mpi_np", nics=True)}
+DEVICES: Mapping[str, Offer] = {"ideal": Offer("ideal.fast_path", nics=False), "mpi-np": Offer("mpi_np", nics=True)}
 # Other launchers: the variables in which they tell a process how many it is one of, and which.
 LAUNCHERS = (
     ("PMI_SIZE", "PMI_RANK"),
@@ -48,7 +48,7 @@ def offer(name: str) -> Offer:
 
 def connector(name: str) -> Callable[[Portal, HostConfig], Device]:
     """The function that makes the device of that name over a portal."""
-    module = importlib.import_module(f"lanai_host.devices.{offer(name).module}")
+    module = importlib.import_module(f"lanai_host.stacks.{offer(name).module}")
     connect: Callable[[Portal, HostConfig], Device] = module.connect
     return connect
 

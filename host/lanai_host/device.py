@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
-from .bus import Wait
+from .bus.base import Wait
 from .config import HostCost
 
 ANY_SOURCE = -1

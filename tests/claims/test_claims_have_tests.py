@@ -5,15 +5,15 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.host.mpi_np.np_calls import irecv, isend, pattern, wait
-from tests.host.mpi_np.np_world import World
+from tests.host.stacks.mpi_np.np_calls import irecv, isend, pattern, wait
+from tests.host.stacks.mpi_np.np_world import World
 
-from lanai_firmware.mcp.layout import PAGE
+from lanai_firmware.programs.mpi_np.layout import PAGE
 from lanai_hdl.config import lanai41
 from lanai_host.config import HostConfig, free
-from lanai_host.driver import PAGE_ENTRIES
-from lanai_host.pages import PER_ENTRY, PageTable, pieces_of_run
-from lanai_sim.papers.claims import Kind, load
+from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES
+from lanai_host.stacks.mpi_np.pages import PER_ENTRY, PageTable, pieces_of_run
+from lanai_sim.studies.papers.claims import Kind, load
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

@@ -8,10 +8,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "papers" / "mpi-np-mechanisms.md"
 HOMES = {
-    "mcp": "firmware/lanai_firmware/mcp",
+    "mpi_np": "firmware/lanai_firmware/programs/mpi_np",
     "host": "host/lanai_host",
     "hdl": "hdl/lanai_hdl",
-    "benches": "sim/lanai_sim/benches",
+    "benches": "sim/lanai_sim/studies/benches",
 }
 ROWS = dict(
     re.findall(r"^\| (NP-\w+) \| .+? \| (`.+`) \|$", PAGE.read_text(), re.MULTILINE),

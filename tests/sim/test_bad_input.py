@@ -12,8 +12,8 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.launcher import run
-from lanai_sim.run_config import RunConfig
+from lanai_sim.job.config import RunConfig
+from lanai_sim.job.launcher import run
 
 LANAI = [sys.executable, "-m", "lanai_sim"]
 

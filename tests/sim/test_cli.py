@@ -33,7 +33,7 @@ def test_a_run_does_not_load_what_other_commands_need():
     text = "import sys; from lanai_sim.cli import build_parser; build_parser('run'); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
     assert "lanai_sim.commands.run" in loaded
-    assert not {"lanai_firmware.compiler", "lanai_sim.benches", "lanai_sim.commands.bench"} & set(loaded)
+    assert not {"lanai_firmware.compiler", "lanai_sim.studies.benches", "lanai_sim.commands.bench"} & set(loaded)
 
 
 def doctors_table(capsys):

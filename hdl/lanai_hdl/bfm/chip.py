@@ -6,10 +6,10 @@ from typing import Any
 from amaranth import Module
 
 from ..config import NicConfig
-from ..control import SlotCounter
+from ..control.control import SlotCounter
 from ..nic import Nic
-from ..sram import MemorySram
-from ..two_nics import TwoNics
+from ..sram.memory import MemorySram
+from ..systems.two_nics import TwoNics
 from .hostmemory import HostMemory
 from .link import LinkSink, LinkSource
 from .pio import PioHost

@@ -6,9 +6,9 @@ from amaranth import Module
 from amaranth.lib import wiring
 
 from .. import machine
-from ..lbus import LbusMaster
+from ..control.register_file import RegisterPort
+from ..lbus.lbus import LbusMaster
 from ..processor import ProcessorPort
-from ..registers import RegisterPort
 from .pysim import PysimPins
 
 

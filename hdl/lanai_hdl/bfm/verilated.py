@@ -12,7 +12,7 @@ from typing import Any
 from amaranth.back import verilog
 
 from ..errors import UserError
-from ..sram import VERILOG
+from ..sram.memory import VERILOG
 
 # The wheel's makefile fragment is laid out for a precompiled header that larger models break. Not optimised: a bench lasts shorter than
 # the compiler would.

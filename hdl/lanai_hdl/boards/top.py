@@ -4,13 +4,13 @@ from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..block_ram import BlockRamSram
 from ..config import NicConfig
-from ..control import SlotCounter
-from ..hostbus import PioPort
+from ..control.control import SlotCounter
+from ..host_bus import PioPort
 from ..link import Cable
 from ..machine import Control, host_offset
 from ..nic import Nic
+from ..sram.block_ram import BlockRamSram
 from ..uart import UartBridge
 
 

@@ -4,9 +4,9 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..control.register_file import RegisterPort
 from ..isa import TrapCause
-from ..lbus import LbusMaster
-from ..registers import RegisterPort
+from ..lbus.lbus import LbusMaster
 from .decode import Size
 
 

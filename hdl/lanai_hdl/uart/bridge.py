@@ -4,7 +4,7 @@ from amaranth.hdl import Array, Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..hostbus.ports import HostMemoryPort, PioPort
+from ..host_bus.ports import HostMemoryPort, PioPort
 from ..queue import Queue
 from .frame import FRAME_BYTES, FrameKind, FrameLayout
 from .serial import SerialReceiver, SerialTransmitter

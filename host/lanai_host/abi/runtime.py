@@ -21,10 +21,10 @@ from ..device import Device
 from ..errors import UserError
 from ..mpi.constants import ThreadLevel
 from ..mpi.world import World
-from ..notes import ENV_NOTES, Notebook
-from ..observe import Observer
-from ..portal import Portal
-from ..protocol import ENV_LEAKS
+from ..simulator.client import Portal
+from ..simulator.notes import ENV_NOTES, Notebook
+from ..simulator.observe import Observer
+from ..simulator.protocol import ENV_LEAKS
 from . import binding, functions, leaks
 from .context import Phase, abi
 from .flavor import BRIDGE, FLAVORS, INTERFACE

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..bus import Wait
+from ..bus.base import Wait
 from ..config import HostCost
 from ..device import Operation, SendMode
 from .constants import BSEND_OVERHEAD, PROC_NULL

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..bus import Wait
+from ..bus.base import Wait
 from ..device import Operation, Segments, SendMode
 from .constants import ANY_SOURCE, PROC_NULL
 from .errors import ErrorClass, MpiError

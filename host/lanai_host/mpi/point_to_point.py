@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from .. import device as dev
-from ..bus import Wait
+from ..bus.base import Wait
 from ..device import Operation, SendMode
 from .base import CALL, CommunicatorBase
 from .constants import ANY_TAG, PROC_NULL

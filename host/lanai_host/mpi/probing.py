@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..bus import Wait
+from ..bus.base import Wait
 from ..device import Arrived, Operation
 from ..errors import DeviceLost
 from .constants import ANY_TAG, PROC_NULL

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ..bus import Wait
+from ..bus.base import Wait
 from ..device import Device, Operation
 from . import threads
 from .constants import ThreadLevel

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..bus import Wait
+from ..bus.base import Wait
 from ..device import DeviceError, ErrorKind, Operation
 from .constants import ANY_TAG, PROC_NULL
 from .errors import ErrorClass, MpiError

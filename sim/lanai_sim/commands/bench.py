@@ -4,10 +4,10 @@ import argparse
 
 from rich.table import Table
 
-from .. import benches
 from ..cli import plugins
 from ..console import plain
 from ..figures import write_json
+from ..studies import benches
 
 NAME = "bench"
 HELP = "measure the core, the engine, MPI point-to-point, ..."

@@ -6,9 +6,9 @@ from rich.table import Table
 
 from lanai_hdl import boards
 
-from ..bitstream import SEEDS, Built, build, synthesize
 from ..console import plain
 from ..figures import write_json
+from ..fpga.bitstream import SEEDS, Built, build, synthesize
 
 NAME = "build"
 HELP = "build the NIC into an FPGA bitstream"

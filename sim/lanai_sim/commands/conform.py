@@ -12,12 +12,12 @@ from rich.console import Console
 from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
 
-from ..conform import jobs, suite
-from ..conform.kept import Kept
-from ..conform.outcome import Outcome, counts, figures, speed
-from ..conform.page import Comparison, compare, page
 from ..console import plain
 from ..figures import write_json
+from ..studies.conform import jobs, suite
+from ..studies.conform.kept import Kept
+from ..studies.conform.outcome import Outcome, counts, figures, speed
+from ..studies.conform.page import Comparison, compare, page
 
 NAME = "conform"
 HELP = "run mpi4py's own test suite on simulated NICs"

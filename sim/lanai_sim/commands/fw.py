@@ -13,8 +13,8 @@ from lanai_hdl.config import PRESETS, NicConfig
 from lanai_host.errors import UserError
 
 from ..console import plain
+from ..corebench.firmware_ways import WAYS, run_on
 from ..figures import write_json
-from ..firmware_ways import WAYS, run_on
 
 NAME = "fw"
 HELP = "firmware: build, run, disasm, size"

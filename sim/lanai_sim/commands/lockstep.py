@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     # Compiling the core takes seconds; `lanai --help` shall not.
-    from ..core_lockstep import Divergence, prove_many
+    from ..corebench.lockstep import Divergence, prove_many
 
     if args.instructions <= 0:
         raise UserError(f"--instructions {args.instructions} proves nothing; give a positive number")

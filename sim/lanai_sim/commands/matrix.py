@@ -7,11 +7,11 @@ from rich.console import Console
 
 from lanai_host.errors import UserError
 
-from .. import drawing
 from ..console import wide
 from ..figures import write_json
 from ..report.matrix import Matrix, matrix, size_class
 from ..report.tables import table
+from ..studies import drawing
 from ..trace import Trace
 
 NAME = "matrix"

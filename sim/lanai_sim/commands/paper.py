@@ -9,10 +9,10 @@ from rich.table import Table
 
 from lanai_host.errors import UserError
 
-from .. import drawing
 from ..console import plain
 from ..figures import write_json
-from ..papers import page, studies, verdicts
+from ..studies import drawing
+from ..studies.papers import page, studies, verdicts
 
 NAME = "paper"
 HELP = "run a paper's experiments and write published beside ours"

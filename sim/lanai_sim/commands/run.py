@@ -11,14 +11,14 @@ from lanai_host.config import DRIVER_ONLY
 from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
-from lanai_host.protocol import ENV_LEAKS
+from lanai_host.simulator.protocol import ENV_LEAKS
 
-from .. import launcher, processes, settings
 from ..figures import write_json
-from ..kernel import Kernel
-from ..run_config import RunConfig
+from ..job import launcher, processes, settings
+from ..job.config import RunConfig
+from ..job.world import World
+from ..kernel.kernel import Kernel
 from ..units import duration
-from ..world import World
 
 NAME = "run"
 HELP = "run an MPI program on N simulated NICs"
@@ -148,7 +148,7 @@ def world_of(config: RunConfig) -> Callable[[RunConfig, Kernel], World]:
     """The world in which the device lives."""
     if not DEVICES[config.device].nics:
         return World
-    from ..nic_world import NicWorld
+    from ..job.nic_world import NicWorld
 
     return NicWorld
 

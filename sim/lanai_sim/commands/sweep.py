@@ -11,12 +11,12 @@ from rich.table import Table as Grid
 
 from lanai_host.errors import UserError
 
-from .. import drawing
 from ..console import plain
 from ..figures import write_json
-from ..sweeps import catalog, page
-from ..sweeps.point import Point
-from ..sweeps.table import Table
+from ..studies import drawing
+from ..studies.sweeps import catalog, page
+from ..studies.sweeps.point import Point
+from ..studies.sweeps.table import Table
 
 NAME = "sweep"
 HELP = "run a study over many settings: clock, cache, queues, fairness, overlap"

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from lanai_hdl.machine import host_offset
 
-from ..engine import Engine
-from ..node import Node
-from ..postmortem import TROUBLES, read
+from ..engines.base import Engine
+from ..job.nic_states import TROUBLES, read
+from ..kernel.node import Node
 from ..units import format_time
 
 SPENT = ("PIO", "waiting")  # where ranks' time goes, beside the host's own work

@@ -9,12 +9,12 @@ import numpy as np
 
 from lanai_firmware.image import Image
 from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.mcp import state
-from lanai_firmware.mcp.layout import PACKET_BODY, SLOTS, Header, Region, Request
-from lanai_firmware.mcp.plan import Layout as Plan
+from lanai_firmware.programs.mpi_np import state
+from lanai_firmware.programs.mpi_np.layout import PACKET_BODY, SLOTS, Header, Region, Request
+from lanai_firmware.programs.mpi_np.plan import Layout as Plan
 
-from ..engine import Event, Layout
-from ..rtl import POINTER, RtlEngine
+from ..engines.base import Event, Layout
+from ..engines.rtl import POINTER, RtlEngine
 from .schema import STORED, Touch
 from .writer import Writer
 

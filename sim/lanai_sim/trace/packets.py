@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.mcp.layout import Header, Type
+from lanai_firmware.programs.mpi_np.layout import Header, Type
 from lanai_hdl.machine import Verdict
 
 from .schema import PACKETS, Engine, Fault, Protocol

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lanai_firmware.lang import sizeof
-from lanai_firmware.mcp.layout import SLOTS, Region
-from lanai_host.bus import Wait
+from lanai_firmware.programs.mpi_np.layout import SLOTS, Region
+from lanai_host.bus.base import Wait
 from lanai_host.config import HostConfig
-from lanai_host.driver import Attachment
-from lanai_host.notes import OUTSIDE, Fields, Note, Notebooks
-from lanai_host.protocol import CHANGE, Op, unpack_wait
+from lanai_host.simulator.notes import OUTSIDE, Fields, Note, Notebooks
+from lanai_host.simulator.protocol import CHANGE, Op, unpack_wait
+from lanai_host.stacks.mpi_np.driver import Attachment
 
-from ..ranks import Request
+from ..job.ranks import Request
 from .schema import HostKind
 from .writer import Writer
 

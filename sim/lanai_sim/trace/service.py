@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ..ranks import Request
-from ..service import Service
+from ..job.rank_service import Service
+from ..job.ranks import Request
 from .recorder import Recorder
 
 

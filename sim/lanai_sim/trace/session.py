@@ -4,17 +4,17 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.image import Image
-from lanai_firmware.mcp.plan import Layout as Plan
-from lanai_host.driver import Attachment
-from lanai_host.notes import Notebooks
+from lanai_firmware.programs.mpi_np.plan import Layout as Plan
+from lanai_host.simulator.notes import Notebooks
+from lanai_host.stacks.mpi_np.driver import Attachment
 
-from ..engine import Layout
+from ..engines.base import Layout
 from ..version import VERSION
 from .recorder import Recorder
 from .writer import Writer
 
 if TYPE_CHECKING:
-    from ..run_config import Result, RunConfig
+    from ..job.config import Result, RunConfig
     from .engine import TracingEngine
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanai_firmware.lang import sizeof
-from lanai_firmware.mcp.layout import SLOTS, Op, Region
+from lanai_firmware.programs.mpi_np.layout import SLOTS, Op, Region
 from lanai_hdl.machine import SRAM_HOST
 
 from .schema import BY_HOST, DMA, HOSTBUS, PROCESSOR, Engine, HostKind, RequestKind, State, Touch
@@ -21,7 +21,7 @@ from .schema import BY_HOST, DMA, HOSTBUS, PROCESSOR, Engine, HostKind, RequestK
 if TYPE_CHECKING:
     from .reader import Trace
 
-SCHEDULER = "lanai_firmware.mcp.scheduler."
+SCHEDULER = "lanai_firmware.programs.mpi_np.scheduler."
 FIRST = 1  # DMA.flags of a send descriptor
 FAILED = 0x80
 SENDS = (int(Op.SEND_INLINE), int(Op.SEND), int(Op.SEND_SYNC))

@@ -13,7 +13,7 @@ from lanai_firmware.compiler.targets import Guards
 from lanai_firmware.errors import UserError
 from lanai_firmware.image import Image
 from lanai_firmware.link.objects import read_object
-from lanai_firmware.mcp.main import main as mcp_main
+from lanai_firmware.programs.mpi_np.main import main as mcp_main
 from lanai_hdl.config import lanai41, small_fpga
 from lanai_hdl.isa.relocations import Relocation
 
@@ -76,10 +76,12 @@ def test_lines_of_packages_keep_their_path():
     """The MCP's own sources: inlined code is told apart by file, and every function is one of its file."""
     image = build(mcp_main)
     places = {image.where(pc) for pc in range(image.base + 48, image.base + 48 + image.regions["text"], 4)}
-    assert {"lanai_firmware/mcp/matching.py", "lanai_firmware/mcp/incoming.py"} <= {place.file for place in places}
-    inside = [place for place in places if place.function.startswith("lanai_firmware.mcp.matching.")]
+    assert {"lanai_firmware/programs/mpi_np/matching/lists.py", "lanai_firmware/programs/mpi_np/wire/incoming.py"} <= {
+        place.file for place in places
+    }
+    inside = [place for place in places if place.function.startswith("lanai_firmware.programs.mpi_np.matching.lists.")]
     assert inside
-    assert {place.file for place in inside} == {"lanai_firmware/mcp/matching.py"}
+    assert {place.file for place in inside} == {"lanai_firmware/programs/mpi_np/matching/lists.py"}
 
 
 def test_stack_is_the_deepest_chain(module, lanai):

@@ -5,14 +5,14 @@ import dataclasses
 
 import pytest
 
-from lanai_firmware.selftest import Report
-from lanai_firmware.selftest.report import GO_REGISTER, REPORT_REGISTER, REQUEST_REGISTER, TEST_BYTES
+from lanai_firmware.programs.selftest import Report
+from lanai_firmware.programs.selftest.report import GO_REGISTER, REPORT_REGISTER, REQUEST_REGISTER, TEST_BYTES
 from lanai_hdl.boards import BOARDS, find
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import COUNTERS, MACHINE_ID, PIO_WINDOW_SIZE, Event, host_offset
-from lanai_host.bus import BusError
-from lanai_host.serial_bus import SerialBus
-from lanai_sim.board_rtl import VerilatedBoard
+from lanai_host.bus.base import BusError
+from lanai_host.bus.serial import SerialBus
+from lanai_sim.fpga.board_rtl import VerilatedBoard
 
 PASSED = Report.SRAM | Report.LINK | Report.HOST_DMA | Report.DONE
 IRQ_LED = 1

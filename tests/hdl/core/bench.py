@@ -9,7 +9,7 @@ from lanai_hdl.config import NicConfig
 from lanai_hdl.core import Core
 from lanai_hdl.isa import NOP, TrapCause, encode
 from lanai_hdl.isa.formats import BR, BY_NAME
-from lanai_hdl.sram import MemorySram
+from lanai_hdl.sram.memory import MemorySram
 
 SRAM = 4096
 

@@ -1,4 +1,4 @@
-"""What instructions do, case by case; the random proof against the golden model is in tests/sim/test_core_lockstep.py."""
+"""What instructions do, case by case; the random proof against the golden model is in tests/sim/corebench/test_lockstep.py."""
 
 import pytest
 

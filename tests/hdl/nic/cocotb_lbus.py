@@ -5,7 +5,7 @@ import random
 import cocotb
 
 from lanai_hdl.bfm.cocotb import CocotbPins, begin
-from lanai_hdl.lbus import REQUESTERS
+from lanai_hdl.lbus.lbus import REQUESTERS
 
 
 async def requester(dut, index, name, eagerness):

@@ -6,7 +6,7 @@ from lanai_hdl.bfm import SramModel
 from lanai_hdl.bfm.cocotb import CocotbPins, begin, stream_put
 from lanai_hdl.link import Part, PartKind
 from lanai_hdl.machine import Verdict
-from lanai_hdl.recvdma import Completion, RecvBuffer
+from lanai_hdl.receive_dma.engine import Completion, RecvBuffer
 
 SIZES, ROOM = (0, 1, 5, 16, 17, 40, 9), 64
 DEFAULTS = {"data": 0, "bad_crc": 0, "truncated": 0}

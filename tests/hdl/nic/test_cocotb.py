@@ -9,17 +9,17 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from lanai_hdl.config import NicConfig
-from lanai_hdl.control import SlotCounter
-from lanai_hdl.hostbus import HostBus, HostMemoryPort, PioPort
-from lanai_hdl.hostdma import HostDescriptor, HostDma
-from lanai_hdl.lbus import REQUESTERS, Lbus, LbusMaster
+from lanai_hdl.control.control import SlotCounter
+from lanai_hdl.host_bus import HostBus, HostMemoryPort, PioPort
+from lanai_hdl.host_dma import HostDescriptor, HostDma
+from lanai_hdl.lbus.lbus import REQUESTERS, Lbus, LbusMaster
 from lanai_hdl.link import Cable, Kind, LinkPort, LinkReceiver, LinkTransmitter
 from lanai_hdl.nic import Nic
-from lanai_hdl.recvdma import ReceiveDma
-from lanai_hdl.senddma import SendDma
-from lanai_hdl.sram import InstanceSram
+from lanai_hdl.receive_dma.engine import ReceiveDma
+from lanai_hdl.send_dma.engine import SendDma
+from lanai_hdl.sram.memory import InstanceSram
 from lanai_hdl.switch import Switch, SwitchConfig
-from lanai_hdl.switched_nics import SwitchedNics
+from lanai_hdl.systems.switched_nics import SwitchedNics
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 

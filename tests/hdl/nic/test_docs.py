@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lanai_hdl.bfm.verilated import missing
-from lanai_hdl.machine_table import page
+from lanai_hdl.machine.page import page
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
 FIGURES = Path(__file__).parents[2] / "figures"
@@ -61,5 +61,5 @@ def test_the_tests_that_the_page_names_are_there():
 
 def test_the_machine_page_is_up_to_date():
     assert (REFERENCE / "machine.md").read_text() == page(), (
-        "run: python -m lanai_hdl.machine_table > docs/reference/machine.md"
+        "run: python -m lanai_hdl.machine.page > docs/reference/machine.md"
     )

@@ -9,8 +9,8 @@ from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
 
 from lanai_hdl.config import NicConfig
-from lanai_hdl.hostdma import HostDma
-from lanai_hdl.lbus import REQUESTERS, Lbus, Requesters, SlotArbiter
+from lanai_hdl.host_dma import HostDma
+from lanai_hdl.lbus.lbus import REQUESTERS, Lbus, Requesters, SlotArbiter
 from lanai_hdl.link import Kind, LinkReceiver
 
 

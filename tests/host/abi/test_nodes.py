@@ -3,8 +3,8 @@
 import sys
 
 from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.launcher import run
-from lanai_sim.run_config import RunConfig
+from lanai_sim.job.config import RunConfig
+from lanai_sim.job.launcher import run
 
 PROGRAM = """
 from mpi4py import MPI

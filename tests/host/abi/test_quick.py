@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.launcher import run
-from lanai_sim.run_config import RunConfig
+from lanai_sim.job.config import RunConfig
+from lanai_sim.job.launcher import run
 
 pytest.importorskip("mpi4py")
 TRAFFIC = """

@@ -8,9 +8,9 @@ import numpy as np
 
 from lanai_host.config import HostConfig
 from lanai_host.device import Operation
-from lanai_host.devices.ideal import IdealDevice, bytes_of
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World
+from lanai_host.stacks.ideal.device import IdealDevice, bytes_of
 
 LATENCY = 1_000_000  # picoseconds
 TIMEOUT = 30

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from lanai_host.devices.ideal import IdealDevice
 from lanai_host.mpi import MpiError
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi.collectives.parts import Mixed, Part, Spread
@@ -12,6 +11,7 @@ from lanai_host.mpi.datatypes import contiguous, vector
 from lanai_host.mpi.memory import array_at
 from lanai_host.mpi.op import PREDEFINED as OPS
 from lanai_host.mpi.op import Op
+from lanai_host.stacks.ideal.device import IdealDevice
 
 from . import ranks
 from .ranks import LateDevice, buffer, ints

@@ -6,7 +6,6 @@ import random
 import pytest
 
 from lanai_host.device import MAX_CONTEXT
-from lanai_host.devices.ideal import IdealDevice
 from lanai_host.mpi import ERRORS_RETURN, ErrorClass, Group, Info, Keyval, MpiError
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi.collectives.parts import Part
@@ -15,6 +14,7 @@ from lanai_host.mpi.contexts import LIMIT
 from lanai_host.mpi.creation import create_from_group, create_intercomm_from_groups
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.session import Session
+from lanai_host.stacks.ideal.device import IdealDevice
 
 from . import ranks
 from .ranks import LateDevice, buffer, ints

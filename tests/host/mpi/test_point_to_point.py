@@ -5,13 +5,13 @@ import gc
 import numpy as np
 import pytest
 
-from lanai_host.devices.ideal import IdealDevice
 from lanai_host.mpi import ErrorClass, MpiError, completion
 from lanai_host.mpi import collectives as plans
 from lanai_host.mpi.buffered import LONG
 from lanai_host.mpi.collectives.schedule import Link
 from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, BSEND_OVERHEAD, PROC_NULL, UNDEFINED
 from lanai_host.mpi.datatypes import PREDEFINED, contiguous
+from lanai_host.stacks.ideal.device import IdealDevice
 
 from . import ranks
 from .ranks import KEPT, LateDevice, buffer, ints

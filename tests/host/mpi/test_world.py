@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from lanai_host.config import HostConfig, free
-from lanai_host.devices.ideal import IdealDevice, Solo
 from lanai_host.errors import UserError
 from lanai_host.mpi import ERRORS_RETURN, Errhandler, ErrorClass, ErrorTable, MpiError, unsupported
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi.constants import ThreadLevel
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World
+from lanai_host.stacks.ideal.device import IdealDevice, Solo
 
 from .ranks import buffer, ints, run
 

@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanai_sim.benches.mpi import mpich
+from lanai_sim.studies.benches.mpi import mpich
 
 SOURCE = Path(__file__).with_name("traffic.c")
 CLI = [sys.executable, "-m", "lanai_sim"]

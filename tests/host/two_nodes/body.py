@@ -3,14 +3,14 @@
 import ctypes
 
 from lanai_firmware.compiler import build
-from lanai_firmware.mcp import main as mcp_main
-from lanai_firmware.mcp.plan import Line, McpConfig
+from lanai_firmware.programs.mpi_np import main as mcp_main
+from lanai_firmware.programs.mpi_np.plan import Line, McpConfig
 from lanai_hdl.config import lanai41
-from lanai_host.bus import PAGE_SIZE, Wait
+from lanai_host.bus.base import PAGE_SIZE, Wait
 from lanai_host.config import free
 from lanai_host.device import SendMode
-from lanai_host.devices.mpi_np import MpiNp
-from lanai_host.driver import boot, channel_number
+from lanai_host.stacks.mpi_np import MpiNp
+from lanai_host.stacks.mpi_np.driver import boot, channel_number
 
 CONFIG = lanai41()
 QUICK = CONFIG.but(host_bus_khz=CONFIG.slot_khz)  # the firmware is loaded in fewer slots

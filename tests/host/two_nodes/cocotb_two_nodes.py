@@ -6,8 +6,8 @@ from pathlib import Path
 import cocotb
 
 from lanai_hdl.bfm.cocotb import CocotbPins, begin
-from lanai_host.bench_bus import BenchBus
-from lanai_host.driver import window_of
+from lanai_host.bus.bench import BenchBus
+from lanai_host.stacks.mpi_np.driver import window_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -7,10 +7,10 @@ import pytest
 from lanai_hdl.bfm.verilated import missing, run_cocotb
 from lanai_hdl.nic import Nic
 from lanai_hdl.switch import Switch, SwitchConfig
-from lanai_hdl.switched_nics import SwitchedNics
-from lanai_sim import fabric
-from lanai_sim.cluster import Cluster, rtl_engine
-from lanai_sim.pysim_engine import PysimEngine
+from lanai_hdl.systems.switched_nics import SwitchedNics
+from lanai_sim.engines.pysim import PysimEngine
+from lanai_sim.kernel.cluster import Cluster, rtl_engine
+from lanai_sim.machine import fabric
 
 from .body import CONFIG, EAGER, LONG, QUICK, Meeting, node, text
 

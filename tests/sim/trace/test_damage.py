@@ -13,8 +13,8 @@ import pytest
 
 from lanai_sim import cli
 from lanai_sim.commands.run import libmpi_environment, world_of
-from lanai_sim.launcher import run
-from lanai_sim.run_config import RunConfig
+from lanai_sim.job.config import RunConfig
+from lanai_sim.job.launcher import run
 from lanai_sim.trace import Trace
 from lanai_sim.trace.schema import CHECKED, CHUNK, HEAD, STORED
 from lanai_sim.trace.writer import pack, unpack

@@ -7,12 +7,12 @@ from functools import partial
 
 import pytest
 
-from lanai_host import notes
 from lanai_host.config import HostConfig
-from lanai_host.driver import Attachment
-from lanai_host.notes import Note
-from lanai_host.protocol import Op
-from lanai_sim.ranks import Request
+from lanai_host.simulator import notes
+from lanai_host.simulator.notes import Note
+from lanai_host.simulator.protocol import Op
+from lanai_host.stacks.mpi_np.driver import Attachment
+from lanai_sim.job.ranks import Request
 from lanai_sim.trace import Trace
 from lanai_sim.trace.recorder import Recorder
 from lanai_sim.trace.schema import HostKind, RequestKind

@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from lanai_firmware.mcp.layout import Type
+from lanai_firmware.programs.mpi_np.layout import Type
 from lanai_sim.commands.run import libmpi_environment, world_of
-from lanai_sim.launcher import run
-from lanai_sim.run_config import RunConfig
+from lanai_sim.job.config import RunConfig
+from lanai_sim.job.launcher import run
 from lanai_sim.trace import Trace
 from lanai_sim.trace.schema import CHUNK, Engine, Fault, HostKind, Protocol, State
 
@@ -131,9 +131,9 @@ def test_the_nics_work_has_its_cause(both):
 def test_the_firmware_is_in_it(both):
     trace = both[2]
     places = {trace.firmware.where(int(pc)) for pc in np.unique(trace.processor["pc"])}
-    sending = [place for place in places if place.file == "lanai_firmware/mcp/quick_sends.py"]
+    sending = [place for place in places if place.file == "lanai_firmware/programs/mpi_np/protocol/quick_sends.py"]
     assert sending
-    assert "def send_short" in trace.firmware.files["lanai_firmware/mcp/quick_sends.py"]
+    assert "def send_short" in trace.firmware.files["lanai_firmware/programs/mpi_np/protocol/quick_sends.py"]
 
 
 def test_a_run_that_crashed_is_read_up_to_there(tmp_path):
@@ -190,8 +190,8 @@ def test_threads_and_repetition_give_the_same_file(tmp_path):
 
 @pytest.mark.slow
 def test_packets_that_go_wrong_are_told(tmp_path):
-    from lanai_firmware.mcp.plan import McpConfig
-    from lanai_sim.faults import parse
+    from lanai_firmware.programs.mpi_np.plan import McpConfig
+    from lanai_sim.machine.faults import parse
 
     faults = (parse("drop nic0 packet=1"), parse("corrupt nic1 packet=1"))
     assert launch(PROGRAM, tmp_path / "t", mcp=McpConfig(recovery=1), faults=faults).code == 0

@@ -5,7 +5,7 @@ import mmap
 import sys
 from typing import Any
 
-from ...bus import PAGE_SIZE
+from ...bus.base import PAGE_SIZE
 from ...mpi.datatypes import PREDEFINED
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info

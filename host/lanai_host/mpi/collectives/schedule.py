@@ -7,7 +7,7 @@ One description serves the blocking call (start and wait), the non-blocking one 
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec
 
-from ...bus import Wait
+from ...bus.base import Wait
 from ...config import HostCost
 from ...device import ErrorKind, Operation, Segments, SendMode
 from ..errors import ErrorClass, MpiError

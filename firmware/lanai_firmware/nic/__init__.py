@@ -1,0 +1,1 @@
+"""The driver layer that every firmware shares: registers, DMA engines, events, timer."""

@@ -1,0 +1,1 @@
+"""Firmware, one package each."""

@@ -1,0 +1,1 @@
+"""What the host writes and reads: requests copied once, records, slots."""

@@ -1,0 +1,85 @@
+"""Records: how the host learns what became of its requests (NP-49), without looking at the NIC."""
+
+from lanai_firmware.lang import Ptr, address_of, firmware, inline, offset_of, sizeof, u32
+
+from ....nic.registers import HDMA_HOST, HDMA_LENGTH, HDMA_LOCAL, HDMA_START, TO_HOST
+from ..layout import Error, Kind, Record
+from ..memory.hostdma import upload
+from ..state import RECORDS, Endpoint, nic, staged_records
+
+SECOND_HALF = offset_of(Record, "tag")
+
+
+@inline
+def next_record() -> Ptr[Record]:
+    """SRAM for one record. The queue of the host DMA is far shorter than this ring, so its turn comes after use."""
+    number = nic.record
+    nic.record = (number + 1) & (RECORDS - 1)
+    return address_of(staged_records[number])
+
+
+@inline
+def deliver(endpoint: Ptr[Endpoint], record: Ptr[Record], skip: u32) -> None:
+    """Number the record and queue it, without its first `skip` bytes, for the endpoint's ring in host memory."""
+    sequence = endpoint.sequence
+    record.sequence = sequence
+    endpoint.sequence = sequence + 1
+    place = endpoint.record
+    upload(u32(record) + skip, place + skip, sizeof(Record) - skip)
+    place = place + sizeof(Record)
+    if place == endpoint.record_end:
+        place = endpoint.record_ring
+    endpoint.record = place
+
+
+@inline
+def finish_record(endpoint: Ptr[Endpoint], record: Ptr[Record]) -> None:
+    """Queue the second half of a record that is complete, its number included. The host DMA's queue must have room."""
+    endpoint.sequence = endpoint.sequence + 1
+    place = endpoint.record
+    HDMA_HOST.store(place + SECOND_HALF)
+    HDMA_LOCAL.store(u32(record) + SECOND_HALF)
+    HDMA_LENGTH.store(sizeof(Record) - SECOND_HALF)
+    HDMA_START.store(TO_HOST)
+    nic.hdma = nic.hdma + 1
+    place = place + sizeof(Record)
+    if place == endpoint.record_end:
+        place = endpoint.record_ring
+    endpoint.record = place
+
+
+@firmware
+def report(endpoint: Ptr[Endpoint], kind: u32, error: u32, operation: u32, source: u32, tag: u32, length: u32) -> None:
+    """Tell the host what became of `operation`."""
+    record = next_record()
+    record.tag = tag
+    record.length = length
+    record.source = source
+    record.operation = operation
+    record.kind = kind
+    record.error = error
+    deliver(endpoint, record, SECOND_HALF)
+
+
+@firmware
+def answer_probe(
+    endpoint: Ptr[Endpoint], kind: u32, operation: u32, source: u32, tag: u32, length: u32, context: u32, token: u32
+) -> None:
+    """Tell the host what a probe found: the only record that needs its first half."""
+    record = next_record()
+    record.token = token
+    record.context = context
+    record.tag = tag
+    record.length = length
+    record.source = source
+    record.operation = operation
+    record.kind = kind
+    record.error = Error.OK
+    deliver(endpoint, record, u32(0))
+
+
+@firmware
+def refuse(endpoint: Ptr[Endpoint], operation: u32, error: u32) -> None:
+    """Tell the host that a request made no sense."""
+    nic.refused = nic.refused + 1
+    report(endpoint, u32(Kind.REFUSED), error, operation, u32(0), u32(0), u32(0))

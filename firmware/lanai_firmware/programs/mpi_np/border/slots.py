@@ -1,0 +1,21 @@
+"""Request slots: given back to the host by flipping a bit, without a message unless the host waits for one."""
+
+from lanai_firmware.lang import Ptr, firmware, u32
+
+from ..layout import Kind
+from ..state import SEND_FREE, Send
+from .records import report
+
+
+@firmware
+def give_slot_back(send: Ptr[Send]) -> None:
+    """The host may use this request slot again."""
+    send.state = SEND_FREE
+    endpoint = send.endpoint
+    freed = endpoint.freed ^ send.bit
+    endpoint.freed = freed
+    region = endpoint.region
+    region.freed = freed
+    if region.alarm != 0:
+        region.alarm = u32(0)
+        report(endpoint, u32(Kind.ROOM), u32(0), u32(0), u32(0), u32(0), u32(0))

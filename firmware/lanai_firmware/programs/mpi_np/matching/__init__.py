@@ -1,0 +1,1 @@
+"""Envelopes meet posted receives: queues, probes, search."""

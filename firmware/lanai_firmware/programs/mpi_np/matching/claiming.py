@@ -1,0 +1,68 @@
+"""Bringing a receive and a message together, whichever came first (NP-32)."""
+
+from lanai_firmware.lang import Ptr, address_of, firmware, u32
+
+from ..border.records import report
+from ..layout import Error, Kind
+from ..memory.cursor import fetch, open_piece
+from ..memory.heap import block_address, run_length, skip_blocks
+from ..memory.hostdma import upload
+from ..protocol.pulling import deliver_part, pull
+from ..protocol.releasing import leave, release
+from ..state import MESSAGE_PROMISE, RECEIVE_FREE, Channel, Message, Receive
+
+
+@firmware
+def deliver_eager(
+    channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, body: u32, followed: bool
+) -> None:
+    """The body of an expected message lies in the common receive buffer: send it on to the host, and say so (NP-25, NP-42).
+
+    `followed`: it has been sent on while it came.
+    """
+    error = u32(Error.OK)
+    if length > receive.limit:
+        length = receive.limit
+        error = u32(Error.TRUNCATED)
+    receive.error = error
+    cursor = address_of(receive.cursor)
+    endpoint = receive.endpoint
+    if length != 0 and not followed:
+        if open_piece(endpoint, cursor, u32(0)) and length <= cursor.left:
+            upload(body, cursor.address, length)
+        else:
+            fetch(endpoint, cursor, cursor.entries[0].next)
+            open_piece(endpoint, cursor, u32(0))
+            deliver_part(receive, body, length)
+    receive.state = RECEIVE_FREE
+    report(endpoint, u32(Kind.RECEIVED), receive.error, receive.operation, channel.rank, tag, length)
+
+
+@firmware
+def claim(channel: Ptr[Channel], receive: Ptr[Receive], message: Ptr[Message]) -> None:
+    """The receive takes a message that was kept, and that has left the unclaimed list."""
+    tag = message.tag
+    if message.state == MESSAGE_PROMISE:
+        pull(channel, receive, tag, message.length, message.handle)
+        release(channel, message)
+        return
+    length = message.length
+    receive.error = Error.OK
+    if length > receive.limit:
+        length = receive.limit
+        receive.error = Error.TRUNCATED
+    endpoint = receive.endpoint
+    cursor = address_of(receive.cursor)
+    fetch(endpoint, cursor, cursor.entries[0].next)
+    open_piece(endpoint, cursor, u32(0))
+    number = message.handle
+    left = length
+    while left != 0:
+        part = run_length(number, left)
+        deliver_part(receive, block_address(number), part)
+        left = left - part
+        if left != 0:
+            number = skip_blocks(number, part)
+    receive.state = RECEIVE_FREE
+    report(endpoint, u32(Kind.RECEIVED), receive.error, receive.operation, channel.rank, tag, length)
+    leave(channel, message)

@@ -1,0 +1,1 @@
+"""SRAM blocks, host memory runs, host DMA, and the pools that channels share."""

@@ -1,0 +1,80 @@
+"""Walking through a message in host memory: inline pieces first, then page entries fetched ahead (NP-44, NP-48).
+
+Everything that the host wrote is checked where it is used, after the last moment at which the host could change it: a piece
+must lie in the endpoint's window and in one page. A page entry without a first piece ends the message early.
+"""
+
+from lanai_firmware.lang import Ptr, address_of, firmware, inline, offset_of, sizeof, u32
+
+from ..layout import PAGE, PageEntry
+from ..state import Cursor, Endpoint, Nic, nic
+from .hostdma import download, finish, upload
+
+
+@inline
+def allowed(endpoint: Ptr[Endpoint], address: u32, length: u32) -> bool:
+    """Is this run of host memory one that the endpoint may use?"""
+    window = endpoint.window
+    outside = ((address ^ window) | ((address + length - 1) ^ window)) & endpoint.window_mask
+    return outside == 0 and length <= PAGE
+
+
+@inline
+def other(cursor: Ptr[Cursor]) -> Ptr[PageEntry]:
+    """The entry that is not current."""
+    return address_of(cursor.entries[cursor.side ^ 1])
+
+
+@firmware
+def fetch(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], index: u32) -> None:
+    """Begin to fetch page entry `index` into the side that is not current. An index out of the table fetches none."""
+    cursor.more = u32(0)
+    if index != 0 and index < endpoint.page_entries:
+        download(u32(other(cursor)), endpoint.page_table + index * sizeof(PageEntry), u32(sizeof(PageEntry)))
+        cursor.fetched = nic.hdma
+        cursor.more = u32(1)
+        if nic.mark_entries != 0:
+            upload(
+                u32(address_of(nic)) + offset_of(Nic, "mark"),
+                endpoint.page_table + index * sizeof(PageEntry) + offset_of(PageEntry, "used"),
+                u32(4),
+            )
+
+
+@firmware
+def open_piece(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], piece: u32) -> bool:
+    """Make a piece of the current entry the place to take bytes from. False, and nothing left, if it is not allowed."""
+    entry = address_of(cursor.entries[cursor.side])
+    address = entry.pieces[piece].address
+    length = entry.pieces[piece].length
+    cursor.piece = piece
+    cursor.address = address
+    cursor.left = u32(0)
+    if length == 0 or not allowed(endpoint, address, length):
+        cursor.piece = u32(3)  # nothing may follow: it would land in the wrong place
+        cursor.more = u32(0)
+        return False
+    cursor.left = length
+    return True
+
+
+@firmware
+def next_piece(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor]) -> bool:
+    """Go on to the next piece; waits for its entry if that is on the way. False if there is no more, or none allowed."""
+    piece = cursor.piece + 1
+    if piece > 3 or cursor.entries[cursor.side].pieces[piece].length == 0:
+        if cursor.more == 0:
+            cursor.left = u32(0)
+            return False
+        finish(cursor.fetched)
+        cursor.side = cursor.side ^ 1
+        piece = u32(0)
+        fetch(endpoint, cursor, cursor.entries[cursor.side].next)
+    return open_piece(endpoint, cursor, piece)
+
+
+@inline
+def take(cursor: Ptr[Cursor], length: u32) -> None:
+    """The next `length` bytes, at most `cursor.left`, have been dealt with."""
+    cursor.address = cursor.address + length
+    cursor.left = cursor.left - length

@@ -1,0 +1,1 @@
+"""How a message travels: eager, rendezvous, receiver's pull."""

@@ -1,0 +1,189 @@
+"""Bringing a body that was asked for: the sender's half of a rendezvous (NP-21, NP-38, NP-39, NP-51).
+
+A SEND_REQ becomes a job of its channel. A job brings the message's page entry, then stages piece after piece: while one page
+crosses the wire the next comes from the host, and jobs of other channels take their turns (NP-52). The job ends with the last
+download queued; the record for the host is queued behind it, so it says that the buffer is free exactly when it is. A rank that
+sends to itself reads of both ends at once, when its receive is done (NP-29).
+"""
+
+from lanai_firmware.lang import Ptr, address_of, firmware, u32
+
+from ..border.records import deliver, next_record, report
+from ..layout import FLAG_FAILED, FLAG_LAST, IN_SLOT, PACKET_BODY, Error, Header, Kind, Type
+from ..memory.cursor import fetch, next_piece, open_piece, take
+from ..memory.hostdma import bring, reached, room
+from ..state import (
+    JOB_FETCHING,
+    JOB_FREE,
+    JOB_MOVING,
+    JOB_OWN,
+    JOB_SLOT,
+    SEND_LEAVING,
+    SEND_PARKED,
+    Channel,
+    Job,
+    Receive,
+    nic,
+)
+from ..wire.outgoing import commit, new_stage, stage_free
+from .ready import make_ready
+from .sending import slot_body
+
+
+@firmware
+def asked(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+    """A SEND_REQ has come: make it a job. False if it asks for nothing that was announced, or for too much at once."""
+    job = address_of(channel.jobs[0])
+    if job.state != JOB_FREE:
+        job = address_of(channel.jobs[1])
+        if job.state != JOB_FREE:
+            return False
+    handle = header.handle
+    job.receive = header.tag
+    job.left = header.length
+    job.offset = u32(0)
+    if (handle & IN_SLOT) != 0:
+        number = handle & ~IN_SLOT
+        if number >= nic.send_count:
+            return False
+        send = nic.sends_table + number
+        if send.state != SEND_PARKED or send.channel != channel or header.length > send.length:
+            return False
+        send.state = SEND_LEAVING
+        job.operation = number
+        job.state = JOB_SLOT
+    else:
+        cursor = address_of(job.cursor)
+        cursor.side = u32(1)
+        fetch(channel.endpoint, cursor, handle)
+        if cursor.more == 0:
+            return False
+        job.state = JOB_FETCHING
+    channel.jobs_active = channel.jobs_active + 1
+    make_ready(channel)
+    return True
+
+
+@firmware
+def serve_jobs(channel: Ptr[Channel]) -> u32:
+    """Let each job of the channel stage what the host DMA's queue takes; how many packets that was."""
+    done = u32(0)
+    for i in range(2):
+        job = address_of(channel.jobs[i])
+        state = job.state
+        if state == JOB_FETCHING and reached(job.cursor.fetched):
+            begin(channel, job)
+            done = done + 1
+        elif state == JOB_MOVING:
+            while job.state == JOB_MOVING and stage_free(channel) and room() >= 2:
+                step(channel, job)
+                done = done + 1
+        elif state == JOB_SLOT and stage_free(channel):
+            answer_from_slot(channel, job)
+            done = done + 1
+    return done
+
+
+@firmware
+def begin(channel: Ptr[Channel], job: Ptr[Job]) -> None:
+    """The first page entry is here. It was the host's to fill: the entry must fit what was asked, else the answer fails."""
+    cursor = address_of(job.cursor)
+    cursor.side = u32(0)
+    entry = address_of(cursor.entries[0])
+    job.operation = u32(entry.operation)
+    job.total = entry.total
+    if job.left > entry.total:
+        job.left = u32(0)
+        job.failed = u32(1)
+    if job.left != 0:
+        fetch(channel.endpoint, cursor, entry.next)
+        open_piece(channel.endpoint, cursor, u32(0))
+    job.state = JOB_MOVING
+
+
+@firmware
+def step(channel: Ptr[Channel], job: Ptr[Job]) -> None:
+    """Stage the next packet: what is left of the current piece, so packets end where pages do."""
+    stage = new_stage(channel, u32(Type.ANSWER))
+    header = address_of(stage.header)
+    header.tag = job.receive
+    header.handle = job.offset
+    header.length = u32(0)
+    cursor = address_of(job.cursor)
+    left = job.left
+    if left != 0:
+        if cursor.left == 0 and not next_piece(channel.endpoint, cursor):
+            job.failed = u32(1)
+            left = u32(0)
+        else:
+            part = cursor.left if cursor.left < left else left
+            if part > PACKET_BODY:
+                part = PACKET_BODY
+            bring(stage.buffer, cursor.address, part)
+            take(cursor, part)
+            left = left - part
+            header.length = part
+            job.offset = job.offset + part
+            stage.length = part
+            stage.body = stage.buffer
+            stage.ready = nic.hdma
+    job.left = left
+    if left == 0:
+        error = u32(Error.OK)
+        header.flags = FLAG_LAST
+        if job.failed != 0:
+            header.flags = FLAG_LAST | FLAG_FAILED
+            error = u32(Error.BAD_ADDRESS)
+        end(channel, job)
+        if channel.rank == channel.endpoint.rank:
+            job.state = JOB_OWN
+            job.failed = error
+        else:
+            report(channel.endpoint, u32(Kind.SENT), error, job.operation, channel.rank, u32(0), job.total)
+    commit()
+
+
+@firmware
+def answer_from_slot(channel: Ptr[Channel], job: Ptr[Job]) -> None:
+    """One packet brings a body that the host wrote into a request slot; the slot is free once it has left."""
+    send = nic.sends_table + job.operation
+    stage = new_stage(channel, u32(Type.ANSWER))
+    header = address_of(stage.header)
+    header.tag = job.receive
+    header.handle = u32(0)
+    header.length = job.left
+    header.flags = FLAG_LAST
+    stage.body = slot_body(send, send.length)
+    stage.length = job.left
+    stage.send = send
+    end(channel, job)
+    commit()
+
+
+@firmware
+def own_received(channel: Ptr[Channel], receive: Ptr[Receive]) -> bool:
+    """A rank has received what it sent to itself: one record tells of both. False if the send was done before, as its body was in its slot."""
+    for i in range(2):
+        job = address_of(channel.jobs[i])
+        if job.state == JOB_OWN and job.receive == receive.number:
+            record = next_record()
+            record.token = job.operation
+            record.context = job.failed
+            record.tag = receive.posted.tag
+            record.length = receive.arrived
+            record.source = channel.rank
+            record.operation = receive.operation
+            record.kind = Kind.RECEIVED_OWN
+            record.error = receive.error
+            deliver(channel.endpoint, record, u32(0))
+            job.failed = u32(0)
+            job.state = JOB_FREE
+            return True
+    return False
+
+
+@firmware
+def end(channel: Ptr[Channel], job: Ptr[Job]) -> None:
+    job.state = JOB_FREE
+    job.failed = u32(0)
+    channel.jobs_active = channel.jobs_active - 1

@@ -1,0 +1,128 @@
+"""Asking for a body (SEND_REQ) and taking it in (ANSWER): the receiver's half of a rendezvous (NP-21, NP-23, NP-25; NP-G2).
+
+A receive that has met a promise waits in its channel's list until fewer than `PULLS` answers are outstanding, then asks for
+as many bytes as it has room for, so that a message that is too long is cut at its source (NP-G5). Every SEND_REQ is answered, up to a
+packet marked as last. Bodies go from the common receive buffer straight to the host.
+"""
+
+from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, u32
+
+from ..border.records import report
+from ..layout import FLAG_FAILED, FLAG_LAST, Error, Header, Kind, Type
+from ..memory.cursor import fetch, next_piece, open_piece, take
+from ..memory.hostdma import upload
+from ..state import PULLS, RECEIVE_FREE, RECEIVE_PULLING, Channel, Receive, nic
+from ..wire.following import was_followed
+from ..wire.outgoing import new_frame, send_frame
+from .answering import own_received
+from .ready import make_ready
+
+
+@inline
+def meet(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32) -> bool:
+    """The receive has met a promise: get it ready to take the body in. False if none will come, as the peer is lost."""
+    receive.state = RECEIVE_PULLING
+    receive.channel = channel
+    receive.posted.tag = tag
+    receive.error = Error.OK
+    if length > receive.limit:
+        length = receive.limit
+        receive.error = Error.TRUNCATED
+    receive.length = length
+    receive.arrived = u32(0)
+    endpoint = receive.endpoint
+    if nic.recovery != 0 and channel.line.dead != 0:
+        receive.state = RECEIVE_FREE
+        report(endpoint, u32(Kind.RECEIVED), u32(Error.PEER_FAILED), receive.operation, channel.rank, tag, u32(0))
+        return False
+    cursor = address_of(receive.cursor)
+    fetch(endpoint, cursor, cursor.entries[0].next)
+    open_piece(endpoint, cursor, u32(0))
+    return True
+
+
+@firmware
+def pull(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, handle: u32) -> None:
+    """The receive has met a promise: ask for its body as soon as the channel's turn comes."""
+    if not meet(channel, receive, tag, length):
+        return
+    receive.handle = handle
+    receive.next = null(Receive)
+    if channel.first_pull:
+        channel.last_pull.next = receive
+    else:
+        channel.first_pull = receive
+    channel.last_pull = receive
+    make_ready(channel)
+
+
+@firmware
+def ask(channel: Ptr[Channel]) -> bool:
+    """Send the SEND_REQ of the first receive that waits to, if another may be outstanding. False if none was sent."""
+    receive = channel.first_pull
+    if not receive or channel.pulls >= PULLS:
+        return False
+    channel.first_pull = receive.next
+    channel.pulls = channel.pulls + 1
+    header = new_frame(channel, u32(Type.SEND_REQ))
+    header.tag = receive.number
+    header.length = receive.length
+    header.handle = receive.handle
+    send_frame(channel, header)
+    return True
+
+
+@firmware
+def take_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
+    """A part of a body has come. False if nobody waits for it."""
+    number = header.tag
+    if number >= nic.receive_count:
+        return False
+    receive = nic.receives + number
+    if receive.state != RECEIVE_PULLING or receive.channel != channel or header.handle != receive.arrived:
+        return False
+    length = header.length
+    if length > size or length > receive.length - receive.arrived:
+        return False
+    receive.arrived = receive.arrived + length
+    if was_followed(header):
+        take(address_of(receive.cursor), length)
+    else:
+        deliver_part(receive, body, length)
+    if (header.flags & FLAG_LAST) != 0:
+        if (header.flags & FLAG_FAILED) != 0 or receive.arrived != receive.length:
+            receive.error = Error.PEER_FAILED
+        channel.pulls = channel.pulls - 1
+        if channel.first_pull:
+            make_ready(channel)
+        receive.state = RECEIVE_FREE
+        if channel.rank == receive.endpoint.rank and own_received(channel, receive):
+            return True
+        report(
+            receive.endpoint,
+            u32(Kind.RECEIVED),
+            receive.error,
+            receive.operation,
+            channel.rank,
+            receive.posted.tag,
+            receive.arrived,
+        )
+    return True
+
+
+@firmware
+def deliver_part(receive: Ptr[Receive], body: u32, length: u32) -> None:
+    """Queue part of a body for the host, at the receive's cursor; bytes without memory to go to are dropped."""
+    cursor = address_of(receive.cursor)
+    while length != 0:
+        left = cursor.left
+        if left == 0:
+            if not next_piece(receive.endpoint, cursor):
+                receive.error = Error.BAD_ADDRESS
+                return
+            left = cursor.left
+        part = left if left < length else length
+        upload(body, cursor.address, part)
+        take(cursor, part)
+        body = body + part
+        length = length - part

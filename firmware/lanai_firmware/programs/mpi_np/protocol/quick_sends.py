@@ -1,0 +1,87 @@
+"""Short sends, from the request to the link in one go: what most messages take (NP-20, NP-41).
+
+Like `requests` this reads a `Request`, which the host may change at any time: each member once.
+"""
+
+from lanai_firmware.lang import Ptr, address_of, at, barrier, inline, offset_of, sizeof, u32
+
+from ....nic.registers import FIRST, FREE, LAST, SEND_LENGTH, SEND_POINTER, SEND_ROUTE, SEND_START, SEND_STATUS
+from ..layout import SLOTS, Header, Op, Request
+from ..state import OWE_ACK, SEND_LEAVING, Endpoint, Send, nic
+from ..wire.credit import blocks_for
+from .sending import slot_body
+
+
+@inline
+def live_request(send: Ptr[Send]) -> Ptr[Request]:
+    """The request in a slot, as the host can write it at any moment."""
+    return at(Ptr[Request], send.tail - offset_of(Request, "tag"))
+
+
+@inline
+def send_short(endpoint: Ptr[Endpoint]) -> bool:
+    """The common case, without a detour: a short body in the next request, credit, and nothing before it. False if it is not so."""
+    send = endpoint.poll
+    request = live_request(send)
+    barrier()
+    command = request.command
+    length = request.length
+    peer = u32(request.peer)
+    # What must be zero is or-ed together: on the Lanai a test costs as much as three such operations.
+    if ((command >> 24) ^ u32(Op.SEND_INLINE)) | send.state != 0:
+        return False
+    if length > nic.short_limit:
+        return False
+    if peer >= nic.ranks:
+        return False
+    channel = endpoint.channels + peer
+    tail = nic.stage_tail
+    if u32(channel.first) | (tail ^ nic.stage_launch) != 0:
+        return False
+    blocks = blocks_for(length)
+    block_credit = channel.block_credit
+    if block_credit < blocks:
+        return False
+    slot_credit = channel.slot_credit
+    if slot_credit == 0:
+        return False
+    if tail - nic.stage_head >= nic.short_stages:
+        return False
+    if (SEND_STATUS.load() & FREE) < 2:
+        return False
+    stage = nic.stages + (tail & nic.stage_mask)
+    header = address_of(stage.header)
+    at(Ptr[u32], u32(header))[0] = channel.eager_word
+    given = channel.given
+    header.credit = given
+    header.tag = request.tag
+    header.length = length
+    header.context = request.context
+    sequence = channel.sequence
+    header.sequence = sequence
+    SEND_ROUTE.store(channel.route)
+    SEND_POINTER.store(u32(header))
+    SEND_LENGTH.store(u32(sizeof(Header)))
+    sends = nic.sends + 1
+    if length == 0:
+        SEND_START.store(FIRST | LAST)
+    else:
+        SEND_START.store(FIRST)
+        SEND_POINTER.store(slot_body(send, length))
+        SEND_LENGTH.store(length)
+        SEND_START.store(LAST)
+        sends = sends + 1
+    nic.sends = sends
+    stage.done = sends
+    stage.send = send
+    nic.stage_tail = tail + 1
+    nic.stage_launch = tail + 1
+    request.command = u32(0)
+    endpoint.poll = endpoint.sends + ((command >> 16) & (SLOTS - 1))
+    send.state = SEND_LEAVING
+    channel.told = given
+    channel.control = channel.control & ~OWE_ACK
+    channel.sequence = sequence + 1
+    channel.slot_credit = slot_credit - 1
+    channel.block_credit = block_credit - blocks
+    return True

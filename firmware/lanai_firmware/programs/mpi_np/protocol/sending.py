@@ -1,0 +1,197 @@
+"""Sends: which of the three protocols each goes by (NP-20, NP-21, NP-24; NP-G3, NP-G4), and the private send ring (NP-12).
+
+Only the head of a channel's send ring may go, so envelopes leave in order. With credit for slot and body it goes at once
+(full credit). With a slot only, or if it is long (NP-26) or synchronous, it is announced by RECV_REQ and parked: the other end asks for
+the body when a receive has met it. A parked send holds nothing here but its request slot if the body lies there, so those
+behind it go on: NP-G9. Without even a slot, a small one may go unpaid, to be dropped once at most;
+else it waits here, without the host, until credit comes (NP-17, NP-18).
+"""
+
+from lanai_firmware.lang import Ptr, address_of, firmware, inline, minimum, null, sizeof, u32
+
+from ..border.records import refuse, report
+from ..border.slots import give_slot_back
+from ..layout import IN_SLOT, Error, Kind, Op, Type
+from ..memory.cursor import allowed
+from ..memory.hostdma import bring, room
+from ..state import SEND_LEAVING, SEND_PARKED, SEND_WAITING, Channel, Endpoint, Send, Stage, nic
+from ..wire.credit import blocks_for
+from ..wire.outgoing import commit, drop_stage, new_stage, stage_free
+from .ready import make_ready
+
+BLOCKED = 0  # until credit comes
+BUSY = 1  # until this NIC has room: looked at again in the next turn
+LEFT = 2
+
+
+@inline
+def slot_body(send: Ptr[Send], length: u32) -> u32:
+    """Where an inline body of `length` bytes lies: right before the last words of its request."""
+    return send.tail - ((length + 3) & ~3)
+
+
+@inline
+def slot_number(send: Ptr[Send]) -> u32:
+    """What the other end calls a body that lies in a request slot, with IN_SLOT."""
+    return (u32(send) - u32(nic.sends_table)) // sizeof(Send)
+
+
+@inline
+def envelope(channel: Ptr[Channel], stage: Ptr[Stage], send: Ptr[Send], length: u32) -> None:
+    header = address_of(stage.header)
+    header.tag = send.tag
+    header.length = length
+    header.context = send.context
+    header.sequence = channel.sequence
+    channel.sequence = channel.sequence + 1
+    channel.slot_credit = channel.slot_credit - 1
+
+
+@firmware
+def bring_pieces(send: Ptr[Send], stage: Ptr[Stage], length: u32) -> bool:
+    """Queue the download of a short body from its inline pieces into the stage. False if they may not be read."""
+    endpoint = send.endpoint
+    first = send.pieces[0].address
+    part = minimum(send.pieces[0].length, length)
+    second = send.pieces[1].address
+    rest = length - part
+    if part == 0 or not allowed(endpoint, first, part) or send.pieces[1].length < rest:
+        return length == 0
+    if rest != 0 and not allowed(endpoint, second, rest):
+        return False
+    bring(stage.buffer, first, part)
+    if rest != 0:
+        bring(stage.buffer + part, second, rest)
+    stage.body = stage.buffer
+    stage.ready = nic.hdma
+    return True
+
+
+@firmware
+def announce(channel: Ptr[Channel], send: Ptr[Send], length: u32, handle: u32) -> None:
+    """RECV_REQ: the envelope goes, the body stays."""
+    stage = new_stage(channel, u32(Type.RECV_REQ))
+    envelope(channel, stage, send, length)
+    header = address_of(stage.header)
+    header.handle = handle
+    commit()
+
+
+@firmware
+def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
+    """Try to let the envelope of a send go. LEFT: it no longer belongs to the send ring."""
+    if not stage_free(channel):
+        return u32(BUSY)
+    length = send.length
+    slots = channel.slot_credit
+    inline_body = send.op == Op.SEND_INLINE
+    paid = slots != 0
+    if length <= nic.eager_limit and send.op != Op.SEND_SYNC:
+        blocks = blocks_for(length)
+        paid = paid and blocks <= channel.block_credit
+        if paid or (length < nic.unpaid_limit and send.unpaid == 0):
+            if not inline_body and room() < 3:
+                return u32(BUSY)
+            stage = new_stage(channel, u32(Type.EAGER) if paid else u32(Type.EAGER_UNPAID))
+            stage.length = length
+            if inline_body:
+                stage.body = slot_body(send, length)
+            elif not bring_pieces(send, stage, length):
+                drop_stage(stage)
+                refuse_send(send, u32(Error.BAD_ADDRESS))
+                return u32(LEFT)
+            envelope(channel, stage, send, length)
+            channel.block_credit = channel.block_credit - blocks
+            if not paid:
+                channel.unpaid = send
+                commit()
+                return u32(BLOCKED)
+            if inline_body:
+                send.state = SEND_LEAVING
+                stage.send = send
+            commit()
+            if not inline_body:
+                report(send.endpoint, u32(Kind.SENT), u32(Error.OK), u32(send.operation), channel.rank, u32(0), length)
+                give_slot_back(send)
+            return u32(LEFT)
+    if slots == 0:
+        return u32(BLOCKED)
+    if inline_body:
+        send.state = SEND_PARKED
+        announce(channel, send, length, IN_SLOT | slot_number(send))
+        return u32(LEFT)
+    table = send.table
+    if table == 0 or table >= send.endpoint.page_entries:
+        refuse_send(send, u32(Error.BAD_INDEX))
+        return u32(LEFT)
+    announce(channel, send, length, table)
+    give_slot_back(send)
+    return u32(LEFT)
+
+
+@firmware
+def refuse_send(send: Ptr[Send], error: u32) -> None:
+    refuse(send.endpoint, u32(send.operation), error)
+    give_slot_back(send)
+
+
+@firmware
+def post_send(endpoint: Ptr[Endpoint], send: Ptr[Send], peer: u32) -> None:
+    """A request to send: let it go at once if it can, else put it into its channel's send ring."""
+    channel = endpoint.channels + peer
+    send.channel = channel
+    send.unpaid = u32(0)
+    if nic.recovery != 0 and channel.line.dead != 0:
+        refuse_send(send, u32(Error.PEER_FAILED))
+        return
+    if not channel.first and attempt(channel, send) == LEFT:
+        return
+    send.state = SEND_WAITING
+    send.next = null(Send)
+    if channel.first:
+        channel.last.next = send
+    else:
+        channel.first = send
+    channel.last = send
+    make_ready(channel)
+
+
+@firmware
+def serve_sends(channel: Ptr[Channel]) -> u32:
+    """Let the head of the send ring go if it can: BLOCKED (or nothing to do), BUSY, or LEFT."""
+    send = channel.first
+    if not send or channel.unpaid:
+        return u32(BLOCKED)
+    following = send.next
+    outcome = attempt(channel, send)
+    if outcome == LEFT:
+        channel.first = following
+    return outcome
+
+
+@firmware
+def unpaid_taken(channel: Ptr[Channel]) -> None:
+    """The other end had room for a send without credit: it has left, and what it used is on its way back as credit."""
+    send = channel.unpaid
+    if not send:
+        return
+    channel.unpaid = null(Send)
+    channel.first = send.next
+    if send.op != Op.SEND_INLINE:
+        report(send.endpoint, u32(Kind.SENT), u32(Error.OK), u32(send.operation), channel.rank, u32(0), send.length)
+    give_slot_back(send)
+    make_ready(channel)
+
+
+@firmware
+def unpaid_dropped(channel: Ptr[Channel], length: u32) -> None:
+    """The other end had no room: the send waits for real credit, and is not sent without again."""
+    send = channel.unpaid
+    if not send:
+        return
+    channel.unpaid = null(Send)
+    send.unpaid = u32(1)
+    channel.sequence = channel.sequence - 1
+    channel.slot_credit = channel.slot_credit + 1
+    channel.block_credit = channel.block_credit + blocks_for(length)
+    make_ready(channel)

@@ -1,0 +1,1 @@
+"""Packets in and out: credit, reliability, cut-through, lost peers."""

@@ -1,0 +1,318 @@
+"""Packets that have arrived: judged, matched, passed on, and their buffers posted again (NP-19, NP-25, NP-28).
+
+Whatever comes over the wire is doubted: a packet with a bad verdict, an unknown type, channel, receive or handle is dropped
+and counted. The source of a message is what its channel says, so an envelope cannot be forged (NP-14).
+"""
+
+from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, offset_of, sizeof, u32
+
+from ....nic.registers import (
+    HDMA_HOST,
+    HDMA_LENGTH,
+    HDMA_LOCAL,
+    HDMA_START,
+    RECV_BUFFER,
+    RECV_DONE,
+    RECV_LENGTH,
+    RECV_LIMIT,
+    RECV_POINTER,
+    RECV_VERDICT,
+    RECV_WATERMARK,
+    TO_HOST,
+    VALID,
+    VALID_CHECKED,
+)
+from ..border.records import finish_record, next_record
+from ..layout import FLAG_LAST, PACKET_BODY, Header, Kind, Record, Type
+from ..matching.claiming import deliver_eager
+from ..matching.lists import find_expected, unlink_posted, withdraw
+from ..matching.searching import accepted, denied, searched
+from ..matching.unclaimed import keep
+from ..memory.cursor import next_piece
+from ..memory.hostdma import reached, room
+from ..protocol.answering import asked
+from ..protocol.pulling import pull, take_answer
+from ..protocol.ready import make_ready
+from ..protocol.sending import unpaid_dropped, unpaid_taken
+from ..state import MESSAGE_BODY, MESSAGE_PROMISE, OWE_DROPPED, OWE_TAKEN, RECEIVE_FREE, RECEIVE_PULLING, Channel, nic
+from .credit import blocks_for, credit_arrived, give_back
+from .following import forget, was_followed
+from .recovery import admit
+
+EAGER_WORD = int(Type.EAGER) << 8  # upper half of an EAGER packet's first word
+ANSWER_WORD = int(Type.ANSWER) << 8  # of an ANSWER's that is not the last
+KIND_WORD = offset_of(Record, "sequence")
+RECEIVED_OK = int(Kind.RECEIVED) << 8
+
+
+@firmware
+def post_buffers() -> None:
+    """Give the receive DMA every buffer that has been emptied, in turn."""
+    if RECV_DONE.load() != nic.looked:
+        RECV_WATERMARK.store(nic.watermark)
+    while nic.buffers_posted != nic.buffers_due:
+        buffer = nic.buffers + ((nic.buffers_posted + nic.recv_queue) & nic.buffer_mask)
+        if not reached(buffer.release):
+            return
+        RECV_POINTER.store(buffer.start)
+        RECV_LIMIT.store(buffer.limit)
+        nic.buffers_posted = nic.buffers_posted + 1
+
+
+@firmware
+def receive_packet() -> bool:
+    """Deal with the oldest packet that has arrived. False if there is none, or no room in the host DMA's queue for it."""
+    verdict = RECV_VERDICT.load()
+    if verdict == VALID or verdict == VALID_CHECKED:  # noqa: SIM109 - the language has no tuples of variables
+        header = at(Ptr[Header], RECV_BUFFER.load())
+        word = at(Ptr[u32], u32(header))[0]
+        number = word & 0xFFFF
+        if number < nic.channel_count:
+            kind = word >> 16
+            if kind == EAGER_WORD and receive_short(nic.channels + number, header):
+                return True
+            if kind == ANSWER_WORD and receive_part(nic.channels + number, header):
+                return True
+    return receive_any()
+
+
+@inline
+def receive_part(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+    """The common case of a long body: a part of it, not the last, for the piece of host memory that is open.
+
+    The upload begins before anything else is done, as the host bus is what long messages wait for. False if it is not so, with
+    nothing changed.
+    """
+    receive_number = header.tag
+    if receive_number >= nic.receive_count:
+        return False
+    receive = nic.receives + receive_number
+    length = header.length
+    arrived = receive.arrived
+    apart = (receive.state ^ RECEIVE_PULLING) | (u32(receive.channel) ^ u32(channel)) | (header.handle ^ arrived)
+    if apart != 0:
+        return False
+    left = receive.cursor.left
+    if length > left:
+        return False
+    if length > receive.length - arrived:
+        return False
+    if RECV_LENGTH.load() < length + u32(sizeof(Header)):
+        return False
+    if room() == 0:
+        return False
+    address = receive.cursor.address
+    uploads = nic.hdma
+    if nic.followed == u32(header):
+        nic.followed = u32(0)
+    else:
+        HDMA_HOST.store(address)
+        HDMA_LOCAL.store(u32(header) + u32(sizeof(Header)))
+        HDMA_LENGTH.store(length)
+        HDMA_START.store(TO_HOST)
+        uploads = uploads + 1
+        nic.hdma = uploads
+    RECV_VERDICT.store(1)
+    receive.arrived = arrived + length
+    receive.cursor.address = address + length
+    receive.cursor.left = left - length
+    buffer = nic.buffers + (nic.buffers_due & nic.buffer_mask)
+    buffer.release = uploads
+    nic.buffers_due = nic.buffers_due + 1
+    post_buffers()
+    if left == length:
+        next_piece(receive.endpoint, address_of(receive.cursor))
+    if header.credit != channel.credit_seen:
+        credit_arrived(channel, header.credit)
+    return True
+
+
+@inline
+def receive_short(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+    """The common case of a short message: EAGER, for the oldest receive of its channel, all in one page.
+
+    False if it is not so, with nothing changed.
+    """
+    node = channel.expected.next
+    if node == address_of(channel.expected):
+        return False
+    # What must be zero is or-ed together: on the Lanai a test costs as much as three such operations.
+    tag = header.tag
+    receive = node.receive
+    apart = ((node.key >> 16) ^ u32(header.context)) | ((node.tag ^ tag) & node.mask)
+    if apart | u32(receive.chained) | u32(channel.first) != 0:
+        return False
+    length = header.length
+    cursor = address_of(receive.cursor)
+    if length > receive.whole:
+        return False
+    if RECV_LENGTH.load() < length + u32(sizeof(Header)):
+        return False
+    if room() < 2:
+        return False
+    RECV_VERDICT.store(1)
+    uploads = nic.hdma + 1
+    if length != 0:
+        HDMA_HOST.store(cursor.address)
+        HDMA_LOCAL.store(u32(header) + u32(sizeof(Header)))
+        HDMA_LENGTH.store(length)
+        HDMA_START.store(TO_HOST)
+        uploads = uploads + 1
+    nic.hdma = uploads - 1
+    endpoint = channel.endpoint
+    record = next_record()
+    record.tag = tag
+    record.length = length
+    record.source = channel.rank
+    record.operation = receive.operation
+    at(Ptr[u32], u32(record) + KIND_WORD)[0] = (endpoint.sequence << 16) | RECEIVED_OK
+    finish_record(endpoint, record)
+    unlink_posted(node)
+    receive.state = RECEIVE_FREE
+    word = header.credit
+    seen = channel.credit_seen
+    channel.credit_seen = word
+    channel.slot_credit = channel.slot_credit + (((word >> 16) - (seen >> 16)) & 0xFFFF)
+    channel.block_credit = channel.block_credit + ((word - seen) & 0xFFFF)
+    channel.arrived = channel.arrived + 1
+    buffer = nic.buffers + (nic.buffers_due & nic.buffer_mask)
+    buffer.release = uploads
+    nic.buffers_due = nic.buffers_due + 1
+    give_back(channel, u32(1), blocks_for(length))
+    return True
+
+
+@firmware(inline=False)
+def receive_any() -> bool:
+    """The same for any packet."""
+    verdict = RECV_VERDICT.load()
+    if verdict == 0 or room() < 3:
+        return False
+    header = at(Ptr[Header], RECV_BUFFER.load())
+    size = RECV_LENGTH.load()
+    if (
+        nic.recovery != 0
+        and (verdict & nic.flaws) == 0
+        and size >= sizeof(Header)
+        and header.channel < nic.channel_count
+    ):
+        return receive_numbered(nic.channels + header.channel, header, size)
+    RECV_VERDICT.store(1)
+    if (verdict & nic.flaws) != 0:
+        forget(header)
+        nic.wire_errors = nic.wire_errors + 1
+    elif size < sizeof(Header) or header.channel >= nic.channel_count:
+        nic.dropped = nic.dropped + 1
+    else:
+        act(nic.channels + header.channel, header, size)
+    empty_buffer()
+    return True
+
+
+@firmware(inline=False)
+def receive_numbered(channel: Ptr[Channel], header: Ptr[Header], size: u32) -> bool:
+    """The same for a sound packet where recovery is on: only the one that comes next is acted on."""
+    if admit(channel, header):
+        kind = header.type
+        if kind == Type.EAGER and receive_short(channel, header):
+            return True
+        if kind == Type.ANSWER and (header.flags & FLAG_LAST) == 0 and receive_part(channel, header):
+            return True
+        act(channel, header, size)
+    RECV_VERDICT.store(1)
+    empty_buffer()
+    return True
+
+
+@firmware
+def act(channel: Ptr[Channel], header: Ptr[Header], size: u32) -> None:
+    """Take credit and act on a packet of any type; one that makes no sense is counted."""
+    word = header.credit
+    if word != channel.credit_seen:
+        credit_arrived(channel, word)
+    if not dispatch(channel, header, u32(header) + u32(sizeof(Header)), size - u32(sizeof(Header))):
+        nic.dropped = nic.dropped + 1
+
+
+@firmware
+def empty_buffer() -> None:
+    """The oldest packet has been dealt with; its buffer may be posted again when what it queued has been uploaded."""
+    buffer = nic.buffers + (nic.buffers_due & nic.buffer_mask)
+    buffer.release = nic.hdma
+    nic.buffers_due = nic.buffers_due + 1
+    post_buffers()
+
+
+@inline
+def dispatch(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
+    """Act on a sound packet. False if it makes no sense."""
+    kind = header.type
+    if kind == Type.EAGER:
+        return take_eager(channel, header, body, size)
+    if kind == Type.ANSWER:
+        return take_answer(channel, header, body, size)
+    if kind == Type.SEND_REQ:
+        return asked(channel, header)
+    if kind == Type.RECV_REQ:
+        return take_promise(channel, header)
+    if kind == Type.EAGER_UNPAID:
+        return take_unpaid(channel, header, body, size)
+    if kind == Type.TAKEN:
+        unpaid_taken(channel)
+        return True
+    if kind == Type.DROPPED:
+        unpaid_dropped(channel, header.length)
+        return True
+    if kind == Type.ACK:
+        return True
+    if kind == Type.SEARCH_REQ:
+        return searched(channel, header)
+    if kind == Type.NACK:
+        return denied(channel)
+    return kind == Type.ACCEPT and accepted(channel, header)
+
+
+@inline
+def take_eager(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
+    """Envelope and body on credit: there is room, so it is delivered or kept."""
+    length = header.length
+    if length > size or length > PACKET_BODY:
+        return False
+    channel.arrived = channel.arrived + 1
+    node = find_expected(channel, header.context, header.tag)
+    if node:
+        receive = node.receive
+        withdraw(receive)
+        deliver_eager(channel, receive, header.tag, length, body, was_followed(header))
+        give_back(channel, u32(1), blocks_for(length))
+        return True
+    return keep(channel, header.context, header.tag, length, u32(0), MESSAGE_BODY, body)
+
+
+@firmware
+def take_promise(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+    """An envelope whose body waits at the sender: match it, or keep it."""
+    channel.arrived = channel.arrived + 1
+    node = find_expected(channel, header.context, header.tag)
+    if node:
+        receive = node.receive
+        withdraw(receive)
+        pull(channel, receive, header.tag, header.length, header.handle)
+        give_back(channel, u32(1), u32(0))
+        return True
+    return keep(channel, header.context, header.tag, header.length, header.handle, MESSAGE_PROMISE, u32(0))
+
+
+@firmware
+def take_unpaid(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
+    """Envelope and body without credit: taken if there happens to be room, else dropped; the sender is told (NP-24)."""
+    if header.length > size or header.length > PACKET_BODY:
+        return False
+    if take_eager(channel, header, body, size):
+        channel.control = channel.control | OWE_TAKEN
+    else:
+        channel.arrived = channel.arrived - 1
+        channel.dropped_length = header.length
+        channel.control = channel.control | OWE_DROPPED
+    make_ready(channel)
+    return True

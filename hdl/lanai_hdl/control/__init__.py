@@ -1,0 +1,1 @@
+"""What software reads and writes: registers, events, doorbells, timer, counters."""

@@ -1,0 +1,175 @@
+"""The NIC as target of the host's programmed I/O."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import data, enum, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import NicConfig
+from ..lbus.lbus import LbusMaster
+from ..machine import REGISTERS_HOST, REGISTERS_SIZE, SRAM_HOST
+from .ports import PIO_ADDRESS_BITS, PioPort
+
+LINGER = 2  # clocks that the bus is kept for the next word of a combined write
+
+
+class RegisterAccess(wiring.Signature):
+    """The host's door to the on-chip registers, seen from the host bus; as `LbusMaster`, whole words only."""
+
+    def __init__(self):
+        super().__init__(
+            {
+                "request": Out(1),
+                "write": Out(1),
+                "addr": Out(range(REGISTERS_SIZE)),
+                "wdata": Out(32),
+                "grant": In(1),
+                "rdata": In(32),
+            }
+        )
+
+
+class Region(enum.Enum, shape=2):
+    """Where an access goes."""
+
+    NOWHERE = 0
+    SRAM = 1
+    REGISTERS = 2
+
+
+class Access(data.Struct):
+    """A PIO access under way."""
+
+    write: 1
+    addr: PIO_ADDRESS_BITS
+    wdata: 32
+    be: 4
+
+
+class PioTarget(wiring.Component):
+    """Takes the host's accesses, charges them what the bus costs, performs them.
+
+    Members: `pio`; `lbus`; `registers`; `want`, `granted`, `tick` of the host bus. A write costs `pio_write_setup` clocks and one more;
+    one clock if it follows on the last one while the bus is kept, in the same line of `pio_line` bytes (writes combined by the
+    host: NP-59). A read costs `pio_read_setup` and one more, and what the NIC takes. A write to the SRAM waits for its slot behind the host's
+    back, one at a time. Outside the map (`fault`) reads give all ones and writes nothing; so does a partial write to a register.
+    Events of a slot: `read`, `wrote`; of the slot before: `fault`. `still` while nothing is under way.
+    """
+
+    pio: In(PioPort())
+    lbus: Out(LbusMaster())
+    registers: Out(RegisterAccess())
+    want: Out(1)
+    granted: In(1)
+    tick: In(1)
+    read: Out(1)
+    wrote: Out(1)
+    fault: Out(1)
+    still: Out(1)
+
+    def __init__(self, config: NicConfig):
+        self.config = config
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        access = Signal(Access)
+        region = Signal(Region)
+        follows = Signal(PIO_ADDRESS_BITS)  # the address that would go on with the last write; 0 is never
+        charge = Signal(range(max(config.pio_read_setup, config.pio_write_setup) + 2))
+        linger = Signal(range(LINGER + 1))
+        line_bits = (config.pio_line - 1).bit_length()
+        last_of_line = Signal()
+        to_lbus, to_registers = Signal(), Signal()  # an access waits for its grant, or had it in the slot before:
+        granted = Signal()  # which is known only then, for the registers' grant comes late
+        behind = Signal()
+        m.d.sync += granted.eq(self.lbus.grant | self.registers.grant)
+        m.d.comb += [
+            self.lbus.request.eq(to_lbus & ~granted),
+            self.registers.request.eq(to_registers & ~granted),
+            behind.eq((to_lbus | to_registers) & ~granted),
+            region.eq(self._region(access.addr)),
+            last_of_line.eq(access.addr[2:line_bits].all() if line_bits > 2 else 1),
+        ]
+        m.d.sync += [self.pio.rvalid.eq(0), self.fault.eq(0)]
+        with m.If(granted):
+            m.d.sync += [to_lbus.eq(0), to_registers.eq(0)]
+        with m.If(self.tick & (linger != 0)):
+            m.d.sync += linger.eq(linger - 1)
+
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += self.still.eq(~self.pio.valid & ~behind & (linger == 0))
+                m.d.comb += [self.pio.ready.eq(1), self.want.eq(linger != 0)]
+                m.d.sync += [
+                    access.write.eq(self.pio.write),
+                    access.addr.eq(self.pio.addr),
+                    access.wdata.eq(self.pio.wdata),
+                    access.be.eq(self.pio.be),
+                    charge.eq(self._cost(follows, linger)),
+                ]
+                with m.If(self.pio.valid):
+                    m.next = "CHARGE"
+            with m.State("CHARGE"):
+                m.d.comb += self.want.eq(1)
+                with m.If(self.granted & self.tick & (charge != 0)):
+                    m.d.sync += charge.eq(charge - 1)
+                with m.If(self.granted & (charge <= self.tick) & ~behind):
+                    self._perform(m, access, region, to_lbus, to_registers)
+                    m.d.sync += follows.eq(Mux(access.write & ~last_of_line, access.addr + 4, 0))
+                    with m.If(access.write):
+                        m.d.sync += linger.eq(LINGER)
+                        m.next = "IDLE"
+                    with m.Else():
+                        m.d.sync += linger.eq(0)
+                        m.next = "READ"
+            with m.State("READ"):
+                m.d.comb += self.want.eq(1)
+                with m.Switch(region):
+                    with m.Case(Region.SRAM):
+                        m.d.sync += self.pio.rdata.eq(self.lbus.rdata)
+                    with m.Case(Region.REGISTERS):
+                        m.d.sync += self.pio.rdata.eq(self.registers.rdata)
+                    with m.Default():
+                        m.d.sync += self.pio.rdata.eq(0xFFFFFFFF)
+                        m.next = "NOWHERE"
+                with m.If(granted):
+                    m.d.sync += self.pio.rvalid.eq(1)
+                    m.next = "IDLE"
+            with m.State("NOWHERE"):
+                m.d.comb += self.want.eq(1)
+                m.d.sync += self.pio.rvalid.eq(1)
+                m.next = "IDLE"
+        return m
+
+    def _region(self, addr):
+        sram = (addr >= SRAM_HOST) & (addr < SRAM_HOST + self.config.sram_size)
+        registers = (addr >= REGISTERS_HOST) & (addr < REGISTERS_HOST + REGISTERS_SIZE)
+        return Mux(sram, Region.SRAM.value, Mux(registers, Region.REGISTERS.value, Region.NOWHERE.value))
+
+    def _cost(self, follows, linger):
+        """Clocks that the access now offered will be charged."""
+        config, pio = self.config, self.pio
+        combined = (linger != 0) & (follows != 0) & (pio.addr[2:] == follows[2:])
+        write = Mux(combined, 1, config.pio_write_setup + 1)
+        return Mux(pio.write, write, config.pio_read_setup + 1)
+
+    def _perform(self, m, access, region, to_lbus, to_registers):
+        whole = access.be == 0b1111
+        sram, registers = region == Region.SRAM, region == Region.REGISTERS
+        m.d.comb += [
+            self.read.eq(~access.write),
+            self.wrote.eq(access.write),
+        ]
+        m.d.sync += [
+            self.fault.eq((region == Region.NOWHERE) | (registers & access.write & ~whole)),
+            to_lbus.eq(sram),
+            self.lbus.write.eq(access.write),
+            self.lbus.addr.eq(access.addr - SRAM_HOST),
+            self.lbus.wdata.eq(access.wdata),
+            self.lbus.be.eq(access.be),
+            to_registers.eq(registers & (whole | ~access.write)),
+            self.registers.write.eq(access.write),
+            self.registers.addr.eq(access.addr - REGISTERS_HOST),
+            self.registers.wdata.eq(access.wdata),
+        ]

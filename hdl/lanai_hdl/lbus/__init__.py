@@ -1,0 +1,1 @@
+"""The local bus: who has each slot."""

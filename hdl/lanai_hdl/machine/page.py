@@ -1,0 +1,121 @@
+"""The machine as a page of the reference, written from its declaration.
+
+`python -m lanai_hdl.machine.page` prints it; the docs' configuration calls `write`.
+"""
+
+from collections.abc import Iterable, Iterator
+from enum import IntFlag
+from inspect import cleandoc
+from pathlib import Path
+
+from .. import machine
+from . import REGISTERS, Access, Register
+
+GROUPS = (
+    (0x000, "Identity and configuration"),
+    (0x040, "Control and events"),
+    (0x080, "Time and trap"),
+    (0x100, "Host DMA"),
+    (0x140, "Send DMA"),
+    (0x180, "Receive DMA"),
+    (machine.COUNTERS_BASE, "Counters"),
+)
+
+
+def _row(*cells: object) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    titles = list(head)
+    yield _row(*titles)
+    yield _row(*["---"] * len(titles))
+    for cells in rows:
+        yield _row(*cells)
+    yield ""
+
+
+def rights(access: Access, reads: Access, writes: Access) -> str:
+    """`RW`, `R`, `W` or a dash."""
+    return ("R" if access & reads else "") + ("W" if access & writes else "") or "-"
+
+
+def group(register: Register) -> str:
+    """The heading under which a register stands."""
+    return next(name for start, name in reversed(GROUPS) if register.offset >= start)
+
+
+def _registers() -> Iterator[str]:
+    for _, name in GROUPS:
+        yield f"## {name}"
+        yield ""
+        yield from _table(
+            ("offset", "register", "processor", "host", "kind", "what it is"),
+            (
+                (
+                    f"`{r.offset:#05x}`",
+                    f"`{r.name}`",
+                    rights(r.access, Access.PR, Access.PW),
+                    rights(r.access, Access.HR, Access.HW),
+                    r.kind.value,
+                    r.doc + (f" Bits: {r.fields.__name__}." if r.fields else ""),
+                )
+                for r in REGISTERS
+                if group(r) == name
+            ),
+        )
+
+
+def _fields() -> Iterator[str]:
+    kinds: dict[str, type[IntFlag]] = {r.fields.__name__: r.fields for r in REGISTERS if r.fields}
+    for name, flags in kinds.items():
+        users = [f"`{r.name}`" for r in REGISTERS if r.fields is flags]
+        yield f"## Bits: {name}"
+        yield ""
+        yield cleandoc(flags.__doc__ or "") + f"\n\nUsed by {', '.join(users)}."
+        yield ""
+        yield from _table(
+            ("mask", "name"), ((f"`{flag.value:#x}`", f"`{flag.name}`") for flag in flags.__members__.values())
+        )
+
+
+def page() -> str:
+    """The whole page, in Markdown."""
+    memory = _table(
+        ("who", "from", "size", "what"),
+        (
+            ("processor, DMA", f"`{machine.SRAM_BASE:#x}`", "SRAM_SIZE", "SRAM; the processor starts at address 0"),
+            (
+                "processor",
+                f"`{machine.REGISTERS_LOCAL:#x}`",
+                f"`{machine.REGISTERS_SIZE:#x}`",
+                "on-chip registers, before the SRAM beneath",
+            ),
+            ("host", f"`{machine.SRAM_HOST:#x}`", "SRAM_SIZE", "SRAM"),
+            ("host", f"`{machine.REGISTERS_HOST:#x}`", f"`{machine.REGISTERS_SIZE:#x}`", "on-chip registers"),
+        ),
+    )
+    lines = [
+        "# Machine",
+        "",
+        cleandoc(machine.__doc__ or ""),
+        "",
+        "## Memory map",
+        "",
+        *memory,
+        *_registers(),
+        *_fields(),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def write(path: str | Path) -> None:
+    """Write the page, unless it is there already."""
+    target, text = Path(path), page()
+    if not target.exists() or target.read_text(encoding="utf-8") != text:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    print(page(), end="")

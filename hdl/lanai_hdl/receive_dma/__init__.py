@@ -1,0 +1,1 @@
+"""From the link to SRAM: buffers, and the verdict on each packet."""

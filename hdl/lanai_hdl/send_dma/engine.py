@@ -1,0 +1,178 @@
+"""Send DMA: words from SRAM into packets on the wire."""
+
+from amaranth import Cat, Module, Mux, Signal, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import NicConfig
+from ..lbus.lbus import ADDRESS_BITS, LbusMaster
+from ..link import Flit, Kind
+from ..queue import LateEntryQueue, LateInQueue
+
+LENGTH_BITS = ADDRESS_BITS + 1
+CREDIT_BITS = 32
+FLITS_AHEAD = 8  # read from SRAM before the link takes them: hides the read's latency and the other edge
+
+
+class SendDescriptor(data.Struct):
+    """One piece of a packet. The fields are SEND_*'s; `refused` pieces send no word and spoil the CRC."""
+
+    route: 32
+    pointer: ADDRESS_BITS
+    length: LENGTH_BITS
+    first: 1
+    last: 1
+    chase: 1
+    check: 1
+    refused: 1
+
+
+class SendCredit(wiring.Component):
+    """SEND_CREDIT: bytes that chasing sends may still take (NP-51).
+
+    `feed` bytes come with `fed`, `size` go with `take`. `write` adds the signed `amount`, a slot late. `value` shows the sum in the next slot.
+    """
+
+    fed: In(1)
+    feed: In(LENGTH_BITS)
+    take: In(1)
+    size: In(3)
+    write: In(1)
+    amount: In(CREDIT_BITS)
+    value: Out(signed(CREDIT_BITS))
+
+    def elaborate(self, platform):
+        m = Module()
+        given = Signal(signed(CREDIT_BITS))
+        m.d.comb += given.eq(Mux(self.write, self.value + self.amount.as_signed(), self.value))
+        # `fed` and `take` follow the arbiter: they choose among sums that are ready.
+        with m.Switch(Cat(self.fed, self.take)):
+            for choice, change in enumerate((0, self.feed, -self.size, self.feed - self.size)):
+                total = Signal(signed(CREDIT_BITS), name=f"total_{choice:02b}")
+                m.d.comb += total.eq(given + change)
+                with m.Case(choice):
+                    m.d.sync += self.value.eq(total)
+        return m
+
+
+class SendDma(wiring.Component):
+    """Runs descriptors in order; a packet is the words from a `first` to a `last` one.
+
+    Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set `refused`); `free` entries of their queue;
+    `lbus`; `o`, flits for the transmitter; `credit` (what SEND_CREDIT holds) and `take`, a slot's event: `size` bytes are taken from it; `spoil`,
+    a slot's event that what chasing sends read is not sound: the CRC of the chasing packet is then wrong on purpose. `done`, a slot's event: the
+    last word of a descriptor has been read. `still` while nothing is queued or under way.
+    """
+
+    def __init__(self, config: NicConfig):
+        self.config = config
+        super().__init__(
+            {
+                "post": In(stream.Signature(SendDescriptor)),
+                "free": Out(range(config.send_queue + 1), init=config.send_queue),
+                "lbus": Out(LbusMaster()),
+                "o": Out(stream.Signature(Flit)),
+                "credit": In(signed(CREDIT_BITS)),
+                "take": Out(1),
+                "size": Out(3),
+                "spoil": In(1),
+                "done": Out(1),
+                "still": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.descriptors = descriptors = LateInQueue(SendDescriptor, self.config.send_queue)
+        m.submodules.flits = flits = LateEntryQueue(Flit, FLITS_AHEAD)
+        wiring.connect(m, wiring.flipped(self.post), descriptors.i)
+        wiring.connect(m, flits.o, wiring.flipped(self.o))
+        m.d.comb += self.free.eq(descriptors.free)
+
+        piece = Signal(SendDescriptor)
+        spoiled = Signal()  # this packet
+        unsound = Signal()  # what the chasing packet takes
+        arriving = Signal()  # a word read in the last slot
+        self._more, self._short = Signal(), Signal()  # some bytes of the piece are left; fewer than 4, none included
+        out = flits.i
+        m.d.sync += arriving.eq(self.lbus.grant)
+        m.d.comb += [
+            self.lbus.addr.eq(piece.pointer),
+            out.valid.eq(arriving),
+            out.payload.kind.eq(Kind.DATA),
+            out.payload.data.eq(self.lbus.rdata),
+        ]
+        with m.If(self.spoil):
+            m.d.sync += unsound.eq(1)
+
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += self.still.eq(~descriptors.o.valid & ~arriving & (flits.level == 0))
+                m.d.comb += descriptors.o.ready.eq(1)
+                m.d.sync += piece.eq(descriptors.o.payload)
+                with m.If(descriptors.o.valid):
+                    m.next = "HEAD"
+            with m.State("HEAD"):
+                m.d.sync += [
+                    self._more.eq((piece.length != 0) & ~piece.refused),
+                    self._short.eq(~piece.length[2:].any() | piece.refused),
+                ]
+                with m.If(piece.refused):
+                    m.d.sync += spoiled.eq(1)
+                with m.Elif(piece.first):  # the packet before may have had no end
+                    m.d.sync += spoiled.eq(0)
+                with m.If(~piece.first):
+                    m.next = "WORDS"
+                with m.Else():
+                    self._control(m, out, Kind.HEAD, piece.route)
+                    with m.If(out.ready):
+                        m.next = "WORDS"
+            with m.State("WORDS"):
+                self._read_words(m, piece, flits)
+                with m.If(~self._more & ~arriving):
+                    m.d.comb += self.done.eq(1)
+                    m.next = "CHECK"
+            with m.State("CHECK"):
+                with m.If(~piece.check):
+                    m.next = "TAIL"
+                with m.Else():
+                    self._control(m, out, Kind.CHECK, spoiled | (unsound & piece.chase))
+                    with m.If(out.ready):
+                        m.next = "TAIL"
+            with m.State("TAIL"):
+                with m.If(~piece.last):
+                    m.next = "IDLE"
+                with m.Else():
+                    self._control(m, out, Kind.TAIL, spoiled | (unsound & piece.chase))
+                    with m.If(out.ready):
+                        m.d.sync += spoiled.eq(0)
+                        with m.If(piece.chase & ~self.spoil):
+                            m.d.sync += unsound.eq(0)
+                        m.next = "IDLE"
+        return m
+
+    def _control(self, m, out, kind, data):
+        m.d.comb += [out.valid.eq(1), out.payload.kind.eq(kind), out.payload.data.eq(data)]
+
+    def _read_words(self, m, piece, flits):
+        """Asks for the next word while there is room for it, and bytes for it if it must chase."""
+        size, short = self.size, self._short  # the wire carries a whole word, credit is for the bytes
+        funded = Signal()
+        m.d.comb += [
+            size.eq(Mux(short, piece.length[:2], 4)),
+            # credit >= size, without a carry chain on the way to the arbiter
+            funded.eq(
+                ~piece.chase | (~self.credit[-1] & (self.credit[2:-1].any() | (short & (self.credit[:2] >= size[:2]))))
+            ),
+            self.lbus.request.eq(self._more & funded & flits.room),
+        ]
+        with m.If(self.lbus.grant):
+            # `_more` and `_short` are told before they are asked: the arbiter waits for `request`.
+            m.d.sync += [
+                piece.pointer.eq(piece.pointer + 4),
+                piece.length.eq(piece.length - size),
+                self._more.eq(piece.length[3:].any() | (piece.length[2] & piece.length[:2].any())),
+                self._short.eq(~piece.length[3:].any()),
+            ]
+            with m.If(piece.chase):
+                m.d.comb += self.take.eq(1)

@@ -1,0 +1,1 @@
+"""Several NICs wired together, for tests that need no engine."""

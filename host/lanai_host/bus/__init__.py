@@ -1,0 +1,1 @@
+"""The only way to hardware: `Bus`, and what implements it."""

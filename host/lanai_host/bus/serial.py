@@ -1,0 +1,199 @@
+"""`Bus` over a serial line: the driver on a real board, or in the simulation of the very top that a board carries.
+
+The NIC's end is `lanai_hdl.uart.UartBridge`. Memory that the NIC masters is served frame by frame while this side waits for
+anything at all, so a transfer moves only while the program is inside a call of the bus.
+"""
+
+import ctypes
+import os
+import termios
+import time
+import tty
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
+
+from ..errors import UserError
+from .base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait
+
+FIRST_PAGE = 0x0010_0000  # bus address of the first page handed out; below it nothing answers
+PIECE = 4
+
+
+class SerialLine(ABC):
+    """Bytes to and from the bridge."""
+
+    @abstractmethod
+    async def write(self, data: bytes) -> None:
+        """Send `data`; may return before it has left."""
+
+    @abstractmethod
+    async def read(self, size: int) -> bytes:
+        """Exactly `size` bytes, as soon as they are there. BusError if the line stays silent too long."""
+
+
+class SerialPort(SerialLine):
+    """A serial device of this machine, 8N1, blocking. `silence` seconds without an awaited byte are an error."""
+
+    def __init__(self, path: str | Path, baud: int, silence: float = 5.0) -> None:
+        speed = getattr(termios, f"B{baud}", None)
+        if speed is None:
+            raise UserError(f"baud rate {baud} is not one of this system's; boards here use 1000000 or 115200")
+        try:
+            self.fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
+        except OSError as error:
+            raise UserError(
+                f"cannot open serial port {str(path)!r}: {error.strerror}; name the board's port"
+            ) from error
+        tty.setraw(self.fd)
+        attributes = termios.tcgetattr(self.fd)
+        attributes[4] = attributes[5] = speed
+        attributes[6][termios.VMIN] = 0
+        attributes[6][termios.VTIME] = round(10 * silence)
+        termios.tcsetattr(self.fd, termios.TCSANOW, attributes)
+        self.silence = silence
+
+    async def write(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self.fd, data) :]
+
+    async def read(self, size: int) -> bytes:
+        got = b""
+        while len(got) < size:
+            more = os.read(self.fd, size - len(got))
+            if not more:
+                raise BusError(
+                    f"the board said nothing for {self.silence} s; is it running a NIC bitstream at this baud rate?"
+                )
+            got += more
+        return got
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+@dataclass(frozen=True)
+class _Page:
+    """One bus page: where its bytes are in this process, and which of them the NIC may reach."""
+
+    address: int
+    first: int
+    last: int
+    writable: bool
+
+
+class SerialBus(Bus):
+    """A `Bus` whose NIC is at the other end of `line`. `now` is this machine's clock: a board's time cannot be stopped."""
+
+    def __init__(self, line: SerialLine) -> None:
+        self.line = line
+        self._pages: dict[int, _Page] = {}
+        self._next = FIRST_PAGE
+        self._kept: list[object] = []
+        self._token = 0
+        self.interrupts = 0  # how often the NIC's irq has risen
+
+    @property
+    def now(self) -> int:
+        return time.monotonic_ns() * 1000
+
+    async def read(self, offset: int) -> int:
+        await self.line.write(Frame(FrameKind.PIO_READ, offset).to_bytes())
+        while True:
+            frame = await self._next_frame()
+            if frame is not None:
+                return frame.data
+
+    async def write(self, offset: int, value: int) -> None:
+        await self.line.write(Frame(FrameKind.PIO_WRITE, offset, value & 0xFFFFFFFF).to_bytes())
+
+    async def write_block(self, offset: int, data: bytes) -> None:
+        for at in range(offset - offset % PIECE, offset + len(data), PIECE):
+            word, enables = bytearray(PIECE), 0
+            for lane in range(PIECE):
+                if 0 <= at + lane - offset < len(data):
+                    word[lane] = data[at + lane - offset]
+                    enables |= 8 >> lane
+            await self.line.write(Frame(FrameKind.PIO_WRITE, at, int.from_bytes(word, "big"), enables).to_bytes())
+
+    async def read_block(self, offset: int, size: int) -> bytes:
+        first = offset - offset % PIECE
+        words = [(await self.read(at)).to_bytes(PIECE, "big") for at in range(first, offset + size, PIECE)]
+        return b"".join(words)[offset - first : offset - first + size]
+
+    def allocate(self, size: int) -> HostBuffer:
+        size = -(-size // PAGE_SIZE) * PAGE_SIZE
+        store = (ctypes.c_ubyte * size)()
+        self._kept.append(store)
+        pages = self._map(ctypes.addressof(store), size, writable=True, contiguous=True)
+        return HostBuffer(pages[0], memoryview(store).cast("B"))
+
+    async def pin(self, address: int, size: int, writable: bool) -> Pinned:
+        self._token += 1
+        return Pinned(address, size, writable, tuple(self._map(address, size, writable)), self._token)
+
+    async def unpin(self, pinned: Pinned) -> None:
+        for page in pinned.pages:
+            self._pages.pop(page // PAGE_SIZE, None)
+
+    async def wait_change(
+        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, patience: int = 0
+    ) -> int:
+        """The line tells of nothing but frames, so `patience` ends with the first of them that comes too late."""
+        until = self.now + patience
+        while True:
+            word = int.from_bytes(buffer.view[offset : offset + 4], "big")
+            if word != seen or (patience and self.now >= until):
+                return word
+            await self._next_frame()
+
+    async def elapse(self, picoseconds: int) -> None:
+        """Host work takes the time it takes here."""
+
+    def _map(self, address: int, size: int, writable: bool, contiguous: bool = False) -> list[int]:
+        """Bus pages for a range of this process. A fresh allocation need not be page aligned here: its pages are cut from it."""
+        pages = []
+        at = address if contiguous else address - address % PAGE_SIZE
+        while at < address + size:
+            first, last = max(at, address), min(at + PAGE_SIZE, address + size)
+            self._pages[self._next // PAGE_SIZE] = _Page(at, first, last, writable)
+            pages.append(self._next)
+            self._next += PAGE_SIZE
+            at += PAGE_SIZE
+        return pages
+
+    async def _next_frame(self) -> Frame | None:
+        """Take one frame from the NIC. Memory accesses are served; the data of a PIO read is returned."""
+        frame = Frame.from_bytes(await self.line.read(FRAME_BYTES))
+        if frame.kind is FrameKind.PIO_DATA:
+            return frame
+        if frame.kind is FrameKind.INTERRUPT:
+            self.interrupts += 1
+            return None
+        await self.line.write(self._serve(frame).to_bytes())
+        return None
+
+    def _serve(self, frame: Frame) -> Frame:
+        """Answer one word access of the NIC; outside what is pinned, or a write to what is not writable, is refused."""
+        page = self._pages.get(frame.addr // PAGE_SIZE)
+        refused = Frame(FrameKind.MEMORY_REFUSED)
+        if page is None:
+            return refused
+        at = page.address + frame.addr % PAGE_SIZE
+        if frame.kind is FrameKind.MEMORY_READ:
+            if at + PIECE <= page.first or at >= page.last:
+                return refused
+            lanes = [lane for lane in range(PIECE) if page.first <= at + lane < page.last]
+            word = bytearray(PIECE)
+            for lane in lanes:
+                word[lane] = ctypes.c_ubyte.from_address(at + lane).value
+            return Frame(FrameKind.MEMORY_ANSWER, data=int.from_bytes(word, "big"))
+        lanes = [lane for lane in range(PIECE) if frame.be >> (3 - lane) & 1]
+        if not page.writable or any(not page.first <= at + lane < page.last for lane in lanes):
+            return refused
+        word = bytearray(frame.data.to_bytes(PIECE, "big"))
+        for lane in lanes:
+            ctypes.c_ubyte.from_address(at + lane).value = word[lane]
+        return Frame(FrameKind.MEMORY_ANSWER)

@@ -1,1 +1,0 @@
-"""Messaging devices: implementations of `lanai_host.device.Device`."""

@@ -1,0 +1,197 @@
+"""A rank process's line to the simulator: posts, blocking requests, the rank's clock.
+
+The simulation moves only while every rank is inside a blocking request, so what happens between two requests of one process takes no
+simulated time but what it charges.
+"""
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from collections import defaultdict
+from typing import Any, NoReturn, Self
+
+from ..errors import UserError
+from .mail import Mailbox
+from .protocol import ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, Op, Status
+from .spin import Patience
+
+FLUSH_BYTES = 1 << 18  # posts beyond this leave at once, so that a rank that only sends needs no boundless memory
+READ = 4096  # bytes of an answer read at first: more than most have
+
+
+class PortalError(Exception):
+    """The simulator refused a request; the text says why."""
+
+
+class Portal:
+    """`clock` is this process's host time in picoseconds: the simulator's at the last answer, plus what was charged since.
+
+    `mail` is there in a world without NICs. `watchful` asks whoever does not go through `post` and `call` to `check` first.
+    """
+
+    def __init__(self, sock: socket.socket, rank: int, size: int) -> None:
+        self.rank = rank
+        self.size = size
+        self.clock = 0
+        self._sock = sock
+        self._lock = threading.RLock()
+        self._patience: defaultdict[Op, Patience] = defaultdict(Patience)
+        self._chunk = memoryview(bytearray(READ))
+        self._posts: list[bytes] = []
+        self._posted_bytes = 0
+        self._told = 0  # the clock as the simulator knows it
+        self._pid = os.getpid()
+        self._closed = False
+        self._cpu_scale = 0.0
+        self._cpu = 0.0
+        self.watchful = False
+        answer = self.call(Op.HELLO, VERSION.to_bytes(4, "little") + self._pid.to_bytes(4, "little"))
+        self.config: dict[str, Any] = json.loads(answer)
+        self._cpu_scale = float(self.config.get("host", {}).get("cpu_scale", 0.0))
+        self._cpu = time.process_time()
+        self.watchful = self._cpu_scale > 0
+        self.mail = Mailbox(self, self.config["mail"]) if "mail" in self.config else None
+        _portals.append(self)
+
+    @classmethod
+    def from_environment(cls) -> Self | None:
+        """The portal that `lanai run` left in the environment; None in a process that it did not start."""
+        number = os.environ.get(ENV_SOCKET)
+        if number is None:
+            return None
+        try:
+            sock = socket.socket(fileno=int(number))
+        except OSError as error:
+            raise UserError(
+                f"{ENV_SOCKET}={number} is not the simulator's socket ({error.strerror}); start with `lanai run`"
+            ) from error
+        os.set_inheritable(sock.fileno(), False)
+        return cls(sock, int(os.environ[ENV_RANK]), int(os.environ[ENV_SIZE]))
+
+    def charge(self, picoseconds: int) -> None:
+        """Host work: time that passes for this process alone."""
+        self.clock += picoseconds
+
+    def post(self, op: Op, payload: bytes = b"") -> None:
+        """Send a request that gets no answer. It is stamped with this moment and may leave later."""
+        with self._lock:
+            if self.watchful:
+                self.check()
+            self._posts.append(HEADER.pack(len(payload), op, 0, self.clock - self._told) + payload)
+            self._told = self.clock
+            self._posted_bytes += len(payload)
+            if self._posted_bytes > FLUSH_BYTES:
+                self._flush()
+
+    def call(self, op: Op, payload: bytes = b"") -> bytes:
+        """Send a request and wait for its answer, while the simulation may move."""
+        with self._lock:
+            if self.watchful:
+                self.check()
+            self._posts.append(HEADER.pack(len(payload), op, 0, self.clock - self._told) + payload)
+            self._told = self.clock
+            self._flush()
+            answer = self._receive(op)
+            size, status, _, self._told = HEADER.unpack_from(answer)
+            self.clock = self._told
+            if len(answer) < HEADER.size + size:
+                answer += self._receive_rest(HEADER.size + size - len(answer))
+            if self.watchful:
+                self.count_from_now()
+        if status == Status.ERROR:
+            raise PortalError(answer[HEADER.size :].decode())
+        return answer[HEADER.size :]
+
+    def finalize(self) -> None:
+        """Leave the simulation; nothing else may be asked of the portal afterwards."""
+        with self._lock:
+            if not self._closed:
+                self.call(Op.FINALIZE)
+                self.close()
+
+    def abort(self, code: int) -> NoReturn:
+        """End the whole run with this exit code."""
+        with self._lock:
+            if self.mail is not None:
+                self.mail.await_end()
+            self.post(Op.ABORT, (code & 0xFFFFFFFF).to_bytes(4, "little"))
+            self._flush()
+        while self._sock.recv(READ):  # the launcher ends this process
+            pass
+        os._exit(code & 0xFF or 1)
+
+    def close(self) -> None:
+        self._closed = True
+        self._sock.close()
+
+    def check(self) -> None:
+        """Before anything that others can see: charges processor time if that is asked for; refuses a forked process."""
+        if os.getpid() != self._pid:
+            raise UserError(
+                f"process {os.getpid()} is a fork of rank {self.rank} and cannot use its MPI library; "
+                f"call MPI in process {self._pid} only"
+            )
+        if self._cpu_scale:
+            now = time.process_time()
+            self.charge(int((now - self._cpu) * self._cpu_scale * 1e12))
+            self._cpu = now
+
+    def count_from_now(self) -> None:
+        """Processor time spent until now was waiting."""
+        self._cpu = time.process_time()
+
+    def _flush(self) -> None:
+        if self._closed:
+            raise UserError(f"rank {self.rank} has left the simulation; MPI calls end with MPI_Finalize")
+        frames, self._posts, self._posted_bytes = b"".join(self._posts), [], 0
+        try:
+            self._sock.sendall(frames)
+        except (BrokenPipeError, ConnectionResetError):
+            self._orphaned()
+
+    def _receive(self, op: Op) -> bytes:
+        """An answer's beginning, its header at least. A process has one answer outstanding, so nothing else can follow."""
+        try:
+            got = self._patience[op].look(self._sock, self._chunk)
+            if got is None:
+                got = self._sock.recv_into(
+                    self._chunk
+                )  # the same memory both ways: what malloc does must not depend on timing
+            answer = bytes(self._chunk[:got])
+        except ConnectionResetError:
+            answer = b""
+        if not answer:
+            self._orphaned()
+        while len(answer) < HEADER.size:
+            answer += self._receive_rest(HEADER.size - len(answer))
+        return answer
+
+    def _receive_rest(self, size: int) -> bytes:
+        rest = bytearray(size)
+        view = memoryview(rest)
+        while view:
+            got = self._sock.recv_into(view)
+            if not got:
+                self._orphaned()
+            view = view[got:]
+        return bytes(rest)
+
+    def _orphaned(self) -> NoReturn:
+        """The simulator is gone: nothing this process could do has a meaning any more."""
+        sys.stderr.write(f"lanai: rank {self.rank}: the simulator has ended\n")
+        os._exit(1)
+
+
+_portals: list[Portal] = []
+
+
+def _be_watchful() -> None:
+    """In a forked child: a rank is one process."""
+    for portal in _portals:
+        portal.watchful = True
+
+
+os.register_at_fork(after_in_child=_be_watchful)

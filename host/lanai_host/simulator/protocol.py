@@ -1,0 +1,89 @@
+"""What a rank process and the simulator say to each other over a Unix stream socket.
+
+A frame is a header and a payload. The rank's frames carry the picoseconds of host work since its frame before; the simulator keeps the
+rank's clock and answers each blocking request with one frame that carries its absolute time. Posted frames get no answer; they
+may wait in the rank until its next blocking request, since the simulation stands still meanwhile.
+"""
+
+import struct
+from enum import IntEnum
+
+from ..bus.base import Wait
+
+VERSION = 4
+ENV_SOCKET = "LANAI_PORTAL_FD"
+ENV_RANK = "LANAI_RANK"
+ENV_SIZE = "LANAI_SIZE"
+ENV_DEVICE = "LANAI_DEVICE"
+ENV_LEAKS = "LANAI_LEAKS"  # if not empty: tell at MPI_Finalize what was left behind
+
+
+class Op(IntEnum):
+    """Requests. Those up to POSTED_LAST are posted, the others block."""
+
+    ELAPSE = 0  # only the header's time
+    PIO_WRITE = 2  # u32 offset, bytes
+    UNPIN = 3  # u32 token
+    POSTED_LAST = 15
+    HELLO = 16  # u32 version, u32 pid -> JSON configuration
+    STOPPED = 17  # i64 when it might go on, wait record; no answer: the run ends
+    CATCH_UP = 18  # until the rest of the world has come to the rank's time -> nothing
+    PIO_READ = 19  # u32 offset, u32 size -> bytes
+    PIN = 20  # u64 address, u64 size, u32 writable -> u32 token, u32 bus addresses, one a page
+    ALLOC = 21  # u32 file descriptor in the rank, u32 size -> u32 bus address
+    WAIT_CHANGE = 22  # u32 bus address, u32 seen value, i64 patience in picoseconds or 0, wait record -> u32 value
+    SYNC = 23  # until all that was posted has reached the NIC -> nothing
+    FINALIZE = 24  # the rank leaves the simulation -> nothing
+    ABORT = 25  # u32 exit code; no answer
+    MOURN = 26  # text: this rank can be reached no more -> nothing
+    LOST = 27  # -> JSON, by rank: why it can be reached no more
+    EXAMINE = 28  # have the NIC checked -> text: what is wrong with it, empty if nothing is
+
+
+class Status(IntEnum):
+    """How a request ended; the payload of an ERROR is its text."""
+
+    OK = 0
+    ERROR = 1
+
+
+HEADER = struct.Struct("<IHHq")  # payload bytes, op or status, flags (0), picoseconds
+STOPPED = struct.Struct("<q")  # picoseconds, FOREVER for never
+CHANGE = struct.Struct("<IIq")  # the head of WAIT_CHANGE
+WAIT = struct.Struct(
+    "<iii"
+)  # peer, tag, context; then call, site, "all" or "any", note, ranks awaited, with \0 between them
+FOREVER = 2**63 - 1
+# Seconds of real time in which the other ranks may come to a wait when one aborts: what they print until then is the same in each run.
+ABORT_PATIENCE = 1.0
+NONE = -(2**31)  # stands for None in a wait record
+
+assert HEADER.size == 16
+assert WAIT.size == 12
+
+
+def pack_wait(why: Wait | None) -> bytes:
+    if why is None:
+        return b""
+    peer, tag, context = why.peer, why.tag, why.context
+    record = WAIT.pack(
+        NONE if peer is None else peer, NONE if tag is None else tag, NONE if context is None else context
+    )
+    ranks = ",".join(map(str, why.awaits))
+    return record + "\0".join((why.call, why.site, "all" if why.every else "any", why.note, ranks)).encode()
+
+
+def unpack_wait(record: bytes | memoryview) -> Wait | None:
+    if not len(record):
+        return None
+    numbers = [None if number == NONE else number for number in WAIT.unpack_from(record)]
+    call, site, kind, note, ranks, *_ = (
+        *bytes(record[WAIT.size :]).decode(errors="replace").split("\0"),
+        "",
+        "",
+        "",
+        "",
+        "",
+    )
+    awaits = tuple(int(rank) for rank in ranks.split(",") if rank.isdecimal())
+    return Wait(call, numbers[0], numbers[1], numbers[2], note, awaits, kind != "any", site)

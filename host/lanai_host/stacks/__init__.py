@@ -1,0 +1,1 @@
+"""Messaging systems, one package each: from firmware to `Device`."""

@@ -1,0 +1,309 @@
+"""The `ideal` device: no network interface. Messages go as mail that costs a latency and nothing else.
+
+It is the upper bound that real devices are compared with, and the fast way to test the MPI library. Standard and ready
+sends are done when posted, because mail carries a copy; a synchronous send is done when its receiver says that a receive
+took it. Cancelling reaches only synchronous sends not yet taken, by asking the receiver, and receives.
+"""
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import Protocol
+
+from ...bus.base import Wait
+from ...config import HostConfig, HostCost
+from ...device import Arrived, Device, DeviceError, ErrorKind, Operation, Segments, SendMode
+from ...devices.ideal_queues import Posted, Unexpected
+from ...errors import DeadlockError
+
+
+class Mail(Protocol):
+    """How the device's messages travel: in order between two processes, each piece whole."""
+
+    @property
+    def now(self) -> int:
+        """Host time in picoseconds."""
+
+    def elapse(self, picoseconds: int) -> None:
+        """Host work; may be lazy."""
+
+    def post(self, dest: int, head: bytes, body: Segments) -> None:
+        """Send one letter, copied from where it lies; never blocks. Delivery may wait for the next `collect`."""
+
+    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+        """(source, letter) of all that has arrived; with `why`, blocks until there is at least one."""
+
+    def close(self) -> None: ...
+
+
+# Kinds of letters. Plain numbers: they are compared for every message.
+MESSAGE = 0
+_SYNCHRONOUS = 1  # to be answered with TAKEN once a receive took it
+_TAKEN = 2
+_RETRACT = 3  # forget that synchronous message; answered with RETRACTED or, if too late, with nothing after its TAKEN
+_RETRACTED = 4
+
+HEADER = struct.Struct(">BHiI")  # kind, context, tag, serial number of a synchronous send
+HEAD = HEADER.size
+_memmove = ctypes.memmove
+_CALL, _WAITING = (
+    HostCost.CALL,
+    SendMode.SYNCHRONOUS,
+)  # looking a member up in an enum class costs as much as a dictionary of its own
+
+
+class _Receive(Operation):
+    __slots__ = ("context", "order", "segments")
+
+    def __init__(self, source: int, tag: int, context: int, segments: Segments) -> None:
+        super().__init__(source, tag)
+        self.context = context
+        self.segments = segments
+        self.order = 0
+
+
+class _Send(Operation):
+    __slots__ = ("dest", "serial")
+
+    def __init__(self, source: int, tag: int, dest: int, serial: int) -> None:
+        super().__init__(source, tag)
+        self.dest = dest
+        self.serial = serial
+
+
+def bytes_of(segments: Segments) -> bytes:
+    """What lies in these runs of memory."""
+    if len(segments) == 1:
+        return ctypes.string_at(*segments[0])
+    return b"".join([ctypes.string_at(address, size) for address, size in segments])
+
+
+class _Unexpected:
+    __slots__ = ("context", "letter", "order", "serial", "source", "synchronous", "tag")
+
+    def __init__(self, source: int, tag: int, context: int, letter: bytes, synchronous: bool, serial: int) -> None:
+        self.source, self.tag, self.context, self.letter = source, tag, context, letter
+        self.synchronous, self.serial = synchronous, serial
+        self.order = 0
+
+
+class IdealDevice(Device):
+    """Matching in the host, mail below. `host` prices the work above the device; the device's own work is free.
+
+    `quick` (see `ideal_quick`) looks at its queues and its clock: what is `posted` (how much is `outstanding`), `unexpected`, `owed`.
+    """
+
+    offloads: frozenset[str] = frozenset()
+    copies = True
+
+    def __init__(self, rank: int, size: int, mail: Mail, host: HostConfig | None = None) -> None:
+        self.rank = rank
+        self.size = size
+        self._mail = mail
+        self._host = host or HostConfig()
+        self._call_price = self._host.price(HostCost.CALL)
+        self.posted: dict[int, Posted[_Receive]] = {}  # by context
+        self.outstanding = 0  # receives posted and not yet matched
+        self.unexpected: dict[int, Unexpected[_Unexpected]] = {}  # by context
+        self._untaken: dict[tuple[int, int], _Unexpected] = {}  # synchronous ones, by source and serial number
+        self.sends: dict[int, _Send] = {}  # synchronous ones by serial, until taken
+        self._sent = Operation(rank)  # stands for every send that ended at once
+        self._sent.done = True
+        self._serial = 0
+        self.owed = 0  # picoseconds of host work not yet told to the mail
+
+    # Device
+
+    def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
+        if mode is not _WAITING:
+            self._transmit(dest, HEADER.pack(MESSAGE, context, tag, 0), segments)
+            return self._sent
+        self._serial = self._serial % 0xFFFFFFFF + 1
+        synchronous = _Send(self.rank, tag, dest, self._serial)
+        synchronous.length = sum([size for _, size in segments])
+        self.sends[self._serial] = synchronous
+        self._transmit(dest, HEADER.pack(_SYNCHRONOUS, context, tag, self._serial), segments)
+        return synchronous
+
+    def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
+        operation = _Receive(source, tag, context, segments)
+        message = self._waiting(source, tag, context)
+        if message is None:
+            self._post(operation)
+        else:
+            self._remove(message)
+            self._take(message, operation)
+        return operation
+
+    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        message = self._waiting(source, tag, context)
+        if message is None:
+            return None
+        if take:
+            self._remove(message)
+        return Arrived(message.source, message.tag, len(message.letter) - HEAD, context, message)
+
+    def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:
+        operation = _Receive(arrived.source, arrived.tag, arrived.context, segments)
+        assert isinstance(arrived.handle, _Unexpected)
+        self._take(arrived.handle, operation)
+        return operation
+
+    def cancel(self, operation: Operation) -> bool:
+        if operation.done:
+            return False
+        if isinstance(operation, _Send):
+            self._transmit(operation.dest, HEADER.pack(_RETRACT, 0, 0, operation.serial))
+            return operation.done and operation.cancelled
+        assert isinstance(operation, _Receive)
+        self.posted[operation.context].remove(operation)
+        self.outstanding -= 1
+        operation.cancelled = operation.done = True
+        return True
+
+    def progress(self) -> None:
+        self.charge(HostCost.POLL)
+        self._handle(None)
+
+    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        if operations is None:
+            self._handle(why)
+            return
+        while not any(operation.done for operation in operations):
+            self._handle(why)
+
+    def now(self) -> int:
+        return self._mail.now + self.owed
+
+    def price(self, what: HostCost) -> int:
+        return self._host.price(what)
+
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        # Enum members hash slowly, and this one is charged with every call.
+        self.owed += self._call_price if what is _CALL else self._host.price(what, count)
+
+    def close(self) -> None:
+        self._pay()
+        self._mail.close()
+
+    # Matching and mail
+
+    def _post(self, operation: _Receive) -> None:
+        posted = self.posted.get(operation.context)
+        if posted is None:
+            posted = self.posted[operation.context] = Posted()
+        posted.add(operation)
+        self.outstanding += 1
+
+    def _waiting(self, source: int, tag: int, context: int) -> _Unexpected | None:
+        waiting = self.unexpected.get(context)
+        return waiting.find(source, tag) if waiting else None
+
+    def _remove(self, message: _Unexpected) -> None:
+        self.unexpected[message.context].remove(message)
+        if message.synchronous:
+            del self._untaken[message.source, message.serial]
+
+    def _pay(self) -> None:
+        if self.owed:
+            owed, self.owed = self.owed, 0
+            self._mail.elapse(owed)
+
+    def _transmit(self, dest: int, head: bytes, body: Segments = ()) -> None:
+        if dest == self.rank:
+            self.arrive(dest, head + bytes_of(body))
+            return
+        if self.owed:
+            self._pay()
+        self._mail.post(dest, head, body)
+
+    def _handle(self, why: Wait | None) -> None:
+        if self.owed:
+            self._pay()
+        for source, letter in self._mail.collect(why):
+            self.arrive(source, letter)
+
+    def arrive(self, source: int, letter: bytes) -> None:
+        kind, context, tag, serial = HEADER.unpack_from(letter)
+        if kind <= _SYNCHRONOUS:
+            posted = self.posted.get(context)
+            operation = posted.take(source, tag) if posted else None
+            if operation is None:
+                self._keep(_Unexpected(source, tag, context, letter, kind == _SYNCHRONOUS, serial))
+                return
+            self.outstanding -= 1
+            self._deliver(source, tag, letter, operation)
+            if kind == _SYNCHRONOUS:
+                self._transmit(source, HEADER.pack(_TAKEN, 0, 0, serial))
+        elif kind == _RETRACT:
+            self._retract(source, serial)
+        else:
+            send = self.sends.pop(serial, None)
+            if send is not None:  # else TAKEN crossed with RETRACT
+                send.done = True
+                send.cancelled = kind == _RETRACTED
+
+    def _keep(self, message: _Unexpected) -> None:
+        waiting = self.unexpected.get(message.context)
+        if waiting is None:
+            waiting = self.unexpected[message.context] = Unexpected()
+        waiting.add(message)
+        if message.synchronous:
+            self._untaken[message.source, message.serial] = message
+
+    def _retract(self, source: int, serial: int) -> None:
+        message = self._untaken.get((source, serial))
+        if message is not None:
+            self._remove(message)
+            self._transmit(source, HEADER.pack(_RETRACTED, 0, 0, serial))
+
+    def _take(self, message: _Unexpected, operation: _Receive) -> None:
+        self._deliver(message.source, message.tag, message.letter, operation)
+        if message.synchronous:
+            self._transmit(message.source, HEADER.pack(_TAKEN, 0, 0, message.serial))
+
+    def _deliver(self, source: int, tag: int, letter: bytes, operation: _Receive) -> None:
+        length = len(letter) - HEAD
+        segments = operation.segments
+        if len(segments) == 1 and length <= segments[0][1]:  # by far the most frequent
+            _memmove(segments[0][0], letter[HEAD:], length)
+            operation.length = length
+        else:
+            operation.length = _spread(letter, segments)
+            if operation.length < length:
+                operation.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {length} bytes)")
+        operation.source, operation.tag = source, tag
+        operation.segments = ()
+        operation.done = True
+
+
+def _spread(letter: bytes, segments: Segments) -> int:
+    """Copy a letter's body into memory as far as there is room; the number of bytes."""
+    position = HEAD
+    for address, size in segments:
+        step = min(size, len(letter) - position)
+        if step <= 0:
+            break
+        ctypes.memmove(address, letter[position : position + step], step)
+        position += step
+    return position - HEAD
+
+
+class Solo:
+    """The mail of a process that is alone: a program started without `lanai run` (a singleton)."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def elapse(self, picoseconds: int) -> None:
+        self.now += picoseconds
+
+    def post(self, dest: int, head: bytes, body: Segments) -> None:
+        raise ValueError(f"process 0 is alone; there is no rank {dest}")
+
+    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+        if why is not None:
+            raise DeadlockError(f"deadlock: {why.call} waits for a message that nobody can send ({why.note})")
+        return []
+
+    def close(self) -> None: ...

@@ -1,0 +1,165 @@
+"""The device as the MPI library sees it."""
+
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from ...bus.base import ANSWER, Bus, HostBuffer, Wait, run_now
+from ...config import HostConfig, HostCost
+from ...device import Arrived, Device, Operation, Segments, SendMode
+from ...errors import DeviceLost
+from .cancelling import Cancelling
+from .driver import Attachment
+from .health import Examine, examine
+from .losing import Losing
+from .operations import Receive, Send
+from .parcels import Parcel, Parcels
+from .posting import Posting
+from .progress import Progress
+from .receiving import Receiving
+from .records import Records
+from .seat import Seat
+from .sending import Sending
+from .taking import Taking
+
+
+class MpiNp(Device):
+    """Messages through the MCP.
+
+    A program that is a coroutine, on a bus that suspends, calls `begin_send`, `begin_receive`, `finish` and `first` instead of
+    `send`, `receive` and `wait`.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        attachment: Attachment,
+        config: HostConfig,
+        examiner: Examine = examine,
+        copyblock: HostBuffer | None = None,
+    ) -> None:
+        self.bus = bus
+        self.rank = attachment.rank
+        self.size = attachment.ranks
+        self.offloads = frozenset({"matching", "synchronous", "ready"})
+        self.seat = seat = Seat(bus, attachment, config, examiner, copyblock)
+        self.endpoint = seat.endpoint
+        parcels = Parcels()
+        self.sending = Sending(seat)
+        self.losing = losing = Losing(seat, self.sending, parcels)
+        records = Records(seat, losing, pressure=attachment.messages // 2)
+        self.posting = Posting(seat, records)
+        self.taking = Taking(seat, records, parcels, self.posting)
+        self.receiving = Receiving(seat, records, parcels, self.posting, self.taking, losing)
+        self.cancelling = Cancelling(seat, records, self.sending, parcels)
+        self.progressing = Progress(seat, records, self.sending, self.receiving, self.taking)
+        self.closed = False
+
+    def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
+        return self._now(self.begin_send(dest, tag, context, segments, mode))
+
+    def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
+        return self._now(self.begin_receive(source, tag, context, segments))
+
+    async def begin_send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
+        operation = Send(self.rank, dest, tag, context, segments, mode)
+        await self._try(self.sending.begin(operation), operation)
+        return operation
+
+    async def begin_receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
+        operation = Receive(source, tag, context, segments)
+        await self._try(self.receiving.begin(operation), operation)
+        return operation
+
+    async def first(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        """`wait` for such a program."""
+        await self._try(self.progressing.wait(operations, why))
+
+    async def finish(self, operations: Sequence[Operation], why: Wait) -> None:
+        """Wait until all of `operations` are done."""
+        for operation in operations:
+            while not operation.done:
+                await self.first([operation], why)
+
+    async def reopen(self, attachment: Attachment) -> "MpiNp":
+        """A device for the same process on its NIC booted again. This one is of no use then."""
+        await self.bus.mourn(self.rank, "")
+        endpoint = self.endpoint
+        return MpiNp(self.bus, attachment, endpoint.config, endpoint.examiner, endpoint.copyblock)
+
+    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        return self._now(self._probe(source, tag, context, take))
+
+    async def _probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        try:
+            await self.progressing.look()
+            return await self.taking.probe(source, tag, context, take)
+        except DeviceLost:
+            await self.losing.lose_nic()
+            raise
+
+    def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:
+        operation = Receive(arrived.source, arrived.tag, arrived.context, segments)
+        parcel = arrived.handle
+        if not isinstance(parcel, Parcel):
+            raise ValueError(f"{arrived!r} was not taken by this device's probe")
+        self._now(self._try(self.posting.open(parcel, operation), operation))
+        return operation
+
+    def cancel(self, operation: Operation) -> bool:
+        self._now(self._try(self.cancelling.cancel(operation)))
+        return operation.cancelled
+
+    def progress(self) -> None:
+        self._now(self._try(self.progressing.look_once()))
+
+    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        self._now(self.first(operations, why))
+
+    @property
+    def impaired(self) -> bool:  # type: ignore[override]  # the others never are
+        return bool(self.seat.lost)
+
+    def now(self) -> int:
+        return self.bus.now + self.endpoint.debt
+
+    def price(self, what: HostCost) -> int:
+        return self.endpoint.config.price(what)
+
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        self.endpoint.charge(what, count)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._now(self._close())
+
+    async def _close(self) -> None:
+        await self._try(self.progressing.empty())
+        await self.seat.memory.pins.close()
+        self.seat.account()
+        await self.endpoint.pay()
+
+    async def _try(self, work: Coroutine[Any, Any, Any], operation: Operation | None = None) -> None:
+        """Do some work; if the NIC is lost, all that is under way ends, and the operation that the work was for."""
+        try:
+            if self.endpoint.broken is not None:
+                work.close()
+                raise self.endpoint.broken
+            await work
+        except DeviceLost:
+            await self.losing.lose_nic(operation)
+
+    def _now(self, work: Coroutine[Any, Any, ANSWER]) -> ANSWER:
+        return run_now(work)
+
+
+def connect(portal: Any, host: HostConfig) -> Device:
+    """The device of a rank that `lanai run` started: its simulator says in "nic" what `driver.boot` answered."""
+    from ...bus.rank import RankBus
+
+    bus = RankBus(portal, host)
+
+    async def ask(_: Bus, __: Attachment) -> str | None:
+        return await bus.examine()
+
+    return MpiNp(bus, Attachment.from_dict(portal.config["nic"]), host, ask)

@@ -1,0 +1,193 @@
+"""The trusted half of the driver: checks and loads the firmware, decides who gets what, starts the NIC.
+
+It runs once for each NIC before any rank does, over a `Bus` that reaches the whole PIO window. Ranks get an `Attachment`
+each, which says where their own part of the NIC is; `Endpoint` drives that part.
+
+Host memory: rank number `seat` on its NIC owns the bus addresses `window_of(seat)` .. + WINDOW, and its first allocation, of
+`copyblock_bytes`, begins where the window does: records and page table (NP-44), whose places the NIC must know before the rank
+runs. The firmware refuses to touch host memory for a rank outside its window, so that no request can reach another's.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lanai_firmware.image import Image
+from lanai_firmware.lang import sizeof
+from lanai_firmware.programs.mpi_np.layout import LAYOUT_MAGIC, LAYOUT_VERSION, SLOTS, PageEntry, Record, Region
+from lanai_firmware.programs.mpi_np.plan import Line, McpConfig, QueueDepths, Seat, boot_words, channel_words, lay_out
+from lanai_hdl.machine import MACHINE_ID, MACHINE_VERSION, SRAM_HOST, Control, host_offset
+
+from ...bus.base import PAGE_SIZE, Bus, HostBuffer
+from ...errors import UserError
+from .homes import address_of
+
+WINDOW = 1 << 28
+WINDOW_MASK = 0xF000_0000
+RECORDS = 8192
+PAGE_ENTRIES = 16384  # of four pages: 256 MB of messages on the way, above the thesis's 60 MB (NP-G6)
+BOOT_POLLS = 10_000
+STATE = "lanai_firmware.programs.mpi_np.state."
+EPOCH = host_offset("SCRATCH1")  # says which boot this is, until the next reset
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """What a rank's process must know about its NIC. Plain numbers, so that it travels as JSON."""
+
+    rank: int
+    ranks: int
+    seat: int  # its bit of DOORBELL
+    region: int  # PIO offset of its Region
+    slot_bytes: int
+    copyblock: int  # bus address at which its first allocation must lie
+    records: int
+    page_entries: int
+    receives: int
+    any_receives: int
+    messages: int  # slots of each channel
+    epoch: int = 0  # what EPOCH reads as long as the NIC is the one that was booted
+    routes: tuple[int, ...] = ()  # to the NIC of each rank
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Attachment":
+        return cls(**{**values, "routes": tuple(values.get("routes", ()))})
+
+    @property
+    def region_bytes(self) -> int:
+        """PIO bytes that are this rank's own, from `region` on: the head and its request slots."""
+        return int(sizeof(Region)) + int(SLOTS) * self.slot_bytes
+
+    @property
+    def page_table_offset(self) -> int:
+        """Where in the copyblock the page table begins."""
+        return self.records * int(sizeof(Record))
+
+    @property
+    def copyblock_bytes(self) -> int:
+        size = self.page_table_offset + self.page_entries * int(sizeof(PageEntry))
+        return (size + PAGE_SIZE - 1) // PAGE_SIZE * PAGE_SIZE
+
+
+def window_of(seat: int) -> int:
+    """First bus address of the host memory of the `seat`-th rank on a NIC. Window 0 is nobody's."""
+    return (seat + 1) * WINDOW
+
+
+class BootError(UserError):
+    """The NIC did not come up."""
+
+
+async def check_machine(bus: Bus) -> None:
+    """Refuse hardware that is not the machine this driver was written for."""
+    identity = await bus.read(host_offset("ID"))
+    if identity != MACHINE_ID:
+        raise BootError(f"no lanai here: ID reads {identity:#010x}, not {MACHINE_ID:#010x}; check the bus")
+    version = await bus.read(host_offset("VERSION"))
+    if version >> 16 != MACHINE_VERSION >> 16:
+        raise BootError(
+            f"the NIC is of version {version >> 16}.{version & 0xFFFF}, this driver of {MACHINE_VERSION >> 16}.x; "
+            "rebuild the gateware or install the matching release"
+        )
+
+
+async def boot(
+    bus: Bus,
+    image: Image,
+    config: McpConfig,
+    world: int,
+    ranks: Sequence[int],
+    lines: Mapping[tuple[int, int], Line],
+    homes: HostBuffer | None = None,
+    crowd: int = 0,
+) -> list[Attachment]:
+    """Start one NIC's MCP.
+
+    Args:
+        world: number of ranks in all.
+        ranks: those on this NIC, in the order of their seats.
+        lines: for (rank here, peer rank): the route, and the number that the peer's NIC gives to the channel, which is
+            `channel_number(seat of the peer, world, rank here)`. A rank's line to itself goes through the switch too.
+        homes: what `homes.allocate` gave for this NIC.
+        crowd: ranks on the NIC that has the most of them, if this one has fewer.
+
+    After a reset all NICs of the world must be booted again, because their channels count what the others have received. A process
+    that goes on gives its copyblock to its new `Endpoint`.
+    """
+    await check_machine(bus)
+    epoch = bus.now // 1_000_000 & 0xFFFFFFFF | 1  # microseconds: not what an earlier boot had
+    await bus.write(host_offset("CONTROL"), int(Control.RESET))
+    sram_size = await bus.read(host_offset("SRAM_SIZE"))
+    depths = QueueDepths.of(await bus.read(host_offset("QUEUE_DEPTHS")))
+    home = address_of(homes, config, len(ranks) * world)
+    layout = lay_out(config, len(ranks), world, image.free, min(sram_size, image.stack_bottom), home, crowd, depths)
+    attachments = [
+        Attachment(
+            rank=rank,
+            ranks=world,
+            seat=seat,
+            region=SRAM_HOST + layout.regions[seat],
+            slot_bytes=layout.slot_bytes,
+            copyblock=window_of(seat),
+            records=RECORDS,
+            page_entries=PAGE_ENTRIES,
+            receives=config.receives,
+            any_receives=config.any_receives,
+            messages=config.messages,
+            epoch=epoch,
+            routes=tuple(lines[rank, peer].route for peer in range(world)),
+        )
+        for seat, rank in enumerate(ranks)
+    ]
+    seats = [
+        Seat(
+            rank=a.rank,
+            window=a.copyblock,
+            window_mask=WINDOW_MASK,
+            record_ring=a.copyblock,
+            records=a.records,
+            page_table=a.copyblock + a.page_table_offset,
+            page_entries=a.page_entries,
+        )
+        for a in attachments
+    ]
+    ordered = [lines[rank, peer] for rank in ranks for peer in range(world)]
+    await load(bus, image, layout.clear[1])
+    for name, data in boot_words(layout, seats).items():
+        await bus.write_block(SRAM_HOST + image.address(STATE + name), data)
+    await bus.write_block(SRAM_HOST + layout.plan["channel_plan_table"], channel_words(ordered))
+    await start(bus, epoch)
+    return attachments
+
+
+def channel_number(seat: int, world: int, peer: int) -> int:
+    """What a NIC calls the channel of its `seat`-th rank to rank `peer`."""
+    return seat * world + peer
+
+
+async def load(bus: Bus, image: Image, end: int) -> None:
+    """Write the image, and clear its data and the tables behind it, up to `end`."""
+    for place in range(image.zeroed, end, PAGE_SIZE):
+        await bus.write_block(SRAM_HOST + place, bytes(min(PAGE_SIZE, end - place)))
+    await bus.write_block(SRAM_HOST + image.base, image.loaded)
+
+
+async def start(bus: Bus, epoch: int) -> None:
+    """Let the processor of a NIC run that was reset, and wait until the firmware says that it is ready."""
+    await bus.write(EPOCH, epoch)
+    await bus.write(host_offset("CONTROL"), int(Control.RUN))
+    for _ in range(BOOT_POLLS):
+        answer = await bus.read(host_offset("SCRATCH0"))
+        if answer == int(LAYOUT_MAGIC) | int(LAYOUT_VERSION):
+            return
+        cause = await bus.read(host_offset("TRAP_CAUSE"))
+        if cause:
+            pc = await bus.read(host_offset("TRAP_PC"))
+            raise BootError(f"the firmware stopped at {pc:#x} with cause {cause} while booting")
+        await bus.elapse(1_000_000)
+    if answer == int(LAYOUT_MAGIC):
+        raise BootError(f"the firmware does not know layout version {int(LAYOUT_VERSION)}; rebuild the image")
+    raise BootError(f"the firmware did not answer: SCRATCH0 reads {answer:#010x}")

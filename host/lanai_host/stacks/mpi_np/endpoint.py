@@ -1,0 +1,221 @@
+"""One rank's door to the MCP: request slots, records, receive entries (NP-02, NP-53, NP-54).
+
+Knows the form of requests and records, not their meaning; the device above knows MPI. All bookkeeping of what the NIC has room for
+is here: `can_post` before `post`. Slots come back without any message: the NIC flips a bit for each, read only when slots run
+short; a process about to sleep for want of slots sets the alarm instead.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.programs.mpi_np.codec import pack, unpack
+from lanai_firmware.programs.mpi_np.layout import REQUEST_TAIL, SLOTS, Error, Kind, Op, Record, Region, Request
+from lanai_hdl.machine import host_offset
+
+from ...bus.base import Bus, HostBuffer, Wait
+from ...config import HostConfig, HostCost
+from ...errors import DeviceLost, UserError
+from .driver import Attachment
+from .health import Examine, examine
+
+REQUEST = int(sizeof(Request))
+TAIL = int(REQUEST_TAIL)
+RECORD = int(sizeof(Record))
+SEQUENCE = int(offset_of(Record, "sequence"))
+FREED = int(offset_of(Region, "freed"))
+ALARM = int(offset_of(Region, "alarm"))
+DOORBELL = host_offset("DOORBELL")
+INLINE_SHARE = (12, 12)  # of SLOTS: how many must stay free, how many sends to one rank may hold
+LONG_SHARE = (8, 20)
+KINDS = frozenset(int(kind) for kind in Kind if kind is not Kind.NONE)
+ERRORS = frozenset(int(error) for error in Error)
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A record, decoded."""
+
+    kind: Kind
+    error: int
+    operation: int
+    source: int
+    tag: int
+    length: int
+    context: int
+    token: int
+
+
+class Endpoint:
+    """The rank's part of the NIC, over its bus.
+
+    Args:
+        copyblock: that of the endpoint before, where the NIC was booted again; else it is allocated.
+        examiner: what checks the NIC when it has been silent for long.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        attachment: Attachment,
+        config: HostConfig,
+        copyblock: HostBuffer | None = None,
+        examiner: Examine = examine,
+    ) -> None:
+        self.bus = bus
+        self.attachment = attachment
+        self.config = config
+        self.examiner = examiner
+        self.copyblock = copyblock or bus.allocate(attachment.copyblock_bytes)
+        if copyblock is not None:
+            copyblock.view[:] = bytes(copyblock.size)
+        if self.copyblock.bus_address != attachment.copyblock:
+            raise UserError(
+                f"the copyblock came to bus address {self.copyblock.bus_address:#x}, but the NIC was told "
+                f"{attachment.copyblock:#x}: it must be the process's first allocation"
+            )
+        self.inline_limit = min(attachment.slot_bytes - REQUEST, config.pio_threshold)
+        self.debt = 0  # host work done and not yet charged, ps
+        self.next = 0
+        self.free = deque(range(1, int(SLOTS)))
+        self.used: dict[int, int] = {}  # slot -> destination, or -1 for requests that are read at once
+        self.held: dict[int, int] = {}  # slots in use by sends to each destination
+        self.freed = 0  # Region.freed as last read
+        self.place = 0
+        self.sequence = 1
+        self.broken: DeviceLost | None = None  # what was found wrong with the NIC
+        self.stopped = False  # it is lost and was reset: it will not touch the host's memory any more
+        self.heard = bus.now  # when it last gave a sign of life
+
+    # Charging.
+
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        self.debt += self.config.price(what, count)
+
+    async def pay(self) -> None:
+        """Let the time pass that the host's work took."""
+        if self.debt:
+            debt, self.debt = self.debt, 0
+            await self.bus.elapse(debt)
+
+    # Requests.
+
+    async def can_post(self, dest: int = -1, inline: bool = False) -> bool:
+        """Is there a slot for a request?
+
+        Sends to one rank may not take all slots, as other ranks must be reached too (NP-07), nor may sends in all, as receives
+        must be posted. Inline sends keep theirs until the body has left, so they get fewer: others can go another way.
+        """
+        if self._room(dest, inline):
+            return True
+        await self.pay()
+        freed = await self.bus.read(self.attachment.region + FREED)
+        for slot, owner in list(self.used.items()):
+            if (freed ^ self.freed) >> slot & 1:
+                del self.used[slot]
+                self.free.append(slot)
+                if owner >= 0:
+                    self.held[owner] -= 1
+        self.freed = freed
+        return self._room(dest, inline)
+
+    def _room(self, dest: int, inline: bool) -> bool:
+        if dest < 0:
+            return bool(self.free)
+        spare, share = INLINE_SHARE if inline else LONG_SHARE
+        return len(self.free) > spare and self.held.get(dest, 0) < share
+
+    async def post(self, op: Op, operation: int, fields: dict[str, int], dest: int = -1, body: bytes = b"") -> None:
+        """Place one request; `can_post` must have said yes. An inline body is written in the same burst, before its words."""
+        slot = self.next
+        self.next = self.free.popleft()
+        self.used[slot] = dest
+        if dest >= 0:
+            self.held[dest] = self.held.get(dest, 0) + 1
+        data = pack(Request, {**fields, "command": op << 24 | self.next << 16 | operation})
+        if op == Op.SEND_INLINE:
+            data = body + bytes(-len(body) % 4) + data[REQUEST - TAIL :]
+        self.charge(HostCost.POST)
+        await self.pay()
+        end = self.attachment.region + int(sizeof(Region)) + (slot + 1) * self.attachment.slot_bytes
+        await self.bus.write_block(end - len(data), data)
+        await self.bus.write(DOORBELL, 1 << self.attachment.seat)
+
+    async def alarm(self) -> None:
+        """Ask for a ROOM record at the next slot given back."""
+        await self.pay()
+        await self.bus.write(self.attachment.region + ALARM, 1)
+
+    # Records.
+
+    def look(self) -> Notice | None:
+        """The next record, if it has come.
+
+        Raises:
+            DeviceLost: it is no record of this firmware; or the NIC was lost before, so that nobody waits for it.
+        """
+        if self.broken is not None:
+            raise self.broken
+        start = self.place * RECORD
+        view = self.copyblock.view[start : start + RECORD]
+        if int.from_bytes(view[SEQUENCE : SEQUENCE + 2], "big") != self.sequence:
+            return None
+        record = unpack(Record, view)
+        if record["kind"] not in KINDS or record["error"] not in ERRORS:
+            raise self.distrust(f"has kind {record['kind']} and error {record['error']}, of which one is unknown")
+        self.place = (self.place + 1) % self.attachment.records
+        self.sequence = (self.sequence + 1) & 0xFFFF
+        self.charge(HostCost.COMPLETE)
+        self.heard = self.bus.now
+        return Notice(
+            Kind(record["kind"]), record["error"], record["operation"], record["source"], record["tag"],
+            record["length"], record["context"], record["token"],
+        )  # fmt: skip
+
+    async def sleep(self, why: Wait) -> bool:
+        """Wait until the next record comes. Nothing crosses the bus meanwhile but the record itself (NP-49).
+
+        False if it did not come for so long that the NIC was looked after, which is well. Raises DeviceLost if it is not.
+        """
+        await self.pay()
+        start = self.place * RECORD + SEQUENCE
+        seen = int.from_bytes(self.copyblock.view[start : start + 4], "big")
+        if seen >> 16 == self.sequence:
+            return True
+        if await self.bus.wait_change(self.copyblock, start, seen, why, self.config.patience) != seen:
+            return True
+        await self.examine()
+        return False
+
+    # The NIC's health.
+
+    @property
+    def silent(self) -> bool:
+        """Has there been no sign of life for so long that somebody should look?"""
+        return 0 < self.config.patience <= self.bus.now - self.heard
+
+    async def examine(self) -> None:
+        """Look whether the NIC is well. Raises DeviceLost if it is not."""
+        finding = await self.examiner(self.bus, self.attachment)
+        if finding is not None:
+            self.stopped = True
+            raise self.condemn(finding)
+        self.heard = self.bus.now
+
+    async def await_slot(self) -> None:
+        """Until there is a slot for a request that takes part in no share: the NIC gives one back as soon as it has read one."""
+        self.heard = self.bus.now
+        while not await self.can_post():
+            if self.silent:
+                await self.examine()
+
+    def distrust(self, finding: str) -> DeviceLost:
+        """The error for a record that this firmware never writes. Nothing that the NIC says can be trusted any more."""
+        return self.condemn(f"wrote a damaged record, which {finding}; it was reset or runs other firmware")
+
+    def condemn(self, finding: str) -> DeviceLost:
+        """The error that names the NIC's rank and what is wrong with it. Every later look raises it too."""
+        self.broken = DeviceLost(
+            f"the NIC of rank {self.attachment.rank} {finding}. What was on its way is lost: start the job again, which boots the NIC"
+        )
+        return self.broken

@@ -1,0 +1,158 @@
+"""Where the bytes of one operation are, as the NIC must be told: pinned user memory, or a bounce buffer.
+
+Data in few runs go straight from and to the program's memory (NP-38). Data in many small runs, as strided datatypes give, are
+gathered in a bounce buffer by the processor, because a page entry for every few bytes would cost the NIC more.
+"""
+
+import ctypes
+from dataclasses import dataclass, field
+
+from ...bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned
+from ...config import HostConfig, HostCost
+from ...device import Segments
+from .pages import Piece, Pins, pieces_of, pieces_of_run
+
+SHORTEST_RUN = 512  # bytes that runs must have on average to be worth a piece each
+INLINE_PIECES = 2
+MOST_BYTES = (
+    96 << 20
+)  # lent to sends, and as much to receives; the rest of a process's bus addresses is for buffers and kept pages
+PACKET = 4096
+
+
+def merged(segments: Segments) -> list[tuple[int, int]]:
+    """Runs without empty ones, neighbours joined."""
+    runs: list[tuple[int, int]] = []
+    for address, size in segments:
+        if size and runs and runs[-1][0] + runs[-1][1] == address:
+            runs[-1] = (runs[-1][0], runs[-1][1] + size)
+        elif size:
+            runs.append((address, size))
+    return runs
+
+
+def gather(runs: Segments) -> bytes:
+    """The bytes of some runs of this process's memory."""
+    if len(runs) == 1:
+        return ctypes.string_at(*runs[0])
+    return b"".join([ctypes.string_at(address, size) for address, size in runs])
+
+
+def scatter(runs: Segments, data: bytes | memoryview) -> int:
+    """Write bytes to runs, as many as both have; how many that was."""
+    done = 0
+    for address, size in runs:
+        part = bytes(data[done : done + size])
+        ctypes.memmove(address, part, len(part))
+        done += len(part)
+    return done
+
+
+def cut(runs: Segments, most: int) -> Segments:
+    """The first `most` bytes of some runs."""
+    kept = []
+    for address, size in runs:
+        if most > 0:
+            kept.append((address, min(size, most)))
+        most -= size
+    return kept
+
+
+def pages(runs: Segments) -> int:
+    """Bytes of the pages that the runs lie in, at most."""
+    return sum(size + 2 * PAGE_SIZE for _, size in runs)
+
+
+@dataclass
+class Hold:
+    """Memory lent to the NIC for one operation."""
+
+    runs: list[tuple[int, int]]
+    total: int
+    outgoing: bool
+    pieces: list[Piece] = field(default_factory=list)
+    pins: list[Pinned] = field(default_factory=list)
+    bounce: HostBuffer | None = None
+    entries: list[int] = field(default_factory=list)  # in the page table
+
+
+class Memory:
+    """Lends memory to the NIC and takes it back.
+
+    Sends and receives have `most` bytes each, in whole pages, which is also the longest message: neither can take the page table or
+    the bus addresses that the other needs for a message to move at all.
+    """
+
+    def __init__(self, bus: Bus, config: HostConfig, page_entries: int) -> None:
+        self.bus = bus
+        self.most = min(MOST_BYTES, (page_entries // 2 - 1) * config.pages_per_entry * PAGE_SIZE)
+        self.pins = Pins(bus, config)
+        self.bounces: dict[int, list[HostBuffer]] = {}
+        self.lent = {True: 0, False: 0}  # bytes of pinned pages, by direction: outgoing or not
+        self.copied = 0  # bytes that the processor copied and has not paid for
+
+    async def lend(self, segments: Segments, outgoing: bool, bounce: bool = False) -> Hold:
+        """Make the bytes reachable for the NIC. `bounce` asks for a copy even where pinning would do."""
+        runs = merged(segments)
+        hold = Hold(runs, sum(size for _, size in runs), outgoing)
+        if not hold.total:
+            return hold
+        dense = len(runs) * SHORTEST_RUN <= hold.total + SHORTEST_RUN and (len(runs) == 1 or pages(runs) <= self.most)
+        if dense and not bounce:
+            await self._pin(hold)
+            if hold.total > PACKET or len(hold.pieces) <= INLINE_PIECES:
+                return hold
+            await self._unpin(hold)
+        hold.bounce = self._bounce(hold.total)
+        hold.pieces = pieces_of_run(hold.bounce.bus_address, hold.total)
+        if outgoing:
+            hold.bounce.view[: hold.total] = gather(runs)
+            self.copied += hold.total
+        return hold
+
+    async def take_back(self, hold: Hold, received: int) -> None:
+        """The NIC is done with the memory; `received` bytes at its start are new."""
+        if hold.bounce is not None:
+            if received:
+                scatter(hold.runs, hold.bounce.view[:received])
+                self.copied += received
+            self.bounces.setdefault(hold.bounce.size, []).append(hold.bounce)
+            hold.bounce = None
+        await self._unpin(hold)
+
+    def fits(self, segments: Segments, outgoing: bool) -> bool:
+        """May these bytes be lent now? If not, they may when others have come back."""
+        lent = self.lent[outgoing]
+        return not lent or lent + pages(segments) <= self.most
+
+    async def _pin(self, hold: Hold) -> None:
+        try:
+            for address, size in hold.runs:
+                pinned = await self.pins.pin(address, size)
+                hold.pins.append(pinned)
+                self.lent[hold.outgoing] += PAGE_SIZE * len(pinned.pages)
+                hold.pieces += pieces_of(pinned, address, size)
+        except BusError:
+            await self._unpin(hold)
+            raise
+
+    async def _unpin(self, hold: Hold) -> None:
+        for pinned in hold.pins:
+            self.lent[hold.outgoing] -= PAGE_SIZE * len(pinned.pages)
+            await self.pins.release(pinned)
+        hold.pins = []
+        hold.pieces = []
+
+    def _bounce(self, size: int) -> HostBuffer:
+        """A buffer of at least a page, in sizes of powers of two so that they can be used again."""
+        rounded = 1 << max(12, (size - 1).bit_length())
+        kept = self.bounces.get(rounded)
+        return kept.pop() if kept else self.bus.allocate(rounded)
+
+    def work(self) -> list[tuple[HostCost, int]]:
+        """What the host's processor did since the last call."""
+        work, self.pins.work = self.pins.work, []
+        if self.copied:
+            work = [*work, (HostCost.COPY, self.copied)]
+            self.copied = 0
+        return work

@@ -1,0 +1,72 @@
+"""A send and a receive under way, and what a record says of their end."""
+
+from lanai_firmware.programs.mpi_np.layout import Error
+
+from ...device import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind, Operation, Segments, SendMode
+from .memory import Hold, merged
+
+NO_ERROR = int(Error.OK)
+ERRORS = {
+    Error.TRUNCATED: ErrorKind.TRUNCATED,
+    Error.BAD_ADDRESS: ErrorKind.BUS_ERROR,
+    Error.BUS: ErrorKind.BUS_ERROR,
+    Error.PEER_FAILED: ErrorKind.PEER_FAILED,
+}
+
+
+class Send(Operation):
+    """A send under way."""
+
+    __slots__ = ("context", "dest", "hold", "mode", "runs", "size")
+
+    def __init__(self, rank: int, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> None:
+        super().__init__(rank, tag)
+        self.dest = dest
+        self.context = context
+        self.runs = merged(segments)
+        self.size = sum(size for _, size in self.runs)
+        self.mode = mode
+        self.hold: Hold | None = None
+
+
+class Receive(Operation):
+    """A receive under way."""
+
+    __slots__ = ("context", "hold", "index", "number", "placed", "segments", "wanted_source", "wanted_tag")
+
+    def __init__(self, source: int, tag: int, context: int, segments: Segments) -> None:
+        super().__init__(source, tag)
+        self.wanted_source = source
+        self.wanted_tag = tag
+        self.context = context
+        self.segments = segments
+        self.placed = False  # on the NIC
+        self.index = -1  # of its receive entry there
+        self.number = 0  # by which the NIC reports it
+        self.hold: Hold | None = None
+
+    def takes(self, source: int, tag: int, context: int) -> bool:
+        return (
+            self.context == context and self.wanted_source in (source, ANY_SOURCE) and self.wanted_tag in (tag, ANY_TAG)
+        )
+
+
+def failure(error: int) -> DeviceError | None:
+    """A record's error as the device's."""
+    if error == NO_ERROR:
+        return None
+    kind = ERRORS.get(Error(error), ErrorKind.BAD_REQUEST)
+    return DeviceError(kind, f"the NIC reports {Error(error).name}")
+
+
+def finish(operation: Operation) -> None:
+    """Nothing will change any more."""
+    operation.done = True
+    if isinstance(operation, Send) and operation.error is None:
+        operation.length = operation.size
+
+
+def fail(operation: Operation, kind: ErrorKind, text: str) -> None:
+    """The operation ends with an error."""
+    operation.error = DeviceError(kind, text)
+    finish(operation)

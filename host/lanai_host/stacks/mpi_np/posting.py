@@ -1,0 +1,94 @@
+"""One receive request: for a message to come, for one that was taken off the NIC's lists, for a promise of one."""
+
+from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Error, Op
+
+from ...bus.base import BusError
+from ...config import HostCost
+from ...device import ANY_SOURCE, ANY_TAG, ErrorKind
+from .endpoint import Notice
+from .memory import cut, merged, scatter
+from .operations import Receive, fail, failure, finish
+from .parcels import Parcel
+from .records import Records
+from .seat import Seat, inline
+
+FOR_LATER = (Op.RECEIVE, Op.RECEIVE_ASK)  # may wait for ever; what fetches a message that is here always ends
+RESERVED = 4  # receive entries kept for messages taken off the NIC: those always finish
+
+
+class Posting:
+    """Puts receives on the NIC."""
+
+    def __init__(self, seat: Seat, records: Records) -> None:
+        self.seat = seat
+        self.records = records
+
+    async def place(self, receive: Receive) -> bool:
+        """Post a receive for a message to come. False if there is no room."""
+        seat = self.seat
+        anyone = receive.wanted_source == ANY_SOURCE
+        if seat.config.host_matching or len(seat.entries) <= RESERVED or (anyone and seat.wildcards == 0):
+            return False
+        peer = int(ANY) if anyone else receive.wanted_source
+        tag = int(NO_TAG) if receive.wanted_tag == ANY_TAG else receive.wanted_tag
+        op = Op.RECEIVE_ASK if seat.config.ask_first else Op.RECEIVE
+        if not await self._post(op, receive, {"peer": peer, "tag": tag}):
+            return False
+        if anyone and not receive.done:
+            seat.wildcards -= 1
+        return True
+
+    async def fetch(self, notice: Notice, receive: Receive) -> None:
+        """Let the NIC bring the body that a matched probe left there."""
+        fields = {"peer": notice.source, "spare": notice.token}
+        await self.records.until(lambda: self._post(Op.RECEIVE_TAKEN, receive, fields))
+
+    async def drain(self, peer: int, question: int, receive: Receive) -> None:
+        """Ask for the oldest message of a rank, or of anyone: the NIC answers, and if it has the body, brings it at once."""
+        fields = {"peer": peer, "spare": question}
+        await self.records.until(lambda: self._post(Op.DRAIN, receive, fields))
+
+    async def open(self, parcel: Parcel, receive: Receive) -> None:
+        """Receive a message that is off the NIC."""
+        receive.source, receive.tag = parcel.source, parcel.tag
+        receive.wanted_source = parcel.source
+        if parcel.data is not None:
+            receive.length = scatter(merged(receive.segments), parcel.data)
+            self.seat.charge(HostCost.COPY, receive.length)
+            if receive.length < parcel.length:
+                receive.error = failure(Error.TRUNCATED)
+            finish(receive)
+            return
+        fields = {"peer": parcel.source, "tag": parcel.tag, "length": parcel.length, "spare": parcel.handle}
+        await self.records.until(lambda: self._post(Op.RECEIVE_PULL, receive, fields))
+
+    async def _post(self, op: Op, receive: Receive, fields: dict[str, int]) -> bool:
+        seat = self.seat
+        if not seat.entries or not seat.numbers:
+            return False
+        await seat.endpoint.await_slot()  # sends leave some slots to others
+        if receive.hold is None:
+            segments = cut(merged(receive.segments), seat.memory.most)  # no message is longer
+            if op in FOR_LATER and not seat.memory.fits(segments, False):
+                return False
+            try:
+                receive.hold = await seat.memory.lend(segments, False)
+            except BusError as error:
+                fail(receive, ErrorKind.BUS_ERROR, str(error))
+                return True
+            seat.account()
+        hold = receive.hold
+        rest = hold.pieces[2:]
+        if rest and seat.table.needed(len(rest)) >= len(seat.table.free):
+            return False
+        number = seat.numbers.popleft()
+        if rest:
+            hold.entries = seat.table.write(rest, hold.total, number, 0)
+            fields["table"] = hold.entries[0]
+        receive.index = seat.entries.pop()
+        receive.number = number
+        receive.placed = True
+        seat.active[number] = receive
+        fields |= {"token": receive.index, "limit": hold.total, "context": receive.context, **inline(hold)}
+        await seat.endpoint.post(op, number, fields)
+        return True

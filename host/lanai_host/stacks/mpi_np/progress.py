@@ -1,0 +1,72 @@
+"""Looking at what the NIC has written, and sleeping until it writes something (NP-49)."""
+
+from collections.abc import Sequence
+
+from ...bus.base import Wait
+from ...config import HostCost
+from ...device import Operation
+from .receiving import Receiving
+from .records import Records
+from .seat import Seat
+from .sending import Sending
+from .taking import Taking
+
+
+class Progress:
+    """Keeps everything moving."""
+
+    def __init__(self, seat: Seat, records: Records, sending: Sending, receiving: Receiving, taking: Taking) -> None:
+        self.seat = seat
+        self.records = records
+        self.sending = sending
+        self.receiving = receiving
+        self.taking = taking
+
+    async def look(self) -> None:
+        """Look at what the NIC has written, and use the room that this may have made."""
+        self.seat.charge(HostCost.POLL)
+        await self.records.heed_all()
+        await self.seat.endpoint.pay()
+        await self.receiving.sort()
+        await self.sending.flush()
+
+    async def look_once(self) -> None:
+        """A look that lets time pass, so that a program which only tests sees the world move."""
+        news = self.records.news
+        await self.look()
+        if self.records.news == news:
+            await self.seat.bus.catch_up()
+            await self.look()
+            if self.records.news == news and not await self.taking.relieve() and self.seat.endpoint.silent:
+                await self.seat.endpoint.examine()
+                await self.records.hear()
+
+    async def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        """`Device.wait`."""
+        while True:
+            await self.look()
+            if operations is None:
+                if self.records.news != self.records.seen:
+                    self.records.seen = self.records.news
+                    return
+            elif any(operation.done for operation in operations):
+                return
+            if not await self.taking.relieve():
+                await self._doze(why)
+
+    async def empty(self) -> None:
+        """Put what is left of the sends on the NIC."""
+        queues = self.sending.queues
+        while queues:
+            await self.look()
+            if queues and not await self.taking.relieve():
+                await self._doze(Wait("sending what is left before the end"))
+
+    async def _doze(self, why: Wait) -> None:
+        """Sleep until the NIC writes something; if it is room that is wanted, ask to be told of it."""
+        endpoint = self.seat.endpoint
+        if self.sending.queues or self.receiving.parcels.receives:
+            await endpoint.alarm()
+            await self.receiving.sort()
+            await self.sending.flush()
+        await self.records.sleep(why)

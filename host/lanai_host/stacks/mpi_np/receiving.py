@@ -1,0 +1,51 @@
+"""Receives: met by what the host has already, else put on the NIC, else kept until it has room."""
+
+from lanai_firmware.programs.mpi_np.layout import ANY
+
+from ...config import HostCost
+from .losing import Losing
+from .operations import Receive
+from .parcels import Parcels
+from .posting import Posting
+from .records import Records
+from .seat import Seat
+from .taking import Taking
+
+
+class Receiving:
+    """Starts receives, and moves those that wait here on to the NIC."""
+
+    def __init__(
+        self, seat: Seat, records: Records, parcels: Parcels, posting: Posting, taking: Taking, losing: Losing
+    ) -> None:
+        self.seat = seat
+        self.records = records
+        self.parcels = parcels
+        self.posting = posting
+        self.taking = taking
+        self.losing = losing
+
+    async def begin(self, receive: Receive) -> None:
+        parcels = self.parcels
+        parcel = parcels.find(receive.wanted_source, receive.wanted_tag, receive.context)
+        self.seat.charge(HostCost.MATCH, parcels.compared())
+        if parcel is not None:
+            parcels.parcels.remove(parcel)
+            await self.posting.open(parcel, receive)
+        elif parcels.receives or not await self.posting.place(receive):
+            parcels.receives.append(receive)
+            await self.sort()
+        if self.seat.lost and not receive.done:
+            await self.records.hear()
+            for rank in self.seat.lost:
+                self.losing.fail_waiting(rank)
+
+    async def sort(self) -> None:
+        """Move receives on to the NIC; where some must wait here, the messages that they might take must come here too."""
+        waiting = self.parcels.receives
+        while waiting:
+            if not await self.posting.place(waiting[0]):
+                break
+            waiting.popleft()
+        if waiting and not self.records.watching:
+            await self.taking.drain(int(ANY))

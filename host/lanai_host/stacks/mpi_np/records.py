@@ -1,0 +1,145 @@
+"""What the NIC tells, and waiting for it."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any
+
+from lanai_firmware.programs.mpi_np.layout import Kind, Op
+
+from ...bus.base import Wait
+from ...device import Operation
+from .endpoint import Notice
+from .losing import Losing
+from .operations import NO_ERROR, Receive, Send, failure, finish
+from .seat import Seat
+
+
+class Records:
+    """Acts on records, one by one.
+
+    Members:
+        news: counts what may concern the program, which knows of the first `seen`.
+        crowded: sources whose message slots on the NIC are running out.
+        watching: all messages are off the NIC, and it will announce the next.
+    """
+
+    def __init__(self, seat: Seat, losing: Losing, pressure: int) -> None:
+        self.seat = seat
+        self.losing = losing
+        self.pressure = pressure  # unclaimed messages of one source at which they are taken off the NIC
+        self.news = self.seen = 0
+        self.crowded: set[int] = set()
+        self.watching = False
+        self._answers: dict[int, Notice | None] = {}  # to probes and cancels, by number
+
+    async def heed_all(self) -> None:
+        """Act on all records that have come."""
+        while (notice := self.seat.endpoint.look()) is not None:
+            await self._heed(notice)
+
+    async def step(self, why: Wait) -> None:
+        """Wait for one record and act on it, and on nothing else: used inside an action."""
+        endpoint = self.seat.endpoint
+        if (notice := endpoint.look()) is None:
+            await self.sleep(why)
+            notice = endpoint.look()
+        if notice is not None:
+            await self._heed(notice)
+
+    async def sleep(self, why: Wait) -> None:
+        """Wait for a record; when it does not come for long, ask whether ranks were lost."""
+        if not await self.seat.endpoint.sleep(why):
+            await self.hear()
+
+    async def hear(self) -> None:
+        """Whoever runs the job may know of lost ranks."""
+        if await self.losing.hear(self.recall):
+            self.news += 1
+
+    async def until(self, attempt: Callable[[], Coroutine[Any, Any, bool]]) -> None:
+        """Repeat an attempt until it succeeds, sleeping between."""
+        while not await attempt():
+            await self.seat.endpoint.alarm()
+            if await attempt():
+                return
+            await self.step(Wait("waiting for room on the NIC"))
+
+    async def ask(self, op: Op, fields: dict[str, int]) -> Notice:
+        """Place a request that the NIC answers at once, and wait for the answer."""
+        endpoint = self.seat.endpoint
+        await self.until(endpoint.can_post)
+        number = self.question()
+        await endpoint.post(op, number, fields)
+        return await self.answer(number, op)
+
+    def question(self) -> int:
+        """A number under which the NIC may answer. There must be one free."""
+        number = self.seat.numbers.popleft()
+        self._answers[number] = None
+        return number
+
+    async def answer(self, number: int, op: Op) -> Notice:
+        """Wait for the answer; the number is free again."""
+        while (notice := self._answers[number]) is None:
+            await self.step(Wait(f"asking the NIC: {op.name}"))
+        del self._answers[number]
+        self.seat.numbers.append(number)
+        return notice
+
+    async def recall(self, receive: Receive) -> bool:
+        """Take a receive back that is on the NIC. False if it has met a message."""
+        notice = await self.ask(Op.CANCEL, {"token": receive.index})
+        if notice.kind is not Kind.CANCELLED or receive.done:
+            return False
+        await self.seat.retire_receive(receive, 0)
+        return True
+
+    async def _heed(self, notice: Notice) -> None:
+        """Act on one record."""
+        if notice.kind is Kind.ROOM:
+            return
+        if notice.operation in self._answers and notice.kind is not Kind.ARRIVED:
+            self._answers[notice.operation] = notice
+            return
+        self.news += 1
+        if notice.kind is Kind.LOST:
+            await self.losing.lose(notice.source)
+        elif notice.kind is Kind.ARRIVED:
+            self.watching = False
+            if notice.length >= self.pressure:
+                self.crowded.add(notice.source)
+        elif notice.kind is Kind.RECEIVED_OWN:  # both ends of a message to oneself
+            await self._end(replace(notice, kind=Kind.RECEIVED))
+            await self._end(replace(notice, kind=Kind.SENT, operation=notice.token, error=notice.context))
+        else:
+            await self._end(notice)
+
+    async def _end(self, notice: Notice) -> None:
+        """The end of an operation."""
+        operation = self.seat.active.get(notice.operation)
+        if operation is None:
+            return
+        if operation.done:  # failed while it was on the NIC, which only now gives back what it held
+            await self._release(notice.operation, operation, 0)
+            return
+        operation.error = failure(notice.error)
+        if isinstance(operation, Receive) and notice.kind is Kind.RECEIVED:
+            self._check(notice, operation)
+            operation.source, operation.tag, operation.length = notice.source, notice.tag, notice.length
+        await self._release(notice.operation, operation, operation.length)
+        finish(operation)
+
+    async def _release(self, number: int, operation: Operation, received: int) -> None:
+        if isinstance(operation, Receive):
+            await self.seat.retire_receive(operation, received)
+        elif isinstance(operation, Send):
+            await self.seat.retire_send(number, operation)
+
+    def _check(self, notice: Notice, receive: Receive) -> None:
+        """Believe of a received message only what can be: a source in the world, no more bytes than were asked for."""
+        endpoint, size = self.seat.endpoint, self.seat.size
+        total = receive.hold.total if receive.hold is not None else 0
+        if notice.length > total:
+            raise endpoint.distrust(f"tells of {notice.length} bytes in a buffer of {total}")
+        if notice.error == NO_ERROR and notice.source >= size:
+            raise endpoint.distrust(f"tells of source {notice.source} in a world of {size} ranks")

@@ -1,0 +1,89 @@
+"""What a rank holds on its NIC: its endpoint, its page table, receive entries, numbers for operations; and how much of each is free."""
+
+from collections import deque
+
+from ...bus.base import Bus, HostBuffer
+from ...config import HostConfig, HostCost
+from ...device import ANY_SOURCE, Operation
+from .driver import Attachment
+from .endpoint import Endpoint
+from .health import Examine
+from .memory import Hold, Memory
+from .operations import Receive, Send
+from .pages import PageTable
+
+
+class Seat:
+    """One rank's share of its NIC.
+
+    Members:
+        active: operations on the NIC, by the number under which it reports them.
+        numbers: those that are free.
+        entries: receive entries of the NIC that are free; `wildcards`: how many more may take messages of anyone (NP-35).
+        long_sends: sends on the NIC that will need a record each.
+        lost: ranks that do not answer, and why.
+        broken: why the NIC is of no use, if it is not.
+    """
+
+    def __init__(
+        self, bus: Bus, attachment: Attachment, config: HostConfig, examiner: Examine, copyblock: HostBuffer | None
+    ) -> None:
+        self.bus = bus
+        self.config = config
+        self.rank = attachment.rank
+        self.size = attachment.ranks
+        self.endpoint = Endpoint(bus, attachment, config, copyblock, examiner)
+        self.memory = Memory(bus, config, attachment.page_entries)
+        table = self.endpoint.copyblock.view[attachment.page_table_offset :]
+        self.table = PageTable(table, attachment.page_entries, config.pages_per_entry)
+        self.numbers = deque(range(1, 0x8000))
+        self.active: dict[int, Operation] = {}
+        self.entries = list(range(attachment.receives))
+        self.wildcards = attachment.any_receives
+        self.long_sends = 0
+        self.lost: dict[int, str] = {}
+
+    @property
+    def broken(self) -> str | None:
+        return None if self.endpoint.broken is None else str(self.endpoint.broken)
+
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        self.endpoint.charge(what, count)
+
+    def account(self) -> None:
+        """Let the host pay for what lending memory took."""
+        for what, count in self.memory.work():
+            self.charge(what, count)
+
+    async def retire_receive(self, receive: Receive, received: int) -> None:
+        """The NIC has forgotten a receive: everything it held is free again."""
+        del self.active[receive.number]
+        self.numbers.append(receive.number)
+        self.entries.append(receive.index)
+        if receive.wanted_source == ANY_SOURCE:
+            self.wildcards += 1
+        await self._retire(receive, received)
+
+    async def retire_send(self, number: int, send: Send) -> None:
+        """... a send."""
+        del self.active[number]
+        self.numbers.append(number)
+        self.long_sends -= 1
+        await self._retire(send, 0)
+
+    async def _retire(self, operation: Send | Receive, received: int) -> None:
+        hold = operation.hold
+        if hold is not None:
+            self.table.release(hold.entries)
+            await self.memory.take_back(hold, received)
+            self.account()
+            operation.hold = None
+
+
+def inline(hold: Hold) -> dict[str, int]:
+    """The first pieces, which ride in the request (NP-47)."""
+    fields = {}
+    for i, (address, length) in enumerate(hold.pieces[:2]):
+        fields[f"pieces.{i}.address"] = address
+        fields[f"pieces.{i}.length"] = length
+    return fields

@@ -1,0 +1,138 @@
+"""Messages taken off the NIC, where slots are scarce: for receives that wait on the host, for matched probes (NP-50)."""
+
+import ctypes
+from collections import deque
+from dataclasses import dataclass
+
+from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, PACKET_BODY, Kind, Op
+
+from ...bus.base import Wait
+from ...config import HostCost
+from ...device import ANY_SOURCE, ANY_TAG, Arrived
+from .endpoint import Notice
+from .operations import Receive
+from .parcels import Parcel, Parcels
+from .posting import RESERVED, Posting
+from .records import Records
+from .seat import Seat
+
+BURST = RESERVED  # questions on the NIC at once: each needs a receive entry
+MOST_EAGER = int(PACKET_BODY)  # no body that the NIC keeps is longer
+
+
+@dataclass
+class Question:
+    """A request for whatever message is the oldest, and where its body is to go."""
+
+    number: int
+    receive: Receive
+    buffer: bytearray
+
+
+class Taking:
+    """Brings messages from the NIC's lists to the host's."""
+
+    def __init__(self, seat: Seat, records: Records, parcels: Parcels, posting: Posting) -> None:
+        self.seat = seat
+        self.records = records
+        self.parcels = parcels
+        self.posting = posting
+
+    async def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        """`Device.probe`. While receives wait on the host the NIC is not asked: a message that came after the drain may be for
+        one of them, and the next drain will tell."""
+        self.records.seen = self.records.news
+        if self.parcels.receives:
+            await self.drain(int(ANY))
+        parcel = self.parcels.find(source, tag, context)
+        if parcel is not None:
+            if take:
+                self.parcels.parcels.remove(parcel)
+            return Arrived(parcel.source, parcel.tag, parcel.length, context, parcel)
+        if self.parcels.receives:
+            return None
+        peer = int(ANY) if source == ANY_SOURCE else source
+        fields = {"peer": peer, "tag": int(NO_TAG) if tag == ANY_TAG else tag, "context": context}
+        notice = await self.records.ask(Op.PROBE_TAKE if take else Op.PROBE, fields)
+        if notice.kind is Kind.MISSING:
+            return None
+        handle = await self._parcel(notice) if take else None
+        return Arrived(notice.source, notice.tag, notice.length, context, handle)
+
+    async def relieve(self) -> bool:
+        """Take messages off the NIC where its slots run out, when the program has nothing better to do: what it receives
+        meanwhile goes straight to its place. False if there was nothing to take."""
+        crowded = self.records.crowded
+        if not crowded:
+            return False
+        while crowded:
+            await self.drain(crowded.pop())
+        return True
+
+    async def drain(self, peer: int) -> None:
+        """Take all messages of one source, or of all, off the NIC, and give them to waiting receives.
+
+        Several questions are on the NIC at once, as many more as the first ones find messages.
+        """
+        self.records.watching = peer == int(ANY) or self.records.watching  # an arrival from now on turns it off again
+        asked: deque[Question] = deque()
+        most = 1
+        while most or asked:
+            while len(asked) < most:
+                asked.append(await self._question(peer))
+            question = asked.popleft()
+            notice = await self.records.answer(question.number, Op.DRAIN)
+            most = 0 if notice.kind is Kind.MISSING else min(2 * most, BURST)
+            await self._heed(question, notice)
+
+    async def _question(self, peer: int) -> "Question":
+        buffer = bytearray(MOST_EAGER)
+        receive = Receive(self.seat.rank, ANY_TAG, 0, ((address_of(buffer), MOST_EAGER),))
+        receive.hold = await self.seat.memory.lend(receive.segments, False, bounce=True)
+        question = Question(self.records.question(), receive, buffer)
+        await self.posting.drain(peer, question.number, receive)
+        return question
+
+    async def _heed(self, question: "Question", notice: Notice) -> None:
+        """The answer: no message, one whose body is still at its sender, or one whose body is on its way here."""
+        receive = question.receive
+        parcel = Parcel(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
+        if notice.kind is not Kind.FOUND:
+            await self.seat.retire_receive(receive, 0)
+            if notice.kind is Kind.MISSING:
+                return
+        else:
+            await self._arrival(receive, notice)
+            parcel.data = bytes(question.buffer[: notice.length])
+        waiting = self.parcels.claim(parcel)
+        self.seat.charge(HostCost.MATCH, self.parcels.compared())
+        if waiting is None:
+            self.parcels.parcels.append(parcel)
+        else:
+            await self.posting.open(parcel, waiting)
+
+    async def _parcel(self, notice: Notice) -> Parcel:
+        """The message that a matched probe took. A body in the NIC's heap is brought to the host: heap and slot are scarce."""
+        parcel = Parcel(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
+        if notice.kind is Kind.FOUND_PULL:
+            return parcel
+        buffer = bytearray(notice.length)
+        segments = ((address_of(buffer), notice.length),) if notice.length else ()
+        await self._bring(notice, Receive(notice.source, notice.tag, notice.context, segments))
+        parcel.data = bytes(buffer)
+        return parcel
+
+    async def _bring(self, notice: Notice, receive: Receive) -> None:
+        receive.hold = await self.seat.memory.lend(receive.segments, False, bounce=True)
+        await self.posting.fetch(notice, receive)
+        await self._arrival(receive, notice)
+
+    async def _arrival(self, receive: Receive, notice: Notice) -> None:
+        why = Wait("bringing in an unexpected message", notice.source, notice.tag, notice.context)
+        while not receive.done:
+            await self.records.step(why)
+
+
+def address_of(buffer: bytearray) -> int:
+    """Where a bytearray's bytes are."""
+    return ctypes.addressof((ctypes.c_char * len(buffer)).from_buffer(buffer))

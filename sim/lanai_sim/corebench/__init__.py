@@ -1,0 +1,1 @@
+"""The processor alone with its memory: gateware against the golden model."""

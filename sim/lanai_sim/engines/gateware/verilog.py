@@ -1,0 +1,52 @@
+"""Verilog of the NIC and the switch as the `rtl` engine steps them.
+
+As a program (`python -m lanai_sim.engines.gateware.verilog`) it reads pickled calls from standard input and writes the pickled texts.
+"""
+
+import pickle
+import re
+import sys
+from functools import cache
+
+from amaranth.back import verilog
+
+from lanai_hdl.config import NicConfig
+from lanai_hdl.nic import Nic
+from lanai_hdl.sram.memory import VERILOG as SRAM
+from lanai_hdl.switch import Switch, SwitchConfig
+
+from ..designs import NIC_TOP, SWITCH_TOP, Design
+from .probe import ProbedNic, ProbedSteppedNic
+from .stepped import SteppedNic, SteppedSwitch
+
+
+@cache
+def nic_verilog(config: NicConfig, probes: bool = False, as_synthesized: bool = False) -> str:
+    """The NIC as the engine steps it; with `probes`, as a traced run needs it."""
+    if probes:
+        nic: SteppedNic = ProbedSteppedNic(ProbedNic(config), as_synthesized=as_synthesized)
+    else:
+        nic = SteppedNic(Nic(config), as_synthesized=as_synthesized)
+    return _stable(verilog.convert(nic, name=NIC_TOP))
+
+
+@cache
+def switch_verilog(config: SwitchConfig, as_synthesized: bool = False) -> str:
+    switch = Switch(config)
+    return _stable(verilog.convert(switch if as_synthesized else SteppedSwitch(switch), name=SWITCH_TOP))
+
+
+def files_of(design: Design) -> dict[str, str]:
+    """The texts that Verilator needs, by file name."""
+    if isinstance(design.config, SwitchConfig):
+        return {"switch.v": switch_verilog(design.config, design.as_synthesized)}
+    return {"nic.v": nic_verilog(design.config, design.probes, design.as_synthesized), SRAM.name: SRAM.read_text()}
+
+
+def _stable(text: str) -> str:
+    """The same text wherever the sources lie: attributes that name source files are for readers of the Verilog alone."""
+    return re.sub(r"\(\* src = .*? \*\)", "", text)
+
+
+if __name__ == "__main__":
+    pickle.dump([files_of(design) for design in pickle.load(sys.stdin.buffer)], sys.stdout.buffer)

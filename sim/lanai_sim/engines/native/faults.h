@@ -1,0 +1,125 @@
+// What goes wrong on one direction of a cable: packets by number, or the carrier for a while.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "flit.h"
+
+enum FaultKind : uint32_t { DROP = 1, CORRUPT = 2, DUPLICATE = 3, DELAY = 4, REORDER = 5, LINK_DOWN = 6 };
+
+struct Fault {  // mirrored by lanai_sim.machine.faults.Planned
+    uint64_t packet;  // number on this wire; for LINK_DOWN the first slot; with `chance` the key of its dice
+    uint64_t amount;  // DELAY, REORDER: slots; CORRUPT: bit of the packet; LINK_DOWN: the slot after the last
+    uint64_t chance;  // of each packet, in 2^-53; 0: `packet` alone
+    uint32_t kind, spare;
+
+    bool hits(uint64_t number) const { return chance ? dice(packet ^ dice(number)) >> 11 < chance : packet == number; }
+
+    // The output function of splitmix64 (Steele, Lea, Flood 2014).
+    static uint64_t dice(uint64_t key) {
+        key += 0x9E3779B97F4A7C15;
+        key = (key ^ key >> 30) * 0xBF58476D1CE4E5B9;
+        key = (key ^ key >> 27) * 0x94D049BB133111EB;
+        return key ^ key >> 31;
+    }
+};
+static_assert(sizeof(Fault) == 32, "lanai_sim.engines.rtl packs it");
+
+// Stands where the sender's flits enter the wire. What it holds back leaves at a flit a slot and heeds STOP as a sender does.
+class Faults {
+  public:
+    std::vector<Fault> plan;  // of several that hit a packet the first counts
+    std::vector<Fault> downs;
+    uint64_t counts[7] = {};
+
+    // Work that must be stepped for: flits held back, or the carrier away.
+    bool active(uint64_t slot) const {
+        if (!queue_.empty() || !held_.empty()) return true;
+        for (auto& down : downs)
+            if (slot >= down.packet && slot < down.amount) return true;
+        return false;
+    }
+    uint64_t next(uint64_t slot) const {
+        uint64_t first = ~0ull;
+        for (auto& down : downs)
+            if (down.packet > slot && down.packet < first) first = down.packet;
+        return first;
+    }
+
+    void pass(uint64_t slot, bool stop, uint8_t& kind, uint32_t& data) {
+        for (auto& down : downs)
+            if (slot >= down.packet && slot < down.amount) {
+                if (slot == down.packet) counts[LINK_DOWN]++;
+                kind = DOWN;
+                queue_.clear();
+                held_.clear();
+                return;
+            }
+        if (kind == HEAD) begin(slot);
+        if (kind != IDLE) {
+            bool last = kind == TAIL;
+            take(kind, data);
+            if (last) end(slot);
+        } else if (!held_.empty() && current_ != REORDER && slot >= held_until_) {
+            let_go();
+        }
+        kind = IDLE;
+        if (!queue_.empty() && slot >= release_ && !stop) {
+            kind = queue_.front().first;
+            data = queue_.front().second;
+            queue_.pop_front();
+        }
+    }
+
+    const Fault* choose(uint64_t number) const {
+        for (auto& fault : plan)
+            if (fault.hits(number)) return &fault;
+        return nullptr;
+    }
+
+  private:
+    using Flit = std::pair<uint8_t, uint32_t>;
+    std::deque<Flit> queue_, held_;
+    std::vector<Flit> copy_;
+    uint64_t seen_ = 0, release_ = 0, held_until_ = 0, words_ = 0, amount_ = 0;
+    uint32_t current_ = 0;
+
+    void begin(uint64_t slot) {
+        uint64_t number = seen_++;
+        current_ = 0;
+        words_ = 0;
+        copy_.clear();
+        const Fault* found = choose(number);
+        if (!found) return;
+        current_ = found->kind;
+        amount_ = found->amount;
+        counts[current_]++;
+        if (current_ == DELAY) release_ = slot + amount_;
+    }
+
+    void take(uint8_t kind, uint32_t data) {
+        if (current_ == DROP) return;
+        if (current_ == CORRUPT && (kind == DATA || kind == TAIL)) {
+            if (words_++ == amount_ / 32 || (kind == TAIL && words_ <= amount_ / 32)) data ^= 1u << (amount_ % 32);
+        }
+        if (current_ == DUPLICATE) copy_.emplace_back(kind, data);
+        (current_ == REORDER ? held_ : queue_).emplace_back(kind, data);
+    }
+
+    void end(uint64_t slot) {
+        for (auto& flit : copy_) queue_.push_back(flit);
+        copy_.clear();
+        if (current_ == REORDER)
+            held_until_ = slot + amount_;
+        else if (!held_.empty())
+            let_go();  // behind the packet that overtook it
+        current_ = 0;
+    }
+
+    void let_go() {
+        queue_.insert(queue_.end(), held_.begin(), held_.end());
+        held_.clear();
+    }
+};

@@ -1,0 +1,94 @@
+// One NIC's Verilated model: inputs go in a slot at a time, outputs are read in between. `models.h`, generated, says how it was built.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "models.h"
+
+// Verilator's spelling of Amaranth's port `bundle__name`.
+#define PORT(bundle, name) bundle##___05F##name
+
+// A model whose clock is left high can be told that it was low: one evaluation a slot instead of two. Not in every Verilator.
+template <class Root>
+auto rearm(Root* root, int) -> decltype(root->__Vtrigprevexpr___TOP__clk__0, bool()) {
+    root->__Vtrigprevexpr___TOP__clk__0 = 0;
+    return true;
+}
+template <class Root>
+bool rearm(Root*, long) {
+    return false;
+}
+
+template <class Model>
+void tick(Model& model) {
+    if (VM_TRACE || !rearm(model.rootp, 0)) {
+        model.clk = 0;
+        model.eval();
+    }
+    model.clk = 1;
+    model.eval();
+}
+
+struct NicInputs {  // of one slot; mirrored by lanai_sim.engines.replay.INPUTS
+    uint64_t left_out;
+    uint32_t rx_data, mem_rdata, pio_addr, pio_wdata;
+    uint8_t rx_kind, tx_stop, mem_ready, mem_rvalid, mem_rerror, pio_valid, pio_write, pio_be;
+
+    // No input asks for anything.
+    bool quiet() const { return !rx_kind && !tx_stop && !mem_rvalid && !pio_valid; }
+};
+constexpr NicInputs NO_INPUTS{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0};
+
+// `begin` begins a slot: it ends the one before and gives the inputs of the new one. Then the outputs of the new slot can be read.
+class NicGates {
+  public:
+    NicGates() : context_(new VerilatedContext), model_(new NicModel(context_.get())) {
+        NicModel& m = *model_;
+#ifdef LANAI_AS_SYNTHESIZED
+        m.rst = 1;
+#endif
+        drive(NO_INPUTS);
+        m.clk = 0;
+        m.eval();  // the first evaluation sees no edge
+    }
+
+    void begin(const NicInputs& inputs) {
+#ifdef LANAI_AS_SYNTHESIZED
+        drive(present_);
+        tick(*model_);
+        model_->rst = 0;
+        present_ = inputs;
+#else
+        drive(inputs);  // the model registers them with the edge
+        tick(*model_);
+#endif
+    }
+
+    NicModel& model() { return *model_; }
+    const NicModel& model() const { return *model_; }
+
+  private:
+    std::unique_ptr<VerilatedContext> context_;
+    std::unique_ptr<NicModel> model_;
+#ifdef LANAI_AS_SYNTHESIZED
+    NicInputs present_ = NO_INPUTS;
+#endif
+
+    void drive(const NicInputs& in) {
+        NicModel& m = *model_;
+        m.left_out = in.left_out;
+        m.PORT(link_rx, data) = in.rx_data;
+        m.PORT(link_rx, kind) = in.rx_kind;
+        m.PORT(link_tx, stop) = in.tx_stop;
+        m.PORT(mem, ready) = in.mem_ready;
+        m.PORT(mem, rvalid) = in.mem_rvalid;
+        m.PORT(mem, rdata) = in.mem_rdata;
+        m.PORT(mem, rerror) = in.mem_rerror;
+        m.PORT(pio, valid) = in.pio_valid;
+        m.PORT(pio, write) = in.pio_write;
+        m.PORT(pio, addr) = in.pio_addr;
+        m.PORT(pio, wdata) = in.pio_wdata;
+        m.PORT(pio, be) = in.pio_be;
+    }
+};

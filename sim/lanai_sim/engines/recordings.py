@@ -1,0 +1,89 @@
+"""The runs whose NICs' inputs are on record: point to point, neighbours, collectives, faults on the wire."""
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_host.errors import UserError
+
+from ..job.config import RunConfig
+from ..machine import faults
+from .replay import SUFFIX
+
+PING_PONG = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+for size in (0, 4, 60, 1000, 9000):
+    buffer = bytearray(range(1, 251)) * (size // 250 + 1)
+    for turn in range(3):
+        if world.rank == turn % 2:
+            world.Send(memoryview(buffer)[:size], 1 - world.rank, size)
+        else:
+            world.Recv(memoryview(buffer)[:size], 1 - world.rank, size)
+"""
+HALO = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+ring = world.Create_cart([world.size], periods=[True])
+left, right = ring.Shift(0, 1)
+row, ghost = bytearray(bytes([world.rank]) * 2048), [bytearray(2048), bytearray(2048)]
+for step in range(4):
+    waits = [ring.Irecv(ghost[0], left, 1), ring.Irecv(ghost[1], right, 2)]
+    waits += [ring.Isend(row, right, 1), ring.Isend(row, left, 2)]
+    MPI.Request.Waitall(waits)
+    row = bytearray((a + b + step) % 256 for a, b in zip(*ghost))
+"""
+COLLECTIVES = """
+from array import array
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+mine, sums = array("d", [world.rank + n for n in range(40)]), array("d", bytes(320))
+for turn in range(2):
+    world.Barrier()
+    world.Bcast(mine, turn)
+    world.Allreduce(mine, sums)
+    world.Alltoall([mine, 10, MPI.DOUBLE], [sums, 10, MPI.DOUBLE])
+"""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One run and the NIC of it that is recorded."""
+
+    program: str
+    ranks: int
+    node: int
+    faults: tuple[str, ...] = ()
+    recovery: bool = False
+
+
+RECORDINGS = {
+    "pingpong": Recording(PING_PONG, 2, 0),
+    "halo": Recording(HALO, 4, 1),
+    "collectives": Recording(COLLECTIVES, 4, 2),
+    "faults": Recording(
+        PING_PONG, 2, 1, recovery=True,
+        faults=("drop nic0 packet=3", "corrupt nic0 packet=6", "duplicate nic1 packet=4", "drop nic1 packet=8"),
+    ),
+}  # fmt: skip
+
+
+def record(name: str, folder: Path) -> Path:
+    """Play a run and write the inputs of its NIC to `folder`. The file."""
+    from ..commands.run import libmpi_environment
+    from ..job.launcher import run
+    from ..job.nic_world import NicWorld
+
+    what = RECORDINGS[name]
+    path = folder / f"{name}{SUFFIX}"
+    config = RunConfig(
+        (sys.executable, "-c", what.program), what.ranks, "mpi-np", environment=libmpi_environment(),
+        faults=tuple(map(faults.parse, what.faults)), inputs=(what.node, path),
+    )  # fmt: skip
+    if what.recovery:
+        config = replace(config, mcp=McpConfig(recovery=1))
+    result = run(config, NicWorld)
+    if result.code:
+        raise UserError(f"the run {name!r} to record ended with code {result.code}: {result.report}")
+    return path

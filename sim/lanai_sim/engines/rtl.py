@@ -1,0 +1,246 @@
+"""The `rtl` engine: the Verilated gateware, the truth. Native code in `native/`, this module generates what depends on ports."""
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from enum import IntFlag
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from lanai_hdl.config import NicConfig
+from lanai_hdl.errors import UserError
+from lanai_hdl.switch_config import SwitchConfig
+from lanai_host.compilers import Language, find, for_models
+
+from ..machine.faults import Planned
+from . import designs
+from .base import Access, Engine, Event, Layout
+from .designs import NIC_TOP, SWITCH_TOP, Design
+from .verilator import Model, Source, library
+
+HEADERS = ("engine.h", "faults.h", "flit.h", "memory.h", "nic.h", "replay.h", "trace.h", "units.h", "wave.h")
+INPUTS_SIZE = 32  # of struct NicInputs of nic.h
+_EVENT = struct.Struct("=QIIII")  # struct Event of engine.h
+_FAULT = struct.Struct("=QQQI4x")  # struct Fault of faults.h
+_ACCESS = struct.Struct("=QIIIII4x")  # struct Pio of units.h
+
+
+class Ending(IntFlag):
+    """How a call of `run` in engine.cc ended, if neither by an event nor at the limit."""
+
+    STILL = 1
+    CUT = 2
+
+
+U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
+FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "new": (POINTER, (U32, U32, U64)),
+    "delete": (None, (POINTER,)),
+    "wire": (None, (POINTER, U32, U32, U32, U32)),
+    "options": (None, (POINTER, U32, U32)),
+    "run": (U32, (POINTER, U64)),
+    "events": (U32, (POINTER, POINTER)),
+    "slot": (U64, (POINTER, U32)),
+    "evaluated": (U64, (POINTER, U32)),
+    "entries": (U64, (POINTER,)),
+    "pio": (None, (POINTER, U32, POINTER, U32)),
+    "map": (None, (POINTER, U32, U32, POINTER, U64, ctypes.c_int32, U32)),
+    "unmap": (None, (POINTER, U32, U32)),
+    "watch": (None, (POINTER, U32, U32, U32, U32)),
+    "unwatch": (None, (POINTER, U32, U32)),
+    "refused": (U64, (POINTER, U32)),
+    "wave": (U32, (POINTER, U32, ctypes.c_char_p, U64, U64, U64)),
+    "faults": (None, (POINTER, U32, POINTER, U32)),
+    "fault_count": (U64, (POINTER, U32, U32)),
+    "record": (None, (POINTER, U32)),
+    "recorded": (U64, (POINTER, U32, POINTER)),
+    "replay": (U64, (ctypes.c_char_p, U64)),
+    "bare": (None, (POINTER, U32, U64)),
+}
+TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with probes
+    "trace_begin": (None, (POINTER, U32, POINTER, U32, POINTER, U32)),
+    "trace_bytes": (U64, (POINTER,)),
+    "trace_finish": (None, (POINTER, U32)),
+    "trace_rows": (U64, (POINTER, U32, U32, POINTER)),
+    "trace_clear": (None, (POINTER, U32)),
+}
+
+
+def models_header(switch: SwitchConfig | None, probes: bool = False, as_synthesized: bool = False) -> str:
+    """The C++ that knows the Verilated classes and, for the switch, its ports as arrays."""
+    lines = [
+        "#pragma once",
+        *(["#define LANAI_TRACED"] if probes else []),
+        *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
+        f'#include "V{NIC_TOP}.h"',
+        f'#include "V{NIC_TOP}___024root.h"',
+        f"using NicModel = V{NIC_TOP};",
+    ]
+    if switch is not None:
+        lines += [f'#include "V{SWITCH_TOP}.h"', f'#include "V{SWITCH_TOP}___024root.h"']
+        lines += [f"using SwitchModel = V{SWITCH_TOP};", f"#define SWITCH_PORTS {switch.ports}"]
+        wires = (("kind", "CData"), ("data", "IData"), ("stop", "CData"))
+        arrays = [(side, port, kind) for side in ("tx", "rx") for port, kind in wires]
+        lines.append("struct SwitchPorts {")
+        lines += [f"  {kind} *{side}_{port}[SWITCH_PORTS];" for side, port, kind in arrays]
+        lines.append("  explicit SwitchPorts(SwitchModel& m) {")
+        sep = "___05F"  # how Verilator spells Amaranth's `__`
+        for n in range(switch.ports):
+            lines += [f"    {side}_{port}[{n}] = &m.{side}{sep}{n}{sep}{port};" for side, port, kind in arrays]
+        lines += ["  }", "};"]
+    return "\n".join(lines) + "\n"
+
+
+def build(
+    nic: NicConfig,
+    switch: SwitchConfig | None,
+    trace: bool = False,
+    probes: bool = False,
+    as_synthesized: bool = False,
+) -> Path:
+    """The shared library of an engine for such NICs and switches.
+
+    `trace`: it can write waveforms; `probes`: events. `as_synthesized`: made of the gateware as it is built into hardware, for
+    comparison: same slots, same results, half the speed.
+    """
+    native = files(__package__).joinpath("native")
+    wanted = [Design(nic, probes, as_synthesized)]
+    if switch is not None:
+        wanted.append(Design(switch, as_synthesized=as_synthesized))
+    key = designs.key(wanted)
+
+    def models() -> list[Model]:
+        texts = designs.elaborate(wanted, key)
+        return [Model(design.top, files) for design, files in zip(wanted, texts, strict=True)]
+
+    extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {
+        "models.h": models_header(switch, probes, as_synthesized)
+    }
+    tool = find(Language.CXX) if as_synthesized else for_models()
+    return library(Source(key, models), native.joinpath("engine.cc").read_text(), trace=trace, extra=extra, tool=tool)
+
+
+@cache
+def _load(path: Path) -> ctypes.CDLL:
+    loaded = ctypes.CDLL(str(path))
+    for name, (result, arguments) in {**FUNCTIONS, **TRACE_FUNCTIONS}.items():
+        if name in TRACE_FUNCTIONS and not hasattr(loaded, f"engine_{name}"):
+            continue  # a library without probes
+        function = getattr(loaded, f"engine_{name}")
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
+
+def native(nic: NicConfig, switch: SwitchConfig | None, **options: bool) -> ctypes.CDLL:
+    """The library that `build` names, loaded."""
+    return _load(build(nic, switch, **options))
+
+
+class RtlEngine(Engine):
+    """Verilated NICs and switches. `skip` leaves out slots in which a unit is still, with the same results; so do `threads`.
+
+    `trace`, `probes` and `as_synthesized` are those of `build`.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        *,
+        skip: bool = True,
+        threads: int = 1,
+        trace: bool = False,
+        probes: bool = False,
+        as_synthesized: bool = False,
+    ) -> None:
+        super().__init__(layout)
+        switch = layout.switch if layout.switches else None
+        self._native = native(layout.nic, switch, trace=trace, probes=probes, as_synthesized=as_synthesized)
+        self._engine = self._native.engine_new(layout.nics, layout.switches, layout.latency)
+        for cable in layout.cables:
+            self._native.engine_wire(self._engine, *cable)
+            self._native.engine_wire(self._engine, cable.other_unit, cable.other_port, cable.unit, cable.port)
+        self._native.engine_options(self._engine, skip, threads)
+        self._events = POINTER()
+        self._closed = False
+
+    def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
+        ending = Ending(self._native.engine_run(self._engine, limit))
+        self.cut_short = Ending.CUT in ending
+        count = self._native.engine_events(self._engine, ctypes.byref(self._events))
+        if not count:
+            return Ending.STILL in ending, ()
+        raw = ctypes.string_at(self._events.value or 0, count * _EVENT.size)
+        return False, [Event(*_EVENT.unpack_from(raw, at)) for at in range(0, len(raw), _EVENT.size)]
+
+    def slot(self, unit: int) -> int:
+        return int(self._native.engine_slot(self._engine, unit))
+
+    def evaluated(self, unit: int) -> int:
+        return int(self._native.engine_evaluated(self._engine, unit))
+
+    @property
+    def entries(self) -> int:
+        """How often Python has called `run`."""
+        return int(self._native.engine_entries(self._engine))
+
+    def pio(self, nic: int, accesses: Sequence[Access]) -> None:
+        packed = b"".join([_ACCESS.pack(*access) for access in accesses])
+        self._native.engine_pio(self._engine, nic, packed, len(accesses))
+
+    def map_local(self, nic: int, page: int, address: int, writable: bool) -> None:
+        self._native.engine_map(self._engine, nic, page, address, 0, 0, writable)
+
+    def map_remote(self, nic: int, page: int, pid: int, address: int, writable: bool) -> None:
+        self._native.engine_map(self._engine, nic, page, None, address, pid, writable)
+
+    def unmap(self, nic: int, page: int) -> None:
+        self._native.engine_unmap(self._engine, nic, page)
+
+    def watch(self, nic: int, address: int, seen: int, tag: int) -> None:
+        self._native.engine_watch(self._engine, nic, address, seen, tag)
+
+    def unwatch(self, nic: int, tag: int) -> None:
+        self._native.engine_unwatch(self._engine, nic, tag)
+
+    def refused(self, nic: int) -> int:
+        """Host memory accesses that were answered with an error."""
+        return int(self._native.engine_refused(self._engine, nic))
+
+    def faults(self, wire: int, plan: Sequence[Planned]) -> None:
+        """What goes wrong on a wire: 2 * cable from its first end to the other, 2 * cable + 1 back. Of several faults that hit a packet the
+        first counts."""
+        packed = b"".join([_FAULT.pack(*fault) for fault in plan])
+        self._native.engine_faults(self._engine, wire, packed, len(plan))
+
+    def fault_count(self, wire: int, kind: int) -> int:
+        """How often it happened so far."""
+        return int(self._native.engine_fault_count(self._engine, wire, kind))
+
+    def wave(self, nic: int, file: str, first: int, last: int) -> None:
+        """Write a VCD of one NIC for slots `first` to `last`. The engine must have been made with `trace`."""
+        half = 500_000_000 // self.layout.nic.slot_khz
+        if not self._native.engine_wave(self._engine, nic, str(file).encode(), first, last, half):
+            raise UserError(
+                f"cannot write the waveform {str(file)!r}; name a writable file, in an engine built for tracing"
+            )
+
+    def record(self, nic: int) -> None:
+        """Keep the inputs of every slot of a NIC from now on."""
+        self._native.engine_record(self._engine, nic)
+
+    def recorded(self, nic: int) -> bytes:
+        """What was kept: a NicInputs of native/nic.h for each slot that was evaluated."""
+        at = POINTER()
+        count = self._native.engine_recorded(self._engine, nic, ctypes.byref(at))
+        return ctypes.string_at(at.value or 0, count * INPUTS_SIZE)
+
+    def bare(self, slots: int) -> None:
+        """Evaluate NIC 0 alone, with nothing around it, for comparison. The engine is of no use afterwards."""
+        self._native.engine_bare(self._engine, 0, slots)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._native.engine_delete(self._engine)

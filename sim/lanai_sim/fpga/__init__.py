@@ -1,0 +1,1 @@
+"""Bitstreams, and the board's top level in simulation."""

@@ -1,0 +1,77 @@
+"""The very top that a board carries, Verilated, its serial line in Python's hand: the self-test before there is a board.
+
+Amaranth's own simulator makes a few hundred slots a second of this top, and the self-test needs some hundred thousand.
+"""
+
+import ctypes
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from amaranth.back import verilog
+
+from lanai_hdl.boards import Board
+from lanai_host.bus.base import BusError
+from lanai_host.bus.serial import SerialLine
+
+from ..engines.verilator import Model, library
+from .bitstream import board_top
+
+TOP = "lanai_board"
+PATIENCE_BITS = 100_000  # bit times of silence after which the board is taken for dead
+
+
+@cache
+def _library(board: Board) -> ctypes.CDLL:
+    text = verilog.convert(board_top(board), name=TOP)
+    harness = files(__package__).joinpath("board_harness.cc").read_text()
+    loaded = ctypes.CDLL(str(library([Model(TOP, {f"{TOP}.v": text})], harness, optimize="-O1")))
+    for name, result, arguments in (
+        ("new", ctypes.c_void_p, (ctypes.c_uint32,)),
+        ("delete", None, (ctypes.c_void_p,)),
+        ("send", None, (ctypes.c_void_p, ctypes.c_uint8)),
+        ("receive", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_uint64)),
+        ("slots", ctypes.c_uint64, (ctypes.c_void_p,)),
+        ("leds", ctypes.c_uint32, (ctypes.c_void_p,)),
+    ):
+        function = getattr(loaded, f"board_{name}")
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
+
+class VerilatedBoard(SerialLine):
+    """`board`, powered up in simulation. It is clocked while a byte is being sent or awaited, and stands still otherwise."""
+
+    def __init__(self, board: Board) -> None:
+        self._api = _library(board)
+        self._patience = PATIENCE_BITS * board.divisor
+        self._board = self._api.board_new(board.divisor)
+
+    def __enter__(self) -> "VerilatedBoard":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._api.board_delete(self._board)
+        self._board = None
+
+    async def write(self, data: bytes) -> None:
+        for byte in data:
+            self._api.board_send(self._board, byte)
+
+    async def read(self, size: int) -> bytes:
+        return bytes(self._byte() for _ in range(size))
+
+    def _byte(self) -> int:
+        byte: int = self._api.board_receive(self._board, self._patience)
+        if byte < 0:
+            raise BusError(f"the simulated board said nothing for {self._patience} slots")
+        return byte
+
+    @property
+    def slots(self) -> int:
+        """Slots since power-up."""
+        return int(self._api.board_slots(self._board))
+
+    @property
+    def leds(self) -> int:
+        return int(self._api.board_leds(self._board))

@@ -1,4 +1,0 @@
-"""What the engines add around the gateware, and its Verilog. Importing these modules means importing Amaranth.
-
-`lanai_sim.designs` makes cache keys of all files here and in `lanai_hdl`: whatever decides the Verilog belongs in one of the two.
-"""

@@ -1,0 +1,88 @@
+"""What a run is asked to be, and how it ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+
+from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_hdl import ranges
+from lanai_hdl.config import NicConfig, lanai41
+from lanai_host.config import SECOND, HostConfig
+
+from ..kernel.kernel import FOREVER
+from ..machine.fabric import Ends
+from ..machine.faults import Fault
+from ..report.short import Summary
+
+
+class Exit(IntEnum):
+    """Exit codes that are lanai's own; otherwise a run's code is that of the lowest rank that failed."""
+
+    NOT_FINALIZED = 1
+    OUTPUT_LOST = 1
+    FORBIDDEN = 1
+    USER_ERROR = 2
+    DEADLOCK = 3
+    TIME_LIMIT = 124  # as timeout(1) has it
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class IdealConfig:
+    """The fabric of the `ideal` device: what a letter costs."""
+
+    latency: int = 1_000_000  # picoseconds
+    byte_time: int = 0  # picoseconds a byte
+
+    def __post_init__(self) -> None:
+        ranges.check(self, {"latency": (0, SECOND), "byte_time": (0, SECOND)})
+
+
+@dataclass(frozen=True)
+class WaveConfig:
+    """Waveforms to write: of some nodes, for a window of simulated time in picoseconds."""
+
+    file: str
+    nodes: tuple[int, ...] = (0,)
+    begin: int = 0
+    end: int = FOREVER
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What to run and on what."""
+
+    command: tuple[str, ...]
+    ranks: int
+    device: str = "ideal"
+    host: HostConfig = field(default_factory=HostConfig)
+    ideal: IdealConfig = field(default_factory=IdealConfig)
+    ranks_per_node: int = 1
+    fabric: str | Ends = "switch"  # what `fabric.describe` takes
+    nic: NicConfig = field(default_factory=lanai41)
+    mcp: McpConfig | None = None
+    threads: int = 1
+    skip: bool = True
+    faults: tuple[Fault, ...] = ()
+    wave: "WaveConfig | None" = None
+    trace: str | None = None  # file to write the event stream to
+    inputs: tuple[int, Path] | None = None  # a node whose NIC's inputs are kept, and their file; for `lanai replay`
+    max_sim_time: int = FOREVER  # picoseconds
+    max_wall: float = float("inf")  # seconds
+    survive: bool = False  # a rank that dies is an error for those that talk to it, and the others go on
+    prefix: bool = False
+    progress: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Result:
+    """How a run ended. `report` is empty when all went well."""
+
+    code: int
+    sim_time: int  # picoseconds
+    report: str = ""
+    clocks: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()  # what the world has to tell, such as faults that happened
+    summary: Summary = field(default_factory=Summary)

@@ -1,0 +1,57 @@
+"""What PIO one rank may do to its NIC: its own request slots and its own doorbell bit, as the driver's attachment says."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from lanai_hdl.machine import host_offset
+from lanai_host.stacks.mpi_np.driver import Attachment
+
+DOORBELL = host_offset("DOORBELL")
+
+
+class Forbidden(Exception):
+    """A rank reached for what is not its own. It ends the job, as a bus error ends a process: posted writes have no answer."""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The part of one NIC that a rank may reach.
+
+    Members:
+        reach: PIO offsets that it may read and write.
+        bells: bits of DOORBELL that it may set.
+    """
+
+    rank: int
+    reach: range = range(0)
+    bells: int = 0
+
+    @classmethod
+    def of(cls, attachment: Attachment) -> Self:
+        first = attachment.region
+        return cls(attachment.rank, range(first, first + attachment.region_bytes), 1 << attachment.seat)
+
+    def check_write(self, offset: int, data: bytes) -> None:
+        """Raises Forbidden unless the rank may write `data` at `offset`."""
+        if self._holds(offset, len(data)):
+            return
+        if offset == DOORBELL and len(data) == 4:
+            value = int.from_bytes(data, "big")
+            if not value & ~self.bells:
+                return
+            raise Forbidden(
+                f"rank {self.rank} wrote {value:#x} to DOORBELL at PIO offset {offset:#x}; its own bits are {self.bells:#x}"
+            )
+        raise Forbidden(self._text("wrote", offset, len(data)))
+
+    def check_read(self, offset: int, size: int) -> None:
+        """Raises Forbidden unless the rank may read `size` bytes at `offset`."""
+        if not self._holds(offset, size):
+            raise Forbidden(self._text("read", offset, size))
+
+    def _holds(self, offset: int, size: int) -> bool:
+        return self.reach.start <= offset and offset + size <= self.reach.stop
+
+    def _text(self, verb: str, offset: int, size: int) -> str:
+        own = f"{self.reach.start:#x} to {self.reach.stop - 1:#x}" if self.reach else "none"
+        return f"rank {self.rank} {verb} {size} bytes at PIO offset {offset:#x} of its NIC; its own offsets are {own}"

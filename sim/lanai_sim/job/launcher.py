@@ -1,0 +1,238 @@
+"""A run: ranks as processes, the simulated world between them, and how it all ends."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lanai_host.simulator.protocol import unpack_wait
+
+from ..kernel.kernel import Deadlock, Interrupted, Kernel, TimeLimit, WallLimit
+from ..report.short import Summary
+from ..units import format_time
+from . import processes
+from .config import Exit, Result, RunConfig
+from .grant import Forbidden
+from .output import Output
+from .processes import Process
+from .progress import Progress
+from .rank_service import Abort
+from .ranks import Rank, Ranks
+from .wait_graph import explain
+from .waiting import doing
+from .world import World
+
+CHECK_SECONDS = 0.1
+
+
+class RankFailed(Exception):
+    """A rank's process ended in a way that leaves the others without hope."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Run:
+    """One run, from the start of its processes to the end of the last one."""
+
+    def __init__(self, config: RunConfig, world: Callable[[RunConfig, Kernel], World] = World) -> None:
+        self.config = config
+        self.kernel = Kernel()
+        self.kernel.limit = config.max_sim_time
+        self.world = world(config, self.kernel)
+        self.output = Output(config.prefix)
+        self.processes: list[Process] = []
+        self.ranks: Ranks | None = None
+        self.started = time.monotonic()
+        self.kernel.deadline = self.started + config.max_wall
+        self.simulating = False
+        self.hurried = False  # real time is over, or somebody waits for the end: a slow reader is not waited for
+
+    def execute(self) -> Result:
+        """Run to the end. Raises UserError for what could not be started. A signal before the ranks run, or a second one, is a
+        KeyboardInterrupt, which passes through after cleaning up."""
+        result: Result | None = None
+        with _signals_to(self._signal):
+            progress = Progress(self.status) if self.config.progress else None
+            try:
+                result = self._live()
+            finally:
+                if progress is not None:
+                    progress.finish()
+                processes.end(self.processes)
+                self.output.finish(processes.GRACE if result is None or self.hurried else None)
+                if result is not None and self.output.lost:
+                    result.code = result.code or Exit.OUTPUT_LOST
+                    result.notes = (*result.notes, f"what the ranks printed was lost: {self.output.lost}")
+                self._end_trace(result)
+                if result is not None:
+                    result.summary = self._summary()
+                self.world.close()
+                if self.ranks is not None:
+                    self.ranks.close()
+        return result
+
+    def _summary(self) -> Summary:
+        """For the short report."""
+        ranks = list(self.ranks or ())
+        clocks = [max(rank.clock, self.world.look(rank)[0]) for rank in ranks]
+        spent = [{"PIO": rank.pio, "waiting": rank.waited} for rank in ranks]
+        return Summary(self.world.started, clocks, spent, self.world.traffic())
+
+    def _end_trace(self, result: Result | None) -> None:
+        session = self.world.session
+        if session is None:
+            return
+        clocks = [max(rank.clock, self.world.look(rank)[0]) for rank in self.ranks or ()] or [
+            self.world.started
+        ] * self.config.ranks
+        trouble = session.end(result, clocks, max(self.kernel.now, *clocks, 0))
+        if trouble and result is not None:
+            result.notes = (*result.notes, trouble)
+
+    def status(self) -> str:
+        """One line: simulated time, speed, who waits for what."""
+        spent = max(1e-9, time.monotonic() - self.started)
+        time_, waits = self.kernel.now, []
+        for rank in self.ranks or ():
+            clock, runs, record = self.world.look(rank)
+            why = unpack_wait(record)
+            time_ = max(time_, clock)
+            waits.append(f"{rank.number}: {'runs' if runs else why.call if why else 'waits'}")
+        return " | ".join([format_time(time_), *filter(None, [self.world.status(spent)]), *waits])
+
+    def _start(self) -> None:
+        config = self.config
+        environment = {**config.environment, **self.world.environment()}
+        self.processes = processes.start(config.command, config.ranks, config.device, environment, self.output)
+        self.output.start()
+        self.ranks = Ranks(self.kernel, [process.sock for process in self.processes], self._look_after)
+        for rank in self.ranks:
+            rank.clock = self.world.started
+            door, settings = self.world.door(rank.number), self.world.rank_config(rank.number)
+            service = self.world.service(self.kernel, self.ranks, rank, settings, door)
+            self.kernel.spawn(service.run(), rank.number)
+
+    def _live(self) -> Result:
+        """Boot, start, run until it ends in one way or another."""
+        try:
+            self.world.boot()
+            self.world.begin()
+            self._start()
+            self.simulating = True
+            self.kernel.run()
+            code = self._await_exits()
+        except Abort as abort:
+            return self._result(abort.code & 0xFF or 1, str(abort))
+        except RankFailed as failure:
+            return self._result(failure.code, str(failure))
+        except Forbidden as forbidden:
+            return self._result(Exit.FORBIDDEN, str(forbidden))
+        except Deadlock:
+            return self._result(Exit.DEADLOCK, self._deadlock())
+        except TimeLimit:
+            return self._result(Exit.TIME_LIMIT, f"simulated time has reached --max-sim-time\n{self.waits()}")
+        except WallLimit:
+            self.hurried = True
+            return self._result(
+                Exit.TIME_LIMIT, f"the run has taken --max-wall={self.config.max_wall:g} s\n{self.waits()}"
+            )
+        except Interrupted as signal_name:
+            self.hurried = True
+            return self._result(Exit.INTERRUPTED, f"interrupted by {signal_name}\n{self.waits()}")
+        finally:
+            self.simulating = False
+        return self._result(code, "")
+
+    def _signal(self, number: int, frame: object) -> None:
+        """The scheduler ends the run at its next turn, so that the report finds nothing in the midst of a change."""
+        if self.kernel.signal or not self.simulating:
+            raise KeyboardInterrupt
+        self.kernel.signal = number
+
+    def _result(self, code: int, report: str) -> Result:
+        clocks = tuple(rank.clock for rank in self.ranks or ())
+        return Result(int(code), max(self.kernel.now, *clocks, 0), report, clocks, tuple(self.world.notes()))
+
+    def _look_after(self) -> None:
+        """While waiting for ranks' code: have processes ended?"""
+        assert self.ranks is not None
+        for process, rank in zip(self.processes, self.ranks, strict=True):
+            if rank.pending is not None and process.popen.poll() is not None:
+                requests = rank.read()
+                if requests is not None:  # its last words, sent just before it ended
+                    self.ranks.finish(rank, requests)
+                    continue
+                self._ended(process, rank)
+                self.ranks.leave(rank)
+                self.world.left(rank.number)
+
+    def _ended(self, process: Process, rank: Rank) -> None:
+        code = process.popen.returncode
+        if code and self.config.survive and rank.connected and not rank.finalized:
+            self.world.mourn(rank.number, process.describe_exit())  # its exit code is the job's in the end
+        elif code:
+            raise RankFailed(128 - code if code < 0 else code, process.describe_exit())
+        elif rank.connected and not rank.finalized:
+            raise RankFailed(
+                Exit.NOT_FINALIZED,
+                f"{process.describe_exit()} without MPI_Finalize; the other ranks cannot go on without it",
+            )
+
+    def _await_exits(self) -> int:
+        """All have left the simulation: let their processes end by themselves."""
+        for process in self.processes:
+            while process.popen.poll() is None:
+                self.kernel.check()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.popen.wait(CHECK_SECONDS)
+        codes = [process.popen.returncode for process in self.processes]
+        for process, code in zip(self.processes, codes, strict=True):
+            if code:
+                raise RankFailed(128 - code if code < 0 else code, process.describe_exit())
+        return 0
+
+    def _deadlock(self) -> str:
+        assert self.ranks is not None
+        now = max(self.world.look(rank)[0] for rank in self.ranks)
+        what = f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more"
+        return "\n".join([what, self.waits(explained=True)])
+
+    def waits(self, explained: bool = False) -> str:
+        """A line for each rank, what it waits for; why that never ends, if it is to be explained; and for each NIC, what it does."""
+        ranks = [doing(rank, *self.world.look(rank)) for rank in self.ranks or ()]
+        why = explain(ranks) if explained else []
+        return "\n".join([*(one.line() for one in ranks), *why, *self.world.autopsy()])
+
+
+@contextlib.contextmanager
+def _signals_to(handler: Callable[[int, object], None]) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and SIGHUP go to `handler`, but those that the shell or nohup has us ignore."""
+    saved: list[tuple[signal.Signals, Any]] = []
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    saved.append((number, signal.signal(number, handler)))
+        yield
+    finally:
+        for taken, before in saved:
+            signal.signal(taken, before)
+
+
+def print_report(result: Result) -> None:
+    if result.report:
+        sys.stdout.flush()
+        print(f"lanai: {result.report}", file=sys.stderr)
+    for note in result.notes:
+        print(f"lanai: {note}", file=sys.stderr)
+
+
+def run(config: RunConfig, world: Callable[[RunConfig, Kernel], World] = World) -> Result:
+    """Run a program on simulated ranks."""
+    return Run(config, world).execute()

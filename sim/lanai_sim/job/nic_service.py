@@ -1,0 +1,167 @@
+"""A rank process's side of its NIC: serves the portal's bus requests on a node."""
+
+import contextlib
+import json
+import mmap
+import os
+import struct
+from collections.abc import Awaitable, Callable
+from ctypes import addressof, c_char
+from itertools import count
+
+from lanai_firmware.image import Image
+from lanai_hdl.errors import UserError
+from lanai_hdl.machine import PAGE_SIZE
+from lanai_host.config import HostConfig
+from lanai_host.simulator.protocol import CHANGE, Op
+from lanai_host.stacks.mpi_np.driver import Attachment
+from lanai_host.stacks.mpi_np.health import examine
+
+from ..kernel.node import Node, Patience
+from .grant import Grant
+from .rank_service import Refused
+from .ranks import Request
+
+_OFFSET = struct.Struct("<I")
+_READ = struct.Struct("<II")
+_PIN = struct.Struct("<QQI")
+USER_END = 1 << 47  # end of a process's own addresses
+
+
+class RankDoor:
+    """Serves one rank: PIO to its own part of the NIC, host memory that the NIC may reach, waits for words in it. Its pinned memory is
+    reached by (pid, address), what it allocated is mapped here too. PIO is refused until `attach`."""
+
+    def __init__(self, node: Node, number: int) -> None:
+        self.node = node
+        self.number = number
+        self.pages = node.seat()
+        self.grant = Grant(number)
+        self._examine: Callable[[int], Awaitable[tuple[int, bytes]]] | None = None
+        self._pid = 0
+        self._pins: dict[int, list[int]] = {}
+        self._buffers: list[tuple[int, mmap.mmap]] = []  # (bus address, memory)
+        self._tokens = count(1)
+        self.patience = Patience()
+
+    def attach(self, attachment: Attachment, host: HostConfig, image: Image) -> None:
+        """The NIC is booted, with this as the rank's part of it. `host` prices what the driver does for the rank."""
+        self.grant = Grant.of(attachment)
+
+        async def look(clock: int) -> tuple[int, bytes]:
+            bus = self.node.cluster.bus(self.node.number, host)
+            bus.clock, bus.number = clock, self.number
+            finding = await examine(
+                bus, attachment, lambda pc: str(image.where(pc)), lambda: self.node.keep_counts(bus)
+            )
+            if finding is not None:
+                self.node.was_reset = True
+            return bus.clock, (finding or "").encode()
+
+        self._examine = look
+
+    async def connect(self, pid: int) -> None:
+        self._pid = pid
+
+    async def serve(self, request: Request, clock: int) -> tuple[int, bytes]:
+        try:
+            return await self._serve(Op(request.op), request.payload, clock)
+        except (UserError, OSError) as error:
+            raise Refused(str(error)) from error
+
+    async def _serve(self, op: Op, payload: bytes, clock: int) -> tuple[int, bytes]:
+        if op == Op.PIO_WRITE:
+            offset, data = _OFFSET.unpack_from(payload)[0], payload[_OFFSET.size :]
+            self.grant.check_write(offset, data)
+            return await self.node.write(clock, offset, data), b""
+        if op == Op.PIO_READ:
+            offset, size = _READ.unpack(payload)
+            self.grant.check_read(offset, size)
+            return await self.node.read(clock, offset, size)
+        if op == Op.WAIT_CHANGE:
+            address, seen, time = CHANGE.unpack_from(payload)
+            patience = self.patience.wait(clock, time, address, seen)
+            clock, value = await self.node.changed(clock, address, self._word(address), seen, self.number, patience)
+            return clock, value.to_bytes(4, "little")
+        if op == Op.UNPIN:
+            # At the rank's own time: the NIC may use the pages until then.
+            await self.node.cluster.kernel.until(clock, self.number)
+            self._unpin(_OFFSET.unpack(payload)[0])
+            return clock, b""
+        if op == Op.PIN:
+            return clock, self._pin(*_PIN.unpack(payload))
+        if op == Op.ALLOC:
+            return clock, self._allocate(*_READ.unpack(payload)).to_bytes(4, "little")
+        if op == Op.MOURN:
+            self.node.cluster.mourn(self.number, payload.decode(errors="replace"))
+            return clock, b""
+        if op == Op.EXAMINE and self._examine is not None:
+            return await self._examine(clock)
+        if op == Op.LOST:
+            return clock, json.dumps(self.node.cluster.lost).encode()
+        raise Refused(f"{op.name} is no request to a NIC")
+
+    def _word(self, address: int) -> memoryview:
+        for first, memory in self._buffers:
+            if first <= address <= first + len(memory) - 4:
+                return memoryview(memory)[address - first : address - first + 4]
+        raise Refused(f"bus address {address:#x} is in none of this rank's buffers; wait for words in allocated memory")
+
+    def _pin(self, address: int, size: int, writable: int) -> bytes:
+        if not 0 < size <= USER_END or not 0 < address <= USER_END - size:
+            raise Refused(f"cannot pin {size} bytes at {address:#x}: not a range of a process's memory")
+        self._probe(address, size)
+        start = address & -PAGE_SIZE
+        pages = self.pages.take(-(-(address + size - start) // PAGE_SIZE))
+        for i, page in enumerate(pages):
+            self.node.engine.map_remote(self.node.number, page, self._pid, start + i * PAGE_SIZE, bool(writable))
+        token = next(self._tokens)
+        self._pins[token] = pages
+        return struct.pack(f"<{1 + len(pages)}I", token, *(page * PAGE_SIZE for page in pages))
+
+    def _probe(self, address: int, size: int) -> None:
+        """Refuse what is not mapped, as pinning does in a kernel: first and last byte tell for all that one object holds."""
+        handle = os.open(f"/proc/{self._pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            for place in (address, address + size - 1):
+                os.pread(handle, 1, place)
+        except OSError:
+            raise Refused(f"cannot pin {size} bytes at {address:#x}: not all mapped in process {self._pid}") from None
+        finally:
+            os.close(handle)
+
+    def _unpin(self, token: int) -> None:
+        pages = self._pins.pop(token, None)
+        if pages is None:
+            return
+        for page in pages:
+            self.node.engine.unmap(self.node.number, page)
+        self.pages.give_back(pages)
+
+    def _allocate(self, handle: int, size: int) -> int:
+        pages = -(-size // PAGE_SIZE)
+        first = self.pages.run(pages)
+        file = os.open(f"/proc/{self._pid}/fd/{handle}", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            memory = mmap.mmap(file, pages * PAGE_SIZE)
+        finally:
+            os.close(file)
+        address = addressof(c_char.from_buffer(memory))
+        for i in range(pages):
+            self.node.engine.map_local(self.node.number, first + i, address + i * PAGE_SIZE, True)
+        self._buffers.append((first * PAGE_SIZE, memory))
+        return first * PAGE_SIZE
+
+    def close(self) -> None:
+        """The rank has left: the NIC can no longer reach its memory."""
+        cluster = self.node.cluster
+        if cluster.lost and self.number not in cluster.lost:  # else all leave together
+            cluster.mourn(self.number, f"rank {self.number} has left the job")
+        for token in list(self._pins):
+            self._unpin(token)
+        for first, memory in self._buffers:
+            for i in range(len(memory) // PAGE_SIZE):
+                self.node.engine.unmap(self.node.number, first // PAGE_SIZE + i)
+            with contextlib.suppress(BufferError):  # a pointer into it is still about: freed with the run
+                memory.close()
+        self._buffers = []

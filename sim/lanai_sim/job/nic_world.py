@@ -1,0 +1,203 @@
+"""The world of a run with NICs: a cluster whose firmware is booted before the ranks start."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lanai_firmware.image import Image
+from lanai_firmware.programs.mpi_np.plan import Line, McpConfig, QueueDepths, lay_out
+from lanai_hdl.errors import UserError
+from lanai_host.bus.base import HostBuffer
+from lanai_host.stacks.mpi_np.driver import Attachment, boot, channel_number
+from lanai_host.stacks.mpi_np.homes import allocate as homes_for
+
+from ..engines.base import NEVER, Layout, SlotTime
+from ..engines.designs import NIC_TOP
+from ..engines.rtl import RtlEngine
+from ..kernel.cluster import Cluster, ClusterBus
+from ..kernel.kernel import FOREVER, Kernel
+from ..machine import fabric, faults
+from ..machine.faults import FaultKind
+from ..report.short import Traffic, traffic
+from . import nic_states as postmortem
+from .config import RunConfig
+from .nic_service import RankDoor
+from .ranks import Rank
+from .world import World
+
+if TYPE_CHECKING:
+    from ..engines.replay import Inputs
+
+
+def firmware_image(config: RunConfig) -> Image:
+    """The MCP, compiled for these NICs."""
+    from lanai_firmware.compiler import build
+    from lanai_firmware.programs.mpi_np import main
+
+    return build(main.main, config.nic)
+
+
+class NicWorld(World):
+    """Ranks on NICs: rank r sits on node r // ranks_per_node."""
+
+    def __init__(self, config: RunConfig, kernel: Kernel) -> None:
+        super().__init__(config, kernel)
+        nodes = -(-config.ranks // config.ranks_per_node)
+        net = fabric.describe(config.fabric, nodes)
+        net.check()
+        self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
+        self.recorded: tuple[Callable[[], Inputs], Path] | None = None
+        self.waves: list[tuple[Path, str]] = []  # what the engine writes, what becomes of it
+        if config.wave is not None:
+            from ..waves import record as waves  # brings Amaranth along
+
+            waves.check_name(config.wave.file)
+            if self.session is not None:
+                raise UserError("--wave and --trace need NICs built in two ways; ask for one of them at a time")
+        self.cluster = Cluster(net, config.nic, self._make_engine, kernel)
+        self.attachments: dict[int, Attachment] = {}
+        self.homes: list[HostBuffer | None] = []  # the NICs use them as long as the world lasts
+        self.image: Image | None = None
+        self.doors = [RankDoor(self.cluster.nodes[self.node_of(rank)], rank) for rank in range(config.ranks)]
+
+    def _make_engine(self, layout: Layout) -> RtlEngine:
+        config = self.config
+        wave = config.wave
+        options: dict[str, Any] = {"skip": config.skip, "threads": config.threads}
+        if self.session is not None:
+            engine: RtlEngine = self.session.make_engine(layout, **options)
+        else:
+            engine = RtlEngine(layout, **options, trace=wave is not None)
+        for wire, planned in self.planned.items():
+            engine.faults(wire, planned)
+        if wave is not None:
+            from ..waves import record as waves
+
+            for node in wave.nodes:
+                if node >= layout.nics:
+                    raise UserError(f"--wave-nodes names node {node}; there are nodes 0 to {layout.nics - 1}")
+                name = Path(wave.file if len(wave.nodes) == 1 else waves.numbered(wave.file, node))
+                last = NEVER if wave.end == FOREVER else engine.time.slot(wave.end)
+                raw = name.with_name(f".{name.name}.raw")
+                engine.wave(node, str(raw), engine.time.slot(wave.begin), last)
+                self.waves.append((raw, str(name)))
+        if config.inputs is not None:
+            from ..engines.replay import record
+
+            node, file = config.inputs
+            self.recorded = record(engine, node), file
+        self.engine = engine
+        return engine
+
+    def status(self, seconds: float) -> str:
+        evaluated = sum(self.engine.evaluated(node) for node in range(len(self.cluster.nodes)))
+        return f"{evaluated / 2 / seconds:,.0f} NIC cycles/s"
+
+    def notes(self) -> list[str]:
+        found = []
+        for wire in self.planned:
+            cable = self.cluster.fabric.cables[wire // 2]
+            sender = self.cluster.fabric.name(cable.other_unit if wire % 2 else cable.unit)
+            for kind in FaultKind:
+                if times := self.engine.fault_count(wire, kind):
+                    found.append(f"fault: {kind.name.lower()} of {times} from {sender}")
+        return found
+
+    def autopsy(self) -> list[str]:
+        if self.image is None:
+            return []
+        if self.session is not None:
+            self.session.stop()  # what follows is no part of the run
+        still = self.cluster.still
+        return [postmortem.describe(self.engine, node, self.image, still) for node in range(len(self.cluster.nodes))]
+
+    def node_of(self, rank: int) -> int:
+        return rank // self.config.ranks_per_node
+
+    @property
+    def crowd(self) -> int:
+        """Ranks on the NIC that has the most."""
+        return min(self.config.ranks, self.config.ranks_per_node)
+
+    def ranks_on(self, node: int) -> list[int]:
+        return [rank for rank in range(self.config.ranks) if self.node_of(rank) == node]
+
+    def door(self, rank: int) -> RankDoor:
+        return self.doors[rank]
+
+    def look(self, rank: Rank) -> tuple[int, bool, bytes]:
+        clock, runs, why = super().look(rank)
+        patience = self.doors[rank.number].patience
+        return (patience.since if patience.lost and not runs else clock), runs, why
+
+    def mourn(self, rank: int, text: str) -> None:
+        self.cluster.mourn(rank, text)
+
+    def boot(self) -> None:
+        """Load and start the firmware of every NIC, all at once."""
+        image = self.image = firmware_image(self.config)
+        if self.session is not None:
+            self._describe_nics(image)
+        tasks = [self.kernel.spawn(self._boot(node, image), node) for node in range(len(self.cluster.nodes))]
+        self.kernel.run()
+        for task in tasks:
+            for attachment in task.result:
+                self.attachments[attachment.rank] = attachment
+                self.doors[attachment.rank].attach(attachment, self.config.host, image)
+        # Ranks begin together, when the last NIC is up.
+        self.started = max(self.cluster.engine.time.picoseconds(slot) for slot in self.cluster.slots())
+
+    def traffic(self) -> list[Traffic]:
+        return traffic(self.engine, self.cluster.nodes)
+
+    def begin(self) -> None:
+        if self.session is not None:
+            self.session.begin(self.started, self.attachments)
+
+    def _describe_nics(self, image: Image) -> None:
+        assert self.session is not None
+        config, nodes = self.config, range(len(self.cluster.nodes))
+        ranks = [self.ranks_on(node) for node in nodes]
+        end = min(config.nic.sram_size, image.stack_bottom)
+        mcp = config.mcp or McpConfig()
+        depths = QueueDepths.built(config.nic)
+        plans = [lay_out(mcp, len(here), config.ranks, image.free, end, 0, self.crowd, depths) for here in ranks]
+        routes = [[self.cluster.fabric.route(a, b) for b in nodes] for a in nodes]
+        self.session.begin_nics(image, plans, ranks, routes)
+
+    async def _boot(self, node: int, image: Image) -> list[Attachment]:
+        bus: ClusterBus = self.cluster.bus(node)
+        world, here = self.config.ranks, self.ranks_on(node)
+        lines = {(rank, peer): self._line(rank, peer) for rank in here for peer in range(world)}
+        mcp = self.config.mcp or McpConfig()
+        homes = homes_for(bus, mcp, len(lines))
+        self.homes.append(homes)
+        return await boot(bus, image, mcp, world, here, lines, homes, self.crowd)
+
+    def _line(self, rank: int, peer: int) -> Line:
+        there = self.node_of(peer)
+        seat = self.ranks_on(there).index(peer)
+        route = self.cluster.fabric.route(self.node_of(rank), there)
+        return Line(route, channel_number(seat, self.config.ranks, rank))
+
+    def rank_config(self, rank: int) -> dict[str, Any]:
+        nic = self.attachments[rank].to_dict()
+        return {
+            **super().rank_config(rank),
+            "nic": nic,
+            "slot_khz": self.config.nic.slot_khz,
+        }
+
+    def close(self) -> None:
+        for door in self.doors:
+            door.close()
+        if self.recorded is not None:
+            finish, file = self.recorded
+            finish().save(file)
+        self.cluster.close()
+        if self.waves:
+            from ..engines.gateware.verilog import nic_verilog  # elaborates
+            from ..waves import record as waves
+
+            for raw, name in self.waves:
+                waves.decode(raw, name, nic_verilog(self.config.nic), NIC_TOP)

@@ -1,0 +1,153 @@
+"""Rank processes: started with a socket each, their output gathered, ended without leaving anything behind."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from lanai_firmware.cache import file, key_of
+from lanai_host.abi.programs import check_program
+from lanai_host.compilers import Language, find
+from lanai_host.errors import UserError
+from lanai_host.simulator.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SOCKET
+
+from .output import Output
+
+SETTLED = {"PYTHONHASHSEED": "0"}  # Python's own dice; what the user has set goes before
+GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+STARTER_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror")
+
+
+def resolve_program(program: str) -> str:
+    """The file to execute. `python` means the interpreter that runs lanai itself."""
+    if program in ("python", "python3"):
+        return sys.executable
+    found = shutil.which(program)
+    if found is not None:
+        return os.path.abspath(found)
+    path = Path(program)
+    if path.is_dir():
+        raise UserError(f"{program!r} is a directory; name a program")
+    if path.exists():
+        hint = f"write: python {program}" if path.suffix == ".py" else f"make it executable: chmod +x {program}"
+        raise UserError(f"{program!r} is not executable; {hint}")
+    raise UserError(f"program {program!r} was not found, neither as a file nor on PATH")
+
+
+@cache
+def starter() -> Path:
+    """The program that turns into a rank: start_rank.c, compiled once."""
+    source = files(__package__).joinpath("start_rank.c").read_text()
+    compiler = find(Language.C)
+    key = key_of([source, *compiler.command, compiler.identity, *STARTER_FLAGS])
+
+    def build(made: Path) -> None:
+        compiler.run([*STARTER_FLAGS, "-x", "c", "-o", str(made), "-"], "building the starter of ranks", source)
+
+    return file("native", key, "start_rank", build)
+
+
+@dataclass
+class Process:
+    """One rank's process and the simulator's end of its socket."""
+
+    rank: int
+    popen: subprocess.Popen[bytes]
+    sock: socket.socket
+
+    def describe_exit(self) -> str:
+        code = self.popen.returncode
+        if code < 0:
+            try:
+                name = signal.Signals(-code).name
+            except ValueError:
+                name = f"signal {-code}"
+            return f"rank {self.rank} (pid {self.popen.pid}) was killed by {name}"
+        return f"rank {self.rank} (pid {self.popen.pid}) exited with code {code}"
+
+
+def start(
+    command: Sequence[str], ranks: int, device: str, environment: Mapping[str, str], output: Output
+) -> list[Process]:
+    """Start `ranks` processes of one program. If one cannot be started, those that were are ended."""
+    program = resolve_program(command[0])
+    check_program(Path(program))
+    processes: list[Process] = []
+    try:
+        for rank in range(ranks):
+            processes.append(_start_one([program, *command[1:]], rank, ranks, device, environment, output))
+    except BaseException:
+        end(processes)
+        raise
+    return processes
+
+
+def _start_one(
+    command: Sequence[str], rank: int, ranks: int, device: str, environment: Mapping[str, str], output: Output
+) -> Process:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with theirs:
+        env = {**SETTLED, **os.environ, **environment}
+        env |= {ENV_SOCKET: str(theirs.fileno()), ENV_RANK: str(rank), ENV_SIZE: str(ranks), ENV_DEVICE: device}
+        stdin = None if rank == 0 and not sys.stdin.isatty() else subprocess.DEVNULL
+        try:
+            popen = _spawn(command, env, stdin, theirs.fileno())
+        except OSError as error:
+            ours.close()
+            raise UserError(f"cannot start {command[0]!r}: {error.strerror}") from error
+    assert popen.stdout is not None
+    assert popen.stderr is not None
+    output.add(popen.stdout, rank, sys.stdout)
+    output.add(popen.stderr, rank, sys.stderr)
+    return Process(rank, popen, ours)
+
+
+def _spawn(command: Sequence[str], env: Mapping[str, str], stdin: int | None, sock: int) -> subprocess.Popen[bytes]:
+    """A rank's process, which executes the command already. Raises OSError if it cannot."""
+    errors, report = os.pipe()
+    try:
+        popen = subprocess.Popen(
+            [str(starter()), str(report), str(os.getpid()), *command], env=env, stdin=stdin, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, pass_fds=[sock, report], start_new_session=True,
+        )  # fmt: skip
+    except BaseException:
+        os.close(errors)
+        raise
+    finally:
+        os.close(report)
+    with os.fdopen(errors, "rb") as answer:
+        error = answer.read()  # until the program is executed, which closes the other end
+    if error:
+        popen.communicate()
+        number = int.from_bytes(error, sys.byteorder)
+        raise OSError(number, os.strerror(number))
+    return popen
+
+
+def end(processes: Sequence[Process]) -> None:
+    """End all that still run, with everything they started, and reap them."""
+    alive = [process for process in processes if process.popen.poll() is None]
+    for process in alive:
+        _signal(process, signal.SIGTERM)
+    deadline = time.monotonic() + GRACE
+    for process in alive:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.popen.wait(max(0.0, deadline - time.monotonic()))
+    for process in processes:
+        _signal(process, signal.SIGKILL)  # also what a rank that has ended left in its session
+        process.popen.wait()
+        process.sock.close()
+
+
+def _signal(process: Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.popen.pid, number)

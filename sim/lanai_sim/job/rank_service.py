@@ -1,0 +1,128 @@
+"""Serves one rank's requests: life cycle here, the NIC behind `NicDoor`."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from lanai_host.simulator.protocol import CHANGE, FOREVER, STOPPED, VERSION, Op, Status
+
+from ..kernel.kernel import Kernel
+from .ranks import Rank, Ranks, Request
+
+POLL_AT_LEAST = 10_000  # picoseconds that catching up takes, so that a free host that only polls still lets time pass
+
+
+class Abort(Exception):
+    """A rank called MPI_Abort."""
+
+    def __init__(self, rank: int, code: int) -> None:
+        super().__init__(f"rank {rank} aborted with code {code}")
+        self.rank = rank
+        self.code = code
+
+
+class NicDoor(Protocol):
+    """What serves the requests that concern a rank's NIC. Times are the rank's clock in and out."""
+
+    async def connect(self, pid: int) -> None:
+        """The rank's process has this id."""
+
+    async def serve(self, request: Request, clock: int) -> tuple[int, bytes]:
+        """Do it; the time at which it is done, and the answer."""
+
+    def close(self) -> None:
+        """The rank has left."""
+
+
+class Refused(Exception):
+    """A request that the rank may not make; it gets the text."""
+
+
+class Service:
+    """One rank's task. `config` is what the rank learns at HELLO."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        ranks: Ranks,
+        rank: Rank,
+        config: Mapping[str, Any],
+        door: NicDoor | None = None,
+    ) -> None:
+        self.kernel, self.ranks, self.rank = kernel, ranks, rank
+        self.config = config
+        self.door = door
+
+    async def run(self) -> None:
+        """Serve until the rank finalizes or its process ends."""
+        rank = self.rank
+        try:
+            while requests := await self.ranks.requests(rank):
+                for request in requests:
+                    rank.clock += request.elapsed
+                    if request.op <= Op.POSTED_LAST:
+                        await self._posted(request)
+                        continue
+                    rank.op = request.op
+                    try:
+                        answer = await self._blocking(request)
+                    except Refused as refusal:
+                        rank.answer(str(refusal).encode(), Status.ERROR)
+                        continue
+                    rank.answer(answer)
+                    if rank.finalized:
+                        self.ranks.leave(rank)
+                        return
+        finally:
+            if self.door is not None:
+                self.door.close()
+
+    async def _posted(self, request: Request) -> None:
+        if request.op != Op.ELAPSE:
+            await self._nic(request)
+
+    async def _blocking(self, request: Request) -> bytes:
+        rank, op = self.rank, request.op
+        if op == Op.CATCH_UP:
+            rank.clock += POLL_AT_LEAST
+            await self.kernel.until(rank.clock, rank.number)
+            return b""
+        if op == Op.STOPPED:
+            # What could wake it has been looked for where the mail is: nothing can, or nothing before the limit of time.
+            rank.why = request.payload[STOPPED.size :]
+            wake = STOPPED.unpack_from(request.payload)[0]
+            await (self.kernel.suspension() if wake == FOREVER else self.kernel.until(wake, rank.number))
+        if op == Op.HELLO:
+            return await self._hello(request.payload)
+        if op == Op.FINALIZE:
+            await self.kernel.until(rank.clock, rank.number)
+            rank.finalized = True
+            return b""
+        if op == Op.ABORT:
+            raise Abort(rank.number, int.from_bytes(request.payload, "little"))
+        rank.why = request.payload[CHANGE.size :] if op == Op.WAIT_CHANGE else b""
+        return await self._nic(request)
+
+    async def _hello(self, payload: bytes) -> bytes:
+        version, pid = int.from_bytes(payload[:4], "little"), int.from_bytes(payload[4:8], "little")
+        if version != VERSION:
+            raise Refused(
+                f"this rank speaks portal version {version}, the simulator {VERSION}; use one openlanai for both"
+            )
+        self.rank.pid = pid
+        self.rank.connected = True
+        if self.door is not None:
+            await self.door.connect(pid)
+        return json.dumps(self.config, default=str).encode()
+
+    async def _nic(self, request: Request) -> bytes:
+        if self.door is None:
+            raise Refused(f"{Op(request.op).name}: this fabric has no NICs; choose a device other than ideal")
+        rank = self.rank
+        before = rank.clock
+        rank.clock, answer = await self.door.serve(request, before)
+        if request.op == Op.PIO_WRITE or request.op == Op.PIO_READ:
+            rank.pio += rank.clock - before
+        else:
+            rank.waited += rank.clock - before
+        return answer

@@ -1,0 +1,190 @@
+"""The ranks' processes as the scheduler sees them: sockets, who runs and who waits, requests in order of rank."""
+
+import selectors
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from lanai_host.simulator.protocol import ABORT_PATIENCE, HEADER, Op, Status
+from lanai_host.simulator.spin import Patience
+
+from ..kernel.kernel import Kernel, Suspension
+
+CHUNK = 1 << 16
+PATIENCE = 0.1  # seconds without a word from any rank before somebody looks after the processes
+_TIMEVAL = struct.Struct("@ll")
+BLOCKING = Op.POSTED_LAST
+FOREVER = float("inf")
+
+
+class Request:
+    """One frame from a rank. `elapsed` is host work in picoseconds since the frame before."""
+
+    __slots__ = ("elapsed", "op", "payload")
+
+    def __init__(self, op: int, elapsed: int, payload: bytes) -> None:
+        self.op, self.elapsed, self.payload = op, elapsed, payload
+
+
+class Rank:
+    """One process. `clock` is its host time; `why` what it waits for; `finalized` once it has left the simulation."""
+
+    def __init__(self, number: int, sock: socket.socket) -> None:
+        self.number = number
+        self.sock = sock
+        self.pid = 0
+        self.clock = 0
+        self.pio = self.waited = 0  # picoseconds of it spent on PIO, and waiting for the NIC
+        self.running = True
+        self.connected = False  # has said HELLO
+        self.finalized = False
+        self.gone = False  # nothing will come from it any more
+        self.op: int | None = None
+        self.why = b""  # wait record of the request that it is in
+        self.pending: Suspension[list[Request]] | None = None
+        self._bytes = bytearray()
+        self._chunk = memoryview(
+            bytearray(CHUNK)
+        )  # kept: a fresh one for each read would cost the kernel more than the read
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(0, int(1e6 * PATIENCE)))
+        self._patience = Patience()
+        self._requests: list[Request] = []
+        self._wanted = HEADER.size
+
+    def answer(self, payload: bytes = b"", status: int = Status.OK) -> None:
+        """End the rank's blocking request; its process runs from now on."""
+        self.running = True
+        self.why = b""
+        with suppress(BrokenPipeError, ConnectionResetError):  # it died; the launcher tells
+            self.sock.sendall(HEADER.pack(len(payload), status, 0, self.clock) + payload)
+
+    def read(self, flags: int = socket.MSG_DONTWAIT) -> list[Request] | None:
+        """Take what has come. The requests up to a blocking one, once there is one; None while there is not. With no flags, wait
+        for it up to `PATIENCE`."""
+        while True:
+            try:
+                looked = None if flags else self._patience.look(self.sock, self._chunk)
+                got = self.sock.recv_into(self._chunk, 0, flags) if looked is None else looked
+            except (BlockingIOError, InterruptedError):
+                return None
+            except ConnectionResetError:
+                got = 0
+            if not got:
+                self.gone = True
+                return None
+            self._bytes += self._chunk[:got]
+            if len(self._bytes) >= self._wanted and self._parse():
+                requests, self._requests = self._requests, []
+                return requests
+
+    def _parse(self) -> bool:
+        """Cut complete frames off what was read; True if a blocking one is among them, which is then the last."""
+        data = bytes(self._bytes)
+        total = len(data)
+        position, op = 0, 0
+        self._wanted = HEADER.size
+        while total - position >= HEADER.size:
+            size, op, _, elapsed = HEADER.unpack_from(data, position)
+            start = position + HEADER.size
+            if start + size > total:
+                self._wanted = start + size - position
+                break
+            position = start + size
+            self._requests.append(Request(op, elapsed, data[start:position]))
+        del self._bytes[:position]
+        return bool(self._requests) and self._requests[-1].op > BLOCKING
+
+
+class Ranks:
+    """All ranks of a run, as the scheduler's `Outside`. `on_quiet` is called while nothing comes from processes that run code, about ten
+    times a second: the launcher looks after exits there, and may raise to end the run."""
+
+    def __init__(self, kernel: Kernel, socks: list[socket.socket], on_quiet: Callable[[], None]) -> None:
+        self.kernel = kernel
+        self.ranks = [Rank(number, sock) for number, sock in enumerate(socks)]
+        self.running = 0
+        self.on_quiet = on_quiet
+        self._active: list[Rank] = []  # those whose code may run: a short list where there are many ranks
+        self._selector = selectors.EpollSelector()
+        for rank in self.ranks:
+            self._selector.register(rank.sock, selectors.EVENT_READ, rank)
+        self._ready: list[tuple[int, Suspension[list[Request]], list[Request]]] = []
+        self._give_up = FOREVER  # seconds of the clock: once a rank has aborted, the others are not waited for beyond
+        kernel.outside = self
+
+    def __iter__(self) -> Iterator[Rank]:
+        return iter(self.ranks)
+
+    def requests(self, rank: Rank) -> Suspension[list[Request]]:
+        """Suspend a task until the rank, which now runs, has asked for something that blocks it."""
+        suspension: Suspension[list[Request]] = self.kernel.suspension()
+        rank.pending = suspension
+        self._active.append(rank)
+        self.running += 1
+        return suspension
+
+    def leave(self, rank: Rank) -> None:
+        """The rank's part is over, by its own word or because its process has ended. Whoever waits for its requests gets none."""
+        rank.gone = True
+        self._forget(rank)
+        if rank.pending is not None:
+            self.finish(rank, [])
+
+    def _forget(self, rank: Rank) -> None:
+        with suppress(KeyError):
+            self._selector.unregister(rank.sock)
+
+    def wait(self) -> None:
+        while self.running and (self._give_up is FOREVER or time.monotonic() < self._give_up):
+            self.kernel.check()
+            if self.running == 1:
+                self._wait_for_one()
+            else:
+                self._wait_for_any()
+        ready, self._ready = self._ready, []
+        if len(ready) > 1:
+            ready.sort(key=lambda entry: entry[0])
+        for _, suspension, requests in ready:
+            suspension.resume(requests)
+
+    def _wait_for_one(self) -> None:
+        """The usual case, one system call cheaper."""
+        rank = self._active[0]
+        requests = rank.read(0)
+        if requests is not None:
+            self.finish(rank, requests)
+            return
+        self.on_quiet()
+        if rank.gone and rank.pending is not None:
+            time.sleep(PATIENCE / 10)  # its process closed the socket and goes on: see it end
+
+    def _wait_for_any(self) -> None:
+        events = self._selector.select(PATIENCE)
+        if not events:
+            self.on_quiet()
+        for key, _ in events:
+            rank: Rank = key.data
+            requests = rank.read()
+            if requests is not None:
+                self.finish(rank, requests)
+            elif rank.gone:
+                self._forget(rank)
+                self.on_quiet()
+
+    def finish(self, rank: Rank, requests: list[Request]) -> None:
+        """The rank has asked: its task goes on with these requests once all others have asked too."""
+        assert rank.pending is not None
+        self._ready.append((rank.number, rank.pending, requests))
+        if requests and requests[-1].op == Op.ABORT:
+            self._give_up = time.monotonic() + ABORT_PATIENCE
+        rank.pending = None
+        rank.running = False
+        self._active.remove(rank)
+        self.running -= 1
+
+    def close(self) -> None:
+        self._selector.close()
+        for rank in self.ranks:
+            rank.sock.close()

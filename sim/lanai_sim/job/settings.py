@@ -1,0 +1,206 @@
+"""A run's settings as a document: what a TOML file and the command line's flags say, turned into a `RunConfig`.
+
+Both are tables of plain values; the flags' are laid over the file's. Each table becomes the frozen dataclass of the room that owns it
+(`NicConfig`, `HostConfig`, `McpConfig` ...), so a key is known here exactly if that class has it.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lanai_firmware.programs.mpi_np import plan
+from lanai_hdl.config import PRESETS as NIC_PRESETS
+from lanai_host.config import PRESETS as HOST_PRESETS
+from lanai_host.connect import offer
+from lanai_host.errors import UserError
+
+from ..kernel.kernel import FOREVER
+from ..machine import faults
+from ..machine.fabric import parse_cables
+from ..units import duration
+from .config import IdealConfig, RunConfig, WaveConfig
+
+Document = dict[str, Any]
+CONFIG = TypeVar("CONFIG")
+
+FIRMWARE_PRESETS: Mapping[str, Callable[[], plan.McpConfig]] = {"default": plan.McpConfig, "paper": plan.paper}
+SCALARS: Mapping[str, type] = {
+    "ranks": int,
+    "ranks_per_node": int,
+    "device": str,
+    "threads": int,
+    "skip": bool,
+    "survive": bool,
+    "prefix": bool,
+}
+PRESET_TABLES: Mapping[str, Mapping[str, Callable[[], Any]]] = {
+    "nic": NIC_PRESETS,
+    "host": HOST_PRESETS,
+    "firmware": FIRMWARE_PRESETS,
+    "ideal": {"default": IdealConfig},
+}
+LIMITS = ("sim_time", "wall")
+WAVE = ("file", "nodes", "from", "to")
+KEYS = (*SCALARS, "fabric", "faults", "limits", "wave", *PRESET_TABLES)
+
+
+def read(path: Path) -> Document:
+    """A file's document, checked by itself. UserError names the file, quotes what is wrong and says what would be right."""
+    try:
+        document = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        text = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"cannot read the configuration {str(path)!r}: {text}") from error
+    fabric = document.get("fabric")
+    if isinstance(fabric, str) and fabric.endswith(".toml"):
+        document["fabric"] = str(path.parent / fabric)  # beside the file that names it
+    try:
+        run_config(document, ())
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+    return document
+
+
+def overlay(document: Mapping[str, Any], over: Mapping[str, Any]) -> Document:
+    """`document` with another laid over it: tables key by key, faults one after the other, the rest replaced."""
+    result = dict(document)
+    for key, value in over.items():
+        below = result.get(key)
+        if isinstance(below, dict) and isinstance(value, dict):
+            # Another preset is another thing: what the file changed in its own goes with that.
+            result[key] = value if "preset" in value else below | value
+        elif isinstance(below, list) and isinstance(value, list):
+            result[key] = below + value
+        else:
+            result[key] = value
+    return result
+
+
+def run_config(document: Mapping[str, Any], command: tuple[str, ...], **others: Any) -> RunConfig:
+    """The run that a document describes. `others` are members of `RunConfig` that no document can have."""
+    _known("the configuration", document, KEYS)
+    found: dict[str, Any] = {name: _scalar(name, document[name]) for name in SCALARS if name in document}
+    for name in ("ranks", "ranks_per_node", "threads"):
+        if found.get(name, 1) < 1:
+            raise UserError(f"{name} = {found[name]} is not a count; write a whole number from 1")
+    offer(found.get("device", "ideal"))
+    for table, presets in PRESET_TABLES.items():
+        if table in document:
+            found["mcp" if table == "firmware" else table] = _preset(table, document[table], presets)
+    if "fabric" in document:
+        found["fabric"] = _fabric(document["fabric"])
+    if "faults" in document:
+        texts = document["faults"]
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise UserError(f"faults = {texts!r} is not understood; write a list such as ['drop nic0 packet=3']")
+        found["faults"] = tuple(faults.parse(text) for text in texts)
+    if "limits" in document:
+        found |= _limits(document["limits"])
+    if "wave" in document:
+        found["wave"] = _wave(document["wave"])
+    return RunConfig(**{"command": command, "ranks": 1, **found, **others})
+
+
+def from_table(where: str, base: CONFIG, values: Mapping[str, Any]) -> CONFIG:
+    """`base`, a dataclass, with some members changed; each value must be of the type that `base` has there."""
+    members = {field.name: getattr(base, field.name) for field in fields(base)}  # type: ignore[arg-type]
+    _known(where, values, members)
+    changes = {name: _like(f"{where}: {name}", members[name], value) for name, value in values.items()}
+    try:
+        return replace(base, **changes)  # type: ignore[type-var]
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
+
+
+def _preset(name: str, values: Any, presets: Mapping[str, Callable[[], Any]]) -> Any:
+    rest = dict(_table(name, values))
+    preset = rest.pop("preset", next(iter(presets)))
+    if preset not in presets:
+        raise UserError(f"[{name}]: preset = {preset!r} is not known; choose one of {', '.join(presets)}")
+    return from_table(f"[{name}]", presets[preset](), rest)
+
+
+def _limits(values: Any) -> dict[str, Any]:
+    _known("[limits]", _table("limits", values), LIMITS)
+    found: dict[str, Any] = {}
+    if "sim_time" in values:
+        found["max_sim_time"] = _time("[limits]: sim_time", values["sim_time"])
+    if "wall" in values:
+        wall = _like("[limits]: wall", 0.0, values["wall"])
+        if not wall > 0:
+            raise UserError(f"[limits]: wall = {values['wall']!r} must be a positive number of seconds")
+        found["max_wall"] = wall
+    return found
+
+
+def _wave(values: Any) -> WaveConfig:
+    _known("[wave]", _table("wave", values), WAVE)
+    if "file" not in values:
+        raise UserError("[wave] names no file; write, for example: file = 'run.vcd'")
+    nodes = values.get("nodes", [0])
+    if not isinstance(nodes, list) or not all(type(node) is int and node >= 0 for node in nodes) or not nodes:
+        raise UserError(f"[wave]: nodes = {nodes!r} is not understood; write a list of node numbers, such as [0, 1]")
+    begin = _time("[wave]: from", values.get("from", "0ps"))
+    end = _time("[wave]: to", values["to"]) if "to" in values else FOREVER
+    if end <= begin:
+        raise UserError(f"[wave]: to = {values['to']!r} is not after from = {values.get('from', '0ps')!r}")
+    return WaveConfig(_like("[wave]: file", "", values["file"]), tuple(nodes), begin, end)
+
+
+def _fabric(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    table = _table("fabric", value)
+    _known("[fabric]", table, ("cables",))
+    return parse_cables("[fabric]", table.get("cables", []))
+
+
+def _scalar(name: str, value: Any) -> Any:
+    return _like(name, SCALARS[name](), value)
+
+
+def _like(where: str, pattern: Any, value: Any) -> Any:
+    """`value`, if it is of the type of `pattern`. Enums are written as their values."""
+    kind = type(pattern)
+    if issubclass(kind, Enum) and not isinstance(pattern, int):
+        try:
+            return kind(value)
+        except ValueError:
+            raise UserError(
+                f"{where} = {value!r} must be one of {', '.join(repr(one.value) for one in kind)}"
+            ) from None
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        wanted = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}.get(
+            kind, kind.__name__
+        )
+        raise UserError(f"{where} = {value!r} must be {wanted}")
+    return value
+
+
+def _time(where: str, value: Any) -> int:
+    if not isinstance(value, str):
+        raise UserError(f"{where} = {value!r} is not a time; write a text with a unit, such as '20ms'")
+    try:
+        return duration(value)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
+
+
+def _table(name: str, values: Any) -> Mapping[str, Any]:
+    if not isinstance(values, dict):
+        raise UserError(f"{name} = {values!r} must be a table; write [{name}] and its keys below")
+    return values
+
+
+def _known(where: str, values: Mapping[str, Any], keys: Any) -> None:
+    for key in values:
+        if key not in keys:
+            near = get_close_matches(key, keys, 1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise UserError(f"{where} has no key {key!r}; {hint}it may have: {', '.join(keys)}")

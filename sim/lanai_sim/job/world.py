@@ -1,0 +1,105 @@
+"""The part of a run that differs between fabrics: this one has mail and no NIC; `nic_world` has NICs."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from lanai_hdl.errors import UserError
+from lanai_host.simulator.mail import LEFT, RUNS, PostOffice
+from lanai_host.simulator.notes import ENV_NOTES, PATH_ROOM
+
+from ..kernel.kernel import Kernel
+from ..report.short import Traffic
+from .config import RunConfig
+from .rank_service import NicDoor, Service
+from .ranks import Rank
+
+if TYPE_CHECKING:
+    from ..trace.session import Session
+
+
+class World:
+    """The simulated world of a run: the part that differs between fabrics. This one has mail, which passes between the ranks
+    themselves, and no NIC."""
+
+    def __init__(self, config: RunConfig, kernel: Kernel) -> None:
+        self.config = config
+        self.kernel = kernel
+        self.started = 0  # picoseconds at which the ranks begin
+        self.session = trace_session(config) if config.trace is not None else None
+        self.mail: PostOffice | None = None
+        if config.device == "ideal":
+            ideal = config.ideal
+            self.mail = PostOffice(config.ranks, ideal.latency, ideal.byte_time, config.max_sim_time)
+
+    def door(self, rank: int) -> NicDoor | None:
+        """The rank's NIC."""
+        return None
+
+    def boot(self) -> None:
+        """Before the ranks start."""
+
+    def rank_config(self, rank: int) -> dict[str, Any]:
+        """What the rank learns at HELLO."""
+        mail = {} if self.mail is None else {"mail": self.mail.path}
+        return {"host": dataclasses.asdict(self.config.host), "node": rank // self.config.ranks_per_node, **mail}
+
+    def environment(self) -> dict[str, str]:
+        """What the ranks' environment must hold beside what the run asks for: of the same size whether they are traced or not, as
+        it moves what comes after it in their heaps."""
+        return {ENV_NOTES: (self.session.notebooks.path if self.session is not None else "").ljust(PATH_ROOM)}
+
+    def service(self, *arguments: Any) -> Service:
+        """What serves a rank."""
+        if self.session is None:
+            return Service(*arguments)
+        from ..trace.service import TracedService
+
+        return TracedService(self.session.recorder, *arguments)
+
+    def begin(self) -> None:
+        """All is up, the ranks start."""
+        if self.session is not None:
+            self.session.begin(self.started, {})
+
+    def notes(self) -> list[str]:
+        """What the result should tell beyond the report."""
+        return []
+
+    def traffic(self) -> list[Traffic]:
+        """What the NICs counted. The run is over then."""
+        return []
+
+    def status(self, seconds: float) -> str:
+        """For the progress line, after so many seconds."""
+        return ""
+
+    def look(self, rank: Rank) -> tuple[int, bool, bytes]:
+        """What a rank is doing: its time, whether it runs code, the record of why it waits."""
+        if self.mail is None or not (rank.running and rank.connected):
+            return rank.clock, rank.running, rank.why
+        seat = self.mail.look(rank.number)
+        return seat.clock, seat.state in (RUNS, LEFT), seat.why
+
+    def autopsy(self) -> list[str]:
+        """What the hardware is doing, a line each, now that the run has come to a stop."""
+        return []
+
+    def mourn(self, rank: int, text: str) -> None:
+        """A rank has died, and the others go on."""
+        raise UserError("--survive-death needs NICs between the ranks; choose a device other than ideal")
+
+    def left(self, rank: int) -> None:
+        """A rank's process has ended."""
+        if self.mail is not None:
+            self.mail.leave(rank)
+
+    def close(self) -> None:
+        if self.mail is not None:
+            self.mail.close()
+
+
+def trace_session(config: RunConfig) -> "Session":
+    from ..trace.session import Session
+
+    assert config.trace is not None
+    return Session(config, config.trace)

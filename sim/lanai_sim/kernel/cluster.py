@@ -1,0 +1,206 @@
+"""N nodes on a fabric, with host programs as coroutines over `Bus`: for tests and notebooks, and the base of `lanai run`.
+
+cluster = Cluster(fabric.pair())
+async def program(bus):
+    print(hex(await bus.read(host_offset("ID"))))
+cluster.spawn(0, program)
+cluster.run()
+"""
+
+import ctypes
+import mmap
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from lanai_hdl.config import NicConfig, lanai41
+from lanai_hdl.machine import PAGE_SIZE
+from lanai_host.bus.base import Bus, HostBuffer, Pinned, Wait
+from lanai_host.config import HostConfig, free
+
+from ..engines.base import NEVER, Engine, Event, EventKind, Layout
+from ..machine.fabric import Fabric
+from .kernel import FOREVER, Kernel, Suspension, Task
+from .node import BusPages, Node, Patience
+
+MakeEngine = Callable[[Layout], Engine]
+NEWS = 1_000_000_000  # picoseconds until all know of a lost rank, by whatever network the job's manager has
+
+
+def rtl_engine(layout: Layout) -> Engine:
+    from ..engines.rtl import RtlEngine
+
+    return RtlEngine(layout)
+
+
+class Cluster:
+    """Nodes, the engine below them, the scheduler above. It is the scheduler's `Clockwork`.
+
+    Args:
+        fabric: how the NICs are joined.
+        config: what each NIC is built as.
+        make_engine: `rtl_engine`, or another that takes a `Layout`.
+        kernel: a scheduler to join, else a new one.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        config: NicConfig | None = None,
+        make_engine: MakeEngine = rtl_engine,
+        kernel: Kernel | None = None,
+    ) -> None:
+        self.fabric = fabric
+        self.config = config or lanai41()
+        self.kernel = kernel or Kernel()
+        self.engine = make_engine(fabric.layout(self.config))
+        self.nodes = [Node(self, number) for number in range(fabric.nics)]
+        self.on_event: Callable[[Event], None] | None = None
+        self._tags = count(1)
+        self._expected: dict[int, Suspension[tuple[int, int]]] = {}
+        self.lost: dict[int, str] = {}  # ranks that can be reached no more, and why
+        self._reached = 0
+        self.still = False
+        self.kernel.clockwork = self
+
+    def expect(self) -> tuple[int, Suspension[tuple[int, int]]]:
+        """A tag for the engine, and the suspension that ends with (time, value) when it comes back."""
+        tag = next(self._tags) & 0xFFFFFFFF or next(self._tags)
+        suspension: Suspension[tuple[int, int]] = self.kernel.suspension()
+        self._expected[tag] = suspension
+        return tag, suspension
+
+    def forget(self, tag: int) -> None:
+        """Nobody waits for this any more."""
+        self._expected.pop(tag, None)
+
+    def mourn(self, rank: int, text: str) -> None:
+        """A rank can be reached no more, or, without `text`, again. All who wait for a word with patience look up."""
+        self.lost.pop(rank, None)
+        if text:
+            self.lost[rank] = text
+        self.kernel.wake_patient(NEWS)
+
+    def advance(self, limit: int) -> bool:
+        time = self.engine.time
+        slot = NEVER if limit == FOREVER else time.slot(limit)
+        if slot <= self._reached:
+            return False
+        self.still, events = self.engine.run(slot)
+        if self.engine.cut_short:
+            return True
+        if not events:
+            if not self.still:
+                self._reached = slot
+            return False
+        for event in sorted(events):
+            if self.on_event is not None:
+                self.on_event(event)
+            if event.kind != EventKind.IRQ:
+                suspension = self._expected.pop(event.tag, None)
+                if suspension is not None:
+                    self.kernel.now = time.picoseconds(event.slot)
+                    suspension.resume((self.kernel.now, event.value))
+        return True
+
+    def bus(self, node: int, host: HostConfig | None = None) -> "ClusterBus":
+        """A door to one NIC for one more process of its host. Its work is free unless `host` prices it."""
+        return ClusterBus(self.nodes[node], host or free())
+
+    def spawn(
+        self, node: int, program: Callable[["ClusterBus"], Coroutine[Any, Any, Any]], host: HostConfig | None = None
+    ) -> Task:
+        """Start a host program on a node. After `run`, `result` of what comes back is its result."""
+        bus = self.bus(node, host)
+        return self.kernel.spawn(program(bus), bus.number)
+
+    def run(self) -> None:
+        """Until all host programs have ended. Raises `kernel.Deadlock` if they cannot."""
+        self.kernel.run()
+
+    def slots(self) -> Sequence[int]:
+        """How far each NIC is."""
+        return [self.engine.slot(node.number) for node in self.nodes]
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+class ClusterBus(Bus):
+    """A coroutine's bus. Its memory is this Python process's own."""
+
+    def __init__(self, node: Node, host: HostConfig) -> None:
+        self.node = node
+        self.host = host
+        self.clock = node.cluster.kernel.now
+        self.pages: BusPages = node.seat()
+        self.number = node.number
+        self.why: Wait | None = None
+        self._buffers: list[mmap.mmap] = []
+        self._pins: dict[int, list[int]] = {}
+        self._tokens = count(1)
+        self._patience = Patience()
+
+    @property
+    def now(self) -> int:
+        return self.clock
+
+    async def read(self, offset: int) -> int:
+        return int.from_bytes(await self.read_block(offset, 4), "big")
+
+    async def write(self, offset: int, value: int) -> None:
+        await self.write_block(offset, (value & 0xFFFFFFFF).to_bytes(4, "big"))
+
+    async def write_block(self, offset: int, data: bytes) -> None:
+        self.clock = await self.node.write(self.clock + self.host.pio_write, offset, bytes(data))
+
+    async def read_block(self, offset: int, size: int) -> bytes:
+        self.clock, answer = await self.node.read(self.clock + self.host.pio_read, offset, size)
+        return answer
+
+    def allocate(self, size: int) -> HostBuffer:
+        pages = max(1, -(-size // PAGE_SIZE))
+        memory = mmap.mmap(-1, pages * PAGE_SIZE)
+        self._buffers.append(memory)
+        first = self.pages.run(pages)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        for i in range(pages):
+            self.node.engine.map_local(self.node.number, first + i, address + i * PAGE_SIZE, True)
+        return HostBuffer(first * PAGE_SIZE, memoryview(memory))
+
+    async def pin(self, address: int, size: int, writable: bool) -> Pinned:
+        start = address & -PAGE_SIZE
+        pages = self.pages.take(-(-(address + size - start) // PAGE_SIZE))
+        for i, page in enumerate(pages):
+            self.node.engine.map_local(self.node.number, page, start + i * PAGE_SIZE, writable)
+        token = next(self._tokens)
+        self._pins[token] = pages
+        return Pinned(address, size, writable, tuple(page * PAGE_SIZE for page in pages), token)
+
+    async def unpin(self, pinned: Pinned) -> None:
+        pages = self._pins.pop(pinned.token)
+        for page in pages:
+            self.node.engine.unmap(self.node.number, page)
+        self.pages.give_back(pages)
+
+    async def wait_change(
+        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, patience: int = 0
+    ) -> int:
+        self.why = why
+        address = buffer.bus_address + offset
+        self.clock, value = await self.node.changed(
+            self.clock, address, buffer.view[offset : offset + 4], seen, self.number,
+            self._patience.wait(self.clock, patience, address, seen),
+        )  # fmt: skip
+        self.why = None
+        return value
+
+    async def elapse(self, picoseconds: int) -> None:
+        self.clock += picoseconds
+        await self.node.cluster.kernel.until(self.clock, self.number)
+
+    async def mourn(self, rank: int, text: str) -> None:
+        self.node.cluster.mourn(rank, text)
+
+    async def lost(self) -> Mapping[int, str]:
+        return self.node.cluster.lost

@@ -1,0 +1,173 @@
+"""One NIC as host programs reach it: PIO with its time, bus pages, words to wait for. Both kinds of host program, coroutines in this
+process and ranks in their own, stand on this."""
+
+import struct
+from collections import deque
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from lanai_hdl.errors import UserError
+from lanai_hdl.machine import COUNTERS, PAGE_SIZE, PIO_WINDOW_SIZE, host_offset
+from lanai_host.bus.base import Bus
+
+from ..engines.base import Access
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+WINDOW_PAGES = 1 << 16  # bus pages of one process: 256 MB, as `lanai_host.stacks.mpi_np.driver.WINDOW` has it
+
+
+class BusPages:
+    """The bus pages of one process: [first, first + WINDOW_PAGES). Fresh ones first, then those given back longest ago, so that a
+    stale address is refused for as long as can be."""
+
+    def __init__(self, seat: int) -> None:
+        self._next = (seat + 1) * WINDOW_PAGES
+        self._end = self._next + WINDOW_PAGES
+        self._free: deque[int] = deque()
+
+    def run(self, count: int) -> int:
+        """`count` pages in a row, never given back."""
+        if self._next + count > self._end:
+            raise UserError(
+                f"{count} pages in a row do not fit into what is left of a process's 256 MB of bus addresses"
+            )
+        first = self._next
+        self._next += count
+        return first
+
+    def take(self, count: int) -> list[int]:
+        """Any `count` pages."""
+        if count > self._end - self._next + len(self._free):
+            raise UserError(
+                f"{count} pages at once are more than a process's 256 MB of bus addresses hold; pin less at a time"
+            )
+        fresh = min(count, self._end - self._next)
+        pages = list(range(self._next, self._next + fresh))
+        self._next += fresh
+        return pages + [self._free.popleft() for _ in range(count - fresh)]
+
+    def give_back(self, pages: list[int]) -> None:
+        self._free.extend(pages)
+
+
+class Patience:
+    """How long one process waits for a word before it looks at its NIC. `lost`: it has looked, and waits for the same again;
+    `since`: when it began to."""
+
+    def __init__(self) -> None:
+        self.time = 0
+        self.lost = False
+        self.since = 0
+        self._word = (0, 0)
+
+    def wait(self, clock: int, time: int, address: int, seen: int) -> "Patience | None":
+        """For a wait from `clock` on that is to last `time` picoseconds at most; None for one without end."""
+        self.lost = self.lost and (address, seen) == self._word
+        if not self.lost:
+            self.since = clock
+        self.time, self._word = time, (address, seen)
+        return self if time else None
+
+
+def words_of(offset: int, data: bytes) -> list[tuple[int, int, int]]:
+    """The word accesses (address, value, byte enables) that write `data` at a byte offset."""
+    lead = offset % 4
+    padded = bytes(lead) + data + bytes(-(lead + len(data)) % 4)
+    base = offset - lead
+    words = [(base + 4 * i, value, 0b1111) for i, (value,) in enumerate(struct.iter_unpack(">I", padded))]
+    if words and lead:
+        words[0] = (words[0][0], words[0][1], words[0][2] & (0b1111 >> lead))
+    tail = -(lead + len(data)) % 4
+    if words and tail:
+        words[-1] = (words[-1][0], words[-1][1], words[-1][2] & (0b1111 << tail & 0b1111))
+    return words
+
+
+class Node:
+    """A NIC's host side. Operations take the host's time in picoseconds and give it back."""
+
+    def __init__(self, cluster: "Cluster", number: int) -> None:
+        self.cluster = cluster
+        self.engine = cluster.engine
+        self.number = number
+        self._seats = 0
+        self.was_reset = False  # since its boot
+        self.kept: dict[str, int] = {}  # what its counters said before that, as far as somebody has looked
+
+    def seat(self) -> BusPages:
+        """Bus pages for one more process."""
+        pages = BusPages(self._seats)
+        self._seats += 1
+        return pages
+
+    async def keep_counts(self, bus: Bus) -> None:
+        """Before a reset, which clears the counters."""
+        for name, _ in COUNTERS:
+            self.kept[name] = self.kept.get(name, 0) + await bus.read(host_offset(name))
+
+    async def read(self, clock: int, offset: int, size: int) -> tuple[int, bytes]:
+        """Read bytes, word by word; a processor waits for each."""
+        self._check(offset, size)
+        first = offset & ~3
+        answer = b""
+        for address in range(first, offset + size, 4):
+            clock, value = await self._access(clock, [(address, 0, 0b1111)], write=False)
+            answer += value.to_bytes(4, "big")
+        return clock, answer[offset - first :][:size]
+
+    async def write(self, clock: int, offset: int, data: bytes) -> int:
+        """Write bytes. The processor goes on when the NIC has taken the last word; it may still be on its way inside."""
+        self._check(offset, len(data))
+        if not data:
+            return clock
+        return (await self._access(clock, words_of(offset, data), write=True))[0]
+
+    async def changed(
+        self, clock: int, address: int, view: memoryview, seen: int, number: int, patience: "Patience | None" = None
+    ) -> tuple[int, int]:
+        """Wait until the word at bus address `address`, which is `view` here, differs from `seen`; or until `patience` ends."""
+        kernel = self.cluster.kernel
+        await kernel.until(clock, number)
+        value = int.from_bytes(view[:4], "big")
+        while value == seen:
+            tag, answer = self.cluster.expect()
+            self.engine.watch(self.number, address, seen, tag)
+            if patience is not None:
+                kernel.wake_at(clock + patience.time, number, answer, patience.lost)
+            told = await answer
+            self.engine.unwatch(self.number, tag)
+            value = int.from_bytes(view[:4], "big")
+            if told is None:
+                self.cluster.forget(tag)
+                clock = kernel.now
+                break
+            clock = told[0]
+        if patience is not None:
+            patience.lost = value == seen
+        return clock, value
+
+    async def _access(self, clock: int, words: list[tuple[int, int, int]], write: bool) -> tuple[int, int]:
+        await self.cluster.kernel.until(clock, self.number)
+        tag, answer = self.cluster.expect()
+        slot = max(self.engine.time.slot(clock), self.engine.slot(self.number))
+        last = len(words) - 1
+        self.engine.pio(
+            self.number,
+            [
+                Access(slot, write, address, value, be, tag if i == last else 0)
+                for i, (address, value, be) in enumerate(words)
+            ],
+        )
+        return await answer
+
+    def _check(self, offset: int, size: int) -> None:
+        if offset < 0 or offset + size > PIO_WINDOW_SIZE:
+            raise UserError(
+                f"PIO at {offset:#x}, {size} bytes, is outside the NIC's window of {PIO_WINDOW_SIZE:#x} bytes"
+            )
+
+
+Answer = Awaitable[tuple[int, int]]
+__all__ = ["PAGE_SIZE", "Answer", "BusPages", "Node", "Patience", "words_of"]

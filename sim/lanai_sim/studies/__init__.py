@@ -1,0 +1,1 @@
+"""Experiments: benches, sweeps, papers, conformance, and what they share."""

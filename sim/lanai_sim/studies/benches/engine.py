@@ -1,0 +1,158 @@
+"""The engine: NIC cycles a second with 1, 2, 4 and 8 busy NICs against a bare evaluation loop of the same gateware, threads, and what
+entering Python and switching to a rank's process cost."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+from lanai_hdl.config import lanai41
+from lanai_hdl.machine import Control, host_offset
+
+from ...engines.base import Access, Cable, Layout
+from ...engines.rtl import RtlEngine
+from ...job.config import RunConfig
+from ...job.launcher import run as launch
+from ...kernel.node import words_of
+from .core import half_memory_loop
+
+NAME = "engine"
+HELP = "simulation engine: speed against bare Verilator, threads, entries"
+
+ROUNDS = 3  # the best of them counts: other work on the machine only ever slows
+
+# Two ranks that pass a word to and fro by mail, without MPI: each half of a round trip switches to a process once.
+SWITCHES = 4000
+PING_PONG = """
+import sys, time
+from lanai_host.bus import Wait
+from lanai_host.portal import Portal
+portal, rounds = Portal.from_environment(), int(sys.argv[1])
+mail, why = portal.mail, Wait("bench")
+started = time.perf_counter()
+for _ in range(rounds // 2):
+    if portal.rank:
+        mail.collect(why)
+    mail.post(1 - portal.rank, b"word")
+    if not portal.rank:
+        mail.collect(why)
+spent = time.perf_counter() - started
+mail.close()
+if not portal.rank:
+    open(sys.argv[2], "w").write(str(spent / rounds))
+"""
+
+# One rank that asks the simulator for something that it can do at once: what every request of a driver costs at least.
+REQUESTS = """
+import sys, time
+from lanai_host.portal import Portal
+from lanai_host.protocol import Op
+portal, rounds = Portal.from_environment(), int(sys.argv[1])
+started = time.perf_counter()
+for _ in range(rounds):
+    portal.call(Op.CATCH_UP)
+spent = time.perf_counter() - started
+portal.finalize()
+open(sys.argv[2], "w").write(str(spent / rounds))
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cycles", type=int, default=100_000, help="cycles of each NIC to time (default: %(default)s)")
+
+
+def busy_engine(nics: int, threads: int = 1, *, as_synthesized: bool = False) -> RtlEngine:
+    """NICs on cables in pairs (one alone: to itself), whose processors run a loop that is half memory accesses."""
+    cables = tuple(Cable(n, 0, min(n + 1, nics - 1), 0) for n in range(0, nics, 2))
+    engine = RtlEngine(Layout(lanai41(), nics, cables), threads=threads, as_synthesized=as_synthesized)
+    program = [Access(0, True, *word) for word in words_of(0, half_memory_loop())]
+    for nic in range(nics):
+        engine.pio(nic, [*program, Access(0, True, host_offset("CONTROL"), int(Control.RUN))])
+    engine.run(4000)
+    return engine
+
+
+def rate(engine: RtlEngine, cycles: int, clock: Callable[[], float]) -> float:
+    """NIC cycles a second, all NICs together."""
+    nics = engine.layout.nics
+    best = 0.0
+    for _ in range(ROUNDS):
+        began, started = sum(map(engine.slot, range(nics))), clock()
+        engine.run(engine.slot(0) + 2 * cycles)
+        best = max(best, (sum(map(engine.slot, range(nics))) - began) / 2 / (clock() - started))
+    return best
+
+
+def bare_rate(cycles: int, clock: Callable[[], float]) -> float:
+    """Cycles a second of one NIC's model, evaluated in a loop of C++ with nothing around it."""
+    engine = busy_engine(1)
+    best = 0.0
+    for _ in range(ROUNDS):
+        started = clock()
+        engine.bare(2 * cycles)
+        best = max(best, cycles / (clock() - started))
+    engine.close()
+    return best
+
+
+def speedup(cycles: int) -> float:
+    """CPU time of one busy NIC made of the gateware as it is synthesized, by the usual compiler, over that of the engine's model.
+
+    Rounds of the two alternate; the best of each counts.
+    """
+    engines = [busy_engine(1, as_synthesized=True), busy_engine(1)]
+    best = [0.0, 0.0]
+    for _ in range(ROUNDS):
+        for index, engine in enumerate(engines):
+            best[index] = max(best[index], rate(engine, cycles, time.process_time))
+    for engine in engines:
+        engine.close()
+    return best[1] / best[0]
+
+
+def entry_seconds(entries: int = 20_000) -> float:
+    """What one call of the engine from Python costs when there is nothing to do."""
+    engine = busy_engine(1)
+    slot = engine.slot(0)
+    started = time.perf_counter()
+    for _ in range(entries):
+        engine.run(slot)
+    spent = (time.perf_counter() - started) / entries
+    engine.close()
+    return spent
+
+
+def rank_seconds(program: str, ranks: int, folder: str) -> float:
+    """What one round of a program of ranks takes; the best of a few runs."""
+    result = f"{folder}/seconds"
+    best = float("inf")
+    for _ in range(ROUNDS):
+        done = launch(RunConfig((sys.executable, "-c", program, str(SWITCHES), result), ranks))
+        if done.code:
+            raise RuntimeError(done.report)
+        with open(result) as file:
+            best = min(best, float(file.read()))
+    return best
+
+
+def run(args: argparse.Namespace) -> dict[str, float]:
+    import tempfile
+
+    figures: dict[str, float] = {}
+    bare = bare_rate(args.cycles, time.process_time)
+    figures["engine.bare_cycles_per_second"] = bare
+    figures["engine.speedup"] = speedup(args.cycles)
+    for nics in (1, 2, 4, 8):
+        engine = busy_engine(nics)
+        figures[f"engine.nic_cycles_per_second.{nics}"] = reached = rate(engine, args.cycles // nics, time.process_time)
+        figures[f"engine.ratio.{nics}"] = reached / bare
+        engine.close()
+    wall = bare_rate(args.cycles, time.perf_counter)
+    engine = busy_engine(8, threads=2)
+    figures["engine.ratio_2_threads.8"] = rate(engine, args.cycles // 8, time.perf_counter) / wall
+    engine.close()
+    figures["engine.entry_us"] = 1e6 * entry_seconds()
+    with tempfile.TemporaryDirectory() as folder:
+        figures["engine.rank_switch_us"] = 1e6 * rank_seconds(PING_PONG, 2, folder)
+        figures["engine.request_us"] = 1e6 * rank_seconds(REQUESTS, 1, folder)
+    return figures

@@ -1,0 +1,89 @@
+"""What the firmware's switches cost and bring: one-way times of the same messages with recovery on, and with cut-through off.
+
+The host's own work is free here, so that what is left is bus, NIC and wire; cycles are the NIC processor's.
+"""
+
+import argparse
+
+from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_hdl.config import lanai41
+from lanai_host.config import free
+from lanai_host.errors import UserError
+
+from .p2p import traffic
+from .p2p.pair import Buffer, Setting, Side, play
+
+NAME = "mcp"
+HELP = "one-way times of mpi-np with recovery on or off, cut-through on or off; what a change of rooms costs"
+
+SIZES = (4, 1024, 4096, 16384, 65536, 262144)
+KEPT_SIZES = (4, 1024, 4096)  # of messages that lie on the NIC while another channel comes home
+WAYS = {
+    "default": McpConfig(),
+    "store_and_forward": McpConfig(cut_through=0),
+    "recovery": McpConfig(recovery=1),
+}
+
+
+def measure(sizes: tuple[int, ...], repetitions: int) -> dict[str, float]:
+    """Microseconds and MB/s one way by size for each way; processor cycles of the smallest size."""
+    figures: dict[str, float] = {}
+    cycles_per_us = lanai41().slot_khz / 2000
+    for name, config in WAYS.items():
+        trips = traffic.trips(Setting(free(), config), sizes, repetitions)
+        for size, trip in trips.items():
+            figures[f"mcp.{name}.one_way_us.{size}"] = trip.one_way
+            if size >= 1024:
+                figures[f"mcp.{name}.MBps.{size}"] = trip.rate(size)
+        figures[f"mcp.{name}.cycles.{min(sizes)}"] = trips[min(sizes)].one_way * cycles_per_us
+    return figures
+
+
+def late_receive(config: McpConfig, size: int) -> float:
+    """Microseconds to receive a message that has come, after the receiver has had one of its own of the same size."""
+
+    async def program(side: Side) -> float:
+        buffer, own = Buffer(size), Buffer(size)
+        for number in range(2):  # the first one pins
+            if not side.rank:
+                await side.finish(await side.send(buffer))
+            await side.meet()
+            sent = [await side.send(own, side.rank)] if side.rank else []
+            await side.meet()
+            begin = side.now
+            if side.rank:
+                await side.finish(await side.receive(buffer))
+            end = side.now
+            if side.rank:
+                await side.finish(await side.receive(own, side.rank), *sent)
+            await side.pause(number)
+        return (end - begin) / 1e6
+
+    result: float = play(Setting(free(), config), program)[1]
+    return result
+
+
+def rooms(sizes: tuple[int, ...]) -> dict[str, float]:
+    """What it costs that one message is written to host memory and another comes back (docs/design/np-channel-swap.md)."""
+    figures = {}
+    for size in sizes:
+        own, shared = (late_receive(McpConfig(resident=resident), size) for resident in (0, 1))
+        figures[f"mcp.rooms.late_receive_us.{size}"] = own
+        figures[f"mcp.rooms.swap_us.{size}"] = shared - own
+        figures[f"mcp.rooms.swap_cycles.{size}"] = (shared - own) * lanai41().slot_khz / 2000
+    return figures
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--repetitions", type=int, default=3, metavar="N", help="round trips a size (default: %(default)s)"
+    )
+
+
+def run(args: argparse.Namespace) -> dict[str, float]:
+    if args.repetitions < 1:
+        raise UserError(f"--repetitions {args.repetitions} measures nothing; take at least 1")
+    return measure(SIZES, args.repetitions) | rooms(KEPT_SIZES)
+
+
+__all__ = ["HELP", "NAME", "add_arguments", "measure", "rooms", "run"]

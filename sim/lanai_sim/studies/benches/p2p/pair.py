@@ -1,0 +1,181 @@
+"""Hosts on NICs, for measurements: `play` starts one program on each, as `Side`s that send, receive, compute and look at the clock."""
+
+import ctypes
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from lanai_firmware.image import Image
+from lanai_firmware.programs.mpi_np import main as mcp_main
+from lanai_firmware.programs.mpi_np.plan import Line, McpConfig
+from lanai_hdl.config import NicConfig, lanai41
+from lanai_host.bus.base import Wait
+from lanai_host.config import HostConfig, HostCost, pentium2_266
+from lanai_host.device import Operation, SendMode
+from lanai_host.stacks.mpi_np import MpiNp
+from lanai_host.stacks.mpi_np.driver import Attachment, boot, channel_number
+from lanai_host.stacks.mpi_np.homes import allocate as homes_for
+
+from ....engines.base import Engine, Layout
+from ....kernel.cluster import Cluster, ClusterBus
+from ....machine.fabric import Fabric, star
+
+PAUSE = 200_000_000  # picoseconds between measurements, so that none meets the tail of another
+MEETING = 1_000_000  # picoseconds between looks at who else has come
+PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is measured: the hosts, the firmware's plan, the NICs."""
+
+    host: HostConfig = field(default_factory=pentium2_266)
+    mcp: McpConfig = field(default_factory=McpConfig)
+    nic: NicConfig = field(default_factory=lanai41)
+
+    def but(self, **changes: Any) -> Self:
+        return replace(self, **changes)
+
+
+# Memory of the `play` under way. It is given back at its end only: a page that came again would be found pinned, or not, as malloc pleases.
+_lent: list[Any] = []
+
+
+class Buffer:
+    """Page-aligned memory of this process, there until `play` ends."""
+
+    def __init__(self, size: int, offset: int = 0) -> None:
+        self.memory = ctypes.create_string_buffer(size + offset + PAGE)
+        _lent.append(self.memory)
+        self.address = -(-ctypes.addressof(self.memory) // PAGE) * PAGE + offset
+        self.size = size
+
+    @property
+    def segments(self) -> Sequence[tuple[int, int]]:
+        return ((self.address, self.size),) if self.size else ()
+
+    def fill(self, seed: int) -> None:
+        ctypes.memmove(self.address, self._pattern(seed), self.size)
+
+    def holds(self, seed: int) -> bool:
+        return ctypes.string_at(self.address, self.size) == self._pattern(seed)
+
+    def _pattern(self, seed: int) -> bytes:
+        whole = bytes((seed + i) & 0xFF for i in range(256))
+        return (whole * (self.size // 256 + 1))[: self.size]
+
+
+class Side:
+    """One rank. All coroutines; each call of MPI is charged as `HostConfig.call`."""
+
+    def __init__(self, bus: ClusterBus, attachment: Attachment, stage: "Stage") -> None:
+        self.bus = bus
+        self.rank = attachment.rank
+        self.peer = 1 - self.rank if stage.nodes == 2 else 0
+        self.stage = stage
+        self.device = MpiNp(bus, attachment, stage.setting.host)
+        self.why = Wait("bench", self.peer)
+        self._meetings = 0
+
+    @property
+    def now(self) -> int:
+        """Host time, ps."""
+        return self.bus.now
+
+    async def send(
+        self, buffer: Buffer, dest: int | None = None, tag: int = 1, mode: SendMode = SendMode.STANDARD
+    ) -> Operation:
+        """Start a send, and let the time pass that this takes."""
+        self.device.charge(HostCost.CALL)
+        peer = self.peer if dest is None else dest
+        operation = await self.device.begin_send(peer, tag, 0, buffer.segments, mode)
+        await self.device.endpoint.pay()
+        return operation
+
+    async def receive(self, buffer: Buffer, source: int | None = None, tag: int = 1) -> Operation:
+        """Start a receive, and let the time pass that this takes."""
+        self.device.charge(HostCost.CALL)
+        peer = self.peer if source is None else source
+        operation = await self.device.begin_receive(peer, tag, 0, buffer.segments)
+        await self.device.endpoint.pay()
+        return operation
+
+    async def finish(self, *operations: Operation) -> None:
+        """Wait until they are done."""
+        self.device.charge(HostCost.CALL)
+        await self.device.finish(operations, self.why)
+        await self.device.endpoint.pay()
+
+    async def first(self, *operations: Operation) -> None:
+        """Wait until one of them is done, without the price of a call."""
+        await self.device.first(operations, self.why)
+
+    async def compute(self, picoseconds: int) -> None:
+        """The host's processor is busy and calls nothing."""
+        await self.bus.elapse(picoseconds)
+
+    async def pause(self, number: int = 0) -> None:
+        """Some time, never the same against the NIC's clock."""
+        await self.bus.elapse(PAUSE + 7_001 * number)
+
+    async def meet(self) -> None:
+        """Go on when all sides have come here. Costs time, but no messages."""
+        self._meetings += 1
+        self.stage.met[self.rank] = self._meetings
+        while min(self.stage.met) < self._meetings:
+            await self.bus.elapse(MEETING)
+        await self.bus.elapse(PAUSE)
+
+
+@dataclass
+class Stage:
+    """What the sides of one `play` share. `notes` is theirs to use."""
+
+    setting: Setting
+    nodes: int
+    cluster: Cluster
+    image: Image
+    met: list[int] = field(init=False)
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.met = [0] * self.nodes
+
+
+Program = Callable[[Side], Coroutine[Any, Any, Any]]
+
+
+def rtl(layout: Layout, trace: bool) -> Engine:
+    from ....engines.rtl import RtlEngine
+
+    return RtlEngine(layout, trace=trace)
+
+
+def play(setting: Setting, program: Program, fabric: Fabric | None = None, trace: bool = False) -> list[Any]:
+    """Boot the NICs of `fabric` (two on a switch), run `program` on a host of each; its results, by rank.
+
+    With `trace` the engine can write waveforms: `side.stage.cluster.engine.wave(...)`.
+    """
+    from lanai_firmware.compiler import build
+
+    net = fabric or star(2)
+    image = build(mcp_main.main, setting.nic)
+    cluster = Cluster(net, setting.nic, lambda layout: rtl(layout, trace))
+    stage = Stage(setting, net.nics, cluster, image)
+
+    async def live(bus: ClusterBus) -> Any:
+        rank, world = bus.number, net.nics
+        lines = {(rank, peer): Line(net.route(rank, peer), channel_number(0, world, rank)) for peer in range(world)}
+        homes = homes_for(cluster.bus(rank), setting.mcp, world)
+        (attachment,) = await boot(bus, image, setting.mcp, world, [rank], lines, homes)
+        side = Side(bus, attachment, stage)
+        await side.meet()
+        return await program(side)
+
+    try:
+        tasks = [cluster.spawn(node, live, setting.host) for node in range(net.nics)]
+        cluster.run()
+    finally:
+        cluster.close()
+        _lent.clear()
+    return [task.result for task in tasks]

@@ -1,0 +1,69 @@
+"""The constants that the thesis names, as ours are: read from what firmware, driver and gateware themselves read."""
+
+from lanai_firmware.compiler import build
+from lanai_firmware.errors import UserError
+from lanai_firmware.programs.mpi_np import main
+from lanai_firmware.programs.mpi_np.layout import BLOCK, SLOTS
+from lanai_firmware.programs.mpi_np.plan import MAX_CHANNELS, McpConfig, lay_out, paper
+from lanai_hdl.config import lanai41
+from lanai_hdl.lbus.lbus import REQUESTERS
+from lanai_hdl.machine import PAGE_SIZE
+from lanai_host.config import pentium2_266
+from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES
+from lanai_host.stacks.mpi_np.endpoint import LONG_SHARE
+from lanai_host.stacks.mpi_np.pages import PER_ENTRY
+
+from ...benches.core import half_memory_loop
+
+REPETITIONS = 5  # round trips a size on the page
+ENGINES = ("hdma", "recv", "send")
+
+
+def figures(quick: bool) -> dict[str, float]:
+    nic, host = lanai41(), pentium2_266()
+    image = build(main.main, nic)
+    plan = lay_out(McpConfig(), 1, MAX_CHANNELS, image.free, min(nic.sram_size, image.stack_bottom)).plan
+    return {
+        "design.channels": most_channels(),
+        "design.sram_bytes": nic.sram_size,
+        "design.receive_bytes_per_channel": plan["blocks_per_channel"] * int(BLOCK),
+        "design.message_slots": plan["messages_per_channel"],
+        "design.sends_ahead_per_channel": LONG_SHARE[1],
+        "design.request_slots": int(SLOTS),
+        "design.page_entries": PAGE_ENTRIES * PER_ENTRY,
+        "design.autonomous_bytes": (PAGE_ENTRIES - 1) * PER_ENTRY * PAGE_SIZE,
+        "design.pages_per_entry": PER_ENTRY,
+        "design.pages_per_entry_first": host.but(pages_per_entry=1).pages_per_entry,
+        "design.repetitions": REPETITIONS,
+        "design.page_bytes": PAGE_SIZE,
+        "design.pio_threshold": host.pio_threshold,
+        "design.dma_engines": len(set(ENGINES) & set(REQUESTERS)),
+        "design.np_mhz": nic.slot_khz / 2000,
+        "design.link_gbitps": nic.link_kbytes * 8 / 1e6,
+        "design.memory_share_percent": 100 * memory_share(half_memory_loop()),
+        "design.acks_per_message": 1 / paper().ack_slots,
+    }
+
+
+def most_channels() -> int:
+    """The largest world that one rank's NIC takes: one channel to each rank."""
+    nic = lanai41()
+    image = build(main.main, nic)
+    most = 0
+    for ranks in range(1, 2 * MAX_CHANNELS):
+        try:
+            lay_out(McpConfig(), 1, ranks, image.free, min(nic.sram_size, image.stack_bottom))
+        except UserError:
+            return most
+        most = ranks
+    return most
+
+
+def memory_share(code: bytes) -> float:
+    """Which share of a program's instructions loads or stores."""
+    from lanai_hdl.isa import decode
+
+    words = [int.from_bytes(code[at : at + 4], "big") for at in range(0, len(code), 4)]
+    found = [instruction for word in words if (instruction := decode(word)) is not None]
+    loop = found[1:]  # the first one runs once
+    return sum(i.format.name in ("RM", "RRM", "SPLS", "SLS") for i in loop) / len(loop)

@@ -1,0 +1,1 @@
+"""Waveforms of a NIC for a viewer."""

@@ -1,0 +1,213 @@
+"""Makes a waveform readable: enumerations a second time as text, and each packet on the link in words.
+
+Verilator writes numbers. Their names stand in the Verilog as attributes of the signals, so a pass over the finished file adds a signal
+of type `string` (which viewers show as it is) beside each enumeration, and two for the packets sent and received.
+"""
+
+import gzip
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from lanai_firmware.lang.types import layout
+from lanai_firmware.programs.mpi_np.layout import Header, Type
+from lanai_hdl.link import Kind
+from lanai_host.errors import UserError
+
+TOP = "TOP"
+Names = Mapping[int, str]
+IDLE, HEAD, DATA, TAIL = (kind.value for kind in (Kind.IDLE, Kind.HEAD, Kind.DATA, Kind.TAIL))
+_VALUE = re.compile(r'\(\* enum_value_([01]+) = "(.*?)" \*\)')
+_SIGNAL = re.compile(r"(?:input|output|inout|wire|reg)(?: reg)?(?: \[\d+:\d+\])? \\?(\S+?)(?:\s+=.*)?\s*;$")
+_MODULE = re.compile(r"module \\?([^\s(]+)")
+_INSTANCE = re.compile(r"\\?(\S+)\s+\\?(\S+)\s+\($")
+
+
+@dataclass
+class Module:
+    """What a Verilog module tells about names: of its enumerations' values, and of the modules inside."""
+
+    enums: dict[str, Names]
+    inside: dict[str, str]
+
+
+def modules_of(verilog: str) -> dict[str, Module]:
+    """Every module of a text that Amaranth has written."""
+    found: dict[str, Module] = {}
+    module = Module({}, {})
+    names: dict[int, str] = {}
+    for line in map(str.strip, verilog.splitlines()):
+        if match := _MODULE.match(line):
+            module = found[match[1]] = Module({}, {})
+        elif match := _VALUE.match(line):
+            names[int(match[1], 2)] = match[2]
+        elif match := _SIGNAL.match(line):
+            if names:
+                module.enums[match[1]] = names
+            names = {}
+        elif match := _INSTANCE.match(line):
+            module.inside[match[2]] = match[1]
+    return found
+
+
+def check_name(file: str) -> None:
+    """Refuse a kind of file that cannot be written."""
+    if file.endswith(".fst"):
+        raise UserError(
+            f"cannot write {file!r}: FST needs zlib's headers, which pip does not bring; write a name that ends in .vcd or .vcd.gz"
+        )
+
+
+def numbered(file: str, node: int) -> str:
+    """run.vcd.gz -> run.0.vcd.gz"""
+    path = Path(file)
+    kind = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    return str(path.with_name(f"{path.name.removesuffix(kind)}.{node}{kind}"))
+
+
+def open_for_writing(file: str) -> IO[str]:
+    """Text into a plain file or a compressed one, as its name says."""
+    return gzip.open(file, "wt", compresslevel=4) if file.endswith(".gz") else open(file, "w")
+
+
+def decode(raw: Path, file: str, verilog: str, top: str) -> None:
+    """Write `file` from what Verilator has left in `raw`, which goes."""
+    try:
+        with open(raw) as lines, open_for_writing(file) as out:
+            out.writelines(decoded(lines, modules_of(verilog), top))
+    except OSError as error:
+        raise UserError(f"cannot write the waveform {file!r}: {error.strerror}") from error
+    finally:
+        raw.unlink(missing_ok=True)
+
+
+def decoded(lines: Iterable[str], modules: Mapping[str, Module], top: str) -> Iterator[str]:
+    """The lines of a VCD with the texts in between."""
+    source = iter(lines)
+    header = _Header(modules, top)
+    yield from header.read(source)
+    packets = [packet for packet in header.packets.values() if packet.wired]
+    for line in source:
+        if line[0] == "#":
+            for packet in packets:
+                yield from packet.slot()
+            yield line
+            continue
+        yield line
+        text, code = line[1:].split() if line[0] in "bB" else (line[0], line[1:].rstrip())
+        for say in header.listeners.get(code, ()):
+            yield from say(int(text, 2) if text.strip("01") == "" else 0)
+    for packet in packets:
+        yield from packet.slot()
+
+
+class _Header:
+    """The declarations: what to add to them, and who listens to which signal."""
+
+    def __init__(self, modules: Mapping[str, Module], top: str) -> None:
+        self.modules = modules
+        self.top = top
+        self.listeners: dict[str, list[Callable[[int], Iterable[str]]]] = {}
+        self.packets = {side: _Packets(f"~{side}") for side in ("tx", "rx")}
+        self._made = 0
+
+    def read(self, lines: Iterator[str]) -> Iterator[str]:
+        scopes: list[str | None] = []  # the module of each; None where it is not known
+        for line in lines:
+            words = line.split()
+            keyword = words[0] if words else ""
+            if keyword == "$scope":
+                scopes.append(self._module(scopes, words[2]))
+            elif keyword == "$upscope":
+                scopes.pop()
+            yield line
+            if keyword == "$scope" and len(scopes) == 1:
+                for name, packets in (("packet_sent", self.packets["tx"]), ("packet_received", self.packets["rx"])):
+                    yield f"$var string 1 {packets.code} {name} $end\n"
+            elif keyword == "$var":
+                yield from self._variable(scopes[-1] if scopes else None, words[3], words[4], len(scopes) == 1)
+            elif keyword == "$enddefinitions":
+                return
+
+    def _module(self, scopes: list[str | None], name: str) -> str | None:
+        if not scopes:
+            return self.top  # the outermost scope has the top's ports
+        if len(scopes) == 1:
+            return name if name in self.modules else None
+        above = self.modules.get(scopes[-1] or "")
+        return above.inside.get(name) if above is not None else None
+
+    def _variable(self, module: str | None, code: str, name: str, outermost: bool) -> Iterator[str]:
+        if outermost and name.startswith(("link_tx__", "link_rx__")):
+            packets, part = self.packets[name[5:7]], name[9:]
+            if part in ("kind", "data"):
+                self.listeners.setdefault(code, []).append(packets.hear(part))
+        known = None if module is None else self.modules.get(module)
+        names = None if known is None else known.enums.get(name)
+        if names is None:
+            return
+        self._made += 1
+        own = f"~{self._made}"
+        self.listeners.setdefault(code, []).append(lambda value: [f"s{names.get(value, str(value))} {own}\n"])
+        yield f"$var string 1 {own} {name}_text $end\n"
+
+
+class _Packets:
+    """Follows the flits of one direction, slot by slot."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        self.wired: set[str] = set()
+        self._now = {"kind": IDLE, "data": 0}
+        self._words: list[int] = []
+        self._shown = ""
+
+    def hear(self, part: str) -> Callable[[int], Iterable[str]]:
+        self.wired.add(part)
+
+        def heard(value: int) -> Iterable[str]:
+            self._now[part] = value
+            return ()
+
+        return heard
+
+    def slot(self) -> Iterator[str]:
+        """A slot has gone by. The text changes with the first and with the last word of a packet's header, and after the packet."""
+        kind, data = self._now["kind"], self._now["data"]
+        if kind == HEAD:
+            self._words = []
+            yield from self._show(f"to_{data:08x}")
+        elif kind == DATA and len(self._words) < layout(Header).size // 4:
+            self._words.append(data)
+            if len(self._words) in (1, layout(Header).size // 4):
+                yield from self._show(packet_text(self._words))
+        elif kind == TAIL:
+            yield from self._show("-")
+
+    def _show(self, text: str) -> Iterator[str]:
+        if text != self._shown:
+            self._shown = text
+            yield f"s{text} {self.code}\n"
+
+
+def packet_text(words: list[int]) -> str:
+    """A packet from the first words of its header: what of it is known by then. Without spaces, which end a value in a VCD."""
+    size = layout(Header).size
+    raw = b"".join(word.to_bytes(4, "big") for word in words).ljust(size, b"\0")
+
+    def member(name: str) -> int:
+        fields: dict[str, Any] = layout(Header).fields
+        names, at = list(fields), fields[name].offset
+        after = [fields[other].offset for other in names if fields[other].offset > at]
+        return int.from_bytes(raw[at : min(after, default=size)], "big")
+
+    try:
+        kind = Type(member("type")).name
+    except ValueError:
+        kind = f"type{member('type')}"
+    text = f"{kind}_ch{member('channel')}"
+    return (
+        f"{text}_tag{member('tag')}_len{member('length')}_seq{member('sequence')}" if 4 * len(words) == size else text
+    )

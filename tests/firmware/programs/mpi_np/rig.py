@@ -1,0 +1,169 @@
+"""NICs of the Python model and the barest of hosts: requests and records by hand, any order of events at will."""
+
+from lanai_firmware.lang import sizeof
+from lanai_firmware.programs.mpi_np.codec import pack, unpack
+from lanai_firmware.programs.mpi_np.layout import REQUEST_TAIL, Kind, Op, PageEntry, Record, Region, Request
+from lanai_firmware.programs.mpi_np.model import Fabric, HostMemory
+from lanai_firmware.programs.mpi_np.plan import Line, McpConfig, Seat
+
+WINDOW, WINDOW_MASK = 0x1000_0000, 0xF000_0000
+RING, TABLE, BODY = (
+    0x1000_0000,
+    0x1010_0000,
+    0x1020_0000,
+)  # of the first rank on a NIC; each next one has them a window further
+REQUEST = int(sizeof(Request))
+ENTRY = int(sizeof(PageEntry))
+SMALL = McpConfig(messages=4, receives=8, any_receives=2, ack_slots=1, inline_bytes=256)
+
+
+class Trespass(AssertionError):
+    """The NIC reads or writes host memory of a rank that has asked for nothing."""
+
+
+class GuardedMemory(HostMemory):
+    """Host memory that can be out of bounds: `guarded` holds windows that no DMA may touch."""
+
+    def __init__(self):
+        super().__init__()
+        self.guarded = set()
+
+    def at(self, address, size):
+        for window in self.guarded:
+            if address < window + WINDOW and window < address + size:
+                raise Trespass(f"host DMA of {size} bytes at {address:#x}, in the window of another rank")
+        return super().at(address, size)
+
+
+class Host:
+    """What a rank's host does, as actions that may be taken in any order with those of the NICs, but in turn."""
+
+    def __init__(self, nic, layout, number, seat=0, ranks=2):
+        self.nic, self.layout, self.number, self.seat, self.ranks = nic, layout, number, seat, ranks
+        self.window = (seat + 1) * WINDOW
+        self.ring, self.table, self.body = bytearray(64 * 32), bytearray(64 * ENTRY), bytearray(16 * 4096)
+        for address, memory in ((RING, self.ring), (TABLE, self.table), (BODY, self.body)):
+            nic.memory.add(self.own(address), memoryview(memory))
+        self.slot = 0
+        self.placed = {}  # operation codes by slot
+        self.asks = False  # receives ask for messages not announced (NP-22)
+        self.script = []
+
+    def own(self, address):
+        """Where the rank has what the first rank on a NIC has at `address`."""
+        return address + self.seat * WINDOW
+
+    def guard(self, on=True):
+        """Let any DMA to or from this rank's memory raise."""
+        (self.nic.memory.guarded.add if on else self.nic.memory.guarded.discard)(self.window)
+
+    def other(self):
+        """The peer where there is but one."""
+        assert self.ranks == 2, "say peer="
+        return 1 - self.number
+
+    def records(self):
+        found = []
+        for at in range(0, len(self.ring), 32):
+            record = unpack(Record, self.ring[at : at + 32])
+            if not record["sequence"]:
+                break
+            found.append(record | {"kind": Kind(record["kind"])})
+        return found
+
+    def post(self, op, operation, body=b"", **fields):
+        fields = {name.replace("__", "."): value for name, value in fields.items()}
+        command = op << 24 | (self.slot + 1) % 32 << 16 | operation
+        data = pack(Request, {**fields, "command": command})
+        if op == Op.SEND_INLINE:
+            data = body + bytes(-len(body) % 4) + data[REQUEST - int(REQUEST_TAIL) :]
+        end = self.slot_end(self.slot)
+        self.placed[self.slot] = op
+        self.nic.pio_write(end - len(data), data)
+        self.slot = (self.slot + 1) % 32
+        self.nic.ring(1 << self.seat)
+
+    def slot_end(self, slot):
+        """One past the last byte of a request slot."""
+        return self.layout.regions[self.seat] + int(sizeof(Region)) + (slot + 1) * self.layout.slot_bytes
+
+    def send(self, operation, tag, body, sync=False, long=False, peer=None):
+        """A send as a scripted action. Long ones lie in page `operation` and have that page entry."""
+
+        def act():
+            dest = self.other() if peer is None else peer
+            if not long and not sync:
+                self.post(Op.SEND_INLINE, operation, body, tag=tag, length=len(body), peer=dest)
+                return
+            self.body[operation * 4096 : operation * 4096 + len(body)] = body
+            where = {"pieces.0.address": self.own(BODY) + operation * 4096, "pieces.0.length": len(body)}
+            entry = pack(PageEntry, {**where, "total": len(body), "operation": operation, "peer": dest})
+            self.table[operation * ENTRY : (operation + 1) * ENTRY] = entry
+            op = Op.SEND_SYNC if sync else Op.SEND
+            fields = {"table": operation, "tag": tag, "length": len(body), "peer": dest}
+            self.post(
+                op, operation, **fields, pieces__0__address=where["pieces.0.address"], pieces__0__length=len(body)
+            )
+
+        self.script.append(act)
+
+    def receive(self, operation, tag, room=4096, peer=None):
+        def act():
+            where = {"pieces__0__address": self.own(BODY) + operation * 4096, "pieces__0__length": room}
+            source = self.other() if peer is None else peer
+            op = Op.RECEIVE_ASK if self.asks else Op.RECEIVE
+            self.post(op, operation, token=operation % 8, limit=room, tag=tag, peer=source, **where)
+
+        self.script.append(act)
+
+    def cancel(self, operation, receive):
+        self.script.append(lambda: self.post(Op.CANCEL, operation, token=receive % 8))
+
+    def page(self, operation, size):
+        return bytes(self.body[operation * 4096 : operation * 4096 + size])
+
+
+class Rig:
+    """`places`: how many ranks each NIC has. They are numbered from the first NIC on; `hosts` is in their order. `nic`: what NICs are built as."""
+
+    def __init__(self, config=SMALL, places=(1, 1), nic=None):
+        self.fabric = Fabric(len(places), nic)
+        self.hosts = []
+        ranks = sum(places)
+        seats = [(nic, seat) for nic, count in enumerate(places) for seat in range(count)]  # by rank
+        for number, nic in enumerate(self.fabric.nics):
+            nic.memory = GuardedMemory()
+            here = [(rank, seat) for rank, (place, seat) in enumerate(seats) if place == number]
+            plan = [self._seat(rank, seat * WINDOW) for rank, seat in here]
+            lines = [Line((0x80 | place) << 24, seat * ranks + rank) for rank, _ in here for place, seat in seats]
+            layout = nic.plug(config, ranks, plan, lines, max(places))
+            self.hosts += [Host(nic, layout, rank, seat, ranks) for rank, seat in here]
+        self.packets = []
+        self.fabric.filter = self._see
+
+    @staticmethod
+    def _seat(rank, offset):
+        return Seat(rank, WINDOW + offset, WINDOW_MASK, RING + offset, 64, TABLE + offset, 64)
+
+    def _see(self, source, target, packet):
+        self.packets.append((source, packet.data[0]))
+        return [packet]
+
+    def actions(self):
+        hosts = [("host", number, 0) for number, host in enumerate(self.hosts) if host.script]
+        return hosts + self.fabric.actions()
+
+    def act(self, action):
+        if action[0] == "host":
+            self.hosts[action[1]].script.pop(0)()
+        else:
+            self.fabric.act(action)
+
+    def run(self, choose, limit=5000):
+        """Let things happen in the order that `choose(number of choices)` picks, until nothing can."""
+        for _ in range(limit):
+            actions = self.actions()
+            if not actions:
+                return
+            self.act(actions[choose(len(actions))])
+        raise AssertionError(f"the NICs still move after {limit} steps")

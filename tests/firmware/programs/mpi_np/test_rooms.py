@@ -1,0 +1,150 @@
+"""Rooms that channels share by turns: what they hold comes back as it was, in any order of events (docs/design/np-channel-swap.md)."""
+
+import random
+
+import pytest
+
+from lanai_firmware.errors import UserError
+from lanai_firmware.programs.mpi_np import state
+from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Kind, Op, Type
+from lanai_firmware.programs.mpi_np.model import HOMES
+from lanai_firmware.programs.mpi_np.plan import LEAST_HEAP, MOST_CHANNELS, ROOM_BLOCKS, McpConfig, lay_out
+
+from .rig import SMALL, WINDOW_MASK, Rig
+from .test_interleavings import CONFIGS, SCRIPTS, body, check
+
+HEAP, END = 60_000, 0xFD000
+SHARED = SMALL.but(resident=1)
+SHARED_CONFIGS = {name: config.but(resident=1) for name, config in CONFIGS.items()}
+
+
+def visitors(rig):
+    """Rank 1 is sent to by rank 0 and by itself, by turns, through one room; receives come late and from the last to the first."""
+    a, b = rig.hosts
+    for n in (1, 2, 3):
+        a.send(n, n, body(n), long=n == 2, sync=n == 3)
+        b.send(n + 4, n, body(n + 4), long=n == 1, peer=1)
+    for n in (3, 2, 1):
+        b.receive(n, n)
+        b.receive(n + 4, n, peer=1)
+    return {1: {n: n for n in (1, 2, 3, 5, 6, 7)}}
+
+
+def wild_visitors(rig):
+    """The same, taken by whoever asks for anything of rank 0 and then of anyone."""
+    a, b = rig.hosts
+    for n in (1, 2, 3):
+        a.send(n, 7, body(n))
+    b.send(4, 8, body(4), peer=1)
+    for n in (1, 2, 3):
+        b.receive(n, int(NO_TAG), peer=0)
+    b.receive(4, int(NO_TAG), peer=int(ANY))
+    return None
+
+
+def drive(script, config, choose):
+    rig = Rig(config)
+    wanted = script(rig)
+    rig.run(choose)
+    return rig, wanted
+
+
+def counts(rig, number=1):
+    with rig.fabric.nics[number].machine:
+        return int(state.nic.saved), int(state.nic.fetched)
+
+
+def test_more_channels_than_there_is_memory_for():
+    """The thesis's 64 own their shares (NP-05); with shared rooms hundreds fit, and what does not is refused by name."""
+    with pytest.raises(UserError, match=r"need 200 channels; the NIC has 64: .* resident=32"):
+        lay_out(McpConfig(), 1, 200, HEAP, END)
+    plan = lay_out(McpConfig(resident=32), 1, 200, HEAP, END).plan
+    assert (plan["rooms"], plan["channels"]) == (32, 200)
+    assert LEAST_HEAP <= plan["blocks_per_channel"] * 128 <= ROOM_BLOCKS * 128
+    with pytest.raises(UserError, match=f"need 1025 channels; the NIC has {MOST_CHANNELS}"):
+        lay_out(McpConfig(resident=32), 1, 1025, HEAP, END)
+    with pytest.raises(UserError, match=r"150 rooms leave \d+ bytes of receive buffer each .* resident"):
+        lay_out(McpConfig(resident=150), 1, 200, HEAP, END)
+
+
+def test_enough_rooms_are_as_good_as_none_shared():
+    """Off, and on with a room for each channel, are one layout."""
+    plain = lay_out(McpConfig(), 2, 4, HEAP, END)
+    assert lay_out(McpConfig(resident=8), 2, 4, HEAP, END) == plain
+    assert plain.plan["rooms"] == 0
+    assert lay_out(McpConfig(resident=7), 2, 4, HEAP, END).plan["rooms"] == 7
+
+
+def test_messages_lie_where_no_rank_can_reach():
+    assert HOMES & WINDOW_MASK not in {seat << 28 for seat in range(1, 10)}
+
+
+@pytest.mark.parametrize("config", SHARED_CONFIGS)
+def test_visitors(config):
+    """Two channels, one room, in many orders of events: nothing lost, doubled or overtaken; and messages were moved."""
+    moved = 0
+    for seed in range(25):
+        rig, wanted = drive(visitors, SHARED_CONFIGS[config], random.Random(seed).randrange)
+        b = rig.hosts[1]
+        ends = [r for r in b.records() if r["kind"] in (Kind.RECEIVED, Kind.RECEIVED_OWN)]
+        assert sorted(r["operation"] for r in ends) == sorted(wanted[1])
+        assert not any(r["error"] for r in ends)
+        for receive, message in wanted[1].items():
+            assert b.page(receive, 20 + message) == body(message)
+        saved, fetched = counts(rig)
+        assert fetched <= saved
+        moved += fetched
+    assert moved > 5
+
+
+def test_wildcards_find_what_is_away():
+    """Messages of one source come in order, and a receive from anyone finds what lies in host memory."""
+    for seed in range(25):
+        rig, _ = drive(wild_visitors, SHARED, random.Random(seed).randrange)
+        b = rig.hosts[1]
+        got = {}
+        for record in b.records():
+            if record["kind"] is Kind.RECEIVED:
+                got.setdefault(record["source"], []).append(b.page(record["operation"], 1)[0])
+        assert got == {0: [1, 2, 3], 1: [4]}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("config", SHARED_CONFIGS)
+def test_the_interleavings_with_one_room(script, config):
+    for seed in range(5):
+        check(SCRIPTS[script], SHARED_CONFIGS[config], random.Random(seed).randrange)
+
+
+def test_a_taken_message_survives_being_away():
+    """A matched probe took it; then another channel had the room; then it is received."""
+    rig = Rig(SHARED)
+    a, b = rig.hosts
+    a.send(1, 5, body(1))
+    rig.run(lambda count: 0)
+    b.post(Op.PROBE_TAKE, 2, tag=5, peer=0)
+    rig.run(lambda count: 0)
+    found = b.records()[-1]
+    assert found["kind"] is Kind.FOUND
+    b.send(3, 6, body(3), peer=1)
+    rig.run(lambda count: 0)
+    assert counts(rig) == (1, 0)
+    where = {"pieces__0__address": 0x1020_0000 + 4 * 4096, "pieces__0__length": 4096}
+    b.post(Op.RECEIVE_TAKEN, 4, token=4, limit=4096, peer=0, spare=found["token"], **where)
+    rig.run(lambda count: 0)
+    assert b.page(4, 21) == body(1)
+    assert counts(rig) == (2, 1)
+
+
+def test_an_empty_room_changes_hands_for_nothing():
+    """What holds no message leaves none behind: no transfer, whoever has the room."""
+    rig = Rig(SHARED)
+    for turn in range(3):
+        for n, peer in ((1, 0), (2, 1)):
+            rig.hosts[peer].send(n + turn * 2, n, body(n), peer=1)
+            rig.run(lambda count: 0)
+            rig.hosts[1].receive(n + 4, n, peer=peer)
+            rig.run(lambda count: 0)
+            assert rig.hosts[1].page(n + 4, 20 + n) == body(n)
+    assert counts(rig) == (0, 0)
+    assert {kind for _, kind in rig.packets} <= {Type.EAGER, Type.ACK}

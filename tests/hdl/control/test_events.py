@@ -1,0 +1,171 @@
+"""Events, bells, the timer, the wait register, CONTROL."""
+
+from lanai_hdl.bfm import Bench
+from lanai_hdl.control.control import RESET_SLOTS, Control
+from lanai_hdl.control.events import Bell, Events, Timer
+from lanai_hdl.machine import Control as ControlBits
+from lanai_hdl.machine import Event
+
+
+async def pulse(context, signal):
+    context.set(signal, 1)
+    await context.tick()
+    context.set(signal, 0)
+
+
+def run(dut, story):
+    bench = Bench(dut, 500)
+    bench.does(story)
+    bench.run()
+
+
+def test_sticky_events_stay_until_cleared_and_levels_follow():
+    dut = Events()
+
+    async def story(context):
+        await pulse(context, dut.raised.send_done)
+        context.set(dut.raised.doorbell, 1)
+        await context.tick().repeat(3)
+        assert context.get(dut.isr) == Event.SEND_DONE | Event.DOORBELL
+        context.set(dut.mask, Event.SEND_DONE | Event.DOORBELL)
+        await pulse(context, dut.clear)
+        assert context.get(dut.isr) == Event.DOORBELL
+        context.set(dut.raised.doorbell, 0)
+        await context.tick()
+        assert context.get(dut.isr) == 0
+        assert context.get(dut.still)
+
+    run(dut, story)
+
+
+def test_an_event_in_the_slot_of_its_clear_is_not_lost():
+    dut = Events()
+
+    async def story(context):
+        await pulse(context, dut.raised.send_done)
+        context.set(dut.mask, Event.SEND_DONE)
+        context.set(dut.raised.send_done, 1)
+        await pulse(context, dut.clear)
+        context.set(dut.raised.send_done, 0)
+        assert context.get(dut.isr) == Event.SEND_DONE
+
+    run(dut, story)
+
+
+def test_wait_ends_with_an_event_of_its_mask():
+    dut = Events()
+
+    async def story(context):
+        context.set(dut.mask, Event.RECV_DONE | Event.TIMER)
+        await pulse(context, dut.wait)
+        await pulse(context, dut.raised.send_done)
+        await context.tick().repeat(3)
+        assert context.get(dut.waiting)
+        await pulse(context, dut.raised.timer)
+        await context.tick()
+        assert not context.get(dut.waiting)
+        assert context.get(dut.awaited) == Event.TIMER
+        context.set(dut.mask, 0)
+        await pulse(context, dut.wait)
+        assert not context.get(dut.waiting), "a mask of 0 would wait for ever"
+
+    run(dut, story)
+
+
+def test_the_host_is_interrupted_by_what_it_asked_for():
+    dut = Events()
+
+    async def story(context):
+        context.set(dut.irq_mask, Event.HOST_SIGNAL)
+        await pulse(context, dut.raised.send_done)
+        await context.tick().repeat(2)
+        assert not context.get(dut.irq)
+        context.set(dut.raised.host_signal, 1)
+        await context.tick().repeat(2)
+        assert context.get(dut.irq)
+
+    run(dut, story)
+
+
+def test_a_bell_shows_what_was_done_as_if_known_at_once():
+    dut = Bell()
+
+    async def story(context):
+        context.set(dut.bits, 0b0110)
+        context.set(dut.ring, 1)
+        assert context.get(dut.value) == 0b0110
+        await context.tick()
+        context.set(dut.ring, 0)
+        context.set(dut.bits, 0b1010)
+        context.set(dut.clear, 1)
+        assert context.get(dut.value) == 0b0100
+        await context.tick()
+        context.set(dut.clear, 0)
+        assert context.get(dut.value) == 0b0100
+        assert context.get(dut.rings)
+        context.set(dut.bits, 0b0100)
+        await pulse(context, dut.clear)
+        assert not context.get(dut.rings)
+
+    run(dut, story)
+
+
+def test_the_timer_fires_once_even_if_it_is_late():
+    dut = Timer()
+
+    async def story(context):
+        for now, target in ((10, 13), (0xFFFFFFFE, 2), (100, 90)):
+            context.set(dut.cycles, now)
+            context.set(dut.cycle, target)
+            await pulse(context, dut.write)
+            assert context.get(dut.value) == target
+            fired = []
+            for step in range(16):
+                context.set(dut.cycles, (now + step // 2) & 0xFFFFFFFF)
+                if context.get(dut.fired):
+                    fired.append((now + step // 2) & 0xFFFFFFFF)
+                await context.tick()
+            assert fired == [target if target != 90 else 100]
+            assert not context.get(dut.armed)
+
+    run(dut, story)
+
+
+def test_control_runs_and_resets():
+    dut = Control()
+
+    async def write(context, value):
+        """Ends in the slot after the write, in which it is told."""
+        await context.tick()
+        context.set(dut.wdata, value)
+        context.set(dut.write, 1)
+        assert context.get(dut.run) == bool(value & ControlBits.RUN)
+        assert context.get(dut.reset) == bool(value & ControlBits.RESET)
+
+    async def lasts(context):
+        slots = 0
+        while context.get(dut.reset):
+            slots += 1
+            await context.tick()
+            context.set(dut.write, 0)
+        return slots
+
+    async def story(context):
+        await write(context, ControlBits.RUN)
+        await write(context, ControlBits.RESET | ControlBits.RUN)
+        assert await lasts(context) == RESET_SLOTS
+        assert context.get(dut.run)
+        await pulse(context, dut.blocked)
+        assert not context.get(dut.run)
+        assert await lasts(context) == RESET_SLOTS
+        # Both in one slot: what was blocked stays stopped.
+        context.set(dut.blocked, 1)
+        await context.tick()
+        context.set(dut.blocked, 0)
+        context.set(dut.wdata, ControlBits.RUN)
+        context.set(dut.write, 1)
+        assert not context.get(dut.run)
+        assert await lasts(context) == RESET_SLOTS
+        assert not context.get(dut.run)
+
+    run(dut, story)

@@ -1,0 +1,135 @@
+"""The register file: every register at both doors with the rights of the table, whoever is in the other's way."""
+
+import random
+
+import pytest
+
+from lanai_hdl.bfm import Bench, PysimPins
+from lanai_hdl.control.register_file import RegisterFile, acts
+from lanai_hdl.machine import REGISTERS, REGISTERS_SIZE, Access, Sticky, offset
+
+PLAIN = [register for register in REGISTERS if register.kind is Sticky.PLAIN]
+
+
+class Doors:
+    """Both doors of a register file whose views all show a value of their own."""
+
+    def __init__(self, context, dut):
+        self.context, self.dut = context, dut
+        self.cpu, self.host = PysimPins(context, dut.cpu), PysimPins(context, dut.host)
+        self.values = {register.name: 0x1000 + register.offset for register in REGISTERS if register not in PLAIN}
+        for name, value in self.values.items():
+            context.set(getattr(dut, name.lower()), value)
+        self.values |= {register.name: 0 for register in PLAIN}
+
+    async def load(self, addr):
+        self.cpu.set(addr=addr, read=1)
+        await self.cpu.step()
+        self.cpu.set(read=0)
+        return (await self.cpu.step("rdata"))[0]
+
+    async def store(self, addr, value):
+        self.cpu.set(addr=addr, write=1, wdata=value)
+        await self.cpu.step()
+        self.cpu.set(write=0)
+
+    async def access(self, addr, write, value=0):
+        """The host's; gives what was read."""
+        self.host.set(request=1, write=write, addr=addr, wdata=value)
+        while not (await self.host.step("grant"))[0]:
+            pass
+        self.host.set(request=0)
+        return (await self.host.step("rdata"))[0]
+
+
+def run(story):
+    dut = RegisterFile()
+    bench, told = Bench(dut, 5000), []
+
+    async def watch(context):
+        names = [f"{r.name.lower()}{door}" for r in REGISTERS if acts(r) for door in ("_write", "_host_write")]
+        names = [name for name in names if name in dut.signature.members]
+        async for _, _, unknown, *marks in context.tick().sample(dut.unknown, *(getattr(dut, name) for name in names)):
+            told.extend(name for name, mark in zip(names, marks, strict=True) if mark)
+            told.extend(["unknown"] * unknown)
+
+    async def process(context):
+        await story(Doors(context, dut), told)
+
+    bench.meanwhile(watch)
+    bench.does(process)
+    bench.run()
+
+
+def test_each_side_reads_what_it_may():
+    async def story(doors, told):
+        for register in REGISTERS:
+            value = doors.values[register.name]
+            assert await doors.load(register.offset) == (value if register.access & Access.PR else 0), register.name
+            read = await doors.access(register.offset, 0)
+            assert read == (value if register.access & Access.HR else 0), register.name
+        assert told == []
+
+    run(story)
+
+
+def test_each_side_writes_what_it_may():
+    async def story(doors, told):
+        for n, register in enumerate(REGISTERS, 1):
+            name, before = register.name.lower(), 0
+            for right, door, write in (
+                (Access.PW, "_write", doors.store(register.offset, n)),
+                (Access.HW, "_host_write", doors.access(register.offset, 1, n + 0x100)),
+            ):
+                told.clear()
+                await write
+                await doors.context.tick().repeat(2)
+                may = bool(register.access & right)
+                assert told == ([name + door] if may and acts(register) else []), register.name
+                if register.kind is Sticky.PLAIN:
+                    before = (n if right is Access.PW else n + 0x100) if may else before
+                    assert doors.context.get(getattr(doors.dut, name)) == before
+
+    run(story)
+
+
+def test_where_no_register_is():
+    known = {register.offset for register in REGISTERS}
+    holes = [hole for hole in range(0, REGISTERS_SIZE, 4) if hole not in known]
+
+    async def story(doors, told):
+        for hole in random.Random(1).sample(holes, 20):
+            assert await doors.load(hole) == 0
+            await doors.store(hole, 0xFFFFFFFF)
+            assert told == [], "the processor's mistake is the processor's"
+            assert await doors.access(hole, 0) == 0
+            await doors.access(hole, 1, 0xFFFFFFFF)
+            assert told == ["unknown"] * 2
+            told.clear()
+        assert all(doors.context.get(getattr(doors.dut, register.name.lower())) == 0 for register in PLAIN)
+
+    run(story)
+
+
+@pytest.mark.parametrize("eagerness", [0.3, 0.9])
+def test_the_processor_goes_first_and_neither_sees_the_others(eagerness):
+    """Both work at once on registers of their own; the host waits, and gets what it wrote."""
+
+    async def story(doors, told):
+        chance, waited, mine = random.Random(2), 0, 0
+        doors.host.set(request=1, write=1, addr=offset("SCRATCH1"), wdata=77)
+        for n in range(100):
+            busy = chance.random() < eagerness
+            doors.cpu.set(addr=offset("SCRATCH0"), write=int(busy), wdata=n)
+            mine = n if busy else mine
+            (grant,) = await doors.host.step("grant")
+            assert grant == (not busy)
+            waited += busy
+        doors.cpu.set(write=0)
+        doors.host.set(request=0)
+        await doors.context.tick().repeat(2)
+        assert waited > 10
+        assert await doors.load(offset("SCRATCH0")) == mine
+        assert await doors.access(offset("SCRATCH1"), 0) == 77
+
+    run(story)

@@ -1,0 +1,119 @@
+"""The serial bus against a NIC played by the test: frames in, frames out, and nothing outside pinned memory."""
+
+import ctypes
+
+import pytest
+
+from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
+from lanai_host.bus.base import run_now
+from lanai_host.bus.serial import SerialBus, SerialLine, SerialPort
+from lanai_host.errors import UserError
+
+
+class Nic(SerialLine):
+    """The far end: a window of bytes, and memory accesses that it makes before it answers."""
+
+    def __init__(self):
+        self.window = bytearray(64)
+        self.to_host = bytearray()
+        self.answers = []
+
+    def access(self, kind, addr, data=0, be=0xF):
+        self.to_host += Frame(kind, addr, data, be).to_bytes()
+
+    async def write(self, data):
+        frame = Frame.from_bytes(data)
+        if frame.kind is FrameKind.PIO_READ:
+            word = int.from_bytes(self.window[frame.addr : frame.addr + 4], "big")
+            self.access(FrameKind.PIO_DATA, 0, word)
+        elif frame.kind is FrameKind.PIO_WRITE:
+            for lane, byte in enumerate(frame.data.to_bytes(4, "big")):
+                if frame.be >> (3 - lane) & 1:
+                    self.window[frame.addr + lane] = byte
+        else:
+            self.answers.append((frame.kind, frame.data))
+
+    async def read(self, size):
+        assert size == FRAME_BYTES
+        assert len(self.to_host) >= size, "the bus waits for a frame that will never come"
+        data = bytes(self.to_host[:size])
+        del self.to_host[:size]
+        return data
+
+
+@pytest.fixture
+def nic():
+    return Nic()
+
+
+@pytest.mark.parametrize(("offset", "data"), [(0, b"abcd"), (1, b"xyz"), (6, b"0123456789"), (3, b"!"), (9, b"")])
+def test_blocks_of_any_alignment(nic, offset, data):
+    bus = SerialBus(nic)
+    nic.window[:] = b"." * 64
+    run_now(bus.write_block(offset, data))
+    assert nic.window == (b"." * offset + data).ljust(64, b".")
+    assert run_now(bus.read_block(offset, len(data))) == data
+
+
+def test_words_are_big_endian(nic):
+    bus = SerialBus(nic)
+    run_now(bus.write(8, 0x11223344))
+    assert nic.window[8:12] == bytes.fromhex("11223344")
+    assert run_now(bus.read(8)) == 0x11223344
+
+
+def test_memory_is_served_while_a_read_waits(nic):
+    bus = SerialBus(nic)
+    buffer = bus.allocate(10)
+    buffer.view[0:4] = b"WORD"
+    nic.access(FrameKind.MEMORY_READ, buffer.bus_address)
+    nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address + 4, 0x41424344, 0b0110)
+    assert run_now(bus.read(0)) == 0
+    assert nic.answers == [(FrameKind.MEMORY_ANSWER, int.from_bytes(b"WORD", "big")), (FrameKind.MEMORY_ANSWER, 0)]
+    assert bytes(buffer.view[4:8]) == b"\0BC\0"
+
+
+def test_wait_change_ends_with_the_write(nic):
+    bus = SerialBus(nic)
+    buffer = bus.allocate(4096)
+    nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address + 8, 7)
+    assert run_now(bus.wait_change(buffer, 8, 0)) == 7
+
+
+@pytest.mark.parametrize("kind", [FrameKind.MEMORY_READ, FrameKind.MEMORY_WRITE])
+def test_unpinned_memory_is_refused(nic, kind):
+    bus = SerialBus(nic)
+    store = ctypes.create_string_buffer(b"\x55" * 12, 12)
+    address = ctypes.addressof(store)
+    pinned = run_now(bus.pin(address, 8, writable=True))
+    inside, outside = pinned.bus_address(address), pinned.bus_address(address) + 8
+    nic.access(kind, inside - inside % 4, 0, 0xF if inside % 4 == 0 else 0)
+    nic.access(kind, -(-outside // 4) * 4)
+    run_now(bus.read(0))
+    assert nic.answers[0][0] is FrameKind.MEMORY_ANSWER
+    assert nic.answers[1][0] is FrameKind.MEMORY_REFUSED
+    run_now(bus.unpin(pinned))
+    nic.access(kind, inside - inside % 4)
+    run_now(bus.read(0))
+    assert nic.answers[2][0] is FrameKind.MEMORY_REFUSED
+    assert store.raw[8:] == b"\x55" * 4
+
+
+def test_read_only_memory_is_not_written(nic):
+    bus = SerialBus(nic)
+    store = ctypes.create_string_buffer(b"\x55" * 8, 8)
+    pinned = run_now(bus.pin(ctypes.addressof(store), 8, writable=False))
+    nic.access(FrameKind.MEMORY_WRITE, pinned.bus_address(ctypes.addressof(store)) & ~3)
+    run_now(bus.read(0))
+    assert nic.answers == [(FrameKind.MEMORY_REFUSED, 0)]
+    assert store.raw == b"\x55" * 8
+
+
+def test_port_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(UserError, match="no-such-port"):
+        SerialPort(tmp_path / "no-such-port", 115200)
+
+
+def test_impossible_baud_rate_is_quoted(tmp_path):
+    with pytest.raises(UserError, match="baud rate 12345"):
+        SerialPort(tmp_path, 12345)

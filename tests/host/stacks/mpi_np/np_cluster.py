@@ -1,0 +1,98 @@
+"""Ranks with the mpi-np device on the Verilated gateware, as coroutines of this process, with a saboteur among them."""
+
+import ctypes
+from functools import partial
+
+from lanai_firmware.compiler import build
+from lanai_firmware.programs.mpi_np import main as mcp_main
+from lanai_firmware.programs.mpi_np.plan import Line, McpConfig
+from lanai_hdl.config import lanai41
+from lanai_host.bus.base import Wait
+from lanai_host.config import free
+from lanai_host.stacks.mpi_np import MpiNp
+from lanai_host.stacks.mpi_np.driver import boot, channel_number
+from lanai_host.stacks.mpi_np.health import examine
+from lanai_sim.kernel.cluster import Cluster
+from lanai_sim.machine import fabric
+
+from .np_calls import STANDARD, Buffer
+
+MILLISECOND = 1_000_000_000  # picoseconds
+PATIENT = free().but(patience=2 * MILLISECOND)
+
+
+class Ranks:
+    """`count` ranks, one on each NIC of a switch. `programs` are coroutine functions of (Rank), by rank."""
+
+    def __init__(self, count=2, host=PATIENT, mcp=None, nic=None):
+        self.count, self.host, self.mcp, self.nic = count, host, mcp or McpConfig(), nic or lanai41()
+        self.image = build(mcp_main.main, self.nic)
+        self.net = fabric.star(count)
+        self.cluster = Cluster(self.net, self.nic)
+        self.ready = 0
+        self.wanted = count
+
+    def run(self, *programs, saboteur=None):
+        """Results by rank. `saboteur(bus, ranks)` is one more process on node 0, which begins when all ranks are up."""
+        tasks = [self.cluster.spawn(rank, self._rank(rank, program)) for rank, program in enumerate(programs)]
+        if saboteur is not None:
+            self.cluster.spawn(0, self._saboteur(saboteur))
+        try:
+            self.cluster.run()
+        finally:
+            self.cluster.close()
+        return [task.result for task in tasks]
+
+    async def boot(self, bus, rank):
+        """Start the NIC of a rank; its attachment."""
+        lines = {(rank, peer): self._line(rank, peer) for peer in range(self.count)}
+        return (await boot(bus, self.image, self.mcp, self.count, [rank], lines))[0]
+
+    async def meet(self, bus):
+        """Until all that take part have come here."""
+        self.ready += 1
+        goal = -(-self.ready // self.wanted) * self.wanted
+        while self.ready < goal:
+            await bus.elapse(MILLISECOND // 100)
+
+    def _line(self, rank, peer):
+        return Line(self.net.route(rank, peer), channel_number(0, self.count, rank))
+
+    def _rank(self, rank, program):
+        async def live(bus):
+            attachment = await self.boot(bus, rank)
+            device = MpiNp(bus, attachment, self.host, partial(examine, place=lambda pc: str(self.image.where(pc))))
+            await self.meet(bus)
+            return await program(Rank(self, bus, device))
+
+        return live
+
+    def _saboteur(self, saboteur):
+        async def live(bus):
+            while self.ready < self.count:
+                await bus.elapse(MILLISECOND // 100)
+            await saboteur(bus, self)
+
+        return live
+
+
+class Rank:
+    """What a program has in hand."""
+
+    def __init__(self, ranks, bus, device):
+        self.ranks, self.bus, self.device, self.rank = ranks, bus, device, device.rank
+
+    async def send(self, dest, data, tag=0, mode=STANDARD):
+        buffer = Buffer(data)
+        return await self.device.begin_send(dest, tag, 0, buffer.segments, mode), buffer
+
+    async def receive(self, source, size, tag=0):
+        buffer = Buffer(size)
+        return await self.device.begin_receive(source, tag, 0, buffer.segments), buffer
+
+    async def finish(self, *pairs):
+        await self.device.finish([operation for operation, _ in pairs], Wait("test", note=f"rank {self.rank}"))
+
+
+def fill(buffer, byte):
+    ctypes.memset(buffer.address, byte, buffer.size)

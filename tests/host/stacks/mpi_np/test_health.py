@@ -1,0 +1,63 @@
+"""Which NICs count as dead: told from registers alone."""
+
+import asyncio
+
+import pytest
+
+from lanai_hdl.machine import Control, host_offset
+from lanai_host.bus.base import Bus
+from lanai_host.stacks.mpi_np.driver import EPOCH, Attachment
+from lanai_host.stacks.mpi_np.health import LOOK, LOOKS, examine
+
+OURS = Attachment(3, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, epoch=77, routes=(0,) * 4)
+DEPTHS = 0x04040404
+
+
+class Registers(Bus):
+    """A NIC whose doorbell is never looked at. `rates`: descriptors that an engine does between two looks, until it stops."""
+
+    def __init__(self, rates, until=LOOKS):
+        self.words = {EPOCH: OURS.epoch, host_offset("CONTROL"): int(Control.RUN), host_offset("QUEUE_DEPTHS"): DEPTHS}
+        self.rates, self.until, self.time = rates, until, 0
+
+    @property
+    def now(self):
+        return self.time
+
+    async def read(self, offset):
+        for name, (begin, rate) in self.rates.items():
+            if offset == host_offset(name):
+                return int(begin + min(self.time // LOOK, self.until) * rate) & 0xFFFFFFFF
+        return self.words.get(offset, 0)
+
+    async def write(self, offset, value):
+        self.words[offset] = value
+
+    async def elapse(self, picoseconds):
+        self.time += picoseconds
+
+    async def write_block(self, offset, data): ...
+    async def read_block(self, offset, size): ...
+    def allocate(self, size): ...
+    async def pin(self, address, size, writable): ...
+    async def unpin(self, pinned): ...
+    async def wait_change(self, buffer, offset, seen, why=None, patience=0): ...
+
+
+def finding(bus):
+    return asyncio.run(examine(bus, OURS))
+
+
+@pytest.mark.parametrize("engine", ["HDMA_DONE", "SEND_DONE", "RECV_DONE"])
+@pytest.mark.parametrize("begin", [0, 0xFFFF_FFF0])
+def test_a_nic_that_works_for_others_is_alive(engine, begin):
+    """Its doorbell bit stays set, but descriptors get done that were not queued when the looking began."""
+    assert finding(Registers({engine: (begin, 1)})) is None
+
+
+@pytest.mark.parametrize("until", [0, 4])
+def test_a_nic_that_only_finishes_what_was_queued_is_silent(until):
+    """Queues of four empty themselves, whatever became of the firmware."""
+    rates = dict.fromkeys(("HDMA_DONE", "SEND_DONE", "RECV_DONE"), (5, 1))
+    found = finding(Registers(rates, until))
+    assert found == "is silent: for 2000 us its firmware neither looked at the doorbell nor moved anything"

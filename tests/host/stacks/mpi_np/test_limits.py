@@ -1,0 +1,137 @@
+"""Very many, very long, not there: what is beyond a limit waits or is an error, and everything else goes on."""
+
+import ctypes
+import mmap
+
+import pytest
+
+from lanai_host.bus.base import BusError
+from lanai_host.config import HostCost, free
+from lanai_host.device import ANY_SOURCE, ErrorKind, SendMode
+from lanai_host.stacks.mpi_np import memory as lending
+
+from .np_calls import Buffer, irecv, isend, pattern, recv, send, wait
+from .np_world import World
+
+HUGE = 2_200_000_000  # bytes, beyond 2**31
+
+
+class Untouched:
+    """Memory that exists in the address space only."""
+
+    def __init__(self, size):
+        self.store = mmap.mmap(-1, size)
+        self.place = ctypes.c_char.from_buffer(self.store)
+        self.segments = ((ctypes.addressof(self.place), size),)
+
+
+def test_more_than_one_message_can_be_is_refused_by_name():
+    """And a receive with room for that much takes what comes."""
+
+    def program(device):
+        other = 1 - device.rank
+        huge = Untouched(HUGE)
+        sent = device.send(other, 0, 0, huge.segments, SendMode.STANDARD)
+        assert sent.done
+        assert sent.error.kind is ErrorKind.BAD_REQUEST
+        assert sent.error.text == f"{HUGE} bytes are more than the {96 << 20} of one message; send them in parts"
+        received = device.receive(other, 1, 0, huge.segments)
+        send(device, other, pattern(9000), tag=1)
+        wait(device, (received, huge))
+        assert (received.error, received.length) == (None, 9000)
+        assert huge.store[:9000] == pattern(9000)
+
+    World(2).run(program)
+
+
+def test_what_is_not_lent_at_once_waits(monkeypatch):
+    monkeypatch.setattr(lending, "MOST_BYTES", 100_000)
+
+    def program(device):
+        other = 1 - device.rank
+        received = [irecv(device, other, 40_000, tag=tag) for tag in range(6)]
+        sent = [isend(device, other, pattern(40_000, tag), tag=tag) for tag in range(6)]
+        assert 0 < max(device.seat.memory.lent.values()) <= 100_000
+        assert not sent[-1][0].done
+        wait(device, *sent, *received)
+        assert [buffer.data for _, buffer in received] == [pattern(40_000, tag) for tag in range(6)]
+        assert not any(device.seat.memory.lent.values())
+
+    World(2).run(program)
+
+
+def test_memory_that_cannot_be_pinned_is_an_error_and_nothing_else():
+    def program(device):
+        other = 1 - device.rank
+        pin = device.bus.pin
+
+        async def refuse(address, size, writable):
+            raise BusError("cannot pin: not all mapped")
+
+        device.bus.pin = refuse
+        bad = [isend(device, other, bytes(5000)), irecv(device, other, 5000), irecv(device, ANY_SOURCE, 5000)]
+        for operation, _ in bad:
+            assert operation.done
+            assert (operation.error.kind, operation.error.text) == (ErrorKind.BUS_ERROR, "cannot pin: not all mapped")
+        device.bus.pin = pin
+        good = [irecv(device, ANY_SOURCE, 5000), isend(device, other, pattern(5000))]
+        wait(device, *good)
+        assert good[0][1].data == pattern(5000)
+
+    World(2).run(program)
+
+
+@pytest.mark.parametrize("count", [200])
+def test_so_many_requests_outstanding(count):
+    """Posted from the last to the first, so that almost all wait; each gets its own message."""
+
+    def program(device):
+        other = 1 - device.rank
+        received = [irecv(device, other, 4, tag=tag) for tag in reversed(range(count))]
+        sent = [isend(device, other, tag.to_bytes(4, "big"), tag=tag) for tag in range(count)]
+        wait(device, *sent, *received)
+        assert [buffer.data for _, buffer in received] == [tag.to_bytes(4, "big") for tag in reversed(range(count))]
+
+    World(2).run(program)
+
+
+def test_pages_stay_pinned_and_are_found_again():
+    """PM's pinned-page cache: what was pinned is not pinned again, until others have needed the room; oldest use goes first."""
+
+    def program(device):
+        pins = device.seat.memory.pins
+        if device.rank:
+            for tag in range(7):
+                recv(device, 0, 8192, tag=tag)
+            return None
+        a, b, c = Buffer(pattern(8192)), Buffer(pattern(8192, 1)), Buffer(pattern(8192, 2))
+        seen = []
+        for tag, buffer in enumerate((a, a, b, a, c, b, a)):
+            operation = device.send(1, tag, 0, buffer.segments, SendMode.STANDARD)
+            wait(device, (operation, buffer))
+            seen.append((pins.hits, pins.misses, pins.kept_pages))
+        return seen
+
+    seen = World(2, host=free().but(pinned_cache_pages=4)).run(program)[0]
+    # a pinned; found; b pinned; a found; c pinned for b's room; b for a's; a for c's
+    assert seen == [(0, 1, 2), (1, 1, 2), (1, 2, 4), (2, 2, 4), (2, 3, 4), (2, 4, 4), (2, 5, 4)]
+
+
+def test_without_a_cache_each_message_pins_and_unpins():
+    """NP-49."""
+    told = []
+
+    def program(device):
+        if device.rank:
+            for tag in range(3):
+                recv(device, 0, 8192, tag=tag)
+            return
+        charge = device.seat.charge
+        device.seat.charge = lambda what, count=1: (told.append(what), charge(what, count))
+        buffer = Buffer(pattern(8192))
+        for tag in range(3):
+            wait(device, (device.send(1, tag, 0, buffer.segments, SendMode.STANDARD), buffer))
+        assert (device.seat.memory.pins.hits, device.seat.memory.pins.misses) == (0, 3)
+
+    World(2, host=free().but(pinned_cache_pages=0)).run(program)
+    assert (told.count(HostCost.PIN_PAGE), told.count(HostCost.UNPIN_PAGE)) == (3, 3)

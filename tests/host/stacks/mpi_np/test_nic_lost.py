@@ -1,0 +1,161 @@
+"""A NIC that is reset, traps, stops or hangs in the midst of messages: whatever waits ends with an error that says so, here and at the peers."""
+
+import re
+
+import pytest
+
+from lanai_hdl.machine import SRAM_HOST, Control, host_offset
+from lanai_host.device import ANY_SOURCE, ErrorKind
+from lanai_sim.kernel.kernel import Deadlock
+
+from .np_calls import STANDARD, SYNCHRONOUS, pattern
+from .np_cluster import MILLISECOND, Ranks
+
+NEVER_TAG = 99  # of messages that nobody sends
+UNDEFINED = 0xFFFFFFFF  # no instruction
+NOP = 0x00000001
+BRANCH = 0xE0000000  # to the address in the other bits, always, after the instruction behind it
+PROTOCOLS = {
+    "eager": (4, STANDARD, 12),
+    "eager from host memory": (1500, STANDARD, 12),
+    "rendezvous": (30_000, STANDARD, 4),
+    "synchronous": (200, SYNCHRONOUS, 8),
+}
+
+
+async def reset(bus, ranks):
+    await bus.write(host_offset("CONTROL"), int(Control.RESET))
+
+
+async def halt(bus, ranks):
+    await bus.write(host_offset("CONTROL"), 0)
+
+
+async def overwrite(bus, ranks, *words):
+    """The code of the endless loop of turns becomes these words, again and again. `words` are functions of their address."""
+    main = ranks.image.symbols["lanai_firmware.programs.mpi_np.main.main"]
+    places = range(main.address, main.address + main.size, 4)
+    code = [words[i % len(words)](place) for i, place in enumerate(places)]
+    await bus.write_block(SRAM_HOST + main.address, b"".join(word.to_bytes(4, "big") for word in code))
+    await bus.write(host_offset("DOORBELL"), 1)
+
+
+async def trap(bus, ranks):
+    await overwrite(bus, ranks, lambda place: UNDEFINED)
+
+
+async def hang(bus, ranks):
+    await overwrite(bus, ranks, lambda place: BRANCH | place, lambda place: NOP)
+
+
+SEEN = {
+    reset: "was reset: it has forgotten what it was booted for",
+    halt: "was stopped: its processor is held in reset",
+    trap: r"stopped: its processor trapped at 0x[0-9a-f]+ in .*\.py:\d+ \([\w.]+\): undefined instruction",
+    hang: "is silent: for 2000 us its firmware neither looked at the doorbell nor moved anything",
+}
+
+
+def survivor(size, mode, count):
+    """Rank 1, and rank 0 as well: messages both ways, then one that never comes; errors by kind, and whether all else was right."""
+
+    async def program(me):
+        other = 1 - me.rank
+        received = [await me.receive(other, size, tag) for tag in range(count)]
+        received += [await me.receive(ANY_SOURCE, size, NEVER_TAG), await me.receive(other, size, NEVER_TAG)]
+        sent = [await me.send(other, pattern(size, tag), tag, mode) for tag in range(count)]
+        await me.finish(*sent, *received)
+        for tag, (operation, buffer) in enumerate(received[:count]):
+            assert operation.error is not None or buffer.data == pattern(size, tag)
+        late = [await me.send(other, b"x", mode=mode), await me.receive(other, 1), await me.receive(ANY_SOURCE, 1)]
+        await me.finish(*late)
+        errors = [operation.error for operation, _ in sent + received + late]
+        assert all(error is not None for error in errors[-5:]), errors
+        if me.rank == 1:
+            alone = [await me.receive(1, 4, 3), await me.send(1, b"self", 3)]
+            await me.finish(*alone)
+            assert (alone[0][0].error, alone[0][1].data) == (None, b"self")
+        await me.device._close()
+        return {(error.kind, error.text) for error in errors if error is not None}
+
+    return program
+
+
+def lose(sabotage, protocol, delay):
+    program = survivor(*PROTOCOLS[protocol])
+
+    async def saboteur(bus, ranks):
+        await bus.elapse(delay)
+        await sabotage(bus, ranks)
+
+    return Ranks().run(program, program, saboteur=saboteur)
+
+
+@pytest.mark.parametrize("delay", [3_000_000, 60_000_000, 400_000_000])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_reset_ends_everything_with_an_error(protocol, delay):
+    check(lose(reset, protocol, delay), SEEN[reset])
+
+
+@pytest.mark.parametrize("sabotage", [halt, trap, hang])
+@pytest.mark.parametrize("protocol", ["eager", "rendezvous"])
+def test_so_do_other_ways_to_die(sabotage, protocol):
+    check(lose(sabotage, protocol, 40_000_000), SEEN[sabotage])
+
+
+def check(results, seen):
+    (ours,), theirs = results
+    assert ours[0] is ErrorKind.NIC_LOST
+    assert re.search(f"the NIC of rank 0 {seen}.*start the job again", ours[1]), ours
+    assert theirs == {(ErrorKind.PEER_FAILED, ours[1])}
+
+
+def test_a_world_that_is_booted_again_works_again():
+    """The same processes, the same bus; both NICs, because channels count what the other end has received."""
+
+    async def program(me):
+        other = 1 - me.rank
+        pair = await me.receive(other, 4)
+        await me.finish(pair)
+        assert pair[0].error is not None
+        await me.ranks.meet(me.bus)
+        me.device = await me.device.reopen(await me.ranks.boot(me.bus, me.rank))
+        await me.ranks.meet(me.bus)
+        for size in (4, 1500, 30_000):
+            sent, received = await me.send(other, pattern(size, me.rank)), await me.receive(other, size)
+            await me.finish(sent, received)
+            assert (received[0].error, received[1].data) == (None, pattern(size, other))
+        await me.device._close()
+
+    async def saboteur(bus, ranks):
+        await bus.elapse(20_000_000)
+        await reset(bus, ranks)
+
+    Ranks().run(program, program, saboteur=saboteur)
+
+
+def test_a_nic_that_is_well_is_left_alone():
+    """A rank that waits for long looks at its NIC, finds nothing, and gets its message in the end."""
+
+    async def program(me):
+        if me.rank:
+            await me.bus.elapse(15 * MILLISECOND)
+            await me.finish(await me.send(0, b"late"))
+            return me.bus.now
+        pair = await me.receive(1, 4)
+        await me.finish(pair)
+        assert (pair[0].error, pair[1].data) == (None, b"late")
+        return me.bus.now
+
+    arrived, sent = Ranks().run(program, program)
+    assert sent < arrived < sent + MILLISECOND // 50
+
+
+def test_a_deadlock_stays_one():
+    """Looking at NICs that are well is nothing that keeps the world going."""
+
+    async def program(me):
+        await me.finish(await me.receive(1 - me.rank, 4))
+
+    with pytest.raises(Deadlock):
+        Ranks().run(program, program)

@@ -1,0 +1,83 @@
+"""The core against the golden model: random programs, slots taken at random."""
+
+import pytest
+
+from lanai_firmware.iss import access, compute
+from lanai_hdl.isa import Access, AluOp, Condition
+from lanai_sim.commands import lockstep
+from lanai_sim.corebench.lockstep import LAYOUT, Divergence, pattern_of, prove, prove_many, waits_of
+from lanai_sim.corebench.rtl import CoreBench
+
+
+def test_fifty_thousand_instructions():
+    """What they do and when they do it, to the slot."""
+    assert sum(proved.instructions for proved in prove_many(seed=0, instructions=50_000)) >= 50_000
+
+
+@pytest.mark.slow
+def test_a_million_instructions():
+    assert sum(proved.instructions for proved in prove_many(seed=1000, instructions=1_000_000)) >= 1_000_000
+
+
+def right_shift_keeps_carry(a, amount, arithmetic, original=compute.shift):
+    result, carry = original(a, amount, arithmetic)
+    return result, carry if amount < 0x80000000 else a & 1
+
+
+def pl_for_ge(flags, code, original=compute.condition):
+    return original(flags, Condition.PL if code == Condition.GE else code)
+
+
+def signed_halves(instruction, original=access.spls_access):
+    kind = original(instruction)
+    return Access.HALF if kind == Access.UHALF else kind
+
+
+FAULTS = {
+    "carry of subb": lambda m: m.setitem(compute._CARRY, AluOp.SUBB, "int(a >= b)"),
+    "overflow of add": lambda m: m.setitem(compute._OVERFLOW, AluOp.ADD, "(a ^ b) & (a ^ v)"),
+    "and of a register": lambda m: m.setitem(compute._VALUE, AluOp.AND, "{a} & {b} & 0x7FFFFFFF"),
+    "carry of right shifts": lambda m: m.setattr(compute, "shift", right_shift_keeps_carry),
+    "ge looks at N alone": lambda m: m.setattr(compute, "condition", pl_for_ge),
+    "halves never unsigned": lambda m: m.setattr(access, "spls_access", signed_halves),
+    "load to pc has one slot": lambda m: m.setattr(access, "TWO_SLOTS", 0),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_proof_sees_a_wrong_model(fault, monkeypatch):
+    """Each fault, put into the model, must make it differ from the core, and the report must show where."""
+    FAULTS[fault](monkeypatch)
+    compute.alu_template.cache_clear()
+    with pytest.raises(Divergence, match=r"seed \d+, instruction \d+"):
+        list(prove_many(seed=0, instructions=50_000))
+    monkeypatch.undo()
+    compute.alu_template.cache_clear()
+
+
+def test_the_proof_sees_a_wrong_slot(monkeypatch):
+    """The core runs with slots taken that the model believes free."""
+    monkeypatch.setattr("lanai_sim.corebench.lockstep.pattern_of", lambda seed: bytes([0, 0, 0, 0, 1, 0]))
+    with CoreBench(LAYOUT.size) as bench:
+        bench.reset = lambda taken, waits, original=bench.reset: original(bytes(6), waits)
+        with pytest.raises(Divergence, match=r"slot .*<--"):
+            prove(0, bench)
+
+
+def test_patterns_cover_the_edges():
+    shares = [(sum(p[::2]) / len(p) * 2, sum(p[1::2]) / len(p) * 2) for p in map(pattern_of, range(40))]
+    assert (0, 0) in shares
+    assert (1, 0) in shares
+    assert (0, 1) in shares
+    assert {any(waits_of(seed)) for seed in range(10)} == {True, False}
+    assert any(0.2 < even < 0.9 and 0.2 < odd < 0.9 for even, odd in shares)
+
+
+def test_command(capsys, tmp_path):
+    from lanai_sim.cli import main
+
+    assert main(["lockstep", "--instructions", "2000", "--seed", "5", "--json", str(tmp_path / "f.json")]) == 0
+    assert "core and model agree" in capsys.readouterr().out
+    assert '"lockstep.instructions"' in (tmp_path / "f.json").read_text()
+    assert main(["lockstep", "--instructions", "0"]) == 2
+    assert lockstep.NAME == "lockstep"

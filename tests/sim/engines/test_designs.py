@@ -1,0 +1,117 @@
+"""Cache keys of models from sources: what decides the Verilog is in the key, and a model from the cache is not elaborated."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lanai_hdl.config import NicConfig
+from lanai_hdl.switch_config import SwitchConfig
+from lanai_host.errors import UserError
+from lanai_sim.engines import designs
+from lanai_sim.engines.designs import Design
+from lanai_sim.engines.rtl import build
+
+SMALL = NicConfig(sram_size=32768)
+
+LOADED = """
+import sys
+from lanai_sim.gateware import verilog
+print(*sorted(module.__file__ for name, module in sys.modules.items() if name.startswith("lanai_") and module.__file__))
+"""
+
+
+def python(program):
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+def test_every_module_that_elaboration_imports_is_in_the_key():
+    covered = {path for package in designs.SOURCES for _, path in designs._files(package)}
+    covered |= {Path(designs.__file__), Path(designs.__file__).with_name("__init__.py")}
+    loaded = {Path(name) for name in python(LOADED).split()}
+    assert len(loaded) > 20
+    assert loaded <= covered
+
+
+@pytest.fixture
+def edited(tmp_path, monkeypatch):
+    """A package of sources that may be edited; its files."""
+    package = tmp_path / "edited_gateware"
+    (package / "inner").mkdir(parents=True)
+    for name in ("__init__.py", "inner/block.py", "ram.v"):
+        (package / name).write_text(f"{name}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(designs, "SOURCES", ("edited_gateware",))
+    return package
+
+
+@pytest.mark.parametrize("name", ["inner/block.py", "ram.v"])
+def test_an_edit_changes_the_key(edited, name):
+    before = designs.key([Design(SMALL)])
+    assert designs.key([Design(SMALL)]) == before
+    (edited / name).write_text("another\n")
+    assert designs.key([Design(SMALL)]) != before
+
+
+def test_a_new_and_a_renamed_file_change_the_key(edited):
+    keys = {designs.sources_digest()}
+    (edited / "new.py").write_text("")
+    keys.add(designs.sources_digest())
+    (edited / "new.py").rename(edited / "other.py")
+    keys.add(designs.sources_digest())
+    assert len(keys) == 3
+
+
+def test_configuration_probes_and_tools_are_in_the_key(monkeypatch):
+    keys = {
+        designs.key([Design(SMALL)]),
+        designs.key([Design(SMALL, probes=True)]),
+        designs.key([Design(NicConfig(sram_size=65536))]),
+        designs.key([Design(SMALL), Design(SwitchConfig(4, SMALL))]),
+        designs.key([Design(SMALL), Design(SwitchConfig(8, SMALL))]),
+    }
+    monkeypatch.setattr(designs, "version", lambda name: "0.0")
+    keys.add(designs.key([Design(SMALL)]))
+    assert len(keys) == 6
+
+
+def test_sources_edited_while_they_are_elaborated_are_not_stored(edited, monkeypatch):
+    def elaborate(wanted):
+        (edited / "ram.v").write_text("saved meanwhile\n")
+        return [{"nic.v": ""}]
+
+    monkeypatch.setattr(designs, "_elaborate", elaborate)
+    with pytest.raises(UserError, match="sources changed"):
+        designs.elaborate([Design(SMALL)], designs.key([Design(SMALL)]))
+
+
+def test_a_failed_elaboration_is_told_with_its_last_words(monkeypatch):
+    monkeypatch.setattr(designs, "MAKER", "lanai_sim.no_such_module")
+    with pytest.raises(UserError, match=r"exit code 1:\n.*no_such_module"):
+        designs.elaborate([Design(SMALL)], ())
+
+
+def test_a_model_from_the_cache_needs_no_amaranth():
+    library = build(SMALL, None)
+    program = (
+        "import sys; sys.modules['amaranth'] = None\n"
+        "from lanai_hdl.config import NicConfig\n"
+        "from lanai_sim.engines.rtl import build\n"
+        "print(build(NicConfig(sram_size=32768), None))"
+    )
+    assert python(program).strip() == str(library)
+
+
+HEAVY = ("amaranth", "cffi", "elftools", "llvmlite", "pycparser", "rich")
+
+
+def test_what_a_run_imports_is_light():
+    """Each of these takes 0.05 to 0.5 s of CPU time, and a run whose models and libraries are built needs none of them."""
+    program = (
+        "import sys, lanai_sim.cli, lanai_sim.commands.run, lanai_sim.job.nic_world, lanai_sim.job.launcher\n"
+        f"print(sorted(set(sys.modules) & set({HEAVY})))"
+    )
+    assert python(program).strip() == "[]"

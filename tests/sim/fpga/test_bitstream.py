@@ -1,0 +1,209 @@
+"""`lanai build`: what the tools' reports are turned into, what cannot be built; with `slow`, the tools themselves."""
+
+import dataclasses
+import json
+
+import pytest
+
+from lanai_hdl.boards import find
+from lanai_host.errors import UserError
+from lanai_sim.cli import main
+from lanai_sim.fpga import bitstream
+from lanai_sim.fpga.bitstream import Block, Built, area_by_block, block_of, build, fmax_by_block, synthesize
+
+BOARD = find("ulx3s-85f")
+
+
+@pytest.mark.parametrize(
+    ("cell", "block"),
+    [
+        ("top.nic.send_dma.piece_TRELLIS_FF_Q_15", "send_dma"),
+        ("top.nic.control$538.run_LUT4", "control"),
+        ("top.nic.host_bus.master.state_LUT4", "host_bus"),
+        ("top.bridge.gather.count_LUT4", "bridge"),
+        ("top.nic.idle_TRELLIS_FF_Q", "nic"),
+        ("clock.pll", "pins"),
+        ("$nextpnr_CCU2C_29$CCU2_COMB0", "pins"),
+    ],
+)
+def test_a_cell_belongs_to_the_block_that_its_name_tells(cell, block):
+    assert block_of(cell) == block
+
+
+def test_area_counts_carries_and_distributed_memory_as_luts():
+    cells = {
+        "top.nic.sram.memory.0.0": "DP16KD",
+        "top.nic.sram.a_LUT4": "LUT4",
+        "top.nic.counters.a_CCU2C": "CCU2C",
+        "top.nic.counters.a_FF": "TRELLIS_FF",
+        "top.nic.send_dma.storage": "TRELLIS_DPR16X4",
+        "top.nic.send_dma.mux": "PFUMX",
+    }
+    netlist = {"modules": {"top": {"cells": {name: {"type": kind} for name, kind in cells.items()}}}}
+    assert area_by_block(netlist) == (
+        Block("top", luts=7, ffs=1, brams=1, multipliers=0),
+        Block("send_dma", luts=4, ffs=0, brams=0, multipliers=0),
+        Block("counters", luts=2, ffs=1, brams=0, multipliers=0),
+        Block("sram", luts=1, ffs=0, brams=1, multipliers=0),
+    )
+
+
+def test_critical_path_is_the_longest_within_the_slot_clock_by_block():
+    def hop(kind, cell, delay):
+        return {"type": kind, "delay": delay, "to": {"cell": cell}}
+
+    short = [hop("clk-to-q", "top.nic.lbus.a", 1.0)]
+    long = [
+        hop("clk-to-q", "top.nic.send_dma.a", 0.5),
+        hop("routing", "$nextpnr_carry", 1.0),
+        hop("logic", "top.nic.send_dma.b", 0.25),
+        hop("routing", "top.nic.sram.c", 2.0),
+    ]
+    other = [hop("clk-to-q", "top.bridge.a", 99.0)]
+    paths = [("clock", "clock", short), ("clock", "clock", long), ("clock", "<async>", other)]
+    timing = {"critical_paths": [{"from": start, "to": end, "path": path} for start, end, path in paths]}
+    assert bitstream._critical_path(timing) == (
+        "  0.75 ns in cells,   1.00 ns in wires: send_dma",
+        "  0.00 ns in cells,   2.00 ns in wires: sram",
+    )
+
+
+def test_a_block_is_as_fast_as_the_longest_path_of_the_slot_clock_that_ends_in_it():
+    slot, line = "posedge clk", "posedge line"
+
+    def net(event, *ends):
+        return {
+            "event": event,
+            "endpoints": [{"cell": cell, "delay": [0.1, delay], "event": end} for cell, delay, end in ends],
+        }
+
+    timing = {
+        "fmax": {"line": {"achieved": 10.0, "constraint": 1.0}, "clk": {"achieved": 80.0, "constraint": 66.67}},
+        "detailed_net_timings": [
+            net(slot, ("top.nic.lbus.a", 4.0, slot), ("top.nic.lbus.b", 5.0, slot), ("top.nic.sram.a", 12.3, slot)),
+            net(slot, ("top.nic.lbus.a", 50.0, line)),
+            net(line, ("top.nic.lbus.a", 60.0, slot), ("top.bridge.a", 60.0, line)),
+        ],
+        "critical_paths": [
+            {
+                "from": slot,
+                "to": slot,
+                "path": [{"delay": 12.3, "to": {"cell": "x"}}, {"delay": 0.2, "to": {"cell": "top.nic.sram.a"}}],
+            },
+            {"from": "<async>", "to": slot, "path": [{"delay": 99.0, "to": {"cell": "top.nic.sram.a"}}]},
+        ],
+    }
+    assert fmax_by_block(timing) == pytest.approx({"lbus": 200.0, "sram": 80.0})
+
+
+def test_a_design_that_does_not_fit_is_told_before_place_and_route(monkeypatch):
+    monkeypatch.setitem(bitstream.CAPACITY, "LFE5U-85F", Block("capacity", 83640, 83640, 16, 156))
+    with pytest.raises(UserError, match=r"does not fit ulx3s-85f: it takes 64 brams of 16; .*sram_size=131072"):
+        bitstream._check_fit(BOARD, Block("top", 8000, 4000, 64, 0))
+
+
+def test_a_failing_tool_is_quoted(tmp_path):
+    with pytest.raises(UserError, match=r"(?s)trial failed with code 3:\nno such thing.*trial.log"):
+        bitstream._run(["sh", "-c", "echo no such thing; exit 3"], tmp_path, "trial")
+
+
+def test_list_names_every_board(capsys):
+    assert main(["build", "--list"]) == 0
+    assert BOARD.name in capsys.readouterr().out
+
+
+def test_an_unknown_board_ends_with_a_message(capsys):
+    assert main(["build", "--board", "icestick"]) == 2
+    assert "'icestick'" in capsys.readouterr().err
+
+
+def test_an_output_that_is_a_file_ends_with_a_message(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot make the output directory"):
+        synthesize(BOARD, tmp_path / "file")
+
+
+@pytest.fixture
+def flow(monkeypatch, tmp_path):
+    """`flow(fmax by seed)` puts tools in place that reach these; it gives the list of seeds tried."""
+
+    def replace(reached):
+        tried = []
+
+        def run(command, output, what, *, SEED, **tools):
+            seed = int(SEED)
+            tried.append(seed)
+            for name in bitstream.PRODUCTS:
+                (output / name).write_text(f"{name} of {seed}")
+            clock = {"achieved": reached[seed], "constraint": 66.67}
+            (output / "timing.json").write_text(json.dumps({"fmax": {"clk": clock}, "critical_paths": []}))
+
+        monkeypatch.setattr(bitstream, "_run", run)
+        monkeypatch.setattr(bitstream, "synthesize", lambda board, output: Built(Block("top", 1, 2, 3, 4), ()))
+        return tried
+
+    return replace
+
+
+def test_seeds_are_tried_until_one_reaches_the_slot_clock(flow, tmp_path):
+    tried = flow({3: 61.0, 4: 66.7, 5: 80.0})
+    built = build(BOARD, tmp_path, seed=3, seeds=10)
+    assert tried == [3, 4]
+    assert (built.seed, built.lbus_fmax_mhz) == (4, 66.7)
+    assert built.figures()["build.seed"] == 4
+    assert built.bitstream.read_text() == "top.bit of 4"
+    assert (tmp_path / "seed-3" / "top.bit").read_text() == "top.bit of 3"
+
+
+def test_of_seeds_that_do_not_reach_it_the_fastest_is_kept(flow, tmp_path):
+    tried = flow({1: 61.0, 2: 64.0, 3: 64.0, 4: 63.0})
+    built = build(BOARD, tmp_path)
+    assert tried == [1, 2, 3, 4]
+    assert (built.seed, built.bitstream.read_text()) == (2, "top.bit of 2")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--seed", "0"], "seed 0 cannot be taken; give one from 1 to 2147483647"),
+        (["--seed", "-4"], "seed -4 cannot be taken"),
+        (["--seeds", "0"], "0 seeds from 1 on cannot be tried; give a number from 1 to 2147483647"),
+        (
+            ["--seed", "2147483647", "--seeds", "2"],
+            "2 seeds from 2147483647 on cannot be tried; give a number from 1 to 1",
+        ),
+    ],
+)
+def test_bad_seeds_are_quoted_before_anything_is_built(options, message, tmp_path, capsys):
+    assert main(["build", "--board", BOARD.name, "--output", str(tmp_path / "out"), *options]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_tools_that_end_without_a_bitstream_are_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(bitstream, "_run", lambda *args, **tools: None)
+    monkeypatch.setattr(bitstream, "synthesize", lambda board, output: Built(Block("top", 1, 2, 3, 4), ()))
+    with pytest.raises(UserError, match=r"ended without top\.bit"):
+        build(BOARD, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_synthesis_gives_area_by_block(tmp_path):
+    small = dataclasses.replace(BOARD, config=BOARD.config.but(sram_size=32 * 1024))
+    built = synthesize(small, tmp_path)
+    assert built.total.brams == 32 * 1024 * 8 // 16384
+    assert {"processor", "host_dma", "send_dma", "receive_dma", "lbus"} <= {block.name for block in built.blocks}
+    assert built.lbus_fmax_mhz is None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_place_and_route_gives_a_bitstream(tmp_path):
+    built = build(BOARD, tmp_path)
+    assert built.bitstream.stat().st_size > 100_000
+    assert 1000 * built.lbus_fmax_mhz >= BOARD.config.slot_khz, built.critical_path
+    assert {"build.lbus_fmax_mhz", "build.luts", "build.ffs", "build.brams"} <= set(built.figures())
+    by_block = {block.name: block.fmax_mhz for block in built.blocks if block.fmax_mhz}
+    assert min(by_block.values()) == pytest.approx(built.lbus_fmax_mhz, rel=1e-3)
+    assert {"processor", "host_dma", "send_dma", "receive_dma", "sram"} <= set(by_block)

@@ -1,0 +1,122 @@
+"""Limits of real time and signals end a busy run as promptly as a quiet one, with the same report."""
+
+import math
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lanai_hdl.config import NicConfig
+from lanai_sim.commands.run import libmpi_environment
+from lanai_sim.engines.base import NEVER, Layout
+from lanai_sim.engines.pysim import PysimEngine
+from lanai_sim.engines.rtl import RtlEngine
+from lanai_sim.job.config import Exit, RunConfig
+from lanai_sim.job.launcher import run
+from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.kernel.cluster import Cluster
+from lanai_sim.kernel.kernel import Interrupted, Kernel, WallLimit
+from lanai_sim.machine import fabric
+
+SMALL = NicConfig(sram_size=32768)
+PAIR = fabric.pair()
+BUSY = """
+from mpi4py import MPI
+world, data = MPI.COMM_WORLD, bytearray(4)
+print("begun", flush=True)
+while True:
+    if world.rank == 0:
+        world.Send(data, 1); world.Recv(data, 1)
+    else:
+        world.Recv(data, 0); world.Send(data, 0)
+"""
+
+
+def busy(kernel):
+    async def tick():
+        while True:
+            await kernel.until(kernel.now + 1)
+
+    kernel.spawn(tick())
+
+
+def test_a_kernel_that_never_waits_sees_its_deadline():
+    kernel = Kernel()
+    busy(kernel)
+    kernel.deadline = time.monotonic() + 0.1
+    with pytest.raises(WallLimit):
+        kernel.run()
+    assert time.monotonic() < kernel.deadline + 5
+
+
+def test_a_kernel_sees_a_signal_at_its_next_turn():
+    kernel = Kernel()
+    busy(kernel)
+    kernel.at(1000, 0, lambda number: setattr(kernel, "signal", number), signal.SIGTERM)
+    with pytest.raises(Interrupted, match="SIGTERM"):
+        kernel.run()
+    assert kernel.now == 1000
+    assert kernel.deadline == math.inf
+
+
+@pytest.mark.parametrize("make", [lambda layout: RtlEngine(layout, skip=False), PysimEngine], ids=["rtl", "pysim"])
+def test_an_engine_call_is_bounded(make):
+    """NICs that are evaluated for ever, with nothing to tell."""
+    engine = make(Layout(SMALL, 2, PAIR.cables))
+    if isinstance(engine, PysimEngine):
+        engine.run(10)
+        assert engine.cut_short is False
+        assert engine.run(100_000) == (True, ())  # still before it is cut
+    else:
+        assert engine.run(NEVER) == (False, ())
+        assert engine.cut_short
+        first = engine.slot(0)
+        assert engine.run(first + 10) == (False, ())
+        assert (engine.cut_short, engine.slot(0)) == (False, first + 10)
+    engine.close()
+
+
+def test_a_deadline_reaches_an_engine_at_work():
+    cluster = Cluster(PAIR, SMALL, lambda layout: RtlEngine(layout, skip=False))
+    cluster.kernel.deadline = time.monotonic() + 0.5
+
+    async def program(bus):
+        await bus.wait_change(bus.allocate(4096), 0, 0)
+
+    cluster.spawn(0, program)
+    with pytest.raises(WallLimit):
+        cluster.run()
+    cluster.close()
+
+
+def test_max_wall_ends_a_busy_run_on_nics(capfd):
+    command = (sys.executable, "-c", BUSY)
+    result = run(RunConfig(command, 2, "mpi-np", max_wall=30, environment=libmpi_environment()), NicWorld)
+    assert result.code == Exit.TIME_LIMIT
+    assert "the run has taken --max-wall=30 s" in result.report
+    assert "begun" in capfd.readouterr().out
+    for rank in (0, 1):
+        assert f"  rank {rank} at " in result.report
+        assert f"  nic {rank}: " in result.report
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_busy_run_with_its_report(number):
+    script = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from lanai_sim.cli import main; sys.exit(main())"
+    lanai = subprocess.Popen(
+        [sys.executable, "-c", script, "run", "-n", "2", "--device", "mpi-np", "python", "-c", BUSY],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert lanai.stdout.readline() == "begun\n"
+        lanai.send_signal(number)
+        _, errors = lanai.communicate(timeout=60)
+    finally:
+        lanai.kill()
+    assert lanai.returncode == Exit.INTERRUPTED
+    assert f"lanai: interrupted by {number.name}" in errors
+    assert "  rank 0 at " in errors
+    assert "  nic 1: " in errors
+    assert "Traceback" not in errors

@@ -1,0 +1,96 @@
+"""`lanai run` on NICs: real mpi4py processes, libmpi, driver, firmware, Verilated gateware."""
+
+import gzip
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lanai_sim.commands.run import libmpi_environment
+from lanai_sim.job.config import RunConfig, WaveConfig
+from lanai_sim.job.launcher import run
+from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.kernel.kernel import FOREVER
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "mpi"
+PING = """
+import mmap
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+word = bytearray(4)
+long = memoryview(mmap.mmap(-1, 9000))  # whole pages: where a buffer begins in its page costs time, and malloc may change its mind
+if world.rank == 0:
+    long[:] = bytes(range(250)) * 36
+if world.rank == 0:
+    world.Send(b"ping", dest=1, tag=7)
+    world.Recv(word, source=1, tag=8)
+    world.Send(long, dest=1, tag=9)
+else:
+    world.Recv(word, source=0, tag=7)
+    assert word == b"ping", word
+    world.Send(b"pong", dest=0, tag=8)
+    world.Recv(long, source=0, tag=9)
+    assert long == bytes(range(250)) * 36
+print(world.rank, MPI.Wtime())
+"""
+
+
+def ping(**options):
+    command = (sys.executable, "-c", PING)
+    return run(RunConfig(command, 2, "mpi-np", environment=libmpi_environment(), **options), NicWorld)
+
+
+def test_a_message_goes_through_every_layer_and_costs_the_same_beside_a_load(capfd):
+    quiet = ping()
+    assert (quiet.code, quiet.report) == (0, "")
+    load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        loaded = ping(skip=False)
+    finally:
+        for process in load:
+            process.kill()
+            process.wait()
+    assert loaded.clocks == quiet.clocks
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert len(set(lines)) == 2  # each rank printed the same time twice
+
+
+def test_deadlock_on_nics_is_told():
+    body = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.recv(source=1 - w.rank, tag=5)"
+    command = (sys.executable, "-c", body)
+    result = run(RunConfig(command, 2, "mpi-np", environment=libmpi_environment()), NicWorld)
+    assert result.code == 3
+    assert "rank 0" in result.report
+    assert "tag 5" in result.report
+    assert "nic 1: its processor waits" in result.report
+
+
+@pytest.mark.parametrize(("ranks", "program"), [(4, "ring"), (5, "pi")])
+def test_several_ranks_share_a_nic(ranks, program, capfd):
+    command = (sys.executable, str(EXAMPLES / f"{program}.py"))
+    fabric = "switch" if program == "ring" else "switches:3"
+    environment = libmpi_environment()
+    result = run(
+        RunConfig(command, ranks, "mpi-np", ranks_per_node=2, fabric=fabric, environment=environment), NicWorld
+    )
+    assert (result.code, result.report) == (0, "")
+    assert f"{ranks}" in capfd.readouterr().out
+
+
+@pytest.mark.slow  # compiles the gateware once more, for tracing
+def test_waveform_holds_the_window_asked_for(tmp_path):
+    file = tmp_path / "nic.vcd.gz"
+    assert ping(wave=WaveConfig(str(file), (0, 1), 1_600_000_000, FOREVER)).code == 0
+    told = gzip.decompress((tmp_path / "nic.1.vcd.gz").read_bytes()).decode()
+    assert "packet_sent" in told
+    assert re.search(r"^sEAGER\w*_ch\d+_tag8_len4_seq\d+ ", told, re.M)  # rank 1's pong
+    assert re.search(r"^sRECV_REQ_ch", told, re.M)
+    assert "link_tx__kind_text" in told
+    file = tmp_path / "window.vcd"
+    assert ping(wave=WaveConfig(str(file), (1,), 1_000_000, 3_000_000)).code == 0
+    times = [int(line[1:]) for line in file.read_text().splitlines() if line.startswith("#")]
+    assert 130 <= len(times) <= 135  # two microseconds of slots
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".raw")] == []

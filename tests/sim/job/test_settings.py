@@ -1,0 +1,251 @@
+"""`lanai run --config FILE`: every table arrives, flags win, and what is wrong is quoted with what would be right."""
+
+import argparse
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from lanai_firmware.programs.mpi_np.plan import RANGES as FIRMWARE
+from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_hdl.config import BlockedAction, NicConfig
+from lanai_host.config import RANGES as HOST
+from lanai_host.config import HostConfig
+from lanai_host.connect import DEVICES, connector
+from lanai_host.errors import UserError
+from lanai_sim.commands import run as command
+from lanai_sim.job import settings
+from lanai_sim.job.config import RunConfig, WaveConfig
+from lanai_sim.machine.faults import FaultKind
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "cluster.toml"
+WHOLE = """
+ranks = 6
+ranks_per_node = 2
+device = "mpi-np"
+threads = 2
+skip = false
+prefix = true
+faults = ["drop nic0 packet=3"]
+
+[fabric]
+cables = [["nic0", "switch0.0"], ["nic1", "switch0.1"], ["nic2", "switch0.2"]]
+
+[nic]
+preset = "small_fpga"
+link_latency = 16
+blocked_action = "reset"
+
+[host]
+preset = "free"
+poll = 1
+cpu_scale = 2
+
+[firmware]
+preset = "paper"
+messages = 64
+
+[ideal]
+latency = 5
+
+[limits]
+sim_time = "20ms"
+wall = 60
+
+[wave]
+file = "run.vcd"
+nodes = [0, 2]
+from = "1ms"
+to = "2ms"
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "run.toml"
+
+    def write(text):
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def asked(*words):
+    """The run of `lanai run WORDS`."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return command.config_of(parser.parse_args([*words, "true"]))
+
+
+def test_every_key_arrives(file):
+    config = settings.run_config(settings.read(file(WHOLE)), ("true",))
+    assert (config.ranks, config.ranks_per_node, config.device) == (6, 2, "mpi-np")
+    assert (config.threads, config.skip, config.prefix) == (2, False, True)
+    assert config.nic == NicConfig(sram_size=131072, link_latency=16, blocked_action=BlockedAction.RESET)
+    assert (config.host.poll, config.host.post, config.host.cpu_scale) == (1, 0, 2.0)
+    assert config.mcp == McpConfig(ack_slots=1, unpaid_limit=129, crc_check=0, messages=64)
+    assert config.ideal.latency == 5
+    assert (config.max_sim_time, config.max_wall) == (20 * 10**9, 60.0)
+    assert config.wave == WaveConfig("run.vcd", (0, 2), 10**9, 2 * 10**9)
+    assert config.fabric[2] == ((False, 2, 0), (True, 0, 2))
+    (fault,) = config.faults
+    assert (fault.kind, fault.where, fault.packet) == (FaultKind.DROP, "nic0", 3)
+
+
+def test_an_empty_document_is_the_default():
+    assert settings.run_config({}, ("true",)) == RunConfig(("true",), 1)
+
+
+def test_flags_win(file):
+    path = str(file(WHOLE.replace('device = "mpi-np"', 'device = "ideal"')))
+    config = asked(
+        "--config", path, "-n", "3", "--device", "mpi-np", "--nic", "lanai41", "--host-option", "post=7", "--max-wall", "5",
+        "--fault", "corrupt * rate=0.5", "--wave-to", "3ms", "--fabric", "switch",
+    )  # fmt: skip
+    assert (config.ranks, config.device, config.ranks_per_node) == (3, "mpi-np", 2)
+    assert config.nic == NicConfig()  # another preset: the file's changes were of its own
+    assert (config.host.poll, config.host.post) == (1, 7)
+    assert (config.max_sim_time, config.max_wall) == (20 * 10**9, 5.0)
+    assert [fault.kind for fault in config.faults] == [FaultKind.DROP, FaultKind.CORRUPT]
+    assert config.wave == WaveConfig("run.vcd", (0, 2), 10**9, 3 * 10**9)
+    assert config.fabric == "switch"
+
+
+def test_flags_alone():
+    config = asked(
+        "-n",
+        "2",
+        "--device",
+        "mpi-np",
+        "--nic-option",
+        "link_latency=9",
+        "--firmware",
+        "preset=paper",
+        "--cpu-scale",
+        "0.5",
+    )
+    assert config.nic == NicConfig(link_latency=9)
+    assert config.mcp.ack_slots == 1
+    assert config.host == HostConfig(cpu_scale=0.5)
+
+
+def test_the_example_is_right():
+    assert settings.run_config(settings.read(EXAMPLE), ("true",)).ranks_per_node == 2
+
+
+def test_a_fabric_file_lies_beside_the_one_that_names_it(file, tmp_path):
+    assert settings.read(file('fabric = "ring.toml"'))["fabric"] == str(tmp_path / "ring.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("rank = 2", r"no key 'rank'; did you mean 'ranks'\? it may have: ranks, "),
+        ("ranks = '2'", "ranks = '2' must be a whole number"),
+        ("ranks = true", "ranks = True must be a whole number"),
+        ("ranks = 0", "ranks = 0 is not a count"),
+        ("skip = 1", "skip = 1 must be true or false"),
+        ("device = 'mpi_np'", "'mpi_np' is not known; choose one of ideal, mpi-np"),
+        ("nic = 'lanai41'", r"must be a table; write \[nic\]"),
+        ("[nic]\nlink_latancy = 3", r"\[nic\] has no key 'link_latancy'; did you mean 'link_latency'\?"),
+        ("[nic]\nlink_latency = 'short'", r"\[nic\]: link_latency = 'short' must be a whole number"),
+        ("[nic]\nlink_latency = 9999", r"\[nic\]: link_latency=9999 must be a whole number from 1 to 512"),
+        ("[nic]\nblocked_action = 'explode'", "must be one of 'drop', 'reset'"),
+        ("[nic]\npreset = 'lanai9'", "'lanai9' is not known; choose one of lanai41, small_fpga"),
+        ("[host]\npoll = -1", r"\[host\]: HostConfig.poll=-1"),
+        ("[firmware]\ncredits = 1", r"\[firmware\] has no key 'credits'"),
+        ("[limits]\nsim_time = 3", "3 is not a time; write a text with a unit"),
+        ("[limits]\nsim_time = '3'", "'3' is not a time"),
+        ("[limits]\nwall = 0", "positive number of seconds"),
+        ("[wave]\nfrom = '1ms'", "names no file"),
+        ("[wave]\nfile = 'a'\nfrom = '2ms'\nto = '1ms'", "to = '1ms' is not after from = '2ms'"),
+        ("[wave]\nfile = 'a'\nnodes = 1", "nodes = 1 is not understood"),
+        ("faults = 'drop'", "faults = 'drop' is not understood"),
+        ("faults = ['lose nic0']", "'lose nic0' is not understood"),
+        ("[fabric]\nwires = 1", r"\[fabric\] has no key 'wires'"),
+        ("[fabric]\ncables = [['nic0', 'hub']]", "cable end 'hub'"),
+        ("ranks = ", "cannot read the configuration"),
+    ],
+)
+def test_what_is_wrong_is_quoted(file, text, complaint):
+    path = file(text)
+    with pytest.raises(UserError, match=complaint) as error:
+        settings.read(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(UserError, match=r"'absent.toml': No such file"):
+        asked("--config", "absent.toml")
+
+
+@pytest.mark.parametrize("words", [("--nic-option", "latency"), ("--wave", "f", "--wave-nodes", "a")])
+def test_bad_flags_are_quoted(words):
+    with pytest.raises(UserError, match=f"{words[-2]} '{words[-1]}' is not understood"):
+        asked(*words)
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "value", "complaint"),
+    [
+        (
+            "ideal",
+            "latency",
+            -1_000_000,
+            "IdealConfig.latency=-1000000 must be a whole number from 0 to 1,000,000,000,000",
+        ),
+        ("ideal", "byte_time", 2 * 10**12, "IdealConfig.byte_time=2000000000000 must be a whole number from 0 to"),
+        ("host", "poll", -1, "HostConfig.poll=-1 must be a whole number from 0 to 1,000,000,000,000"),
+        ("host", "cpu_scale", -0.5, "HostConfig.cpu_scale=-0.5 must be a number from 0.0 to 1,000,000.0"),
+        ("host", "pages_per_entry", 5, "HostConfig.pages_per_entry=5 must be a whole number from 1 to 4"),
+        ("firmware", "stages", 128, "McpConfig.stages=128 must be a whole number from 0 to 64"),
+        ("nic", "link_latency", 0, "link_latency=0 must be a whole number from 1 to 512"),
+    ],
+)
+def test_a_number_out_of_its_range_is_refused_with_the_range(table, name, value, complaint):
+    with pytest.raises(UserError, match=re.escape(complaint)):
+        settings.run_config({table: {name: value}}, ("true",))
+
+
+@pytest.mark.parametrize(("kind", "table"), [(HostConfig, HOST), (McpConfig, FIRMWARE)])
+def test_every_number_has_a_range(kind, table):
+    assert set(table) == {field.name for field in fields(kind)}
+    for name, (low, high) in table.items():
+        for value in (low - 1, high + 1, True, "1"):
+            with pytest.raises(UserError, match=f"{kind.__name__}.{name}={value!r} must be"):
+                kind(**{name: value})
+
+
+NIC_ONLY = [
+    ["--wave", "x.vcd"], ["--nic-option", "link_latency=9"], ["--nic", "lanai41"], ["--firmware", "recovery=1"], ["--fabric", "pair"],
+    ["--fault", "drop nic0 packet=1"], ["--threads", "2"], ["--no-skip"], ["--survive-death"], ["--host-option", "pio_threshold=9"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("flags", NIC_ONLY, ids=lambda flags: flags[0])
+def test_flags_that_cannot_act_are_refused_by_name(flags):
+    with pytest.raises(
+        UserError, match=f"^{' '.join(flags) if 'host' in flags[0] else flags[0]} cannot act on the device 'ideal'"
+    ):
+        asked("-n", "2", *flags)
+    assert asked("-n", "2", "--device", "mpi-np", *flags).device == "mpi-np"
+
+
+def test_a_file_may_describe_what_another_device_would_use(file):
+    assert asked("--config", str(file(WHOLE)), "--device", "ideal", "--host-option", "call=5").device == "ideal"
+
+
+@pytest.mark.parametrize("name", ["sci", "mbcf", "t3d", "ccu", "MPI-NP"])
+def test_devices_that_are_not_there_are_refused_with_those_that_are(name, capsys):
+    with pytest.raises(UserError, match=f"device '{name}' is not known; choose one of ideal, mpi-np"):
+        settings.run_config({"device": name}, ("true",))
+    with pytest.raises(SystemExit):
+        asked("--device", name)
+    assert f"invalid choice: '{name}' (choose from" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_every_device_that_is_offered_is_there(name):
+    assert callable(connector(name))

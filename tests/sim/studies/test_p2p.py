@@ -1,0 +1,124 @@
+"""`lanai bench p2p`: small runs whose figures are exact, and the figures that mpi-np must reach on the gateware (NP-B1 .. NP-B7)."""
+
+import json
+
+import pytest
+
+from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_host.config import pentium2_266
+from lanai_host.errors import UserError
+from lanai_sim.cli import main
+from lanai_sim.studies import drawing
+from lanai_sim.studies.benches import p2p
+from lanai_sim.studies.benches.p2p import contention, plots, ways
+from lanai_sim.studies.benches.p2p.pair import Buffer
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Four bytes and a page, and where the time of the four goes."""
+    folder = tmp_path_factory.mktemp("p2p")
+    command = ["bench", "p2p", "--parts", "traffic,stages,contention", "--sizes", "4,4096", "--repetitions", "1"]
+    assert main([*command, "--json", str(folder / "p2p.json"), "--output", str(folder / "plots")]) == 0
+    return json.loads((folder / "p2p.json").read_text())["figures"], folder / "plots"
+
+
+EXACT = (
+    "p2p.latency_us.4",
+    "p2p.latency_us.4096",
+    "p2p.send_overhead_us.4",
+    "p2p.send_overhead_us.4096",
+    "p2p.stage_us.whole",
+    "p2p.np_slowdown.one_dma",
+    "p2p.np_speed.two_dma",
+)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_figures_on_record(small, name, expected):
+    expected(name, round(small[0][name], 6))
+
+
+def test_no_page_comes_again_within_a_play():
+    """One that did would be found pinned: a matter of malloc, and of picoseconds in every figure after it."""
+    assert len({Buffer(4).address for _ in range(50)}) == 50
+
+
+def test_stages_add_up_to_the_message(small):
+    figures, _ = small
+    parts = [figures[f"p2p.stage_us.{stage}"] for stage in plots.STAGES]
+    assert sum(parts) == pytest.approx(figures["p2p.stage_us.whole"])
+    assert min(parts) > 0
+    assert figures["p2p.stage_us.whole"] == pytest.approx(figures["p2p.latency_us.4"], rel=0.1)
+    work = sum(value for name, value in figures.items() if name.startswith("p2p.function_us."))
+    assert 0 < work <= figures["p2p.stage_us.nic_send"] + figures["p2p.stage_us.nic_receive"]
+
+
+def test_plots_are_drawn(small):
+    drawn = sorted(path.name for path in small[1].iterdir())
+    assert drawn == [
+        f"fig4-{name}.svg" for name in ("2-bandwidth", "3-send-overhead", "4-latency", "5-break-down", "6-slowdown")
+    ]
+    assert all(path.read_text().startswith("<?xml") for path in small[1].iterdir())
+
+
+def test_drawing_is_deterministic_and_needs_no_display(tmp_path, monkeypatch):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    plot = drawing.Plot("a", "x", "y", {"one": {1: 2.0, 2: 3.0}}, marks={"there": 2.5}, log="x")
+    for name in ("a.svg", "b.svg"):
+        drawing.draw(plot, tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_drawing_refuses(tmp_path):
+    plot = drawing.Plot("a", "x", "y", {"one": {1: 2.0}})
+    with pytest.raises(UserError, match=r"must end in \.svg"):
+        drawing.draw(plot, tmp_path / "a.bmp")
+    with pytest.raises(UserError, match="cannot draw to"):
+        drawing.draw(plot, tmp_path / "none" / "a.svg")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot make the directory"):
+        drawing.folder(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--parts", "trafic"], "--parts names 'trafic'; there are traffic, stages"),
+        (["--sizes", "4,-1"], "--sizes names '-1'"),
+        (["--repetitions", "0"], "--repetitions 0 measures nothing"),
+    ],
+)
+def test_bad_options(options, message, capsys):
+    assert main(["bench", "p2p", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_crossover_is_where_lines_meet():
+    assert ways.crossover({0: 1.0, 10: 3.0}, {0: 2.0, 10: 2.0}) == 5
+    assert ways.crossover({0: 1.0, 10: 2.0}, {0: 2.0, 10: 3.0}) == float("inf")
+    assert ways.crossover({0: 3.0, 10: 4.0}, {0: 2.0, 10: 3.0}) == 0
+
+
+@pytest.mark.parametrize("period", [16, 32, 64])
+def test_period_of_the_saw_tooth(period):
+    assert ways.tooth({size: size + 10.0 * ((size + 16) // period) for size in range(4, 260, 4)}) == period
+
+
+def test_patterns_take_what_they_say():
+    for eighths in range(9):
+        assert sum(contention.pattern(eighths, False)) == eighths
+        assert sum(contention.pattern(eighths, True)) == 2 * eighths
+
+
+@pytest.mark.slow
+def test_figures():
+    figures = p2p.measure(pentium2_266(), McpConfig(), 2)
+    assert figures["p2p.latency_us.4"] <= 15
+    assert figures["p2p.bandwidth_MBps.peak"] >= 100
+    assert figures["p2p.bandwidth_MBps.1048576"] >= 0.97 * figures["p2p.bandwidth_MBps.peak"], "no drop past the buffer"
+    assert figures["p2p.send_overhead_us.4"] <= 2
+    assert figures["p2p.nic_share_percent"] > 50
+    assert figures["p2p.np_slowdown.one_dma"] == 1.5
+    assert figures["p2p.pio_period_bytes"] == 32
+    assert figures["p2p.crossover_bytes.send_overhead.dma"] < 1024

@@ -1,0 +1,174 @@
+"""`lanai paper`: answers, score, page; the whole run behind slow."""
+
+import json
+
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim.cli import main
+from lanai_sim.studies.drawing import Plot
+from lanai_sim.studies.papers import claims, page, studies, verdicts
+from lanai_sim.studies.papers.claims import Bound, Claim, Kind
+from lanai_sim.studies.papers.mpi_np import answers, constants, experiments, study
+from lanai_sim.studies.papers.verdicts import Answer, ByFigure, ByShape, Held
+
+CLAIMS = [
+    Claim("p.a", Kind.MEASURED, "It takes this long.", "1", 10.0, unit="us"),
+    Claim("p.b", Kind.BEHAVIOUR, "It falls.", "2"),
+    Claim("p.c", Kind.DESIGN, "There are this many.", "3", 4.0, bound=Bound.MAX),
+    Claim("p.d", Kind.CONTEXT, "Others are slow.", "4"),
+]
+WAYS = {
+    "p.a": ByFigure("t.a", "A | reason.", "o.a"),
+    "p.b": ByShape(lambda f: f["t.low"] < f["t.high"], "from {f[t.high]:g} to {f[t.low]:g}", "Why."),
+    "p.c": ByFigure("missing", "No."),
+}
+FIGURES = {"t.a": 10.5, "o.a": 5.0, "t.low": 1.0, "t.high": 3.0}
+
+
+def test_answers_and_score():
+    found = verdicts.answers(CLAIMS, WAYS, {"p.d": Held(("tests/x.py::test",))}, FIGURES)
+    assert [one.answered for one in found] == [True, True, False, True]
+    assert (found[0].ratio, found[0].near, found[0].default) == (1.05, True, 5.0)
+    assert (found[1].holds, found[1].saw) == (True, "from 3 to 1")
+    total = verdicts.score(found)
+    assert (total["claims"], total["answered"], total["within_10_percent"]) == (4, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "near"),
+    [
+        (Bound.EQ, 11.0, True),
+        (Bound.EQ, 11.1, False),
+        (Bound.MIN, 50.0, True),
+        (Bound.MAX, 10.5, False),
+        (Bound.LT, 1.0, True),
+    ],
+)
+def test_near_respects_the_bound(bound, value, near):
+    claim = Claim("p.a", Kind.MEASURED, "So.", "1", 10.0, bound=bound)
+    assert Answer(claim, value).near is near
+
+
+def test_page_holds_every_claim_once():
+    found = verdicts.answers(CLAIMS, WAYS, {"p.c": Held(why="Nobody knows.")}, FIGURES)
+    text = page.write(study.FRAME, found, {"f": Plot("A plot", "x", "y")}, "figures")
+    assert all(text.count(f"`{claim.id}`") == 1 for claim in CLAIMS)
+    assert "| 10 us | 10.5 | 5 | 1.05 | A \\| reason. |" in text
+    assert "![A plot](figures/f.svg)" in text
+    assert "Nobody knows." in text
+
+
+def test_every_answer_is_to_a_claim_and_every_other_has_a_reason():
+    known = {claim.id: claim for claim in claims.load("mpi-np")}
+    assert set(answers.ways()) <= set(known)
+    assert {f"mpi-np.{name}" for name in answers.WHY_NOT} <= set(known)
+    assert all(one.answered or one.why for one in study.answer({}))
+
+
+def test_constants_of_the_design():
+    figures = constants.figures(True)
+    assert figures["design.channels"] == 64
+    assert figures["design.memory_share_percent"] == 50
+    assert figures["design.receive_bytes_per_channel"] >= 4608
+
+
+def test_mapping_of_tests(tmp_path):
+    tests = tmp_path / "tests" / "claims"
+    tests.mkdir(parents=True)
+    (tmp_path / "tests" / "test_it.py").write_text("def test_it(): pass\n")
+    mapping = tests / "p.toml"
+    mapping.write_text('["p.a"]\ntest = ["tests/test_it.py::test_it[4]"]\nwhy = "So."\n')
+    assert verdicts.read_tests(mapping, CLAIMS) == {"p.a": Held(("tests/test_it.py::test_it[4]",), "So.")}
+    for old, new, message in (
+        ("test_it[4]", "test_that", "has no test 'test_that'"),
+        ("test_it.py", "test_no.py", "'tests/test_no.py' is not there"),
+        ("p.a", "p.z", "'p.z' is no claim"),
+        ("[", "[[", "p.toml: "),
+    ):
+        (tests / "q.toml").write_text(mapping.read_text().replace(old, new))
+        with pytest.raises(UserError, match=message.replace("p.toml", "q.toml")):
+            verdicts.read_tests(tests / "q.toml", CLAIMS)
+    assert verdicts.read_tests(tests / "none.toml", CLAIMS) == {}
+
+
+def test_the_checkouts_mapping_is_sound():
+    verdicts.read_tests(study.MAPPING, claims.load("mpi-np"))
+
+
+def test_first_version_takes_three_transfers_a_page(expected):
+    figures = experiments.transfers(True)
+    assert figures["version.first.host_dmas_per_page"] == 3
+    expected("paper.second.host_dmas_per_page", figures["version.second.host_dmas_per_page"])
+
+
+def test_errors_are_told(tmp_path, capsys, monkeypatch):
+    assert main(["paper", "mbfc"]) == 2
+    assert "paper 'mbfc' is not known; there is mpi-np" in capsys.readouterr().err
+    assert main(["paper", "mpi-np", "--jobs", "-2"]) == 2
+    (tmp_path / "file").write_text("")
+    assert main(["paper", "mpi-np", "--output", str(tmp_path / "file")]) == 2
+    assert "cannot make the directory" in capsys.readouterr().err
+    (tmp_path / "f.json").write_text("[]")
+    for name in ("f.json", "none.json"):
+        assert main(["paper", "mpi-np", "--from", str(tmp_path / name), "--output", str(tmp_path)]) == 2
+        assert "holds no figures of this paper" in capsys.readouterr().err
+    monkeypatch.setattr(study, "CHECKOUT", tmp_path)
+    assert main(["paper", "mpi-np"]) == 2
+    assert "name a directory with --output" in capsys.readouterr().err
+
+
+def test_a_paper_without_a_study_is_refused(tmp_path, capsys, monkeypatch):
+    """And not answered with another paper's figures."""
+    (tmp_path / "other_paper.toml").write_text(
+        '[[claim]]\nid = "other-paper.a"\nkind = "measured"\nsays = "It is fast."\nwhere = "1"\n'
+    )
+    monkeypatch.setattr(claims, "files", lambda package: tmp_path)
+    assert main(["paper", "other-paper", "--quick"]) == 2
+    said = capsys.readouterr()
+    assert said.err == "lanai: error: paper 'other-paper' has claims but no study here; mpi-np can be run\n"
+    assert said.out == ""
+
+
+def test_every_study_is_whole():
+    for name in studies.names():
+        found = studies.find(name)
+        assert name == found.PAPER
+        assert {claim.id for claim in claims.load(name)} == {one.claim.id for one in found.answer({})}
+
+
+def test_a_whole_run_of_one_experiment(tmp_path, monkeypatch):
+    few = tuple(one for one in experiments.EXPERIMENTS if one.name == "slowdown")
+    monkeypatch.setattr(experiments, "EXPERIMENTS", few)
+    table = tmp_path / "t.jsonl"
+    options = [
+        "--quick",
+        "--jobs",
+        "1",
+        "--table",
+        str(table),
+        "--json",
+        str(tmp_path / "p.json"),
+        "--output",
+        str(tmp_path / "docs"),
+    ]
+    assert main(["paper", "mpi-np", *options]) == 0
+    figures = json.loads((tmp_path / "p.json").read_text())["figures"]
+    assert figures["paper.mpi-np.claims"] == 103
+    assert figures["paper.mpi-np.answered"] >= figures["paper.mpi-np.within_10_percent"] >= 1
+    assert len(table.read_text().splitlines()) == 1
+    monkeypatch.setattr(study, "measure", None)  # the table has it all
+    assert study.figures(True, 1, table, print)["np.np_slowdown.one_dma"] == 1.5
+    again = ["--from", str(tmp_path / "p.json"), "--output", str(tmp_path / "again")]
+    assert main(["paper", "mpi-np", *again]) == 0
+    text = (tmp_path / "docs" / "mpi-np.md").read_text()
+    assert (tmp_path / "again" / "mpi-np.md").read_text() == text
+    assert "](figures/mpi-np-fig4-6-slowdown.svg)" in text
+    assert (tmp_path / "docs" / "figures" / "mpi-np-fig4-6-slowdown.svg").exists()
+
+
+@pytest.mark.slow
+def test_quick_run(tmp_path):
+    assert main(["paper", "mpi-np", "--quick", "--json", str(tmp_path / "p.json"), "--output", str(tmp_path)]) == 0
+    figures = json.loads((tmp_path / "p.json").read_text())["figures"]
+    assert figures["paper.mpi-np.answered"] >= 45

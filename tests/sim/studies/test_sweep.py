@@ -1,0 +1,211 @@
+"""`lanai sweep`: the table, going on after a stop, the page, and small real points."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim import sources
+from lanai_sim.cli import main
+from lanai_sim.studies import parallel
+from lanai_sim.studies.drawing import Plot
+from lanai_sim.studies.sweeps import cache, catalog, clock, fairness, page, point, queues
+from lanai_sim.studies.sweeps.point import Conclusion, Row, Sweep
+from lanai_sim.studies.sweeps.table import Table
+
+MEASURED = []
+
+
+def measure(where):
+    MEASURED.append(where["x"])
+    return {"y": 2.0 * where["x"]}
+
+
+def conclude(rows):
+    curve = point.line(rows, "x", "y")
+    plot = Plot("t", "x", "y", {"one": curve})
+    return Conclusion({"sweep.toy.sum": sum(curve.values())}, f"The sum is {sum(curve.values()):g}.", {"toy": plot})
+
+
+TOY = Sweep("z", "toy", "A toy", lambda quick: point.grid(x=(1, 2) if quick else (1, 2, 3)), measure, conclude)
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch):
+    MEASURED.clear()
+    monkeypatch.setattr(catalog, "SWEEPS", (*catalog.SWEEPS, TOY))
+
+
+def test_goes_on_where_it_was(tmp_path):
+    options = ["sweep", "toy", "--jobs", "1", "--table", str(tmp_path / "t.jsonl")]
+    assert main([*options, "--quick"]) == 0
+    assert main([*options, "--json", str(tmp_path / "f.json")]) == 0
+    assert MEASURED == [1, 2, 3]
+    assert json.loads((tmp_path / "f.json").read_text())["figures"] == {"sweep.toy.sum": 12.0}
+    assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 3
+
+
+@pytest.fixture
+def copied(tmp_path, monkeypatch):
+    """The four packages' sources, elsewhere, and the digest taken of them."""
+    places = {}
+    for name, root in sources.roots().items():
+        places[name] = tmp_path / "copy" / name
+        shutil.copytree(root, places[name], ignore=shutil.ignore_patterns("__pycache__"))
+    original = sources.digest()
+    monkeypatch.setattr(sources, "roots", lambda: places)
+    assert sources.digest() == original  # wherever they are
+    return places
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        "lanai_sim/engines/native/units.h",
+        "lanai_sim/engines/native/engine.cc",
+        "lanai_sim/machine/fabric.py",
+        "lanai_sim/kernel/kernel.py",
+        "lanai_sim/kernel/node.py",
+        "lanai_sim/studies/sweeps/queues.py",
+        "lanai_sim/studies/papers/mpi_np/experiments.py",
+        "lanai_host/simulator/mail.c",
+        "lanai_host/stacks/mpi_np/driver.py",
+        "lanai_hdl/nic.py",
+    ],
+)
+def test_rows_of_other_code_are_passed_over(edited, copied, tmp_path):
+    options = ["sweep", "toy", "--jobs", "1", "--quick", "--table", str(tmp_path / "t.jsonl")]
+    assert main(options) == 0
+    name, _, rest = edited.partition("/")
+    with (copied[name] / rest).open("a") as file:
+        file.write(" ")
+    assert main(options) == 0
+    assert MEASURED == [1, 2, 1, 2]
+    assert main(options) == 0
+    assert MEASURED == [1, 2, 1, 2]
+
+
+def test_every_source_counts(copied):
+    """A new kind of file must be said to be code or not."""
+    assert len(sources.code(copied)) > 300
+    kinds = {path.suffix for root in copied.values() for path in root.rglob("*") if path.is_file()}
+    assert kinds <= sources.CODE | sources.NOT_CODE
+    before = sources.digest()
+    (copied["lanai_sim"] / "new.h").write_text("")
+    assert sources.digest() != before
+
+
+def test_a_new_revision_measures_again(tmp_path):
+    Table(tmp_path / "t", "toy", 1).add({"x": 1}, {"y": 2.0})
+    assert Table(tmp_path / "t", "toy", 1).missing([{"x": 1}]) == []
+    assert Table(tmp_path / "t", "toy", 2).missing([{"x": 1}]) == [{"x": 1}]
+    assert Table(tmp_path / "t", "other", 1).missing([{"x": 1}]) == [{"x": 1}]
+
+
+def test_a_sweeps_revision_reaches_its_table(tmp_path, monkeypatch):
+    options = ["sweep", "toy", "--jobs", "1", "--quick", "--table", str(tmp_path / "t.jsonl")]
+    assert main(options) == 0
+    monkeypatch.setattr(catalog, "SWEEPS", (replace(TOY, revision=2),))
+    assert main(options) == 0
+    assert MEASURED == [1, 2, 1, 2]
+
+
+def test_a_line_cut_short_is_measured_again(tmp_path):
+    path = tmp_path / "t.jsonl"
+    Table(path, TOY.name).add({"x": 1}, {"y": 2.0})
+    Table(path, TOY.name).add({"x": 2}, {"y": 4.0})
+    path.write_text(path.read_text()[:-20])
+    again = Table(path, TOY.name)
+    assert again.missing([{"x": 1}, {"x": 2}]) == [{"x": 2}]
+    again.add({"x": 2}, {"y": 4.0})
+    assert Table(path, TOY.name).missing([{"x": 1}, {"x": 2}]) == []
+
+
+def test_a_foreign_table_is_refused(tmp_path):
+    (tmp_path / "t").write_text("hello\nworld\n")
+    with pytest.raises(UserError, match="line 1: 'hello' is not a row of a sweep"):
+        Table(tmp_path / "t", TOY.name)
+
+
+def test_errors_are_told(tmp_path, capsys):
+    assert main(["sweep", "clokc"]) == 2
+    assert "sweep 'clokc' is not known; there are a clock, b cache" in capsys.readouterr().err
+    assert main(["sweep", "toy", "--jobs", "1", "--table", str(tmp_path / "none" / "t")]) == 2
+    assert "cannot write the table" in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    assert main(["sweep", "toy", "--output", str(tmp_path / "file")]) == 2
+    assert "cannot make the directory" in capsys.readouterr().err
+    assert main(["sweep", "toy", "--jobs", "-1"]) == 2
+
+
+def test_page_keeps_other_sections(tmp_path):
+    options = ["sweep", "toy", "--jobs", "1", "--table", str(tmp_path / "t.jsonl"), "--output", str(tmp_path / "docs")]
+    path = tmp_path / "docs" / page.PAGE
+    assert main([*options, "--quick"]) == 0
+    first = path.read_text()
+    assert "## (z) A toy" in first
+    assert "The sum is 6." in first
+    page.update(tmp_path / "docs", replace(TOY, letter="y", name="other"), Conclusion({}, "Another."))
+    assert main(options) == 0
+    text = path.read_text()
+    assert text.count("# Beyond MPI-NP\n") == text.count("(z) A toy") == text.count("Another.") == 1
+    assert "The sum is 12." in text
+    assert text.index("(y)") < text.index("(z)")
+    assert (tmp_path / "docs" / "figures" / "beyond-toy.svg").exists()
+
+
+def test_workers_give_what_one_process_gives():
+    items = list(range(5))
+    assert sorted(parallel.each(abs, items, jobs=2)) == sorted(parallel.each(abs, items, jobs=1))
+
+
+def test_letters_and_names_are_unique():
+    assert [catalog.find(letter).name for letter in "abcde"] == ["clock", "cache", "queues", "fairness", "overlap"]
+
+
+def test_clock_conclusion_from_made_up_rows():
+    rows = [
+        Row({"matching": matching, "megahertz": mhz}, {"latency_us": fixed + 330 / mhz, "nic_us": 1 + 198 / mhz})
+        for matching, fixed in (("nic", 2.0), ("host", 8.0))
+        for mhz in (33, 66, 264)
+    ]
+    found = clock.conclude(rows)
+    assert found.figures["sweep.clock.fixed_us"] == pytest.approx(1)
+    assert found.figures["sweep.clock.factor_to_2us"] == pytest.approx(198 / 33)
+    assert found.figures["sweep.clock.host_meets_nic_at_33_mhz"] == pytest.approx(330 / 4)
+    assert "not 24" in found.paragraph
+
+
+def test_nic_at_keeps_bus_link_and_cable():
+    slow, fast = point.nic_at(33), point.nic_at(528)
+    assert fast.slot_khz == 16 * slow.slot_khz
+    assert (fast.host_bus_khz, fast.link_kbytes) == (slow.host_bus_khz, slow.link_kbytes)
+    assert fast.link_latency == 16 * slow.link_latency
+    assert point.nic_at(1056).slot_khz == 2_112_000
+
+
+def test_jain():
+    assert fairness.figures_of([[1, 2], [1, 2]], 1)["jain"] == 1
+    assert fairness.figures_of([[1, 2], [3, 4]], 1)["jain"] == 0.5
+
+
+def test_a_real_point(expected):
+    """Eight posted receives in the way of four bytes."""
+    figures = queues.measure({"queue": "posted", "matching": "nic", "depth": 8})
+    expected("sweep.queues.latency_us.posted.nic.8", round(figures["latency_us"], 6))
+
+
+def test_replay_without_cache_is_the_gateware():
+    figures = cache.measure({"message": 4, "cache": 16384})
+    assert figures["busy_plain_us"] == pytest.approx(figures["busy_gateware_us"], rel=0.01)
+    assert figures["miss_percent"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["queues", "fairness", "overlap", "cache"])
+def test_whole_sweeps(name, tmp_path):
+    options = ["--quick", "--table", str(tmp_path / "t.jsonl"), "--output", str(tmp_path)]
+    assert main(["sweep", name, *options]) == 0
+    assert f"`lanai sweep {name}`" in (tmp_path / page.PAGE).read_text()
