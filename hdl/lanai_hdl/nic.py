@@ -10,11 +10,15 @@ from .control.counters import Counters
 from .control.engine_registers import HostDmaDoor, RecvDoor, SendDoor, bit
 from .control.events import Bell, Events, Timer
 from .control.register_file import RegisterFile
-from .core import Core
-from .host_bus import HostBus, HostMemoryPort, PioPort
-from .host_dma import HostDma
+from .core.core import Core
+from .host_bus.bus import HostBus
+from .host_bus.ports import HostMemoryPort, PioPort
+from .host_dma.engine import HostDma
 from .lbus.lbus import REQUESTERS, Lbus
-from .link import Deframer, Kind, LinkPort, LinkReceiver, LinkTransmitter
+from .link.deframer import Deframer
+from .link.flit import Kind, LinkPort
+from .link.receiver import LinkReceiver
+from .link.transmitter import LinkTransmitter
 from .machine import Verdict
 from .nic_registers import connect_registers
 from .receive_dma.engine import ReceiveDma

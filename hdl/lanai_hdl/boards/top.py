@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
 from ..control.control import SlotCounter
-from ..host_bus import PioPort
-from ..link import Cable
+from ..host_bus.ports import PioPort
+from ..link.cable import Cable
 from ..machine import Control, host_offset
 from ..nic import Nic
 from ..sram.block_ram import BlockRamSram

@@ -8,7 +8,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
-from ..host_dma import HostDescriptor
+from ..host_dma.engine import HostDescriptor
 from ..machine import HostDmaStart, SendStart, Status
 from ..receive_dma.engine import Completion, RecvBuffer, RecvProgress
 from ..send_dma.engine import LENGTH_BITS, SendDescriptor

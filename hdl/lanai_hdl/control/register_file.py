@@ -6,7 +6,7 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..host_bus import RegisterAccess
+from ..host_bus.target import RegisterAccess
 from ..machine import COUNTERS, REGISTERS, REGISTERS_SIZE, Access, Register, Sticky
 
 ROW_BITS = 6  # bytes of a row of 16 registers

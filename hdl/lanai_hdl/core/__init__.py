@@ -1,6 +1,1 @@
 """The Lanai processor."""
-
-from .core import Core
-from .retire import Retired
-
-__all__ = ["Core", "Retired"]

@@ -4,7 +4,7 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..host_bus import ReadWord
+from ..host_bus.ports import ReadWord
 from ..send_dma.engine import LENGTH_BITS
 
 

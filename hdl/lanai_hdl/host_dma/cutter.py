@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
-from ..host_bus import Burst
+from ..host_bus.ports import Burst
 from ..send_dma.engine import LENGTH_BITS
 
 

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
-from ..host_bus import BurstPort
+from ..host_bus.ports import BurstPort
 from ..lbus.lbus import ADDRESS_BITS, LbusMaster
 from ..queue import LateInQueue
 from ..receive_dma.engine import RecvProgress

@@ -4,7 +4,7 @@ from amaranth import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..host_bus import ReadWord
+from ..host_bus.ports import ReadWord
 from ..lbus.lbus import ADDRESS_BITS, LbusMaster
 from ..queue import LateEntryQueue
 from ..receive_dma.engine import RecvProgress

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import BlockedAction, NicConfig
 from ..lbus.lbus import ADDRESS_BITS, LbusMaster
-from ..link import Part, PartKind
+from ..link.deframer import Part, PartKind
 from ..machine import Verdict
 from ..queue import LateInQueue, LateOutQueue
 

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
 from ..lbus.lbus import ADDRESS_BITS, LbusMaster
-from ..link import Flit, Kind
+from ..link.flit import Flit, Kind
 from ..queue import LateEntryQueue, LateInQueue
 
 LENGTH_BITS = ADDRESS_BITS + 1

@@ -5,7 +5,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import BlockedAction
-from ..link import LinkPort, LinkReceiver
+from ..link.flit import LinkPort
+from ..link.receiver import LinkReceiver
 from ..switch_config import SwitchConfig
 from .crossbar import Crossbar
 from .port import SwitchTransmitter

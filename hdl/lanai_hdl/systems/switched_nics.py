@@ -5,8 +5,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..control.control import SlotCounter
-from ..host_bus import HostMemoryPort, PioPort
-from ..link import Cable, Kind
+from ..host_bus.ports import HostMemoryPort, PioPort
+from ..link.cable import Cable
+from ..link.flit import Kind
 
 
 class SwitchedNics(wiring.Component):

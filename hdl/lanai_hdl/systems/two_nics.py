@@ -5,8 +5,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..control.control import SlotCounter
-from ..host_bus import HostMemoryPort, PioPort
-from ..link import Cable
+from ..host_bus.ports import HostMemoryPort, PioPort
+from ..link.cable import Cable
 
 
 class TwoNics(wiring.Component):

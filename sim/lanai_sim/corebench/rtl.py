@@ -15,7 +15,8 @@ from amaranth.back import verilog
 from amaranth.lib import data
 from numpy.typing import NDArray
 
-from lanai_hdl.core import Core, Retired
+from lanai_hdl.core.core import Core
+from lanai_hdl.core.retire import Retired
 from lanai_hdl.isa import TrapCause
 
 from ..engines.verilator import Model, library

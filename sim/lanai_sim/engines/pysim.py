@@ -10,12 +10,12 @@ from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
 from lanai_hdl.errors import UserError
-from lanai_hdl.link import Cable as CableLine
-from lanai_hdl.link import Kind
+from lanai_hdl.link.cable import Cable as CableLine
+from lanai_hdl.link.flit import Kind
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_hdl.nic import Nic
 from lanai_hdl.sram.memory import MemorySram
-from lanai_hdl.switch import Switch
+from lanai_hdl.switch.switch import Switch
 
 from .base import NEVER, Access, Engine, Event, EventKind, Layout
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from lanai_firmware.lang.types import layout
 from lanai_firmware.programs.mpi_np.layout import Header, Type
-from lanai_hdl.link import Kind
+from lanai_hdl.link.flit import Kind
 from lanai_host.errors import UserError
 
 TOP = "TOP"

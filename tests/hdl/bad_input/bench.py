@@ -11,7 +11,7 @@ from lanai_hdl.bfm import Bench
 from lanai_hdl.bfm.chip import Chip, Side
 from lanai_hdl.config import NicConfig
 from lanai_hdl.control.control import SlotCounter
-from lanai_hdl.link import Cable
+from lanai_hdl.link.cable import Cable
 from lanai_hdl.machine import COUNTERS, LEVEL_EVENTS, PAGE_SIZE, Event, HostDmaStart, SendStart, Verdict
 
 SRAM = 8192

@@ -2,8 +2,8 @@
 
 from amaranth import Value
 
-from lanai_hdl.link import Kind
 from lanai_hdl.link.crc import crc32
+from lanai_hdl.link.flit import Kind
 from lanai_hdl.machine import Event, Status, Verdict
 
 from .bench import Told, survive

@@ -5,7 +5,7 @@ import random
 import pytest
 from amaranth import Value
 
-from lanai_hdl.link import Kind
+from lanai_hdl.link.flit import Kind
 from lanai_hdl.machine import REGISTERS, Access, Control, HostDmaStart, SendStart, Verdict
 
 from .bench import HOST, SRAM, WHOLE, Told, survive, survive_on_a_loop

@@ -4,7 +4,7 @@ from collections import Counter
 
 from lanai_hdl.bfm import Chip
 from lanai_hdl.lbus.lbus import REQUESTERS
-from lanai_hdl.link import Kind
+from lanai_hdl.link.flit import Kind
 from lanai_hdl.machine import COUNTERS, Event, HostDmaStart, SendStart, Verdict
 
 SIZE = 260

@@ -6,7 +6,7 @@ from amaranth import Module
 from amaranth.sim import Simulator
 
 from lanai_hdl.config import NicConfig
-from lanai_hdl.core import Core
+from lanai_hdl.core.core import Core
 from lanai_hdl.isa import NOP, TrapCause, encode
 from lanai_hdl.isa.formats import BR, BY_NAME
 from lanai_hdl.sram.memory import MemorySram

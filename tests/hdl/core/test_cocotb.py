@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lanai_hdl.core import Core
+from lanai_hdl.core.core import Core
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 

@@ -6,9 +6,9 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
 
-from lanai_hdl.core import Core
 from lanai_hdl.core.address import AddressUnit
 from lanai_hdl.core.alu import Alu, BitCounter, Shifter
+from lanai_hdl.core.core import Core
 from lanai_hdl.core.fetch import Fetch
 from lanai_hdl.isa import AluOp, Function, TrapCause
 from lanai_hdl.machine import REGISTERS_LOCAL, REGISTERS_SIZE

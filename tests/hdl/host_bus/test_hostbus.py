@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from lanai_hdl.bfm import Bench, HostMemory, PioHost, PysimPins, SramModel, stream_get, stream_put
 from lanai_hdl.config import NicConfig
 from lanai_hdl.control.register_file import RegisterFile
-from lanai_hdl.host_bus import HostBus
+from lanai_hdl.host_bus.bus import HostBus
 from lanai_hdl.host_bus.clock import HostClock
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
 

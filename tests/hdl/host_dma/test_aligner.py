@@ -7,7 +7,8 @@ import pytest
 
 from lanai_hdl.bfm import Bench, stream_get, stream_put
 from lanai_hdl.config import NicConfig
-from lanai_hdl.host_dma import Aligner, BurstCutter
+from lanai_hdl.host_dma.aligner import Aligner
+from lanai_hdl.host_dma.cutter import BurstCutter
 
 
 async def load(context, dut, **values):

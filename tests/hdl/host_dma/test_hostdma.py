@@ -8,8 +8,8 @@ from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench, HostMemory, PysimPins, SramModel, stream_put
 from lanai_hdl.config import NicConfig
-from lanai_hdl.host_bus import HostBus
-from lanai_hdl.host_dma import HostDma
+from lanai_hdl.host_bus.bus import HostBus
+from lanai_hdl.host_dma.engine import HostDma
 
 CONFIG = NicConfig(sram_size=8192, max_burst=64, read_setup=2, write_setup=1)
 DEFAULTS = {"host": 0, "local": 0, "length": 0, "to_host": 0, "feed": 0, "follow": 0, "refused": 0}

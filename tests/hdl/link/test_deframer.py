@@ -3,8 +3,9 @@
 import pytest
 
 from lanai_hdl.bfm import Bench, stream_get, stream_put
-from lanai_hdl.link import Deframer, Kind, PartKind
 from lanai_hdl.link.crc import crc32
+from lanai_hdl.link.deframer import Deframer, PartKind
+from lanai_hdl.link.flit import Kind
 
 HEAD, DATA, TAIL, CHECK = Kind.HEAD, Kind.DATA, Kind.TAIL, Kind.CHECK
 WORDS = [0x11223344, 0x55667788, 0x99AABBCC]

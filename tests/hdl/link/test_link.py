@@ -8,9 +8,12 @@ from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench, LinkSink, LinkSource, PysimPins, stream_get, stream_put
 from lanai_hdl.config import NicConfig, lanai41
-from lanai_hdl.link import Cable, Kind, LinkReceiver, LinkTransmitter
+from lanai_hdl.link.cable import Cable
 from lanai_hdl.link.crc import WordCrc, crc32
+from lanai_hdl.link.flit import Kind
 from lanai_hdl.link.limiter import RateLimiter
+from lanai_hdl.link.receiver import LinkReceiver
+from lanai_hdl.link.transmitter import LinkTransmitter
 
 
 def flit(kind, data=0):

@@ -6,7 +6,7 @@ import cocotb
 
 from lanai_hdl.bfm import HostMemory, PioHost, SramModel
 from lanai_hdl.bfm.cocotb import CocotbPins, begin, stream_put
-from lanai_hdl.host_dma import HostDescriptor
+from lanai_hdl.host_dma.engine import HostDescriptor
 
 SIZE = 4096
 DEFAULTS = {"feed": 0, "follow": 0, "refused": 0}

@@ -6,7 +6,7 @@ import cocotb
 
 from lanai_hdl.bfm import LinkSink, LinkSource
 from lanai_hdl.bfm.cocotb import CocotbPins, begin
-from lanai_hdl.link import Kind
+from lanai_hdl.link.flit import Kind
 
 
 async def surroundings(dut, **models):

@@ -4,7 +4,7 @@ import cocotb
 
 from lanai_hdl.bfm import SramModel
 from lanai_hdl.bfm.cocotb import CocotbPins, begin, stream_put
-from lanai_hdl.link import Part, PartKind
+from lanai_hdl.link.deframer import Part, PartKind
 from lanai_hdl.machine import Verdict
 from lanai_hdl.receive_dma.engine import Completion, RecvBuffer
 

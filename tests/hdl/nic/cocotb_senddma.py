@@ -4,7 +4,7 @@ import cocotb
 
 from lanai_hdl.bfm import SramModel
 from lanai_hdl.bfm.cocotb import CocotbPins, begin, stream_get, stream_put
-from lanai_hdl.link import Flit, Kind
+from lanai_hdl.link.flit import Flit, Kind
 from lanai_hdl.send_dma.engine import SendDescriptor
 
 DEFAULTS = {"route": 0, "pointer": 0, "length": 0, "first": 0, "last": 0, "chase": 0, "check": 0, "refused": 0}

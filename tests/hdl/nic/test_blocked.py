@@ -4,7 +4,8 @@ from lanai_hdl.bfm import Bench, Pair
 from lanai_hdl.bfm.chip import SMALL, Side
 from lanai_hdl.config import BlockedAction
 from lanai_hdl.machine import Control, Event, SendStart, Status, Verdict
-from lanai_hdl.switch import Switch, SwitchConfig
+from lanai_hdl.switch.switch import Switch
+from lanai_hdl.switch_config import SwitchConfig
 from lanai_hdl.systems.switched_nics import SwitchedNics
 
 WHOLE = SendStart.FIRST | SendStart.LAST

@@ -10,15 +10,20 @@ from amaranth.lib.wiring import In, Out
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.control.control import SlotCounter
-from lanai_hdl.host_bus import HostBus, HostMemoryPort, PioPort
-from lanai_hdl.host_dma import HostDescriptor, HostDma
+from lanai_hdl.host_bus.bus import HostBus
+from lanai_hdl.host_bus.ports import HostMemoryPort, PioPort
+from lanai_hdl.host_dma.engine import HostDescriptor, HostDma
 from lanai_hdl.lbus.lbus import REQUESTERS, Lbus, LbusMaster
-from lanai_hdl.link import Cable, Kind, LinkPort, LinkReceiver, LinkTransmitter
+from lanai_hdl.link.cable import Cable
+from lanai_hdl.link.flit import Kind, LinkPort
+from lanai_hdl.link.receiver import LinkReceiver
+from lanai_hdl.link.transmitter import LinkTransmitter
 from lanai_hdl.nic import Nic
 from lanai_hdl.receive_dma.engine import ReceiveDma
 from lanai_hdl.send_dma.engine import SendDma
 from lanai_hdl.sram.memory import InstanceSram
-from lanai_hdl.switch import Switch, SwitchConfig
+from lanai_hdl.switch.switch import Switch
+from lanai_hdl.switch_config import SwitchConfig
 from lanai_hdl.systems.switched_nics import SwitchedNics
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -9,9 +9,10 @@ from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
 
 from lanai_hdl.config import NicConfig
-from lanai_hdl.host_dma import HostDma
+from lanai_hdl.host_dma.engine import HostDma
 from lanai_hdl.lbus.lbus import REQUESTERS, Lbus, Requesters, SlotArbiter
-from lanai_hdl.link import Kind, LinkReceiver
+from lanai_hdl.link.flit import Kind
+from lanai_hdl.link.receiver import LinkReceiver
 
 
 def implies(condition, consequence):

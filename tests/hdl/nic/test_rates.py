@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from lanai_hdl.bfm import Chip
 from lanai_hdl.config import lanai41
-from lanai_hdl.link import Kind
+from lanai_hdl.link.flit import Kind
 from lanai_hdl.machine import HostDmaStart, SendStart
 
 PAGE = 4096

@@ -4,7 +4,7 @@ import pytest
 
 from lanai_hdl.bfm import Chip, LinkSource, PysimPins
 from lanai_hdl.bfm.chip import SMALL
-from lanai_hdl.core import Core
+from lanai_hdl.core.core import Core
 from lanai_hdl.isa import AluOp, encode
 from lanai_hdl.isa.formats import BR, RI, RM, SLI
 from lanai_hdl.machine import REGISTERS_LOCAL, Control, HostDmaStart, SendStart, offset

@@ -6,7 +6,7 @@ import pytest
 
 from lanai_hdl.bfm import Bench, PysimPins, SramModel, stream_put
 from lanai_hdl.config import BlockedAction, NicConfig
-from lanai_hdl.link import PartKind
+from lanai_hdl.link.deframer import PartKind
 from lanai_hdl.machine import Verdict
 from lanai_hdl.receive_dma.engine import ReceiveDma
 

@@ -5,7 +5,7 @@ from amaranth import Module
 
 from lanai_hdl.bfm import Bench, PysimPins, SramModel, stream_get, stream_put
 from lanai_hdl.config import NicConfig
-from lanai_hdl.link import Kind
+from lanai_hdl.link.flit import Kind
 from lanai_hdl.send_dma.engine import SendCredit, SendDma
 
 CONFIG = NicConfig(sram_size=8192)

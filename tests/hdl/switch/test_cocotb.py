@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lanai_hdl.config import lanai41
-from lanai_hdl.switch import Switch, SwitchConfig
+from lanai_hdl.switch.switch import Switch
+from lanai_hdl.switch_config import SwitchConfig
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 

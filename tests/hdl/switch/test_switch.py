@@ -9,9 +9,10 @@ from amaranth.sim import Simulator
 
 from lanai_hdl.config import BlockedAction, lanai41
 from lanai_hdl.errors import UserError
-from lanai_hdl.link import Kind
 from lanai_hdl.link.crc import crc32
-from lanai_hdl.switch import Switch, SwitchConfig
+from lanai_hdl.link.flit import Kind
+from lanai_hdl.switch.switch import Switch
+from lanai_hdl.switch_config import SwitchConfig
 
 WATCHDOG = 20_000
 

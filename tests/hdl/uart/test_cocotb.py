@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Out
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.control.register_file import RegisterFile
-from lanai_hdl.host_bus import HostBus, HostMemoryPort
+from lanai_hdl.host_bus.bus import HostBus
+from lanai_hdl.host_bus.ports import HostMemoryPort
 from lanai_hdl.uart import UartBridge
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -6,7 +6,8 @@ import pytest
 
 from lanai_hdl.bfm.verilated import missing, run_cocotb
 from lanai_hdl.nic import Nic
-from lanai_hdl.switch import Switch, SwitchConfig
+from lanai_hdl.switch.switch import Switch
+from lanai_hdl.switch_config import SwitchConfig
 from lanai_hdl.systems.switched_nics import SwitchedNics
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.kernel.cluster import Cluster, rtl_engine

@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member
 
 from lanai_hdl.nic import Nic
-from lanai_hdl.switch import Switch
+from lanai_hdl.switch.switch import Switch
 
 
 class SteppedNic(wiring.Component):

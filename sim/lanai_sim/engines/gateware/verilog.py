@@ -13,7 +13,8 @@ from amaranth.back import verilog
 from lanai_hdl.config import NicConfig
 from lanai_hdl.nic import Nic
 from lanai_hdl.sram.memory import VERILOG as SRAM
-from lanai_hdl.switch import Switch, SwitchConfig
+from lanai_hdl.switch.switch import Switch
+from lanai_hdl.switch_config import SwitchConfig
 
 from ..designs import NIC_TOP, SWITCH_TOP, Design
 from .probe import ProbedNic, ProbedSteppedNic

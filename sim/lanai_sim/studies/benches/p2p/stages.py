@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanai_firmware.image import Image
-from lanai_hdl.link import Kind
+from lanai_hdl.link.flit import Kind
 
 from ....waves.vcd import sample
 from .pair import PAUSE, Buffer, Setting, Side, play
