@@ -12,8 +12,9 @@ def connect_registers(m, nic):
     _control_registers(m, nic)
     _engine_registers(m, nic)
     _receive_registers(m, nic)
-    for name, _ in COUNTERS:
-        m.d.comb += getattr(nic.registers, name.lower()).eq(getattr(nic.counters, name.lower()))
+    for counter in COUNTERS:
+        name = counter.name.lower()
+        m.d.comb += getattr(nic.registers, name).eq(getattr(nic.counters, name))
 
 
 def _identity(m, nic):

@@ -6,6 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..machine import COUNTERS
 
+NAMES = tuple(counter.name for counter in COUNTERS)
+
 
 class Counters(wiring.Component):
     """For each counter, by its name in lower case: `count_<name>` in one slot adds one to `<name>`, three slots later.
@@ -18,15 +20,15 @@ class Counters(wiring.Component):
 
     def __init__(self):
         members = {"still": Out(1)}
-        for name, _ in COUNTERS:
+        for name in NAMES:
             members[f"count_{name.lower()}"] = In(1)
             members[name.lower()] = Out(32)
         super().__init__(members)
 
     def elaborate(self, platform):
         m = Module()
-        noted, due = Signal(len(COUNTERS)), Signal(len(COUNTERS))
-        for bit, (name, _) in enumerate(COUNTERS):
+        noted, due = Signal(len(NAMES)), Signal(len(NAMES))
+        for bit, name in enumerate(NAMES):
             value, count = getattr(self, name.lower()), getattr(self, f"count_{name.lower()}")
             m.d.sync += due[bit].eq(count) if name in self.LATE else [noted[bit].eq(count), due[bit].eq(noted[bit])]
             with m.If(due[bit]):

@@ -6,8 +6,9 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..csr.declare import Access, Behavior
 from ..host_bus.target import RegisterAccess
-from ..machine import COUNTERS, REGISTERS, REGISTERS_SIZE, Access, Register, Sticky
+from ..machine import COUNTERS, REGISTERS, REGISTERS_SIZE
 
 ROW_BITS = 6  # bytes of a row of 16 registers
 
@@ -30,12 +31,7 @@ class RegisterPort(wiring.Signature):
         )
 
 
-def acts(register: Register) -> bool:
-    """Whether a write to it is an event for somebody, rather than storage in the register file."""
-    return register.kind in (Sticky.ACTION, Sticky.W1C)
-
-
-COUNTER_NAMES = {name for name, _ in COUNTERS}
+COUNTER_NAMES = {counter.name for counter in COUNTERS}
 
 
 class RegisterFile(wiring.Component):
@@ -44,7 +40,7 @@ class RegisterFile(wiring.Component):
     An access is noted in its slot and looked at in the next, for the processor computes its address in the very slot, and only then is it known
     whether the host may. Yet it reads what was there in its own slot, and who is written to is to behave as if it had been told at once.
 
-    For each register, by its name in lower case: a PLAIN one is stored here and gives its value out, two slots after the access or, of those
+    For each register, by its name in lower case: a STORAGE one is stored here and gives its value out, two slots after the access or, of those
     in AT_ONCE, one; others bring their value in, counters a slot late. Those that act have outputs beside: for one slot, and a slot late,
     `<name>_write` tells that the processor has written `wdata`, `<name>_host_write` that the host has. Rights are the table's. `unknown`,
     for one slot and a slot late: the host named an offset where no register is. `still` while no access waits to be looked at.
@@ -56,10 +52,10 @@ class RegisterFile(wiring.Component):
         members = {}
         for register in REGISTERS:
             name = register.name.lower()
-            members[name] = Out(32) if register.kind is Sticky.PLAIN else In(32)
-            if acts(register) and register.access & Access.PW:
+            members[name] = Out(32) if register.behavior is Behavior.STORAGE else In(32)
+            if register.behavior.acts and register.access & Access.PW:
                 members[f"{name}_write"] = Out(1)
-            if acts(register) and register.access & Access.HW:
+            if register.behavior.acts and register.access & Access.HW:
                 members[f"{name}_host_write"] = Out(1)
         super().__init__(
             {
@@ -112,7 +108,7 @@ class RegisterFile(wiring.Component):
         written = Signal()
         m.d.sync += written.eq(self.host.grant & self.host.write)
         for register in REGISTERS:
-            if acts(register) and register.access & Access.HW:
+            if register.behavior.acts and register.access & Access.HW:
                 named = Signal(name=f"host_names_{register.name.lower()}")
                 m.d.sync += named.eq(self.host.addr[2:] == register.offset >> 2)
                 m.d.comb += getattr(self, f"{register.name.lower()}_host_write").eq(written & named)
@@ -121,17 +117,17 @@ class RegisterFile(wiring.Component):
         name, access = register.name.lower(), register.access
         with m.If(read & self._may(access, by_host, Access.PR, Access.HR)):
             m.d.comb += rdata.eq(value)
-        if acts(register):
+        if register.behavior.acts:
             if access & Access.PW:
                 m.d.comb += getattr(self, f"{name}_write").eq(write & ~by_host)
-        elif register.kind is Sticky.PLAIN:
+        elif register.behavior is Behavior.STORAGE:
             with m.If(write & self._may(access, by_host, Access.PW, Access.HW)):
                 m.d.sync += self._stored(register).eq(self.wdata)
                 if register.name in self.AT_ONCE:
                     m.d.comb += getattr(self, name).eq(self.wdata)
 
     def _stored(self, register):
-        """Where a PLAIN register's value is kept: its output itself, or behind it if that shows a write earlier."""
+        """Where a STORAGE register's value is kept: its output itself, or behind it if that shows a write earlier."""
         value = getattr(self, register.name.lower())
         return self._kept[register.name] if register.name in self.AT_ONCE else value
 
@@ -140,9 +136,9 @@ class RegisterFile(wiring.Component):
         values = {}
         for register in REGISTERS:
             value = getattr(self, register.name.lower())
-            if register.kind is Sticky.PLAIN:
+            if register.behavior is Behavior.STORAGE:
                 value = self._stored(register)
-            elif register.kind is not Sticky.FIXED and register.name not in COUNTER_NAMES:
+            elif register.behavior is not Behavior.FIXED and register.name not in COUNTER_NAMES:
                 seen = Signal(32, name=f"{register.name.lower()}_seen")
                 m.d.sync += seen.eq(value)
                 value = seen

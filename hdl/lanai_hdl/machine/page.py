@@ -9,17 +9,7 @@ from inspect import cleandoc
 from pathlib import Path
 
 from .. import machine
-from . import REGISTERS, Access, Register
-
-GROUPS = (
-    (0x000, "Identity and configuration"),
-    (0x040, "Control and events"),
-    (0x080, "Time and trap"),
-    (0x100, "Host DMA"),
-    (0x140, "Send DMA"),
-    (0x180, "Receive DMA"),
-    (machine.COUNTERS_BASE, "Counters"),
-)
+from . import MACHINE, REGISTERS, Access
 
 
 def _row(*cells: object) -> str:
@@ -40,14 +30,9 @@ def rights(access: Access, reads: Access, writes: Access) -> str:
     return ("R" if access & reads else "") + ("W" if access & writes else "") or "-"
 
 
-def group(register: Register) -> str:
-    """The heading under which a register stands."""
-    return next(name for start, name in reversed(GROUPS) if register.offset >= start)
-
-
 def _registers() -> Iterator[str]:
-    for _, name in GROUPS:
-        yield f"## {name}"
+    for block in MACHINE.blocks:
+        yield f"## {block.title}"
         yield ""
         yield from _table(
             ("offset", "register", "processor", "host", "kind", "what it is"),
@@ -57,13 +42,24 @@ def _registers() -> Iterator[str]:
                     f"`{r.name}`",
                     rights(r.access, Access.PR, Access.PW),
                     rights(r.access, Access.HR, Access.HW),
-                    r.kind.value,
+                    r.behavior.value,
                     r.doc + (f" Bits: {r.fields.__name__}." if r.fields else ""),
                 )
-                for r in REGISTERS
-                if group(r) == name
+                for r in block.all_registers
             ),
         )
+
+
+def _events() -> Iterator[str]:
+    yield "## Events"
+    yield ""
+    yield from _table(
+        ("bit", "event", "kind", "what it says"),
+        (
+            (event.bit, f"`{event.name}`", "level" if event.level else "sticky", event.doc)
+            for event in MACHINE.event_bits
+        ),
+    )
 
 
 def _fields() -> Iterator[str]:
@@ -104,6 +100,7 @@ def page() -> str:
         "",
         *memory,
         *_registers(),
+        *_events(),
         *_fields(),
     ]
     return "\n".join(lines).rstrip() + "\n"

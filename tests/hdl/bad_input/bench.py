@@ -12,7 +12,7 @@ from lanai_hdl.bfm.chip import Chip, Side
 from lanai_hdl.config import NicConfig
 from lanai_hdl.control.control import SlotCounter
 from lanai_hdl.link.cable import Cable
-from lanai_hdl.machine import COUNTERS, LEVEL_EVENTS, PAGE_SIZE, Event, HostDmaStart, SendStart, Verdict
+from lanai_hdl.machine import COUNTER_NAMES, LEVEL_EVENTS, PAGE_SIZE, Event, HostDmaStart, SendStart, Verdict
 
 SRAM = 8192
 CONFIG = NicConfig(sram_size=SRAM)
@@ -25,7 +25,7 @@ ORDINARY = (
     *("BUS_BURSTS", "BUS_BEATS", "PIO_READS", "PIO_WRITES", "DOORBELLS", "TX_PACKETS", "TX_FLITS", "TX_STOPPED"),
     *("RX_PACKETS", "RX_FLITS", "RX_STOPS"),
 )
-MISHAPS = tuple(name for name, _ in COUNTERS if name not in ORDINARY and not name.startswith("SLOTS_"))
+MISHAPS = tuple(name for name in COUNTER_NAMES if name not in ORDINARY and not name.startswith("SLOTS_"))
 
 # Where the NIC's duty is done after each misdeed; misdeeds keep off it.
 FOOD, ARRIVAL, SIZE = 0x1C00, 0x1E00, 13

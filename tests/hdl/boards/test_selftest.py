@@ -9,7 +9,7 @@ from lanai_firmware.programs.selftest import Report
 from lanai_firmware.programs.selftest.report import GO_REGISTER, REPORT_REGISTER, REQUEST_REGISTER, TEST_BYTES
 from lanai_hdl.boards import BOARDS, find
 from lanai_hdl.errors import UserError
-from lanai_hdl.machine import COUNTERS, MACHINE_ID, PIO_WINDOW_SIZE, Event, host_offset
+from lanai_hdl.machine import COUNTER_NAMES, MACHINE_ID, PIO_WINDOW_SIZE, Event, host_offset
 from lanai_host.bus.base import BusError
 from lanai_host.bus.serial import SerialBus
 from lanai_sim.fpga.board_rtl import VerilatedBoard
@@ -53,7 +53,7 @@ def test_selftest_passes_over_a_fast_line(name):
 
 async def all_that_a_host_does(bus):
     """Each operation of the host bus as one of the serial line: words, parts of words, registers, doorbell, interrupt, mastering, counters."""
-    before = {name: await bus.read(host_offset(name)) for name, _ in COUNTERS}
+    before = {name: await bus.read(host_offset(name)) for name in COUNTER_NAMES}
     report, _ = await selftest(bus)
     assert report == PASSED
     assert bus.interrupts == 1

@@ -5,7 +5,7 @@ from collections import Counter
 from lanai_hdl.bfm import Chip
 from lanai_hdl.lbus.lbus import REQUESTERS
 from lanai_hdl.link.flit import Kind
-from lanai_hdl.machine import COUNTERS, Event, HostDmaStart, SendStart, Verdict
+from lanai_hdl.machine import COUNTER_NAMES, Event, HostDmaStart, SendStart, Verdict
 
 SIZE = 260
 WHOLE = SendStart.FIRST | SendStart.LAST
@@ -69,11 +69,11 @@ def test_counters_are_exact_at_both_doors():
         )
         assert 2 <= expected["BUS_BURSTS"] <= 12
         slots = dict(expected)
-        by_firmware = {name: await world.firmware.load(name) for name, _ in COUNTERS}
-        assert by_firmware == {name: slots.get(name, 0) for name, _ in COUNTERS}
+        by_firmware = {name: await world.firmware.load(name) for name in COUNTER_NAMES}
+        assert by_firmware == {name: slots.get(name, 0) for name in COUNTER_NAMES}
         assert all(by_firmware[f"SLOTS_{name.upper()}_USED"] for name in REQUESTERS)
         assert any(by_firmware[f"SLOTS_{name.upper()}_WAITED"] for name in REQUESTERS)
-        for count, (name, _) in enumerate(COUNTERS):
+        for count, name in enumerate(COUNTER_NAMES):
             value = by_firmware[name] + (count if name == "PIO_READS" else 0)  # the read under way shows later
             assert await world.host.read_register(name) == value, name
 

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from lanai_hdl.bfm import Bench, PysimPins
-from lanai_hdl.control.register_file import RegisterFile, acts
-from lanai_hdl.machine import REGISTERS, REGISTERS_SIZE, Access, Sticky, offset
+from lanai_hdl.control.register_file import RegisterFile
+from lanai_hdl.machine import REGISTERS, REGISTERS_SIZE, Access, Behavior, offset
 
-PLAIN = [register for register in REGISTERS if register.kind is Sticky.PLAIN]
+PLAIN = [register for register in REGISTERS if register.behavior is Behavior.STORAGE]
 
 
 class Doors:
@@ -47,7 +47,7 @@ def run(story):
     bench, told = Bench(dut, 5000), []
 
     async def watch(context):
-        names = [f"{r.name.lower()}{door}" for r in REGISTERS if acts(r) for door in ("_write", "_host_write")]
+        names = [f"{r.name.lower()}{door}" for r in REGISTERS if r.behavior.acts for door in ("_write", "_host_write")]
         names = [name for name in names if name in dut.signature.members]
         async for _, _, unknown, *marks in context.tick().sample(dut.unknown, *(getattr(dut, name) for name in names)):
             told.extend(name for name, mark in zip(names, marks, strict=True) if mark)
@@ -85,8 +85,8 @@ def test_each_side_writes_what_it_may():
                 await write
                 await doors.context.tick().repeat(2)
                 may = bool(register.access & right)
-                assert told == ([name + door] if may and acts(register) else []), register.name
-                if register.kind is Sticky.PLAIN:
+                assert told == ([name + door] if may and register.behavior.acts else []), register.name
+                if register.behavior is Behavior.STORAGE:
                     before = (n if right is Access.PW else n + 0x100) if may else before
                     assert doors.context.get(getattr(doors.dut, name)) == before
 

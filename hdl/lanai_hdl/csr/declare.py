@@ -1,0 +1,94 @@
+"""What a block declares in its `csr.py`: registers, events, counters. Offsets and bit numbers are explicit and never move."""
+
+from dataclasses import dataclass
+from enum import Enum, Flag, IntFlag, auto
+
+
+class Access(Flag):
+    """Who may read (R) and write (W): P the processor, H the host."""
+
+    PR = auto()
+    PW = auto()
+    HR = auto()
+    HW = auto()
+    RO = PR | HR
+    P_RW = PR | PW | HR
+    P_ONLY = PR | PW
+    BOTH = PR | PW | HR | HW
+    H_RW = HR | HW | PR
+
+
+class Behavior(Enum):
+    """What software sees of a register."""
+
+    STORAGE = "storage"  # reads what was written last
+    W1C = "write one to clear"
+    VIEW = "view of hardware"
+    FIXED = "fixed when built"
+    COMMAND = "a write acts"
+
+    @property
+    def acts(self) -> bool:
+        """Is a write an event for the block, rather than a value that the register bank keeps?"""
+        return self in (Behavior.COMMAND, Behavior.W1C)
+
+
+class AllEvents(IntFlag):
+    """Stands for the flag class of all blocks' events where a register shows them; `Machine` puts the real one there."""
+
+
+@dataclass(frozen=True)
+class Register:
+    """One word of the register window.
+
+    Attributes:
+        offset: bytes from the start of the window, a multiple of 4.
+        fields: the meaning of its bits, if they have one each; `AllEvents` for the events of all blocks.
+    """
+
+    name: str
+    offset: int
+    access: Access
+    behavior: Behavior
+    doc: str
+    fields: type[IntFlag] | None = None
+
+
+@dataclass(frozen=True)
+class EventBit:
+    """One bit of ISR. A level follows its cause and cannot be cleared in ISR; the others are cleared by writing one."""
+
+    name: str
+    bit: int
+    doc: str
+    level: bool = False
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A 32-bit register that counts modulo 2**32 and is cleared by reset."""
+
+    name: str
+    offset: int
+    counts: str
+
+    @property
+    def register(self) -> Register:
+        return Register(self.name, self.offset, Access.RO, Behavior.VIEW, f"Counts: {self.counts}.")
+
+
+@dataclass(frozen=True)
+class RegisterBlock:
+    """All that one block shows to software. `title` is its heading in the reference."""
+
+    title: str
+    registers: tuple[Register, ...] = ()
+    events: tuple[EventBit, ...] = ()
+    counters: tuple[Counter, ...] = ()
+
+    def first_offset(self) -> int:
+        return min((register.offset for register in self.all_registers), default=0)
+
+    @property
+    def all_registers(self) -> tuple[Register, ...]:
+        return (*self.registers, *(counter.register for counter in self.counters))
