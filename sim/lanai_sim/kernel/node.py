@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from lanai_hdl.errors import UserError
-from lanai_hdl.machine import COUNTERS, PAGE_SIZE, PIO_WINDOW_SIZE, host_offset
+from lanai_hdl.machine import COUNTER_NAMES, PAGE_SIZE, PIO_WINDOW_SIZE, host_offset
 from lanai_host.bus.base import Bus
 
 from ..engines.base import Access
@@ -104,7 +104,7 @@ class Node:
 
     async def keep_counts(self, bus: Bus) -> None:
         """Before a reset, which clears the counters."""
-        for name, _ in COUNTERS:
+        for name in COUNTER_NAMES:
             self.kept[name] = self.kept.get(name, 0) + await bus.read(host_offset(name))
 
     async def read(self, clock: int, offset: int, size: int) -> tuple[int, bytes]:
