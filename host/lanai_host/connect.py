@@ -1,29 +1,16 @@
 """A process's device, as its environment says: what `lanai run` chose, or a world of one for a program started by itself."""
 
-import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
 
 from .config import HostConfig
 from .device import Device
-from .errors import UserError
 from .simulator.client import Portal
 from .simulator.protocol import ENV_DEVICE
+from .stacks import stack
 from .stacks.ideal.device import IdealDevice, Solo
 
-
-@dataclass(frozen=True)
-class Offer:
-    """One device that can be chosen. `module` of `lanai_host.stacks` has `connect(portal, host) -> Device`, loaded when chosen."""
-
-    module: str
-    nics: bool  # its messages pass through NICs
-
-
-DEVICES: Mapping[str, Offer] = {"ideal": Offer("ideal.fast_path", nics=False), "mpi-np": Offer("mpi_np", nics=True)}
 # Other launchers: the variables in which they tell a process how many it is one of, and which.
 LAUNCHERS = (
     ("PMI_SIZE", "PMI_RANK"),
@@ -33,24 +20,6 @@ LAUNCHERS = (
     ("PALS_SIZE", "PALS_RANKID"),
     ("FLUX_JOB_SIZE", "FLUX_TASK_RANK"),
 )
-
-
-def host_config(values: dict[str, Any]) -> HostConfig:
-    return HostConfig(**values)
-
-
-def offer(name: str) -> Offer:
-    """The device of that name."""
-    if name not in DEVICES:
-        raise UserError(f"device {name!r} is not known; choose one of {', '.join(DEVICES)}")
-    return DEVICES[name]
-
-
-def connector(name: str) -> Callable[[Portal, HostConfig], Device]:
-    """The function that makes the device of that name over a portal."""
-    module = importlib.import_module(f"lanai_host.stacks.{offer(name).module}")
-    connect: Callable[[Portal, HostConfig], Device] = module.connect
-    return connect
 
 
 def foreign_launcher(environment: Mapping[str, str]) -> str | None:
@@ -76,7 +45,7 @@ def solo_device() -> Device:
 
 def device_over(portal: Portal) -> Device:
     """The device that the environment names, with what the simulator said of its host and its node."""
-    host = host_config(portal.config.get("host", {}))
-    device = connector(os.environ.get(ENV_DEVICE, "ideal"))(portal, host)
+    costs = HostConfig(**portal.config.get("host", {}))
+    device = stack(os.environ.get(ENV_DEVICE, "ideal")).open(portal, costs)
     device.node = portal.config.get("node")
     return device

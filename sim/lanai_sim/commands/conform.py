@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
+from lanai_host.stacks import names as device_names
 
 from ..console import plain
 from ..figures import write_json
@@ -26,7 +26,7 @@ HELP = "run mpi4py's own test suite on simulated NICs"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", choices=["mpi4py"], help="whose tests")
     parser.add_argument("-n", "--ranks", type=int, default=2, metavar="N", help="processes (2)")
-    parser.add_argument("--device", choices=DEVICES, default="ideal", help="messaging system below MPI (ideal)")
+    parser.add_argument("--device", choices=device_names(), default="ideal", help="messaging system below MPI (ideal)")
     parser.add_argument(
         "--module", action="append", default=[], metavar="NAME",
         help="only this module, or those that match, as in 'test_p2p_*'; may be repeated",

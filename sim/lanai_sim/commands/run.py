@@ -9,9 +9,10 @@ from typing import Any
 from lanai_hdl.config import PRESETS as NIC_PRESETS
 from lanai_host.config import DRIVER_ONLY
 from lanai_host.config import PRESETS as HOST_PRESETS
-from lanai_host.connect import DEVICES
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import ENV_LEAKS
+from lanai_host.stacks import names as device_names
+from lanai_host.stacks import stack
 
 from ..figures import write_json
 from ..job import launcher, processes, settings
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     on: dict[str, Any] = {"action": "store_const", "const": True}
     add("--config", metavar="FILE", help="settings as TOML; the flags below are laid over them")
     add("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 1)")
-    add("--device", choices=DEVICES, help="messaging system below MPI (default: ideal)")
+    add("--device", choices=device_names(), help="messaging system below MPI (default: ideal)")
     add("--ranks-per-node", type=count, metavar="K", help="ranks that share a NIC (default: 1)")
     add("--fabric", metavar="F", help="switch (the default), switches:N, pair, or a .toml file with cables")
     add("--max-sim-time", type=sim_time, metavar="TIME", help="end at this simulated time, e.g. 20ms")
@@ -63,6 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="change one choice of the host, e.g. pio_threshold=256, host_matching=1")  # fmt: skip
     add("--firmware", **options, metavar="NAME=VALUE",
         help="change one choice of the NIC's firmware, e.g. recovery=1, ack_slots=1")  # fmt: skip
+    add("--option", **options, metavar="NAME=VALUE",
+        help="change one choice of the messaging system, whichever it is")  # fmt: skip
     add("--cpu-scale", type=float, metavar="X",
         help="also charge the program's measured CPU time, times X; runs are then no longer deterministic")  # fmt: skip
     add("--threads", type=count, help="threads that evaluate NICs; results are the same (default: 1)")
@@ -146,7 +149,7 @@ def _given(table: dict[str, Any]) -> dict[str, Any]:
 
 def world_of(config: RunConfig) -> Callable[[RunConfig, Kernel], World]:
     """The world in which the device lives."""
-    if not DEVICES[config.device].nics:
+    if not config.stack.nics:
         return World
     from ..job.nic_world import NicWorld
 
@@ -155,13 +158,13 @@ def world_of(config: RunConfig) -> Callable[[RunConfig, Kernel], World]:
 
 def check_flags(args: argparse.Namespace, config: RunConfig) -> None:
     """Refuse flags that cannot act on the device. A file's tables may describe what another device would use."""
-    if DEVICES[config.device].nics:
+    if config.stack.nics:
         return
     given = [flag for flag, value in vars(args).items() if flag in NIC_FLAGS and value not in (None, [])]
     driver = [word for word in args.host_option if word.partition("=")[0] in DRIVER_ONLY]
     names = [f"--{flag.replace('_', '-')}" for flag in given] + [f"--host-option {word}" for word in driver]
     if names:
-        nics = ", ".join(name for name, device in DEVICES.items() if device.nics)
+        nics = ", ".join(name for name in device_names() if stack(name).nics)
         raise UserError(
             f"{', '.join(names)} cannot act on the device {config.device!r}, which has no NICs; choose one that has: --device {nics}"
         )
@@ -174,6 +177,9 @@ def config_of(args: argparse.Namespace) -> RunConfig:
         raise UserError("no program was named; write, for example: lanai run -n 2 python examples/mpi/ring.py")
     document = settings.read(Path(args.config)) if args.config is not None else {}
     document = settings.overlay(document, document_of(args))
+    if options := assignments("--option", args.option):
+        table = stack(document.get("device", "ideal")).options_table
+        document = settings.overlay(document, {table: options})
     environment = libmpi_environment(command[0])
     if args.report_leaks:
         environment[ENV_LEAKS] = "1"

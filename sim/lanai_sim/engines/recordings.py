@@ -82,7 +82,7 @@ def record(name: str, folder: Path) -> Path:
         faults=tuple(map(faults.parse, what.faults)), inputs=(what.node, path),
     )  # fmt: skip
     if what.recovery:
-        config = replace(config, mcp=McpConfig(recovery=1))
+        config = replace(config, options=McpConfig(recovery=1))
     result = run(config, NicWorld)
     if result.code:
         raise UserError(f"the run {name!r} to record ended with code {result.code}: {result.report}")

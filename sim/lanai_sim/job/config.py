@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
-from lanai_firmware.programs.mpi_np.plan import McpConfig
-from lanai_hdl import ranges
 from lanai_hdl.config import NicConfig, lanai41
-from lanai_host.config import SECOND, HostConfig
+from lanai_host.config import HostConfig
+from lanai_host.stacks import stack
+from lanai_host.stacks.base import Stack
 
 from ..kernel.kernel import FOREVER
 from ..machine.fabric import Ends
@@ -29,17 +30,6 @@ class Exit(IntEnum):
 
 
 @dataclass(frozen=True)
-class IdealConfig:
-    """The fabric of the `ideal` device: what a letter costs."""
-
-    latency: int = 1_000_000  # picoseconds
-    byte_time: int = 0  # picoseconds a byte
-
-    def __post_init__(self) -> None:
-        ranges.check(self, {"latency": (0, SECOND), "byte_time": (0, SECOND)})
-
-
-@dataclass(frozen=True)
 class WaveConfig:
     """Waveforms to write: of some nodes, for a window of simulated time in picoseconds."""
 
@@ -57,11 +47,10 @@ class RunConfig:
     ranks: int
     device: str = "ideal"
     host: HostConfig = field(default_factory=HostConfig)
-    ideal: IdealConfig = field(default_factory=IdealConfig)
+    options: Any = None  # of the messaging system, as its `Stack` has them; None: its default
     ranks_per_node: int = 1
     fabric: str | Ends = "switch"  # what `fabric.describe` takes
     nic: NicConfig = field(default_factory=lanai41)
-    mcp: McpConfig | None = None
     threads: int = 1
     skip: bool = True
     faults: tuple[Fault, ...] = ()
@@ -74,6 +63,15 @@ class RunConfig:
     prefix: bool = False
     progress: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def stack(self) -> Stack:
+        return stack(self.device)
+
+    @property
+    def chosen_options(self) -> Any:
+        """The messaging system's options, its default ones if none were given."""
+        return self.stack.default_options() if self.options is None else self.options
 
 
 @dataclass

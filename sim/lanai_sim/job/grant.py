@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from lanai_hdl.machine import host_offset
-from lanai_host.stacks.mpi_np.driver import Attachment
+from lanai_host.stacks.base import Attachment
 
 DOORBELL = host_offset("DOORBELL")
 
@@ -28,8 +28,7 @@ class Grant:
 
     @classmethod
     def of(cls, attachment: Attachment) -> Self:
-        first = attachment.region
-        return cls(attachment.rank, range(first, first + attachment.region_bytes), 1 << attachment.seat)
+        return cls(attachment.rank, attachment.reach, attachment.doorbell_bits)
 
     def check_write(self, offset: int, data: bytes) -> None:
         """Raises Forbidden unless the rank may write `data` at `offset`."""

@@ -14,8 +14,7 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.config import HostConfig
 from lanai_host.simulator.protocol import CHANGE, Op
-from lanai_host.stacks.mpi_np.driver import Attachment
-from lanai_host.stacks.mpi_np.health import examine
+from lanai_host.stacks.base import Attachment, NicStack
 
 from ..kernel.node import Node, Patience
 from .grant import Grant
@@ -44,14 +43,14 @@ class RankDoor:
         self._tokens = count(1)
         self.patience = Patience()
 
-    def attach(self, attachment: Attachment, host: HostConfig, image: Image) -> None:
+    def attach(self, stack: NicStack, attachment: Attachment, host: HostConfig, image: Image) -> None:
         """The NIC is booted, with this as the rank's part of it. `host` prices what the driver does for the rank."""
         self.grant = Grant.of(attachment)
 
         async def look(clock: int) -> tuple[int, bytes]:
             bus = self.node.cluster.bus(self.node.number, host)
             bus.clock, bus.number = clock, self.number
-            finding = await examine(
+            finding = await stack.examine(
                 bus, attachment, lambda pc: str(image.where(pc)), lambda: self.node.keep_counts(bus)
             )
             if finding is not None:

@@ -1,15 +1,12 @@
 """The world of a run with NICs: a cluster whose firmware is booted before the ranks start."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.image import Image
-from lanai_firmware.programs.mpi_np.plan import Line, McpConfig, QueueDepths, lay_out
 from lanai_hdl.errors import UserError
-from lanai_host.bus.base import HostBuffer
-from lanai_host.stacks.mpi_np.driver import Attachment, boot, channel_number
-from lanai_host.stacks.mpi_np.homes import allocate as homes_for
+from lanai_host.stacks.base import Attachment, NicStack, Placement
 
 from ..engines.base import NEVER, Layout, SlotTime
 from ..engines.designs import NIC_TOP
@@ -29,22 +26,17 @@ if TYPE_CHECKING:
     from ..engines.replay import Inputs
 
 
-def firmware_image(config: RunConfig) -> Image:
-    """The MCP, compiled for these NICs."""
-    from lanai_firmware.compiler import build
-    from lanai_firmware.programs.mpi_np import main
-
-    return build(main.main, config.nic)
-
-
 class NicWorld(World):
-    """Ranks on NICs: rank r sits on node r // ranks_per_node."""
+    """Ranks on NICs, wherever `Placement` puts them."""
 
     def __init__(self, config: RunConfig, kernel: Kernel) -> None:
         super().__init__(config, kernel)
-        nodes = -(-config.ranks // config.ranks_per_node)
-        net = fabric.describe(config.fabric, nodes)
+        if not isinstance(config.stack, NicStack):
+            raise UserError(f"the device {config.device!r} has no NICs")
+        self.stack: NicStack = config.stack
+        net = fabric.describe(config.fabric, -(-config.ranks // config.ranks_per_node))
         net.check()
+        self.placement = Placement(config.ranks, config.ranks_per_node, net.route)
         self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
         self.recorded: tuple[Callable[[], Inputs], Path] | None = None
         self.waves: list[tuple[Path, str]] = []  # what the engine writes, what becomes of it
@@ -56,9 +48,9 @@ class NicWorld(World):
                 raise UserError("--wave and --trace need NICs built in two ways; ask for one of them at a time")
         self.cluster = Cluster(net, config.nic, self._make_engine, kernel)
         self.attachments: dict[int, Attachment] = {}
-        self.homes: list[HostBuffer | None] = []  # the NICs use them as long as the world lasts
+        self.buses: list[ClusterBus] = []  # what they allocated at boot is the NICs' as long as the world lasts
         self.image: Image | None = None
-        self.doors = [RankDoor(self.cluster.nodes[self.node_of(rank)], rank) for rank in range(config.ranks)]
+        self.doors = [RankDoor(self.cluster.nodes[self.placement.node_of(rank)], rank) for rank in range(config.ranks)]
 
     def _make_engine(self, layout: Layout) -> RtlEngine:
         config = self.config
@@ -111,17 +103,6 @@ class NicWorld(World):
         still = self.cluster.still
         return [postmortem.describe(self.engine, node, self.image, still) for node in range(len(self.cluster.nodes))]
 
-    def node_of(self, rank: int) -> int:
-        return rank // self.config.ranks_per_node
-
-    @property
-    def crowd(self) -> int:
-        """Ranks on the NIC that has the most."""
-        return min(self.config.ranks, self.config.ranks_per_node)
-
-    def ranks_on(self, node: int) -> list[int]:
-        return [rank for rank in range(self.config.ranks) if self.node_of(rank) == node]
-
     def door(self, rank: int) -> RankDoor:
         return self.doors[rank]
 
@@ -135,15 +116,15 @@ class NicWorld(World):
 
     def boot(self) -> None:
         """Load and start the firmware of every NIC, all at once."""
-        image = self.image = firmware_image(self.config)
+        image = self.image = self.stack.image(self.config.nic)
         if self.session is not None:
             self._describe_nics(image)
         tasks = [self.kernel.spawn(self._boot(node, image), node) for node in range(len(self.cluster.nodes))]
         self.kernel.run()
         for task in tasks:
-            for attachment in task.result:
-                self.attachments[attachment.rank] = attachment
-                self.doors[attachment.rank].attach(attachment, self.config.host, image)
+            for rank, attachment in task.result.items():
+                self.attachments[rank] = attachment
+                self.doors[rank].attach(self.stack, attachment, self.config.host, image)
         # Ranks begin together, when the last NIC is up.
         self.started = max(self.cluster.engine.time.picoseconds(slot) for slot in self.cluster.slots())
 
@@ -157,28 +138,17 @@ class NicWorld(World):
     def _describe_nics(self, image: Image) -> None:
         assert self.session is not None
         config, nodes = self.config, range(len(self.cluster.nodes))
-        ranks = [self.ranks_on(node) for node in nodes]
-        end = min(config.nic.sram_size, image.stack_bottom)
-        mcp = config.mcp or McpConfig()
-        depths = QueueDepths.built(config.nic)
-        plans = [lay_out(mcp, len(here), config.ranks, image.free, end, 0, self.crowd, depths) for here in ranks]
+        plans = self.stack.plans(image, config.nic, config.chosen_options, self.placement)
+        if plans is None:
+            raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
+        ranks = [self.placement.ranks_on(node) for node in nodes]
         routes = [[self.cluster.fabric.route(a, b) for b in nodes] for a in nodes]
         self.session.begin_nics(image, plans, ranks, routes)
 
-    async def _boot(self, node: int, image: Image) -> list[Attachment]:
-        bus: ClusterBus = self.cluster.bus(node)
-        world, here = self.config.ranks, self.ranks_on(node)
-        lines = {(rank, peer): self._line(rank, peer) for rank in here for peer in range(world)}
-        mcp = self.config.mcp or McpConfig()
-        homes = homes_for(bus, mcp, len(lines))
-        self.homes.append(homes)
-        return await boot(bus, image, mcp, world, here, lines, homes, self.crowd)
-
-    def _line(self, rank: int, peer: int) -> Line:
-        there = self.node_of(peer)
-        seat = self.ranks_on(there).index(peer)
-        route = self.cluster.fabric.route(self.node_of(rank), there)
-        return Line(route, channel_number(seat, self.config.ranks, rank))
+    async def _boot(self, node: int, image: Image) -> Mapping[int, Attachment]:
+        bus = self.cluster.bus(node)
+        self.buses.append(bus)
+        return await self.stack.boot(bus, image, self.config.chosen_options, self.placement, node)
 
     def rank_config(self, rank: int) -> dict[str, Any]:
         nic = self.attachments[rank].to_dict()

@@ -12,22 +12,20 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lanai_firmware.programs.mpi_np import plan
 from lanai_hdl.config import PRESETS as NIC_PRESETS
 from lanai_host.config import PRESETS as HOST_PRESETS
-from lanai_host.connect import offer
 from lanai_host.errors import UserError
+from lanai_host.stacks import names, stack
 
 from ..kernel.kernel import FOREVER
 from ..machine import faults
 from ..machine.fabric import parse_cables
 from ..units import duration
-from .config import IdealConfig, RunConfig, WaveConfig
+from .config import RunConfig, WaveConfig
 
 Document = dict[str, Any]
 CONFIG = TypeVar("CONFIG")
 
-FIRMWARE_PRESETS: Mapping[str, Callable[[], plan.McpConfig]] = {"default": plan.McpConfig, "paper": plan.paper}
 SCALARS: Mapping[str, type] = {
     "ranks": int,
     "ranks_per_node": int,
@@ -40,12 +38,16 @@ SCALARS: Mapping[str, type] = {
 PRESET_TABLES: Mapping[str, Mapping[str, Callable[[], Any]]] = {
     "nic": NIC_PRESETS,
     "host": HOST_PRESETS,
-    "firmware": FIRMWARE_PRESETS,
-    "ideal": {"default": IdealConfig},
 }
 LIMITS = ("sim_time", "wall")
 WAVE = ("file", "nodes", "from", "to")
 KEYS = (*SCALARS, "fabric", "faults", "limits", "wave", *PRESET_TABLES)
+
+
+def option_tables(device: str) -> Mapping[str, Mapping[str, Callable[[], Any]]]:
+    """The tables that hold options of messaging systems, and their presets: those of `device` where several share a table."""
+    systems = [stack(name) for name in (*names(), device)]
+    return {system.options_table: system.presets for system in systems}
 
 
 def read(path: Path) -> Document:
@@ -82,15 +84,23 @@ def overlay(document: Mapping[str, Any], over: Mapping[str, Any]) -> Document:
 
 def run_config(document: Mapping[str, Any], command: tuple[str, ...], **others: Any) -> RunConfig:
     """The run that a document describes. `others` are members of `RunConfig` that no document can have."""
-    _known("the configuration", document, KEYS)
+    device = document.get("device", "ideal")
+    chosen = stack(device) if isinstance(device, str) else stack("ideal")
+    tables = option_tables(chosen.name)
+    _known("the configuration", document, (*KEYS, *tables))
     found: dict[str, Any] = {name: _scalar(name, document[name]) for name in SCALARS if name in document}
     for name in ("ranks", "ranks_per_node", "threads"):
         if found.get(name, 1) < 1:
             raise UserError(f"{name} = {found[name]} is not a count; write a whole number from 1")
-    offer(found.get("device", "ideal"))
     for table, presets in PRESET_TABLES.items():
         if table in document:
-            found["mcp" if table == "firmware" else table] = _preset(table, document[table], presets)
+            found[table] = _preset(table, document[table], presets)
+    for table, presets in tables.items():
+        if table in document:
+            # Checked even if it is another system's: a file may describe several.
+            options = _preset(table, document[table], presets)
+            if table == chosen.options_table:
+                found["options"] = options
     if "fabric" in document:
         found["fabric"] = _fabric(document["fabric"])
     if "faults" in document:

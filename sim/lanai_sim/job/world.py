@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from lanai_hdl.errors import UserError
 from lanai_host.simulator.mail import LEFT, RUNS, PostOffice
 from lanai_host.simulator.notes import ENV_NOTES, PATH_ROOM
+from lanai_host.stacks.ideal.stack import IdealStack
 
 from ..kernel.kernel import Kernel
 from ..report.short import Traffic
@@ -27,9 +28,8 @@ class World:
         self.started = 0  # picoseconds at which the ranks begin
         self.session = trace_session(config) if config.trace is not None else None
         self.mail: PostOffice | None = None
-        if config.device == "ideal":
-            ideal = config.ideal
-            self.mail = PostOffice(config.ranks, ideal.latency, ideal.byte_time, config.max_sim_time)
+        if isinstance(config.stack, IdealStack):
+            self.mail = config.stack.network(config.ranks, config.chosen_options, config.max_sim_time)
 
     def door(self, rank: int) -> NicDoor | None:
         """The rank's NIC."""

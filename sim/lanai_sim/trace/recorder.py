@@ -6,6 +6,7 @@ edges, and a rank's stretches follow each other without a gap: what nobody named
 
 import struct
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +62,7 @@ class Recorder:
         self._calls = 0
         self._requests = 0
 
-    def begin(self, started: int, attachments: dict[int, Attachment]) -> None:
+    def begin(self, started: int, attachments: Mapping[int, Any]) -> None:
         """The ranks begin."""
         for book in self.books:
             book.at = started

@@ -1,12 +1,12 @@
 """A traced run, from its first chunk to its last: the writer, the recorder and the engine of one file."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.image import Image
 from lanai_firmware.programs.mpi_np.plan import Layout as Plan
 from lanai_host.simulator.notes import Notebooks
-from lanai_host.stacks.mpi_np.driver import Attachment
 
 from ..engines.base import Layout
 from ..version import VERSION
@@ -46,7 +46,7 @@ class Session:
         for nic, plan in enumerate(plans):
             self.engine.know(nic, image, plan)
 
-    def begin(self, started: int, attachments: dict[int, Attachment]) -> None:
+    def begin(self, started: int, attachments: Mapping[int, Any]) -> None:
         """The ranks begin at `started` picoseconds."""
         if self.engine is None:
             self._describe(nodes=[], routes=[], firmware={}, plans=[])
@@ -83,8 +83,8 @@ class Session:
             "ranks_per_node": config.ranks_per_node,
             "slot_khz": config.nic.slot_khz,
             "config": {
-                "nic": plain(config.nic), "host": plain(config.host), "ideal": plain(config.ideal),
-                "firmware": plain(config.mcp), "fabric": str(config.fabric), "faults": [str(one) for one in config.faults],
+                "nic": plain(config.nic), "host": plain(config.host),
+                config.stack.options_table: plain(config.chosen_options), "fabric": str(config.fabric), "faults": [str(one) for one in config.faults],
             },
             **more,
         })  # fmt: skip

@@ -9,7 +9,7 @@ from lanai_hdl.config import lanai41
 from lanai_host.bus.base import PAGE_SIZE, Wait
 from lanai_host.config import free
 from lanai_host.device import SendMode
-from lanai_host.stacks.mpi_np import MpiNp
+from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.driver import boot, channel_number
 
 CONFIG = lanai41()

@@ -36,7 +36,7 @@ def traffic(ranks, turns, fault_texts, **firmware):
     command = (sys.executable, "-c", TRAFFIC.replace("TURNS", str(turns)))
     planned = tuple(faults.parse(text) for text in fault_texts)
     config = RunConfig(
-        command, ranks, "mpi-np", mcp=McpConfig(**firmware), faults=planned, environment=libmpi_environment()
+        command, ranks, "mpi-np", options=McpConfig(**firmware), faults=planned, environment=libmpi_environment()
     )
     return run(config, NicWorld)
 

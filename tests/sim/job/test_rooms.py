@@ -27,6 +27,8 @@ print("all right")
 
 def test_late_receives_through_one_room(capfd):
     command = (sys.executable, "-c", LATE)
-    result = run(RunConfig(command, 3, "mpi-np", mcp=McpConfig(resident=1), environment=libmpi_environment()), NicWorld)
+    result = run(
+        RunConfig(command, 3, "mpi-np", options=McpConfig(resident=1), environment=libmpi_environment()), NicWorld
+    )
     assert (result.code, result.report) == (0, "")
     assert capfd.readouterr().out.count("all right") == 3

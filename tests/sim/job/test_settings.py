@@ -12,8 +12,10 @@ from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_hdl.config import BlockedAction, NicConfig
 from lanai_host.config import RANGES as HOST
 from lanai_host.config import HostConfig
-from lanai_host.connect import DEVICES, connector
 from lanai_host.errors import UserError
+from lanai_host.stacks import names, stack
+from lanai_host.stacks.base import NicStack, Stack
+from lanai_host.stacks.ideal.options import IdealOptions
 from lanai_sim.commands import run as command
 from lanai_sim.job import settings
 from lanai_sim.job.config import RunConfig, WaveConfig
@@ -85,8 +87,9 @@ def test_every_key_arrives(file):
     assert (config.threads, config.skip, config.prefix) == (2, False, True)
     assert config.nic == NicConfig(sram_size=131072, link_latency=16, blocked_action=BlockedAction.RESET)
     assert (config.host.poll, config.host.post, config.host.cpu_scale) == (1, 0, 2.0)
-    assert config.mcp == McpConfig(ack_slots=1, unpaid_limit=129, crc_check=0, messages=64)
-    assert config.ideal.latency == 5
+    assert config.options == McpConfig(ack_slots=1, unpaid_limit=129, crc_check=0, messages=64)
+    ideal = settings.run_config({**settings.read(file(WHOLE)), "device": "ideal"}, ("true",))
+    assert ideal.options == IdealOptions(latency=5)
     assert (config.max_sim_time, config.max_wall) == (20 * 10**9, 60.0)
     assert config.wave == WaveConfig("run.vcd", (0, 2), 10**9, 2 * 10**9)
     assert config.fabric[2] == ((False, 2, 0), (True, 0, 2))
@@ -127,7 +130,7 @@ def test_flags_alone():
         "0.5",
     )
     assert config.nic == NicConfig(link_latency=9)
-    assert config.mcp.ack_slots == 1
+    assert config.options.ack_slots == 1
     assert config.host == HostConfig(cpu_scale=0.5)
 
 
@@ -194,9 +197,9 @@ def test_bad_flags_are_quoted(words):
             "ideal",
             "latency",
             -1_000_000,
-            "IdealConfig.latency=-1000000 must be a whole number from 0 to 1,000,000,000,000",
+            "IdealOptions.latency=-1000000 must be a whole number from 0 to 1,000,000,000,000",
         ),
-        ("ideal", "byte_time", 2 * 10**12, "IdealConfig.byte_time=2000000000000 must be a whole number from 0 to"),
+        ("ideal", "byte_time", 2 * 10**12, "IdealOptions.byte_time=2000000000000 must be a whole number from 0 to"),
         ("host", "poll", -1, "HostConfig.poll=-1 must be a whole number from 0 to 1,000,000,000,000"),
         ("host", "cpu_scale", -0.5, "HostConfig.cpu_scale=-0.5 must be a number from 0.0 to 1,000,000.0"),
         ("host", "pages_per_entry", 5, "HostConfig.pages_per_entry=5 must be a whole number from 1 to 4"),
@@ -246,6 +249,15 @@ def test_devices_that_are_not_there_are_refused_with_those_that_are(name, capsys
     assert f"invalid choice: '{name}' (choose from" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.parametrize("name", names())
 def test_every_device_that_is_offered_is_there(name):
-    assert callable(connector(name))
+    found = stack(name)
+    assert isinstance(found, NicStack if found.nics else Stack)
+    assert settings.from_table("[x]", found.default_options(), {}) == found.default_options()
+
+
+def test_an_option_goes_to_the_chosen_system():
+    assert asked("--option", "latency=7").options == IdealOptions(latency=7)
+    assert asked("--device", "mpi-np", "--option", "ack_slots=1").options == McpConfig(ack_slots=1)
+    with pytest.raises(UserError, match=r"\[firmware\] has no key 'latency'"):
+        asked("--device", "mpi-np", "--option", "latency=7")

@@ -194,7 +194,7 @@ def test_packets_that_go_wrong_are_told(tmp_path):
     from lanai_sim.machine.faults import parse
 
     faults = (parse("drop nic0 packet=1"), parse("corrupt nic1 packet=1"))
-    assert launch(PROGRAM, tmp_path / "t", mcp=McpConfig(recovery=1), faults=faults).code == 0
+    assert launch(PROGRAM, tmp_path / "t", options=McpConfig(recovery=1), faults=faults).code == 0
     trace = Trace.open(tmp_path / "t")
     exact(trace)
     assert (trace.packets["fault"] == Fault.LOST).any()

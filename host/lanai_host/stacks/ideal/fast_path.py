@@ -8,10 +8,7 @@ from typing import Any, Protocol
 
 from ...bus.base import Wait
 from ...config import HostConfig, HostCost
-from ...device import ANY_TAG, Device, Operation, Segments
-from ...errors import UserError
-from ...simulator.client import Portal
-from ...simulator.protocol import ENV_DEVICE
+from ...device import ANY_TAG, Operation, Segments
 from .device import HEAD, HEADER, MESSAGE, IdealDevice, Mail
 
 _KIND_AND_CONTEXT = 3  # bytes of a head
@@ -75,12 +72,3 @@ class QuickIdeal:
         for sender, letter in letters:
             device.arrive(sender, letter)
         return got
-
-
-def connect(portal: Portal, host: HostConfig) -> Device:
-    """The device of a rank that `lanai run` started without NICs."""
-    if portal.mail is None:
-        raise UserError(f"{ENV_DEVICE}=ideal, but the simulator runs NICs; start with `lanai run`")
-    device = IdealDevice(portal.rank, portal.size, portal.mail, host)
-    device.quick = QuickIdeal(device, portal.mail, host)
-    return device

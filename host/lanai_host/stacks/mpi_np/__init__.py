@@ -18,7 +18,3 @@ that any number of operations may be outstanding.
     memory       memory lent to the NIC
     parcels      queues of what the NIC has no room for
 """
-
-from .device import MpiNp, connect
-
-__all__ = ["MpiNp", "connect"]

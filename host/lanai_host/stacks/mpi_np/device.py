@@ -151,15 +151,3 @@ class MpiNp(Device):
 
     def _now(self, work: Coroutine[Any, Any, ANSWER]) -> ANSWER:
         return run_now(work)
-
-
-def connect(portal: Any, host: HostConfig) -> Device:
-    """The device of a rank that `lanai run` started: its simulator says in "nic" what `driver.boot` answered."""
-    from ...bus.rank import RankBus
-
-    bus = RankBus(portal, host)
-
-    async def ask(_: Bus, __: Attachment) -> str | None:
-        return await bus.examine()
-
-    return MpiNp(bus, Attachment.from_dict(portal.config["nic"]), host, ask)

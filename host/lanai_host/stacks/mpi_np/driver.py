@@ -62,6 +62,15 @@ class Attachment:
         return int(sizeof(Region)) + int(SLOTS) * self.slot_bytes
 
     @property
+    def reach(self) -> range:
+        """PIO offsets of its region."""
+        return range(self.region, self.region + self.region_bytes)
+
+    @property
+    def doorbell_bits(self) -> int:
+        return 1 << self.seat
+
+    @property
     def page_table_offset(self) -> int:
         """Where in the copyblock the page table begins."""
         return self.records * int(sizeof(Record))

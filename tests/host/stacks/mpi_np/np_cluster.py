@@ -9,7 +9,7 @@ from lanai_firmware.programs.mpi_np.plan import Line, McpConfig
 from lanai_hdl.config import lanai41
 from lanai_host.bus.base import Wait
 from lanai_host.config import free
-from lanai_host.stacks.mpi_np import MpiNp
+from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.driver import boot, channel_number
 from lanai_host.stacks.mpi_np.health import examine
 from lanai_sim.kernel.cluster import Cluster

@@ -12,7 +12,7 @@ from lanai_firmware.programs.mpi_np.plan import Line, McpConfig, Seat
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
 from lanai_host.bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned
 from lanai_host.config import free
-from lanai_host.stacks.mpi_np import MpiNp
+from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES, RECORDS, WINDOW_MASK, Attachment, channel_number, window_of
 
 

@@ -12,7 +12,7 @@ from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.bus.base import Wait
 from lanai_host.config import HostConfig, HostCost, pentium2_266
 from lanai_host.device import Operation, SendMode
-from lanai_host.stacks.mpi_np import MpiNp
+from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.driver import Attachment, boot, channel_number
 from lanai_host.stacks.mpi_np.homes import allocate as homes_for
 

@@ -1,0 +1,116 @@
+"""A messaging system as one object: what it needs, its options, how its NICs are booted, and the device that MPI sees."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from ..config import HostConfig
+from ..device import Device
+
+if TYPE_CHECKING:
+    from lanai_firmware.image import Image
+    from lanai_hdl.config import NicConfig
+
+    from ..bus.base import Bus
+    from ..simulator.client import Portal
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Which ranks share which NIC: rank r sits on node r // ranks_per_node.
+
+    Attributes:
+        ranks: in all.
+        route: the route word from one node to another.
+    """
+
+    ranks: int
+    ranks_per_node: int
+    route: Callable[[int, int], int]
+
+    @property
+    def nodes(self) -> int:
+        return -(-self.ranks // self.ranks_per_node)
+
+    @property
+    def max_ranks_per_nic(self) -> int:
+        """The largest number of ranks on any NIC."""
+        return min(self.ranks, self.ranks_per_node)
+
+    def node_of(self, rank: int) -> int:
+        return rank // self.ranks_per_node
+
+    def ranks_on(self, node: int) -> list[int]:
+        first = node * self.ranks_per_node
+        return list(range(first, min(first + self.ranks_per_node, self.ranks)))
+
+
+class Attachment(Protocol):
+    """What a rank's process must know about its part of a booted NIC. Plain numbers, so that it travels as JSON."""
+
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def reach(self) -> range:
+        """PIO offsets that the rank may read and write."""
+
+    @property
+    def doorbell_bits(self) -> int:
+        """Bits of DOORBELL that the rank may set."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class Stack(ABC):
+    """One messaging system.
+
+    Attributes:
+        name: as `--device` has it; the folder's name with dashes.
+        help: one line for users.
+        presets: named choices of its options, a frozen dataclass; the first is the default. Files have them as the
+            table `options_table`.
+        nics: its messages pass through NICs, so that it is a `NicStack`.
+    """
+
+    name: ClassVar[str]
+    help: ClassVar[str]
+    presets: ClassVar[Mapping[str, Callable[[], Any]]]
+    options_table: ClassVar[str]
+    nics: ClassVar[bool] = False
+
+    def default_options(self) -> Any:
+        return next(iter(self.presets.values()))()
+
+    @abstractmethod
+    def open(self, portal: "Portal", costs: HostConfig) -> Device:
+        """The device of a rank that the simulator serves over `portal`."""
+
+
+class NicStack(Stack):
+    """A messaging system whose firmware runs on NICs."""
+
+    nics = True
+
+    @abstractmethod
+    def image(self, nic: "NicConfig") -> "Image":
+        """Its firmware, compiled for these NICs."""
+
+    @abstractmethod
+    async def boot(
+        self, bus: "Bus", image: "Image", options: Any, placement: Placement, node: int
+    ) -> Mapping[int, Attachment]:
+        """Start the firmware of one node's NIC. The answer has an attachment for each rank there. `bus` must live as long
+        as the NIC runs: what it allocated may be the NIC's."""
+
+    @abstractmethod
+    async def examine(
+        self, bus: "Bus", attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
+    ) -> str | None:
+        """Look whether the NIC is well. If it is not, reset it after `before_reset` and say what was wrong. `place` names an
+        instruction's place in the firmware."""
+
+    def plans(self, image: "Image", nic: "NicConfig", options: Any, placement: Placement) -> list[Any] | None:
+        """What traces must know of each node's SRAM; None if traces cannot show this firmware's packets."""
+        return None

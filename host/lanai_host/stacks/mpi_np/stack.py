@@ -1,0 +1,82 @@
+"""MPI-NP as a messaging system: matching, credit and rendezvous on the NIC (1999)."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+from lanai_firmware.programs.mpi_np import plan
+from lanai_hdl.config import NicConfig
+
+from ...bus.base import Bus
+from ...config import HostConfig
+from ...device import Device
+from ...simulator.client import Portal
+from ..base import NicStack, Placement
+from . import homes
+from .driver import Attachment, boot, channel_number
+from .health import examine
+
+if TYPE_CHECKING:
+    from lanai_firmware.image import Image
+
+
+class MpiNpStack(NicStack):
+    name = "mpi-np"
+    help = "MPI-NP on Myrinet (1999): matching on the NIC's processor"
+    presets = {"default": plan.McpConfig, "paper": plan.paper}
+    options_table = "firmware"
+
+    def image(self, nic: NicConfig) -> "Image":
+        from lanai_firmware.compiler import build
+        from lanai_firmware.programs.mpi_np import main
+
+        return build(main.main, nic)
+
+    async def boot(
+        self, bus: Bus, image: "Image", options: plan.McpConfig, placement: Placement, node: int
+    ) -> Mapping[int, Attachment]:
+        here = placement.ranks_on(node)
+        lines = {(rank, peer): self._line(placement, rank, peer) for rank in here for peer in range(placement.ranks)}
+        spilled = homes.allocate(bus, options, len(lines))
+        attachments = await boot(
+            bus, image, options, placement.ranks, here, lines, spilled, placement.max_ranks_per_nic
+        )
+        return {attachment.rank: attachment for attachment in attachments}
+
+    def _line(self, placement: Placement, rank: int, peer: int) -> plan.Line:
+        there = placement.node_of(peer)
+        number = channel_number(placement.ranks_on(there).index(peer), placement.ranks, rank)
+        return plan.Line(placement.route(placement.node_of(rank), there), number)
+
+    async def examine(
+        self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
+    ) -> str | None:
+        return await examine(bus, attachment, place, before_reset)
+
+    def plans(self, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement) -> list[plan.Layout]:
+        end = min(nic.sram_size, image.stack_bottom)
+        return [
+            plan.lay_out(
+                options,
+                len(placement.ranks_on(node)),
+                placement.ranks,
+                image.free,
+                end,
+                crowd=placement.max_ranks_per_nic,
+                depths=plan.QueueDepths.built(nic),
+            )
+            for node in range(placement.nodes)
+        ]
+
+    def open(self, portal: Portal, costs: HostConfig) -> Device:
+        from ...bus.rank import RankBus
+        from .device import MpiNp
+
+        bus = RankBus(portal, costs)
+
+        async def ask(_: Bus, __: Attachment) -> str | None:
+            return await bus.examine()
+
+        return MpiNp(bus, Attachment.from_dict(portal.config["nic"]), costs, ask)
+
+
+STACK = MpiNpStack()
