@@ -7,13 +7,14 @@ from amaranth.lib.wiring import In, Out
 from .config import NicConfig
 from .control.control import Control
 from .control.counters import Counters
-from .control.engine_registers import HostDmaDoor, RecvDoor, SendDoor, bit
 from .control.events import Bell, Events, Timer
 from .control.register_file import RegisterFile
 from .core.core import Core
+from .fields import bit
 from .host_bus.bus import HostBus
 from .host_bus.ports import HostMemoryPort, PioPort
 from .host_dma.engine import HostDma
+from .host_dma.registers import HostDmaRegisters
 from .lbus.lbus import REQUESTERS, Lbus
 from .link.deframer import Deframer
 from .link.flit import Kind, LinkPort
@@ -22,7 +23,9 @@ from .link.transmitter import LinkTransmitter
 from .machine import Verdict
 from .nic_registers import connect_registers
 from .receive_dma.engine import ReceiveDma
+from .receive_dma.registers import ReceiveDmaRegisters
 from .send_dma.engine import SendCredit, SendDma
+from .send_dma.registers import SendDmaRegisters
 from .sram.memory import InstanceSram
 
 BLOCKS = (
@@ -44,9 +47,9 @@ BLOCKS = (
     "send_dma",
     "receive_dma",
     "credit",
-    "hdma_door",
-    "send_door",
-    "recv_door",
+    "host_dma_registers",
+    "send_dma_registers",
+    "receive_dma_registers",
 )
 
 
@@ -102,7 +105,11 @@ class Nic(wiring.Component):
         self.transmitter, self.receiver, self.deframer = LinkTransmitter(config), LinkReceiver(config), Deframer()
         self.host_dma, self.send_dma, self.receive_dma = HostDma(config), SendDma(config), ReceiveDma(config)
         self.credit = SendCredit()
-        self.hdma_door, self.send_door, self.recv_door = HostDmaDoor(config), SendDoor(config), RecvDoor(config)
+        self.host_dma_registers, self.send_dma_registers, self.receive_dma_registers = (
+            HostDmaRegisters(config),
+            SendDmaRegisters(config),
+            ReceiveDmaRegisters(config),
+        )
         # The host's access that asks for the reset must still be answered, and the SRAM outlives it.
         kept = {"control", "host_bus", "lbus", "sram"}
         for name in BLOCKS:
@@ -135,10 +142,10 @@ class Nic(wiring.Component):
         wiring.connect(m, self.send_dma.o, self.transmitter.i)
         wiring.connect(m, self.receiver.o, self.deframer.i)
         wiring.connect(m, self.deframer.o, self.receive_dma.i)
-        wiring.connect(m, self.receive_dma.progress, self.host_dma.progress, self.recv_door.progress)
-        wiring.connect(m, self.hdma_door.post, self.host_dma.post)
-        wiring.connect(m, self.send_door.post, self.send_dma.post)
-        wiring.connect(m, self.recv_door.post, self.receive_dma.post)
+        wiring.connect(m, self.receive_dma.progress, self.host_dma.progress, self.receive_dma_registers.progress)
+        wiring.connect(m, self.host_dma_registers.post, self.host_dma.post)
+        wiring.connect(m, self.send_dma_registers.post, self.send_dma.post)
+        wiring.connect(m, self.receive_dma_registers.post, self.receive_dma.post)
         m.d.comb += [
             self.transmitter.up.eq(self.receiver.up),
             self.deframer.up.eq(self.receiver.up),
@@ -164,15 +171,17 @@ class Nic(wiring.Component):
     def _events(self, m):
         raised, hdma, recv, host_bus = self.events.raised, self.host_dma, self.receive_dma, self.host_bus
         verdict = recv.finished.replicate(len(recv.verdict)) & recv.verdict
-        refused = self.send_door.refused | self.recv_door.refused
-        overflow = self.hdma_door.overflow | self.send_door.overflow | self.recv_door.overflow
+        refused = self.send_dma_registers.refused | self.receive_dma_registers.refused
+        overflow = (
+            self.host_dma_registers.overflow | self.send_dma_registers.overflow | self.receive_dma_registers.overflow
+        )
         m.d.comb += [
             self.events.late.bus_error.eq(refused | overflow | host_bus.fault | self.registers.unknown),
             raised.host_dma_done.eq(hdma.done),
             raised.host_dma_error.eq(hdma.done & hdma.error),
             raised.send_done.eq(self.send_dma.done),
-            raised.recv_done.eq(self.recv_door.arrived),
-            raised.recv_progress.eq(self.recv_door.progressed),
+            raised.recv_done.eq(self.receive_dma_registers.arrived),
+            raised.recv_progress.eq(self.receive_dma_registers.progressed),
             raised.recv_overrun.eq(bit(verdict, Verdict.OVERRUN)),
             raised.doorbell.eq(self.doorbell.rings),
             raised.timer.eq(self.timer.fired),
@@ -214,9 +223,11 @@ class Nic(wiring.Component):
             "link_downs": self.receiver.fell,
             "rx_timeouts": recv.timeout,
             "hdma_errors": self.host_dma.done & self.host_dma.error,
-            "send_errors": self.send_door.refused,
-            "recv_refused": self.recv_door.refused,
-            "queue_overflows": self.hdma_door.overflow | self.send_door.overflow | self.recv_door.overflow,
+            "send_errors": self.send_dma_registers.refused,
+            "recv_refused": self.receive_dma_registers.refused,
+            "queue_overflows": self.host_dma_registers.overflow
+            | self.send_dma_registers.overflow
+            | self.receive_dma_registers.overflow,
             "pio_faults": self.host_bus.fault | self.registers.unknown,
             "lbus_faults": self.lbus.fault,
         }
@@ -230,19 +241,19 @@ class Nic(wiring.Component):
         """`idle`: no block has anything under way, and no input begins something in this slot."""
         still = [
             self.processor.idle,
-            self.host_bus.still,
-            self.host_dma.still,
-            self.send_dma.still,
-            self.receive_dma.still,
-            self.transmitter.still,
-            self.receiver.still,
-            self.deframer.still,
-            self.counters.still,
-            self.registers.still,
-            self.control.still,
+            self.host_bus.idle,
+            self.host_dma.idle,
+            self.send_dma.idle,
+            self.receive_dma.idle,
+            self.transmitter.idle,
+            self.receiver.idle,
+            self.deframer.idle,
+            self.counters.idle,
+            self.registers.idle,
+            self.control.idle,
             self.link_rx.kind == Kind.IDLE,
             # Waiting is over in the next slot, or an event is on its way to the processor or the host.
-            self.events.still,
+            self.events.idle,
             ~self.timer.fired,
         ]
         m.d.sync += self.idle.eq(Cat(still).all())

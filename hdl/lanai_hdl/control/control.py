@@ -14,7 +14,7 @@ class Control(wiring.Component):
 
     `write` was in the slot before (`RegisterFile`); `run` and `reset` are as if it had been known at once. `blocked` is of this slot, and of two in
     one slot it is the later. `reset` lasts RESET_SLOTS slots; nothing asks for one meanwhile. A write of RESET | RUN starts the processor
-    after it. `still` while it neither resets nor, but for a `write`, is about to.
+    after it. `idle` while it neither resets nor, but for a `write`, is about to.
     """
 
     write: In(1)
@@ -23,7 +23,7 @@ class Control(wiring.Component):
     value: Out(32)
     run: Out(1)
     reset: Out(1)
-    still: Out(1)
+    idle: Out(1)
 
     def elaborate(self, platform):
         m = Module()
@@ -35,7 +35,7 @@ class Control(wiring.Component):
             self.run.eq(written & ~blocked),
             self.reset.eq(resetting | blocked | (self.write & ((self.wdata & ControlBits.RESET) != 0))),
             self.value.eq(self.run),
-            self.still.eq(~resetting & ~blocked),
+            self.idle.eq(~resetting & ~blocked),
         ]
         m.d.sync += [
             blocked.eq(self.blocked),

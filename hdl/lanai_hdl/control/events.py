@@ -19,7 +19,7 @@ class Events(wiring.Component):
 
     Written in the slot before: `clear` with `mask` ends the sticky ones named; `wait` with `mask` begins a wait: `waiting`, from now until
     one slot after ISR and the mask have a bit in common. A mask of 0 does not wait. `awaited` is ISR and the last mask. `irq` is ISR and
-    `irq_mask`, or-reduced, a slot later. `still` while none of these would change in the next slot.
+    `irq_mask`, or-reduced, a slot later. `idle` while none of these would change in the next slot.
     """
 
     raised: In(EventBits)
@@ -32,7 +32,7 @@ class Events(wiring.Component):
     awaited: Out(32)
     waiting: Out(1)
     irq: Out(1)
-    still: Out(1)
+    idle: Out(1)
 
     def elaborate(self, platform):
         m = Module()
@@ -58,7 +58,7 @@ class Events(wiring.Component):
             stalled.eq(self.waiting & ~self.awaited.any()),
             self.irq.eq((self.isr & self.irq_mask).any()),
         ]
-        m.d.comb += self.still.eq(
+        m.d.comb += self.idle.eq(
             (after == self.isr)
             & ((self.isr & self.irq_mask).any() == self.irq)
             & ~self.clear

@@ -43,7 +43,7 @@ class RegisterFile(wiring.Component):
     For each register, by its name in lower case: a STORAGE one is stored here and gives its value out, two slots after the access or, of those
     in AT_ONCE, one; others bring their value in, counters a slot late. Those that act have outputs beside: for one slot, and a slot late,
     `<name>_write` tells that the processor has written `wdata`, `<name>_host_write` that the host has. Rights are the table's. `unknown`,
-    for one slot and a slot late: the host named an offset where no register is. `still` while no access waits to be looked at.
+    for one slot and a slot late: the host named an offset where no register is. `idle` while no access waits to be looked at.
     """
 
     AT_ONCE = ("HOST_IRQ_MASK", "RECV_WATERMARK", "RECV_POINTER")
@@ -65,7 +65,7 @@ class RegisterFile(wiring.Component):
                 "open": In(1, init=1),
                 "wdata": Out(32),
                 "unknown": Out(1),
-                "still": Out(1),
+                "idle": Out(1),
             }
         )
 
@@ -89,7 +89,7 @@ class RegisterFile(wiring.Component):
         self._kept = {name: Signal(32, name=name.lower()) for name in self.AT_ONCE}
         for name, kept in self._kept.items():
             m.d.comb += getattr(self, name.lower()).eq(kept)
-        m.d.comb += [self.cpu.rdata.eq(rdata), self.host.rdata.eq(rdata), self.still.eq(~read & ~write)]
+        m.d.comb += [self.cpu.rdata.eq(rdata), self.host.rdata.eq(rdata), self.idle.eq(~read & ~write)]
         values, known = self._values(m), Signal()
         m.d.comb += self.unknown.eq((read | write) & by_host & ~known)
         # Two short choices rather than one long.

@@ -264,7 +264,7 @@ class Core(wiring.Component):
             & ~self.retire.valid
         )
         m.d.comb += self.idle.eq(
-            settled & self.fetch.still & (self.trap.valid | ~self.run | (self.ready.valid & self.wait))
+            settled & self.fetch.idle & (self.trap.valid | ~self.run | (self.ready.valid & self.wait))
         )
 
     def _retire(self, m):

@@ -36,7 +36,7 @@ class Fetch(wiring.Component):
     Members: `open` lets it ask; `request` with `addr`, held until `grant`; `o`, from registers, tells in the slot after the grant whose word
     now stands on the bus; its rest counts only while `valid`. `transfer` from the execute stage comes when its first slot has been granted in
     the slot before or not at all yet; `loaded` with `target` brings what a late transfer waits for, in the slot after the last delay slot's
-    grant at the latest. `restart` begins at RESET_PC. `still`: it neither asks nor waits for a word.
+    grant at the latest. `restart` begins at RESET_PC. `idle`: it neither asks nor waits for a word.
 
     An address that is misaligned or outside the `limit` bytes of code is not asked for: it arrives as a fault.
     """
@@ -54,7 +54,7 @@ class Fetch(wiring.Component):
                 "transfer": In(Transfer),
                 "loaded": In(1),
                 "target": In(32),
-                "still": Out(1),
+                "idle": Out(1),
             }
         )
 
@@ -82,7 +82,7 @@ class Fetch(wiring.Component):
             self.o.pc.eq(pc),
             go.eq(may & ((fault != TrapCause.NONE) | self.grant)),
             before.eq(Mux(self.transfer.valid, self.transfer.slots - self.o.valid, left)),
-            self.still.eq(~may & ~self.o.valid),
+            self.idle.eq(~may & ~self.o.valid),
         ]
         m.d.sync += [
             self.o.valid.eq(go),

@@ -15,7 +15,7 @@ from .target import PioTarget, RegisterAccess
 class HostBus(wiring.Component):
     """`PioTarget` and `BusMaster` on one bus: one owner at a time, PIO first, for as long as it wants.
 
-    Members are theirs: `pio`, `lbus`, `registers`; `engine`, `mem`; events `read`, `wrote`, `fault` (a slot late), `begun`, `beat`; `still`. `reset`
+    Members are theirs: `pio`, `lbus`, `registers`; `engine`, `mem`; events `read`, `wrote`, `fault` (a slot late), `begun`, `beat`; `idle`. `reset`
     resets the master half, never the target.
     """
 
@@ -29,7 +29,7 @@ class HostBus(wiring.Component):
     fault: Out(1)
     begun: Out(1)
     beat: Out(1)
-    still: Out(1)
+    idle: Out(1)
     reset: In(1)
 
     def __init__(self, config: NicConfig):
@@ -58,7 +58,7 @@ class HostBus(wiring.Component):
             self.fault.eq(target.fault),
             self.begun.eq(master.begun),
             self.beat.eq(master.beat),
-            self.still.eq(target.still & master.still & free),
+            self.idle.eq(target.idle & master.idle & free),
         ]
         with m.If(free):
             m.d.sync += [target.granted.eq(target.want), master.granted.eq(master.want & ~target.want)]

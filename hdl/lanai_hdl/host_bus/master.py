@@ -17,7 +17,7 @@ class BusMaster(wiring.Component):
 
     Members: `engine`, `mem`. `want` the bus, hold it while `granted`; `tick` is the bus clock; `contended`, PIO waits for the bus. A burst
     costs its setup clocks first. It is given up, to be continued as a new one, when the engine has kept it waiting for PATIENCE
-    clocks, or PIO has for `latency_timer`. Events of a slot: `begun`, a burst; `beat`, a word. `still` while nothing is under way.
+    clocks, or PIO has for `latency_timer`. Events of a slot: `begun`, a burst; `beat`, a word. `idle` while nothing is under way.
     """
 
     engine: In(BurstPort())
@@ -28,7 +28,7 @@ class BusMaster(wiring.Component):
     contended: In(1)
     begun: Out(1)
     beat: Out(1)
-    still: Out(1)
+    idle: Out(1)
 
     def __init__(self, config: NicConfig):
         self.config = config
@@ -61,7 +61,7 @@ class BusMaster(wiring.Component):
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += self.engine.burst.ready.eq(1)
-                m.d.comb += self.still.eq(~self.engine.burst.valid & (unanswered == 0) & (reads.level == 0))
+                m.d.comb += self.idle.eq(~self.engine.burst.valid & (unanswered == 0) & (reads.level == 0))
                 m.d.sync += burst.eq(self.engine.burst.payload)
                 with m.If(self.engine.burst.valid):
                     m.next = "CLAIM"

@@ -52,7 +52,7 @@ class PioTarget(wiring.Component):
     one clock if it follows on the last one while the bus is kept, in the same line of `pio_line` bytes (writes combined by the
     host: NP-59). A read costs `pio_read_setup` and one more, and what the NIC takes. A write to the SRAM waits for its slot behind the host's
     back, one at a time. Outside the map (`fault`) reads give all ones and writes nothing; so does a partial write to a register.
-    Events of a slot: `read`, `wrote`; of the slot before: `fault`. `still` while nothing is under way.
+    Events of a slot: `read`, `wrote`; of the slot before: `fault`. `idle` while nothing is under way.
     """
 
     pio: In(PioPort())
@@ -64,7 +64,7 @@ class PioTarget(wiring.Component):
     read: Out(1)
     wrote: Out(1)
     fault: Out(1)
-    still: Out(1)
+    idle: Out(1)
 
     def __init__(self, config: NicConfig):
         self.config = config
@@ -99,7 +99,7 @@ class PioTarget(wiring.Component):
 
         with m.FSM():
             with m.State("IDLE"):
-                m.d.comb += self.still.eq(~self.pio.valid & ~behind & (linger == 0))
+                m.d.comb += self.idle.eq(~self.pio.valid & ~behind & (linger == 0))
                 m.d.comb += [self.pio.ready.eq(1), self.want.eq(linger != 0)]
                 m.d.sync += [
                     access.write.eq(self.pio.write),

@@ -33,7 +33,7 @@ class HostDma(wiring.Component):
     Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set `refused`); `free` entries of their queue;
     `lbus`; `bus`; `progress` of the receive DMA, for `follow`. `pointer`: bytes of SRAM below it have been moved (read, towards the host). Events
     of a slot: `done`, a descriptor, with `error`; `fed`, that a `feed` one wrote `feed` bytes (which are told before it is known that they are
-    written), and `spoil` while one fails, which feeds its length all the same. `still` while nothing is queued or under way.
+    written), and `spoil` while one fails, which feeds its length all the same. `idle` while nothing is queued or under way.
 
     Towards the SRAM a word that the host refuses is not written, nor is what follows in its descriptor.
     """
@@ -53,7 +53,7 @@ class HostDma(wiring.Component):
                 "fed": Out(1),
                 "feed": Out(LENGTH_BITS),
                 "spoil": Out(1),
-                "still": Out(1),
+                "idle": Out(1),
             }
         )
 
@@ -85,7 +85,7 @@ class HostDma(wiring.Component):
 
         with m.FSM():
             with m.State("IDLE"):
-                m.d.comb += [self.still.eq(~queue.o.valid), queue.o.ready.eq(1)]
+                m.d.comb += [self.idle.eq(~queue.o.valid), queue.o.ready.eq(1)]
                 m.d.sync += run.eq(queue.o.payload)
                 with m.If(queue.o.valid):
                     m.next = "LOAD"

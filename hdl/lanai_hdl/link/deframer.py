@@ -30,7 +30,7 @@ class Deframer(wiring.Component):
     """Turns flits into parts of packets; every START gets its END, whatever the wire does.
 
     Members: `i`, `o` streams; `up`, the carrier: when it is gone and no flit is left, a packet under way ends truncated. Dropped, with
-    an event each: packets whose HEAD still names a hop (`misrouted`), flits outside a packet (`stray`). `still` between packets.
+    an event each: packets whose HEAD still names a hop (`misrouted`), flits outside a packet (`stray`). `idle` between packets.
     `o` depends on `i` within the slot.
     """
 
@@ -39,7 +39,7 @@ class Deframer(wiring.Component):
     up: In(1)
     misrouted: Out(1)
     stray: Out(1)
-    still: Out(1)
+    idle: Out(1)
 
     def elaborate(self, platform):
         m = Module()
@@ -58,7 +58,7 @@ class Deframer(wiring.Component):
         ]
         with m.FSM():
             with m.State("BETWEEN"):
-                m.d.comb += self.still.eq(1)
+                m.d.comb += self.idle.eq(1)
                 with m.If(self.i.valid & (flit.kind == Kind.HEAD) & ~flit.data[31]):
                     m.d.comb += [self.o.valid.eq(1), part.kind.eq(PartKind.START), self.i.ready.eq(self.o.ready)]
                     m.d.sync += wrong.eq(0)

@@ -13,7 +13,7 @@ class LinkReceiver(wiring.Component):
     """A FIFO of flits, with STOP raised while what may be in flight would no longer fit.
 
     Members: `link`; `o`, flits other than IDLE and DOWN; `up`, the carrier. Events of a slot: `received`, `raised` (STOP), `overflow`
-    (a flit was lost, which takes a sender that ignores STOP), `fell` (the carrier). `still` while nothing has come or waits.
+    (a flit was lost, which takes a sender that ignores STOP), `fell` (the carrier). `idle` while nothing has come or waits.
     `link.stop` is registered. A flit can be read two slots after it stood on `link`.
     """
 
@@ -24,7 +24,7 @@ class LinkReceiver(wiring.Component):
     raised: Out(1)
     overflow: Out(1)
     fell: Out(1)
-    still: Out(1)
+    idle: Out(1)
 
     def __init__(self, config: NicConfig):
         self.config = config
@@ -51,6 +51,6 @@ class LinkReceiver(wiring.Component):
             self.overflow.eq(self.received & ~fifo.i.ready),
             self.raised.eq((fifo.free <= self.config.rx_slack) & ~self.link.stop),
             self.fell.eq(self.up & (kind == Kind.DOWN)),
-            self.still.eq((kind == Kind.IDLE) & (fifo.level == 0) & self.up & ~self.link.stop),
+            self.idle.eq((kind == Kind.IDLE) & (fifo.level == 0) & self.up & ~self.link.stop),
         ]
         return m

@@ -15,7 +15,7 @@ class LinkTransmitter(wiring.Component):
 
     Members: `i`, flits of packets; bit 0 of a CHECK's or TAIL's data spoils its CRC. `link`, registered. `up`, the carrier as the
     receiver of the same cable sees it: without it flits are discarded, and then the rest of the packet they belong to, so that nobody
-    waits for a dead link and no headless packet follows. Events of a slot: `sent`, `tail` sent, `stopped`, `dropped`. `still` while no
+    waits for a dead link and no headless packet follows. Events of a slot: `sent`, `tail` sent, `stopped`, `dropped`. `idle` while no
     flit waits and the rate limiter is at rest. A flit leaves in the slot after it is offered.
     """
 
@@ -26,7 +26,7 @@ class LinkTransmitter(wiring.Component):
     tail: Out(1)
     stopped: Out(1)
     dropped: Out(1)
-    still: Out(1)
+    idle: Out(1)
 
     def __init__(self, config: NicConfig):
         self.config = config
@@ -52,7 +52,7 @@ class LinkTransmitter(wiring.Component):
             crc.start.eq(self.sent & (flit.kind == Kind.HEAD)),
             crc.valid.eq(self.sent & (flit.kind == Kind.DATA)),
             crc.data.eq(flit.data),
-            self.still.eq(~self.i.valid & limiter.full & (self.link.kind == Kind.IDLE)),
+            self.idle.eq(~self.i.valid & limiter.full & (self.link.kind == Kind.IDLE)),
         ]
         m.d.sync += self.link.kind.eq(Mux(self.sent, flit.kind, Kind.IDLE))
         with m.If(self.sent):

@@ -52,7 +52,7 @@ class ReceiveDma(wiring.Component):
     SRAM); `free` entries of their queue; `completed` stream, taken a slot late (`LateOutQueue`); `lbus`; `progress`. A packet waits, not taken
     off the wire, while no buffer is posted or the completion queue is full. What does not fit its buffer is dropped, and the verdict tells. A
     packet that has waited `blocked_slots` is dropped (`timeout`) or, as configured, `reset` asks for a reset of the NIC (NP-19). Events of a
-    slot: `finished` with `verdict`. `still` while no packet is under way.
+    slot: `finished` with `verdict`. `idle` while no packet is under way.
     """
 
     def __init__(self, config: NicConfig):
@@ -69,7 +69,7 @@ class ReceiveDma(wiring.Component):
                 "verdict": Out(VERDICT_BITS),
                 "timeout": Out(1),
                 "reset": Out(1),
-                "still": Out(1),
+                "idle": Out(1),
             }
         )
 
@@ -98,7 +98,7 @@ class ReceiveDma(wiring.Component):
         with m.FSM():
             with m.State("WAIT"):
                 # Whether a part is taken never depends on whether one is there: that may be found out late.
-                m.d.comb += [self.still.eq(~self.i.valid), self.i.ready.eq(buffers.o.valid)]
+                m.d.comb += [self.idle.eq(~self.i.valid), self.i.ready.eq(buffers.o.valid)]
                 with m.If(self.i.valid & buffers.o.valid):
                     m.d.comb += buffers.o.ready.eq(1)
                     m.d.sync += [

@@ -61,7 +61,7 @@ class SendDma(wiring.Component):
     Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set `refused`); `free` entries of their queue;
     `lbus`; `o`, flits for the transmitter; `credit` (what SEND_CREDIT holds) and `take`, a slot's event: `size` bytes are taken from it; `spoil`,
     a slot's event that what chasing sends read is not sound: the CRC of the chasing packet is then wrong on purpose. `done`, a slot's event: the
-    last word of a descriptor has been read. `still` while nothing is queued or under way.
+    last word of a descriptor has been read. `idle` while nothing is queued or under way.
     """
 
     def __init__(self, config: NicConfig):
@@ -77,7 +77,7 @@ class SendDma(wiring.Component):
                 "size": Out(3),
                 "spoil": In(1),
                 "done": Out(1),
-                "still": Out(1),
+                "idle": Out(1),
             }
         )
 
@@ -107,7 +107,7 @@ class SendDma(wiring.Component):
 
         with m.FSM():
             with m.State("IDLE"):
-                m.d.comb += self.still.eq(~descriptors.o.valid & ~arriving & (flits.level == 0))
+                m.d.comb += self.idle.eq(~descriptors.o.valid & ~arriving & (flits.level == 0))
                 m.d.comb += descriptors.o.ready.eq(1)
                 m.d.sync += piece.eq(descriptors.o.payload)
                 with m.If(descriptors.o.valid):

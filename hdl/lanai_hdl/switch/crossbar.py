@@ -18,7 +18,7 @@ class Crossbar(wiring.Component):
     -------
     i, o : ``ports`` streams of flits each way
     bad_route, blocked, stray : ``Out(ports)``, one-slot marks by input
-    still : ``Out(1)``, no grant is about to change
+    idle : ``Out(1)``, no grant is about to change
     """
 
     def __init__(self, ports: int, blocked_slots: int = 0):
@@ -31,7 +31,7 @@ class Crossbar(wiring.Component):
                 "bad_route": Out(ports),
                 "blocked": Out(ports),
                 "stray": Out(ports),
-                "still": Out(1),
+                "idle": Out(1),
             }
         )
 
@@ -54,7 +54,7 @@ class Crossbar(wiring.Component):
                 self.blocked[n].eq(block.blocked),
                 self.stray[n].eq(block.stray),
             ]
-        m.d.comb += self.still.eq(
+        m.d.comb += self.idle.eq(
             Cat((a.grant.any() == a.request.any()) & ~(a.grant & ~a.request).any() for a in arbiters).all()
         )
         for n, (arbiter, o) in enumerate(zip(arbiters, self.o, strict=True)):

@@ -13,7 +13,7 @@ class SwitchTransmitter(wiring.Component):
     """Sends flits as they are (a switch passes CRCs on untouched) while the link's rate, STOP and carrier allow.
 
     Without a carrier flits are discarded, so that a dead cable holds nobody up; `dropped` marks each. `link` is registered: a flit leaves
-    in the slot after it is offered. `still` while no flit waits and the rate limiter is at rest.
+    in the slot after it is offered. `idle` while no flit waits and the rate limiter is at rest.
     """
 
     i: In(stream.Signature(Flit))
@@ -21,7 +21,7 @@ class SwitchTransmitter(wiring.Component):
     up: In(1)
     sent: Out(1)
     dropped: Out(1)
-    still: Out(1)
+    idle: Out(1)
 
     def __init__(self, config: NicConfig):
         self.config = config
@@ -35,7 +35,7 @@ class SwitchTransmitter(wiring.Component):
             self.dropped.eq(self.i.valid & ~self.up),
             self.i.ready.eq(~self.up | (~self.link.stop & limiter.ready)),
             limiter.take.eq(self.sent),
-            self.still.eq(~self.i.valid & limiter.full & (self.link.kind == Kind.IDLE)),
+            self.idle.eq(~self.i.valid & limiter.full & (self.link.kind == Kind.IDLE)),
         ]
         m.d.sync += self.link.kind.eq(Mux(self.sent, self.i.payload.kind, Kind.IDLE))
         with m.If(self.sent):

@@ -64,7 +64,7 @@ class Switch(wiring.Component):
 
         dropped = Cat(transmitter.dropped for transmitter in transmitters)
         sent = Cat(transmitter.sent for transmitter in transmitters)
-        m.d.comb += self.idle.eq(Cat(block.still for block in (crossbar, *receivers, *transmitters)).all() & ~reset)
+        m.d.comb += self.idle.eq(Cat(block.idle for block in (crossbar, *receivers, *transmitters)).all() & ~reset)
         for counter, events in (
             (self.bad_routes, crossbar.bad_route),
             (self.blocked, crossbar.blocked),

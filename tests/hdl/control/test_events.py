@@ -33,7 +33,7 @@ def test_sticky_events_stay_until_cleared_and_levels_follow():
         context.set(dut.raised.doorbell, 0)
         await context.tick()
         assert context.get(dut.isr) == 0
-        assert context.get(dut.still)
+        assert context.get(dut.idle)
 
     run(dut, story)
 

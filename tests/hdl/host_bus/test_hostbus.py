@@ -92,7 +92,7 @@ def test_combined_writes_cost_a_clock_a_word_and_a_setup_a_line(expected):
             await context.tick().repeat(20)
             begin = bus.slot
             await host.write_words(0x100, range(words))
-            while not context.get(bus.bus.still):
+            while not context.get(bus.bus.idle):
                 await context.tick()
             slots[words] = bus.slot - begin
 
@@ -152,7 +152,7 @@ def test_pio_gets_in_between_bursts():
         await host.write(0, 1)
         assert await host.read(0) == 1
         assert bus.slot - begin < CLOCK * (CONFIG.latency_timer + 40)
-        while not context.get(bus.bus.still):
+        while not context.get(bus.bus.idle):
             await context.tick()
 
     got = []

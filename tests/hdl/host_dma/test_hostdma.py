@@ -51,8 +51,8 @@ class Engine:
             while sum(done for done, *_ in self.events) < len(descriptors):
                 await context.tick()
             await context.tick().repeat(20)
-            assert context.get(self.dma.still)
-            assert context.get(self.bus.still)
+            assert context.get(self.dma.idle)
+            assert context.get(self.bus.idle)
             check(self.memory, self.sram)
 
         for servant in (memory_serves, sram_serves, watch):

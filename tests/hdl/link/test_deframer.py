@@ -76,7 +76,7 @@ def test_packets(name, idle, pause):
         got = await stream_get(context, dut.o, len(parts), pause=pause, seed=2)
         assert [spell(part) for part in got] == parts
         await context.tick().repeat(3)
-        assert context.get(dut.still)
+        assert context.get(dut.idle)
         assert not context.get(dut.o.valid)
 
     async def watch(context):
@@ -107,7 +107,7 @@ def test_a_dead_link_ends_the_packet(head):
         else:
             assert valid
             assert spell(part) == end(truncated=1)
-        assert context.get(dut.still)
+        assert context.get(dut.idle)
 
     bench.does(put)
     bench.run()

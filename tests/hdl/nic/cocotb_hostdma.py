@@ -46,7 +46,7 @@ async def bytes_of_every_alignment(dut, refuse, pause):
     posting = cocotb.start_soon(stream_put(dut, "post", HostDescriptor, todo, idle=0.2, seed=5))
     pio, done = PioHost(CocotbPins(dut, "pio")), 0
     await posting
-    while not int(dut.still.value):
+    while not int(dut.idle.value):
         assert await pio.read(0x1FFFFC) == 0xFFFFFFFF  # outside the map, but it takes the bus
         done += 1
         for _ in range(20):  # in which the bus is the host DMA's

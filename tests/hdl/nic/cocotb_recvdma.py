@@ -48,4 +48,4 @@ async def packets_go_to_their_buffers(dut, refuse, idle):
             pins.set(ready=0)
     assert verdicts == outcomes
     assert sram.data == expected
-    assert int(dut.still.value)
+    assert int(dut.idle.value)

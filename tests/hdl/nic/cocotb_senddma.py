@@ -43,5 +43,5 @@ async def pieces_become_packets(dut, refuse, pause):
     assert [(flit.kind, flit.data) for flit in got] == FLITS
     for _ in range(20):
         await CocotbPins(dut, "o").step()
-    assert int(dut.still.value)
+    assert int(dut.idle.value)
     assert not int(dut.o__valid.value)

@@ -89,7 +89,7 @@ class HostDmaOnItsBus(wiring.Component):
     lbus: Out(LbusMaster())
     mem: Out(HostMemoryPort())
     pio: In(PioPort())
-    still: Out(1)
+    idle: Out(1)
 
     def elaborate(self, platform):
         m = Module()
@@ -97,7 +97,7 @@ class HostDmaOnItsBus(wiring.Component):
         wiring.connect(m, dma.bus, bus.engine)
         for port, inner in ((self.post, dma.post), (self.lbus, dma.lbus), (self.mem, bus.mem), (self.pio, bus.pio)):
             wiring.connect(m, wiring.flipped(port), inner)
-        m.d.comb += self.still.eq(dma.still & bus.still)
+        m.d.comb += self.idle.eq(dma.idle & bus.idle)
         return m
 
 

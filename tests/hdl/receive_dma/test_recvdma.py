@@ -104,7 +104,7 @@ def test_packets_go_to_their_buffers(refuse, idle, pause):
         for n, size in enumerate(sizes):
             expected[256 * n : 256 * n + 4 * size] = as_bytes(words(size, n))
         assert engine.sram.data == expected
-        assert context.get(engine.dma.still)
+        assert context.get(engine.dma.idle)
         assert context.get(engine.dma.free) == CONFIG.recv_queue
 
     engine.does(parts, buffers, completions, check, refuse=refuse, idle=idle, pause=pause)

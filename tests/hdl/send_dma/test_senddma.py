@@ -51,7 +51,7 @@ class Engine:
             assert [(Kind(flit.kind.value), flit.data) for flit in got] == flits
             await context.tick().repeat(10)
             assert not context.get(self.dma.o.valid)
-            assert context.get(self.dma.still)
+            assert context.get(self.dma.idle)
             assert self.dones == len(descriptors)
 
         self.bench.meanwhile(sram_serves)

@@ -1,0 +1,77 @@
+"""The host DMA's registers in gateware: a write of HDMA_START becomes a checked descriptor in the engine's queue.
+
+Commands arrive one slot after the access that wrote them (`RegisterFile`), and so do refusals and overflows.
+"""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import NicConfig
+from ..fields import bit, status_word
+from ..send_dma.engine import LENGTH_BITS
+from ..sram.bounds import leaves_sram
+from .csr import HostDmaStart
+from .engine import HostDescriptor
+
+
+class HostDmaRegisters(wiring.Component):
+    """HDMA_*: a write of HDMA_START queues a checked descriptor; HDMA_STATUS and HDMA_DONE show the engine's state.
+
+    Members
+    -------
+    host, local, length : ``In(32)``, values of the registers of these names
+    start, flags : ``In``, HDMA_START is written with the value `flags`
+    post : ``Out(stream)``, the descriptor, valid for the slot of `start` only
+    overflow : ``Out(1)``, the queue was full and the descriptor is dropped
+    free, busy, done, error : ``In``, the engine's
+    status, completed : ``Out(32)``, values of HDMA_STATUS and HDMA_DONE
+    """
+
+    def __init__(self, config: NicConfig):
+        self.config = config
+        super().__init__(
+            {
+                "host": In(32),
+                "local": In(32),
+                "length": In(32),
+                "start": In(1),
+                "flags": In(32),
+                "post": Out(stream.Signature(HostDescriptor)),
+                "overflow": Out(1),
+                "free": In(range(config.hdma_queue + 1)),
+                "busy": In(1),
+                "done": In(1),
+                "error": In(1),
+                "status": Out(32),
+                "completed": Out(32),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        to_sram = bit(self.flags, HostDmaStart.TO_SRAM)
+        to_host = bit(self.flags, HostDmaStart.TO_HOST)
+        failed = Signal()
+        outside = Signal()  # a long path, but from registers that were stable one slot earlier
+        end = Signal(33)
+        m.d.comb += [
+            end.eq(self.host + self.length),
+            # A transfer past the last host bus address would wrap to address 0.
+            outside.eq(leaves_sram(self.config, self.local, self.length) | (end[32] & end[:32].any())),
+            self.post.valid.eq(self.start),
+            self.post.payload.host.eq(self.host),
+            self.post.payload.local.eq(self.local),
+            # What is longer than the field is refused, but feeds its length: as much as the field holds, more than any
+            # send can take.
+            self.post.payload.length.eq(Mux(self.length[LENGTH_BITS:].any(), (1 << LENGTH_BITS) - 1, self.length)),
+            self.post.payload.to_host.eq(to_host & ~to_sram),
+            self.post.payload.feed.eq(bit(self.flags, HostDmaStart.FEED)),
+            self.post.payload.follow.eq(bit(self.flags, HostDmaStart.FOLLOW)),
+            self.post.payload.refused.eq(outside | (to_sram == to_host)),
+            self.overflow.eq(self.start & ~self.post.ready),
+            self.status.eq(status_word(self.free, busy=self.busy, error=failed)),
+        ]
+        with m.If(self.done):
+            m.d.sync += [failed.eq(self.error), self.completed.eq(self.completed + 1)]
+        return m
