@@ -4,53 +4,28 @@ from amaranth import Cat, Module, ResetInserter
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from .block import NicBlock
 from .config import NicConfig
 from .control.control import Control
 from .control.counters import Counters
-from .control.events import Bell, Events, Timer
+from .control.events import Doorbell, Events, HostSignal, Timer
+from .control.identity import Identity
 from .control.register_file import RegisterFile
 from .core.core import Core
-from .fields import bit
 from .host_bus.bus import HostBus
 from .host_bus.ports import HostMemoryPort, PioPort
 from .host_dma.engine import HostDma
 from .host_dma.registers import HostDmaRegisters
-from .lbus.lbus import REQUESTERS, Lbus
+from .lbus.lbus import Lbus
 from .link.deframer import Deframer
 from .link.flit import Kind, LinkPort
 from .link.receiver import LinkReceiver
 from .link.transmitter import LinkTransmitter
-from .machine import Verdict
-from .nic_registers import connect_registers
 from .receive_dma.engine import ReceiveDma
 from .receive_dma.registers import ReceiveDmaRegisters
 from .send_dma.engine import SendCredit, SendDma
 from .send_dma.registers import SendDmaRegisters
 from .sram.memory import InstanceSram
-
-BLOCKS = (
-    "control",
-    "registers",
-    "host_bus",
-    "lbus",
-    "sram",
-    "processor",
-    "events",
-    "timer",
-    "counters",
-    "doorbell",
-    "host_signal",
-    "transmitter",
-    "receiver",
-    "deframer",
-    "host_dma",
-    "send_dma",
-    "receive_dma",
-    "credit",
-    "host_dma_registers",
-    "send_dma_registers",
-    "receive_dma_registers",
-)
 
 
 class Nic(wiring.Component):
@@ -60,7 +35,7 @@ class Nic(wiring.Component):
     ----------
     config : what it is built as.
     sram : the SRAM component, `InstanceSram` (a Verilog module beside the NIC) unless given; `MemorySram` for Amaranth's simulator.
-    processor : a component with `ProcessorPort`, the Lanai unless given.
+    processor : a `Processor`, the Lanai unless given.
 
     Members
     -------
@@ -73,12 +48,17 @@ class Nic(wiring.Component):
         CYCLES reaches `wake_cycle` if `wake_armed`. Then resume no later than 4 slots before the slot 2 * `wake_cycle`.
 
     Every output comes from registers alone: none follows an input within the slot.
+
+    Attributes
+    ----------
+    blocks : every block by the name of its submodule
     """
 
     def __init__(self, config: NicConfig, *, sram=None, processor=None):
         self.config = config
         self.sram = InstanceSram(config) if sram is None else sram
         self.processor = Core(config.sram_size) if processor is None else processor
+        self.blocks = self._blocks()
         super().__init__(
             {
                 "now": In(33),
@@ -93,167 +73,142 @@ class Nic(wiring.Component):
             }
         )
 
+    def _blocks(self) -> dict[str, NicBlock]:
+        config = self.config
+        self.control, self.identity, self.registers = Control(), Identity(config), RegisterFile()
+        self.host_bus = HostBus(config)
+        self.lbus = Lbus(config, guard=not self.processor.traps_outside_sram)
+        self.events, self.timer = Events(), Timer()
+        self.doorbell, self.host_signal = Doorbell(), HostSignal()
+        self.transmitter, self.receiver, self.deframer = LinkTransmitter(config), LinkReceiver(config), Deframer()
+        self.host_dma, self.host_dma_registers = HostDma(config), HostDmaRegisters(config)
+        self.send_dma, self.send_dma_registers = SendDma(config), SendDmaRegisters(config)
+        self.receive_dma, self.receive_dma_registers = ReceiveDma(config), ReceiveDmaRegisters(config)
+        self.credit = SendCredit()
+        blocks = {
+            "control": self.control,
+            "identity": self.identity,
+            "registers": self.registers,
+            "host_bus": self.host_bus,
+            "lbus": self.lbus,
+            "sram": self.sram,
+            "processor": self.processor,
+            "events": self.events,
+            "timer": self.timer,
+            "doorbell": self.doorbell,
+            "host_signal": self.host_signal,
+            "transmitter": self.transmitter,
+            "receiver": self.receiver,
+            "deframer": self.deframer,
+            "host_dma": self.host_dma,
+            "send_dma": self.send_dma,
+            "receive_dma": self.receive_dma,
+            "credit": self.credit,
+            "host_dma_registers": self.host_dma_registers,
+            "send_dma_registers": self.send_dma_registers,
+            "receive_dma_registers": self.receive_dma_registers,
+        }
+        counts = [count for block in blocks.values() for count in block.counts()]
+        self.counters = Counters(delayed={count.counter.name for count in counts if count.delayed})
+        return {**blocks, "counters": self.counters}
+
     def elaborate(self, platform):
         m = Module()
-        config = self.config
-        self.control = Control()
-        self.registers = RegisterFile()
-        self.host_bus = HostBus(config)
-        self.lbus = Lbus(config, guard=not isinstance(self.processor, Core))
-        self.events, self.timer, self.counters = Events(), Timer(), Counters()
-        self.doorbell, self.host_signal = Bell(), Bell()
-        self.transmitter, self.receiver, self.deframer = LinkTransmitter(config), LinkReceiver(config), Deframer()
-        self.host_dma, self.send_dma, self.receive_dma = HostDma(config), SendDma(config), ReceiveDma(config)
-        self.credit = SendCredit()
-        self.host_dma_registers, self.send_dma_registers, self.receive_dma_registers = (
-            HostDmaRegisters(config),
-            SendDmaRegisters(config),
-            ReceiveDmaRegisters(config),
-        )
-        # The host's access that asks for the reset must still be answered, and the SRAM outlives it.
-        kept = {"control", "host_bus", "lbus", "sram"}
-        for name in BLOCKS:
-            block = getattr(self, name)
-            m.submodules[name] = block if name in kept else ResetInserter(self.control.reset)(block)
-        self._buses(m)
-        self._engines(m)
-        self._processor(m)
-        connect_registers(m, self)
-        self._events(m)
-        self._count(m)
-        self._rest(m)
+        for name, block in self.blocks.items():
+            m.submodules[name] = block if block.survives_reset else ResetInserter(self.control.reset)(block)
+            m.d.comb += block.connect_registers(self.registers)
+            if block.lbus_master is not None:
+                wiring.connect(m, self.lbus.port(block.lbus_master), block.lbus)
+        self._connect_events(m)
+        self._connect_counters(m)
+        self._connect_buses(m)
+        self._connect_engines(m)
+        self._connect_link(m)
+        self._connect_processor(m)
+        # No block has anything under way, and no input begins something in this slot.
+        idle = [self.link_rx.kind == Kind.IDLE, *(block.idle_condition() for block in self.blocks.values())]
+        m.d.sync += self.idle.eq(Cat(idle).all())
         return m
 
-    def _buses(self, m):
+    def _connect_events(self, m):
+        """An event is raised by any of the blocks that raise it."""
+        inputs = {}
+        for block in self.blocks.values():
+            for one in block.raises():
+                inputs.setdefault((one.event, one.delayed), []).append(one.signal)
+        for (event, delayed), signals in inputs.items():
+            m.d.comb += self.events.input(event, delayed=delayed).eq(Cat(signals).any())
+
+    def _connect_counters(self, m):
+        """A counter is incremented by any of the blocks that count in it, by one however many do."""
+        inputs = {}
+        for block in self.blocks.values():
+            for one in block.counts():
+                inputs.setdefault(one.counter, []).append(one)
+        for counter, ones in inputs.items():
+            if len({one.delayed for one in ones}) > 1:
+                raise ValueError(f"counter {counter.name} is counted in its own slot by one block, delayed by another")
+            m.d.comb += self.counters.increment(counter).eq(Cat(one.signal for one in ones).any())
+
+    def _connect_buses(self, m):
         wiring.connect(m, wiring.flipped(self.pio), self.host_bus.pio)
         wiring.connect(m, wiring.flipped(self.mem), self.host_bus.mem)
         wiring.connect(m, self.host_bus.registers, self.registers.host)
         wiring.connect(m, self.host_bus.engine, self.host_dma.bus)
         wiring.connect(m, self.lbus.sram, self.sram.port)
-        wiring.connect(m, self.lbus.pio, self.host_bus.lbus)
-        wiring.connect(m, self.lbus.hdma, self.host_dma.lbus)
-        wiring.connect(m, self.lbus.recv, self.receive_dma.lbus)
-        wiring.connect(m, self.lbus.send, self.send_dma.lbus)
-        m.d.comb += [self.lbus.odd.eq(self.now[0]), self.host_bus.reset.eq(self.control.reset)]
+        m.d.comb += [
+            self.lbus.odd.eq(self.now[0]),
+            self.host_bus.reset.eq(self.control.reset),
+            self.registers.open.eq(~self.control.reset),
+        ]
 
-    def _engines(self, m):
+    def _connect_engines(self, m):
+        """Each engine with its registers, and the engines among each other."""
+        host, send, receive = self.host_dma, self.send_dma, self.receive_dma
+        of_host, of_send, of_receive = self.host_dma_registers, self.send_dma_registers, self.receive_dma_registers
+        wiring.connect(m, of_host.post, host.post)
+        wiring.connect(m, of_send.post, send.post)
+        wiring.connect(m, of_receive.post, receive.post)
+        wiring.connect(m, receive.completed, of_receive.finished_packets)
+        wiring.connect(m, receive.progress, host.progress, of_receive.progress)
+        m.d.comb += [
+            of_host.free.eq(host.free),
+            of_host.busy.eq(~host.idle),
+            of_host.done.eq(host.done),
+            of_host.error.eq(host.error),
+            of_send.free.eq(send.free),
+            of_send.busy.eq(~send.idle),
+            of_send.done.eq(send.done),
+            of_send.up.eq(self.receiver.up),
+            of_receive.free.eq(receive.free),
+            of_receive.finished.eq(receive.finished),
+            of_receive.up.eq(self.receiver.up),
+            send.credit.eq(self.credit.value),
+            send.spoil.eq(host.spoil),
+            self.credit.take.eq(send.take),
+            self.credit.size.eq(send.size),
+            self.credit.fed.eq(host.fed),
+            self.credit.feed.eq(host.feed),
+            self.control.blocked.eq(receive.reset),
+        ]
+
+    def _connect_link(self, m):
         wiring.connect(m, wiring.flipped(self.link_tx), self.transmitter.link)
         wiring.connect(m, wiring.flipped(self.link_rx), self.receiver.link)
         wiring.connect(m, self.send_dma.o, self.transmitter.i)
         wiring.connect(m, self.receiver.o, self.deframer.i)
         wiring.connect(m, self.deframer.o, self.receive_dma.i)
-        wiring.connect(m, self.receive_dma.progress, self.host_dma.progress, self.receive_dma_registers.progress)
-        wiring.connect(m, self.host_dma_registers.post, self.host_dma.post)
-        wiring.connect(m, self.send_dma_registers.post, self.send_dma.post)
-        wiring.connect(m, self.receive_dma_registers.post, self.receive_dma.post)
-        m.d.comb += [
-            self.transmitter.up.eq(self.receiver.up),
-            self.deframer.up.eq(self.receiver.up),
-            self.send_dma.credit.eq(self.credit.value),
-            self.send_dma.spoil.eq(self.host_dma.spoil),
-            self.credit.take.eq(self.send_dma.take),
-            self.credit.size.eq(self.send_dma.size),
-            self.credit.fed.eq(self.host_dma.fed),
-            self.credit.feed.eq(self.host_dma.feed),
-            self.control.blocked.eq(self.receive_dma.reset),
-        ]
+        m.d.comb += [self.transmitter.up.eq(self.receiver.up), self.deframer.up.eq(self.receiver.up)]
 
-    def _processor(self, m):
-        processor = self.processor
-        wiring.connect(m, self.lbus.cpu, processor.lbus)
+    def _connect_processor(self, m):
+        processor, timer = self.processor, self.timer
         wiring.connect(m, self.registers.cpu, processor.regs)
         m.d.comb += [
             processor.odd.eq(self.now[0]),
             processor.run.eq(self.control.run),
             processor.wait.eq(self.events.waiting),
+            timer.cycles.eq(self.now[1:]),
+            self.wake_armed.eq(timer.armed),
+            self.wake_cycle.eq(timer.value),
+            self.irq.eq(self.events.irq),
         ]
-
-    def _events(self, m):
-        raised, hdma, recv, host_bus = self.events.raised, self.host_dma, self.receive_dma, self.host_bus
-        verdict = recv.finished.replicate(len(recv.verdict)) & recv.verdict
-        refused = self.send_dma_registers.refused | self.receive_dma_registers.refused
-        overflow = (
-            self.host_dma_registers.overflow | self.send_dma_registers.overflow | self.receive_dma_registers.overflow
-        )
-        m.d.comb += [
-            self.events.late.bus_error.eq(refused | overflow | host_bus.fault | self.registers.unknown),
-            raised.host_dma_done.eq(hdma.done),
-            raised.host_dma_error.eq(hdma.done & hdma.error),
-            raised.send_done.eq(self.send_dma.done),
-            raised.recv_done.eq(self.receive_dma_registers.arrived),
-            raised.recv_progress.eq(self.receive_dma_registers.progressed),
-            raised.recv_overrun.eq(bit(verdict, Verdict.OVERRUN)),
-            raised.doorbell.eq(self.doorbell.rings),
-            raised.timer.eq(self.timer.fired),
-            raised.link_error.eq(
-                bit(verdict, Verdict.CRC)
-                | bit(verdict, Verdict.TRUNCATED)
-                | self.deframer.stray
-                | self.deframer.misrouted
-                | self.receiver.fell
-                | self.receiver.overflow
-            ),
-            raised.bus_error.eq(self.lbus.fault | (hdma.done & hdma.error)),
-            raised.host_signal.eq(self.host_signal.rings),
-        ]
-
-    def _count(self, m):
-        counters, recv = self.counters, self.receive_dma
-        verdict = recv.finished.replicate(len(recv.verdict)) & recv.verdict
-        sound = ~(bit(verdict, Verdict.CRC) | bit(verdict, Verdict.OVERRUN) | bit(verdict, Verdict.TRUNCATED))
-        events = {
-            "bus_bursts": self.host_bus.begun,
-            "bus_beats": self.host_bus.beat,
-            "pio_reads": self.host_bus.read,
-            "pio_writes": self.host_bus.wrote,
-            "doorbells": self.doorbell.ring,
-            "tx_packets": self.transmitter.tail,
-            "tx_flits": self.transmitter.sent,
-            "tx_stopped": self.transmitter.stopped,
-            "tx_dropped": self.transmitter.dropped,
-            "rx_packets": recv.finished & sound,
-            "rx_flits": self.receiver.received,
-            "rx_stops": self.receiver.raised,
-            "rx_crc_errors": bit(verdict, Verdict.CRC),
-            "rx_truncated": bit(verdict, Verdict.TRUNCATED),
-            "rx_overruns": bit(verdict, Verdict.OVERRUN),
-            "rx_misrouted": self.deframer.misrouted,
-            "rx_strays": self.deframer.stray,
-            "rx_overflows": self.receiver.overflow,
-            "link_downs": self.receiver.fell,
-            "rx_timeouts": recv.timeout,
-            "hdma_errors": self.host_dma.done & self.host_dma.error,
-            "send_errors": self.send_dma_registers.refused,
-            "recv_refused": self.receive_dma_registers.refused,
-            "queue_overflows": self.host_dma_registers.overflow
-            | self.send_dma_registers.overflow
-            | self.receive_dma_registers.overflow,
-            "pio_faults": self.host_bus.fault | self.registers.unknown,
-            "lbus_faults": self.lbus.fault,
-        }
-        for name in REQUESTERS:
-            events[f"slots_{name}_used"] = getattr(self.lbus.used, name)
-            events[f"slots_{name}_waited"] = getattr(self.lbus.waited, name)
-        for name, happens in events.items():
-            m.d.comb += getattr(counters, f"count_{name}").eq(happens)
-
-    def _rest(self, m):
-        """`idle`: no block has anything under way, and no input begins something in this slot."""
-        still = [
-            self.processor.idle,
-            self.host_bus.idle,
-            self.host_dma.idle,
-            self.send_dma.idle,
-            self.receive_dma.idle,
-            self.transmitter.idle,
-            self.receiver.idle,
-            self.deframer.idle,
-            self.counters.idle,
-            self.registers.idle,
-            self.control.idle,
-            self.link_rx.kind == Kind.IDLE,
-            # Waiting is over in the next slot, or an event is on its way to the processor or the host.
-            self.events.idle,
-            ~self.timer.fired,
-        ]
-        m.d.sync += self.idle.eq(Cat(still).all())

@@ -8,21 +8,19 @@ from amaranth.lib import wiring
 from .. import machine
 from ..control.register_file import RegisterPort
 from ..lbus.lbus import LbusMaster
-from ..processor import ProcessorPort
+from ..processor import Processor
 from .pysim import PysimPins
 
 
-class Puppet(wiring.Component):
+class Puppet(Processor):
     """Stands in for the processor of a `Nic`. Its own doors `strings_lbus` and `strings_regs` are the processor's, driven by the bench.
 
     `mastery(context)` gives the operations.
     """
 
     def __init__(self):
-        ports = dict(ProcessorPort().members)
         super().__init__(
             {
-                **ports,
                 "strings_lbus": wiring.In(LbusMaster()),
                 "strings_regs": wiring.In(RegisterPort()),
             }

@@ -4,18 +4,23 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..machine import Control as ControlBits
+from ..block import NicBlock
+from .csr import CONTROL
+from .csr import Control as ControlBits
 
 RESET_SLOTS = 32  # longer than any answer of host memory that is still under way
 
 
-class Control(wiring.Component):
-    """CONTROL: `write` with `wdata` sets RUN, and RESET asks for `reset`, as does `blocked`, which stops the processor too (NP-19).
+class Control(NicBlock):
+    """CONTROL: a write of RUN or RESET, and a reset that the receive DMA asks for.
 
-    `write` was in the slot before (`RegisterFile`); `run` and `reset` are as if it had been known at once. `blocked` is of this slot, and of two in
-    one slot it is the later. `reset` lasts RESET_SLOTS slots; nothing asks for one meanwhile. A write of RESET | RUN starts the processor
-    after it. `idle` while it neither resets nor, but for a `write`, is about to.
+    `write` with `wdata` comes one slot after the access (`RegisterFile`); `run` and `reset` follow it combinationally. RESET
+    raises `reset` for RESET_SLOTS slots. `blocked` does the same and stops the processor too (NP-19); it is registered, and
+    wins over a `write` of the same slot. No reset is asked for during a reset. A write of RESET | RUN starts the processor
+    after the reset. `idle` while no reset is under way or pending.
     """
+
+    survives_reset = True
 
     write: In(1)
     wdata: In(32)
@@ -25,9 +30,17 @@ class Control(wiring.Component):
     reset: Out(1)
     idle: Out(1)
 
+    def connect_registers(self, bank):
+        control = CONTROL.registers.CONTROL
+        return [
+            self.write.eq(bank.written_by_host(control)),
+            self.wdata.eq(bank.wdata),
+            bank.value(control).eq(self.value),
+        ]
+
     def elaborate(self, platform):
         m = Module()
-        # Wound up while there is no reset: what asks for one comes late.
+        # Reloaded while there is no reset, so that the timing-critical request does not gate the load.
         left = Signal(range(RESET_SLOTS), init=RESET_SLOTS - 1)
         running, resetting, blocked = Signal(), Signal(), Signal()  # as they were in the slot before
         written = Mux(self.write, (self.wdata & ControlBits.RUN) != 0, running)

@@ -1,37 +1,68 @@
-"""Counters: `machine.COUNTERS` in gateware."""
+"""The counters of all blocks in gateware."""
+
+from collections.abc import Collection
 
 from amaranth import Module, Signal
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..block import NicBlock
+from ..csr.declare import Counter
 from ..machine import COUNTERS
 
-NAMES = tuple(counter.name for counter in COUNTERS)
 
+class Counters(NicBlock):
+    """`increment(counter)`, high in one slot, adds one to `value(counter)` three slots later.
 
-class Counters(wiring.Component):
-    """For each counter, by its name in lower case: `count_<name>` in one slot adds one to `<name>`, three slots later.
+    For a counter in `delayed` it is two slots later: its increment comes one slot after what it counts. Software sees all
+    counters alike, two slots after what they count, as the register file reads a counter one slot after the access.
 
-    Of those in LATE the count tells of the slot before, so it takes two slots. The register file looks at a counter a slot after the access
-    that reads it: to software a count shows two slots after what it counts. `idle` while none is due.
+    Parameters
+    ----------
+    counters : all that there are
+    delayed : names of those whose increments come one slot after what they count
+
+    Members
+    -------
+    count_<name>, <name> : see `increment` and `value`
+    idle : ``Out(1)``, no increment is under way
     """
 
-    LATE = ("DOORBELLS", "SEND_ERRORS", "RECV_REFUSED", "QUEUE_OVERFLOWS", "PIO_FAULTS")
-
-    def __init__(self):
+    def __init__(self, counters: Collection[Counter] = COUNTERS, delayed: Collection[str] = ()):
+        self.counters = tuple(counters)
+        self.delayed = frozenset(delayed)
         members = {"idle": Out(1)}
-        for name in NAMES:
-            members[f"count_{name.lower()}"] = In(1)
-            members[name.lower()] = Out(32)
+        for counter in self.counters:
+            members[_input(counter)] = In(1)
+            members[_output(counter)] = Out(32)
         super().__init__(members)
+
+    def increment(self, counter: Counter):
+        return getattr(self, _input(counter))
+
+    def value(self, counter: Counter):
+        return getattr(self, _output(counter))
+
+    def connect_registers(self, bank):
+        return [bank.value(counter).eq(self.value(counter)) for counter in self.counters]
 
     def elaborate(self, platform):
         m = Module()
-        noted, due = Signal(len(NAMES)), Signal(len(NAMES))
-        for bit, name in enumerate(NAMES):
-            value, count = getattr(self, name.lower()), getattr(self, f"count_{name.lower()}")
-            m.d.sync += due[bit].eq(count) if name in self.LATE else [noted[bit].eq(count), due[bit].eq(noted[bit])]
+        noted, due = Signal(len(self.counters)), Signal(len(self.counters))
+        for bit, counter in enumerate(self.counters):
+            count, value = self.increment(counter), self.value(counter)
+            if counter.name in self.delayed:
+                m.d.sync += due[bit].eq(count)
+            else:
+                m.d.sync += [noted[bit].eq(count), due[bit].eq(noted[bit])]
             with m.If(due[bit]):
                 m.d.sync += value.eq(value + 1)
         m.d.comb += self.idle.eq(~noted.any() & ~due.any())
         return m
+
+
+def _input(counter):
+    return f"count_{counter.name.lower()}"
+
+
+def _output(counter):
+    return counter.name.lower()

@@ -69,6 +69,7 @@ CONTROL = RegisterBlock(
             Behavior.STORAGE,
             "The NIC's irq output is ISR & this, or-reduced.",
             AllEvents,
+            forwarded=True,
         ),
         Register(
             "DOORBELL",

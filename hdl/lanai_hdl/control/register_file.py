@@ -1,4 +1,4 @@
-"""The register file: `machine.REGISTERS` in gateware."""
+"""The register file: the registers of all blocks in gateware."""
 
 from itertools import groupby
 
@@ -6,17 +6,21 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..csr.declare import Access, Behavior
+from ..block import Counts, NicBlock, Raises
+from ..csr.declare import Access, Behavior, Register
+from ..csr.machine import Machine
+from ..host_bus.csr import HOST_BUS
 from ..host_bus.target import RegisterAccess
-from ..machine import COUNTERS, REGISTERS, REGISTERS_SIZE
+from ..machine import MACHINE, REGISTERS_SIZE
+from .csr import CONTROL
 
 ROW_BITS = 6  # bytes of a row of 16 registers
 
 
 class RegisterPort(wiring.Signature):
-    """The processor's door to the on-chip registers, seen from the processor.
+    """The processor's port to the on-chip registers, seen from the processor.
 
-    An access is made in a slot with `read` or `write`, at byte offset `addr`; `rdata` stands in the next slot. It never waits.
+    An access is made in a slot with `read` or `write`, at byte offset `addr`; `rdata` is valid in the next slot. It never waits.
     """
 
     def __init__(self):
@@ -31,32 +35,41 @@ class RegisterPort(wiring.Signature):
         )
 
 
-COUNTER_NAMES = {counter.name for counter in COUNTERS}
-
-
-class RegisterFile(wiring.Component):
+class RegisterFile(NicBlock):
     """Serves the processor (`cpu`) at once, the host (`host`) when the processor makes no access in that slot and `open`.
 
-    An access is noted in its slot and looked at in the next, for the processor computes its address in the very slot, and only then is it known
-    whether the host may. Yet it reads what was there in its own slot, and who is written to is to behave as if it had been told at once.
+    Accesses are pipelined: address and data are registered in slot n and decoded in slot n+1, because the processor's
+    address is too late to decode in n. Reads return the value as of n. Write strobes appear in n+1; blocks forward them, so
+    that software sees the effect as of n. Rights are the declaration's.
 
-    For each register, by its name in lower case: a STORAGE one is stored here and gives its value out, two slots after the access or, of those
-    in AT_ONCE, one; others bring their value in, counters a slot late. Those that act have outputs beside: for one slot, and a slot late,
-    `<name>_write` tells that the processor has written `wdata`, `<name>_host_write` that the host has. Rights are the table's. `unknown`,
-    for one slot and a slot late: the host named an offset where no register is. `idle` while no access waits to be looked at.
+    A STORAGE register is stored here. Its value shows what was written from n+2 on, or from n+1 on if it is `forwarded`.
+    The value of any other register comes from its block.
+
+    Parameters
+    ----------
+    machine : whose registers these are
+
+    Members
+    -------
+    <name> : ``In(32)`` or, of a STORAGE register, ``Out(32)``; see `value`
+    <name>_write, <name>_host_write : ``Out(1)``, only of registers on which a write acts; see `written`, `written_by_host`
+    wdata : ``Out(32)``, what was written, with the strobes
+    cpu, host : the accesses
+    open : ``In(1)``, the host may have accesses
+    unknown : ``Out(1)``, in slot n+1: the host's access was at an offset where no register is
+    idle : ``Out(1)``, no access waits to be decoded
     """
 
-    AT_ONCE = ("HOST_IRQ_MASK", "RECV_WATERMARK", "RECV_POINTER")
-
-    def __init__(self):
+    def __init__(self, machine: Machine = MACHINE):
+        self.machine = machine
+        self._counters = {counter.name for counter in machine.counters}
         members = {}
-        for register in REGISTERS:
-            name = register.name.lower()
-            members[name] = Out(32) if register.behavior is Behavior.STORAGE else In(32)
+        for register in machine.registers:
+            members[_value(register)] = Out(32) if register.behavior is Behavior.STORAGE else In(32)
             if register.behavior.acts and register.access & Access.PW:
-                members[f"{name}_write"] = Out(1)
+                members[_strobe(register)] = Out(1)
             if register.behavior.acts and register.access & Access.HW:
-                members[f"{name}_host_write"] = Out(1)
+                members[_host_strobe(register)] = Out(1)
         super().__init__(
             {
                 **members,
@@ -69,13 +82,31 @@ class RegisterFile(wiring.Component):
             }
         )
 
+    def value(self, register: Register):
+        """The register's value: from here if it is STORAGE, else for its block to drive."""
+        return getattr(self, _value(register))
+
+    def written(self, register: Register):
+        """High for one slot: the processor wrote `wdata` to `register` in the slot before."""
+        return getattr(self, _strobe(register))
+
+    def written_by_host(self, register: Register):
+        """High for one slot: the host wrote `wdata` to `register` in the slot before."""
+        return getattr(self, _host_strobe(register))
+
+    def raises(self):
+        yield Raises(CONTROL.events.BUS_ERROR, self.unknown, delayed=True)
+
+    def counts(self):
+        yield Counts(HOST_BUS.counters.PIO_FAULTS, self.unknown, delayed=True)
+
     def elaborate(self, platform):
         m = Module()
         busy = self.cpu.read | self.cpu.write
         m.d.comb += self.host.grant.eq(self.host.request & ~busy & self.open)
-        self._tell_of_host(m)
+        self._host_strobes(m)
 
-        # The access of the slot before.
+        # The access of the slot before: the pipeline register.
         addr, by_host = Signal.like(self.host.addr), Signal()
         read, write = Signal(), Signal()
         m.d.sync += [
@@ -86,15 +117,17 @@ class RegisterFile(wiring.Component):
             write.eq(self.cpu.write | (self.host.grant & self.host.write)),
         ]
         rdata = Signal(32)
-        self._kept = {name: Signal(32, name=name.lower()) for name in self.AT_ONCE}
-        for name, kept in self._kept.items():
-            m.d.comb += getattr(self, name.lower()).eq(kept)
+        self._kept = {}  # of forwarded registers
+        for register in self.machine.registers:
+            if register.forwarded:
+                self._kept[register.name] = kept = Signal(32, name=_value(register))
+                m.d.comb += self.value(register).eq(kept)
         m.d.comb += [self.cpu.rdata.eq(rdata), self.host.rdata.eq(rdata), self.idle.eq(~read & ~write)]
         values, known = self._values(m), Signal()
         m.d.comb += self.unknown.eq((read | write) & by_host & ~known)
-        # Two short choices rather than one long.
+        # Two short multiplexers are faster than one long one.
         with m.Switch(addr[ROW_BITS:]):
-            for row, registers in groupby(REGISTERS, lambda register: register.offset >> ROW_BITS):
+            for row, registers in groupby(self.machine.registers, lambda register: register.offset >> ROW_BITS):
                 with m.Case(row), m.Switch(addr[2:ROW_BITS]):
                     for register in registers:
                         with m.Case(register.offset % (1 << ROW_BITS) >> 2):
@@ -102,43 +135,41 @@ class RegisterFile(wiring.Component):
                             self._serve(m, register, values[register.name], by_host, read, write, rdata)
         return m
 
-    def _tell_of_host(self, m):
-        """The host's address stands still while it waits, so that in the slot after the access little is left to find out: all of the NIC waits to
-        hear of a reset."""
+    def _host_strobes(self, m):
+        """The host's address is stable while it waits, so it is decoded before its access: a reset is timing-critical."""
         written = Signal()
         m.d.sync += written.eq(self.host.grant & self.host.write)
-        for register in REGISTERS:
+        for register in self.machine.registers:
             if register.behavior.acts and register.access & Access.HW:
                 named = Signal(name=f"host_names_{register.name.lower()}")
                 m.d.sync += named.eq(self.host.addr[2:] == register.offset >> 2)
-                m.d.comb += getattr(self, f"{register.name.lower()}_host_write").eq(written & named)
+                m.d.comb += self.written_by_host(register).eq(written & named)
 
     def _serve(self, m, register, value, by_host, read, write, rdata):
-        name, access = register.name.lower(), register.access
+        access = register.access
         with m.If(read & self._may(access, by_host, Access.PR, Access.HR)):
             m.d.comb += rdata.eq(value)
         if register.behavior.acts:
             if access & Access.PW:
-                m.d.comb += getattr(self, f"{name}_write").eq(write & ~by_host)
+                m.d.comb += self.written(register).eq(write & ~by_host)
         elif register.behavior is Behavior.STORAGE:
             with m.If(write & self._may(access, by_host, Access.PW, Access.HW)):
                 m.d.sync += self._stored(register).eq(self.wdata)
-                if register.name in self.AT_ONCE:
-                    m.d.comb += getattr(self, name).eq(self.wdata)
+                if register.forwarded:
+                    m.d.comb += self.value(register).eq(self.wdata)
 
     def _stored(self, register):
-        """Where a STORAGE register's value is kept: its output itself, or behind it if that shows a write earlier."""
-        value = getattr(self, register.name.lower())
-        return self._kept[register.name] if register.name in self.AT_ONCE else value
+        """Where a STORAGE register's value is kept: its output, or behind it if that is forwarded."""
+        return self._kept[register.name] if register.forwarded else self.value(register)
 
     def _values(self, m):
-        """What stood in each register in the slot before."""
+        """The value of each register in the slot before."""
         values = {}
-        for register in REGISTERS:
-            value = getattr(self, register.name.lower())
+        for register in self.machine.registers:
+            value = self.value(register)
             if register.behavior is Behavior.STORAGE:
                 value = self._stored(register)
-            elif register.behavior is not Behavior.FIXED and register.name not in COUNTER_NAMES:
+            elif register.behavior is not Behavior.FIXED and register.name not in self._counters:
                 seen = Signal(32, name=f"{register.name.lower()}_seen")
                 m.d.sync += seen.eq(value)
                 value = seen
@@ -147,3 +178,15 @@ class RegisterFile(wiring.Component):
 
     def _may(self, access, by_host, processor, host):
         return (by_host & bool(access & host)) | (~by_host & bool(access & processor))
+
+
+def _value(register):
+    return register.name.lower()
+
+
+def _strobe(register):
+    return f"{register.name.lower()}_write"
+
+
+def _host_strobe(register):
+    return f"{register.name.lower()}_host_write"

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Out
 
 from ..isa import Reg, TrapCause
 from ..machine import REGISTERS_LOCAL
-from ..processor import ProcessorPort
+from ..processor import Processor
 from .access import Access
 from .alu import Alu
 from .decode import Action, Decoder
@@ -38,7 +38,7 @@ class Issued(data.Struct):
     premise: Premise
 
 
-class Core(wiring.Component):
+class Core(Processor):
     """A Lanai without cache, two LBUS slots a cycle (NP-57).
 
     An instruction passes five stages. **F**: the fetch has the bus. **D**, the slot after: the word arrives. **X**: it is decoded, registers are
@@ -69,9 +69,11 @@ class Core(wiring.Component):
     retire : `Retired`; free when not connected
     """
 
+    traps_outside_sram = True
+
     def __init__(self, sram_size: int = REGISTERS_LOCAL):
         self.limit = min(sram_size, REGISTERS_LOCAL)
-        super().__init__({**ProcessorPort().members, "retire": Out(Retired)})
+        super().__init__({"retire": Out(Retired)})
 
     def elaborate(self, platform):
         m = Module()

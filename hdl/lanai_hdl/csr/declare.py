@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum, Flag, IntFlag, auto
+from typing import Any
 
 
 class Access(Flag):
@@ -44,6 +45,7 @@ class Register:
     Attributes:
         offset: bytes from the start of the window, a multiple of 4.
         fields: the meaning of its bits, if they have one each; `AllEvents` for the events of all blocks.
+        forwarded: of a STORAGE register: the block sees what was written one slot after the access instead of two.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Register:
     behavior: Behavior
     doc: str
     fields: type[IntFlag] | None = None
+    forwarded: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,14 +80,32 @@ class Counter:
         return Register(self.name, self.offset, Access.RO, Behavior.VIEW, f"Counts: {self.counts}.")
 
 
+class Declared(tuple):
+    """Declarations of one kind. Each is also an attribute by its name: ``HOST_DMA.counters.HDMA_ERRORS``."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        for one in self:
+            if one.name == name:
+                return one
+        raise AttributeError(
+            f"{name!r} is not declared here; there are {', '.join(one.name for one in self) or 'none'}"
+        )
+
+
 @dataclass(frozen=True)
 class RegisterBlock:
     """All that one block shows to software. `title` is its heading in the reference."""
 
     title: str
-    registers: tuple[Register, ...] = ()
-    events: tuple[EventBit, ...] = ()
-    counters: tuple[Counter, ...] = ()
+    registers: Any = ()
+    events: Any = ()
+    counters: Any = ()
+
+    def __post_init__(self) -> None:
+        for kind in ("registers", "events", "counters"):
+            object.__setattr__(self, kind, Declared(getattr(self, kind)))
 
     def first_offset(self) -> int:
         return min((register.offset for register in self.all_registers), default=0)

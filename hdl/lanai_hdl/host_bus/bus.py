@@ -4,20 +4,28 @@ from amaranth import Module, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
+from ..control.csr import CONTROL
 from ..lbus.lbus import LbusMaster
+from ..lbus.masters import PIO
 from .clock import HostClock
+from .csr import HOST_BUS
 from .master import BusMaster
 from .ports import BurstPort, HostMemoryPort, PioPort
 from .target import PioTarget, RegisterAccess
 
 
-class HostBus(wiring.Component):
+class HostBus(NicBlock):
     """`PioTarget` and `BusMaster` on one bus: one owner at a time, PIO first, for as long as it wants.
 
-    Members are theirs: `pio`, `lbus`, `registers`; `engine`, `mem`; events `read`, `wrote`, `fault` (a slot late), `begun`, `beat`; `idle`. `reset`
-    resets the master half, never the target.
+    Members are theirs: `pio`, `lbus`, `registers`; `engine`, `mem`; events `read`, `wrote`, `begun`, `beat`; `fault`, an event of
+    the slot before; `idle`. `reset` resets the master half, never the target.
     """
+
+    # The host's access that asks for the reset must be answered.
+    survives_reset = True
+    lbus_master = PIO
 
     pio: In(PioPort())
     lbus: Out(LbusMaster())
@@ -35,6 +43,17 @@ class HostBus(wiring.Component):
     def __init__(self, config: NicConfig):
         self.config = config
         super().__init__()
+
+    def raises(self):
+        yield Raises(CONTROL.events.BUS_ERROR, self.fault, delayed=True)
+
+    def counts(self):
+        counters = HOST_BUS.counters
+        yield Counts(counters.BUS_BURSTS, self.begun)
+        yield Counts(counters.BUS_BEATS, self.beat)
+        yield Counts(counters.PIO_READS, self.read)
+        yield Counts(counters.PIO_WRITES, self.wrote)
+        yield Counts(counters.PIO_FAULTS, self.fault, delayed=True)
 
     def elaborate(self, platform):
         m = Module()

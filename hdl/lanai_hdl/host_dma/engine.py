@@ -4,13 +4,17 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
+from ..control.csr import CONTROL
 from ..host_bus.ports import BurstPort
 from ..lbus.lbus import ADDRESS_BITS, LbusMaster
+from ..lbus.masters import HDMA
 from ..queue import LateInQueue
 from ..receive_dma.engine import RecvProgress
 from ..send_dma.engine import LENGTH_BITS
 from .aligner import Aligner
+from .csr import HOST_DMA
 from .cutter import BurstCutter
 from .sramside import SramReader, SramWriter
 
@@ -27,7 +31,7 @@ class HostDescriptor(data.Struct):
     refused: 1
 
 
-class HostDma(wiring.Component):
+class HostDma(NicBlock):
     """Runs descriptors one after another; any byte addresses, any length, in bursts.
 
     Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set `refused`); `free` entries of their queue;
@@ -37,6 +41,9 @@ class HostDma(wiring.Component):
 
     Towards the SRAM a word that the host refuses is not written, nor is what follows in its descriptor.
     """
+
+    lbus_master = HDMA
+    bus_engine = True
 
     def __init__(self, config: NicConfig):
         self.config = config
@@ -56,6 +63,18 @@ class HostDma(wiring.Component):
                 "idle": Out(1),
             }
         )
+
+    def connect_registers(self, bank):
+        return [bank.value(HOST_DMA.registers.HDMA_POINTER).eq(self.pointer)]
+
+    def raises(self):
+        failed = self.done & self.error
+        yield Raises(HOST_DMA.events.HOST_DMA_DONE, self.done)
+        yield Raises(HOST_DMA.events.HOST_DMA_ERROR, failed)
+        yield Raises(CONTROL.events.BUS_ERROR, failed)
+
+    def counts(self):
+        yield Counts(HOST_DMA.counters.HDMA_ERRORS, self.done & self.error)
 
     def elaborate(self, platform):
         m = Module()

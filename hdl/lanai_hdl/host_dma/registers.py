@@ -4,18 +4,20 @@ Commands arrive one slot after the access that wrote them (`RegisterFile`), and 
 """
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
+from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
+from ..control.csr import CONTROL
 from ..fields import bit, status_word
 from ..send_dma.engine import LENGTH_BITS
 from ..sram.bounds import leaves_sram
-from .csr import HostDmaStart
+from .csr import HOST_DMA, HostDmaStart
 from .engine import HostDescriptor
 
 
-class HostDmaRegisters(wiring.Component):
+class HostDmaRegisters(NicBlock):
     """HDMA_*: a write of HDMA_START queues a checked descriptor; HDMA_STATUS and HDMA_DONE show the engine's state.
 
     Members
@@ -47,6 +49,24 @@ class HostDmaRegisters(wiring.Component):
                 "completed": Out(32),
             }
         )
+
+    def connect_registers(self, bank):
+        registers = HOST_DMA.registers
+        return [
+            self.host.eq(bank.value(registers.HDMA_HOST)),
+            self.local.eq(bank.value(registers.HDMA_LOCAL)),
+            self.length.eq(bank.value(registers.HDMA_LENGTH)),
+            self.start.eq(bank.written(registers.HDMA_START)),
+            self.flags.eq(bank.wdata),
+            bank.value(registers.HDMA_STATUS).eq(self.status),
+            bank.value(registers.HDMA_DONE).eq(self.completed),
+        ]
+
+    def raises(self):
+        yield Raises(CONTROL.events.BUS_ERROR, self.overflow, delayed=True)
+
+    def counts(self):
+        yield Counts(CONTROL.counters.QUEUE_OVERFLOWS, self.overflow, delayed=True)
 
     def elaborate(self, platform):
         m = Module()

@@ -1,17 +1,23 @@
-"""The LBUS: one SRAM, one access a slot, five requesters (NP-55..58)."""
+"""The LBUS: one SRAM, one access a slot, a list of masters (NP-55..58)."""
+
+from collections.abc import Sequence
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
+from ..control.csr import CONTROL
 from ..sram.memory import SramPort
+from .csr import LBUS
+from .masters import MASTERS, Edge, Master
 
 ADDRESS_BITS = 20
 
 
 class LbusMaster(wiring.Signature):
-    """A requester's door to the LBUS, seen from the requester.
+    """A master's port to the LBUS, seen from the master.
 
     `request` with `write`, `addr` (byte address, word aligned), `wdata`, `be` (bit 3 is the byte at `addr`) hold until `grant`, which
     comes in the same slot and performs the access. `rdata` belongs to a granted read in the slot after its grant.
@@ -31,113 +37,154 @@ class LbusMaster(wiring.Signature):
         )
 
 
-class Requesters(data.Struct):
-    """A bit for each requester of the LBUS."""
-
-    hdma: 1
-    pio: 1
-    recv: 1
-    send: 1
-    cpu: 1
-
-
-REQUESTERS = ("hdma", "pio", "recv", "send", "cpu")
+def master_bits(masters: Sequence[Master]) -> data.StructLayout:
+    """A bit for each master, by its name, in the order of the list."""
+    return data.StructLayout({master.name: 1 for master in masters})
 
 
 class SlotArbiter(wiring.Component):
-    """Who has the slot (NP-56), decided anew in every slot and within it; `engine`: not the processor.
+    """Who has the slot (NP-56), decided anew in every slot and within it.
 
-    `odd` is the slot's parity: an even slot is the rising edge of the processor clock and serves the host side (PIO before host DMA:
-    they share one turn, and a PIO word is rare), then the processor; an odd one is the falling edge and serves receive DMA, send
-    DMA, then the processor. At most one bit of `grant` is set, and only where `request` is.
+    Within an edge the order of the list is the order of priority. The last master, the processor, is served on both edges
+    after all others.
+
+    Parameters
+    ----------
+    masters : each but the last is served on one edge, the last on both
+
+    Members
+    -------
+    odd : ``In(1)``, the slot's parity: even is the rising edge of the processor clock, odd the falling one
+    request, grant : a bit for each master. At most one bit of `grant` is set, and only where `request` is.
+    engine : ``Out(1)``, a master other than the processor has the slot
     """
 
-    odd: In(1)
-    request: In(Requesters)
-    grant: Out(Requesters)
-    engine: Out(1)
+    def __init__(self, masters: Sequence[Master] = MASTERS):
+        *engines, processor = masters
+        if processor.edge is not Edge.BOTH:
+            raise ValueError(f"the last master, {processor.name!r}, must be served on both edges")
+        for master in engines:
+            if master.edge is Edge.BOTH:
+                raise ValueError(f"only the last master is served on both edges, not {master.name!r}")
+        self._engines = engines
+        self._processor = processor
+        bits = master_bits(masters)
+        super().__init__({"odd": In(1), "request": In(bits), "grant": Out(bits), "engine": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
-        request, grant = self.request, self.grant
-        engine = self.engine
         with m.If(self.odd):
-            m.d.comb += [
-                grant.recv.eq(request.recv),
-                grant.send.eq(request.send & ~request.recv),
-                engine.eq(request.recv | request.send),
-            ]
+            self._serve(m, Edge.FALLING)
         with m.Else():
-            m.d.comb += [
-                grant.pio.eq(request.pio),
-                grant.hdma.eq(request.hdma & ~request.pio),
-                engine.eq(request.pio | request.hdma),
-            ]
-        m.d.comb += grant.cpu.eq(request.cpu & ~engine)
+            self._serve(m, Edge.RISING)
+        cpu = self._processor.name
+        m.d.comb += self.grant[cpu].eq(self.request[cpu] & ~self.engine)
         return m
 
+    def _serve(self, m, edge):
+        """Grants the first of this edge's masters that asks."""
+        taken = None
+        for master in self._engines:
+            if master.edge is edge:
+                request = self.request[master.name]
+                m.d.comb += self.grant[master.name].eq(request if taken is None else request & ~taken)
+                taken = request if taken is None else taken | request
+        if taken is not None:
+            m.d.comb += self.engine.eq(taken)
 
-class Lbus(wiring.Component):
-    """Joins the requesters `hdma`, `pio`, `recv`, `send`, `cpu` to the port `sram`.
 
-    `used` and `waited` tell of this slot, a bit a requester: it was granted, or asked in vain on an edge that serves it. The processor
-    alone can name an address beyond the SRAM (engines refuse such descriptors, the host bus such accesses): its read gives what it
-    gives, its write does nothing, and `fault` is raised for the slot. That is looked at only with `guard`: the Lanai traps before it asks.
+class Lbus(NicBlock):
+    """Joins the masters to the SRAM.
+
+    The processor alone can name an address beyond the SRAM: engines refuse such descriptors, and the host bus such
+    accesses. Its reads there return undefined data, its writes are dropped, and `fault` is raised for the slot.
+
+    Parameters
+    ----------
+    masters : in order of priority, as `SlotArbiter` takes them
+    guard : whether the processor's address is checked; false for a processor that traps before it asks
+
+    Members
+    -------
+    <name of a master> : ``In(LbusMaster())``, see also `port`
+    odd : ``In(1)``, the slot's parity
+    sram : ``Out(SramPort)``
+    used, waited : of this slot, a bit for each master: it was granted; it asked on its edge and was not granted
+    fault : ``Out(1)``
     """
 
-    def __init__(self, config: NicConfig, *, guard: bool = True):
+    # The host's access that asks for the reset must be answered.
+    survives_reset = True
+
+    def __init__(self, config: NicConfig, masters: Sequence[Master] = MASTERS, *, guard: bool = True):
         self.config = config
+        self.masters = tuple(masters)
         self.guard = guard
-        masters = {name: In(LbusMaster()) for name in REQUESTERS}
+        bits = master_bits(masters)
         super().__init__(
             {
-                **masters,
+                **{master.name: In(LbusMaster()) for master in masters},
                 "odd": In(1),
                 "sram": Out(SramPort(config)),
-                "used": Out(Requesters),
-                "waited": Out(Requesters),
+                "used": Out(bits),
+                "waited": Out(bits),
                 "fault": Out(1),
             }
         )
 
+    def port(self, master: Master):
+        """The port of one of the masters."""
+        return getattr(self, master.name)
+
+    def raises(self):
+        yield Raises(CONTROL.events.BUS_ERROR, self.fault)
+
+    def counts(self):
+        for master in self.masters:
+            yield Counts(master.used, self.used[master.name])
+            yield Counts(master.waited, self.waited[master.name])
+        yield Counts(LBUS.counters.LBUS_FAULTS, self.fault)
+
     def elaborate(self, platform):
         m = Module()
-        m.submodules.arbiter = arbiter = SlotArbiter()
+        m.submodules.arbiter = arbiter = SlotArbiter(self.masters)
         m.d.comb += [arbiter.odd.eq(self.odd), self.used.eq(arbiter.grant)]
+        *engines, processor = self.masters
+        cpu = self.port(processor)
         bound = (self.config.sram_size - 1).bit_length()
         beyond = Signal()
         m.d.comb += [
-            beyond.eq(self.cpu.addr[bound:].any() if self.guard and bound < ADDRESS_BITS else 0),
-            self.fault.eq(self.cpu.grant & beyond),
+            beyond.eq(cpu.addr[bound:].any() if self.guard and bound < ADDRESS_BITS else 0),
+            self.fault.eq(cpu.grant & beyond),
             self.sram.enable.eq(arbiter.grant.as_value().any() & ~self.fault),
         ]
-        # The processor's address is the latest of all: it passes one choice, whenever no engine has the slot, asked for or not.
+        # The processor's address is timing-critical: it passes one multiplexer, which `engine` alone controls.
         chosen = Signal(SramPort(self.config).members["addr"].shape)
         m.d.comb += [
-            self.sram.addr.eq(Mux(arbiter.engine, chosen, self.cpu.addr[2:bound])),
-            self.sram.wdata.eq(self.cpu.wdata),
-            self.sram.be.eq(self.cpu.be),
-            self.sram.write.eq(arbiter.grant.cpu & self.cpu.write & ~beyond),
+            self.sram.addr.eq(Mux(arbiter.engine, chosen, cpu.addr[2:bound])),
+            self.sram.wdata.eq(cpu.wdata),
+            self.sram.be.eq(cpu.be),
+            self.sram.write.eq(arbiter.grant[processor.name] & cpu.write & ~beyond),
         ]
-        for name in REQUESTERS:
-            master = getattr(self, name)
-            grant = getattr(arbiter.grant, name)
-            m.d.comb += [
-                getattr(arbiter.request, name).eq(master.request),
-                master.grant.eq(grant),
-                master.rdata.eq(self.sram.rdata),
-                getattr(self.waited, name).eq(master.request & ~grant & self._serves(name)),
-            ]
-            if name == "cpu":
-                continue
-            with m.If(grant):
+        for master in self.masters:
+            self._answer(m, master, arbiter)
+        for master in engines:
+            port = self.port(master)
+            with m.If(arbiter.grant[master.name]):
                 m.d.comb += [
-                    self.sram.write.eq(master.write),
-                    chosen.eq(master.addr[2:bound]),
-                    self.sram.wdata.eq(master.wdata),
-                    self.sram.be.eq(master.be),
+                    self.sram.write.eq(port.write),
+                    chosen.eq(port.addr[2:bound]),
+                    self.sram.wdata.eq(port.wdata),
+                    self.sram.be.eq(port.be),
                 ]
         return m
 
-    def _serves(self, name):
-        return {"cpu": 1, "recv": self.odd, "send": self.odd}.get(name, ~self.odd)
+    def _answer(self, m, master, arbiter):
+        port, grant = self.port(master), arbiter.grant[master.name]
+        served = {Edge.RISING: ~self.odd, Edge.FALLING: self.odd, Edge.BOTH: 1}[master.edge]
+        m.d.comb += [
+            arbiter.request[master.name].eq(port.request),
+            port.grant.eq(grant),
+            port.rdata.eq(self.sram.rdata),
+            self.waited[master.name].eq(port.request & ~grant & served),
+        ]

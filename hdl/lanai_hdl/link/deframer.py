@@ -1,10 +1,12 @@
 """Finds packets in the flits that come, and judges them."""
 
 from amaranth import Module, Signal
-from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib import data, enum, stream
 from amaranth.lib.wiring import In, Out
 
+from ..block import Counts, NicBlock, Raises
 from .crc import WordCrc
+from .csr import LINK
 from .flit import Flit, Kind
 
 
@@ -26,7 +28,7 @@ class Part(data.Struct):
     truncated: 1
 
 
-class Deframer(wiring.Component):
+class Deframer(NicBlock):
     """Turns flits into parts of packets; every START gets its END, whatever the wire does.
 
     Members: `i`, `o` streams; `up`, the carrier: when it is gone and no flit is left, a packet under way ends truncated. Dropped, with
@@ -40,6 +42,14 @@ class Deframer(wiring.Component):
     misrouted: Out(1)
     stray: Out(1)
     idle: Out(1)
+
+    def raises(self):
+        yield Raises(LINK.events.LINK_ERROR, self.stray)
+        yield Raises(LINK.events.LINK_ERROR, self.misrouted)
+
+    def counts(self):
+        yield Counts(LINK.counters.RX_MISROUTED, self.misrouted)
+        yield Counts(LINK.counters.RX_STRAYS, self.stray)
 
     def elaborate(self, platform):
         m = Module()

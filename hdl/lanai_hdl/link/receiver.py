@@ -4,12 +4,14 @@ from amaranth import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
 from ..queue import Queue
+from .csr import LINK
 from .flit import Flit, Kind, LinkPort
 
 
-class LinkReceiver(wiring.Component):
+class LinkReceiver(NicBlock):
     """A FIFO of flits, with STOP raised while what may be in flight would no longer fit.
 
     Members: `link`; `o`, flits other than IDLE and DOWN; `up`, the carrier. Events of a slot: `received`, `raised` (STOP), `overflow`
@@ -31,6 +33,17 @@ class LinkReceiver(wiring.Component):
         self.fifo = Queue(Flit, config.rx_fifo)
         self.kind = Signal(Kind)  # as it came in the last slot
         super().__init__()
+
+    def raises(self):
+        yield Raises(LINK.events.LINK_ERROR, self.fell)
+        yield Raises(LINK.events.LINK_ERROR, self.overflow)
+
+    def counts(self):
+        counters = LINK.counters
+        yield Counts(counters.RX_FLITS, self.received)
+        yield Counts(counters.RX_STOPS, self.raised)
+        yield Counts(counters.RX_OVERFLOWS, self.overflow)
+        yield Counts(counters.LINK_DOWNS, self.fell)
 
     def elaborate(self, platform):
         m = Module()

@@ -1,16 +1,18 @@
 """Sends flits down the wire."""
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
+from ..block import Counts, NicBlock
 from ..config import NicConfig
 from .crc import WordCrc
+from .csr import LINK
 from .flit import Flit, Kind, LinkPort
 from .limiter import RateLimiter
 
 
-class LinkTransmitter(wiring.Component):
+class LinkTransmitter(NicBlock):
     """Puts the CRC into CHECK and TAIL and sends while the link's rate, STOP and carrier allow.
 
     Members: `i`, flits of packets; bit 0 of a CHECK's or TAIL's data spoils its CRC. `link`, registered. `up`, the carrier as the
@@ -31,6 +33,13 @@ class LinkTransmitter(wiring.Component):
     def __init__(self, config: NicConfig):
         self.config = config
         super().__init__()
+
+    def counts(self):
+        counters = LINK.counters
+        yield Counts(counters.TX_PACKETS, self.tail)
+        yield Counts(counters.TX_FLITS, self.sent)
+        yield Counts(counters.TX_STOPPED, self.stopped)
+        yield Counts(counters.TX_DROPPED, self.dropped)
 
     def elaborate(self, platform):
         m = Module()

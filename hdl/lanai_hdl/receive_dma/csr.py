@@ -26,6 +26,7 @@ RECEIVE_DMA = RegisterBlock(
             Access.P_RW,
             Behavior.STORAGE,
             "Next buffer: first SRAM address; word aligned. Kept after posting.",
+            forwarded=True,
         ),
         Register(
             "RECV_LIMIT",
@@ -55,6 +56,7 @@ RECEIVE_DMA = RegisterBlock(
             Access.P_RW,
             Behavior.STORAGE,
             "Event.RECV_PROGRESS is RECV_COUNT >= this, while BUSY; 0 is never.",
+            forwarded=True,
         ),
         Register(
             "RECV_STATUS", 0x194, Access.RO, Behavior.VIEW, "Free buffer entries, BUSY, CHECKED, LINK_UP.", Status

@@ -4,11 +4,15 @@ from amaranth import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..block import Counts, NicBlock, Raises
 from ..config import BlockedAction, NicConfig
+from ..fields import bit
 from ..lbus.lbus import ADDRESS_BITS, LbusMaster
+from ..lbus.masters import RECV
+from ..link.csr import LINK
 from ..link.deframer import Part, PartKind
-from ..machine import Verdict
 from ..queue import LateInQueue, LateOutQueue
+from .csr import RECEIVE_DMA, Verdict
 
 END_BITS = ADDRESS_BITS + 1  # an end may lie just past the last byte
 VERDICT_BITS = max(Verdict).bit_length()
@@ -45,7 +49,7 @@ class RecvProgress(wiring.Signature):
         )
 
 
-class ReceiveDma(wiring.Component):
+class ReceiveDma(NicBlock):
     """Writes each packet to the next posted buffer, from its start, and queues a completion.
 
     Members: `i`, parts of packets; `post`, buffers, a slot late (`LateInQueue`; who posts has checked them: word aligned, in order, within the
@@ -54,6 +58,8 @@ class ReceiveDma(wiring.Component):
     packet that has waited `blocked_slots` is dropped (`timeout`) or, as configured, `reset` asks for a reset of the NIC (NP-19). Events of a
     slot: `finished` with `verdict`. `idle` while no packet is under way.
     """
+
+    lbus_master = RECV
 
     def __init__(self, config: NicConfig):
         self.config = config
@@ -72,6 +78,26 @@ class ReceiveDma(wiring.Component):
                 "idle": Out(1),
             }
         )
+
+    def connect_registers(self, bank):
+        return [bank.value(RECEIVE_DMA.registers.RECV_CURRENT).eq(self.progress.start)]
+
+    def raises(self):
+        yield Raises(RECEIVE_DMA.events.RECV_OVERRUN, self._found(Verdict.OVERRUN))
+        yield Raises(LINK.events.LINK_ERROR, self._found(Verdict.CRC) | self._found(Verdict.TRUNCATED))
+
+    def counts(self):
+        counters = RECEIVE_DMA.counters
+        crc, truncated, overrun = map(self._found, (Verdict.CRC, Verdict.TRUNCATED, Verdict.OVERRUN))
+        yield Counts(counters.RX_PACKETS, self.finished & ~(crc | overrun | truncated))
+        yield Counts(counters.RX_CRC_ERRORS, crc)
+        yield Counts(counters.RX_TRUNCATED, truncated)
+        yield Counts(counters.RX_OVERRUNS, overrun)
+        yield Counts(counters.RX_TIMEOUTS, self.timeout)
+
+    def _found(self, flag):
+        """In this slot a packet finished with `flag` in its verdict."""
+        return self.finished & bit(self.verdict, flag)
 
     def elaborate(self, platform):
         m = Module()
@@ -97,7 +123,7 @@ class ReceiveDma(wiring.Component):
 
         with m.FSM():
             with m.State("WAIT"):
-                # Whether a part is taken never depends on whether one is there: that may be found out late.
+                # `ready` must not depend on `valid`: `valid` is timing-critical.
                 m.d.comb += [self.idle.eq(~self.i.valid), self.i.ready.eq(buffers.o.valid)]
                 with m.If(self.i.valid & buffers.o.valid):
                     m.d.comb += buffers.o.ready.eq(1)

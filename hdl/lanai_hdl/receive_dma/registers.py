@@ -4,15 +4,18 @@ Commands arrive one slot after the access that wrote them (`RegisterFile`), and 
 """
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
+from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
+from ..control.csr import CONTROL
 from ..fields import status_word
+from .csr import RECEIVE_DMA
 from .engine import Completion, RecvBuffer, RecvProgress
 
 
-class ReceiveDmaRegisters(wiring.Component):
+class ReceiveDmaRegisters(NicBlock):
     """RECV_*: a write of RECV_LIMIT posts a checked buffer; the oldest finished packet and the engine's state show.
 
     Members
@@ -64,6 +67,33 @@ class ReceiveDmaRegisters(wiring.Component):
                 "arrived": Out(1),
             }
         )
+
+    def connect_registers(self, bank):
+        registers = RECEIVE_DMA.registers
+        return [
+            self.pointer.eq(bank.value(registers.RECV_POINTER)),
+            self.limit.eq(bank.wdata),
+            self.coming.eq(bank.cpu.wdata),
+            self.post_limit.eq(bank.written(registers.RECV_LIMIT)),
+            bank.value(registers.RECV_LIMIT).eq(self.limit_value),
+            self.watermark.eq(bank.value(registers.RECV_WATERMARK)),
+            self.pop.eq(bank.written(registers.RECV_VERDICT)),
+            bank.value(registers.RECV_COUNT).eq(self.count),
+            bank.value(registers.RECV_STATUS).eq(self.status),
+            bank.value(registers.RECV_LENGTH).eq(self.length),
+            bank.value(registers.RECV_BUFFER).eq(self.buffer),
+            bank.value(registers.RECV_VERDICT).eq(self.verdict),
+            bank.value(registers.RECV_DONE).eq(self.completed),
+        ]
+
+    def raises(self):
+        yield Raises(RECEIVE_DMA.events.RECV_DONE, self.arrived)
+        yield Raises(RECEIVE_DMA.events.RECV_PROGRESS, self.progressed)
+        yield Raises(CONTROL.events.BUS_ERROR, self.refused | self.overflow, delayed=True)
+
+    def counts(self):
+        yield Counts(RECEIVE_DMA.counters.RECV_REFUSED, self.refused, delayed=True)
+        yield Counts(CONTROL.counters.QUEUE_OVERFLOWS, self.overflow, delayed=True)
 
     def elaborate(self, platform):
         m = Module()

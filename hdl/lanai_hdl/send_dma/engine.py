@@ -4,10 +4,13 @@ from amaranth import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..block import NicBlock, Raises
 from ..config import NicConfig
 from ..lbus.lbus import ADDRESS_BITS, LbusMaster
+from ..lbus.masters import SEND
 from ..link.flit import Flit, Kind
 from ..queue import LateEntryQueue, LateInQueue
+from .csr import SEND_DMA
 
 LENGTH_BITS = ADDRESS_BITS + 1
 CREDIT_BITS = 32
@@ -27,10 +30,11 @@ class SendDescriptor(data.Struct):
     refused: 1
 
 
-class SendCredit(wiring.Component):
+class SendCredit(NicBlock):
     """SEND_CREDIT: bytes that chasing sends may still take (NP-51).
 
-    `feed` bytes come with `fed`, `size` go with `take`. `write` adds the signed `amount`, a slot late. `value` shows the sum in the next slot.
+    `feed` bytes come with `fed`, `size` go with `take`. `write` adds the signed `amount`; it comes one slot after the access.
+    `value` shows the sum in the next slot.
     """
 
     fed: In(1)
@@ -40,6 +44,14 @@ class SendCredit(wiring.Component):
     write: In(1)
     amount: In(CREDIT_BITS)
     value: Out(signed(CREDIT_BITS))
+
+    def connect_registers(self, bank):
+        credit = SEND_DMA.registers.SEND_CREDIT
+        return [
+            self.write.eq(bank.written(credit)),
+            self.amount.eq(bank.wdata),
+            bank.value(credit).eq(self.value),
+        ]
 
     def elaborate(self, platform):
         m = Module()
@@ -55,7 +67,7 @@ class SendCredit(wiring.Component):
         return m
 
 
-class SendDma(wiring.Component):
+class SendDma(NicBlock):
     """Runs descriptors in order; a packet is the words from a `first` to a `last` one.
 
     Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set `refused`); `free` entries of their queue;
@@ -63,6 +75,8 @@ class SendDma(wiring.Component):
     a slot's event that what chasing sends read is not sound: the CRC of the chasing packet is then wrong on purpose. `done`, a slot's event: the
     last word of a descriptor has been read. `idle` while nothing is queued or under way.
     """
+
+    lbus_master = SEND
 
     def __init__(self, config: NicConfig):
         self.config = config
@@ -80,6 +94,9 @@ class SendDma(wiring.Component):
                 "idle": Out(1),
             }
         )
+
+    def raises(self):
+        yield Raises(SEND_DMA.events.SEND_DONE, self.done)
 
     def elaborate(self, platform):
         m = Module()
@@ -160,14 +177,14 @@ class SendDma(wiring.Component):
         funded = Signal()
         m.d.comb += [
             size.eq(Mux(short, piece.length[:2], 4)),
-            # credit >= size, without a carry chain on the way to the arbiter
+            # credit >= size, without a carry chain on the path to the arbiter
             funded.eq(
                 ~piece.chase | (~self.credit[-1] & (self.credit[2:-1].any() | (short & (self.credit[:2] >= size[:2]))))
             ),
             self.lbus.request.eq(self._more & funded & flits.room),
         ]
         with m.If(self.lbus.grant):
-            # `_more` and `_short` are told before they are asked: the arbiter waits for `request`.
+            # `_more` and `_short` are precomputed: `request` feeds the arbiter.
             m.d.sync += [
                 piece.pointer.eq(piece.pointer + 4),
                 piece.length.eq(piece.length - size),

@@ -4,17 +4,19 @@ Commands arrive one slot after the access that wrote them (`RegisterFile`), and 
 """
 
 from amaranth import Module
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
+from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
+from ..control.csr import CONTROL
 from ..fields import bit, status_word
 from ..sram.bounds import leaves_sram
-from .csr import SendStart
+from .csr import SEND_DMA, SendStart
 from .engine import SendDescriptor
 
 
-class SendDmaRegisters(wiring.Component):
+class SendDmaRegisters(NicBlock):
     """SEND_*: a write of SEND_START queues a checked descriptor; SEND_STATUS and SEND_DONE show the engine's state.
 
     Members
@@ -49,6 +51,25 @@ class SendDmaRegisters(wiring.Component):
                 "completed": Out(32),
             }
         )
+
+    def connect_registers(self, bank):
+        registers = SEND_DMA.registers
+        return [
+            self.route.eq(bank.value(registers.SEND_ROUTE)),
+            self.pointer.eq(bank.value(registers.SEND_POINTER)),
+            self.length.eq(bank.value(registers.SEND_LENGTH)),
+            self.start.eq(bank.written(registers.SEND_START)),
+            self.flags.eq(bank.wdata),
+            bank.value(registers.SEND_STATUS).eq(self.status),
+            bank.value(registers.SEND_DONE).eq(self.completed),
+        ]
+
+    def raises(self):
+        yield Raises(CONTROL.events.BUS_ERROR, self.refused | self.overflow, delayed=True)
+
+    def counts(self):
+        yield Counts(SEND_DMA.counters.SEND_ERRORS, self.refused, delayed=True)
+        yield Counts(CONTROL.counters.QUEUE_OVERFLOWS, self.overflow, delayed=True)
 
     def elaborate(self, platform):
         m = Module()

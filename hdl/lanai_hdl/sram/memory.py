@@ -6,6 +6,7 @@ from amaranth import ClockSignal, Instance, Module
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..block import NicBlock
 from ..config import NicConfig
 
 VERILOG = Path(__file__).with_name("lanai_sram.v")
@@ -28,8 +29,10 @@ class SramPort(wiring.Signature):
         )
 
 
-class MemorySram(wiring.Component):
+class MemorySram(NicBlock):
     """An Amaranth memory, for Amaranth's simulator. `init` is the first words' content."""
+
+    survives_reset = True
 
     def __init__(self, config: NicConfig, init=()):
         self.config = config
@@ -51,9 +54,11 @@ class MemorySram(wiring.Component):
         return m
 
 
-class InstanceSram(wiring.Component):
+class InstanceSram(NicBlock):
     """The Verilog module `lanai_sram` (text in `VERILOG`): converting a design would write out every row of an Amaranth memory,
     and a simulator of the result can reach the module's array `mem` directly."""
+
+    survives_reset = True
 
     def __init__(self, config: NicConfig):
         self.config = config

@@ -156,5 +156,5 @@ LBUS_USERS = (
     "receive DMA",
     "send DMA",
     "processor",
-)  # of LBUS.used and .waited, as hdl's REQUESTERS
+)  # of LBUS.used and .waited, in the order of the gateware's probe
 BY_NIC, BY_HOST = 0, 1  # HOSTBUS.master

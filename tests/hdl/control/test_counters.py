@@ -3,7 +3,7 @@
 from collections import Counter
 
 from lanai_hdl.bfm import Chip
-from lanai_hdl.lbus.lbus import REQUESTERS
+from lanai_hdl.lbus.masters import MASTERS
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.machine import COUNTER_NAMES, Event, HostDmaStart, SendStart, Verdict
 
@@ -16,12 +16,12 @@ def watch_slots(nic, counted):
     """Slots used and waited for by each requester, from its own request and grant."""
 
     async def watch(context):
-        masters = [getattr(nic.lbus, name) for name in REQUESTERS]
-        wires = [wire for master in masters for wire in (master.request, master.grant)]
+        ports = [nic.lbus.port(master) for master in MASTERS]
+        wires = [wire for port in ports for wire in (port.request, port.grant)]
         async for _, _, now, *values in context.tick().sample(nic.now, *wires):
-            for name, request, grant in zip(REQUESTERS, values[::2], values[1::2], strict=True):
-                counted[f"SLOTS_{name.upper()}_USED"] += grant
-                counted[f"SLOTS_{name.upper()}_WAITED"] += request & ~grant & (now & 1 in SERVED[name])
+            for master, request, grant in zip(MASTERS, values[::2], values[1::2], strict=True):
+                counted[f"SLOTS_{master.name.upper()}_USED"] += grant
+                counted[f"SLOTS_{master.name.upper()}_WAITED"] += request & ~grant & (now & 1 in SERVED[master.name])
 
     return watch
 
@@ -71,8 +71,8 @@ def test_counters_are_exact_at_both_doors():
         slots = dict(expected)
         by_firmware = {name: await world.firmware.load(name) for name in COUNTER_NAMES}
         assert by_firmware == {name: slots.get(name, 0) for name in COUNTER_NAMES}
-        assert all(by_firmware[f"SLOTS_{name.upper()}_USED"] for name in REQUESTERS)
-        assert any(by_firmware[f"SLOTS_{name.upper()}_WAITED"] for name in REQUESTERS)
+        assert all(by_firmware[master.used.name] for master in MASTERS)
+        assert any(by_firmware[master.waited.name] for master in MASTERS)
         for count, name in enumerate(COUNTER_NAMES):
             value = by_firmware[name] + (count if name == "PIO_READS" else 0)  # the read under way shows later
             assert await world.host.read_register(name) == value, name

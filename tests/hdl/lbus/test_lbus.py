@@ -8,9 +8,11 @@ import pytest
 from lanai_hdl.bfm import Bench, PysimPins
 from lanai_hdl.config import NicConfig
 from lanai_hdl.control.control import SlotCounter
-from lanai_hdl.lbus.lbus import REQUESTERS, Lbus, SlotArbiter
+from lanai_hdl.lbus.lbus import Lbus, SlotArbiter
+from lanai_hdl.lbus.masters import MASTERS
 from lanai_hdl.sram.memory import MemorySram
 
+NAMES = [master.name for master in MASTERS]
 # NP-56, with PIO in the host DMA's turn.
 ORDER = {0: ("pio", "hdma", "cpu"), 1: ("recv", "send", "cpu")}
 
@@ -20,13 +22,13 @@ def test_priorities_are_the_published_ones():
     bench = Bench(dut, 200)
 
     async def ask_everything(context):
-        for odd, *bits in itertools.product((0, 1), repeat=1 + len(REQUESTERS)):
-            asks = dict(zip(REQUESTERS, bits, strict=True))
+        for odd, *bits in itertools.product((0, 1), repeat=1 + len(NAMES)):
+            asks = dict(zip(NAMES, bits, strict=True))
             context.set(dut.odd, odd)
             context.set(dut.request, asks)
             await context.delay(1e-9)
             winner = next((name for name in ORDER[odd] if asks[name]), None)
-            granted = [name for name in REQUESTERS if context.get(getattr(dut.grant, name))]
+            granted = [name for name in NAMES if context.get(dut.grant[name])]
             assert granted == ([winner] if winner else []), (odd, asks)
 
     bench.does(ask_everything)
@@ -68,7 +70,7 @@ def test_every_requester_gets_its_own_data(eagerness):
 
         return run
 
-    for index, name in enumerate(REQUESTERS):
+    for index, name in enumerate(NAMES):
         bench.does(requester(index, name))
     bench.run()
 

@@ -5,7 +5,9 @@ import random
 import cocotb
 
 from lanai_hdl.bfm.cocotb import CocotbPins, begin
-from lanai_hdl.lbus.lbus import REQUESTERS
+from lanai_hdl.lbus.masters import MASTERS
+
+NAMES = [master.name for master in MASTERS]
 
 
 async def requester(dut, index, name, eagerness):
@@ -26,10 +28,10 @@ async def requester(dut, index, name, eagerness):
 
 
 async def one_grant_a_slot(dut):
-    pins = {name: CocotbPins(dut, name) for name in REQUESTERS}
+    pins = {name: CocotbPins(dut, name) for name in NAMES}
     while True:
         await pins["cpu"].step()
-        granted = [name for name in REQUESTERS if pins[name].now("grant")[0]]
+        granted = [name for name in NAMES if pins[name].now("grant")[0]]
         assert len(granted) <= 1, granted
 
 
@@ -38,6 +40,6 @@ async def one_grant_a_slot(dut):
 async def every_requester_gets_its_own_data(dut, eagerness):
     await begin(dut)
     cocotb.start_soon(one_grant_a_slot(dut))
-    running = [cocotb.start_soon(requester(dut, n, name, eagerness)) for n, name in enumerate(REQUESTERS)]
+    running = [cocotb.start_soon(requester(dut, n, name, eagerness)) for n, name in enumerate(NAMES)]
     for task in running:
         await task

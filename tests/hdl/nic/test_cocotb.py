@@ -13,7 +13,8 @@ from lanai_hdl.control.control import SlotCounter
 from lanai_hdl.host_bus.bus import HostBus
 from lanai_hdl.host_bus.ports import HostMemoryPort, PioPort
 from lanai_hdl.host_dma.engine import HostDescriptor, HostDma
-from lanai_hdl.lbus.lbus import REQUESTERS, Lbus, LbusMaster
+from lanai_hdl.lbus.lbus import Lbus, LbusMaster
+from lanai_hdl.lbus.masters import MASTERS
 from lanai_hdl.link.cable import Cable
 from lanai_hdl.link.flit import Kind, LinkPort
 from lanai_hdl.link.receiver import LinkReceiver
@@ -66,7 +67,7 @@ class LbusWithSram(wiring.Component):
     """The LBUS on its SRAM; the parity counts itself."""
 
     def __init__(self):
-        super().__init__({name: In(LbusMaster()) for name in REQUESTERS})
+        super().__init__({master.name: In(LbusMaster()) for master in MASTERS})
 
     def elaborate(self, platform):
         m = Module()
@@ -76,8 +77,8 @@ class LbusWithSram(wiring.Component):
             SlotCounter(),
         )
         wiring.connect(m, lbus.sram, sram.port)
-        for name in REQUESTERS:
-            wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(lbus, name))
+        for master in MASTERS:
+            wiring.connect(m, wiring.flipped(getattr(self, master.name)), lbus.port(master))
         m.d.comb += lbus.odd.eq(slots.now[0])
         return m
 

@@ -10,7 +10,8 @@ from amaranth.lib import wiring
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.host_dma.engine import HostDma
-from lanai_hdl.lbus.lbus import REQUESTERS, Lbus, Requesters, SlotArbiter
+from lanai_hdl.lbus.lbus import Lbus, SlotArbiter, master_bits
+from lanai_hdl.lbus.masters import MASTERS
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.link.receiver import LinkReceiver
 
@@ -63,12 +64,12 @@ class LbusSpec(wiring.Component):
         config = NicConfig(sram_size=4096)
         m.submodules.dut = dut = Lbus(config)
         m.d.comb += [dut.odd.eq(AnySeq(1)), dut.sram.rdata.eq(AnySeq(32))]
-        granted = Signal(Requesters)
-        for name in REQUESTERS:
-            master = getattr(dut, name)
+        granted = Signal(master_bits(MASTERS))
+        for each in MASTERS:
+            master = dut.port(each)
             drive(m, master, "request", "write", "addr", "wdata", "be")
             m.d.comb += [
-                getattr(granted, name).eq(master.grant),
+                granted[each.name].eq(master.grant),
                 Assert(master.rdata == dut.sram.rdata),
                 Assert(implies(master.grant, master.request)),
             ]

@@ -5,20 +5,22 @@ Nothing of the NIC depends on them, so it does the same in the same slots.
 
 from typing import Any
 
-from amaranth import Module, Signal
+from amaranth import Cat, Module, Signal
 from amaranth.lib import data
 from amaranth.lib.wiring import Out
 
 from lanai_hdl.config import NicConfig
+from lanai_hdl.lbus.masters import CPU, HDMA, PIO, RECV, SEND
 from lanai_hdl.nic import Nic
 from lanai_hdl.receive_dma.engine import END_BITS, VERDICT_BITS
 
 from .stepped import SteppedNic
 
+LBUS_USERS = (HDMA, PIO, RECV, SEND, CPU)  # as `lanai_sim.trace.schema.LBUS_USERS` titles them
 PROBES = {
     # The processor: held or running, waiting; the instruction that retired, its access to memory.
     "run": 1, "waits": 1, "retired": 1, "pc": 20, "access": 1, "store": 1, "address": 20, "value": 32,
-    # The LBUS: a bit for each of `lbus.REQUESTERS`.
+    # The LBUS: a bit for each of `LBUS_USERS`.
     "used": 5, "waited": 5,
     # The engines: what is posted, what is done.
     "host_post": 1, "host_to_host": 1, "host_local": 20, "host_address": 32, "host_length": 21, "host_done": 1,
@@ -52,8 +54,8 @@ class ProbedNic(Nic):
             "store": retire.store,
             "address": retire.address,
             "value": retire.result,
-            "used": nic.lbus.used.as_value(),
-            "waited": nic.lbus.waited.as_value(),
+            "used": Cat(nic.lbus.used[master.name] for master in LBUS_USERS),
+            "waited": Cat(nic.lbus.waited[master.name] for master in LBUS_USERS),
             "host_post": host.post.valid & host.post.ready,
             "host_to_host": host.post.payload.to_host,
             "host_local": host.post.payload.local,

@@ -6,7 +6,7 @@ from lanai_firmware.programs.mpi_np import main
 from lanai_firmware.programs.mpi_np.layout import BLOCK, SLOTS
 from lanai_firmware.programs.mpi_np.plan import MAX_CHANNELS, McpConfig, lay_out, paper
 from lanai_hdl.config import lanai41
-from lanai_hdl.lbus.lbus import REQUESTERS
+from lanai_hdl.lbus.masters import HDMA, RECV, SEND
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.config import pentium2_266
 from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES
@@ -16,7 +16,7 @@ from lanai_host.stacks.mpi_np.pages import PER_ENTRY
 from ...benches.core import half_memory_loop
 
 REPETITIONS = 5  # round trips a size on the page
-ENGINES = ("hdma", "recv", "send")
+DMA_ENGINES = (HDMA, RECV, SEND)  # masters of the LBUS
 
 
 def figures(quick: bool) -> dict[str, float]:
@@ -37,7 +37,7 @@ def figures(quick: bool) -> dict[str, float]:
         "design.repetitions": REPETITIONS,
         "design.page_bytes": PAGE_SIZE,
         "design.pio_threshold": host.pio_threshold,
-        "design.dma_engines": len(set(ENGINES) & set(REQUESTERS)),
+        "design.dma_engines": len(DMA_ENGINES),
         "design.np_mhz": nic.slot_khz / 2000,
         "design.link_gbitps": nic.link_kbytes * 8 / 1e6,
         "design.memory_share_percent": 100 * memory_share(half_memory_loop()),

@@ -1,0 +1,63 @@
+"""What the NIC's top asks of every block, so that it needs no list of what any one of them has."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth import Const
+from amaranth.lib import wiring
+
+from .csr.declare import Counter, EventBit
+
+
+@dataclass(frozen=True)
+class Raises:
+    """`event` happens in each slot in which `signal` is high; a level event holds for as long as it is high.
+
+    With `delayed` it happened one slot earlier, as everything does that follows from a register access.
+    """
+
+    event: EventBit
+    signal: Any
+    delayed: bool = False
+
+
+@dataclass(frozen=True)
+class Counts:
+    """`counter` is incremented for each slot in which `signal` is high; `delayed` as in `Raises`."""
+
+    counter: Counter
+    signal: Any
+    delayed: bool = False
+
+
+class NicBlock(wiring.Component):
+    """A component of the NIC that brings its own contract.
+
+    A subclass says what applies to it. With nothing said, a block has no registers, raises and counts nothing, is always
+    idle, and is reset with the NIC.
+
+    Attributes
+    ----------
+    survives_reset : true if CONTROL.RESET does not reset the block
+    lbus_master : the block's entry in the LBUS's list; it then has a member ``lbus``, ``Out(LbusMaster())``
+    bus_engine : true if the block moves bursts on the host bus; it then has a member ``bus``, ``Out(BurstPort())``
+    """
+
+    survives_reset = False
+    lbus_master = None
+    bus_engine = False
+
+    def connect_registers(self, bank) -> Iterable[Any]:
+        """Statements that join the block with its registers in `bank`, a `RegisterFile`."""
+        return ()
+
+    def raises(self) -> Iterable[Raises]:
+        return ()
+
+    def counts(self) -> Iterable[Counts]:
+        return ()
+
+    def idle_condition(self) -> Any:
+        """High while nothing is under way inside: the member ``idle`` if the block has one."""
+        return self.idle if "idle" in self.signature.members else Const(1)

@@ -1,0 +1,38 @@
+"""What this NIC was built as, for software to read."""
+
+from amaranth import Module
+
+from ..block import NicBlock
+from ..config import NicConfig
+from ..machine.memory_map import MACHINE_ID, MACHINE_VERSION
+from .csr import IDENTITY, Features
+
+
+class Identity(NicBlock):
+    """The registers of `IDENTITY`: constants, so there are no gates."""
+
+    def __init__(self, config: NicConfig):
+        self.config = config
+        super().__init__({})
+
+    def connect_registers(self, bank):
+        config, registers = self.config, IDENTITY.registers
+        depths = (config.hdma_queue, config.send_queue, config.recv_queue, config.completions)
+        values = {
+            registers.ID: MACHINE_ID,
+            registers.VERSION: MACHINE_VERSION,
+            registers.FEATURES: Features.CHASE | Features.FOLLOW | Features.CHECK,
+            registers.SRAM_SIZE: config.sram_size,
+            registers.SLOT_KHZ: config.slot_khz,
+            registers.LINK_KBYTES: config.link_kbytes,
+            registers.LINK_LATENCY: config.link_latency,
+            registers.HOST_BUS_KHZ: config.host_bus_khz,
+            registers.HOST_BUS_BITS: config.host_bus_bits,
+            registers.QUEUE_DEPTHS: int.from_bytes(depths, "big"),
+            registers.RX_FIFO: config.rx_fifo,
+            registers.MAX_BURST: config.max_burst,
+        }
+        return [bank.value(register).eq(value) for register, value in values.items()]
+
+    def elaborate(self, platform):
+        return Module()
