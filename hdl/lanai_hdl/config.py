@@ -4,7 +4,10 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any, Self
 
+from .block_config import BlockConfig
+from .csr.machine import Machine
 from .errors import UserError
+from .machine import machine_with
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -19,8 +22,10 @@ class BlockedAction(Enum):
 
 @dataclass(frozen=True)
 class NicConfig:
-    """Parameters of one NIC. Clocks in kHz, rates in kB/s, latencies in slots, sizes in bytes unless a name says "
-    "otherwise."""
+    """Parameters of one NIC.
+
+    Clocks are in kHz, rates in kB/s, latencies in slots, sizes in bytes unless a name says otherwise.
+    """
 
     slot_khz: int = 66_000  # two slots a processor cycle
     sram_size: int = MIB
@@ -44,6 +49,7 @@ class NicConfig:
     latency_timer: int = 32  # clocks that a master's burst may run on while PIO waits
     blocked_slots: int = 0  # a packet waiting this long for a buffer is given up; 0: never
     blocked_action: BlockedAction = BlockedAction.DROP
+    blocks: tuple[BlockConfig, ...] = ()  # optional blocks
 
     def __post_init__(self) -> None:
         self._within("slot_khz", 1, 4_000_000)
@@ -67,11 +73,28 @@ class NicConfig:
             self._within(count, 1, 255)
         self._within("latency_timer", 1, 255)
         self._within("blocked_slots", 0, 2**31)
+        self._check_blocks()
+
+    def _check_blocks(self) -> None:
+        if not isinstance(self.blocks, tuple) or not all(isinstance(block, BlockConfig) for block in self.blocks):
+            raise UserError(f"blocks={self.blocks!r} must be a tuple of block configurations, such as (Matching(),)")
+        names = [block.name for block in self.blocks]
+        for name in names:
+            if names.count(name) > 1:
+                raise UserError(f"blocks has {name!r} {names.count(name)} times; a NIC has at most one of each")
+        try:
+            _ = self.machine
+        except ValueError as error:
+            raise UserError(f"blocks: {error}") from error
+
+    @property
+    def machine(self) -> Machine:
+        """The registers, events and counters of this NIC, those of its optional blocks included."""
+        return machine_with(*(block.all_declared for block in self.blocks))
 
     @property
     def rx_slack(self) -> int:
-        """Flits that may still come after STOP was raised: both ways of the link and its registers, at a flit a "
-        "slot."""
+        """Flits that may still come after STOP was raised: both ways of the link and its registers, a flit a slot."""
         return 2 * self.link_latency + 4
 
     @property
@@ -105,8 +128,7 @@ class NicConfig:
 
 
 def lanai41() -> NicConfig:
-    """The testbed of 1999 (NP-B1): LANai 4.1 at 33 MHz without cache, 1 MB SRAM, 160 MB/s link, 32-bit 33 MHz host "
-    "bus."""
+    """The testbed of 1999 (NP-B1): LANai 4.1, 33 MHz, no cache, 1 MB SRAM, 160 MB/s link, 32-bit 33 MHz host bus."""
     return NicConfig()
 
 

@@ -2,5 +2,7 @@
 
 
 class UserError(Exception):
-    """Bad input. The text quotes the bad value and says what would be right; the `lanai` command prints it and "
-    "exits with 2."""
+    """Bad input. The text quotes the bad value and says what would be right.
+
+    The `lanai` command prints it and exits with 2.
+    """

@@ -12,11 +12,14 @@ from .control.events import Doorbell, Events, HostSignal, Timer
 from .control.identity import Identity
 from .control.register_file import RegisterFile
 from .core.core import Core
+from .errors import UserError
+from .host_bus.burst_arbiter import BurstArbiter
 from .host_bus.bus import HostBus
 from .host_bus.ports import HostMemoryPort, PioPort
 from .host_dma.engine import HostDma
 from .host_dma.registers import HostDmaRegisters
 from .lbus.lbus import Lbus
+from .lbus.masters import CPU, ENGINES
 from .link.deframer import Deframer
 from .link.flit import Kind, LinkPort
 from .link.receiver import LinkReceiver
@@ -75,10 +78,11 @@ class Nic(wiring.Component):
 
     def _blocks(self) -> dict[str, NicBlock]:
         config = self.config
-        self.control, self.identity, self.registers = Control(), Identity(config), RegisterFile()
+        self.control, self.identity, self.registers = Control(), Identity(config), RegisterFile(config.machine)
         self.host_bus = HostBus(config)
-        self.lbus = Lbus(config, guard=not self.processor.traps_outside_sram)
-        self.events, self.timer = Events(), Timer()
+        masters = [block.lbus_master for block in config.blocks if block.lbus_master is not None]
+        self.lbus = Lbus(config, (*ENGINES, *masters, CPU), guard=not self.processor.traps_outside_sram)
+        self.events, self.timer = Events(config.machine), Timer()
         self.doorbell, self.host_signal = Doorbell(), HostSignal()
         self.transmitter, self.receiver, self.deframer = LinkTransmitter(config), LinkReceiver(config), Deframer()
         self.host_dma, self.host_dma_registers = HostDma(config), HostDmaRegisters(config)
@@ -108,9 +112,18 @@ class Nic(wiring.Component):
             "send_dma_registers": self.send_dma_registers,
             "receive_dma_registers": self.receive_dma_registers,
         }
+        self._add_optional(blocks)
         counts = [count for block in blocks.values() for count in block.counts()]
-        self.counters = Counters(delayed={count.counter.name for count in counts if count.delayed})
+        self.counters = Counters(
+            config.machine.counters, delayed={count.counter.name for count in counts if count.delayed}
+        )
         return {**blocks, "counters": self.counters}
+
+    def _add_optional(self, blocks):
+        for block in self.config.blocks:
+            if block.name in blocks:
+                raise UserError(f"blocks: the name {block.name!r} is taken by a block that every NIC has")
+            blocks[block.name] = block.build(self.config)
 
     def elaborate(self, platform):
         m = Module()
@@ -154,13 +167,24 @@ class Nic(wiring.Component):
         wiring.connect(m, wiring.flipped(self.pio), self.host_bus.pio)
         wiring.connect(m, wiring.flipped(self.mem), self.host_bus.mem)
         wiring.connect(m, self.host_bus.registers, self.registers.host)
-        wiring.connect(m, self.host_bus.engine, self.host_dma.bus)
+        self._connect_bus_engines(m)
         wiring.connect(m, self.lbus.sram, self.sram.port)
         m.d.comb += [
             self.lbus.odd.eq(self.now[0]),
             self.host_bus.reset.eq(self.control.reset),
             self.registers.open.eq(~self.control.reset),
         ]
+
+    def _connect_bus_engines(self, m):
+        engines = [block for block in self.blocks.values() if block.bus_engine]
+        if len(engines) == 1:
+            wiring.connect(m, self.host_bus.engine, engines[0].bus)
+            return
+        arbiter = BurstArbiter(len(engines))
+        m.submodules.bursts = ResetInserter(self.control.reset)(arbiter)
+        wiring.connect(m, self.host_bus.engine, arbiter.bus)
+        for port, engine in zip(arbiter.ports(), engines, strict=True):
+            wiring.connect(m, port, engine.bus)
 
     def _connect_engines(self, m):
         """Each engine with its registers, and the engines among each other."""

@@ -62,9 +62,9 @@ class Side:
             await self.world.memory.serve()
 
         async def process(context: Any) -> None:
-            self.world.host = PioHost(PysimPins(context, pio))
+            self.world.host = PioHost(PysimPins(context, pio), self.nic.config.machine)
             if self.puppet is not None:
-                self.world.firmware = self.puppet.mastery(context)
+                self.world.firmware = self.puppet.mastery(context, self.nic.config.machine)
             await story(context, self.world)
 
         # A model belongs to the process that steps it; servants begin first, so that the story finds them.

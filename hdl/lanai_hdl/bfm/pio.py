@@ -3,13 +3,15 @@
 from collections.abc import Iterable
 
 from .. import machine
+from ..csr.machine import Machine
 from .pins import Pins
 
 
 class PioHost:
     """Reads and writes the NIC's window, over the pins of a `PioPort`."""
 
-    def __init__(self, pins: Pins) -> None:
+    def __init__(self, pins: Pins, registers: Machine = machine.MACHINE) -> None:
+        self.registers = registers
         self.pins = pins
 
     async def write(self, offset: int, value: int, be: int = 0b1111) -> None:
@@ -39,7 +41,7 @@ class PioHost:
         return [await self.read(offset + 4 * index) for index in range(count)]
 
     async def write_register(self, name: str, value: int) -> None:
-        await self.write(machine.host_offset(name), value)
+        await self.write(machine.REGISTERS_HOST + self.registers.offset(name), value)
 
     async def read_register(self, name: str) -> int:
-        return await self.read(machine.host_offset(name))
+        return await self.read(machine.REGISTERS_HOST + self.registers.offset(name))

@@ -5,9 +5,10 @@ from typing import Any
 from amaranth import Module
 from amaranth.lib import wiring
 
-from .. import machine
 from ..control.register_file import RegisterPort
+from ..csr.machine import Machine
 from ..lbus.lbus import LbusMaster
+from ..machine import MACHINE
 from ..processor import Processor
 from .pysim import PysimPins
 
@@ -33,26 +34,27 @@ class Puppet(Processor):
         m.d.comb += self.idle.eq(1)
         return m
 
-    def mastery(self, context: Any) -> "Mastery":
-        return Mastery(context, self)
+    def mastery(self, context: Any, registers: Machine = MACHINE) -> "Mastery":
+        return Mastery(context, self, registers)
 
 
 class Mastery:
     """What firmware can do, as coroutines."""
 
-    def __init__(self, context: Any, puppet: Puppet) -> None:
+    def __init__(self, context: Any, puppet: Puppet, registers: Machine = MACHINE) -> None:
+        self.machine = registers
         self.context = context
         self.puppet = puppet
         self.registers = PysimPins(context, puppet.strings_regs)
         self.lbus = PysimPins(context, puppet.strings_lbus)
 
     async def store(self, name: str, value: int) -> None:
-        self.registers.set(addr=machine.offset(name), write=1, wdata=value & 0xFFFFFFFF)
+        self.registers.set(addr=self.machine.offset(name), write=1, wdata=value & 0xFFFFFFFF)
         await self.registers.step()
         self.registers.set(write=0)
 
     async def load(self, name: str) -> int:
-        self.registers.set(addr=machine.offset(name), read=1)
+        self.registers.set(addr=self.machine.offset(name), read=1)
         await self.registers.step()
         self.registers.set(read=0)
         return (await self.registers.step("rdata"))[0]

@@ -10,11 +10,12 @@ sees the on-chip registers at `REGISTERS_LOCAL` (they cost it no LBUS slot), the
 `Access` tells who may do what; a write without the right is ignored, a read without it gives 0.
 """
 
+from functools import cache
 from typing import Any
 
 from ..control.csr import CONTROL, IDENTITY, TIME, Control, Features
 from ..core.csr import TRAP
-from ..csr.declare import Access, Behavior, Register
+from ..csr.declare import Access, Behavior, Register, RegisterBlock
 from ..csr.machine import Machine
 from ..csr.status import Status
 from ..host_bus.csr import HOST_BUS
@@ -40,20 +41,29 @@ __all__ = [
     "BY_NAME", "COUNTERS", "COUNTER_NAMES", "LEVEL_EVENTS", "MACHINE", "MACHINE_ID", "MACHINE_VERSION", "PAGE_SIZE", "PIO_WINDOW_SIZE",
     "REGISTERS", "REGISTERS_HOST", "REGISTERS_LOCAL", "REGISTERS_SIZE", "RESET_PC", "SRAM_BASE", "SRAM_HOST", "Access",
     "Behavior", "Control", "Event", "Features", "HostDmaStart", "Register", "SendStart", "Status", "Verdict", "host_offset",
-    "local_address", "offset",
+    "local_address", "machine_with", "offset",
 ]  # fmt: skip
 
-MACHINE = Machine(
-    IDENTITY, CONTROL, TIME, TRAP, HOST_DMA, SEND_DMA, RECEIVE_DMA, LBUS, HOST_BUS, LINK,
-    window=REGISTERS_SIZE,
-    events_doc="""Bits of ISR, and of the masks in WAIT and HOST_IRQ_MASK.
+_EVENTS_DOC = """Bits of ISR, and of the masks in WAIT and HOST_IRQ_MASK.
 
     Levels follow their cause and cannot be cleared in ISR: RECV_DONE (a finished packet waits to be popped), RECV_PROGRESS
     (RECV_COUNT of the packet now arriving is at or past a nonzero RECV_WATERMARK), DOORBELL (the register is nonzero),
     HOST_SIGNAL (likewise). The others are sticky: set by the event, cleared by writing one. What an instruction does to a
     level shows in ISR to the next one.
-    """,
-)  # fmt: skip
+    """
+
+
+@cache
+def machine_with(*blocks: RegisterBlock) -> Machine:
+    """The machine of a NIC that has the optional `blocks` beside those that every NIC has.
+
+    Raises ValueError as `Machine` does if they do not fit together.
+    """
+    every = (IDENTITY, CONTROL, TIME, TRAP, HOST_DMA, SEND_DMA, RECEIVE_DMA, LBUS, HOST_BUS, LINK)
+    return Machine(*every, *blocks, window=REGISTERS_SIZE, events_doc=_EVENTS_DOC)
+
+
+MACHINE = machine_with()
 Event: Any = MACHINE.events
 LEVEL_EVENTS = MACHINE.levels
 REGISTERS = MACHINE.registers
