@@ -30,6 +30,23 @@ from .send_dma.engine import SendCredit, SendDma
 from .send_dma.registers import SendDmaRegisters
 from .sram.memory import InstanceSram
 
+# Names of the blocks that every NIC has, for tools that read names of a flattened design.
+BLOCKS = (
+    *("control", "identity", "registers", "host_bus", "lbus", "sram", "processor", "events", "timer", "counters"),
+    *(
+        "doorbell",
+        "host_signal",
+        "transmitter",
+        "receiver",
+        "deframer",
+        "host_dma",
+        "send_dma",
+        "receive_dma",
+        "credit",
+    ),
+    *("host_dma_registers", "send_dma_registers", "receive_dma_registers"),
+)
+
 
 class Nic(wiring.Component):
     """One NIC (NP-55). The clock is the LBUS slot clock: two slots a processor cycle.

@@ -11,7 +11,7 @@ from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.csr.declare import Access, Behavior, Register, RegisterBlock
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import MACHINE
-from lanai_hdl.nic import Nic
+from lanai_hdl.nic import BLOCKS, Nic
 
 from .matching.config import Matching
 from .matching.csr import MATCHING
@@ -62,6 +62,7 @@ def test_a_nic_without_it_has_nothing_of_it():
     def submodules(config):
         return set(re.findall(r"module \\(top\.[\w.]+)", rtlil.convert(Nic(config), name="top")))
 
+    assert set(Nic(CONFIG).blocks) == {*BLOCKS, "matching"}
     assert submodules(CONFIG) - submodules(CONFIG.but(blocks=())) == {"top.matching"}
 
 
