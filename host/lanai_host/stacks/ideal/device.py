@@ -13,8 +13,8 @@ from typing import Protocol
 from ...bus.base import Wait
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Device, DeviceError, ErrorKind, Operation, Segments, SendMode
-from ...devices.ideal_queues import Posted, Unexpected
 from ...errors import DeadlockError
+from .queues import Posted, Unexpected
 
 
 class Mail(Protocol):

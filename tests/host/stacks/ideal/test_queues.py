@@ -3,9 +3,9 @@
 import random
 
 import pytest
-from lanai_host.devices.ideal_queues import Posted, Unexpected
 
 from lanai_host.device import ANY_SOURCE, ANY_TAG
+from lanai_host.stacks.ideal.queues import Posted, Unexpected
 
 
 class Entry:

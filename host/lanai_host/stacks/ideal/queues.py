@@ -1,0 +1,125 @@
+"""The two queues of one context on the `ideal` device: receives that wait for a message, messages that wait for a receive.
+
+MPI's order counts: of several that match, the oldest is taken. Entries are found by source and tag in hash tables, so the cost
+of one match does not grow with the length of a queue, in whatever order a program meets its messages.
+"""
+
+from collections import OrderedDict
+from typing import Generic, Protocol, TypeVar
+
+from ...device import ANY_SOURCE, ANY_TAG
+
+
+class Entry(Protocol):
+    """What a queue holds. `order` is the queue's to use."""
+
+    source: int
+    tag: int
+    order: int
+
+
+E = TypeVar("E", bound=Entry)
+_Key = tuple[int, int]
+
+
+class _Table(Generic[E]):
+    """Entries by key; those of one key in their order."""
+
+    def __init__(self) -> None:
+        self._lists: dict[_Key, OrderedDict[int, E]] = {}
+
+    def add(self, key: _Key, entry: E) -> None:
+        found = self._lists.get(key)
+        if found is None:
+            found = self._lists[key] = OrderedDict()
+        found[entry.order] = entry
+
+    def remove(self, key: _Key, entry: E) -> None:
+        found = self._lists[key]
+        del found[entry.order]
+        if not found:
+            del self._lists[key]
+
+    def oldest(self, key: _Key) -> E | None:
+        found = self._lists.get(key)
+        return None if found is None else next(iter(found.values()))
+
+
+class Posted(Generic[E]):
+    """Receives. Their source and tag may be wildcards."""
+
+    def __init__(self) -> None:
+        self._table: _Table[E] = _Table()
+        self._order = 0
+        self._length = 0
+        self._wild = 0  # receives with a wildcard
+
+    def __len__(self) -> int:
+        return self._length
+
+    def add(self, receive: E) -> None:
+        self._order += 1
+        receive.order = self._order
+        self._table.add((receive.source, receive.tag), receive)
+        self._count(receive, 1)
+
+    def take(self, source: int, tag: int) -> E | None:
+        """Remove and return the oldest receive that a message matches."""
+        found = self._table.oldest((source, tag))
+        if self._wild:
+            for key in ((ANY_SOURCE, tag), (source, ANY_TAG), (ANY_SOURCE, ANY_TAG)):
+                other = self._table.oldest(key)
+                if other is not None and (found is None or other.order < found.order):
+                    found = other
+        if found is not None:
+            self.remove(found)
+        return found
+
+    def remove(self, receive: E) -> None:
+        self._table.remove((receive.source, receive.tag), receive)
+        self._count(receive, -1)
+
+    def _count(self, receive: E, step: int) -> None:
+        self._length += step
+        if receive.source == ANY_SOURCE or receive.tag == ANY_TAG:
+            self._wild += step
+
+
+class Unexpected(Generic[E]):
+    """Messages. Each combination of wildcards has a table of its own, made when a program first asks with it."""
+
+    def __init__(self) -> None:
+        self._all: OrderedDict[int, E] = OrderedDict()
+        self._tables: dict[tuple[bool, bool], _Table[E]] = {}  # by whether source and tag are any
+        self._order = 0
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, message: E) -> None:
+        self._order += 1
+        message.order = self._order
+        self._all[message.order] = message
+        for wild, table in self._tables.items():
+            table.add(_key(message, wild), message)
+
+    def find(self, source: int, tag: int) -> E | None:
+        """The oldest message that a receive matches."""
+        if not self._all:
+            return None
+        wild = (source == ANY_SOURCE, tag == ANY_TAG)
+        table = self._tables.get(wild)
+        if table is None:
+            table = self._tables[wild] = _Table()
+            for message in self._all.values():
+                table.add(_key(message, wild), message)
+        return table.oldest((source, tag))
+
+    def remove(self, message: E) -> None:
+        del self._all[message.order]
+        for wild, table in self._tables.items():
+            table.remove(_key(message, wild), message)
+
+
+def _key(message: Entry, wild: tuple[bool, bool]) -> _Key:
+    return ANY_SOURCE if wild[0] else message.source, ANY_TAG if wild[1] else message.tag
