@@ -1,6 +1,6 @@
 """When the gateware does what the model does: LBUS slots, given which of them others take.
 
-The rule is the one that `lanai_hdl.core.Core` states; the lockstep proof holds the two together, slot for slot.
+The rule is the one that `lanai_hdl.core.core.Core` states; the lockstep proof holds the two together, slot for slot.
 """
 
 from collections.abc import Sequence

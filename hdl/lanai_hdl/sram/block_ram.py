@@ -1,9 +1,10 @@
 """The SRAM as an FPGA has it: block RAM with two ports."""
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, memory
 from amaranth.lib.wiring import In
 
+from ..block import NicBlock
 from ..config import NicConfig
 from .memory import SramPort
 
@@ -12,7 +13,7 @@ BANK = 1 << 14  # words of 32 block RAMs of an ECP5, a bit wide each: their outp
 BEFORE_SYNTHESIS = "setparam -set COLLISION_X_MASK 1'1 top.top.nic.sram*/t:$memrd_v2"
 
 
-class BlockRamSram(wiring.Component):
+class BlockRamSram(NicBlock):
     """As `MemorySram`, but only a read's address has to reach the block RAMs within its slot.
 
     A write is performed a slot late, from registers, through a port of its own. A read in that slot finds its word half written, so the bytes
@@ -20,6 +21,8 @@ class BlockRamSram(wiring.Component):
 
     Parameters: `init`, the first words' content; `bank`, words of a bank, a power of two.
     """
+
+    survives_reset = True
 
     def __init__(self, config: NicConfig, init=(), *, bank: int = BANK):
         words, init = config.sram_size // 4, list(init)

@@ -7,7 +7,7 @@ it is synthesized. The engine's models leave out or move work; this is what show
 import json
 import lzma
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,12 @@ INPUTS = np.dtype(  # struct NicInputs of native/nic.h
 )
 
 
+def described(nic: NicConfig) -> str:
+    """The NIC's configuration in words; without optional parts that it does not have."""
+    values = ((field.name, getattr(nic, field.name)) for field in fields(nic))
+    return f"{type(nic).__name__}({', '.join(f'{name}={value!r}' for name, value in values if value != ())})"
+
+
 @dataclass(frozen=True)
 class Inputs:
     """The inputs of one NIC, slot by slot. `digest` is that of its outputs, 16 hexadecimal digits."""
@@ -39,7 +45,7 @@ class Inputs:
     digest: str
 
     def save(self, path: Path) -> None:
-        head = {"nic": repr(self.nic), "slots": len(self.slots), "digest": self.digest}
+        head = {"nic": described(self.nic), "slots": len(self.slots), "digest": self.digest}
         columns = b"".join(np.ascontiguousarray(self.slots[name]).tobytes() for name in INPUTS.names or ())
         packed = lzma.compress(columns, preset=9 | lzma.PRESET_EXTREME)
         try:
@@ -69,7 +75,7 @@ class Inputs:
             raise UserError(
                 f"{str(path)!r} holds no recorded inputs of a NIC; `lanai replay record` writes some"
             ) from error
-        if recorded != repr(nic):
+        if recorded != described(nic):
             raise UserError(f"{str(path)!r} was recorded on NICs of another configuration: {recorded}")
         return cls(nic, slots, digest)
 

@@ -152,7 +152,7 @@ class Activity:
 
 
 def short(function: str) -> str:
-    """lanai_firmware.programs.mpi_np.matching.lists.find_expected -> matching.find_expected"""
+    """lanai_firmware.programs.mpi_np.matching.matching.find_expected -> matching.find_expected"""
     return ".".join(function.split(".")[-2:])
 
 

@@ -76,12 +76,15 @@ def test_lines_of_packages_keep_their_path():
     """The MCP's own sources: inlined code is told apart by file, and every function is one of its file."""
     image = build(mcp_main)
     places = {image.where(pc) for pc in range(image.base + 48, image.base + 48 + image.regions["text"], 4)}
-    assert {"lanai_firmware/programs/mpi_np/matching/lists.py", "lanai_firmware/programs/mpi_np/wire/incoming.py"} <= {
-        place.file for place in places
-    }
-    inside = [place for place in places if place.function.startswith("lanai_firmware.programs.mpi_np.matching.lists.")]
+    assert {
+        "lanai_firmware/programs/mpi_np/matching/matching.py",
+        "lanai_firmware/programs/mpi_np/wire/incoming.py",
+    } <= {place.file for place in places}
+    inside = [
+        place for place in places if place.function.startswith("lanai_firmware.programs.mpi_np.matching.matching.")
+    ]
     assert inside
-    assert {place.file for place in inside} == {"lanai_firmware/programs/mpi_np/matching/lists.py"}
+    assert {place.file for place in inside} == {"lanai_firmware/programs/mpi_np/matching/matching.py"}
 
 
 def test_stack_is_the_deepest_chain(module, lanai):

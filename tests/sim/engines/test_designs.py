@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import lanai_sim
 from lanai_hdl.config import NicConfig
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.errors import UserError
@@ -17,7 +18,7 @@ SMALL = NicConfig(sram_size=32768)
 
 LOADED = """
 import sys
-from lanai_sim.gateware import verilog
+from lanai_sim.engines.gateware import verilog
 print(*sorted(module.__file__ for name, module in sys.modules.items() if name.startswith("lanai_") and module.__file__))
 """
 
@@ -30,7 +31,7 @@ def python(program):
 
 def test_every_module_that_elaboration_imports_is_in_the_key():
     covered = {path for package in designs.SOURCES for _, path in designs._files(package)}
-    covered |= {Path(designs.__file__), Path(designs.__file__).with_name("__init__.py")}
+    covered |= {Path(designs.__file__), Path(designs.__file__).with_name("__init__.py"), Path(lanai_sim.__file__)}
     loaded = {Path(name) for name in python(LOADED).split()}
     assert len(loaded) > 20
     assert loaded <= covered

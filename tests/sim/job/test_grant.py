@@ -55,7 +55,7 @@ def test_a_rank_that_was_not_attached_may_do_nothing():
 REACH = """
 from mpi4py import MPI
 from lanai_host.abi.context import abi
-from lanai_host.bus import run_now
+from lanai_host.bus.base import run_now
 world = MPI.COMM_WORLD
 device = abi.world.device
 mine = device.endpoint.attachment

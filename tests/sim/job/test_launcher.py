@@ -15,8 +15,8 @@ from lanai_sim.job.launcher import run
 
 PRELUDE = """
 import os, sys
-from lanai_host.bus import Wait
-from lanai_host.portal import Portal
+from lanai_host.bus.base import Wait
+from lanai_host.simulator.client import Portal
 portal = Portal.from_environment()
 rank, size, mail = portal.rank, portal.size, portal.mail
 send = mail.post

@@ -26,7 +26,7 @@ SWITCHES = 4000
 PING_PONG = """
 import sys, time
 from lanai_host.bus import Wait
-from lanai_host.portal import Portal
+from lanai_host.simulator.client import Portal
 portal, rounds = Portal.from_environment(), int(sys.argv[1])
 mail, why = portal.mail, Wait("bench")
 started = time.perf_counter()
@@ -45,8 +45,8 @@ if not portal.rank:
 # One rank that asks the simulator for something that it can do at once: what every request of a driver costs at least.
 REQUESTS = """
 import sys, time
-from lanai_host.portal import Portal
-from lanai_host.protocol import Op
+from lanai_host.simulator.client import Portal
+from lanai_host.simulator.protocol import Op
 portal, rounds = Portal.from_environment(), int(sys.argv[1])
 started = time.perf_counter()
 for _ in range(rounds):

@@ -6,10 +6,12 @@ A check is found in the source: a call of `allowed`, or a comparison with one of
 import ast
 import importlib
 import inspect
+import pkgutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lanai_firmware.lang.functions import Function
+from lanai_firmware.programs import mpi_np
 
 MODULES = (
     "requests",
@@ -66,7 +68,7 @@ class Mutant:
     @contextmanager
     def applied(self):
         """The firmware without the check."""
-        module = importlib.import_module(f"lanai_firmware.programs.mpi_np.{self.module}")
+        module = importlib.import_module(module_of(self.module))
         python = getattr(module, self.function).python
         tree = tree_of(python)
         target = checks_in(tree)[self.number]
@@ -123,11 +125,18 @@ def is_comparison(node):
     return bool(members & LIMITS or names & LIMIT_NAMES) or "RECV_LENGTH" in ast.unparse(node.left)
 
 
+def module_of(name):
+    """The full name of a module of the firmware, in whatever folder it lies."""
+    found = [info.name for info in pkgutil.walk_packages(mpi_np.__path__, f"{mpi_np.__name__}.")]
+    (full,) = [one for one in found if one.endswith(f".{name}")]
+    return full
+
+
 def mutants():
     """Every check of MODULES."""
     found = []
     for name in MODULES:
-        module = importlib.import_module(f"lanai_firmware.programs.mpi_np.{name}")
+        module = importlib.import_module(module_of(name))
         for function in vars(module).values():
             if not isinstance(function, Function) or function.python.__module__ != module.__name__:
                 continue

@@ -12,7 +12,7 @@ from lanai_firmware.lang import Ptr, address_of, barrier, firmware, inline, mini
 from ....nic.registers import DOORBELL
 from ..layout import ANY, NO_TAG, SLOTS, Error, Op, Request
 from ..matching.claiming import claim
-from ..matching.lists import append_posted, describe, find_anywhere, find_unclaimed, spread
+from ..matching.matching import append_posted, describe, find_anywhere, find_unclaimed, spread
 from ..matching.probing import cancel, drain, probe, receive_pull, receive_taken
 from ..matching.searching import wish
 from ..matching.unclaimed import remove

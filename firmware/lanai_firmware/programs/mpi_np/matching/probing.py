@@ -24,7 +24,7 @@ from ..state import (
     nic,
 )
 from .claiming import claim
-from .lists import find_anywhere, find_unclaimed, next_waiting, withdraw
+from .matching import find_anywhere, find_unclaimed, next_waiting, withdraw
 from .unclaimed import remove
 
 

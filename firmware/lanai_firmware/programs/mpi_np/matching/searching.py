@@ -32,7 +32,7 @@ from ..state import (
     Send,
 )
 from ..wire.outgoing import commit, new_frame, new_stage, send_frame, stage_free
-from .lists import withdraw
+from .matching import withdraw
 
 LOW: Const[u32] = u32(0xFFFF)  # envelopes are counted modulo 2**16, in the upper half of a handle
 

@@ -10,7 +10,7 @@ from ..layout import Error, Kind
 from ..memory.heap import store_body
 from ..memory.rooms import come_home
 from ..state import MESSAGE_BODY, MESSAGE_PROMISE, Channel, Message, nic
-from .lists import append_message, key_of, unlink_message
+from .matching import append_message, key_of, unlink_message
 
 
 @firmware

@@ -25,7 +25,7 @@ from ....nic.registers import (
 from ..border.records import finish_record, next_record
 from ..layout import FLAG_LAST, PACKET_BODY, Header, Kind, Record, Type
 from ..matching.claiming import deliver_eager
-from ..matching.lists import find_expected, unlink_posted, withdraw
+from ..matching.matching import find_expected, unlink_posted, withdraw
 from ..matching.searching import accepted, denied, searched
 from ..matching.unclaimed import keep
 from ..memory.cursor import next_piece

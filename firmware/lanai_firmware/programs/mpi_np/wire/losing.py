@@ -9,7 +9,7 @@ from lanai_firmware.lang import Ptr, address_of, firmware, null, u32
 from ..border.records import report
 from ..border.slots import give_slot_back
 from ..layout import Error, Kind
-from ..matching.lists import withdraw
+from ..matching.matching import withdraw
 from ..matching.searching import denied
 from ..protocol.ready import make_ready
 from ..state import (
