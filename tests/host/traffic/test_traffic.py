@@ -37,7 +37,7 @@ def test_a_wrong_byte_is_found(tmp_path):
     assert "wrong data (communicator" in on_lanai(spoilt, 1, 2, [])
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+@pytest.mark.parametrize("setting", [*SETTINGS[:4], SETTINGS[-1]], ids=lambda setting: setting.name)
 def test_nics_as_mpich(program, setting):
     seed = 1
     expected = line_of(on_mpich(program, seed, setting.ranks))
@@ -45,9 +45,9 @@ def test_nics_as_mpich(program, setting):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
-@pytest.mark.parametrize("seed", range(2, 101))
+@pytest.mark.parametrize("seed", range(1, 101))
 def test_a_hundred_seeds(program, seed, setting):
     expected = line_of(on_mpich(program, seed, setting.ranks))
     assert line_of(on_lanai(program, seed, setting.ranks, setting.options(seed))) == expected
