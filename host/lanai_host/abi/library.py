@@ -1,17 +1,19 @@
 """The built library: made once per Python and header, then found again in the cache by content."""
 
 import os
+import site
 import sys
 import sysconfig
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 
-import lanai_host
 from lanai_firmware import cache
 
 from .flavor import FLAVORS, Flavor
 from .installed import include_directory
+
+_OURS = ("lanai_hdl", "lanai_firmware", "lanai_host")  # what a rank imports
 
 
 def library_directory(flavor: str = "mpich") -> Path:
@@ -61,11 +63,20 @@ def _key(flavor: Flavor) -> str:
 
 
 def _paths() -> list[str]:
-    """Where this interpreter finds the packages that the library needs.
+    """Where this interpreter finds the packages that the library needs: those of the installation, and those that hold ours.
 
-    The directory of the running script and the current one are among them only if they hold this package: a library for each
-    directory that `lanai` is called in would be built in vain.
+    Other directories (that of the running script, the current one, what a program added by itself) are left out: a library for each
+    of them would be built in vain.
     """
-    passing = {os.getcwd(), os.path.dirname(os.path.abspath(sys.argv[0] if sys.argv else ""))}
-    own = os.path.dirname(os.path.dirname(lanai_host.__file__))
-    return [path for path in sys.path if path and os.path.isdir(path) and (path not in passing or path == own)]
+    installation = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, *_user_site())}
+    kept: list[str] = []
+    for path in sys.path:
+        above = {os.path.realpath(path), *map(str, Path(os.path.realpath(path)).parents)}
+        ours = any(os.path.isdir(os.path.join(path, name)) for name in _OURS)
+        if path and path not in kept and os.path.isdir(path) and (ours or above & installation):
+            kept.append(path)
+    return kept
+
+
+def _user_site() -> list[str]:
+    return [site.getusersitepackages()] if site.ENABLE_USER_SITE else []

@@ -76,6 +76,13 @@ def test_every_binding_names_a_function_of_the_header(directory):
     assert not BINDINGS.keys() - bound
 
 
+def test_a_directory_that_a_program_adds_to_its_path_makes_no_other_library(directory, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    assert library_directory() == directory
+    (tmp_path / "lanai_host").mkdir()  # but another copy of the package does
+    assert library._paths()[0] == str(tmp_path)
+
+
 def test_a_rank_does_not_load_what_builds_the_library(directory):
     """Programs start several ranks at once, and each would spend a tenth of a second on it."""
     script = (

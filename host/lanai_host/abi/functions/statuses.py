@@ -7,7 +7,7 @@ from ..binding import bind
 from ..tables import IgnoredStatus
 
 _FIELDS = [f"{way}_{field}" for way in ("get", "set") for field in ("source", "tag", "error")]
-_FORMS = ["c2f", "f2c", "c2f08", "f082c", "f2f08", "f082f", "toint", "fromint"]
+_FORMS = ["c2f", "f2c", "c2f08", "f082c", "f2f08", "f082f"]
 
 
 def _refuse() -> None:
