@@ -45,7 +45,7 @@ def _registers() -> Iterator[str]:
                     r.behavior.value,
                     r.doc + (f" Bits: {r.fields.__name__}." if r.fields else ""),
                 )
-                for r in block.all_registers
+                for r in sorted(block.all_registers, key=lambda register: register.offset)
             ),
         )
 
