@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from .bus.base import Wait
 from .config import HostCost
@@ -77,6 +77,34 @@ class Arrived:
     length: int
     context: int = 0
     handle: object = None
+
+
+class Envelope(NamedTuple):
+    """What is known of a message before it is received."""
+
+    source: int
+    tag: int
+    context: int
+    length: int
+
+
+class Unreceived(NamedTuple):
+    """Equal messages that lie at a rank and that no receive has taken, in the words of its program.
+
+    Members:
+        source: a rank of the communicator.
+        tag: None if the library sent it; `part` then says for what.
+        size: bytes.
+        where: the communicator.
+        times: how many there are.
+    """
+
+    source: int
+    tag: int | None
+    size: int
+    where: str
+    part: str
+    times: int
 
 
 class Quick(Protocol):
@@ -148,6 +176,10 @@ class Device(ABC):
     @abstractmethod
     def charge(self, what: HostCost, count: int = 1) -> None:
         """Let the host pay for work done above the device."""
+
+    def unexpected(self) -> list[Envelope]:
+        """Messages that this process keeps and no receive has taken, in order of arrival. Those on a NIC are not among them."""
+        return []
 
     @abstractmethod
     def close(self) -> None:

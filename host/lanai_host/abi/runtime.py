@@ -16,15 +16,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .. import call_site
+from ..bus.base import Wait
 from ..connect import device_over, solo_device
-from ..device import Device
+from ..device import Device, Envelope
 from ..errors import UserError
 from ..mpi.constants import ThreadLevel
+from ..mpi.unreceived import unreceived
 from ..mpi.world import World
 from ..simulator.client import Portal
 from ..simulator.notes import ENV_NOTES, Notebook
 from ..simulator.observe import Observer
-from ..simulator.protocol import ENV_LEAKS
+from ..simulator.protocol import ENV_LEAKS, FinalState
 from . import binding, functions, leaks
 from .context import Phase, abi
 from .flavor import BRIDGE, FLAVORS, INTERFACE
@@ -104,7 +106,14 @@ class Process:
         world.errors = binding.EARLY_ERRORS
         level = world.init(required)
         abi.open(world)
+        if self.portal is not None:
+            self.portal.on_end = self._final_state
         return level
+
+    def _final_state(self, on_nic: list[Envelope]) -> FinalState:
+        """For the report of a run that has ended while this process waits."""
+        here = call_site.located(Wait(""))
+        return FinalState(here.call, here.site, unreceived(abi.world, on_nic))
 
     def _device(self) -> tuple[Device, float]:
         self.portal = Portal.from_environment()

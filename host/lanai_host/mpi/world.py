@@ -125,7 +125,7 @@ class World(HasBuffer):
     def _mismatched_collectives(self) -> list[str]:
         """Collectives that were not the same on all processes, yet came to an end: messages of theirs that nobody took."""
         found = []
-        for name, context in [(c.name or str(c.number), c.collective_context) for c in self._all_communicators()]:
+        for name, context in [(c.name or str(c.number), c.collective_context) for c in self.communicators()]:
             arrived = self.device.probe(-1, -1, context, take=True)
             if arrived is not None:
                 found.append(
@@ -134,7 +134,8 @@ class World(HasBuffer):
                 )
         return found
 
-    def _all_communicators(self) -> list[Communicator]:
+    def communicators(self) -> list[Communicator]:
+        """Those that this process can use, the built-in ones first."""
         made = sorted(self._communicators, key=lambda communicator: communicator.number)
         return [self.comm_world, self.comm_self, *made]
 
@@ -142,11 +143,11 @@ class World(HasBuffer):
         """What the program has left behind, for a report at finalize. Objects that only the binding knows are its part."""
         found = [
             f"communicator {communicator.name or communicator.number} was not freed"
-            for communicator in self._all_communicators()[2:]
+            for communicator in self.communicators()[2:]
             if communicator.number and not communicator.freed
         ]
         with self.progress.lock:
-            for communicator in self._all_communicators():
+            for communicator in self.communicators():
                 while (arrived := self.device.probe(-1, -1, communicator.context, take=True)) is not None:
                     found.append(
                         f"a message of {arrived.length} bytes from rank {arrived.source} with tag {arrived.tag} on "

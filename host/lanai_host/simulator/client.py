@@ -11,11 +11,13 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
+from ..device import Envelope
 from ..errors import UserError
 from .mail import Mailbox
-from .protocol import ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, Op, Status
+from .protocol import ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
 from .spin import Patience
 
 FLUSH_BYTES = 1 << 18  # posts beyond this leave at once, so that a rank that only sends needs no boundless memory
@@ -30,6 +32,7 @@ class Portal:
     """`clock` is this process's host time in picoseconds: the simulator's at the last answer, plus what was charged since.
 
     `mail` is there in a world without NICs. `watchful` asks whoever does not go through `post` and `call` to `check` first.
+    `on_end` says where this process stands, given the messages on its NIC that it has not received.
     """
 
     def __init__(self, sock: socket.socket, rank: int, size: int) -> None:
@@ -48,6 +51,7 @@ class Portal:
         self._cpu_scale = 0.0
         self._cpu = 0.0
         self.watchful = False
+        self.on_end: Callable[[list[Envelope]], FinalState] | None = None
         answer = self.call(Op.HELLO, VERSION.to_bytes(4, "little") + self._pid.to_bytes(4, "little"))
         self.config: dict[str, Any] = json.loads(answer)
         self._cpu_scale = float(self.config.get("host", {}).get("cpu_scale", 0.0))
@@ -94,11 +98,10 @@ class Portal:
             self._posts.append(HEADER.pack(len(payload), op, 0, self.clock - self._told) + payload)
             self._told = self.clock
             self._flush()
-            answer = self._receive(op)
-            size, status, _, self._told = HEADER.unpack_from(answer)
-            self.clock = self._told
-            if len(answer) < HEADER.size + size:
-                answer += self._receive_rest(HEADER.size + size - len(answer))
+            answer, status = self._answer(op)
+            while status == Status.RUN_OVER:
+                self._tell_final_state(answer[HEADER.size :])
+                answer, status = self._answer(op)
             if self.watchful:
                 self.count_from_now()
         if status == Status.ERROR:
@@ -151,6 +154,22 @@ class Portal:
             self._sock.sendall(frames)
         except (BrokenPipeError, ConnectionResetError):
             self._orphaned()
+
+    def _answer(self, op: Op) -> tuple[bytes, int]:
+        """A whole answer with its header, and its status. The clock is set by it."""
+        answer = self._receive(op)
+        size, status, _, self._told = HEADER.unpack_from(answer)
+        self.clock = self._told
+        if len(answer) < HEADER.size + size:
+            answer += self._receive_rest(HEADER.size + size - len(answer))
+        return answer, status
+
+    def _tell_final_state(self, payload: bytes) -> None:
+        state = FinalState("", "", [])
+        if self.on_end is not None:
+            state = self.on_end([Envelope(*one) for one in json.loads(payload)])
+        record = state.pack()
+        self._sock.sendall(HEADER.pack(len(record), Op.FINAL_STATE, 0, 0) + record)
 
     def _receive(self, op: Op) -> bytes:
         """An answer's beginning, its header at least. A process has one answer outstanding, so nothing else can follow."""

@@ -218,10 +218,15 @@ static void let_go(office *o, seat *s, uint32_t state, uint32_t *woken, uint32_t
     if (state == RUNS) {
         s->clock = s->wake;
         if (!atomic_exchange(&s->spins, 0)) atomic_fetch_add(&o->head->busy, 1);
+        s->why_size = 0;
     }
-    s->why_size = 0;
     s->state = state;
     woken[(*count)++] = (uint32_t)(s - o->seats);
+}
+
+static void wake(office *o, const uint32_t *woken, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (o->seats[woken[i]].asleep) futex(&o->seats[woken[i]].state, FUTEX_WAKE, 1, NULL);
 }
 
 /* Who may go on, goes on. All are stopped if nobody can, or none before the limit of time, or if the next to go on wants the end. Takes
@@ -252,8 +257,7 @@ static void settle(office *o) {
                 let_go(o, s, RUNS, woken, &count);
     }
     drop_lock(o);
-    for (uint32_t i = 0; i < count; i++)
-        if (o->seats[woken[i]].asleep) futex(&o->seats[woken[i]].state, FUTEX_WAKE, 1, NULL);
+    wake(o, woken, count);
 }
 
 /* Whether a process that ought to run would have to share this processor with one that spins here. */
@@ -351,6 +355,16 @@ int64_t office_receive(office *o, uint32_t rank, int64_t clock, int64_t from, co
     result->more = earliest(o, rank)->arrival <= time;
     drop_lock(o);
     return time;
+}
+
+/* The run is over: who waits does not go on. `office_look` still says when it would have. */
+void office_stop(office *o) {
+    uint32_t woken[o->head->ranks], count = 0;
+    take_lock(o);
+    for (seat *s = o->seats; s < o->seats + o->head->ranks; s++)
+        if (s->state == WAITS) let_go(o, s, STOPPED, woken, &count);
+    drop_lock(o);
+    wake(o, woken, count);
 }
 
 /* The rank takes no more part, and nobody waits for it. */

@@ -33,6 +33,7 @@ int64_t office_receive(office *, uint32_t rank, int64_t clock, int64_t from, con
                        uintptr_t to, uint64_t room, delivery *result);
 letter *office_take(office *, uint32_t rank, letter *done);
 void office_leave(office *, uint32_t rank);
+void office_stop(office *);
 void office_look(office *, uint32_t rank, seat *copy);
 void office_tell(office *, uint32_t rank, const char *why, uint32_t size);
 """
@@ -86,6 +87,10 @@ class PostOffice:
     def leave(self, rank: int) -> None:
         """The rank's process has ended."""
         self._lib.office_leave(self._office, rank)
+
+    def stop(self) -> None:
+        """The run is over: who waits does not go on, but tells what it waits for."""
+        self._lib.office_stop(self._office)
 
     def close(self) -> None:
         self._lib.office_close(self._office)

@@ -5,12 +5,15 @@ rank's clock and answers each blocking request with one frame that carries its a
 may wait in the rank until its next blocking request, since the simulation stands still meanwhile.
 """
 
+import json
 import struct
 from enum import IntEnum
+from typing import NamedTuple
 
 from ..bus.base import Wait
+from ..device import Unreceived
 
-VERSION = 4
+VERSION = 5
 ENV_SOCKET = "LANAI_PORTAL_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
@@ -24,6 +27,7 @@ class Op(IntEnum):
     ELAPSE = 0  # only the header's time
     PIO_WRITE = 2  # u32 offset, bytes
     UNPIN = 3  # u32 token
+    FINAL_STATE = 4  # the reply to Status.RUN_OVER: JSON of a `FinalState`
     POSTED_LAST = 15
     HELLO = 16  # u32 version, u32 pid -> JSON configuration
     STOPPED = 17  # i64 when it might go on, wait record; no answer: the run ends
@@ -41,10 +45,28 @@ class Op(IntEnum):
 
 
 class Status(IntEnum):
-    """How a request ended; the payload of an ERROR is its text."""
+    """How a request ended; the payload of an ERROR is its text. RUN_OVER ends no request: the run has ended, and the rank, which
+    waits on, is to say what it is in and which messages lie at it. The payload is a JSON list of the `Envelope`s on its NIC."""
 
     OK = 0
     ERROR = 1
+    RUN_OVER = 2
+
+
+class FinalState(NamedTuple):
+    """Where a rank stands when a run has ended: the MPI call that it is in, its place as `Wait.site` has it, what lies there."""
+
+    call: str
+    site: str
+    unreceived: list[Unreceived]
+
+    def pack(self) -> bytes:
+        return json.dumps(self).encode()
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> "FinalState":
+        call, site, unreceived = json.loads(payload)
+        return cls(call, site, [Unreceived(*one) for one in unreceived])
 
 
 HEADER = struct.Struct("<IHHq")  # payload bytes, op or status, flags (0), picoseconds

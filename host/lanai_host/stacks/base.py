@@ -1,12 +1,12 @@
 """A messaging system as one object: what it needs, its options, how its NICs are booted, and the device that MPI sees."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ..config import HostConfig
-from ..device import Device
+from ..device import Device, Envelope
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
@@ -44,6 +44,16 @@ class Placement:
     def ranks_on(self, node: int) -> list[int]:
         first = node * self.ranks_per_node
         return list(range(first, min(first + self.ranks_per_node, self.ranks)))
+
+
+class Memory(Protocol):
+    """A NIC's memory, and what its host's trusted side allocated for it, read when a run has ended."""
+
+    def words(self, addresses: Sequence[int]) -> Sequence[int]:
+        """Words of its SRAM; fewer if it does not answer."""
+
+    def host(self, bus_address: int, size: int) -> bytes:
+        """Host memory that was allocated to boot it. Zeros where there is none."""
 
 
 class Attachment(Protocol):
@@ -110,6 +120,12 @@ class NicStack(Stack):
     ) -> str | None:
         """Look whether the NIC is well. If it is not, reset it after `before_reset` and say what was wrong. `place` names an
         instruction's place in the firmware."""
+
+    def unexpected(
+        self, memory: Memory, image: "Image", nic: "NicConfig", options: Any, placement: Placement, node: int
+    ) -> Mapping[int, Sequence[Envelope]]:
+        """By rank, messages that a node's NIC keeps and that no receive has taken. Nothing where the firmware keeps none."""
+        return {}
 
     def plans(self, image: "Image", nic: "NicConfig", options: Any, placement: Placement) -> list[Any] | None:
         """What traces must know of each node's SRAM; None if traces cannot show this firmware's packets."""

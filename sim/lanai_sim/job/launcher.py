@@ -201,13 +201,21 @@ class Run:
         assert self.ranks is not None
         now = max(self.world.look(rank)[0] for rank in self.ranks)
         what = f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more"
-        return "\n".join([what, self.waits(explained=True)])
+        return "\n".join([what, self.waits(deadlock=True)])
 
-    def waits(self, explained: bool = False) -> str:
-        """A line for each rank, what it waits for; why that never ends, if it is to be explained; and for each NIC, what it does."""
-        ranks = [doing(rank, *self.world.look(rank)) for rank in self.ranks or ()]
-        why = explain(ranks) if explained else []
-        return "\n".join([*(one.line() for one in ranks), *why, *self.world.autopsy()])
+    def waits(self, deadlock: bool = False) -> str:
+        """What each rank waits for and what lies there; why that never ends; and for each NIC, what it does."""
+        assert self.ranks is not None
+        world = self.world
+        world.stop()
+        self.ranks.hear_waiting(world.waits)
+        on_nics = world.on_nics()
+        final = self.ranks.final_states(on_nics)
+        ranks = [
+            doing(rank, *world.look(rank), final.get(rank.number), world.something_comes(rank)) for rank in self.ranks
+        ]
+        lines = [line for one in ranks for line in one.lines()]
+        return "\n".join([*lines, *explain(ranks, deadlock), *world.autopsy()])
 
 
 @contextlib.contextmanager

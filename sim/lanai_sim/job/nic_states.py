@@ -1,6 +1,6 @@
 """What each NIC is doing when a run has come to a stop: read from its registers over its host bus, as a driver's author would."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lanai_firmware.image import Image
@@ -8,8 +8,10 @@ from lanai_hdl.isa.traps import CAUSES, TrapCause
 from lanai_hdl.machine import SRAM_HOST, Control, Event, Status, host_offset
 
 from ..engines.base import Access, Engine, EventKind
+from ..kernel.cluster import ClusterBus
 
 PATIENCE = 100_000  # slots that an answer may take
+SLOTS_PER_WORD = 1_000  # ... and as many more for each word
 REGISTERS = ("TRAP_CAUSE", "TRAP_PC", "CONTROL", "ISR", "DOORBELL", "HDMA_STATUS", "SEND_STATUS", "RECV_STATUS")
 TRAFFIC = ("TX_PACKETS", "RX_PACKETS")
 TROUBLES = (
@@ -20,14 +22,28 @@ TAGS = 1 << 31  # of these accesses: `Cluster.expect` counts from 1
 TRAP_SITE = "__trap_site"
 
 
-def read(engine: Engine, nic: int, addresses: list[int]) -> list[int]:
+class NicMemory:
+    """`stacks.base.Memory` of a node whose NIC was booted over `bus`."""
+
+    def __init__(self, engine: Engine, bus: ClusterBus) -> None:
+        self._engine, self._bus = engine, bus
+
+    def words(self, addresses: Sequence[int]) -> list[int]:
+        return read(self._engine, self._bus.node.number, [SRAM_HOST + address for address in addresses])
+
+    def host(self, bus_address: int, size: int) -> bytes:
+        return self._bus.memory(bus_address, size)
+
+
+def read(engine: Engine, nic: int, addresses: Sequence[int]) -> list[int]:
     """Words of the NIC's window. Fewer if it does not answer. The engine's other events, such as those of accesses that ranks have
     left behind, are ignored: the run is over."""
     first = engine.slot(nic)
     engine.pio(nic, [Access(first, False, address, tag=TAGS + i) for i, address in enumerate(addresses)])
     values: dict[int, int] = {}
-    while len(values) < len(addresses) and engine.slot(nic) < first + PATIENCE:
-        _, events = engine.run(first + PATIENCE)
+    end = first + PATIENCE + SLOTS_PER_WORD * len(addresses)
+    while len(values) < len(addresses) and engine.slot(nic) < end:
+        _, events = engine.run(end)
         answers = [event for event in events if event.unit == nic and event.kind == EventKind.PIO_DONE]
         values |= {event.tag: event.value for event in answers if event.tag >= TAGS}
     return [values[tag] for tag in sorted(values)]

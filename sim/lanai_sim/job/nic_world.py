@@ -1,11 +1,12 @@
 """The world of a run with NICs: a cluster whose firmware is booted before the ranks start."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.image import Image
 from lanai_hdl.errors import UserError
+from lanai_host.device import Envelope
 from lanai_host.stacks.base import Attachment, NicStack, Placement
 
 from ..engines.base import NEVER, Layout, SlotTime
@@ -95,11 +96,26 @@ class NicWorld(World):
                     found.append(f"fault: {kind.name.lower()} of {times} from {sender}")
         return found
 
+    def on_nics(self) -> dict[int, Sequence[Envelope]]:
+        image, config = self.image, self.config
+        if image is None or len(self.buses) < len(self.cluster.nodes):
+            return {}
+        self._end_run()
+        found: dict[int, Sequence[Envelope]] = {}
+        for node, bus in enumerate(self.buses):
+            memory = postmortem.NicMemory(self.engine, bus)
+            found |= self.stack.unexpected(memory, image, config.nic, config.chosen_options, self.placement, node)
+        return found
+
+    def _end_run(self) -> None:
+        """What the NICs do from now on is no part of the run."""
+        if self.session is not None:
+            self.session.stop()
+
     def autopsy(self) -> list[str]:
         if self.image is None:
             return []
-        if self.session is not None:
-            self.session.stop()  # what follows is no part of the run
+        self._end_run()
         still = self.cluster.still
         return [postmortem.describe(self.engine, node, self.image, still) for node in range(len(self.cluster.nodes))]
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from lanai_host.simulator.protocol import CHANGE, FOREVER, STOPPED, VERSION, Op, Status
+from lanai_host.simulator.protocol import FOREVER, STOPPED, VERSION, Op, Status
 
 from ..kernel.kernel import Kernel
 from .ranks import Rank, Ranks, Request
@@ -89,7 +89,6 @@ class Service:
             return b""
         if op == Op.STOPPED:
             # What could wake it has been looked for where the mail is: nothing can, or nothing before the limit of time.
-            rank.why = request.payload[STOPPED.size :]
             wake = STOPPED.unpack_from(request.payload)[0]
             await (self.kernel.suspension() if wake == FOREVER else self.kernel.until(wake, rank.number))
         if op == Op.HELLO:
@@ -100,7 +99,6 @@ class Service:
             return b""
         if op == Op.ABORT:
             raise Abort(rank.number, int.from_bytes(request.payload, "little"))
-        rank.why = request.payload[CHANGE.size :] if op == Op.WAIT_CHANGE else b""
         return await self._nic(request)
 
     async def _hello(self, payload: bytes) -> bytes:

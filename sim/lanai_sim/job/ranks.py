@@ -1,19 +1,22 @@
 """The ranks' processes as the scheduler sees them: sockets, who runs and who waits, requests in order of rank."""
 
+import json
 import selectors
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from lanai_host.simulator.protocol import ABORT_PATIENCE, HEADER, Op, Status
+from lanai_host.device import Envelope
+from lanai_host.simulator.protocol import ABORT_PATIENCE, CHANGE, HEADER, STOPPED, FinalState, Op, Status
 from lanai_host.simulator.spin import Patience
 
 from ..kernel.kernel import Kernel, Suspension
 
 CHUNK = 1 << 16
 PATIENCE = 0.1  # seconds without a word from any rank before somebody looks after the processes
+REPLY_SECONDS = 2.0  # of real time that ranks may take to say where they stand
 _TIMEVAL = struct.Struct("@ll")
 BLOCKING = Op.POSTED_LAST
 FOREVER = float("inf")
@@ -26,6 +29,13 @@ class Request:
 
     def __init__(self, op: int, elapsed: int, payload: bytes) -> None:
         self.op, self.elapsed, self.payload = op, elapsed, payload
+
+
+def why_of(request: Request) -> bytes:
+    """The wait record in a request; empty if it has none."""
+    if request.op == Op.STOPPED:
+        return request.payload[STOPPED.size :]
+    return request.payload[CHANGE.size :] if request.op == Op.WAIT_CHANGE else b""
 
 
 class Rank:
@@ -59,6 +69,19 @@ class Rank:
         self.why = b""
         with suppress(BrokenPipeError, ConnectionResetError):  # it died; the launcher tells
             self.sock.sendall(HEADER.pack(len(payload), status, 0, self.clock) + payload)
+
+    def ask_final_state(self, on_nic: Sequence[Envelope]) -> None:
+        """Ask where it stands. It waits, and has nothing else to say."""
+        question = json.dumps(on_nic).encode()
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.sock.sendall(HEADER.pack(len(question), Status.RUN_OVER, 0, self.clock) + question)
+
+    def final_state(self, give_up: float) -> FinalState | None:
+        """The reply; None if there is none by that time."""
+        while not self._requests and not self.gone and time.monotonic() < give_up:
+            self.read(0)
+        replies, self._requests = self._requests, []
+        return FinalState.unpack(replies[0].payload) if replies else None
 
     def read(self, flags: int = socket.MSG_DONTWAIT) -> list[Request] | None:
         """Take what has come. The requests up to a blocking one, once there is one; None while there is not. With no flags, wait
@@ -181,8 +204,27 @@ class Ranks:
             self._give_up = time.monotonic() + ABORT_PATIENCE
         rank.pending = None
         rank.running = False
+        rank.why = why_of(requests[-1]) if requests else b""
         self._active.remove(rank)
         self.running -= 1
+
+    def hear_waiting(self, waits: Callable[[Rank], bool]) -> None:
+        """The run is over: take what ranks say that have begun to wait and could not say so yet."""
+        give_up = time.monotonic() + REPLY_SECONDS
+        for rank in self.ranks:
+            while rank.running and not rank.gone and waits(rank) and time.monotonic() < give_up:
+                requests = rank.read(0)
+                if requests is not None:
+                    self.finish(rank, requests)
+
+    def final_states(self, on_nics: Mapping[int, Sequence[Envelope]]) -> dict[int, FinalState]:
+        """The run is over: where the ranks stand that wait, given by rank the messages that lie on NICs."""
+        asked = [rank for rank in self.ranks if rank.connected and not (rank.running or rank.finalized or rank.gone)]
+        for rank in asked:
+            rank.ask_final_state(on_nics.get(rank.number, ()))
+        give_up = time.monotonic() + REPLY_SECONDS
+        found = {rank.number: rank.final_state(give_up) for rank in asked}
+        return {number: state for number, state in found.items() if state is not None}
 
     def close(self) -> None:
         self._selector.close()

@@ -6,13 +6,38 @@ from ..units import format_time
 from .waiting import Doing, ranks_text
 
 
-def explain(ranks: Sequence[Doing]) -> list[str]:
-    """Lines on a deadlock: the circle of waits and which of them came last; or whom the ranks wait for in vain."""
+def explain(ranks: Sequence[Doing], deadlock: bool = True) -> list[str]:
+    """Lines on who waits for whom: the circle of waits and which of them came last; or whom the ranks wait for in vain.
+
+    In a deadlock nothing is on its way and nobody runs code. Where a run was ended by a limit or a signal, only waits count that
+    no rank which may still go on could end.
+    """
     by_rank = {one.rank: one for one in ranks}
-    circle = find_circle({one.rank: one.awaits for one in ranks})
+    stuck = set(by_rank) if deadlock else find_stuck(ranks)
+    circle = find_circle(
+        {one.rank: [rank for rank in one.awaits if rank in stuck] for one in ranks if one.rank in stuck}
+    )
     if circle:
-        return _circle([by_rank[rank] for rank in circle], len(stuck_behind(circle, by_rank)))
-    return _in_vain(by_rank)
+        certain = deadlock or all(by_rank[rank].coming is False for rank in circle)
+        return _circle([by_rank[rank] for rank in circle], len(stuck_behind(circle, by_rank)), certain)
+    return _in_vain(by_rank, deadlock)
+
+
+def find_stuck(ranks: Sequence[Doing]) -> set[int]:
+    """Ranks that wait for what only ranks could do that wait themselves, or are over; unless something unknown is on its way."""
+    free = {one.rank for one in ranks if one.coming or (one.wait is None and not one.over)}
+    while True:
+        more = {one.rank for one in ranks if one.wait is not None and one.rank not in free and _may_end(one, free)}
+        if not more:
+            return {one.rank for one in ranks} - free
+        free |= more
+
+
+def _may_end(one: Doing, free: set[int]) -> bool:
+    """Could these ranks end the wait?"""
+    assert one.wait is not None
+    awaited = set(one.awaits)
+    return not awaited or (awaited <= free if one.wait.every else bool(awaited & free))
 
 
 def find_circle(awaits: Mapping[int, Sequence[int]]) -> list[int]:
@@ -53,10 +78,11 @@ def _edge(one: Doing, target: int) -> str:
     return f"rank {one.rank} waits for {whom} in {one.wait.call}{place}"
 
 
-def _circle(circle: Sequence[Doing], behind: int) -> list[str]:
+def _circle(circle: Sequence[Doing], behind: int, certain: bool) -> list[str]:
     edges = [_edge(one, circle[(place + 1) % len(circle)].rank) for place, one in enumerate(circle)]
     last = max(circle, key=lambda one: (one.clock, one.rank))
-    lines = ["  circle of waits:", *(f"    {edge}" for edge in edges)]
+    heading = "circle of waits" if certain else "circle of waits, unless a message is on its way"
+    lines = [f"  {heading}:", *(f"    {edge}" for edge in edges)]
     if len(circle) > 1:
         closing = edges[circle.index(last)]
         lines.append(f"  the last of them, which closed the circle at {format_time(last.clock)}: {closing}")
@@ -65,10 +91,11 @@ def _circle(circle: Sequence[Doing], behind: int) -> list[str]:
     return lines
 
 
-def _in_vain(ranks: Mapping[int, Doing]) -> list[str]:
+def _in_vain(ranks: Mapping[int, Doing], deadlock: bool) -> list[str]:
     lines = []
     for one in ranks.values():
-        over = [rank for rank in one.awaits if rank in ranks and ranks[rank].wait is None]
+        awaited = [ranks[rank] for rank in one.awaits if rank in ranks]
+        over = [other.rank for other in awaited if other.over or (deadlock and other.wait is None)]
         if over:
             states = sorted({ranks[rank].state for rank in over})
             lines.append(f"  rank {one.rank} waits in vain for {ranks_text(over)}: {', '.join(states)}")

@@ -4,50 +4,87 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lanai_host.bus.base import Wait
-from lanai_host.simulator.protocol import unpack_wait
+from lanai_host.device import Unreceived
+from lanai_host.simulator.protocol import FinalState, unpack_wait
 
 from ..units import format_time
 from .ranks import Rank
 from .source_lines import place_of
 
 MOST_RANKS = 8  # that a line names
+MOST_MESSAGES = 8  # lines on those that lie at one rank
 
 
 @dataclass(frozen=True)
 class Doing:
-    """What one rank is doing at `clock`. `wait` is None unless it waits and has said why; `state` is for the others."""
+    """What one rank is doing at `clock`.
+
+    Members:
+        state: in words.
+        wait: None unless it waits and has said why.
+        place: where the program called.
+        over: it takes no more part.
+        coming: something is on its way that lets it go on; None if that is not known.
+        unreceived: messages that lie at it.
+    """
 
     rank: int
     clock: int
     state: str
     wait: Wait | None = None
     place: str = ""
+    over: bool = False
+    coming: bool | None = None
+    unreceived: Sequence[Unreceived] = ()
 
     @property
     def awaits(self) -> tuple[int, ...]:
         return () if self.wait is None else self.wait.awaits
 
-    def line(self) -> str:
-        return f"  rank {self.rank} at {format_time(self.clock)}: {self.state}"
+    def lines(self) -> list[str]:
+        return [f"  rank {self.rank} at {format_time(self.clock)}: {self.state}", *_unreceived(self.unreceived)]
 
 
-def doing(rank: Rank, clock: int, runs: bool, why: bytes) -> Doing:
+def doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | None, coming: bool | None) -> Doing:
     """What a rank is doing, from its last word."""
     if rank.finalized:
-        return Doing(rank.number, clock, "has finalized")
+        return Doing(rank.number, clock, "has finalized", over=True)
     if runs:
         text = "runs code" if rank.connected else "runs code and has not called MPI_Init"
         return Doing(rank.number, clock, text)
     if rank.gone:
-        return Doing(rank.number, clock, "has ended")
+        return Doing(rank.number, clock, "has ended", over=True)
     wait = unpack_wait(why)
-    place = place_of(rank.pid, wait.site) if wait is not None else ""
-    return Doing(rank.number, clock, describe_wait(wait, place), wait, place)
+    unreceived = final.unreceived if final is not None else ()
+    if wait is None:
+        return Doing(rank.number, clock, _describe_call(rank.pid, final), unreceived=unreceived)
+    place = place_of(rank.pid, wait.site)
+    return Doing(rank.number, clock, describe_wait(wait, place), wait, place, coming=coming, unreceived=unreceived)
 
 
-def describe_wait(why: Wait | None, place: str = "") -> str:
-    if why is None:
+def _describe_call(pid: int, final: FinalState | None) -> str:
+    if final is None or not final.call:
         return "waits inside a call that gave no reason"
+    place = place_of(pid, final.site)
+    return f"is in {final.call}" + (f" at {place}" if place else "")
+
+
+def _unreceived(messages: Sequence[Unreceived]) -> list[str]:
+    """Lines for the messages that lie at a rank."""
+    lines = []
+    for one in messages[:MOST_MESSAGES]:
+        what = "a message" if one.times == 1 else f"{one.times} messages"
+        tag = f"tag {one.tag}" if one.tag is not None else f"for {one.part}"
+        each = "" if one.times == 1 else " each"
+        size = "1 byte" if one.size == 1 else f"{one.size} bytes"
+        lines.append(f"    not received: {what} from rank {one.source}, {tag}, {size}{each}, on {one.where}")
+    more = sum(one.times for one in messages[MOST_MESSAGES:])
+    if more:
+        lines.append(f"    not received: {more} more")
+    return lines
+
+
+def describe_wait(why: Wait, place: str = "") -> str:
     parts = [f"waits in {why.call}" + (f" at {place}" if place else "")]
     for name, value in (("peer", why.peer), ("tag", why.tag)):
         if value is not None:

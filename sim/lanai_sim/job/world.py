@@ -1,14 +1,16 @@
 """The part of a run that differs between fabrics: this one has mail and no NIC; `nic_world` has NICs."""
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanai_hdl.errors import UserError
+from lanai_host.device import Envelope
 from lanai_host.simulator.mail import LEFT, RUNS, PostOffice
 from lanai_host.simulator.notes import ENV_NOTES, PATH_ROOM
 from lanai_host.stacks.ideal.stack import IdealStack
 
-from ..kernel.kernel import Kernel
+from ..kernel.kernel import FOREVER, Kernel
 from ..report.short import Traffic
 from .config import RunConfig
 from .rank_service import NicDoor, Service
@@ -75,10 +77,29 @@ class World:
 
     def look(self, rank: Rank) -> tuple[int, bool, bytes]:
         """What a rank is doing: its time, whether it runs code, the record of why it waits."""
-        if self.mail is None or not (rank.running and rank.connected):
+        if self.mail is None or not rank.connected or rank.finalized:
             return rank.clock, rank.running, rank.why
         seat = self.mail.look(rank.number)
-        return seat.clock, seat.state in (RUNS, LEFT), seat.why
+        if seat.state in (RUNS, LEFT):
+            return (seat.clock if rank.running else rank.clock), rank.running, rank.why
+        return seat.clock, False, rank.why or seat.why
+
+    def stop(self) -> None:
+        """The run is over: ranks that wait among themselves are to say what for."""
+        if self.mail is not None:
+            self.mail.stop()
+
+    def waits(self, rank: Rank) -> bool:
+        """Has the rank begun to wait, whether it has said so or not?"""
+        return not self.look(rank)[1]
+
+    def something_comes(self, rank: Rank) -> bool | None:
+        """Is anything on its way that would let a waiting rank go on? None if that is not known."""
+        return None if self.mail is None else self.mail.look(rank.number).wake != FOREVER
+
+    def on_nics(self) -> Mapping[int, Sequence[Envelope]]:
+        """By rank, messages that its NIC keeps and that no receive has taken."""
+        return {}
 
     def autopsy(self) -> list[str]:
         """What the hardware is doing, a line each, now that the run has come to a stop."""

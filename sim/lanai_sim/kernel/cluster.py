@@ -137,6 +137,7 @@ class ClusterBus(Bus):
         self.number = node.number
         self.why: Wait | None = None
         self._buffers: list[mmap.mmap] = []
+        self._allocated: list[HostBuffer] = []
         self._pins: dict[int, list[int]] = {}
         self._tokens = count(1)
         self._patience = Patience()
@@ -166,7 +167,17 @@ class ClusterBus(Bus):
         address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         for i in range(pages):
             self.node.engine.map_local(self.node.number, first + i, address + i * PAGE_SIZE, True)
-        return HostBuffer(first * PAGE_SIZE, memoryview(memory))
+        buffer = HostBuffer(first * PAGE_SIZE, memoryview(memory))
+        self._allocated.append(buffer)
+        return buffer
+
+    def memory(self, bus_address: int, size: int) -> bytes:
+        """What lies in memory that was allocated here; zeros outside it."""
+        for buffer in self._allocated:
+            start = bus_address - buffer.bus_address
+            if 0 <= start <= buffer.size - size:
+                return bytes(buffer.view[start : start + size])
+        return bytes(size)
 
     async def pin(self, address: int, size: int, writable: bool) -> Pinned:
         start = address & -PAGE_SIZE

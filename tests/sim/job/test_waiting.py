@@ -1,18 +1,22 @@
 """Reports of stopped runs: the program's own call and line, the circle of waits, and who waits in vain."""
 
+import signal
 import subprocess
 import sys
+import time
+from dataclasses import replace
 
 import pytest
 
+from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_host.bus.base import Wait
 from lanai_host.simulator.protocol import pack_wait, unpack_wait
 from lanai_sim.commands.run import libmpi_environment
 from lanai_sim.job.config import Exit, RunConfig
 from lanai_sim.job.launcher import run
 from lanai_sim.job.nic_world import NicWorld
-from lanai_sim.job.wait_graph import explain, find_circle
-from lanai_sim.job.waiting import Doing, describe_wait
+from lanai_sim.job.wait_graph import explain, find_circle, find_stuck
+from lanai_sim.job.waiting import MOST_MESSAGES, Doing, describe_wait
 from lanai_sim.job.world import World
 
 WORLDS = [pytest.param(("ideal", World), id="ideal"), pytest.param(("mpi-np", NicWorld), id="mpi-np")]
@@ -63,6 +67,22 @@ def test_a_rank_that_has_left_is_waited_for_in_vain():
     assert lines == ["  rank 0 waits in vain for rank 1: has finalized"]
 
 
+def test_at_a_limit_only_those_are_stuck_whom_nobody_can_help():
+    runs = Doing(2, 0, "runs code")
+    any_of_two = Doing(0, 0, "waits", Wait("MPI_Recv", awaits=(1, 2), every=False))
+    both = Doing(0, 0, "waits", Wait("MPI_Allreduce", awaits=(1, 2)))
+    assert find_stuck([any_of_two, waiting(1, 0), runs]) == set()
+    assert find_stuck([both, waiting(1, 0), runs]) == {0, 1}
+    assert find_stuck([waiting(0, 1), waiting(1, 0), runs]) == {0, 1}
+    assert find_stuck([waiting(0, 1), replace(waiting(1, 0), coming=True), runs]) == set()
+    assert explain([any_of_two, waiting(1, 0), runs], deadlock=False) == []
+    assert explain([waiting(0, 2), runs], deadlock=False) == []  # not in vain: it runs
+    sure = [replace(waiting(rank, 1 - rank), coming=False) for rank in range(2)]
+    assert explain([*sure, runs], deadlock=False)[0] == "  circle of waits:"
+    unsure = [waiting(rank, 1 - rank) for rank in range(2)]
+    assert explain([*unsure, runs], deadlock=False)[0] == "  circle of waits, unless a message is on its way:"
+
+
 def test_a_record_survives_the_wire():
     why = Wait("MPI_Recv", 1, 5, 3, "receive on é", (1, 2, 3), False, "a.py:3")
     assert unpack_wait(pack_wait(why)) == why
@@ -104,7 +124,8 @@ def test_python_programs(where, tmp_path):
     assert f"    rank 0 waits for rank 1 in MPI_Wait at {program}:6\n" in result.report
     assert "    rank 1 waits for rank 0 in MPI_Finalize\n" in result.report
     assert "context" not in result.report
-    assert "Barrier" not in result.report
+    assert "in MPI_Barrier" not in result.report
+    assert "for MPI_Barrier or MPI_Finalize (collective 2), 0 bytes, on MPI_COMM_WORLD" in result.report
 
 
 C = """\
@@ -136,6 +157,118 @@ def test_c_programs(flags, place, tmp_path):
     assert result.code == Exit.DEADLOCK
     assert f"waits in MPI_Recv at {place}, peer 1, tag 7, receive on MPI_COMM_WORLD" in result.report
     assert f"rank 1 waits for rank 0 in MPI_Recv at {place}" in result.report
+
+
+UNRECEIVED = """\
+from mpi4py import MPI
+world, data = MPI.COMM_WORLD, bytearray(4)
+other = world.Create(world.group.Excl([1]) if world.size > 2 else world.group.Incl([1, 0]))
+if other:
+    other.Set_name("halo")
+if world.rank == 0:
+    for tag in (8, 8, 9):
+        world.Send(data, 1, tag=tag)
+    other.Send(bytearray(700), 0, tag=5)
+    request = world.Isend(bytearray(70000), 1, tag=6)
+    world.Bcast(data)
+    world.Recv(data, source=1)
+else:
+    world.Recv(data, source=0, tag=7)
+"""
+
+
+@pytest.mark.parametrize("where", WORLDS)
+def test_messages_that_nobody_received(where, tmp_path):
+    device, world = where
+    program = tmp_path / "program.py"
+    program.write_text(UNRECEIVED)
+    result = run(RunConfig((sys.executable, str(program)), 2, device, environment=libmpi_environment()), world)
+    assert result.code == Exit.DEADLOCK
+    lines = result.report.splitlines()
+    at = lines.index(next(line for line in lines if line.startswith("  rank 1 at")))
+    assert lines[at + 1 : at + 6] == [
+        "    not received: 2 messages from rank 0, tag 8, 4 bytes each, on MPI_COMM_WORLD",
+        "    not received: a message from rank 0, tag 9, 4 bytes, on MPI_COMM_WORLD",
+        "    not received: a message from rank 0, tag 6, 70000 bytes, on MPI_COMM_WORLD",
+        "    not received: a message from rank 0, for MPI_Bcast (collective 2), 4 bytes, on MPI_COMM_WORLD",
+        "    not received: a message from rank 1, tag 5, 700 bytes, on halo",  # its rank there
+    ]
+    assert "not received" not in "".join(lines[:at] + lines[at + 6 :])
+
+
+MANY = """\
+from mpi4py import MPI
+world, data = MPI.COMM_WORLD, bytearray(1)
+requests = []
+if world.rank:
+    requests = [world.Isend(data, 0, tag=tag) for tag in range(40)]
+world.Barrier()
+MPI.Request.Waitall(requests)
+world.Recv(data, source=1 if world.rank == 0 else 0, tag=99)
+"""
+
+
+@pytest.mark.parametrize("options", [None, McpConfig(resident=2)], ids=["channels", "rooms"])
+def test_messages_on_the_nic_and_off_it(options, tmp_path):
+    """More than a channel has slots for, so that some were taken to the host; with rooms, more channels than can stay on the NIC."""
+    program = tmp_path / "program.py"
+    program.write_text(MANY)
+    config = RunConfig((sys.executable, str(program)), 4, "mpi-np", options=options, environment=libmpi_environment())
+    result = run(config, NicWorld)
+    assert result.code == Exit.DEADLOCK
+    found = [line for line in result.report.splitlines() if "not received: " in line]
+    assert len(found) == MOST_MESSAGES + 1
+    assert found[-1] == f"    not received: {3 * 40 - MOST_MESSAGES} more"
+
+
+STUCK = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    world.Send(bytearray(3), 1, tag=1)
+if world.rank == 2:
+    while MPI.Wtime() < 0.003:  # in simulated time later than what the others do
+        world.Iprobe()
+    print("ready", flush=True)
+    while True:
+        pass
+world.Recv(bytearray(1), source=1 - world.rank, tag=2)
+"""
+
+
+@pytest.mark.parametrize("where", WORLDS)
+@pytest.mark.parametrize("how", ["limit", "signal"])
+def test_an_end_from_outside_tells_of_circles_and_messages(where, how, tmp_path):
+    device, _ = where
+    program = tmp_path / "program.py"
+    program.write_text(STUCK)
+    command = [sys.executable, "-m", "lanai_sim", "run", "-n", "3", "--device", device, sys.executable, str(program)]
+    limit = ["--max-wall", "12"] if how == "limit" else []
+    with subprocess.Popen(
+        [*command[:4], *limit, *command[4:]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as job:
+        if how == "signal":
+            assert job.stdout.readline() == "ready\n"
+            time.sleep(1)
+            job.send_signal(signal.SIGINT)
+        _, report = job.communicate(timeout=100)
+    assert job.returncode == (Exit.TIME_LIMIT if how == "limit" else Exit.INTERRUPTED), report
+    doubt = "" if device == "ideal" else ", unless a message is on its way"
+    assert f"  circle of waits{doubt}:\n    rank 0 waits for rank 1 in MPI_Recv at {program}:11\n" in report
+    assert "    not received: a message from rank 0, tag 1, 3 bytes, on MPI_COMM_WORLD\n" in report
+    assert "rank 2 at " in report
+    assert "runs code" in report
+
+
+def test_a_healthy_program_at_a_limit_shows_no_circle():
+    body = (
+        "from mpi4py import MPI\nworld, data = MPI.COMM_WORLD, bytearray(1)\nif world.rank: world.Send(data, 0)\n"
+        "while True: world.Recv(data), world.Send(data, 1 - world.rank)"
+    )
+    result = run(RunConfig((sys.executable, "-c", body), 2, max_sim_time=50_000_000, environment=libmpi_environment()))
+    assert result.code == Exit.TIME_LIMIT
+    assert "waits in MPI_Recv" in result.report
+    assert "circle" not in result.report
 
 
 def test_a_limit_tells_the_same():

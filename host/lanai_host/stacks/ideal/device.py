@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ...bus.base import Wait
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Device, DeviceError, ErrorKind, Operation, Segments, SendMode
+from ...device import Arrived, Device, DeviceError, Envelope, ErrorKind, Operation, Segments, SendMode
 from ...errors import DeadlockError
 from .queues import Posted, Unexpected
 
@@ -90,7 +90,7 @@ class _Unexpected:
 class IdealDevice(Device):
     """Matching in the host, mail below. `host` prices the work above the device; the device's own work is free.
 
-    `quick` (see `ideal_quick`) looks at its queues and its clock: what is `posted` (how much is `outstanding`), `unexpected`, `owed`.
+    `quick` (see `ideal_quick`) looks at its queues and its clock: what is `posted` (how much is `outstanding`), `arrived`, `owed`.
     """
 
     offloads: frozenset[str] = frozenset()
@@ -104,7 +104,7 @@ class IdealDevice(Device):
         self._call_price = self._host.price(HostCost.CALL)
         self.posted: dict[int, Posted[_Receive]] = {}  # by context
         self.outstanding = 0  # receives posted and not yet matched
-        self.unexpected: dict[int, Unexpected[_Unexpected]] = {}  # by context
+        self.arrived: dict[int, Unexpected[_Unexpected]] = {}  # unexpected ones, by context
         self._untaken: dict[tuple[int, int], _Unexpected] = {}  # synchronous ones, by source and serial number
         self.sends: dict[int, _Send] = {}  # synchronous ones by serial, until taken
         self._sent = Operation(rank)  # stands for every send that ended at once
@@ -186,6 +186,13 @@ class IdealDevice(Device):
         self._pay()
         self._mail.close()
 
+    def unexpected(self) -> list[Envelope]:
+        return [
+            Envelope(message.source, message.tag, message.context, len(message.letter) - HEAD)
+            for queue in self.arrived.values()
+            for message in queue
+        ]
+
     # Matching and mail
 
     def _post(self, operation: _Receive) -> None:
@@ -196,11 +203,11 @@ class IdealDevice(Device):
         self.outstanding += 1
 
     def _waiting(self, source: int, tag: int, context: int) -> _Unexpected | None:
-        waiting = self.unexpected.get(context)
+        waiting = self.arrived.get(context)
         return waiting.find(source, tag) if waiting else None
 
     def _remove(self, message: _Unexpected) -> None:
-        self.unexpected[message.context].remove(message)
+        self.arrived[message.context].remove(message)
         if message.synchronous:
             del self._untaken[message.source, message.serial]
 
@@ -244,9 +251,9 @@ class IdealDevice(Device):
                 send.cancelled = kind == _RETRACTED
 
     def _keep(self, message: _Unexpected) -> None:
-        waiting = self.unexpected.get(message.context)
+        waiting = self.arrived.get(message.context)
         if waiting is None:
-            waiting = self.unexpected[message.context] = Unexpected()
+            waiting = self.arrived[message.context] = Unexpected()
         waiting.add(message)
         if message.synchronous:
             self._untaken[message.source, message.serial] = message

@@ -52,7 +52,7 @@ class QuickIdeal:
         self, source: int, tag: int, context: int, address: int, size: int, why: Callable[[], Wait]
     ) -> Operation:
         device, mail, got = self._device, self._mail, self._got
-        if device.unexpected.get(context) or device.posted.get(context):
+        if device.arrived.get(context) or device.posted.get(context):
             device.owed += self._call
             return device.receive(source, tag, context, ((address, size),))
         mail.elapse(device.owed + self._call)

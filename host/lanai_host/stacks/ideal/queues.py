@@ -5,6 +5,7 @@ of one match does not grow with the length of a queue, in whatever order a progr
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
 from ...device import ANY_SOURCE, ANY_TAG
@@ -95,6 +96,10 @@ class Unexpected(Generic[E]):
 
     def __len__(self) -> int:
         return len(self._all)
+
+    def __iter__(self) -> Iterator[E]:
+        """All messages, the oldest first."""
+        return iter(self._all.values())
 
     def add(self, message: E) -> None:
         self._order += 1

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...bus.base import ANSWER, Bus, HostBuffer, Wait, run_now
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Device, Operation, Segments, SendMode
+from ...device import Arrived, Device, Envelope, Operation, Segments, SendMode
 from ...errors import DeviceLost
 from .cancelling import Cancelling
 from .driver import Attachment
@@ -43,7 +43,7 @@ class MpiNp(Device):
         self.offloads = frozenset({"matching", "synchronous", "ready"})
         self.seat = seat = Seat(bus, attachment, config, examiner, copyblock)
         self.endpoint = seat.endpoint
-        parcels = Parcels()
+        self.parcels = parcels = Parcels()
         self.sending = Sending(seat)
         self.losing = losing = Losing(seat, self.sending, parcels)
         records = Records(seat, losing, pressure=attachment.messages // 2)
@@ -127,6 +127,9 @@ class MpiNp(Device):
 
     def charge(self, what: HostCost, count: int = 1) -> None:
         self.endpoint.charge(what, count)
+
+    def unexpected(self) -> list[Envelope]:
+        return [Envelope(one.source, one.tag, one.context, one.length) for one in self.parcels.parcels]
 
     def close(self) -> None:
         if not self.closed:

@@ -1,19 +1,21 @@
 """MPI-NP as a messaging system: matching, credit and rendezvous on the NIC (1999)."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lanai_firmware.programs.mpi_np import plan
+from lanai_firmware.lang import offset_of
+from lanai_firmware.programs.mpi_np import plan, state
 from lanai_hdl.config import NicConfig
 
 from ...bus.base import Bus
 from ...config import HostConfig
-from ...device import Device
+from ...device import Device, Envelope
 from ...simulator.client import Portal
-from ..base import NicStack, Placement
+from ..base import Memory, NicStack, Placement
 from . import homes
-from .driver import Attachment, boot, channel_number
+from .driver import STATE, Attachment, boot, channel_number
 from .health import examine
+from .unexpected import unexpected
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
@@ -51,6 +53,13 @@ class MpiNpStack(NicStack):
         self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
     ) -> str | None:
         return await examine(bus, attachment, place, before_reset)
+
+    def unexpected(
+        self, memory: Memory, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement, node: int
+    ) -> Mapping[int, Sequence[Envelope]]:
+        layout = self.plans(image, nic, options, placement)[node]
+        homes = memory.words([image.address(STATE + "nic") + int(offset_of(state.Nic, "homes"))])
+        return unexpected(layout, placement.ranks_on(node), memory, homes[0] if homes else 0)
 
     def plans(self, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement) -> list[plan.Layout]:
         end = min(nic.sram_size, image.stack_bottom)

@@ -1,0 +1,47 @@
+"""Messages that no receive has taken, in the words of the program: for the report of a run that has ended."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..device import Envelope, Unreceived
+from .base import COLLECTIVE, CONTEXTS, CREATION, LOCAL, PARTITIONED, PARTITIONS, CommunicatorBase
+from .collectives.schedule import name_of
+
+if TYPE_CHECKING:
+    from .world import World
+
+WORLD = 0  # the number of MPI_COMM_WORLD
+_LIBRARY = {
+    CREATION: "the creation of a communicator",
+    PARTITIONED: "a partitioned send",
+    PARTITIONS: "a partitioned send",
+}
+
+
+def unreceived(world: "World", on_nic: Iterable[Envelope]) -> list[Unreceived]:
+    """All that lies at this rank, by communicator; within one in order of arrival, what its device keeps before what its NIC keeps.
+    Equal ones are counted."""
+    by_number: dict[int, CommunicatorBase] = {one.number: one for one in world.communicators()}
+    messages = sorted((*world.device.unexpected(), *on_nic), key=lambda one: one.context)
+    found = Counter(_describe(by_number, one) for one in messages)
+    return [one._replace(times=times) for one, times in found.items()]
+
+
+def _describe(by_number: dict[int, CommunicatorBase], message: Envelope) -> Unreceived:
+    number, kind = divmod(message.context, CONTEXTS)
+    communicator = by_number.get(number)
+    if communicator is None:
+        where, source = "a communicator that was freed", message.source
+    else:
+        where = communicator.label
+        group = communicator.group if kind == LOCAL else communicator.remote_group
+        source = group.position(message.source)
+    if kind in (COLLECTIVE, LOCAL):
+        part = name_of(message.tag)
+        if number == WORLD:  # MPI_Finalize is one there
+            part = part.replace("MPI_Barrier", "MPI_Barrier or MPI_Finalize")
+        return Unreceived(source, None, message.length, where, part, 1)
+    if kind in _LIBRARY:
+        return Unreceived(source, None, message.length, where, _LIBRARY[kind], 1)
+    return Unreceived(source, message.tag, message.length, where, "", 1)
