@@ -1,8 +1,8 @@
 /* Mail between the ranks of a run, through memory that all of them and the simulator share: no other process has to run for a letter
    to arrive. The rank that begins to wait decides who goes on.
 
-   Time is in picoseconds. A letter posted at t arrives at t + latency + bytes * byte_time, and never before one that the same sender
-   posted earlier. A rank that waits goes on at the time of its first letter (or, if it only looks, of its look). It may do so once
+   Time is in picoseconds. A letter posted at t leaves its sender from t on, or from when the one before it has left, for body bytes *
+   byte_time, and arrives a latency after that: each sender has a line of that bandwidth, a receiver has one for each sender. A rank that waits goes on at the time of its first letter (or, if it only looks, of its look). It may do so once
    no letter can come any more that would arrive as early: when that time lies less than the latency after the earliest time at
    which anybody may still post. So what each rank gets, and when, depends on no machine's speed. A rank that knows how long it will
    post nothing more says so with its letter, which may then be taken while it goes on to its next call. */
@@ -55,7 +55,6 @@ typedef struct {
 
 typedef struct { /* letters from one rank to another, in order */
     int64_t arrival; /* of the first, FOREVER without one */
-    int64_t last;    /* of the last that was posted */
     uint64_t first, end;
 } queue;
 
@@ -73,6 +72,7 @@ struct office {
     queue *queues; /* [to * ranks + from] */
     int64_t usual; /* nanoseconds that this process waits of late */
     int64_t quiet; /* this process has said that it posts nothing before */
+    int64_t line;  /* when all that this process has posted has left */
 };
 typedef struct office office;
 
@@ -165,10 +165,10 @@ static void free_letter(office *o, letter *l) {
 
 static void settle(office *o);
 
-/* Rank `from` posts a letter at its time `clock`: a head and a body. It posts nothing more before `quiet` (if it does, that counts as
+/* Rank `from` posts a letter at its time `clock`: a head and a body, of which `charged` bytes take time. It posts nothing more before `quiet` (if it does, that counts as
    posted then). False if the shared memory has no room for the letter. */
 int office_post(office *o, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size, uintptr_t body,
-                uint64_t body_size) {
+                uint64_t body_size, uint64_t charged) {
     uint64_t size = head_size + body_size;
     if (clock < o->quiet) clock = o->quiet;
     if (quiet < clock) quiet = clock;
@@ -182,11 +182,10 @@ int office_post(office *o, uint32_t from, uint32_t to, int64_t clock, int64_t qu
     l->size = size;
     l->source = from;
     l->next = 0;
-    l->arrival = clock + o->head->latency + o->head->byte_time * (int64_t)size;
+    o->line = (o->line > clock ? o->line : clock) + o->head->byte_time * (int64_t)charged;
+    l->arrival = o->line + o->head->latency;
     take_lock(o);
     queue *q = &o->queues[(uint64_t)to * o->head->ranks + from];
-    if (l->arrival < q->last) l->arrival = q->last;
-    q->last = l->arrival;
     uint64_t place = (char *)l - (char *)o->head;
     if (q->arrival == FOREVER) {
         q->first = place;

@@ -26,7 +26,7 @@ typedef ... office;
 office *office_open(int file, uint64_t size, uint32_t ranks, uint32_t processors, int64_t latency, int64_t byte_time, int64_t limit);
 void office_close(office *);
 int office_post(office *, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size,
-                uintptr_t body, uint64_t body_size);
+                uintptr_t body, uint64_t body_size, uint64_t charged);
 int64_t office_wait(office *, uint32_t rank, int64_t clock, uint32_t what);
 int64_t office_rest(office *, uint32_t rank);
 int64_t office_receive(office *, uint32_t rank, int64_t clock, int64_t from, const char *match, uint32_t match_size, uint32_t head_size,
@@ -60,8 +60,8 @@ def native() -> Any:
 
 
 class PostOffice:
-    """The simulator's end. `latency` in picoseconds, and `byte_time` more for each byte of a letter; no rank goes on after
-    `limit`. `path` names the shared memory to the ranks as long as the simulator lives."""
+    """The simulator's end. `latency` and `byte_time`, for each byte of a body, in picoseconds; no rank goes on after `limit`.
+    `path` names the shared memory to the ranks as long as the simulator lives."""
 
     def __init__(self, ranks: int, latency: int, byte_time: int = 0, limit: int = FOREVER) -> None:
         made = native()
@@ -126,17 +126,20 @@ class Mailbox:
         self._portal.clock += picoseconds
 
     def post(self, dest: int, head: bytes, body: Segments = (), quiet: int = 0) -> None:
-        """`quiet`: nothing more will be posted for so many picoseconds, so that the letter may be taken before this rank waits."""
+        """Only the body takes time on the line. `quiet`: nothing more will be posted for so many picoseconds, so that the letter
+        may be taken before this rank waits."""
         portal = self._portal
         if portal.watchful:
             portal.check()
         if len(body) == 1:
             address, size = body[0]
+            charged = size
         else:
+            charged = sum([size for _, size in body])
             head += b"".join([ctypes.string_at(*run) for run in body])
             address = size = 0
         now = portal.clock
-        if not self._post(self._office, self._rank, dest, now, now + quiet, head, len(head), address, size):
+        if not self._post(self._office, self._rank, dest, now, now + quiet, head, len(head), address, size, charged):
             raise UserError(f"no shared memory is left for a letter of {len(head) + size} bytes")
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:

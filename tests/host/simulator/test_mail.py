@@ -11,6 +11,7 @@ from lanai_host.simulator.mail import LEFT, LOOK_TIME, RUNS, WAITS, Mailbox, Pos
 
 LATENCY = 1000
 WHY = Wait("MPI_Recv", 1, 7)
+KEPT = []  # memory that letters are copied from
 
 
 class Line:
@@ -40,6 +41,13 @@ class Ranks:
         return self.mail[rank]._portal.clock
 
 
+def body(data):
+    """A run of memory that holds it."""
+    memory = ctypes.create_string_buffer(data, len(data))
+    KEPT.append(memory)
+    return ((ctypes.addressof(memory), len(data)),)
+
+
 def apart(*functions):
     """Run all at once, each on a thread; their results."""
     results = [None] * len(functions)
@@ -62,11 +70,28 @@ def apart(*functions):
 def test_a_short_letter_does_not_overtake_a_long_one():
     ranks = Ranks(2, byte_time=10)
     here, there = ranks.mail
-    here.post(1, b"x" * 1000)
+    here.post(1, b"", body(b"x" * 1000))
     here.post(1, b"y")
     here.close()
     assert there.collect(WHY) == [(0, b"x" * 1000), (0, b"y")]
     assert ranks.clock(1) == LATENCY + 10_000
+
+
+def test_the_bodies_of_one_sender_share_its_line():
+    """Whomever they go to; those of different senders do not. Heads cost nothing, and a line that rests gains nothing."""
+    ranks = Ranks(3, byte_time=10)
+    first, second, there = ranks.mail
+    first.post(1, b"head", body(b"x" * 100))
+    first.post(2, b"head", body(b"y" * 100))
+    first.elapse(5_000)
+    first.post(2, b"head", (*body(b"z" * 30), *body(b"z" * 20)))
+    first.close()
+    second.post(2, b"head", body(b"v" * 100))
+    second.close()
+    arrivals = []
+    for _ in range(3):
+        arrivals += [(letter[-1:], ranks.clock(2)) for _, letter in there.collect(WHY)]
+    assert arrivals == [(b"v", LATENCY + 1000), (b"y", LATENCY + 2000), (b"z", LATENCY + 5_000 + 500)]
 
 
 def test_letters_of_any_size_come_whole_and_their_room_is_used_again():

@@ -11,4 +11,4 @@ ALLGATHER_SHORT = 32 * 1024  # total bytes up to which allgather doubles instead
 ALLTOALL_SHORT = 256  # block up to which alltoall combines blocks
 ALLTOALL_SHORT_SIZE = 8
 ALLTOALL_AT_ONCE = 32  # processes up to which all receives and sends are posted at once
-REDUCE_BY_PARTS = 16 * 1024  # allreduce and reduce from here on: reduce-scatter, then gather
+# Allreduce and reduce from `Device.long_vector` on: reduce-scatter, then gather.

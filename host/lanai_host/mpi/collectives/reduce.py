@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ..constants import BOTTOM, IN_PLACE, PROC_NULL, ROOT
 from ..memory import TypedScratch, copy_elements
 from . import checks, inter
-from .choice import PIECES_FROM_SIZE, REDUCE_BY_PARTS
+from .choice import PIECES_FROM_SIZE
 from .schedule import Link, Steps, collective
 
 if TYPE_CHECKING:
@@ -138,8 +138,9 @@ def allreduce_into(link: Link, send: int, receive: int, count: int, datatype: "D
 
 
 def _by_parts(link: Link, count: int, datatype: "Datatype", op: "Op") -> bool:
-    long = count * datatype.size >= REDUCE_BY_PARTS and count >= link.size >= PIECES_FROM_SIZE
-    return long and op.commute
+    if not (op.commute and count >= link.size >= PIECES_FROM_SIZE):
+        return False
+    return count * datatype.size >= link.communicator.device.long_vector(link.size)
 
 
 def _doubling(link: Link, vector: Vector) -> Steps:

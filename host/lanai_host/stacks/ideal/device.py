@@ -1,4 +1,4 @@
-"""The `ideal` device: no network interface. Messages go as mail that costs a latency and nothing else.
+"""The `ideal` device: no network interface. Messages go as mail that costs what `IdealOptions` says.
 
 It is the upper bound that real devices are compared with, and the fast way to test the MPI library. Standard and ready
 sends are done when posted, because mail carries a copy; a synchronous send is done when its receiver says that a receive
@@ -185,6 +185,9 @@ class IdealDevice(Device):
     def close(self) -> None:
         self._pay()
         self._mail.close()
+
+    def long_vector(self, ranks: int) -> int:
+        return max(1024, 64 * ranks)  # where both ways take equally long with the default options
 
     def unexpected(self) -> list[Envelope]:
         return [

@@ -7,13 +7,15 @@ from ...simulator.client import Portal
 from ...simulator.mail import PostOffice
 from ...simulator.protocol import ENV_DEVICE
 from ..base import Stack
-from .options import IdealOptions
+from .options import IdealOptions, unlimited
 
 
 class IdealStack(Stack):
     name = "ideal"
-    help = "no NIC: a message costs a latency; the upper bound, and the fast way to run a program"
-    presets = {"default": IdealOptions}
+    help = (
+        "no NIC: a message costs a latency and its time on the link; the upper bound, and the fast way to run a program"
+    )
+    presets = {"default": IdealOptions, "unlimited": unlimited}
     options_table = "ideal"
 
     def network(self, ranks: int, options: IdealOptions, limit: int) -> PostOffice:
