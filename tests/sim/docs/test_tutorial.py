@@ -1,4 +1,5 @@
-"""Every step of the tutorial works, in the order of the page, and prints what the page shows. The same for README's outputs."""
+"""Every step of the tutorial works, in the order of the page, and prints what the page shows. The same for the outputs of README
+and of the page on running programs."""
 
 import re
 import subprocess
@@ -9,7 +10,7 @@ import pytest
 from . import pages
 
 TUTORIAL = pages.ROOT / "docs" / "tutorial.md"
-README = pages.ROOT / "README.md"
+PAGES = [pages.ROOT / "README.md", pages.ROOT / "docs" / "running.md"]
 
 
 @pytest.fixture
@@ -36,15 +37,16 @@ def test_the_tutorials_steps(tmp_path, refresh):
     pages.check(TUTORIAL, found, refresh)
 
 
-def test_readmes_outputs(tmp_path, refresh):
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_outputs(path, tmp_path, refresh):
     (tmp_path / "examples").symlink_to(pages.ROOT / "examples")
-    page = README.read_text()
+    page = path.read_text()
     shown = [step for step in pages.steps(page) if step.shown]
     assert shown
     found = [
         (step.shown, pages.excerpt(page[slice(*step.shown)], pages.run(step.commands, tmp_path))) for step in shown
     ]
-    pages.check(README, found, refresh)
+    pages.check(path, found, refresh)
 
 
 PAGE = """Run it:
