@@ -2,7 +2,7 @@
 
 from typing import Any, ParamSpec
 
-from .collectives.schedule import Link, Plan, Schedule, Steps, next_tag
+from .collectives.schedule import Link, Plan, Schedule, Steps, next_tag, nonblocking
 from .partitioned import Partitioned
 from .request import PersistentRequest, Request
 
@@ -26,7 +26,7 @@ class Collecting(Partitioned):
 
     def start(self, plan: Plan[Arguments], *arguments: Arguments.args, **named: Arguments.kwargs) -> Request:
         """The non-blocking collective."""
-        link = Link(self, _derived(plan.name, "I"), 0)
+        link = Link(self, nonblocking(plan.name), 0)
         steps = plan.describe(link, *arguments, **named)
         link.tag = next_tag(self, plan.kind, background=True)
         return self.launch(link, steps)
@@ -52,9 +52,3 @@ class Collecting(Partitioned):
             self.charge_call()
             self.progress.start(schedule)
         return schedule
-
-
-def _derived(name: str, prefix: str) -> str:
-    """MPI_Bcast with prefix I is MPI_Ibcast."""
-    stem = name.removeprefix("MPI_")
-    return f"MPI_{prefix}{stem[0].lower()}{stem[1:]}"

@@ -12,7 +12,7 @@ from .collectives.allgather import allgather
 from .collectives.barrier import barrier
 from .collectives.broadcast import binomial
 from .collectives.parts import Part
-from .collectives.schedule import Link, Steps, next_tag
+from .collectives.schedule import CREATION, Link, Steps, next_tag
 from .constants import IN_PLACE, SPLIT_BY_NEIGHBORHOOD, UNDEFINED, SplitType
 from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .communicator import Communicator
     from .world import World
 
-CREATE_KIND = 0  # the tag kind of all creations; collectives' plans count from 1
 Found = Generator[Iterable[Operation], None, tuple[Group, Group | None] | None]
 
 
@@ -261,7 +260,7 @@ class Creating(Collecting):
     # Common
 
     def _link(self, call: str, background: bool = False) -> Link:
-        return Link(self, call, next_tag(self, CREATE_KIND, background))
+        return Link(self, call, next_tag(self, CREATION, background))
 
     def _union(self) -> Group:
         """All processes, in an order that both sides of an inter-communicator know."""

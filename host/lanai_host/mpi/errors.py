@@ -2,13 +2,10 @@
 
 import enum
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from .constants import MAX_ERROR_STRING
+from .status import Status
 from .text import byte_length
-
-if TYPE_CHECKING:
-    from .status import Status
 
 
 class ErrorClass(enum.IntEnum):
@@ -124,7 +121,7 @@ class MpiError(Exception):
     """
 
     def __init__(
-        self, error_class: int, text: str, statuses: "Sequence[Status]" = (), indices: Sequence[int] = ()
+        self, error_class: int, text: str, statuses: Sequence[Status] = (), indices: Sequence[int] = ()
     ) -> None:
         super().__init__(text)
         self.error_class = error_class

@@ -1,11 +1,10 @@
 """What a completed receive says about its message."""
 
 from .constants import ANY_SOURCE, ANY_TAG
-from .errors import ErrorClass
 
 
 class Status:
-    """Source and tag, the number of bytes received, whether cancelled, and the error class-and-text if any.
+    """Source and tag, the number of bytes received, whether cancelled, and the error if any.
 
     `error` is an MpiError or None; the C binding turns it into a code. A fresh Status is MPI's *empty* status.
     """
@@ -29,8 +28,3 @@ class Status:
     def __repr__(self) -> str:
         failed = f", error={self.error}" if self.error else ""
         return f"Status(source={self.source}, tag={self.tag}, count={self.count}, cancelled={self.cancelled}{failed})"
-
-    @property
-    def error_class(self) -> int:
-        """The class of `error`, SUCCESS without one."""
-        return getattr(self.error, "error_class", ErrorClass.SUCCESS)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..bus.base import Wait
 from ..call_site import located
@@ -14,9 +14,6 @@ from ..device import Segments
 from ..errors import UserError
 from ..native import load
 from .protocol import ABORT_PATIENCE, FOREVER, STOPPED, Op, pack_wait
-
-if TYPE_CHECKING:
-    from .client import Portal
 
 DECLARED = """
 typedef struct { uint64_t size; uint32_t source; int64_t arrival; char bytes[]; ...; } letter;
@@ -97,10 +94,26 @@ class PostOffice:
         os.close(self._file)
 
 
+class Connection(Protocol):
+    """What a mailbox uses of its rank's connection to the simulator (`client.Portal`)."""
+
+    rank: int
+    clock: int
+    watchful: bool
+
+    def check(self) -> None: ...
+
+    def count_from_now(self) -> None: ...
+
+    def call(self, op: Op, payload: bytes = b"") -> bytes: ...
+
+    def finalize(self) -> None: ...
+
+
 class Mailbox:
     """A rank's end, and the ideal device's mail (`stacks.ideal.device.Mail`). Its time is the portal's `clock`."""
 
-    def __init__(self, portal: "Portal", path: str) -> None:
+    def __init__(self, portal: Connection, path: str) -> None:
         made = native()
         self._ffi, self._lib, self._unpack = made.ffi, made.lib, made.ffi.unpack
         self._post, self._wait, self._take = made.lib.office_post, made.lib.office_wait, made.lib.office_take

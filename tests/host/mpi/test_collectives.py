@@ -6,6 +6,7 @@ import pytest
 from lanai_host.mpi import MpiError
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi.collectives.parts import Mixed, Part, Spread
+from lanai_host.mpi.collectives.schedule import CREATION, name_of, next_tag
 from lanai_host.mpi.constants import IN_PLACE, PROC_NULL, ROOT
 from lanai_host.mpi.datatypes import contiguous, vector
 from lanai_host.mpi.memory import array_at
@@ -474,3 +475,22 @@ def test_a_process_that_takes_no_part_needs_no_arguments(run):
         assert got[0] == (5 if root == ROOT else 0)
 
     run(3, program)
+
+
+@pytest.mark.parametrize(
+    ("kind", "blocking", "other"),
+    [
+        (coll.allgather.kind, "MPI_Allgather", "MPI_Iallgather"),
+        (coll.exscan.kind, "MPI_Exscan", "MPI_Iexscan"),
+        (CREATION, "communicator creation", "communicator creation"),
+    ],
+)
+def test_a_tag_tells_the_collective(kind, blocking, other):
+    """So that a report can name a message that nobody took."""
+
+    def program(world):
+        comm = world.comm_self
+        assert name_of(next_tag(comm, kind, background=False)) == f"{blocking} (collective 1)"
+        assert name_of(next_tag(comm, kind, background=True)) == f"{other} (collective 1)"
+
+    ranks.run(1, program)

@@ -1,13 +1,13 @@
 """Barrier: dissemination."""
 
-from . import inter
+from .broadcast import binomial
 from .schedule import Link, Steps, collective
 
 
 @collective("MPI_Barrier")
 def barrier(link: Link) -> Steps:
     """MPI_Barrier."""
-    return inter.barrier(link) if link.is_inter else dissemination(link)
+    return _between_groups(link) if link.is_inter else dissemination(link)
 
 
 def dissemination(link: Link) -> Steps:
@@ -19,3 +19,12 @@ def dissemination(link: Link) -> Steps:
         told = link.send_bytes((rank + distance) % size, 0, 0)
         yield [heard, told]
         distance *= 2
+
+
+def _between_groups(link: Link) -> Steps:
+    """The leaders hear from each other that both groups have come, and tell their groups."""
+    local = link.local()
+    yield from dissemination(local)
+    if link.rank == 0:
+        yield [link.receive_bytes(0, 0, 0), link.send_bytes(0, 0, 0)]
+    yield from binomial(local, [], 0)

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from ..constants import PROC_NULL
-from . import checks, inter
+from ..constants import PROC_NULL, ROOT
+from . import checks
 from .choice import BROADCAST_BY_PIECES, PIECES_FROM_SIZE
 from .runs import piece
 from .schedule import Link, Steps, collective
@@ -20,7 +20,7 @@ def bcast(link: Link, address: int, count: int, datatype: "Datatype", root: int)
     if root != PROC_NULL:  # then nothing else has a meaning
         checks.buffer(link, address, count, datatype, "buffer")
     if link.is_inter:
-        return inter.bcast(link, address, count, datatype, root)
+        return _between_groups(link, address, count, datatype, root)
     return broadcast(link, datatype.segments(address, count), count * datatype.size, root)
 
 
@@ -62,3 +62,15 @@ def by_pieces(link: Link, runs: list[tuple[int, int]], size: int, root: int) -> 
         if (place + 1) % ranks != 0:
             operations.append(link.send_runs(after, part(going)))
         yield operations
+
+
+def _between_groups(link: Link, address: int, count: int, datatype: "Datatype", root: int) -> Steps:
+    """The root sends to the other group's leader, who broadcasts among its group."""
+    if root == PROC_NULL:
+        return
+    if root == ROOT:
+        yield [link.send(0, address, count, datatype)]
+        return
+    if link.rank == 0:
+        yield [link.receive(root, address, count, datatype)]
+    yield from broadcast(link.local(), datatype.segments(address, count), count * datatype.size, 0)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from ..constants import BOTTOM, IN_PLACE, PROC_NULL, ROOT
 from ..memory import TypedScratch, copy_elements
-from . import checks, inter
+from . import checks
+from .broadcast import broadcast
 from .choice import PIECES_FROM_SIZE
 from .schedule import Link, Steps, collective
 
@@ -69,7 +70,7 @@ def reduce(link: Link, send: int, receive: int, count: int, datatype: "Datatype"
             name, own = ("recvbuf", receive) if root == ROOT else ("sendbuf", send)
             checks.no_in_place(link, own, name)
             checks.buffer(link, own, count, datatype, name)
-        return inter.reduce(link, send, receive, count, datatype, op, root)
+        return _reduce_between(link, send, receive, count, datatype, op, root)
     check_reduction(link, datatype, op)
     if link.rank == root:
         checks.no_in_place(link, receive, "recvbuf")
@@ -122,7 +123,7 @@ def allreduce(link: Link, send: int, receive: int, count: int, datatype: "Dataty
     """MPI_Allreduce."""
     check_both(link, send, receive, count, datatype, op)
     if link.is_inter:
-        return inter.allreduce(link, send, receive, count, datatype, op)
+        return _allreduce_between(link, send, receive, count, datatype, op)
     return allreduce_into(link, receive if send == IN_PLACE else send, receive, count, datatype, op)
 
 
@@ -220,3 +221,35 @@ def _gather_parts(link: Link, vector: Vector, root: int) -> Steps:
         return
     others = [rank for rank in range(link.size) if rank != root]
     yield [link.receive(rank, *part(vector.value, rank), vector.datatype) for rank in others]
+
+
+# Between groups
+
+
+def _reduce_between(
+    link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int
+) -> Steps:
+    """The group without the root reduces to its leader, who sends the result to the root."""
+    if root == PROC_NULL:
+        return
+    if root == ROOT:
+        yield [link.receive(0, receive, count, datatype)]
+        return
+    total = TypedScratch(count, datatype)
+    yield from reduce_to(link.local(), send, total.address, count, datatype, op, 0)
+    if link.rank == 0:
+        yield [link.send(root, total.address, count, datatype)]
+
+
+def _allreduce_between(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
+    """The leaders exchange their groups' reductions and broadcast what they get."""
+    yield from swap_totals(link, send, receive, count, datatype, op)
+    yield from broadcast(link.local(), datatype.segments(receive, count), count * datatype.size, 0)
+
+
+def swap_totals(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
+    """The leaders' receive buffers hold the other group's reduction."""
+    total = TypedScratch(count, datatype)
+    yield from reduce_to(link.local(), send, total.address, count, datatype, op, 0)
+    if link.rank == 0:
+        yield [link.receive(0, receive, count, datatype), link.send(0, total.address, count, datatype)]

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from ..constants import IN_PLACE
 from ..memory import TypedScratch, copy_elements
-from . import checks, inter
-from .reduce import Vector, check_both
+from . import checks
+from .reduce import Vector, check_both, swap_totals
 from .schedule import Link, Steps, collective
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def reduce_scatter_block(link: Link, send: int, receive: int, count: int, dataty
 def _checked(link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op") -> Steps:
     check_both(link, send, receive, sum(counts), datatype, op, counts[link.rank])
     if link.is_inter:
-        return inter.reduce_scatter(link, send, receive, counts, datatype, op)
+        return _between_groups(link, send, receive, counts, datatype, op)
     return _pairwise(link, receive if send == IN_PLACE else send, receive, counts, datatype, op)
 
 
@@ -59,3 +59,24 @@ def _pairwise(link: Link, send: int, receive: int, counts: Sequence[int], dataty
             vector.other = kept[other]
             vector.before_other()
     copy_elements(vector.value.address, own, datatype, receive, own, datatype)
+
+
+def _between_groups(
+    link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op"
+) -> Steps:
+    """The leaders exchange their groups' reductions, and deal out what they get."""
+    local = link.local()
+    whole = sum(counts)
+    theirs = TypedScratch(whole if link.rank == 0 else 0, datatype)
+    yield from swap_totals(link, send, theirs.address, whole, datatype, op)
+    if link.rank:
+        yield [local.receive(0, receive, counts[link.rank], datatype)]
+        return
+    copy_elements(theirs.address, counts[0], datatype, receive, counts[0], datatype)
+    operations = []
+    start = theirs.address
+    for rank, count in enumerate(counts):
+        if rank:
+            operations.append(local.send(rank, start, count, datatype))
+        start += count * datatype.extent
+    yield operations

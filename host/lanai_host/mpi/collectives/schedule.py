@@ -25,6 +25,33 @@ Arguments = ParamSpec("Arguments")
 _SEQUENCES = 1 << 22  # sequence numbers before they come round again
 _KINDS = 1 << 6
 _BACKGROUND = _KINDS // 2  # added to the kind of a collective that is not blocking
+_NAMES = (  # of the kinds of collectives, in the order of their numbers, which are part of the tags
+    "communicator creation",
+    "MPI_Allgather",
+    "MPI_Allgatherv",
+    "MPI_Alltoall",
+    "MPI_Alltoallv",
+    "MPI_Alltoallw",
+    "MPI_Barrier",
+    "MPI_Bcast",
+    "MPI_Neighbor_allgather",
+    "MPI_Neighbor_allgatherv",
+    "MPI_Neighbor_alltoall",
+    "MPI_Neighbor_alltoallv",
+    "MPI_Neighbor_alltoallw",
+    "MPI_Reduce",
+    "MPI_Allreduce",
+    "MPI_Reduce_scatter",
+    "MPI_Reduce_scatter_block",
+    "MPI_Gather",
+    "MPI_Gatherv",
+    "MPI_Scatter",
+    "MPI_Scatterv",
+    "MPI_Scan",
+    "MPI_Exscan",
+)
+CREATION = 0
+assert len(_NAMES) <= _BACKGROUND
 
 
 class Link:
@@ -146,17 +173,13 @@ class Plan(Generic[Arguments]):
         self.__doc__ = describe.__doc__
 
 
-_plans: list[str] = []
-
-
 def collective(
     name: str,
 ) -> Callable[[Callable[Concatenate[Link, Arguments], Steps]], Plan[Arguments]]:
-    """Make a `Plan` of a describing function. `name` is what follows MPI_ in the blocking call's name."""
+    """Make a `Plan` of a describing function. `name` is the blocking call's."""
 
     def wrap(describe: Callable[Concatenate[Link, Arguments], Steps]) -> Plan[Arguments]:
-        _plans.append(name)
-        return Plan(name, len(_plans), describe)
+        return Plan(name, _NAMES.index(name), describe)
 
     return wrap
 
@@ -177,10 +200,16 @@ def next_tag(communicator: "CommunicatorBase", kind: int, background: bool) -> i
 def name_of(tag: int) -> str:
     """The collective that a message with this tag belongs to, as "MPI_Bcast (collective 3)"."""
     kind = tag % _KINDS
-    name = _plans[kind % _BACKGROUND - 1]
+    name = _NAMES[kind % _BACKGROUND]
     if kind > _BACKGROUND:
-        name = f"I{name.removeprefix('MPI_').lower()}"
-    return f"MPI_{name.removeprefix('MPI_')} (collective {tag // _KINDS})"
+        name = nonblocking(name)
+    return f"{name} (collective {tag // _KINDS})"
+
+
+def nonblocking(name: str) -> str:
+    """MPI_Ibcast for MPI_Bcast."""
+    stem = name.removeprefix("MPI_")
+    return f"MPI_I{stem[0].lower()}{stem[1:]}"
 
 
 class Schedule(Request):

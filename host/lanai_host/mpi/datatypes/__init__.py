@@ -7,6 +7,7 @@ begin, end)`, `whole_count(bytes)`, `whole_elements(bytes)`, `commit()`, `set_na
 
 from .arrays import darray, subarray
 from .basic import BYTE, PACKED, PREDEFINED
+from .combiner import DEFAULT_ARGUMENT, Combiner, Distribution, Order
 from .construct import (
     contiguous,
     duplicate,
@@ -19,8 +20,7 @@ from .construct import (
     struct,
     vector,
 )
-from .datatype import Datatype
-from .envelope import DEFAULT_ARGUMENT, Combiner, Distribution, Envelope, Order
+from .datatype import Datatype, Envelope
 from .matching import TypeClass, f90_complex, f90_integer, f90_real, match_size, value_index
 
 __all__ = [

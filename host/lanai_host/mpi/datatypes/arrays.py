@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..errors import ErrorClass, MpiError
-from .datatype import Datatype
-from .envelope import DEFAULT_ARGUMENT, Combiner, Distribution, Envelope, Order
+from .combiner import DEFAULT_ARGUMENT, Combiner, Distribution, Order
+from .datatype import Datatype, Envelope
 from .layout import Layout, joined
 
 

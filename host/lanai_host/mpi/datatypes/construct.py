@@ -6,8 +6,8 @@
 from collections.abc import Sequence
 
 from ..errors import ErrorClass, MpiError
-from .datatype import Datatype
-from .envelope import Combiner, Envelope
+from .combiner import Combiner
+from .datatype import Datatype, Envelope
 from .layout import Layout, joined
 from .signature import Signature
 

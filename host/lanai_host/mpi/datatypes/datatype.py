@@ -1,24 +1,33 @@
-"""The datatype object."""
+"""The datatype object, and the record of how it was made."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..attributes import Attributes
 from ..constants import MAX_OBJECT_NAME
 from ..errors import ErrorClass, MpiError
 from ..text import byte_length
 from . import copying
-from .envelope import Envelope
+from .combiner import Combiner
 from .layout import Ints, Layout, merge_runs
 from .signature import Signature
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 _SETTLED = frozenset({"dense", "layout", "signature", "true_extent", "true_lb"})
 KEEP_RUNS = 1 << 16  # types with more runs than this do not keep them between calls
+
+
+class Envelope(NamedTuple):
+    """How a datatype was made: the constructor and its arguments, sorted as MPI sorts them: by C type, in order of
+    appearance. MPI_Type_get_envelope and MPI_Type_get_contents tell it."""
+
+    combiner: Combiner = Combiner.NAMED
+    integers: tuple[int, ...] = ()
+    addresses: tuple[int, ...] = ()
+    counts: tuple[int, ...] = ()
+    datatypes: "tuple[Datatype, ...]" = ()
 
 
 class Datatype:
@@ -68,7 +77,7 @@ class Datatype:
         *,
         alignment: int = 1,
         markers: tuple[bool, bool] = (False, False),
-        dtype: "npt.DTypeLike | None" = None,
+        dtype: npt.DTypeLike | None = None,
         kind: str = "",
         envelope: Envelope | None = None,
         name: str = "",

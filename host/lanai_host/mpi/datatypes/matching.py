@@ -6,9 +6,9 @@ from functools import cache
 from ..constants import UNDEFINED
 from ..errors import ErrorClass, MpiError
 from .basic import PREDEFINED
+from .combiner import Combiner
 from .construct import _same_bytes
-from .datatype import Datatype
-from .envelope import Combiner, Envelope
+from .datatype import Datatype, Envelope
 
 
 class TypeClass(enum.IntEnum):

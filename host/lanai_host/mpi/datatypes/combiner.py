@@ -1,10 +1,6 @@
-"""How a datatype was made: what MPI_Type_get_envelope and MPI_Type_get_contents tell."""
+"""The constructors of datatypes, and the choices among their arguments."""
 
 import enum
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from .datatype import Datatype
 
 
 class Combiner(enum.IntEnum):
@@ -45,13 +41,3 @@ class Distribution(enum.IntEnum):
 
 
 DEFAULT_ARGUMENT = -49767  # MPI_DISTRIBUTE_DFLT_DARG
-
-
-class Envelope(NamedTuple):
-    """The constructor and its arguments, sorted as MPI sorts them: by C type, in order of appearance."""
-
-    combiner: Combiner = Combiner.NAMED
-    integers: tuple[int, ...] = ()
-    addresses: tuple[int, ...] = ()
-    counts: tuple[int, ...] = ()
-    datatypes: "tuple[Datatype, ...]" = ()
