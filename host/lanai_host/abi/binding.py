@@ -1,8 +1,9 @@
 """From a Python function to what C calls: arguments converted as the prototype says, errors handed to their handlers.
 
-A binding names the inputs that it wants by their C names. Handles arrive as objects, `void *` as addresses, strings as str,
-const statuses as `Status`; arrays as pointers. Output parameters that it does not name are filled from its result, in order (a
-tuple if there are several). A parameter `large` is true for calls with the `_c` binding.
+A binding names the inputs that it wants by their C names: those of its function's parameters, or those that `bind` is given.
+Handles arrive as objects, `void *` as addresses, strings as str, const statuses as `Status`; arrays as pointers. Output
+parameters that it does not name are filled from its result, in order (a tuple if there are several). A parameter `large` is
+true for calls with the `_c` binding.
 """
 
 import inspect
@@ -10,7 +11,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,10 +29,11 @@ ENV_TRACEBACK = "LANAI_TRACEBACK"  # set: internal errors come with their Python
 
 @dataclass(frozen=True)
 class Binding:
-    """`lenient`: datatypes may be insignificant. `always`: may be called before MPI_Init and after MPI_Finalize. `anywhere`: by any
-    thread, whatever the thread level."""
+    """`inputs`: the C names of the function's arguments. `lenient`: datatypes may be insignificant. `always`: may be called before
+    MPI_Init and after MPI_Finalize. `anywhere`: by any thread, whatever the thread level."""
 
     function: Callable[..., Any]
+    inputs: tuple[str, ...]
     lenient: bool = False
     always: bool = False
     anywhere: bool = False
@@ -41,10 +43,18 @@ BINDINGS: dict[str, Binding] = {}
 
 
 def bind(
-    name: str, function: Callable[..., Any], lenient: bool = False, always: bool = False, anywhere: bool = False
+    name: str,
+    function: Callable[..., Any],
+    inputs: str = "",
+    *,
+    lenient: bool = False,
+    always: bool = False,
+    anywhere: bool = False,
 ) -> None:
-    """Bind `function` to an MPI function, and to its `_c` variant."""
-    BINDINGS[name] = Binding(function, lenient, always, anywhere)
+    """Bind `function` to an MPI function, and to its `_c` variant. `inputs` names its arguments as C does, in its order,
+    where its own parameters have other names."""
+    names = tuple(inputs.split()) or tuple(inspect.signature(function).parameters)
+    BINDINGS[name] = Binding(function, names, lenient, always, anywhere)
 
 
 def binding(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,7 +96,7 @@ def make(name: str, prototype: Prototype) -> Callable[..., Any]:
 
 def _source(name: str, result: str, parameters: list[Any], found: Binding) -> tuple[str, dict[str, Any]]:
     """Python text of the entry, and the names that it uses."""
-    wanted = list(inspect.signature(found.function).parameters)
+    wanted = found.inputs
     names: dict[str, Any] = {"abi": abi, "function": found.function, "failed": failed, "outside": outside}
     names["RUNNING"] = Phase.RUNNING
     arguments, outputs = [], []
@@ -115,14 +125,14 @@ def _source(name: str, result: str, parameters: list[Any], found: Binding) -> tu
     return "\n".join([f"def body({own}):", *lines, *entry]), names
 
 
-def _is_unread_handle(parameter: list[Any], wanted: list[str]) -> bool:
+def _is_unread_handle(parameter: list[Any], wanted: Collection[str]) -> bool:
     """A handle that the library has no use for must be valid all the same."""
     return parameter[2] == 0 and parameter[0] not in wanted and abi.table_of(parameter[1]) is not None
 
 
 def _threads(name: str, own: str, place: str, found: Binding, names: dict[str, Any]) -> list[str]:
     """What the thread level asks of each call. A function is made when first called, and then the level is known."""
-    progress = abi.world.progress
+    progress = abi.world.process.progress
     if abi.world.thread_level == ThreadLevel.MULTIPLE:
         if progress.turns is None:
             return []
@@ -216,7 +226,11 @@ _SIZES = {
     "string": "MPI_MAX_ERROR_STRING",
     "version": "MPI_MAX_LIBRARY_VERSION_STRING",
 }
-_PUT: dict[str, Callable[[Any], int]] = {"MPI_Group": abi.put_group, "MPI_Datatype": abi.put_type}
+_PUT: dict[str, Callable[[Any], int]] = {
+    "MPI_Group": abi.put_group,
+    "MPI_Datatype": abi.put_type,
+    "MPI_Message": abi.put_message,
+}
 
 
 def _unsupported(name: str, result: str) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ from ..mpi.datatypes import PREDEFINED, Datatype
 from ..mpi.datatypes.layout import EMPTY
 from ..mpi.datatypes.signature import Signature
 from ..mpi.op import PREDEFINED as OPERATIONS
+from ..mpi.probing import Message, NoProcMessage
 from ..mpi.text import c_text, decode
 from ..mpi.world import World
 from . import tables
@@ -122,6 +123,12 @@ class Context:
         if datatype is not None and datatype.predefined and not self.types.is_predefined(datatype):
             self.types.predefine(self.types.new(datatype), datatype)
         return self.types.put(datatype)
+
+    def put_message(self, message: Message | None) -> int:
+        """A handle; that of every message from MPI_PROC_NULL is MPI_MESSAGE_NO_PROC."""
+        if isinstance(message, NoProcMessage):
+            return self.constants["MPI_MESSAGE_NO_PROC"]
+        return self.messages.put(message)
 
     def any_type(self, handle: int) -> Datatype:
         """A datatype that may be insignificant: what is no handle becomes one that no buffer may have."""

@@ -1,151 +1,151 @@
-"""The communicator: all chapters together, and distributed graphs."""
+"""The state of a communicator, and the state that all communicators of a process share.
 
-from collections.abc import Iterable, Sequence
+What MPI does with a communicator are functions, a module for each chapter of the standard: see `lanai_host.mpi`.
+"""
 
-import numpy as np
+from weakref import WeakSet
 
-from .base import LOCAL, CommunicatorBase
-from .constants import IN_PLACE, PROC_NULL
+from ..config import HostCost
+from ..device import Device
+from .attributes import Attributes
+from .constants import MAX_OBJECT_NAME, Comparison
+from .context_numbers import (
+    COLLECTIVE,
+    CONTEXTS,
+    CREATION,
+    LOCAL,
+    PARTITIONED,
+    PARTITIONS,
+    POINT_TO_POINT,
+    ContextNumbers,
+)
+from .errhandler import ERRORS_ARE_FATAL, Errhandler
 from .errors import ErrorClass, MpiError
-from .grids import Grids
+from .group import Group
 from .info import Info
-from .memory import Scratch
-from .topology import DistributedGraph
+from .progress import Progress
+from .send_buffer import SendBuffer
+from .text import byte_length
+from .topology import Topology
+
+CALL = HostCost.CALL  # looking a member up in an enum class costs as much as a dictionary of its own
 
 
-class Communicator(Grids):
-    """MPI_Comm. See `lanai_host.mpi` for the methods by chapter, `CommunicatorBase` for the fields."""
+class ProcessState:
+    """What all communicators of one process share. `taken`: how many context numbers the predefined ones have."""
 
-    _holds_number = False
+    def __init__(self, device: Device, progress: Progress, taken: int) -> None:
+        self.device = device
+        self.progress = progress
+        self.rank = device.rank
+        self.size = device.size
+        self.node = device.rank if device.node is None else device.node
+        self.tag_ub = device.max_tag
+        self.numbers = ContextNumbers(taken)
+        self.send_buffer: SendBuffer | None = None
+        self.communicators: WeakSet[Communicator] = WeakSet()  # those that the program made
+
+
+class Communicator:
+    """MPI_Comm: two groups, contexts, and what the program attaches to it. Its fields are plain, so that inquiries are one
+    lookup.
+
+    `number` is the context number that its members agreed on; `route[rank]` is the world rank that a message to `rank`
+    goes to (of the remote group, for an inter-communicator). `local` is the intra-communicator of the local group that an
+    inter-communicator's collectives use. `kind` is the context of its messages.
+    """
+
+    def __init__(
+        self,
+        process: ProcessState,
+        number: int,
+        group: Group,
+        remote_group: Group | None = None,
+        kind: int = POINT_TO_POINT,
+        name: str = "",
+    ) -> None:
+        self._holds_number = False
+        self.process = process
+        self.device = process.device
+        self.quick = process.device.quick
+        self.progress = process.progress
+        self.lock = process.progress.lock
+        self.tag_ub = process.tag_ub
+        self._kind = kind
+        self.set_number(number)
+        self.group = group
+        self.is_inter = remote_group is not None
+        self.remote_group = group if remote_group is None else remote_group
+        self.route = self.remote_group.members
+        self.rank = group.rank
+        self.size = group.size
+        self.remote_size = self.remote_group.size
+        self.local: Communicator | None = None
+        self.name = name
+        self.predefined = False
+        self.errhandler: Errhandler = ERRORS_ARE_FATAL
+        self.attributes = Attributes()
+        self.info = Info()
+        self.topology: Topology | None = None
+        self.send_buffer: SendBuffer | None = None
+        self.sequence = 0  # of blocking collectives, the same on all members
+        self.background_sequence = 0  # of the others
+        self.partitioned_sends = 0  # initialized so far
+        self.freed = False
+
+    def set_number(self, number: int) -> None:
+        """The context number, from which the device contexts follow."""
+        first = number * CONTEXTS
+        self.number = number
+        self.context = first + self._kind
+        self.collective_context = first + (COLLECTIVE if self._kind == POINT_TO_POINT else self._kind)
+        self.creation_context = first + CREATION
+        self.partitioned_context = first + PARTITIONED  # announcements of partitioned sends
+        self.partitions_context = first + PARTITIONS  # their bodies
 
     def number_agreed(self, number: int) -> None:
         """All members know the context number: the communicator may be used."""
         self.set_number(number)
         self._holds_number = True
         if self.is_inter:
-            self.local = CommunicatorBase(self.world, number, self.group, kind=LOCAL)
-            self.local.name = "the local group"
+            self.local = Communicator(self.process, number, self.group, kind=LOCAL, name="the local group")
 
     def __del__(self) -> None:
         # Requests under way refer to their communicator, so the number comes free only when nothing can use it.
         if self._holds_number:
-            self.world.contexts.release(self.number)
+            self.process.numbers.release(self.number)
 
-    # Distributed graphs
+    @property
+    def label(self) -> str:
+        """What reports call it."""
+        return self.name or f"an unnamed communicator of {self.size}"
 
-    def dist_graph_create_adjacent(
-        self,
-        sources: Sequence[int],
-        source_weights: Sequence[int] | None,
-        destinations: Sequence[int],
-        destination_weights: Sequence[int] | None,
-        info: Info | None,
-        reorder: bool,
-    ) -> "Communicator":
-        """MPI_Dist_graph_create_adjacent. Weights None are MPI_UNWEIGHTED."""
-        call = "MPI_Dist_graph_create_adjacent"
-        self._intra(call)
-        self._check_nodes(call, "sources", sources)
-        self._check_nodes(call, "destinations", destinations)
-        for name, weights in (("sourceweights", source_weights), ("destweights", destination_weights)):
-            self._check_weights(call, name, weights)
-        made = self.create_from(self.group, call)
-        assert made is not None
-        made.topology = DistributedGraph(
-            tuple(sources),
-            tuple(source_weights or ()),
-            tuple(destinations),
-            tuple(destination_weights or ()),
-            source_weights is not None and destination_weights is not None,
+    def others(self) -> tuple[int, ...]:
+        """World ranks of all that may send to this process here, but its own."""
+        return tuple(rank for rank in self.route if rank != self.device.rank)
+
+    def __repr__(self) -> str:
+        return f"<Communicator {self.name or self.number} rank {self.rank} of {self.size}>"
+
+
+def set_name(comm: Communicator, name: str) -> None:
+    """MPI_Comm_set_name."""
+    length = byte_length(name)
+    if length >= MAX_OBJECT_NAME:
+        raise MpiError(
+            ErrorClass.ARG,
+            f"MPI_Comm_set_name: comm_name has {length} bytes; at most {MAX_OBJECT_NAME - 1} fit",
         )
-        return made
+    comm.name = name
 
-    def dist_graph_create(
-        self,
-        sources: Sequence[int],
-        degrees: Sequence[int],
-        destinations: Sequence[int],
-        weights: Sequence[int] | None,
-        info: Info | None,
-        reorder: bool,
-    ) -> "Communicator":
-        """MPI_Dist_graph_create: each process knows some edges, which are sent to both of their ends."""
-        call = "MPI_Dist_graph_create"
-        self._intra(call)
-        self._check_nodes(call, "sources", sources)
-        self._check_nodes(call, "destinations", destinations)
-        self._check_weights(call, "weights", weights)
-        for index, degree in enumerate(degrees):
-            if degree < 0:
-                raise MpiError(ErrorClass.ARG, f"{call}: degrees[{index}] is {degree}; it must not be negative")
-        edges = []
-        position = 0
-        for source, degree in zip(sources, degrees, strict=True):
-            for edge in range(position, position + degree):
-                edges.append((source, destinations[edge], weights[edge] if weights is not None else 0))
-            position += degree
-        table = self._all_edges(call, edges)
-        made = self.create_from(self.group, call)
-        assert made is not None
-        incoming = [(source, weight) for source, dest, weight in table if dest == self.rank]
-        outgoing = [(dest, weight) for source, dest, weight in table if source == self.rank]
-        weighted = weights is not None
-        made.topology = DistributedGraph(
-            tuple(source for source, _ in incoming),
-            tuple(weight for _, weight in incoming) if weighted else (),
-            tuple(dest for dest, _ in outgoing),
-            tuple(weight for _, weight in outgoing) if weighted else (),
-            weighted,
-        )
-        return made
 
-    def _check_nodes(self, call: str, name: str, ranks: Iterable[int]) -> None:
-        for index, rank in enumerate(ranks):
-            if not 0 <= rank < self.size and rank != PROC_NULL:
-                raise MpiError(
-                    ErrorClass.RANK, f"{call}: {name}[{index}] is {rank}; it must be from 0 to {self.size - 1}"
-                )
-
-    def _check_weights(self, call: str, name: str, weights: Iterable[int] | None) -> None:
-        for index, weight in enumerate(weights or ()):
-            if weight < 0:
-                raise MpiError(ErrorClass.ARG, f"{call}: {name}[{index}] is {weight}; it must not be negative")
-
-    def _all_edges(self, call: str, edges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-        """Everyone's edges, in rank order."""
-        from .collectives import allgather, allgatherv
-        from .collectives.parts import Part, Spread
-
-        byte = self.world.byte
-        in_place = Part(IN_PLACE, 0, byte)
-        sizes = np.zeros(self.size, np.int64)
-        sizes[self.rank] = 24 * len(edges)
-        self.run(allgather, in_place, Part(sizes.__array_interface__["data"][0], 8, byte))
-        starts = [int(start) for start in np.cumsum(sizes) - sizes]
-        everything = Scratch(int(sizes.sum()))
-        own = np.array(edges, np.int64).reshape(-1)
-        everything.data[starts[self.rank] : starts[self.rank] + own.nbytes] = own.view(np.uint8)
-        counts = [int(size) for size in sizes]
-        self.run(allgatherv, in_place, Spread(everything.address, counts, starts, byte))
-        rows = everything.data[: int(sizes.sum())].view(np.int64).reshape(-1, 3)
-        return [(int(source), int(dest), int(weight)) for source, dest, weight in rows]
-
-    def _distributed(self, call: str) -> DistributedGraph:
-        if not isinstance(self.topology, DistributedGraph):
-            raise MpiError(ErrorClass.TOPOLOGY, f"{call}: the communicator has no distributed graph topology")
-        return self.topology
-
-    def dist_graph_neighbors_count(self) -> tuple[int, int, bool]:
-        """MPI_Dist_graph_neighbors_count: (in degree, out degree, weighted)."""
-        graph = self._distributed("MPI_Dist_graph_neighbors_count")
-        return len(graph.sources), len(graph.destinations), graph.weighted
-
-    def dist_graph_neighbors(self) -> tuple[list[int], list[int], list[int], list[int]]:
-        """MPI_Dist_graph_neighbors: (sources, their weights, destinations, their weights)."""
-        graph = self._distributed("MPI_Dist_graph_neighbors")
-        return (
-            list(graph.sources),
-            list(graph.source_weights),
-            list(graph.destinations),
-            list(graph.destination_weights),
-        )
+def compare(comm: Communicator, other: Communicator) -> Comparison:
+    """MPI_Comm_compare."""
+    if comm is other:
+        return Comparison.IDENT
+    if comm.is_inter != other.is_inter:
+        return Comparison.UNEQUAL
+    worst = comm.group.compare(other.group)
+    if comm.is_inter:
+        worst = max(worst, comm.remote_group.compare(other.remote_group))
+    return max(worst, Comparison.CONGRUENT)

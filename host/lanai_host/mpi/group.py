@@ -72,6 +72,10 @@ class Group:
         """MPI_Group_range_excl."""
         return self.exclude(self._expand("MPI_Group_range_excl", ranges))
 
+    def first(self, count: int) -> "Group":
+        """The first `count` processes."""
+        return Group(self.members[:count], self.me)
+
     def _check_rank(self, call: str, rank: int) -> None:
         if not 0 <= rank < self.size:
             raise MpiError(ErrorClass.RANK, f"{call}: rank is {rank}, but the group has {self.size} processes")

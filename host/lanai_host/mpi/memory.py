@@ -1,16 +1,14 @@
 """Memory by address: views, scratch space and copies, for buffers that are given as (address, count, datatype)."""
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .constants import BOTTOM, IN_PLACE
+from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
-
-if TYPE_CHECKING:
-    from .datatypes import Datatype
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -23,7 +21,7 @@ def array_at(address: int, count: int, dtype: Any) -> npt.NDArray[Any]:
     return np.frombuffer((ctypes.c_char * (count * dtype.itemsize)).from_address(address), dtype)
 
 
-def check_address(call: str, name: str, address: int, count: int, datatype: "Datatype") -> None:
+def check_address(call: str, name: str, address: int, count: int, datatype: Datatype) -> None:
     """A buffer with data needs memory: MPI_BOTTOM is an address only where the datatype holds absolute ones."""
     if address == IN_PLACE:
         raise MpiError(ErrorClass.BUFFER, f"{call}: {name} is MPI_IN_PLACE, which is not allowed here")
@@ -46,7 +44,7 @@ class TypedScratch:
 
     __slots__ = ("_scratch", "address")
 
-    def __init__(self, count: int, datatype: "Datatype") -> None:
+    def __init__(self, count: int, datatype: Datatype) -> None:
         size = max(0, count - 1) * abs(datatype.extent) + datatype.true_extent if count else 0
         self._scratch = Scratch(size)
         lowest = datatype.true_lb + (min(0, datatype.extent) * (count - 1) if count else 0)
@@ -59,18 +57,18 @@ def move(target: int, source: int, size: int) -> None:
         ctypes.memmove(target, source, size)
 
 
-def gather_bytes(address: int, count: int, datatype: "Datatype", target: int) -> int:
+def gather_bytes(address: int, count: int, datatype: Datatype, target: int) -> int:
     """Copy a buffer's bytes, packed, to `target`; the number of bytes."""
     return datatype.pack(address, count, target)
 
 
-def scatter_bytes(source: int, size: int, address: int, count: int, datatype: "Datatype") -> int:
+def scatter_bytes(source: int, size: int, address: int, count: int, datatype: Datatype) -> int:
     """Copy at most `size` packed bytes from `source` into a buffer; the number of bytes that found room."""
     return datatype.unpack(source, address, count, 0, size)
 
 
 def copy_elements(
-    source: int, source_count: int, source_type: "Datatype", target: int, target_count: int, target_type: "Datatype"
+    source: int, source_count: int, source_type: Datatype, target: int, target_count: int, target_type: Datatype
 ) -> None:
     """Copy one buffer into another as a message to oneself would; the caller has compared the sizes."""
     size = source_count * source_type.size

@@ -2,19 +2,17 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import wide
+from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
 from .memory import array_at, check_address
 
-if TYPE_CHECKING:
-    from .datatypes import Datatype
-
-UserFunction = Callable[[int, int, int, "Datatype"], None]
+UserFunction = Callable[[int, int, int, Datatype], None]
 Array = npt.NDArray[Any]
 Combine = Callable[[Array, Array], None]  # (in, inout): inout = in op inout
 
@@ -31,7 +29,7 @@ class Op:
     def __repr__(self) -> str:
         return f"Op({self.name or 'user function'})"
 
-    def check(self, call: str, datatype: "Datatype") -> None:
+    def check(self, call: str, datatype: Datatype) -> None:
         """The operation is defined on the datatype; programs' operations are on all."""
         if self.predefined:
             _combination(self, call, datatype)
@@ -92,7 +90,7 @@ _TABLE: dict[str, tuple[Combine, frozenset[str]]] = {
 }
 
 
-def _combination(op: Op, call: str, datatype: "Datatype") -> Combine:
+def _combination(op: Op, call: str, datatype: Datatype) -> Combine:
     function, kinds = _TABLE[op.name]
     if datatype.kind not in kinds or datatype.dtype is None:
         raise MpiError(ErrorClass.OP, f"{call}: {op.name} is not defined on the datatype {datatype.name!r}")
@@ -102,7 +100,7 @@ def _combination(op: Op, call: str, datatype: "Datatype") -> Combine:
 
 
 def _predefined(name: str) -> Op:
-    def function(incoming: int, inout: int, count: int, datatype: "Datatype") -> None:
+    def function(incoming: int, inout: int, count: int, datatype: Datatype) -> None:
         combine = _combination(op, "reduction", datatype)
         with np.errstate(all="ignore"):  # overflow is the program's business, as in C
             combine(array_at(incoming, count, datatype.dtype), array_at(inout, count, datatype.dtype))
@@ -114,7 +112,7 @@ def _predefined(name: str) -> Op:
 PREDEFINED: dict[str, Op] = {name: _predefined(name) for name in _TABLE}
 
 
-def reduce_local(incoming: int, inout: int, count: int, datatype: "Datatype", op: Op) -> None:
+def reduce_local(incoming: int, inout: int, count: int, datatype: Datatype, op: Op) -> None:
     """MPI_Reduce_local."""
     if count < 0:
         raise MpiError(ErrorClass.COUNT, f"MPI_Reduce_local: count is {count}; it must not be negative")

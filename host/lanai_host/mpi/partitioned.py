@@ -7,21 +7,19 @@ as their tag.
 """
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..bus.base import Wait
 from ..device import Operation, Segments, SendMode
+from .arguments import check_buffer, check_peer, check_source, check_tag
+from .communicator import CALL, Communicator
 from .constants import ANY_SOURCE, PROC_NULL
+from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
 from .memory import Scratch
-from .persistent import Persistent
 from .request import PersistentRequest, ReceiveRequest, Request, SendRequest, device_error, hold
 from .status import Status
-
-if TYPE_CHECKING:
-    from .datatypes import Datatype
 
 _NUMBER = np.dtype("<u4")  # of an announcement
 
@@ -31,7 +29,7 @@ class PartitionedRequest(PersistentRequest):
     together; sender and receiver may cut it differently. `begin(request)` starts the receive, or the send when filled."""
 
     def __init__(
-        self, communicator: "Partitioned", call: str, partitions: int, sending: bool, begin: Callable[[], Request]
+        self, communicator: Communicator, call: str, partitions: int, sending: bool, begin: Callable[[], Request]
     ) -> None:
         super().__init__(communicator, call, begin)
         self.partitions = partitions
@@ -91,12 +89,12 @@ class _Filling(Request):
 class _Announcement:
     """The number under which the partitioned send that matches a receive sends its bodies."""
 
-    def __init__(self, communicator: "Partitioned", call: str, source: int, tag: int) -> None:
+    def __init__(self, communicator: Communicator, call: str, source: int, tag: int) -> None:
         self.communicator, self.call = communicator, call
         self.source, self.tag = source, tag
         self._room = Scratch(_NUMBER.itemsize)
         with communicator.progress.lock:
-            communicator.charge_call()
+            communicator.device.charge(CALL)
             self.operation = communicator.device.receive(
                 communicator.route[source],
                 tag,
@@ -124,7 +122,7 @@ class _PartitionedReceive(Request):
         announced = self._announcement.operation
         if announced.done and announced.error is None:
             communicator = self._announcement.communicator
-            communicator.charge_call()
+            communicator.device.charge(CALL)
             self._operation = communicator.device.receive(
                 communicator.route[self._announcement.source],
                 self._announcement.number,
@@ -157,75 +155,73 @@ class _PartitionedReceive(Request):
         return status
 
 
-class Partitioned(Persistent):
-    """The chapter's methods."""
+def psend_init(
+    comm: Communicator, address: int, partitions: int, count: int, datatype: Datatype, dest: int, tag: int
+) -> PartitionedRequest:
+    """MPI_Psend_init. `count` is of one partition."""
+    call = "MPI_Psend_init"
+    _check_partitions(comm, call, address, partitions, count, datatype, tag)
+    if dest != PROC_NULL:
+        check_peer(comm, call, "dest", dest)
+    segments = datatype.segments(address, count * partitions)
+    number = _announce(comm, dest, tag) if dest != PROC_NULL else 0
 
-    def psend_init(
-        self, address: int, partitions: int, count: int, datatype: "Datatype", dest: int, tag: int
-    ) -> PartitionedRequest:
-        """MPI_Psend_init. `count` is of one partition."""
-        call = "MPI_Psend_init"
-        self._check_partitions(call, address, partitions, count, datatype, tag)
-        if dest != PROC_NULL:
-            self.check_peer(call, "dest", dest)
-        segments = datatype.segments(address, count * partitions)
-        number = self._announce(dest, tag) if dest != PROC_NULL else 0
+    def begin() -> Request:
+        if dest == PROC_NULL:
+            return SendRequest(comm, call, None, dest)
+        with comm.progress.lock:
+            comm.device.charge(CALL)
+            operation = comm.device.send(comm.route[dest], number, comm.partitions_context, segments, SendMode.STANDARD)
+        return SendRequest(comm, call, operation, dest)
 
-        def begin() -> Request:
-            if dest == PROC_NULL:
-                return SendRequest(self, call, None, dest)
-            with self.progress.lock:
-                self.charge_call()
-                operation = self.device.send(
-                    self.route[dest], number, self.partitions_context, segments, SendMode.STANDARD
-                )
-            return SendRequest(self, call, operation, dest)
+    return PartitionedRequest(comm, call, partitions, True, begin)
 
-        return PartitionedRequest(self, call, partitions, True, begin)
 
-    def _announce(self, dest: int, tag: int) -> int:
-        """Tell the receiver the number of a new partitioned send."""
-        number = self.partitioned_sends % self.tag_ub
-        self.partitioned_sends += 1
-        body = Scratch(_NUMBER.itemsize)
-        body.data.view(_NUMBER)[0] = number
-        with self.progress.lock:
-            self.charge_call()
-            operation = self.device.send(
-                self.route[dest],
-                tag,
-                self.partitioned_context,
-                [(body.address, _NUMBER.itemsize)],
-                SendMode.STANDARD,
-            )
-            hold(operation, (body, self))
-        return number
+def _announce(comm: Communicator, dest: int, tag: int) -> int:
+    """Tell the receiver the number of a new partitioned send."""
+    number = comm.partitioned_sends % comm.tag_ub
+    comm.partitioned_sends += 1
+    body = Scratch(_NUMBER.itemsize)
+    body.data.view(_NUMBER)[0] = number
+    with comm.progress.lock:
+        comm.device.charge(CALL)
+        operation = comm.device.send(
+            comm.route[dest],
+            tag,
+            comm.partitioned_context,
+            [(body.address, _NUMBER.itemsize)],
+            SendMode.STANDARD,
+        )
+        hold(operation, (body, comm))
+    return number
 
-    def precv_init(
-        self, address: int, partitions: int, count: int, datatype: "Datatype", source: int, tag: int
-    ) -> PartitionedRequest:
-        """MPI_Precv_init. `count` is of one partition; wildcards are not allowed."""
-        call = "MPI_Precv_init"
-        self._check_partitions(call, address, partitions, count, datatype, tag)
-        if source == ANY_SOURCE:
-            raise MpiError(ErrorClass.RANK, f"{call}: source is MPI_ANY_SOURCE, which is not allowed here")
-        self.check_source(call, source)
-        segments = datatype.segments(address, count * partitions)
-        announcement = _Announcement(self, call, source, tag) if source != PROC_NULL else None
 
-        def begin() -> Request:
-            if announcement is None:
-                return ReceiveRequest(self, call, None, source)
-            receive = _PartitionedReceive(announcement, segments)
-            self.progress.start(receive)
-            return receive
+def precv_init(
+    comm: Communicator, address: int, partitions: int, count: int, datatype: Datatype, source: int, tag: int
+) -> PartitionedRequest:
+    """MPI_Precv_init. `count` is of one partition; wildcards are not allowed."""
+    call = "MPI_Precv_init"
+    _check_partitions(comm, call, address, partitions, count, datatype, tag)
+    if source == ANY_SOURCE:
+        raise MpiError(ErrorClass.RANK, f"{call}: source is MPI_ANY_SOURCE, which is not allowed here")
+    check_source(comm, call, source)
+    segments = datatype.segments(address, count * partitions)
+    announcement = _Announcement(comm, call, source, tag) if source != PROC_NULL else None
 
-        return PartitionedRequest(self, call, partitions, False, begin)
+    def begin() -> Request:
+        if announcement is None:
+            return ReceiveRequest(comm, call, None, source)
+        receive = _PartitionedReceive(announcement, segments)
+        comm.progress.start(receive)
+        return receive
 
-    def _check_partitions(
-        self, call: str, address: int, partitions: int, count: int, datatype: "Datatype", tag: int
-    ) -> None:
-        if partitions < 1:
-            raise MpiError(ErrorClass.ARG, f"{call}: partitions is {partitions}; it must be at least 1")
-        self.check_buffer(call, address, count, datatype)
-        self.check_tag(call, tag)
+    return PartitionedRequest(comm, call, partitions, False, begin)
+
+
+def _check_partitions(
+    comm: Communicator, call: str, address: int, partitions: int, count: int, datatype: Datatype, tag: int
+) -> None:
+    if partitions < 1:
+        raise MpiError(ErrorClass.ARG, f"{call}: partitions is {partitions}; it must be at least 1")
+    check_buffer(call, address, count, datatype)
+    check_tag(comm, call, tag)

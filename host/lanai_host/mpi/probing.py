@@ -1,60 +1,60 @@
 """Probe, matched probe, and the messages that a matched probe takes out of the queues."""
 
-from typing import TYPE_CHECKING
-
 from ..bus.base import Wait
 from ..device import Arrived, Operation
 from ..errors import DeviceLost
+from .arguments import check_buffer
+from .communicator import CALL, Communicator
 from .constants import ANY_TAG, PROC_NULL
+from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
-from .point_to_point import PointToPoint
+from .point_to_point import envelope
 from .request import ReceiveRequest
 from .status import Status
 
-if TYPE_CHECKING:
-    from .datatypes import Datatype
-
 
 class Message:
-    """MPI_Message: taken by a matched probe, to be received once. Without a communicator: MPI_MESSAGE_NO_PROC."""
+    """MPI_Message: taken by a matched probe, to be received once."""
 
-    def __init__(self, communicator: PointToPoint | None = None, arrived: Arrived | None = None) -> None:
+    def __init__(self, communicator: Communicator, arrived: Arrived | None) -> None:
         self.communicator = communicator
         self.arrived = arrived
 
-    def irecv(self, address: int, count: int, datatype: "Datatype", call: str = "MPI_Imrecv") -> ReceiveRequest:
-        """MPI_Imrecv. Receiving MESSAGE_NO_PROC is done at once, with the status of MPI_PROC_NULL."""
+    def irecv(self, address: int, count: int, datatype: Datatype, call: str = "MPI_Imrecv") -> ReceiveRequest:
+        """MPI_Imrecv."""
         communicator, arrived = self.communicator, self.arrived
-        if communicator is None or arrived is None:
+        if arrived is None:
             raise MpiError(ErrorClass.REQUEST, f"{call}: the message was received before")
-        communicator.check_buffer(call, address, count, datatype)
+        check_buffer(call, address, count, datatype)
         segments = datatype.segments(address, count)
         with communicator.progress.lock:
-            communicator.charge_call()
+            communicator.device.charge(CALL)
             operation = communicator.device.receive_taken(arrived, segments)
         self.arrived = None
         return ReceiveRequest(communicator, call, operation, communicator.remote_group.position(arrived.source))
 
-    def recv(self, address: int, count: int, datatype: "Datatype") -> Status:
+    def recv(self, address: int, count: int, datatype: Datatype) -> Status:
         """MPI_Mrecv."""
         return self.irecv(address, count, datatype, "MPI_Mrecv").wait()
 
 
 class NoProcMessage(Message):
-    """MPI_MESSAGE_NO_PROC, what a matched probe of MPI_PROC_NULL takes."""
+    """MPI_MESSAGE_NO_PROC, what a matched probe of MPI_PROC_NULL takes. Receiving it is done at once, any number of times,
+    with the status of MPI_PROC_NULL."""
 
-    def irecv(self, address: int, count: int, datatype: "Datatype", call: str = "MPI_Imrecv") -> ReceiveRequest:
-        if self.communicator is None:
-            raise MpiError(ErrorClass.REQUEST, f"{call}: MPI_MESSAGE_NO_PROC before MPI_Init")
+    def __init__(self, communicator: Communicator) -> None:
+        super().__init__(communicator, None)
+
+    def irecv(self, address: int, count: int, datatype: Datatype, call: str = "MPI_Imrecv") -> ReceiveRequest:
         return ReceiveRequest(self.communicator, call, None, PROC_NULL)
 
 
 class _Arrival:
     """A `Waitable` that is done when a message that matches has arrived."""
 
-    def __init__(self, communicator: PointToPoint, call: str, source: int, tag: int, take: bool) -> None:
+    def __init__(self, communicator: Communicator, call: str, source: int, tag: int, take: bool) -> None:
         self._communicator, self._call, self._take = communicator, call, take
-        self._source, self._tag = communicator.envelope(call, source, tag)
+        self._source, self._tag = envelope(communicator, call, source, tag)
         self._asked = (source, tag)
         self.found: Arrived | None = None
 
@@ -81,54 +81,56 @@ class _Arrival:
         return Wait(self._call, peer, None if tag < 0 else tag, comm.context, note, awaits, every=peer is not None)
 
 
-class Probing(PointToPoint):
-    """The chapter's methods."""
+def _status(comm: Communicator, arrived: Arrived) -> Status:
+    return Status(comm.remote_group.position(arrived.source), arrived.tag, arrived.length)
 
-    def _status(self, arrived: Arrived) -> Status:
-        return Status(self.remote_group.position(arrived.source), arrived.tag, arrived.length)
 
-    def _seek(self, call: str, source: int, tag: int, take: bool, block: bool) -> Arrived | None:
-        arrival = _Arrival(self, call, source, tag, take)
-        with self.progress.lock:
-            self.charge_call()
-        if block:
-            self.progress.wait(arrival)
-        elif not arrival.done:
-            self.progress.poll()
-            if not arrival.done:
-                return None
-        return arrival.found
+def _seek(comm: Communicator, call: str, source: int, tag: int, take: bool, block: bool) -> Arrived | None:
+    arrival = _Arrival(comm, call, source, tag, take)
+    with comm.progress.lock:
+        comm.device.charge(CALL)
+    if block:
+        comm.progress.wait(arrival)
+    elif not arrival.done:
+        comm.progress.poll()
+        if not arrival.done:
+            return None
+    return arrival.found
 
-    def probe(self, source: int, tag: int) -> Status:
-        """MPI_Probe."""
-        if source == PROC_NULL:
-            self.envelope("MPI_Probe", source, tag)
-            return Status(PROC_NULL, ANY_TAG)
-        arrived = self._seek("MPI_Probe", source, tag, take=False, block=True)
-        assert arrived is not None
-        return self._status(arrived)
 
-    def iprobe(self, source: int, tag: int) -> Status | None:
-        """MPI_Iprobe: None if no such message is there."""
-        if source == PROC_NULL:
-            self.envelope("MPI_Iprobe", source, tag)
-            return Status(PROC_NULL, ANY_TAG)
-        arrived = self._seek("MPI_Iprobe", source, tag, take=False, block=False)
-        return None if arrived is None else self._status(arrived)
+def probe(comm: Communicator, source: int, tag: int) -> Status:
+    """MPI_Probe."""
+    if source == PROC_NULL:
+        envelope(comm, "MPI_Probe", source, tag)
+        return Status(PROC_NULL, ANY_TAG)
+    arrived = _seek(comm, "MPI_Probe", source, tag, take=False, block=True)
+    assert arrived is not None
+    return _status(comm, arrived)
 
-    def mprobe(self, source: int, tag: int) -> tuple[Message, Status]:
-        """MPI_Mprobe."""
-        if source == PROC_NULL:
-            self.envelope("MPI_Mprobe", source, tag)
-            return self.world.message_no_proc, Status(PROC_NULL, ANY_TAG)
-        arrived = self._seek("MPI_Mprobe", source, tag, take=True, block=True)
-        assert arrived is not None
-        return Message(self, arrived), self._status(arrived)
 
-    def improbe(self, source: int, tag: int) -> tuple[Message, Status] | None:
-        """MPI_Improbe: None if no such message is there."""
-        if source == PROC_NULL:
-            self.envelope("MPI_Improbe", source, tag)
-            return self.world.message_no_proc, Status(PROC_NULL, ANY_TAG)
-        arrived = self._seek("MPI_Improbe", source, tag, take=True, block=False)
-        return None if arrived is None else (Message(self, arrived), self._status(arrived))
+def iprobe(comm: Communicator, source: int, tag: int) -> Status | None:
+    """MPI_Iprobe: None if no such message is there."""
+    if source == PROC_NULL:
+        envelope(comm, "MPI_Iprobe", source, tag)
+        return Status(PROC_NULL, ANY_TAG)
+    arrived = _seek(comm, "MPI_Iprobe", source, tag, take=False, block=False)
+    return None if arrived is None else _status(comm, arrived)
+
+
+def mprobe(comm: Communicator, source: int, tag: int) -> tuple[Message, Status]:
+    """MPI_Mprobe."""
+    if source == PROC_NULL:
+        envelope(comm, "MPI_Mprobe", source, tag)
+        return NoProcMessage(comm), Status(PROC_NULL, ANY_TAG)
+    arrived = _seek(comm, "MPI_Mprobe", source, tag, take=True, block=True)
+    assert arrived is not None
+    return Message(comm, arrived), _status(comm, arrived)
+
+
+def improbe(comm: Communicator, source: int, tag: int) -> tuple[Message, Status] | None:
+    """MPI_Improbe: None if no such message is there."""
+    if source == PROC_NULL:
+        envelope(comm, "MPI_Improbe", source, tag)
+        return NoProcMessage(comm), Status(PROC_NULL, ANY_TAG)
+    arrived = _seek(comm, "MPI_Improbe", source, tag, take=True, block=False)
+    return None if arrived is None else (Message(comm, arrived), _status(comm, arrived))

@@ -1,17 +1,14 @@
 """Requests: what a non-blocking call leaves behind, until a completion call takes its status."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ..bus.base import Wait
 from ..device import DeviceError, ErrorKind, Operation
+from .communicator import Communicator
 from .constants import ANY_TAG, PROC_NULL
 from .errors import ErrorClass, MpiError
+from .progress import Progress
 from .status import Status
-
-if TYPE_CHECKING:
-    from .base import CommunicatorBase
-    from .progress import Progress
 
 
 class Request:
@@ -23,9 +20,9 @@ class Request:
 
     persistent = False
     call = "MPI_Wait"
-    communicator: "CommunicatorBase | None" = None  # whose error handler is called for its failures
+    communicator: Communicator | None = None  # whose error handler is called for its failures
 
-    def __init__(self, progress: "Progress") -> None:
+    def __init__(self, progress: Progress) -> None:
         self.progress = progress
 
     @property
@@ -125,9 +122,9 @@ def device_error(call: str, error: DeviceError, length: int, peer: int) -> MpiEr
 class SendRequest(Request):
     """A send on the device. `operation` None is a send to MPI_PROC_NULL, which is done at once."""
 
-    def __init__(self, communicator: "CommunicatorBase", call: str, operation: Operation | None, peer: int) -> None:
+    def __init__(self, communicator: Communicator, call: str, operation: Operation | None, peer: int) -> None:
         self.progress = communicator.progress
-        self.communicator: CommunicatorBase = communicator
+        self.communicator: Communicator = communicator
         self.call = call
         self.operation = operation
         self.peer = peer
@@ -199,7 +196,7 @@ class PersistentRequest(Request):
 
     persistent = True
 
-    def __init__(self, communicator: "CommunicatorBase", call: str, begin: Callable[[], Request]) -> None:
+    def __init__(self, communicator: Communicator, call: str, begin: Callable[[], Request]) -> None:
         super().__init__(communicator.progress)
         self.communicator = communicator
         self.call = call
@@ -252,7 +249,7 @@ class GeneralizedRequest(Request):
 
     def __init__(
         self,
-        progress: "Progress",
+        progress: Progress,
         query: Callable[[Status], None],
         free: Callable[[], None],
         cancel: Callable[[bool], None],

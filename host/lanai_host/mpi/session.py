@@ -1,14 +1,10 @@
-"""Sessions: another door to MPI, through named sets of processes. They share the one world that MPI_Init made."""
-
-from typing import TYPE_CHECKING
+"""Sessions: another way into MPI, through named sets of processes. They share the one world that MPI_Init made."""
 
 from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
 from .group import Group
 from .info import Info
-
-if TYPE_CHECKING:
-    from .world import World
+from .world import World
 
 
 class Session:
@@ -16,7 +12,7 @@ class Session:
 
     name = "a session"
 
-    def __init__(self, world: "World", info: Info | None, errhandler: Errhandler) -> None:
+    def __init__(self, world: World, info: Info | None, errhandler: Errhandler) -> None:
         self._world = world
         self.info = Info() if info is None else info.duplicate()
         self.errhandler = errhandler

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .constants import PROC_NULL, TopologyKind
+from .constants import PROC_NULL, UNDEFINED, TopologyKind
 
 
 @dataclass(frozen=True)
@@ -77,3 +77,8 @@ class DistributedGraph:
 
 
 Topology = Cartesian | Graph | DistributedGraph
+
+
+def topology_test(topology: Topology | None) -> int:
+    """MPI_Topo_test of a communicator that has this topology."""
+    return UNDEFINED if topology is None else int(topology.kind)

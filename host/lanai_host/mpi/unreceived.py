@@ -2,14 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ..device import Envelope, Unreceived
-from .base import COLLECTIVE, CONTEXTS, CREATION, LOCAL, PARTITIONED, PARTITIONS, CommunicatorBase
 from .collectives.schedule import name_of
-
-if TYPE_CHECKING:
-    from .world import World
+from .communicator import Communicator
+from .context_numbers import COLLECTIVE, CONTEXTS, CREATION, LOCAL, PARTITIONED, PARTITIONS
+from .world import World
 
 WORLD = 0  # the number of MPI_COMM_WORLD
 _LIBRARY = {
@@ -19,16 +17,16 @@ _LIBRARY = {
 }
 
 
-def unreceived(world: "World", on_nic: Iterable[Envelope]) -> list[Unreceived]:
+def unreceived(world: World, on_nic: Iterable[Envelope]) -> list[Unreceived]:
     """All that lies at this rank, by communicator; within one in order of arrival, what its device keeps before what its NIC keeps.
     Equal ones are counted."""
-    by_number: dict[int, CommunicatorBase] = {one.number: one for one in world.communicators()}
-    messages = sorted((*world.device.unexpected(), *on_nic), key=lambda one: one.context)
+    by_number: dict[int, Communicator] = {one.number: one for one in world.communicators()}
+    messages = sorted((*world.process.device.unexpected(), *on_nic), key=lambda one: one.context)
     found = Counter(_describe(by_number, one) for one in messages)
     return [one._replace(times=times) for one, times in found.items()]
 
 
-def _describe(by_number: dict[int, CommunicatorBase], message: Envelope) -> Unreceived:
+def _describe(by_number: dict[int, Communicator], message: Envelope) -> Unreceived:
     number, kind = divmod(message.context, CONTEXTS)
     communicator = by_number.get(number)
     if communicator is None:

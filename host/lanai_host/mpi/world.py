@@ -4,18 +4,15 @@ import sys
 import threading
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakSet
 
 from ..device import Device
 from . import errhandler as handlers
-from .buffered import HasBuffer, SendBuffer
 from .clock import Clock
-from .collectives import barrier
+from .collectives.barrier import barrier
+from .collectives.calls import run_for
 from .collectives.schedule import name_of
-from .communicator import Communicator
+from .communicator import Communicator, ProcessState
 from .constants import ThreadLevel
-from .contexts import Contexts
-from .datatypes import BYTE
 from .errhandler import Errhandler
 from .errors import ErrorClass, ErrorTable, MpiError
 from .group import Group
@@ -28,7 +25,7 @@ from .status import Status
 PICOSECONDS = 1e-12
 
 
-class World(HasBuffer):
+class World:
     """The state of MPI in this process, over one device.
 
     `end_process(code, text)` ends the whole job: it is called by MPI_Abort and by MPI_ERRORS_ARE_FATAL, and does not
@@ -43,18 +40,11 @@ class World(HasBuffer):
         tick: float = 15e-9,
         lockstep: bool = False,
     ) -> None:
-        self.device = device
+        self.process = ProcessState(device, Progress(device, foreign_threads, lockstep), taken=2)
         self.clock = Clock(device)
         self.rank = device.rank
         self.size = device.size
-        self.node = device.rank if device.node is None else device.node
-        self.tag_ub = device.max_tag
-        self.byte = BYTE
-        self.progress = Progress(device, foreign_threads, lockstep)
         self.errors = ErrorTable()
-        self.contexts = Contexts(taken=2, byte=BYTE)
-        self.default_errhandler: Errhandler = handlers.ERRORS_ARE_FATAL
-        self.send_buffer: SendBuffer | None = None
         self.initialized = False
         self.finalized = False
         self.thread_level = ThreadLevel.SINGLE
@@ -62,21 +52,13 @@ class World(HasBuffer):
         self._end_process = end_process
         self._tick = tick
         self.main_thread = 0
-        self._communicators: WeakSet[Communicator] = WeakSet()
-        self.message_no_proc = NoProcMessage()
         self.comm_world = self._builtin(0, Group(range(self.size), self.rank), "MPI_COMM_WORLD")
         self.comm_self = self._builtin(1, Group([self.rank], self.rank), "MPI_COMM_SELF")
-        self.message_no_proc.communicator = self.comm_self
+        self.message_no_proc = NoProcMessage(self.comm_self)
 
     def _builtin(self, number: int, group: Group, name: str) -> Communicator:
-        communicator = Communicator(self, number, group)
-        communicator.name = name
-        return communicator
-
-    def new_communicator(self, group: Group, remote_group: Group | None) -> Communicator:
-        """A communicator that still needs its context number."""
-        communicator = Communicator(self, 0, group, remote_group)
-        self._communicators.add(communicator)
+        communicator = Communicator(self.process, number, group, name=name)
+        communicator.predefined = True
         return communicator
 
     # Beginning and end
@@ -86,7 +68,7 @@ class World(HasBuffer):
         if self.initialized:
             raise MpiError(ErrorClass.OTHER, "MPI_Init: MPI is initialized already")
         self.thread_level = ThreadLevel(max(0, min(required, ThreadLevel.MULTIPLE)))
-        self.progress.level = self.thread_level
+        self.process.progress.level = self.thread_level
         self.main_thread = threading.get_ident()
         self.initialized = True
         return self.thread_level
@@ -103,30 +85,31 @@ class World(HasBuffer):
         if self.finalized:
             raise MpiError(ErrorClass.OTHER, "MPI_Finalize: MPI is finalized already")
         self.comm_self.attributes.clear(self.comm_self)
-        if self.send_buffer is not None:
-            self.send_buffer.flush()
+        device = self.process.device
+        if self.process.send_buffer is not None:
+            self.process.send_buffer.flush()
         try:
-            self.comm_world.run_for("MPI_Finalize", barrier)
+            run_for(self.comm_world, "MPI_Finalize", barrier)
         except MpiError:
-            if not self.device.impaired:
+            if not device.impaired:
                 raise
             self.finalized = True  # each of those that are left leaves by itself
-            self.device.close()
+            device.close()
             return []
-        self.progress.poll()
+        self.process.progress.poll()
         mismatched = self._mismatched_collectives()
         if report is not None:
             report(self.leaks())
         self.finalized = True
         if not mismatched:  # else the caller ends the job, for which it needs the device
-            self.device.close()
+            device.close()
         return mismatched
 
     def _mismatched_collectives(self) -> list[str]:
         """Collectives that were not the same on all processes, yet came to an end: messages of theirs that nobody took."""
         found = []
         for name, context in [(c.name or str(c.number), c.collective_context) for c in self.communicators()]:
-            arrived = self.device.probe(-1, -1, context, take=True)
+            arrived = self.process.device.probe(-1, -1, context, take=True)
             if arrived is not None:
                 found.append(
                     f"rank {arrived.source} sent a message of {name_of(arrived.tag)} on {name}, but this process called no "
@@ -136,25 +119,27 @@ class World(HasBuffer):
 
     def communicators(self) -> list[Communicator]:
         """Those that this process can use, the built-in ones first."""
-        made = sorted(self._communicators, key=lambda communicator: communicator.number)
+        made = sorted(self.process.communicators, key=lambda communicator: communicator.number)
         return [self.comm_world, self.comm_self, *made]
 
     def leaks(self) -> list[str]:
         """What the program has left behind, for a report at finalize. Objects that only the binding knows are its part."""
+        device = self.process.device
         found = [
             f"communicator {communicator.name or communicator.number} was not freed"
             for communicator in self.communicators()[2:]
             if communicator.number and not communicator.freed
         ]
-        with self.progress.lock:
+        with self.process.progress.lock:
             for communicator in self.communicators():
-                while (arrived := self.device.probe(-1, -1, communicator.context, take=True)) is not None:
+                while (arrived := device.probe(-1, -1, communicator.context, take=True)) is not None:
                     found.append(
                         f"a message of {arrived.length} bytes from rank {arrived.source} with tag {arrived.tag} on "
                         f"{communicator.name or communicator.number} was never received"
                     )
-        if self.send_buffer is not None:
-            found.append(f"the buffer of {self.send_buffer.size} bytes for buffered sends was not detached")
+        buffer = self.process.send_buffer
+        if buffer is not None:
+            found.append(f"the buffer of {buffer.size} bytes for buffered sends was not detached")
         return found
 
     def abort(self, code: int, text: str = "") -> None:
@@ -188,7 +173,7 @@ class World(HasBuffer):
 
     def processor_name(self) -> str:
         """MPI_Get_processor_name."""
-        return f"node{self.node}"
+        return f"node{self.process.node}"
 
     # Generalized requests
 
@@ -196,4 +181,4 @@ class World(HasBuffer):
         self, query: Callable[[Status], None], free: Callable[[], None], cancel: Callable[[bool], None]
     ) -> GeneralizedRequest:
         """MPI_Grequest_start."""
-        return GeneralizedRequest(self.progress, query, free, cancel)
+        return GeneralizedRequest(self.process.progress, query, free, cancel)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lanai_host.mpi import MpiError
+from lanai_host.mpi import MpiError, creation, graphs, grids, intercomm
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi.collectives.parts import Mixed, Part, Spread
 from lanai_host.mpi.collectives.schedule import CREATION, name_of, next_tag
@@ -39,11 +39,11 @@ def data(rank, count, blocks=1):
 
 def each_way(comm, plan, *arguments):
     """Run the plan as the blocking call; then the other ways, which must give the same."""
-    comm.run(plan, *arguments)
+    coll.run(comm, plan, *arguments)
     yield
-    comm.start(plan, *arguments).wait()
+    coll.start(comm, plan, *arguments).wait()
     yield
-    request = comm.prepare(plan, *arguments)
+    request = coll.prepare(comm, plan, *arguments)
     for _ in range(2):
         request.start()
         request.wait()
@@ -88,7 +88,8 @@ def test_rooted_in_place_and_varied(run, size):
             whole = np.zeros(count * size, np.int64)
             whole[rank * count : (rank + 1) * count] = data(rank, count)
             own = data(rank, count)
-            comm.run(
+            coll.run(
+                comm,
                 coll.gather,
                 Part(IN_PLACE if at_root else own.ctypes.data, count, kind),
                 Part(whole.ctypes.data, count, kind),
@@ -99,14 +100,14 @@ def test_rooted_in_place_and_varied(run, size):
                 assert np.array_equal(whole, expected)
                 own[:] = 0
             target = IN_PLACE if at_root else own.ctypes.data
-            comm.run(coll.scatter, Part(whole.ctypes.data, count, kind), Part(target, count, kind), root)
+            coll.run(comm, coll.scatter, Part(whole.ctypes.data, count, kind), Part(target, count, kind), root)
             assert np.array_equal(own, np.zeros(count) if at_root else data(rank, count))
         counts = [other + 1 for other in range(size)]
         starts = [6 * other for other in range(size)]
         room = np.full(6 * size + 6, -1, np.int64)
         own = data(rank, counts[rank])
         receive = Spread(room.ctypes.data, counts, starts, kind)
-        comm.run(coll.gatherv, Part(own.ctypes.data, own.size, kind), receive, root)
+        coll.run(comm, coll.gatherv, Part(own.ctypes.data, own.size, kind), receive, root)
         if at_root:
             for other in range(size):
                 assert np.array_equal(room[starts[other]][None], data(other, 1))
@@ -114,8 +115,12 @@ def test_rooted_in_place_and_varied(run, size):
         if at_root:
             for other in range(size):
                 room[starts[other] : starts[other] + counts[other]] = other
-        comm.run(
-            coll.scatterv, Spread(room.ctypes.data, counts, starts, kind), Part(back.ctypes.data, back.size, kind), root
+        coll.run(
+            comm,
+            coll.scatterv,
+            Spread(room.ctypes.data, counts, starts, kind),
+            Part(back.ctypes.data, back.size, kind),
+            root,
         )
         assert back[0] == rank
 
@@ -136,7 +141,7 @@ def test_all_to_all(run, size):
                 assert np.array_equal(got, everything)
                 got[:] = 0
             got[rank * count : (rank + 1) * count] = mine
-            comm.run(coll.allgather, Part(IN_PLACE, 0, kind), Part(got.ctypes.data, count, kind))
+            coll.run(comm, coll.allgather, Part(IN_PLACE, 0, kind), Part(got.ctypes.data, count, kind))
             assert np.array_equal(got, everything)
             rows = data(rank, count, size)
             columns = np.concatenate(
@@ -147,7 +152,7 @@ def test_all_to_all(run, size):
             ):
                 assert np.array_equal(got, columns)
                 got[:] = 0
-            comm.run(coll.alltoall, Part(IN_PLACE, 0, kind), Part(rows.ctypes.data, count, kind))
+            coll.run(comm, coll.alltoall, Part(IN_PLACE, 0, kind), Part(rows.ctypes.data, count, kind))
             assert np.array_equal(rows, columns)
 
     run(size, program)
@@ -163,8 +168,11 @@ def test_varied_forms(run, size):
         starts = np.cumsum([0, *counts[:-1]]).tolist()
         got = np.zeros(sum(counts) + 1, np.int64)
         mine = data(rank, counts[rank])
-        comm.run(
-            coll.allgatherv, Part(mine.ctypes.data, mine.size, kind), Spread(got.ctypes.data, counts, starts, kind)
+        coll.run(
+            comm,
+            coll.allgatherv,
+            Part(mine.ctypes.data, mine.size, kind),
+            Spread(got.ctypes.data, counts, starts, kind),
         )
         expected = np.concatenate([data(other, counts[other]) for other in range(size)])
         assert np.array_equal(got[:-1], expected)
@@ -175,7 +183,8 @@ def test_varied_forms(run, size):
         rows = np.append(rows, 0).astype(np.int64)
         got = np.zeros(sum(send_counts) + 1, np.int64)
         expected = np.concatenate([np.full(rank + other, 10 * other + rank) for other in range(size)])
-        comm.run(
+        coll.run(
+            comm,
             coll.alltoallv,
             Spread(rows.ctypes.data, send_counts, send_starts, kind),
             Spread(got.ctypes.data, send_counts, send_starts, kind),
@@ -184,7 +193,8 @@ def test_varied_forms(run, size):
         got[:] = 0
         in_bytes = [8 * start for start in send_starts]
         kinds = [kind] * size
-        request = comm.start(
+        request = coll.start(
+            comm,
             coll.alltoallw,
             Mixed(rows.ctypes.data, send_counts, in_bytes, kinds),
             Mixed(got.ctypes.data, send_counts, in_bytes, kinds),
@@ -222,7 +232,7 @@ def test_reductions(run, size):
                 assert np.array_equal(got, total) or rank != root
                 got[:] = 0
             got[:] = mine
-            comm.run(coll.allreduce, IN_PLACE, got.ctypes.data, count, kind, SUM)
+            coll.run(comm, coll.allreduce, IN_PLACE, got.ctypes.data, count, kind, SUM)
             assert np.array_equal(got, total)
             for _ in each_way(comm, coll.scan, address, got.ctypes.data, count, kind, SUM):
                 assert np.array_equal(got, sum(data(other, count) for other in range(rank + 1)))
@@ -235,7 +245,7 @@ def test_reductions(run, size):
             for _ in each_way(comm, coll.reduce_scatter_block, rows.ctypes.data, got.ctypes.data, count, kind, SUM):
                 assert np.array_equal(got, total)
                 got[:] = 0
-            comm.run(coll.reduce_scatter, rows.ctypes.data, got.ctypes.data, [count] * size, kind, SUM)
+            coll.run(comm, coll.reduce_scatter, rows.ctypes.data, got.ctypes.data, [count] * size, kind, SUM)
             assert np.array_equal(got, total)
 
     run(size, program)
@@ -250,18 +260,18 @@ def test_order_is_kept_where_it_matters(run, size):
         got = np.zeros(1, np.int64)
         everyone = int("".join(str(other + 1) for other in range(size)))
         below = int("".join(str(other + 1) for other in range(comm.rank)) or 0)
-        comm.run(coll.allreduce, digit.ctypes.data, got.ctypes.data, 1, kind, ORDERED)
+        coll.run(comm, coll.allreduce, digit.ctypes.data, got.ctypes.data, 1, kind, ORDERED)
         assert got[0] == everyone
         for root in range(size):
-            comm.run(coll.reduce, digit.ctypes.data, got.ctypes.data, 1, kind, ORDERED, root)
+            coll.run(comm, coll.reduce, digit.ctypes.data, got.ctypes.data, 1, kind, ORDERED, root)
             assert got[0] == everyone or comm.rank != root
-        comm.run(coll.scan, digit.ctypes.data, got.ctypes.data, 1, kind, ORDERED)
+        coll.run(comm, coll.scan, digit.ctypes.data, got.ctypes.data, 1, kind, ORDERED)
         assert got[0] == int(f"{below or ''}{comm.rank + 1}")
         got[0] = 0
-        comm.run(coll.exscan, digit.ctypes.data, got.ctypes.data, 1, kind, ORDERED)
+        coll.run(comm, coll.exscan, digit.ctypes.data, got.ctypes.data, 1, kind, ORDERED)
         assert got[0] == below
         row = np.full(size, comm.rank + 1, np.int64)
-        comm.run(coll.reduce_scatter_block, row.ctypes.data, got.ctypes.data, 1, kind, ORDERED)
+        coll.run(comm, coll.reduce_scatter_block, row.ctypes.data, got.ctypes.data, 1, kind, ORDERED)
         assert got[0] == everyone
 
     run(size, program)
@@ -278,11 +288,11 @@ def test_derived_types_travel_unpacked(run):
         array = data(comm.rank, 6)
         if comm.rank == 1:
             array[:] = -5
-        comm.run(coll.bcast, array.ctypes.data, 1, striped, 0)
+        coll.run(comm, coll.bcast, array.ctypes.data, 1, striped, 0)
         assert array[::2].tolist() == [0, 200, 400] or comm.rank > 1
         assert array[1] == (-5 if comm.rank == 1 else 100 + comm.rank)
         rows = np.zeros(3 * comm.size, np.int64)
-        comm.run(coll.gather, Part(array.ctypes.data, 1, striped), Part(rows.ctypes.data, 3, kind), 0)
+        coll.run(comm, coll.gather, Part(array.ctypes.data, 1, striped), Part(rows.ctypes.data, 3, kind), 0)
         if comm.rank == 0:
             assert rows.reshape(-1, 3)[:, 1].tolist() == [200] * comm.size
 
@@ -293,39 +303,39 @@ def test_intercommunicators(run):
     def program(world):
         comm = world.comm_world
         side = comm.rank % 2
-        half = comm.split(side, comm.rank)
-        inter = half.create_intercomm(0, comm, 1 - side, 7)
+        half = creation.split(comm, side, comm.rank)
+        inter = intercomm.create_intercomm(half, 0, comm, 1 - side, 7)
         there, here = inter.remote_size, inter.size
         kind = buffer(ints(0))[2]
         one, out = ints(comm.rank + 1), np.zeros(8, np.int32)
         others = [rank + 1 for rank in range(comm.size) if rank % 2 != side]
-        inter.run(coll.barrier)
-        inter.run(coll.allreduce, one.ctypes.data, out.ctypes.data, 1, kind, SUM)
+        coll.run(inter, coll.barrier)
+        coll.run(inter, coll.allreduce, one.ctypes.data, out.ctypes.data, 1, kind, SUM)
         assert out[0] == sum(others)
-        inter.run(coll.allgather, Part(one.ctypes.data, 1, kind), Part(out.ctypes.data, 1, kind))
+        coll.run(inter, coll.allgather, Part(one.ctypes.data, 1, kind), Part(out.ctypes.data, 1, kind))
         assert out[:there].tolist() == others
         row = np.arange(there, dtype=np.int32) + 10 * (comm.rank + 1)
-        inter.run(coll.alltoall, Part(row.ctypes.data, 1, kind), Part(out.ctypes.data, 1, kind))
+        coll.run(inter, coll.alltoall, Part(row.ctypes.data, 1, kind), Part(out.ctypes.data, 1, kind))
         assert out[:there].tolist() == [10 * other + inter.rank for other in others]
         root = ROOT if comm.rank == 1 else PROC_NULL if side else 0
         word = ints(77 if comm.rank == 1 else 0)
-        inter.run(coll.bcast, *buffer(word), root)
+        coll.run(inter, coll.bcast, *buffer(word), root)
         assert word[0] == (77 if side == 0 or comm.rank == 1 else 0)
-        inter.run(coll.gather, Part(one.ctypes.data, 1, kind), Part(out.ctypes.data, 1, kind), root)
+        coll.run(inter, coll.gather, Part(one.ctypes.data, 1, kind), Part(out.ctypes.data, 1, kind), root)
         assert comm.rank != 1 or out[:there].tolist() == others
-        inter.run(coll.scatter, Part(out.ctypes.data, 1, kind), Part(word.ctypes.data, 1, kind), root)
+        coll.run(inter, coll.scatter, Part(out.ctypes.data, 1, kind), Part(word.ctypes.data, 1, kind), root)
         assert side or word[0] == one[0]
-        inter.run(coll.reduce, one.ctypes.data, out.ctypes.data, 1, kind, SUM, root)
+        coll.run(inter, coll.reduce, one.ctypes.data, out.ctypes.data, 1, kind, SUM, root)
         assert comm.rank != 1 or out[0] == sum(others)
         counts = [2] * here if here == there else None
         if counts:
             row = np.full(2 * here, comm.rank + 1, np.int32)
-            inter.run(coll.reduce_scatter, row.ctypes.data, out.ctypes.data, counts, kind, SUM)
+            coll.run(inter, coll.reduce_scatter, row.ctypes.data, out.ctypes.data, counts, kind, SUM)
             assert out[:2].tolist() == [sum(others)] * 2
-        twin = inter.duplicate()
-        merged = twin.merge(bool(side))
+        twin = creation.duplicate(inter)
+        merged = intercomm.merge(twin, bool(side))
         assert merged.rank == (comm.rank // 2 + side * ((comm.size + 1) // 2))
-        part = twin.split(0 if inter.rank == 0 else 1, 0)
+        part = creation.split(twin, 0 if inter.rank == 0 else 1, 0)
         if min(here, there) > 1 or inter.rank == 0:
             assert part.remote_size == (1 if inter.rank == 0 else there - 1)
 
@@ -337,16 +347,16 @@ def test_neighbourhoods(run):
     def program(world):
         comm = world.comm_world
         kind = buffer(ints(0))[2]
-        ring = comm.cart_create([comm.size, 1], [True, False], False)
+        ring = grids.cart_create(comm, [comm.size, 1], [True, False], False)
         row = ints(1, 2, 3, 4) + 10 * comm.rank
         got = np.full(4, -1, np.int32)
-        ring.run(coll.neighbor_alltoall, Part(row.ctypes.data, 1, kind), Part(got.ctypes.data, 1, kind))
+        coll.run(ring, coll.neighbor_alltoall, Part(row.ctypes.data, 1, kind), Part(got.ctypes.data, 1, kind))
         below, above = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
         assert got.tolist() == [10 * below + 2, 10 * above + 1, -1, -1]
-        ring.run(coll.neighbor_allgather, Part(row.ctypes.data, 1, kind), Part(got.ctypes.data, 1, kind))
+        coll.run(ring, coll.neighbor_allgather, Part(row.ctypes.data, 1, kind), Part(got.ctypes.data, 1, kind))
         assert got.tolist() == [10 * below + 1, 10 * above + 1, -1, -1]
-        star = comm.dist_graph_create_adjacent([above], None, [below], None, None, False)
-        star.start(coll.neighbor_allgather, Part(row.ctypes.data, 2, kind), Part(got.ctypes.data, 2, kind)).wait()
+        star = graphs.dist_graph_create_adjacent(comm, [above], None, [below], None, None, False)
+        coll.start(star, coll.neighbor_allgather, Part(row.ctypes.data, 2, kind), Part(got.ctypes.data, 2, kind)).wait()
         assert got.tolist()[:2] == [10 * above + 1, 10 * above + 2]
 
     for size in (1, 2, 3):
@@ -405,7 +415,7 @@ def test_bad_arguments(run, arguments, message):
             return
         array = ints(0, 0)
         with pytest.raises(MpiError, match=message):
-            world.comm_world.run(*arguments(buffer(array)[2], array.ctypes.data))
+            coll.run(world.comm_world, *arguments(buffer(array)[2], array.ctypes.data))
         world.comm_world.sequence = 0  # the other rank was not there
 
     run(2, program)
@@ -416,10 +426,10 @@ def test_counts_that_do_not_match_are_named(run):
         array = np.zeros(4, np.int32)
         address, _, kind = buffer(array)
         if world.rank == 0:
-            world.comm_world.run(coll.bcast, address, 4, kind, 0)
+            coll.run(world.comm_world, coll.bcast, address, 4, kind, 0)
             return
         with pytest.raises(MpiError, match="MPI_Bcast: rank 0 sent more than the 8 bytes that rank 1 expects"):
-            world.comm_world.run(coll.bcast, address, 2, kind, 0)
+            coll.run(world.comm_world, coll.bcast, address, 2, kind, 0)
 
     run(2, program)
 
@@ -431,7 +441,7 @@ def test_many_at_once_in_the_background(run):
         results = [ints(0) for _ in values]
         kind = buffer(values[0])[2]
         requests = [
-            comm.start(coll.allreduce, value.ctypes.data, result.ctypes.data, 1, kind, SUM)
+            coll.start(comm, coll.allreduce, value.ctypes.data, result.ctypes.data, 1, kind, SUM)
             for value, result in zip(values, results, strict=True)
         ]
         for request in reversed(requests):
@@ -449,11 +459,11 @@ def test_background_and_blocking_collectives_do_not_meet(run):
         value, got = ints(comm.rank + 1), ints(0)
         arguments = (coll.allreduce, value.ctypes.data, got.ctypes.data, 1, buffer(value)[2], SUM)
         if comm.rank == 0:
-            request = comm.start(*arguments)
-            comm.run(coll.barrier)
+            request = coll.start(comm, *arguments)
+            coll.run(comm, coll.barrier)
         else:
-            comm.run(coll.barrier)
-            request = comm.start(*arguments)
+            coll.run(comm, coll.barrier)
+            request = coll.start(comm, *arguments)
         request.wait()
         assert got[0] == 6
 
@@ -464,14 +474,14 @@ def test_a_process_that_takes_no_part_needs_no_arguments(run):
     def program(world):
         comm = world.comm_world
         side = min(comm.rank, 1)
-        half = comm.split(side, 0)
-        inter = half.create_intercomm(0, comm, 1 - side, 7)
+        half = creation.split(comm, side, 0)
+        inter = intercomm.create_intercomm(half, 0, comm, 1 - side, 7)
         got, kind = ints(0), buffer(ints(0))[2]
         root = 1 if side == 0 else ROOT if inter.rank == 1 else PROC_NULL
         if root == PROC_NULL:
-            inter.run(coll.reduce, 0, 0, 0, contiguous(1, kind), SUM, root)
+            coll.run(inter, coll.reduce, 0, 0, 0, contiguous(1, kind), SUM, root)
         else:
-            inter.run(coll.reduce, buffer(ints(5))[0], got.ctypes.data, 1, kind, OPS["MPI_MAX"], root)
+            coll.run(inter, coll.reduce, buffer(ints(5))[0], got.ctypes.data, 1, kind, OPS["MPI_MAX"], root)
         assert got[0] == (5 if root == ROOT else 0)
 
     run(3, program)

@@ -6,13 +6,15 @@ import random
 import pytest
 
 from lanai_host.device import MAX_CONTEXT
-from lanai_host.mpi import ERRORS_RETURN, ErrorClass, Group, Info, Keyval, MpiError
+from lanai_host.mpi import ERRORS_RETURN, ErrorClass, Group, Info, Keyval, MpiError, communicator, creation, intercomm
 from lanai_host.mpi import collectives as coll
+from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.collectives.parts import Part
 from lanai_host.mpi.constants import UNDEFINED, Comparison
-from lanai_host.mpi.contexts import LIMIT
-from lanai_host.mpi.creation import create_from_group, create_intercomm_from_groups
+from lanai_host.mpi.context_numbers import LIMIT
+from lanai_host.mpi.creation import create_from_group
 from lanai_host.mpi.datatypes import PREDEFINED
+from lanai_host.mpi.intercomm import create_intercomm_from_groups
 from lanai_host.mpi.session import Session
 from lanai_host.stacks.ideal.device import IdealDevice
 
@@ -62,53 +64,53 @@ def test_bad_groups(call, message):
 
 def heard(comm):
     """All ranks' world ranks, in order: proof that the communicator works."""
-    got, own = ints(*range(comm.size)), ints(comm.world.rank)
-    comm.run(coll.allgather, Part(*buffer(own)), Part(got.ctypes.data, 1, INT))
+    got, own = ints(*range(comm.size)), ints(comm.process.rank)
+    coll.run(comm, coll.allgather, Part(*buffer(own)), Part(got.ctypes.data, 1, INT))
     return got.tolist()
 
 
 def test_split_create_and_duplicate(run):
     def program(world):
         comm = world.comm_world
-        half = comm.split(comm.rank % 2, -comm.rank)
+        half = creation.split(comm, comm.rank % 2, -comm.rank)
         assert heard(half) == [rank for rank in reversed(range(5)) if rank % 2 == comm.rank % 2]
-        assert comm.split(UNDEFINED if comm.rank == 0 else 0, 0) is None or comm.rank
-        trio = comm.create(Group([4, 1, 2], comm.rank))
+        assert creation.split(comm, UNDEFINED if comm.rank == 0 else 0, 0) is None or comm.rank
+        trio = creation.create(comm, Group([4, 1, 2], comm.rank))
         assert (trio is None) == (comm.rank in (0, 3))
-        twin = comm.duplicate()
-        assert twin.compare(comm) is Comparison.CONGRUENT
-        other, request = twin.iduplicate()
-        third, second = comm.iduplicate()
+        twin = creation.duplicate(comm)
+        assert communicator.compare(twin, comm) is Comparison.CONGRUENT
+        other, request = creation.iduplicate(twin)
+        third, second = creation.iduplicate(comm)
         second.wait()
         request.wait()
         assert heard(other) == heard(third) == list(range(5))
         assert len({c.number for c in (comm, twin, other, third, half)}) == 5
         if comm.rank in (1, 2, 4):
             assert heard(trio) == [4, 1, 2]
-            direct = comm.create_group(Group([2, 4, 1], comm.rank), 5)
+            direct = creation.create_group(comm, Group([2, 4, 1], comm.rank), 5)
             assert heard(direct) == [2, 4, 1]
-            assert direct.compare(trio) is Comparison.SIMILAR
-        node = comm.split_type(1, 0, None)
+            assert communicator.compare(direct, trio) is Comparison.SIMILAR
+        node = creation.split_type(comm, 1, 0, None)
         assert node.size == 1
         for unknown_here in (2, 3, 4, 5, UNDEFINED):  # MPICH knows these types, too, and finds nothing
-            assert comm.split_type(unknown_here, 0, None) is None
+            assert creation.split_type(comm, unknown_here, 0, None) is None
         with pytest.raises(MpiError, match="split_type is 6"):
-            comm.split_type(6, 0, None)
+            creation.split_type(comm, 6, 0, None)
 
     run(5, program)
 
 
 def test_contexts_keep_messages_apart(run):
     def program(world):
-        comm, twin = world.comm_world, world.comm_world.duplicate()
+        comm, twin = world.comm_world, creation.duplicate(world.comm_world)
         got = ints(0)
         if comm.rank == 0:
-            comm.send(*buffer(ints(1)), 1, 0)
-            twin.send(*buffer(ints(2)), 1, 0)
+            p2p.send(comm, *buffer(ints(1)), 1, 0)
+            p2p.send(twin, *buffer(ints(2)), 1, 0)
         else:
-            twin.recv(*buffer(got), 0, 0)
+            p2p.recv(twin, *buffer(got), 0, 0)
             assert got[0] == 2
-            comm.recv(*buffer(got), 0, 0)
+            p2p.recv(comm, *buffer(got), 0, 0)
             assert got[0] == 1
 
     run(2, program)
@@ -118,15 +120,15 @@ def test_context_numbers_come_back(run):
     """More duplicates than there are numbers, one after the other."""
 
     def program(world):
-        first = world.comm_world.duplicate()
-        first.free()
+        first = creation.duplicate(world.comm_world)
+        creation.free(first)
         number = first.number
         del first
         gc.collect()
         for _ in range(50):
-            twin = world.comm_world.duplicate()
+            twin = creation.duplicate(world.comm_world)
             assert twin.number == number
-            twin.free()
+            creation.free(twin)
             del twin
 
     run(2, program)
@@ -134,14 +136,14 @@ def test_context_numbers_come_back(run):
 
 def test_when_numbers_run_out():
     def program(world):
-        world.contexts._free &= 0b11111
-        kept = [world.comm_world.duplicate() for _ in range(3)]
+        world.process.numbers.free &= 0b11111
+        kept = [creation.duplicate(world.comm_world) for _ in range(3)]
         for _ in range(2):
             with pytest.raises(MpiError, match=f"MPI_Comm_dup: all {LIMIT} context numbers are in use"):
-                world.comm_world.duplicate()
+                creation.duplicate(world.comm_world)
         left = kept.pop().number  # of all, the last one that the two processes let go of
         gc.collect()
-        assert world.comm_world.duplicate().number == left
+        assert creation.duplicate(world.comm_world).number == left
         return kept
 
     ranks.run(2, program)
@@ -152,18 +154,18 @@ def test_many_communicators_at_once():
 
     def program(world):
         comm = world.comm_world
-        kept = [comm.duplicate() for _ in range(LIMIT - 2)]
+        kept = [creation.duplicate(comm) for _ in range(LIMIT - 2)]
         assert len({twin.number for twin in kept}) == LIMIT - 2
         last = kept[-1]
         got = ints(0)
-        request = last.irecv(*buffer(got), 0, 0)
-        last.send(*buffer(ints(4)), 0, 0)
+        request = p2p.irecv(last, *buffer(got), 0, 0)
+        p2p.send(last, *buffer(ints(4)), 0, 0)
         request.wait()
         assert (got[0], last.partitions_context <= MAX_CONTEXT) == (4, True)
         circle = [kept.pop(500)]
         circle.append(circle)
         del circle
-        assert comm.duplicate().number == 502
+        assert creation.duplicate(comm).number == 502
 
     ranks.run(1, program)
 
@@ -176,11 +178,11 @@ def test_agreements_may_cross(run):
         group = comm.group
 
         def twin():
-            made, request = comm.iduplicate()
+            made, request = creation.iduplicate(comm)
             return lambda: (request.wait(), made)[1]
 
         def part():
-            made = comm.create_group(group, 5)
+            made = creation.create_group(comm, group, 5)
             return lambda: made
 
         order = [twin, part] if comm.rank % 2 else [part, twin]
@@ -199,19 +201,19 @@ def test_many_agreements_cross(seed):
 
     def program(world):
         comm = world.comm_world
-        roots = [comm.duplicate() for _ in range(4)]
+        roots = [creation.duplicate(comm) for _ in range(4)]
         groups = [comm.group.include(members) for members in ([0, 1, 2], [1, 2], [0, 2], [2, 1, 0])]
-        world.contexts._free &= 0xFFFFFF << roots[-1].number
+        world.process.numbers.free &= 0xFFFFFF << roots[-1].number
         shuffled = random.Random(f"{seed} {comm.rank}")
         steps = sorted([*range(4), *(f"root {index}" for index in range(4))], key=lambda step: shuffled.random())
         blocking = iter(range(4))
         made, waiting = {}, {}
         for step in steps:
             if isinstance(step, str):
-                waiting[step] = roots[int(step[-1])].iduplicate()
+                waiting[step] = creation.iduplicate(roots[int(step[-1])])
             else:
                 tag = next(blocking)
-                part = comm.create_group(groups[tag], tag)
+                part = creation.create_group(comm, groups[tag], tag)
                 if part is not None:
                     made[tag] = part
         for step, (twin, request) in waiting.items():
@@ -230,22 +232,22 @@ def test_intercommunicators(run):
     def program(world):
         comm = world.comm_world
         side = int(comm.rank >= 2)
-        half = comm.split(side, 0)
-        inter = half.create_intercomm(0, comm, 0 if side else 2, 3)
+        half = creation.split(comm, side, 0)
+        inter = intercomm.create_intercomm(half, 0, comm, 0 if side else 2, 3)
         assert (inter.is_inter, inter.size, inter.remote_size) == (True, 3 if side else 2, 2 if side else 3)
         if inter.rank == 0:
-            inter.send(*buffer(ints(comm.rank)), 0, 1)
+            p2p.send(inter, *buffer(ints(comm.rank)), 0, 1)
             got = ints(-1)
-            status = inter.recv(*buffer(got), 0, 1)
+            status = p2p.recv(inter, *buffer(got), 0, 1)
             assert (got[0], status.source) == (0 if side else 2, 0)
-        assert heard(inter.merge(False)) in ([0, 1, 2, 3, 4], [2, 3, 4, 0, 1])
-        assert heard(inter.merge(not side)) == [2, 3, 4, 0, 1]
-        part = inter.create(inter.group.include([0]))
+        assert heard(intercomm.merge(inter, False)) in ([0, 1, 2, 3, 4], [2, 3, 4, 0, 1])
+        assert heard(intercomm.merge(inter, not side)) == [2, 3, 4, 0, 1]
+        part = creation.create(inter, inter.group.include([0]))
         assert (part is None) == (inter.rank > 0)
         if part:
             assert (part.size, part.remote_size) == (1, 1)
         with pytest.raises(MpiError, match="MPI_Intercomm_merge: the communicator is not"):
-            comm.merge(False)
+            intercomm.merge(comm, False)
 
     run(5, program)
 
@@ -260,11 +262,11 @@ def test_attributes_follow_their_callbacks(run):
         never = Keyval("comm")
         comm.attributes.set(comm, copied, 10)
         comm.attributes.set(comm, never, 20)
-        twin = comm.duplicate()
+        twin = creation.duplicate(comm)
         assert twin.attributes.get(copied) == (True, 11)
         assert twin.attributes.get(never) == (False, None)
         twin.attributes.set(twin, copied, 12)
-        twin.free()
+        creation.free(twin)
         assert log == [11, 12]
         comm.attributes.delete(comm, copied)
         assert log == [11, 12, 10]
@@ -276,7 +278,7 @@ def test_attributes_follow_their_callbacks(run):
 
         comm.attributes.set(comm, Keyval("comm", refuse), 1)
         with pytest.raises(MpiError, match="not this one"):
-            comm.duplicate()
+            creation.duplicate(comm)
 
     run(2, program)
 
@@ -284,9 +286,9 @@ def test_attributes_follow_their_callbacks(run):
 def test_world_and_self_cannot_be_freed():
     def program(world):
         with pytest.raises(MpiError, match="MPI_Comm_free: MPI_COMM_WORLD cannot be freed"):
-            world.comm_world.free()
+            creation.free(world.comm_world)
         with pytest.raises(MpiError, match="MPI_COMM_SELF cannot be freed"):
-            world.comm_self.disconnect()
+            creation.disconnect(world.comm_self)
 
     ranks.run(1, program)
 
@@ -294,16 +296,16 @@ def test_world_and_self_cannot_be_freed():
 def test_leaks_are_named():
     def program(world):
         comm = world.comm_world
-        kept = comm.duplicate()
-        kept.set_name("kept")
-        comm.send(*buffer(ints(1)), 1 - comm.rank, 6)
-        comm.run(coll.barrier)
+        kept = creation.duplicate(comm)
+        communicator.set_name(kept, "kept")
+        p2p.send(comm, *buffer(ints(1)), 1 - comm.rank, 6)
+        coll.run(comm, coll.barrier)
         leaks = world.leaks()
         assert (
             f"a message of 4 bytes from rank {1 - comm.rank} with tag 6 on MPI_COMM_WORLD was never received" in leaks
         )
         assert "communicator kept was not freed" in leaks
-        kept.free()
+        creation.free(kept)
         assert world.leaks() == []
 
     ranks.run(2, program)
@@ -332,11 +334,13 @@ def test_sessions_and_communicators_from_groups(run):
         with pytest.raises(MpiError, match="pset_name is 'mpi://NOBODY'; there are mpi://WORLD, mpi://SELF") as caught:
             session.group("mpi://NOBODY")
         assert caught.value.place is session
-        everyone = create_from_group(world, session.group("mpi://WORLD"), "app", None, ERRORS_RETURN)
+        everyone = create_from_group(world.comm_world, session.group("mpi://WORLD"), "app", None, ERRORS_RETURN)
         assert heard(everyone) == [0, 1, 2]
         side = min(world.rank, 1)
         groups = [everyone.group.include([0]), everyone.group.include([1, 2])]
-        inter = create_intercomm_from_groups(world, groups[side], 0, groups[1 - side], 0, "pair", None, ERRORS_RETURN)
+        inter = create_intercomm_from_groups(
+            world.comm_world, groups[side], 0, groups[1 - side], 0, "pair", None, ERRORS_RETURN
+        )
         assert (inter.size, inter.remote_size) == ((1, 2), (2, 1))[side]
 
     run(3, program)

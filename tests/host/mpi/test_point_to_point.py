@@ -5,9 +5,11 @@ import gc
 import numpy as np
 import pytest
 
-from lanai_host.mpi import ErrorClass, MpiError, completion
+from lanai_host.mpi import ErrorClass, MpiError, buffered, completion, creation, partitioned, persistent, probing
 from lanai_host.mpi import collectives as plans
+from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.buffered import LONG
+from lanai_host.mpi.collectives import calls
 from lanai_host.mpi.collectives.schedule import Link
 from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, BSEND_OVERHEAD, PROC_NULL, UNDEFINED
 from lanai_host.mpi.datatypes import PREDEFINED, contiguous
@@ -29,22 +31,22 @@ def test_modes(run):
         comm = world.comm_world
         value, got = ints(comm.rank + 5), ints(0)
         room = np.zeros(1000, np.uint8)
-        world.attach_buffer(room.ctypes.data, room.size)
-        for tag, mode in enumerate(("send", "ssend", "bsend")):
+        buffered.attach(world.process, room.ctypes.data, room.size)
+        for tag, mode in enumerate((p2p.send, p2p.ssend, buffered.bsend)):
             if comm.rank == 0:
-                getattr(comm, mode)(*buffer(value), 1, tag)
+                mode(comm, *buffer(value), 1, tag)
             else:
-                status = comm.recv(*buffer(got), 0, tag)
+                status = p2p.recv(comm, *buffer(got), 0, tag)
                 assert (got[0], status.source, status.tag, status.count) == (5, 0, tag, 4)
                 got[0] = 0
-        for mode in ("isend", "issend", "ibsend", "irsend"):
-            receive = comm.irecv(*buffer(got), 1 - comm.rank, 9)
-            comm.sendrecv(0, 0, INT, 1 - comm.rank, 1, 0, 0, INT, 1 - comm.rank, 1)  # the receive is posted
-            send = getattr(comm, mode)(*buffer(value), 1 - comm.rank, 9)
+        for mode in (p2p.isend, p2p.issend, buffered.ibsend, p2p.irsend):
+            receive = p2p.irecv(comm, *buffer(got), 1 - comm.rank, 9)
+            p2p.sendrecv(comm, 0, 0, INT, 1 - comm.rank, 1, 0, 0, INT, 1 - comm.rank, 1)  # the receive is posted
+            send = mode(comm, *buffer(value), 1 - comm.rank, 9)
             send_status, status = completion.wait_all([send, receive])
             assert got[0] == 6 - comm.rank
             assert (status.source, send_status.cancelled) == (1 - comm.rank, False)
-        assert world.detach_buffer() == (room.ctypes.data, 1000)
+        assert buffered.detach(world.process) == (room.ctypes.data, 1000)
 
     run(2, program)
 
@@ -54,12 +56,12 @@ def test_no_overtaking_and_wildcards(run):
         comm = world.comm_world
         if comm.rank:
             for number in range(20):
-                comm.send(*buffer(ints(100 * comm.rank + number)), 0, number % 3)
+                p2p.send(comm, *buffer(ints(100 * comm.rank + number)), 0, number % 3)
             return
         seen = {1: [], 2: []}
         got = ints(0)
         for _ in range(40):
-            status = comm.recv(*buffer(got), ANY_SOURCE, ANY_TAG)
+            status = p2p.recv(comm, *buffer(got), ANY_SOURCE, ANY_TAG)
             assert status.tag == got[0] % 100 % 3
             seen[status.source].append(int(got[0]))
         assert seen == {rank: [100 * rank + number for number in range(20)] for rank in (1, 2)}
@@ -72,11 +74,11 @@ def test_tags_choose(run):
         comm = world.comm_world
         if comm.rank == 0:
             for tag in range(5):
-                comm.send(*buffer(ints(tag)), 1, tag)
+                p2p.send(comm, *buffer(ints(tag)), 1, tag)
             return
         got = ints(-1)
         for tag in (3, 0, 4, 2, 1):
-            comm.recv(*buffer(got), 0, tag)
+            p2p.recv(comm, *buffer(got), 0, tag)
             assert got[0] == tag
 
     run(2, program)
@@ -86,14 +88,14 @@ def test_probes(run):
     def program(world):
         comm = world.comm_world
         if comm.rank == 0:
-            comm.send(*buffer(ints(1, 2, 3)), 1, 6)
-            comm.ssend(*buffer(ints(4)), 1, 7)
+            p2p.send(comm, *buffer(ints(1, 2, 3)), 1, 6)
+            p2p.ssend(comm, *buffer(ints(4)), 1, 7)
             return
-        status = comm.probe(ANY_SOURCE, 7)
+        status = probing.probe(comm, ANY_SOURCE, 7)
         assert (status.source, status.tag, status.count) == (0, 7, 4)
-        message, status = comm.mprobe(0, 6)
+        message, status = probing.mprobe(comm, 0, 6)
         assert status.count == 12
-        assert comm.iprobe(0, 6) is None
+        assert probing.iprobe(comm, 0, 6) is None
         got = ints(0, 0, 0)
         assert message.recv(*buffer(got)).count == 12
         assert got.tolist() == [1, 2, 3]
@@ -101,7 +103,7 @@ def test_probes(run):
             message.irecv(*buffer(got))
         found = None
         while found is None:
-            found = comm.improbe(ANY_SOURCE, ANY_TAG)
+            found = probing.improbe(comm, ANY_SOURCE, ANY_TAG)
         found[0].irecv(*buffer(got)).wait()
         assert got[0] == 4
 
@@ -112,16 +114,16 @@ def test_cancel(run):
     def program(world):
         comm = world.comm_world
         other = 1 - comm.rank
-        request = comm.irecv(*buffer(ints(0)), other, 99)
+        request = p2p.irecv(comm, *buffer(ints(0)), other, 99)
         request.cancel()
         assert request.wait().cancelled
         if comm.rank == 0:
             word = ints(1)
-            request = comm.issend(*buffer(word), 1, 98)
+            request = p2p.issend(comm, *buffer(word), 1, 98)
             request.cancel()
             assert request.wait().cancelled
-        comm.sendrecv(0, 0, INT, other, 1, 0, 0, INT, other, 1)
-        assert comm.iprobe(ANY_SOURCE, ANY_TAG) is None
+        p2p.sendrecv(comm, 0, 0, INT, other, 1, 0, 0, INT, other, 1)
+        assert probing.iprobe(comm, ANY_SOURCE, ANY_TAG) is None
 
     run(2, program)
 
@@ -131,7 +133,10 @@ def test_persistent(run):
         comm = world.comm_world
         other = 1 - comm.rank
         value, got = ints(0), ints(-1)
-        requests = [comm.recv_init(*buffer(got), other, 4), comm.send_init(*buffer(value), other, 4)]
+        requests = [
+            persistent.recv_init(comm, *buffer(got), other, 4),
+            persistent.send_init(comm, *buffer(value), other, 4),
+        ]
         assert completion.wait_any(requests)[0] == UNDEFINED
         for turn in range(3):
             value[0] = turn
@@ -150,7 +155,7 @@ def test_partitioned(run):
         comm = world.comm_world
         values = np.arange(12, dtype=np.int32)
         if comm.rank == 0:
-            request = comm.psend_init(values.ctypes.data, 4, 3, INT, 1, 2)
+            request = partitioned.psend_init(comm, values.ctypes.data, 4, 3, INT, 1, 2)
             for _ in range(2):
                 request.start()
                 request.ready([2, 0])
@@ -160,7 +165,7 @@ def test_partitioned(run):
                 request.wait()
             return
         got = np.zeros(12, np.int32)
-        request = comm.precv_init(got.ctypes.data, 2, 6, INT, 0, 2)
+        request = partitioned.precv_init(comm, got.ctypes.data, 2, 6, INT, 0, 2)
         for _ in range(2):
             request.start()
             while not request.arrived(1):
@@ -180,9 +185,9 @@ def test_partitioned_pairs_match_in_the_order_of_their_inits(run):
         orders = ([2, 0, 3, 1], [1, 3, 2, 0])
         if comm.rank == 0:
             values = [np.arange(6, dtype=np.int32) + 100 * pair for pair in range(pairs)]
-            comm.recv(0, 0, INT, 1, 9)
-            sends = [comm.psend_init(value.ctypes.data, 2, 3, INT, 1, 7) for value in values]
-            other = comm.psend_init(values[3].ctypes.data, 1, 6, INT, 1, 8)
+            p2p.recv(comm, 0, 0, INT, 1, 9)
+            sends = [partitioned.psend_init(comm, value.ctypes.data, 2, 3, INT, 1, 7) for value in values]
+            other = partitioned.psend_init(comm, values[3].ctypes.data, 1, 6, INT, 1, 8)
             for order in orders:
                 for pair in order:
                     sends[pair].start()
@@ -194,11 +199,11 @@ def test_partitioned_pairs_match_in_the_order_of_their_inits(run):
             return
         got = [np.zeros(6, np.int32) for _ in range(pairs)]
         late = np.zeros(6, np.int32)
-        other = comm.precv_init(late.ctypes.data, 1, 6, INT, 0, 8)
-        receives = [comm.precv_init(room.ctypes.data, 3, 2, INT, 0, 7) for room in got]
+        other = partitioned.precv_init(comm, late.ctypes.data, 1, 6, INT, 0, 8)
+        receives = [partitioned.precv_init(comm, room.ctypes.data, 3, 2, INT, 0, 7) for room in got]
         receives[1].start()
         assert not receives[1].arrived(0)
-        comm.send(0, 0, INT, 0, 9)
+        p2p.send(comm, 0, 0, INT, 0, 9)
         for turn, order in enumerate(reversed(orders)):
             for pair in order:
                 if turn or pair != 1:
@@ -218,24 +223,24 @@ def test_completion_of_several(run):
         comm = world.comm_world
         if comm.rank == 0:
             for index in (2, 0, 1):
-                comm.recv(0, 0, INT, 1, 50 + index)
-                comm.send(*buffer(ints(index)), 1, index)
+                p2p.recv(comm, 0, 0, INT, 1, 50 + index)
+                p2p.send(comm, *buffer(ints(index)), 1, index)
             return
         got = [ints(-1) for _ in range(3)]
-        requests = [comm.irecv(*buffer(word), 0, tag) for tag, word in enumerate(got)]
+        requests = [p2p.irecv(comm, *buffer(word), 0, tag) for tag, word in enumerate(got)]
         assert completion.test_all([None, *requests]) is None
         assert completion.test_any(requests)[0] is False
         assert completion.test_some(requests) == ([], [])
-        comm.send(0, 0, INT, 0, 52)
+        p2p.send(comm, 0, 0, INT, 0, 52)
         index, status = completion.wait_any(requests)
         assert (index, status.tag) == (2, 2)
         requests[2] = None
-        comm.send(0, 0, INT, 0, 50)
+        p2p.send(comm, 0, 0, INT, 0, 50)
         indices, statuses = completion.wait_some(requests)
         assert indices == [0]
         assert statuses[0].count == 4
         requests[0] = None
-        comm.send(0, 0, INT, 0, 51)
+        p2p.send(comm, 0, 0, INT, 0, 51)
         statuses = completion.wait_all(requests)
         assert [status.tag for status in statuses] == [ANY_TAG, 1, ANY_TAG]
         assert completion.wait_some([None]) is None
@@ -247,10 +252,10 @@ def test_completion_of_several(run):
 def test_proc_null(run):
     def program(world):
         comm = world.comm_world
-        comm.send(0, 0, INT, PROC_NULL, 0)
-        status = comm.recv(0, 0, INT, PROC_NULL, ANY_TAG)
+        p2p.send(comm, 0, 0, INT, PROC_NULL, 0)
+        status = p2p.recv(comm, 0, 0, INT, PROC_NULL, ANY_TAG)
         assert (status.source, status.tag, status.count) == (PROC_NULL, ANY_TAG, 0)
-        message, status = comm.mprobe(PROC_NULL, 3)
+        message, status = probing.mprobe(comm, PROC_NULL, 3)
         assert message.recv(0, 0, INT).source == PROC_NULL
 
     run(1, program)
@@ -260,17 +265,17 @@ def test_truncation_is_reported(run):
     def program(world):
         comm = world.comm_world
         if comm.rank == 0:
-            comm.send(*buffer(ints(1, 2, 3)), 1, 0)
-            comm.send(*buffer(ints(4)), 1, 1)
+            p2p.send(comm, *buffer(ints(1, 2, 3)), 1, 0)
+            p2p.send(comm, *buffer(ints(4)), 1, 1)
             return
         got = ints(0, 0)
         with pytest.raises(
             MpiError, match="MPI_Recv: the message from rank 0 is longer than the receive buffer of 8"
         ) as caught:
-            comm.recv(*buffer(got), 0, 0)
+            p2p.recv(comm, *buffer(got), 0, 0)
         assert caught.value.error_class == ErrorClass.TRUNCATE
         assert got.tolist() == [1, 2]
-        request = comm.irecv(*buffer(got), 0, 1)
+        request = p2p.irecv(comm, *buffer(got), 0, 1)
         assert completion.wait_all([request])[0].error is None
 
     run(2, program)
@@ -280,11 +285,11 @@ def test_a_failure_among_several_is_in_its_status(run):
     def program(world):
         comm = world.comm_world
         if comm.rank == 0:
-            comm.send(*buffer(ints(1, 2, 3)), 1, 0)
-            comm.send(*buffer(ints(4)), 1, 1)
+            p2p.send(comm, *buffer(ints(1, 2, 3)), 1, 0)
+            p2p.send(comm, *buffer(ints(4)), 1, 1)
             return
         got = ints(0)
-        requests = [comm.irecv(*buffer(got), 0, tag) for tag in (0, 1)]
+        requests = [p2p.irecv(comm, *buffer(got), 0, tag) for tag in (0, 1)]
         with pytest.raises(MpiError, match="1 of 2 requests failed") as caught:
             completion.wait_all(requests)
         assert caught.value.error_class == ErrorClass.IN_STATUS
@@ -295,15 +300,15 @@ def test_a_failure_among_several_is_in_its_status(run):
 
 
 BAD = {
-    "dest is 2; it must be MPI_PROC_NULL or from 0 to 1": lambda comm, kind: comm.send(0, 0, kind, 2, 0),
-    "source is -7": lambda comm, kind: comm.irecv(0, 0, kind, -7, 0),
-    "MPI_Isend: tag is -3; it must be from 0 to": lambda comm, kind: comm.isend(0, 0, kind, 0, -3),
-    "MPI_Recv: tag is -2": lambda comm, kind: comm.recv(0, 0, kind, 0, -2),
-    "MPI_Ssend: count is -4": lambda comm, kind: comm.ssend(0, -4, kind, 0, 0),
-    "the datatype .* is not committed": lambda comm, kind: comm.send(0, 1, contiguous(2, kind), 0, 0),
-    "no buffer is attached": lambda comm, kind: comm.bsend(0, 0, kind, 0, 0),
-    "cannot be cancelled": lambda comm, kind: comm.isendrecv(0, 0, kind, 0, 0, 0, 0, kind, 0, 0).cancel(),
-    "is not persistent": lambda comm, kind: comm.irecv(0, 0, kind, PROC_NULL, 0).start(),
+    "dest is 2; it must be MPI_PROC_NULL or from 0 to 1": lambda comm, kind: p2p.send(comm, 0, 0, kind, 2, 0),
+    "source is -7": lambda comm, kind: p2p.irecv(comm, 0, 0, kind, -7, 0),
+    "MPI_Isend: tag is -3; it must be from 0 to": lambda comm, kind: p2p.isend(comm, 0, 0, kind, 0, -3),
+    "MPI_Recv: tag is -2": lambda comm, kind: p2p.recv(comm, 0, 0, kind, 0, -2),
+    "MPI_Ssend: count is -4": lambda comm, kind: p2p.ssend(comm, 0, -4, kind, 0, 0),
+    "the datatype .* is not committed": lambda comm, kind: p2p.send(comm, 0, 1, contiguous(2, kind), 0, 0),
+    "no buffer is attached": lambda comm, kind: buffered.bsend(comm, 0, 0, kind, 0, 0),
+    "cannot be cancelled": lambda comm, kind: p2p.isendrecv(comm, 0, 0, kind, 0, 0, 0, 0, kind, 0, 0).cancel(),
+    "is not persistent": lambda comm, kind: p2p.irecv(comm, 0, 0, kind, PROC_NULL, 0).start(),
 }
 
 
@@ -322,18 +327,18 @@ def test_the_attached_buffer_fills_and_empties(run):
         comm = world.comm_world
         if comm.rank == 0:
             room = np.zeros(2 * (8 + BSEND_OVERHEAD), np.uint8)
-            world.attach_buffer(room.ctypes.data, room.size)
+            buffered.attach(world.process, room.ctypes.data, room.size)
             with pytest.raises(MpiError, match="a buffer is attached already"):
-                world.attach_buffer(0, 1)
+                buffered.attach(world.process, 0, 1)
             for number in range(10):
-                comm.bsend(*buffer(ints(number, number)), 1, 0)
+                buffered.bsend(comm, *buffer(ints(number, number)), 1, 0)
             with pytest.raises(MpiError, match="a message of 200 bytes needs 296 bytes in one piece"):
-                comm.bsend(*buffer(np.zeros(50, np.int32)), 1, 0)
-            world.detach_buffer()
+                buffered.bsend(comm, *buffer(np.zeros(50, np.int32)), 1, 0)
+            buffered.detach(world.process)
             return
         got = ints(0, 0)
         for number in range(10):
-            comm.recv(*buffer(got), 0, 0)
+            p2p.recv(comm, *buffer(got), 0, 0)
             assert got.tolist() == [number, number]
 
     run(2, program)
@@ -346,20 +351,20 @@ def test_a_long_message_holds_the_attached_buffer_until_it_is_taken(run):
         char = PREDEFINED["MPI_CHAR"]
         if comm.rank == 0:
             room = np.zeros(LONG + BSEND_OVERHEAD, np.uint8)
-            world.attach_buffer(room.ctypes.data, room.size)
-            comm.bsend(data.ctypes.data, LONG, char, 1, 0)
+            buffered.attach(world.process, room.ctypes.data, room.size)
+            buffered.bsend(comm, data.ctypes.data, LONG, char, 1, 0)
             with pytest.raises(MpiError, match=f"needs {LONG + BSEND_OVERHEAD} bytes in one piece"):
-                comm.bsend(data.ctypes.data, LONG, char, 1, 0)
-            comm.send(0, 0, INT, 1, 1)
-            comm.recv(0, 0, INT, 1, 1)
-            comm.bsend(data.ctypes.data, LONG, char, 1, 0)
-            world.detach_buffer()
+                buffered.bsend(comm, data.ctypes.data, LONG, char, 1, 0)
+            p2p.send(comm, 0, 0, INT, 1, 1)
+            p2p.recv(comm, 0, 0, INT, 1, 1)
+            buffered.bsend(comm, data.ctypes.data, LONG, char, 1, 0)
+            buffered.detach(world.process)
             return
         got = np.zeros(LONG, np.uint8)
-        comm.recv(0, 0, INT, 0, 1)
-        comm.recv(got.ctypes.data, LONG, char, 0, 0)
-        comm.send(0, 0, INT, 0, 1)
-        comm.recv(got.ctypes.data, LONG, char, 0, 0)
+        p2p.recv(comm, 0, 0, INT, 0, 1)
+        p2p.recv(comm, got.ctypes.data, LONG, char, 0, 0)
+        p2p.send(comm, 0, 0, INT, 0, 1)
+        p2p.recv(comm, got.ctypes.data, LONG, char, 0, 0)
         assert got.tolist() == data.tolist()
 
     run(2, program)
@@ -370,8 +375,8 @@ def test_ten_thousand_outstanding(run):
         comm = world.comm_world
         got = np.zeros(10_000, np.int32)
         base, value = got.ctypes.data, ints(3)
-        receives = [comm.irecv(base + 4 * index, 1, INT, 1 - comm.rank, index) for index in range(10_000)]
-        sends = [comm.isend(*buffer(value), 1 - comm.rank, index) for index in range(10_000)]
+        receives = [p2p.irecv(comm, base + 4 * index, 1, INT, 1 - comm.rank, index) for index in range(10_000)]
+        sends = [p2p.isend(comm, *buffer(value), 1 - comm.rank, index) for index in range(10_000)]
         completion.wait_all(sends + receives)
         assert (got == 3).all()
 
@@ -411,49 +416,49 @@ class Reused:
 @pytest.mark.parametrize("way", ["isendrecv_replace", "ibsend", "persistent", "partitioned"])
 def test_a_freed_request_leaves_its_memory_to_the_operation(monkeypatch, way):
     """The device reads when the library next looks, long after the request has gone."""
-    for module in ("point_to_point", "buffered", "partitioned"):
+    for module in ("point_to_point", "send_buffer", "partitioned"):
         monkeypatch.setattr(f"lanai_host.mpi.{module}.Scratch", Reused)
 
     def start(comm, value):
         if way == "isendrecv_replace":
-            return comm.isendrecv_replace(*buffer(value), 1, 3, PROC_NULL, 3)
+            return p2p.isendrecv_replace(comm, *buffer(value), 1, 3, PROC_NULL, 3)
         if way == "ibsend":
-            comm.attach_buffer(None, 0)
-            return comm.ibsend(*buffer(value), 1, 3)
+            buffered.attach(comm, None, 0)
+            return buffered.ibsend(comm, *buffer(value), 1, 3)
         if way == "persistent":
-            comm.attach_buffer(None, 0)
-            request = comm.bsend_init(*buffer(value), 1, 3)
+            buffered.attach(comm, None, 0)
+            request = buffered.bsend_init(comm, *buffer(value), 1, 3)
             request.start()
             return request
-        request = comm.psend_init(value.ctypes.data, 1, value.size, INT, 1, 3)
+        request = partitioned.psend_init(comm, value.ctypes.data, 1, value.size, INT, 1, 3)
         request.start()
         request.ready([0])
         return request
 
     def program(world):
-        comm = world.comm_world.duplicate()
+        comm = creation.duplicate(world.comm_world)
         value = np.full(5000, 7, np.int32)
         number = comm.number
         if comm.rank == 0:
             request = start(comm, value)
             request.free()
-            comm.free()
+            creation.free(comm)
             del request, comm
             gc.collect()
-            assert not world.contexts.is_free(number)  # the message is still to come
-            world.comm_world.send(0, 0, INT, 1, 4)
+            assert not world.process.numbers.is_free(number)  # the message is still to come
+            p2p.send(world.comm_world, 0, 0, INT, 1, 4)
         else:
-            world.comm_world.recv(0, 0, INT, 0, 4)
+            p2p.recv(world.comm_world, 0, 0, INT, 0, 4)
             value[:] = 0
             if way == "partitioned":
-                request = comm.precv_init(value.ctypes.data, 1, value.size, INT, 0, 3)
+                request = partitioned.precv_init(comm, value.ctypes.data, 1, value.size, INT, 0, 3)
                 request.start()
                 request.wait()
             else:
-                comm.recv(*buffer(value), 0, 3)
+                p2p.recv(comm, *buffer(value), 0, 3)
             assert set(value) == {7}
-        world.comm_world.run(plans.barrier)
-        return world.contexts, number
+        plans.run(world.comm_world, plans.barrier)
+        return world.process.numbers, number
 
     found = ranks.run(2, program, LateDevice)
     gc.collect()
@@ -474,7 +479,7 @@ def test_a_failed_collective_leaves_its_memory_to_what_is_under_way(monkeypatch)
         comm = world.comm_world
         got = np.zeros(4, np.int32)
         if comm.rank == 1:
-            comm.send(*buffer(ints(1)), 0, 0)
+            p2p.send(comm, *buffer(ints(1)), 0, 0)
             return
         link = Link(comm, "MPI_Test", 0, comm.context)
 
@@ -486,10 +491,10 @@ def test_a_failed_collective_leaves_its_memory_to_what_is_under_way(monkeypatch)
             yield [early]
 
         with pytest.raises(MpiError, match="sent 4 bytes where rank 0 expects 8"):
-            comm.launch(link, steps(link)).wait()
+            calls.launch(link, steps(link)).wait()
         gc.collect()
         assert not seen
-        assert world.device.cancel(operations[0])
+        assert world.process.device.cancel(operations[0])
         operations.clear()
         del link
         gc.collect()

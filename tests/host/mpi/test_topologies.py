@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanai_host.mpi import MpiError
+from lanai_host.mpi import MpiError, creation, graphs, grids
 from lanai_host.mpi.constants import PROC_NULL, UNDEFINED, TopologyKind
 from lanai_host.mpi.dims import dims_create
+from lanai_host.mpi.topology import topology_test
 
 from .ranks import run
 
@@ -70,34 +71,34 @@ def test_dims_that_cannot_be():
 def test_cartesian():
     def program(world):
         comm = world.comm_world
-        grid = comm.cart_create([3, 2], [True, False], False)
+        grid = grids.cart_create(comm, [3, 2], [True, False], False)
         if comm.rank == 6:
             assert grid is None
             return
-        assert grid.topology_test() == TopologyKind.CART
-        assert grid.cart_get() == ([3, 2], [True, False], [comm.rank // 2, comm.rank % 2])
+        assert topology_test(grid.topology) == TopologyKind.CART
+        assert grids.cart_get(grid) == ([3, 2], [True, False], [comm.rank // 2, comm.rank % 2])
         for rank in range(6):
-            assert grid.cart_rank(grid.cart_coords(rank)) == rank
-        assert grid.cart_rank([-1, 1]) == 5
+            assert grids.cart_rank(grid, grids.cart_coords(grid, rank)) == rank
+        assert grids.cart_rank(grid, [-1, 1]) == 5
         row, column = divmod(comm.rank, 2)
-        assert grid.cart_shift(0, 1) == ((row - 1) % 3 * 2 + column, (row + 1) % 3 * 2 + column)
-        assert grid.cart_shift(1, 1) == (
+        assert grids.cart_shift(grid, 0, 1) == ((row - 1) % 3 * 2 + column, (row + 1) % 3 * 2 + column)
+        assert grids.cart_shift(grid, 1, 1) == (
             PROC_NULL if column == 0 else comm.rank - 1,
             PROC_NULL if column else comm.rank + 1,
         )
-        line = grid.cart_sub([True, False])
-        assert line.cart_get() == ([3], [True], [row])
-        assert grid.cart_sub([False, False]).cartdim_get() == 0
-        assert grid.duplicate().cartdim_get() == 2
-        assert grid.cart_map([2, 2], [False, False]) == (comm.rank if comm.rank < 4 else UNDEFINED)
+        line = grids.cart_sub(grid, [True, False])
+        assert grids.cart_get(line) == ([3], [True], [row])
+        assert grids.cartdim_get(grids.cart_sub(grid, [False, False])) == 0
+        assert grids.cartdim_get(creation.duplicate(grid)) == 2
+        assert grids.cart_map(grid, [2, 2], [False, False]) == (comm.rank if comm.rank < 4 else UNDEFINED)
         with pytest.raises(MpiError, match=r"MPI_Cart_rank: coords\[1\] is 2; it must be from 0 to 1"):
-            grid.cart_rank([0, 2])
+            grids.cart_rank(grid, [0, 2])
         with pytest.raises(MpiError, match="MPI_Cart_shift: direction is 2"):
-            grid.cart_shift(2, 1)
+            grids.cart_shift(grid, 2, 1)
         with pytest.raises(MpiError, match=r"MPI_Cart_create: a grid of \[4, 4\] needs 16 processes"):
-            grid.cart_create([4, 4], [False, False], False)
+            grids.cart_create(grid, [4, 4], [False, False], False)
         with pytest.raises(MpiError, match="MPI_Graph_get: the communicator has no graph topology"):
-            grid.graph_get()
+            graphs.graph_get(grid)
 
     run(7, program)
 
@@ -105,16 +106,16 @@ def test_cartesian():
 def test_graph():
     def program(world):
         comm = world.comm_world
-        graph = comm.graph_create([2, 3, 4], [1, 2, 0, 0], False)
+        graph = graphs.graph_create(comm, [2, 3, 4], [1, 2, 0, 0], False)
         if comm.rank == 3:
             assert graph is None
             return
-        assert graph.graphdims_get() == (3, 4)
-        assert graph.graph_neighbors(0) == [1, 2]
-        assert graph.graph_neighbors(2) == [0]
-        assert graph.graph_get() == ([2, 3, 4], [1, 2, 0, 0])
+        assert graphs.graphdims_get(graph) == (3, 4)
+        assert graphs.graph_neighbors(graph, 0) == [1, 2]
+        assert graphs.graph_neighbors(graph, 2) == [0]
+        assert graphs.graph_get(graph) == ([2, 3, 4], [1, 2, 0, 0])
         with pytest.raises(MpiError, match=r"MPI_Graph_map: edges\[0\] is 9"):
-            graph.graph_map([1], [9])
+            graphs.graph_map(graph, [1], [9])
 
     run(4, program)
 
@@ -126,15 +127,15 @@ def test_distributed_graph():
         comm = world.comm_world
         size = comm.size
         arguments = ([0, 1, 2], [1, 1, 1], [1, 2, 0], [5, 6, 7]) if comm.rank == 0 else ([], [], [], [])
-        ring = comm.dist_graph_create(*arguments, None, False)
-        assert ring.dist_graph_neighbors_count() == (1, 1, True)
-        sources, source_weights, destinations, destination_weights = ring.dist_graph_neighbors()
+        ring = graphs.dist_graph_create(comm, *arguments, None, False)
+        assert graphs.dist_graph_neighbors_count(ring) == (1, 1, True)
+        sources, source_weights, destinations, destination_weights = graphs.dist_graph_neighbors(ring)
         assert sources == [(comm.rank - 1) % size]
         assert destinations == [(comm.rank + 1) % size]
         assert source_weights == [5 + (comm.rank - 1) % size]
         assert destination_weights == [5 + comm.rank]
-        same = comm.dist_graph_create_adjacent(sources, None, destinations, None, None, False)
-        assert same.dist_graph_neighbors() == (sources, [], destinations, [])
-        assert same.dist_graph_neighbors_count() == (1, 1, False)
+        same = graphs.dist_graph_create_adjacent(comm, sources, None, destinations, None, None, False)
+        assert graphs.dist_graph_neighbors(same) == (sources, [], destinations, [])
+        assert graphs.dist_graph_neighbors_count(same) == (1, 1, False)
 
     run(3, program)

@@ -9,6 +9,7 @@ from lanai_host.config import HostConfig, free
 from lanai_host.errors import UserError
 from lanai_host.mpi import ERRORS_RETURN, Errhandler, ErrorClass, ErrorTable, MpiError, unsupported
 from lanai_host.mpi import collectives as coll
+from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.constants import ThreadLevel
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World
@@ -83,13 +84,13 @@ def test_a_singleton_that_waits_for_nobody_is_a_named_deadlock():
     world = alone()
     world.init()
     with pytest.raises(RuntimeError, match="deadlock: MPI_Recv waits"):
-        world.comm_world.recv(0, 0, INT, 0, 5)
+        p2p.recv(world.comm_world, 0, 0, INT, 0, 5)
 
 
 def test_time_is_simulated():
     def program(world):
         before = world.wtime()
-        world.comm_world.sendrecv(0, 0, INT, 1 - world.rank, 0, 0, 0, INT, 1 - world.rank, 0)
+        p2p.sendrecv(world.comm_world, 0, 0, INT, 1 - world.rank, 0, 0, 0, INT, 1 - world.rank, 0)
         return world.wtime() - before
 
     first, second = run(2, program)
@@ -101,20 +102,20 @@ def test_threads_send_to_each_other():
     """MPI_THREAD_MULTIPLE: a thread that waits must not keep another from sending what it waits for."""
 
     def program(world):
-        world.progress.level = ThreadLevel.MULTIPLE
+        world.process.progress.level = ThreadLevel.MULTIPLE
         comm = world.comm_world
         results = []
 
         def receiver(tag):
             got = ints(0)
-            comm.recv(*buffer(got), comm.rank, tag)
+            p2p.recv(comm, *buffer(got), comm.rank, tag)
             results.append(int(got[0]))
 
         threads = [threading.Thread(target=receiver, args=(tag,)) for tag in range(4)]
         for thread in threads:
             thread.start()
         for tag in reversed(range(4)):
-            comm.ssend(*buffer(ints(tag * 11)), comm.rank, tag)
+            p2p.ssend(comm, *buffer(ints(tag * 11)), comm.rank, tag)
         for thread in threads:
             thread.join(20)
         assert sorted(results) == [0, 11, 22, 33]
@@ -124,14 +125,14 @@ def test_threads_send_to_each_other():
 
 def test_threads_of_two_ranks():
     def program(world):
-        world.progress.level = ThreadLevel.MULTIPLE
+        world.process.progress.level = ThreadLevel.MULTIPLE
         comm = world.comm_world
         other = 1 - comm.rank
 
         def worker(tag):
             value, got = np.full(100, tag, np.int32), np.zeros(100, np.int32)
             for _ in range(20):
-                comm.sendrecv(*buffer(value), other, tag, *buffer(got), other, tag)
+                p2p.sendrecv(comm, *buffer(value), other, tag, *buffer(got), other, tag)
                 assert (got == tag).all()
             done.append(tag)
 
@@ -148,7 +149,7 @@ def test_threads_of_two_ranks():
 
 def test_a_generalized_request_ends_in_another_thread():
     def program(world):
-        world.progress.level = ThreadLevel.MULTIPLE
+        world.process.progress.level = ThreadLevel.MULTIPLE
         request = world.start_generalized(lambda status: None, lambda: None, lambda done: None)
         timer = threading.Timer(0.05, request.complete)
         timer.start()
@@ -183,10 +184,10 @@ def test_a_reading_of_the_clock_has_its_price():
     first = world.wtime()
     assert world.wtime() - first == pytest.approx(0.25e-6)
     for _ in range(5000):  # between calls that cost something it is always the same
-        world.comm_world.run(coll.barrier)
-        before = world.device.now()
+        coll.run(world.comm_world, coll.barrier)
+        before = world.process.device.now()
         world.wtime()
-        assert world.device.now() - before == 250_000
+        assert world.process.device.now() - before == 250_000
 
 
 def test_the_clock_costs_something():

@@ -12,7 +12,7 @@ from ..callbacks import check, handle_type
 from ..context import abi
 
 _ENVIRONMENT: dict[str, Callable[[], int]] = {
-    "MPI_TAG_UB": lambda: int(abi.world.tag_ub),
+    "MPI_TAG_UB": lambda: int(abi.world.process.tag_ub),
     "MPI_HOST": lambda: _rank(PROC_NULL),
     "MPI_IO": lambda: _rank(ANY_SOURCE),
     "MPI_WTIME_IS_GLOBAL": lambda: 1,  # simulated time is the same everywhere

@@ -17,16 +17,14 @@ Describe = Callable[..., Arguments]
 def _family(name: str, plan: Any, describe: Describe) -> None:
     """Bind MPI_<Name>, MPI_I<name> and MPI_<Name>_init. `describe` takes C's arguments and gives the plan's."""
 
-    def variant(run: str) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
-            return getattr(arguments[-1], run)(plan, *describe(*arguments))
+    inputs = " ".join(inspect.signature(describe).parameters)
 
-        call.__signature__ = inspect.signature(describe)  # type: ignore[attr-defined]
-        return call
+    def variant(way: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arguments: way(arguments[-1], plan, *describe(*arguments))
 
-    bind(f"MPI_{name.capitalize()}", variant("run"), lenient=True)
-    bind(f"MPI_I{name}", variant("start"), lenient=True)
-    bind(f"MPI_{name.capitalize()}_init", variant("prepare"), lenient=True)
+    bind(f"MPI_{name.capitalize()}", variant(plans.run), inputs, lenient=True)
+    bind(f"MPI_I{name}", variant(plans.start), inputs, lenient=True)
+    bind(f"MPI_{name.capitalize()}_init", variant(plans.prepare), inputs, lenient=True)
 
 
 def _at_root(comm: Any, root: int) -> bool:

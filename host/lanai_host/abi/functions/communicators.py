@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...mpi import creation
+from ...mpi import communicator, creation, intercomm
 from ...mpi.errhandler import Errhandler
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
@@ -16,21 +16,21 @@ bind("MPI_Comm_rank", lambda comm: comm.rank)
 bind("MPI_Comm_size", lambda comm: comm.size)
 bind("MPI_Comm_remote_size", lambda comm: _inter("MPI_Comm_remote_size", comm).remote_size)
 bind("MPI_Comm_test_inter", lambda comm: comm.is_inter)
-bind("MPI_Comm_compare", lambda comm1, comm2: comm1.compare(comm2))
+bind("MPI_Comm_compare", communicator.compare, "comm1 comm2")
 bind("MPI_Comm_group", lambda comm: comm.group)
 bind("MPI_Comm_remote_group", lambda comm: _inter("MPI_Comm_remote_group", comm).remote_group)
-bind("MPI_Comm_dup", lambda comm: comm.duplicate())
-bind("MPI_Comm_dup_with_info", lambda comm, info: comm.duplicate_with_info(info))
-bind("MPI_Comm_idup", lambda comm: comm.iduplicate())
-bind("MPI_Comm_idup_with_info", lambda comm, info: comm.iduplicate_with_info(info))
-bind("MPI_Comm_create", lambda comm, group: comm.create(group))
-bind("MPI_Comm_create_group", lambda comm, group, tag: comm.create_group(group, tag))
-bind("MPI_Comm_split", lambda comm, color, key: comm.split(color, key))
-bind("MPI_Comm_split_type", lambda comm, split_type, key, info: comm.split_type(split_type, key, info))
+bind("MPI_Comm_dup", creation.duplicate, "comm")
+bind("MPI_Comm_dup_with_info", creation.duplicate_with_info, "comm info")
+bind("MPI_Comm_idup", creation.iduplicate, "comm")
+bind("MPI_Comm_idup_with_info", creation.iduplicate_with_info, "comm info")
+bind("MPI_Comm_create", creation.create, "comm group")
+bind("MPI_Comm_create_group", creation.create_group, "comm group tag")
+bind("MPI_Comm_split", creation.split, "comm color key")
+bind("MPI_Comm_split_type", creation.split_type, "comm split_type key info")
 bind("MPI_Comm_get_name", lambda comm: "MPI_COMM_NULL" if comm is None else comm.name)
-bind("MPI_Comm_set_name", lambda comm, comm_name: comm.set_name(comm_name))
+bind("MPI_Comm_set_name", communicator.set_name, "comm comm_name")
 bind("MPI_Comm_get_info", lambda comm: comm.info.duplicate())
-bind("MPI_Intercomm_merge", lambda intercomm, high: intercomm.merge(bool(high)))
+bind("MPI_Intercomm_merge", lambda comm, high: intercomm.merge(comm, bool(high)), "intercomm high")
 bind("MPI_Comm_get_parent", lambda: None)
 
 
@@ -50,21 +50,21 @@ def MPI_Comm_set_info(comm: Any, info: Info | None) -> None:
 
 @binding
 def MPI_Comm_free(comm: Any) -> None:
-    abi.comms[comm[0]].free()
+    creation.free(abi.comms[comm[0]])
     abi.comms.remove(comm[0])
     comm[0] = abi.comms.null
 
 
 @binding
 def MPI_Comm_disconnect(comm: Any) -> None:
-    abi.comms[comm[0]].disconnect()
+    creation.disconnect(abi.comms[comm[0]])
     abi.comms.remove(comm[0])
     comm[0] = abi.comms.null
 
 
 # `peer_comm` is significant at the leader only; inputs that are handles are looked up, so it comes as its number.
 def _intercomm_create(local_comm: Any, local_leader: int, peer_comm: int, remote_leader: int, tag: int) -> Any:
-    return local_comm.create_intercomm(local_leader, abi.comms.get(peer_comm), remote_leader, tag)
+    return intercomm.create_intercomm(local_comm, local_leader, abi.comms.get(peer_comm), remote_leader, tag)
 
 
 bind("MPI_Intercomm_create", _intercomm_create, lenient=True)
@@ -72,7 +72,7 @@ bind("MPI_Intercomm_create", _intercomm_create, lenient=True)
 
 @binding
 def MPI_Comm_create_from_group(group: Any, stringtag: str, info: Info | None, errhandler: Errhandler) -> Any:
-    return creation.create_from_group(abi.world, group, stringtag, info, errhandler)
+    return creation.create_from_group(abi.world.comm_world, group, stringtag, info, errhandler)
 
 
 @binding
@@ -85,8 +85,8 @@ def MPI_Intercomm_create_from_groups(
     info: Info | None,
     errhandler: Errhandler,
 ) -> Any:
-    return creation.create_intercomm_from_groups(
-        abi.world, local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler
+    return intercomm.create_intercomm_from_groups(
+        abi.world.comm_world, local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler
     )
 
 

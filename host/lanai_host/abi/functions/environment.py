@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from ...bus.base import PAGE_SIZE
+from ...mpi import buffered
 from ...mpi.datatypes import PREDEFINED
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
@@ -153,32 +154,32 @@ def _detached(pointer: int, address: int | None) -> None:
 
 @binding
 def MPI_Buffer_attach(buffer: int, size: int) -> None:
-    abi.world.attach_buffer(_attached(buffer), size)
+    buffered.attach(abi.world.process, _attached(buffer), size)
 
 
 @binding
 def MPI_Buffer_detach(buffer_addr: int) -> int:
-    address, size = abi.world.detach_buffer()
+    address, size = buffered.detach(abi.world.process)
     _detached(buffer_addr, address)
     return size
 
 
 @binding
 def MPI_Comm_attach_buffer(comm: Any, buffer: int, size: int) -> None:
-    comm.attach_buffer(_attached(buffer), size)
+    buffered.attach(comm, _attached(buffer), size, "MPI_Comm_attach_buffer")
 
 
 @binding
 def MPI_Comm_detach_buffer(comm: Any, buffer_addr: int) -> int:
-    address, size = comm.detach_buffer()
+    address, size = buffered.detach(comm)
     _detached(buffer_addr, address)
-    return int(size)
+    return size
 
 
-bind("MPI_Buffer_flush", lambda: abi.world.flush_buffer())
-bind("MPI_Comm_flush_buffer", lambda comm: comm.flush_buffer())
-bind("MPI_Buffer_iflush", lambda: abi.world.iflush_buffer())
-bind("MPI_Comm_iflush_buffer", lambda comm: comm.iflush_buffer())
+bind("MPI_Buffer_flush", lambda: buffered.flush(abi.world.process))
+bind("MPI_Comm_flush_buffer", buffered.flush, "comm")
+bind("MPI_Buffer_iflush", lambda: buffered.iflush(abi.world.process))
+bind("MPI_Comm_iflush_buffer", buffered.iflush, "comm")
 
 # Error classes and codes
 

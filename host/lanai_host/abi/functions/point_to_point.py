@@ -2,108 +2,49 @@
 
 from typing import Any
 
+from ...mpi import buffered, partitioned, persistent, probing
+from ...mpi import point_to_point as p2p
 from ...mpi.constants import UNDEFINED
 from ...mpi.errors import ErrorClass, MpiError
 from ..binding import bind, binding
 from ..context import abi
 
+# Sends and receives
 
-@binding
-def MPI_Send(buf: int, count: int, datatype: Any, dest: int, tag: int, comm: Any) -> None:
-    comm.send(buf, count, datatype, dest, tag)
+for _mode, _module in (("", p2p), ("s", p2p), ("r", p2p), ("b", buffered)):
+    _stem, _inputs = f"{_mode}send", "comm buf count datatype dest tag"
+    bind(f"MPI_{_stem.capitalize()}", getattr(_module, _stem), _inputs)
+    bind(f"MPI_I{_stem}", getattr(_module, f"i{_stem}"), _inputs)
+    bind(f"MPI_{_stem.capitalize()}_init", getattr(buffered if _mode == "b" else persistent, f"{_stem}_init"), _inputs)
 
+bind("MPI_Recv", p2p.recv, "comm buf count datatype source tag")
+bind("MPI_Irecv", p2p.irecv, "comm buf count datatype source tag")
+bind("MPI_Recv_init", persistent.recv_init, "comm buf count datatype source tag")
+bind("MPI_Psend_init", partitioned.psend_init, "comm buf partitions count datatype dest tag")
+bind("MPI_Precv_init", partitioned.precv_init, "comm buf partitions count datatype source tag")
 
-@binding
-def MPI_Recv(buf: int, count: int, datatype: Any, source: int, tag: int, comm: Any) -> Any:
-    return comm.recv(buf, count, datatype, source, tag)
-
-
-def _sends() -> None:
-    def family(name: str, method: str) -> None:
-        def call(buf: int, count: int, datatype: Any, dest: int, tag: int, comm: Any) -> Any:
-            return getattr(comm, method)(buf, count, datatype, dest, tag)
-
-        bind(name, call)
-
-    for mode in ("", "s", "b", "r"):
-        stem = f"{mode}send"
-        if mode:
-            family(f"MPI_{stem.capitalize()}", stem)
-        family(f"MPI_I{stem}", f"i{stem}")
-        family(f"MPI_{stem.capitalize()}_init", f"{stem}_init")
-
-
-_sends()
-bind(
-    "MPI_Irecv",
-    lambda buf, count, datatype, source, tag, comm: comm.irecv(buf, count, datatype, source, tag),
-)
-bind(
-    "MPI_Recv_init",
-    lambda buf, count, datatype, source, tag, comm: comm.recv_init(buf, count, datatype, source, tag),
-)
-bind(
-    "MPI_Psend_init",
-    lambda buf, partitions, count, datatype, dest, tag, comm: comm.psend_init(
-        buf, partitions, count, datatype, dest, tag
-    ),
-)
-bind(
-    "MPI_Precv_init",
-    lambda buf, partitions, count, datatype, dest, tag, comm: comm.precv_init(
-        buf, partitions, count, datatype, dest, tag
-    ),
-)
-
-
-def _exchange(name: str, method: str) -> None:
-    def call(
-        sendbuf: int,
-        sendcount: int,
-        sendtype: Any,
-        dest: int,
-        sendtag: int,
-        recvbuf: int,
-        recvcount: int,
-        recvtype: Any,
-        source: int,
-        recvtag: int,
-        comm: Any,
-    ) -> Any:
-        return getattr(comm, method)(
-            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag
-        )
-
-    bind(name, call)
-
-
-def _replace(name: str, method: str) -> None:
-    def call(buf: int, count: int, datatype: Any, dest: int, sendtag: int, source: int, recvtag: int, comm: Any) -> Any:
-        return getattr(comm, method)(buf, count, datatype, dest, sendtag, source, recvtag)
-
-    bind(name, call)
-
-
-_exchange("MPI_Sendrecv", "sendrecv")
-_exchange("MPI_Isendrecv", "isendrecv")
-_replace("MPI_Sendrecv_replace", "sendrecv_replace")
-_replace("MPI_Isendrecv_replace", "isendrecv_replace")
+_EXCHANGE = "comm sendbuf sendcount sendtype dest sendtag recvbuf recvcount recvtype source recvtag"
+_REPLACE = "comm buf count datatype dest sendtag source recvtag"
+bind("MPI_Sendrecv", p2p.sendrecv, _EXCHANGE)
+bind("MPI_Isendrecv", p2p.isendrecv, _EXCHANGE)
+bind("MPI_Sendrecv_replace", p2p.sendrecv_replace, _REPLACE)
+bind("MPI_Isendrecv_replace", p2p.isendrecv_replace, _REPLACE)
 
 # Probes
 
-bind("MPI_Probe", lambda source, tag, comm: comm.probe(source, tag))
-bind("MPI_Mprobe", lambda source, tag, comm: comm.mprobe(source, tag))
+bind("MPI_Probe", probing.probe, "comm source tag")
+bind("MPI_Mprobe", probing.mprobe, "comm source tag")
 
 
 @binding
 def MPI_Iprobe(source: int, tag: int, comm: Any) -> tuple[bool, Any]:
-    status = comm.iprobe(source, tag)
+    status = probing.iprobe(comm, source, tag)
     return status is not None, status
 
 
 @binding
 def MPI_Improbe(source: int, tag: int, comm: Any) -> tuple[bool, Any, Any]:
-    found = comm.improbe(source, tag)
+    found = probing.improbe(comm, source, tag)
     return (False, None, None) if found is None else (True, *found)
 
 

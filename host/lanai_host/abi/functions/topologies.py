@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ...mpi import graphs, grids
 from ...mpi.constants import UNDEFINED, TopologyKind
 from ...mpi.dims import dims_create
 from ...mpi.errors import ErrorClass, MpiError
+from ...mpi.topology import topology_test
 from ..binding import bind, binding
 from ..context import abi
 
@@ -17,7 +19,7 @@ def _first(pointer: Any, room: int, values: Sequence[int]) -> None:
 
 @binding
 def MPI_Topo_test(comm: Any) -> int:
-    kind = comm.topology_test()
+    kind = topology_test(comm.topology)
     return UNDEFINED if kind == UNDEFINED else abi.constants[f"MPI_{TopologyKind(kind).name}"]
 
 
@@ -33,7 +35,7 @@ def MPI_Dims_create(nnodes: int, ndims: int, dims: Any) -> None:
 def MPI_Cart_create(comm_old: Any, ndims: int, dims: Any, periods: Any, reorder: int) -> Any:
     if ndims < 0:
         raise MpiError(ErrorClass.DIMS, f"MPI_Cart_create: ndims is {ndims}; it must not be negative")
-    return comm_old.cart_create(abi.ints(dims, ndims), _flags(periods, ndims), bool(reorder))
+    return grids.cart_create(comm_old, abi.ints(dims, ndims), _flags(periods, ndims), bool(reorder))
 
 
 def _flags(pointer: Any, count: int) -> list[bool]:
@@ -42,25 +44,26 @@ def _flags(pointer: Any, count: int) -> list[bool]:
 
 @binding
 def MPI_Cart_map(comm: Any, ndims: int, dims: Any, periods: Any) -> int:
-    newrank: int = comm.cart_map(abi.ints(dims, ndims), _flags(periods, ndims))
-    return newrank
+    return grids.cart_map(comm, abi.ints(dims, ndims), _flags(periods, ndims))
 
 
 @binding
 def MPI_Cart_get(comm: Any, maxdims: int, dims: Any, periods: Any, coords: Any) -> None:
-    for pointer, values in zip((dims, periods, coords), comm.cart_get(), strict=True):
-        _first(pointer, maxdims, values)
+    extents, periodic, own = grids.cart_get(comm)
+    _first(dims, maxdims, extents)
+    _first(periods, maxdims, periodic)
+    _first(coords, maxdims, own)
 
 
-bind("MPI_Cartdim_get", lambda comm: comm.cartdim_get())
-bind("MPI_Cart_rank", lambda comm, coords: comm.cart_rank(abi.ints(coords, comm.cartdim_get())))
-bind("MPI_Cart_shift", lambda comm, direction, disp: comm.cart_shift(direction, disp))
-bind("MPI_Cart_sub", lambda comm, remain_dims: comm.cart_sub(_flags(remain_dims, comm.cartdim_get())))
+bind("MPI_Cartdim_get", grids.cartdim_get)
+bind("MPI_Cart_rank", lambda comm, coords: grids.cart_rank(comm, abi.ints(coords, grids.cartdim_get(comm))))
+bind("MPI_Cart_shift", grids.cart_shift, "comm direction disp")
+bind("MPI_Cart_sub", lambda comm, remain_dims: grids.cart_sub(comm, _flags(remain_dims, grids.cartdim_get(comm))))
 
 
 @binding
 def MPI_Cart_coords(comm: Any, rank: int, maxdims: int, coords: Any) -> None:
-    _first(coords, maxdims, comm.cart_coords(rank))
+    _first(coords, maxdims, grids.cart_coords(comm, rank))
 
 
 # Graphs
@@ -73,29 +76,30 @@ def _nodes(pointer: Any, nodes: int, edges: Any) -> tuple[list[int], list[int]]:
 
 @binding
 def MPI_Graph_create(comm_old: Any, nnodes: int, indx: Any, edges: Any, reorder: int) -> Any:
-    return comm_old.graph_create(*_nodes(indx, nnodes, edges), bool(reorder))
+    return graphs.graph_create(comm_old, *_nodes(indx, nnodes, edges), bool(reorder))
 
 
 @binding
 def MPI_Graph_map(comm: Any, nnodes: int, indx: Any, edges: Any) -> int:
-    newrank: int = comm.graph_map(*_nodes(indx, nnodes, edges))
-    return newrank
+    return graphs.graph_map(comm, *_nodes(indx, nnodes, edges))
 
 
 @binding
 def MPI_Graph_get(comm: Any, maxindex: int, maxedges: int, indx: Any, edges: Any) -> None:
-    index, ends = comm.graph_get()
+    index, ends = graphs.graph_get(comm)
     _first(indx, maxindex, index)
     _first(edges, maxedges, ends)
 
 
-bind("MPI_Graphdims_get", lambda comm: comm.graphdims_get())
-bind("MPI_Graph_neighbors_count", lambda comm, rank: len(comm.graph_neighbors(rank, "MPI_Graph_neighbors_count")))
+bind("MPI_Graphdims_get", graphs.graphdims_get)
+bind(
+    "MPI_Graph_neighbors_count", lambda comm, rank: len(graphs.graph_neighbors(comm, rank, "MPI_Graph_neighbors_count"))
+)
 
 
 @binding
 def MPI_Graph_neighbors(comm: Any, rank: int, maxneighbors: int, neighbors: Any) -> None:
-    _first(neighbors, maxneighbors, comm.graph_neighbors(rank))
+    _first(neighbors, maxneighbors, graphs.graph_neighbors(comm, rank))
 
 
 # Distributed graphs
@@ -116,8 +120,14 @@ def MPI_Dist_graph_create(
         raise MpiError(ErrorClass.ARG, f"MPI_Dist_graph_create: n is {n}; it must not be negative")
     counts = abi.ints(degrees, n)
     edges = sum(counts)
-    return comm_old.dist_graph_create(
-        abi.ints(sources, n), counts, abi.ints(destinations, edges), _weights(weights, edges), info, bool(reorder)
+    return graphs.dist_graph_create(
+        comm_old,
+        abi.ints(sources, n),
+        counts,
+        abi.ints(destinations, edges),
+        _weights(weights, edges),
+        info,
+        bool(reorder),
     )
 
 
@@ -138,7 +148,8 @@ def MPI_Dist_graph_create_adjacent(
             raise MpiError(
                 ErrorClass.ARG, f"MPI_Dist_graph_create_adjacent: {name} is {degree}; it must not be negative"
             )
-    return comm_old.dist_graph_create_adjacent(
+    return graphs.dist_graph_create_adjacent(
+        comm_old,
         abi.ints(sources, indegree),
         _weights(sourceweights, indegree),
         abi.ints(destinations, outdegree),
@@ -148,7 +159,7 @@ def MPI_Dist_graph_create_adjacent(
     )
 
 
-bind("MPI_Dist_graph_neighbors_count", lambda comm: comm.dist_graph_neighbors_count())
+bind("MPI_Dist_graph_neighbors_count", graphs.dist_graph_neighbors_count)
 
 
 @binding
@@ -161,7 +172,7 @@ def MPI_Dist_graph_neighbors(
     destinations: Any,
     destweights: Any,
 ) -> None:
-    found = comm.dist_graph_neighbors()
+    found = graphs.dist_graph_neighbors(comm)
     _first(sources, maxindegree, found[0])
     _first(destinations, maxoutdegree, found[2])
     for pointer, room, values in ((sourceweights, maxindegree, found[1]), (destweights, maxoutdegree, found[3])):

@@ -1,9 +1,10 @@
-"""The collectives, as plans for `Communicator.run`, `start` and `prepare`."""
+"""The collectives, as plans for `run`, `start` and `prepare`: `run(comm, bcast, address, count, datatype, root)`."""
 
 from .allgather import allgather, allgatherv
 from .alltoall import alltoall, alltoallv, alltoallw
 from .barrier import barrier
 from .broadcast import bcast
+from .calls import prepare, run, start
 from .neighbourhood import (
     neighbor_allgather,
     neighbor_allgatherv,
@@ -33,10 +34,13 @@ __all__ = [
     "neighbor_alltoall",
     "neighbor_alltoallv",
     "neighbor_alltoallw",
+    "prepare",
     "reduce",
     "reduce_scatter",
     "reduce_scatter_block",
+    "run",
     "scan",
     "scatter",
     "scatterv",
+    "start",
 ]

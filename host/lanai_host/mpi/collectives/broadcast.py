@@ -1,20 +1,16 @@
 """Broadcast: a binomial tree, or for long messages a scatter followed by a ring."""
 
-from typing import TYPE_CHECKING
-
 from ..constants import PROC_NULL, ROOT
+from ..datatypes import Datatype
 from . import checks
 from .choice import BROADCAST_BY_PIECES, PIECES_FROM_SIZE
 from .runs import piece
 from .schedule import Link, Steps, collective
 from .tree import children, parent
 
-if TYPE_CHECKING:
-    from ..datatypes import Datatype
-
 
 @collective("MPI_Bcast")
-def bcast(link: Link, address: int, count: int, datatype: "Datatype", root: int) -> Steps:
+def bcast(link: Link, address: int, count: int, datatype: Datatype, root: int) -> Steps:
     """MPI_Bcast."""
     checks.root(link, root)
     if root != PROC_NULL:  # then nothing else has a meaning
@@ -64,7 +60,7 @@ def by_pieces(link: Link, runs: list[tuple[int, int]], size: int, root: int) -> 
         yield operations
 
 
-def _between_groups(link: Link, address: int, count: int, datatype: "Datatype", root: int) -> Steps:
+def _between_groups(link: Link, address: int, count: int, datatype: Datatype, root: int) -> Steps:
     """The root sends to the other group's leader, who broadcasts among its group."""
     if root == PROC_NULL:
         return

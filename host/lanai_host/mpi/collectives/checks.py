@@ -1,30 +1,28 @@
 """What collectives check before they begin."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from ..arguments import check_buffer
 from ..constants import BOTTOM, IN_PLACE, PROC_NULL, ROOT
+from ..datatypes import Datatype
 from ..errors import ErrorClass, MpiError
 from .schedule import Link
 
-if TYPE_CHECKING:
-    from ..datatypes import Datatype
 
-
-def buffer(link: Link, address: int, count: int, datatype: "Datatype | None", name: str) -> None:
+def buffer(link: Link, address: int, count: int, datatype: Datatype | None, name: str) -> None:
     """A buffer that is used: count, datatype committed, memory there. IN_PLACE has none of them. `name` is the argument."""
     if address == IN_PLACE:
         return
     assert datatype is not None
-    link.communicator.check_buffer(link.call, address, count, datatype, name)
+    check_buffer(link.call, address, count, datatype, name)
 
 
-def counts(link: Link, name: str, values: Sequence[int], datatype: "Datatype") -> None:
+def counts(link: Link, name: str, values: Sequence[int], datatype: Datatype) -> None:
     """The count of each process."""
     for rank, count in enumerate(values):
         if count < 0:
             raise MpiError(ErrorClass.COUNT, f"{link.call}: {name}[{rank}] is {count}; it must not be negative")
-    link.communicator.check_buffer(link.call, BOTTOM, 0, datatype)
+    check_buffer(link.call, BOTTOM, 0, datatype)
 
 
 def distinct(link: Link, send: int, receive: int, size: int) -> None:

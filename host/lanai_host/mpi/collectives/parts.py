@@ -1,14 +1,12 @@
 """Buffers of collectives: one block, the same block for each process, or blocks of each process's own size and place."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..constants import IN_PLACE
+from ..datatypes import Datatype
 from . import checks
-
-if TYPE_CHECKING:
-    from ..datatypes import Datatype
-    from .schedule import Link
+from .schedule import Link
 
 
 class Part(NamedTuple):
@@ -16,7 +14,7 @@ class Part(NamedTuple):
 
     address: int
     elements: int
-    datatype: "Datatype"
+    datatype: Datatype
 
     @property
     def size(self) -> int:
@@ -42,13 +40,13 @@ class Spread(NamedTuple):
     address: int
     counts: Sequence[int]
     displacements: Sequence[int]
-    datatype: "Datatype"
+    datatype: Datatype
 
     @property
     def in_place(self) -> bool:
         return self.address == IN_PLACE
 
-    def parts(self, link: "Link", name: str) -> list[Part]:
+    def parts(self, link: Link, name: str) -> list[Part]:
         """A part for each process. `name` is the counts' argument, for the error when one is negative."""
         checks.counts(link, name, self.counts, self.datatype)
         parts = [
@@ -67,13 +65,13 @@ class Mixed(NamedTuple):
     address: int
     counts: Sequence[int]
     displacements: Sequence[int]
-    datatypes: Sequence["Datatype"]
+    datatypes: Sequence[Datatype]
 
     @property
     def in_place(self) -> bool:
         return self.address == IN_PLACE
 
-    def parts(self, link: "Link", name: str) -> list[Part]:
+    def parts(self, link: Link, name: str) -> list[Part]:
         """A part for each process, checked. `name` is the buffer's argument."""
         parts = [
             Part(self.address + displacement, count, datatype)

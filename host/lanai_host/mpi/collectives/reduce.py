@@ -1,24 +1,21 @@
 """Reduce and allreduce. Operands are always combined in rank order, so that all algorithms but the one by parts also
 serve operations that do not commute."""
 
-from typing import TYPE_CHECKING
-
+from ..arguments import check_buffer
 from ..constants import BOTTOM, IN_PLACE, PROC_NULL, ROOT
+from ..datatypes import Datatype
 from ..memory import TypedScratch, copy_elements
+from ..op import Op
 from . import checks
 from .broadcast import broadcast
 from .choice import PIECES_FROM_SIZE
 from .schedule import Link, Steps, collective
 
-if TYPE_CHECKING:
-    from ..datatypes import Datatype
-    from ..op import Op
-
 
 class Vector:
     """A working copy of (count, datatype) elements, and a second one that receives what is to be combined with it."""
 
-    def __init__(self, link: Link, count: int, datatype: "Datatype", op: "Op") -> None:
+    def __init__(self, link: Link, count: int, datatype: Datatype, op: Op) -> None:
         self.link, self.count, self.datatype, self.op = link, count, datatype, op
         self.value = TypedScratch(count, datatype)
         self.other = TypedScratch(count, datatype)
@@ -40,14 +37,14 @@ class Vector:
         self.value, self.other = self.other, self.value
 
 
-def check_reduction(link: Link, datatype: "Datatype", op: "Op") -> None:
+def check_reduction(link: Link, datatype: Datatype, op: Op) -> None:
     """The datatype, and the operation on it."""
-    link.communicator.check_buffer(link.call, BOTTOM, 0, datatype)
+    check_buffer(link.call, BOTTOM, 0, datatype)
     op.check(link.call, datatype)
 
 
 def check_both(
-    link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", received: int | None = None
+    link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, received: int | None = None
 ) -> None:
     """Of a reduction whose every process has a send buffer of `count` elements and a receive buffer (of `received`)."""
     check_reduction(link, datatype, op)
@@ -61,7 +58,7 @@ def check_both(
 
 
 @collective("MPI_Reduce")
-def reduce(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int) -> Steps:
+def reduce(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, root: int) -> Steps:
     """MPI_Reduce."""
     checks.root(link, root)
     if link.is_inter:
@@ -82,7 +79,7 @@ def reduce(link: Link, send: int, receive: int, count: int, datatype: "Datatype"
     return reduce_to(link, receive if send == IN_PLACE else send, receive, count, datatype, op, root)
 
 
-def reduce_to(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int) -> Steps:
+def reduce_to(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, root: int) -> Steps:
     """The choice. `receive` counts at the root only."""
     if _by_parts(link, count, datatype, op):
         vector = Vector(link, count, datatype, op).load(send)
@@ -94,7 +91,7 @@ def reduce_to(link: Link, send: int, receive: int, count: int, datatype: "Dataty
         yield from _reduce_tree(link, send, receive, count, datatype, op, root)
 
 
-def _reduce_tree(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int) -> Steps:
+def _reduce_tree(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, root: int) -> Steps:
     """A binomial tree whose top is the root, or rank 0 if order matters (it then passes the result on)."""
     top = root if op.commute else 0
     place, size = (link.rank - top) % link.size, link.size
@@ -119,7 +116,7 @@ def _reduce_tree(link: Link, send: int, receive: int, count: int, datatype: "Dat
 
 
 @collective("MPI_Allreduce")
-def allreduce(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
+def allreduce(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:
     """MPI_Allreduce."""
     check_both(link, send, receive, count, datatype, op)
     if link.is_inter:
@@ -127,7 +124,7 @@ def allreduce(link: Link, send: int, receive: int, count: int, datatype: "Dataty
     return allreduce_into(link, receive if send == IN_PLACE else send, receive, count, datatype, op)
 
 
-def allreduce_into(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
+def allreduce_into(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:
     """The choice."""
     vector = Vector(link, count, datatype, op).load(send)
     if _by_parts(link, count, datatype, op):
@@ -138,7 +135,7 @@ def allreduce_into(link: Link, send: int, receive: int, count: int, datatype: "D
     vector.store(receive)
 
 
-def _by_parts(link: Link, count: int, datatype: "Datatype", op: "Op") -> bool:
+def _by_parts(link: Link, count: int, datatype: Datatype, op: Op) -> bool:
     if not (op.commute and count >= link.size >= PIECES_FROM_SIZE):
         return False
     return count * datatype.size >= link.communicator.device.long_vector(link.size)
@@ -226,9 +223,7 @@ def _gather_parts(link: Link, vector: Vector, root: int) -> Steps:
 # Between groups
 
 
-def _reduce_between(
-    link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", root: int
-) -> Steps:
+def _reduce_between(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, root: int) -> Steps:
     """The group without the root reduces to its leader, who sends the result to the root."""
     if root == PROC_NULL:
         return
@@ -241,13 +236,13 @@ def _reduce_between(
         yield [link.send(root, total.address, count, datatype)]
 
 
-def _allreduce_between(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
+def _allreduce_between(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:
     """The leaders exchange their groups' reductions and broadcast what they get."""
     yield from swap_totals(link, send, receive, count, datatype, op)
     yield from broadcast(link.local(), datatype.segments(receive, count), count * datatype.size, 0)
 
 
-def swap_totals(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
+def swap_totals(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:
     """The leaders' receive buffers hold the other group's reduction."""
     total = TypedScratch(count, datatype)
     yield from reduce_to(link.local(), send, total.address, count, datatype, op, 0)

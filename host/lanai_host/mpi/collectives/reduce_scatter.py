@@ -1,40 +1,37 @@
 """Reduce-scatter: each pair of processes exchanges just the blocks that they owe each other."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..constants import IN_PLACE
+from ..datatypes import Datatype
 from ..memory import TypedScratch, copy_elements
+from ..op import Op
 from . import checks
 from .reduce import Vector, check_both, swap_totals
 from .schedule import Link, Steps, collective
 
-if TYPE_CHECKING:
-    from ..datatypes import Datatype
-    from ..op import Op
-
 
 @collective("MPI_Reduce_scatter")
-def reduce_scatter(link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op") -> Steps:
+def reduce_scatter(link: Link, send: int, receive: int, counts: Sequence[int], datatype: Datatype, op: Op) -> Steps:
     """MPI_Reduce_scatter."""
     checks.counts(link, "recvcounts", counts, datatype)
     return _checked(link, send, receive, counts, datatype, op)
 
 
 @collective("MPI_Reduce_scatter_block")
-def reduce_scatter_block(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
+def reduce_scatter_block(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:
     """MPI_Reduce_scatter_block."""
     return _checked(link, send, receive, [count] * link.size, datatype, op)
 
 
-def _checked(link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op") -> Steps:
+def _checked(link: Link, send: int, receive: int, counts: Sequence[int], datatype: Datatype, op: Op) -> Steps:
     check_both(link, send, receive, sum(counts), datatype, op, counts[link.rank])
     if link.is_inter:
         return _between_groups(link, send, receive, counts, datatype, op)
     return _pairwise(link, receive if send == IN_PLACE else send, receive, counts, datatype, op)
 
 
-def _pairwise(link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op") -> Steps:
+def _pairwise(link: Link, send: int, receive: int, counts: Sequence[int], datatype: Datatype, op: Op) -> Steps:
     """Step s: give the rank s above its block, take one's own from the rank s below. If order matters, contributions are
     kept and combined in rank order at the end."""
     rank, size, extent = link.rank, link.size, datatype.extent
@@ -61,9 +58,7 @@ def _pairwise(link: Link, send: int, receive: int, counts: Sequence[int], dataty
     copy_elements(vector.value.address, own, datatype, receive, own, datatype)
 
 
-def _between_groups(
-    link: Link, send: int, receive: int, counts: Sequence[int], datatype: "Datatype", op: "Op"
-) -> Steps:
+def _between_groups(link: Link, send: int, receive: int, counts: Sequence[int], datatype: Datatype, op: Op) -> Steps:
     """The leaders exchange their groups' reductions, and deal out what they get."""
     local = link.local()
     whole = sum(counts)

@@ -1,39 +1,33 @@
 """Inclusive and exclusive prefix reductions, by doubling."""
 
-from typing import TYPE_CHECKING
-
 from ..constants import IN_PLACE
+from ..datatypes import Datatype
 from ..memory import TypedScratch, copy_elements
+from ..op import Op
 from . import checks
 from .reduce import Vector, check_both
 from .schedule import Link, Steps, collective
 
-if TYPE_CHECKING:
-    from ..datatypes import Datatype
-    from ..op import Op
-
 
 @collective("MPI_Scan")
-def scan(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
+def scan(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:
     """MPI_Scan."""
     return _checked(link, send, receive, count, datatype, op, inclusive=True)
 
 
 @collective("MPI_Exscan")
-def exscan(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op") -> Steps:
+def exscan(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:
     """MPI_Exscan. Rank 0's receive buffer is left alone."""
     return _checked(link, send, receive, count, datatype, op, inclusive=False)
 
 
-def _checked(link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", inclusive: bool) -> Steps:
+def _checked(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, inclusive: bool) -> Steps:
     checks.intra(link)
     check_both(link, send, receive, count, datatype, op)
     return _doubling(link, receive if send == IN_PLACE else send, receive, count, datatype, op, inclusive)
 
 
-def _doubling(
-    link: Link, send: int, receive: int, count: int, datatype: "Datatype", op: "Op", inclusive: bool
-) -> Steps:
+def _doubling(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, inclusive: bool) -> Steps:
     """Partners exchange the reduction of their whole subcube; what came from below also goes into the prefix."""
     rank, size = link.rank, link.size
     cube = Vector(link, count, datatype, op).load(send)

@@ -5,20 +5,18 @@ One description serves the blocking call (start and wait), the non-blocking one 
 """
 
 from collections.abc import Callable, Generator, Iterable
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec
+from typing import Any, Concatenate, Generic, ParamSpec
 
 from ...bus.base import Wait
 from ...config import HostCost
 from ...device import ErrorKind, Operation, Segments, SendMode
+from ..communicator import Communicator
+from ..datatypes import Datatype
 from ..errors import ErrorClass, MpiError
+from ..group import Group
+from ..op import Op
 from ..request import Request, device_error, hold
 from ..status import Status
-
-if TYPE_CHECKING:
-    from ..base import CommunicatorBase
-    from ..datatypes import Datatype
-    from ..group import Group
-    from ..op import Op
 
 Steps = Generator[Iterable[Operation], None, None]
 Arguments = ParamSpec("Arguments")
@@ -63,11 +61,11 @@ class Link:
 
     def __init__(
         self,
-        communicator: "CommunicatorBase",
+        communicator: Communicator,
         call: str,
         tag: int,
         context: int | None = None,
-        group: "Group | None" = None,
+        group: Group | None = None,
     ) -> None:
         self.communicator = communicator
         self.call = call
@@ -90,11 +88,11 @@ class Link:
         assert self.communicator.local is not None
         return self._with(Link(self.communicator.local, self.call, self.tag))
 
-    def among(self, group: "Group") -> "Link":
+    def among(self, group: Group) -> "Link":
         """The same call between other processes, such as both groups of an inter-communicator."""
         return self._with(Link(self.communicator, self.call, self.tag, self.context, group))
 
-    def through(self, communicator: "CommunicatorBase", tag: int) -> "Link":
+    def through(self, communicator: Communicator, tag: int) -> "Link":
         """A part of this call that goes through another communicator, outside its collectives."""
         return self._with(Link(communicator, self.call, tag, communicator.creation_context))
 
@@ -104,7 +102,7 @@ class Link:
         link.held = self.held
         return link
 
-    def send(self, rank: int, address: int, count: int, datatype: "Datatype") -> Operation:
+    def send(self, rank: int, address: int, count: int, datatype: Datatype) -> Operation:
         return self.send_runs(rank, datatype.segments(address, count))
 
     def send_bytes(self, rank: int, address: int, size: int) -> Operation:
@@ -116,7 +114,7 @@ class Link:
         self.under_way.append((operation, self._route[rank]))
         return operation
 
-    def receive(self, rank: int, address: int, count: int, datatype: "Datatype") -> Operation:
+    def receive(self, rank: int, address: int, count: int, datatype: Datatype) -> Operation:
         return self._receive(rank, datatype.segments(address, count), count * datatype.size)
 
     def receive_bytes(self, rank: int, address: int, size: int) -> Operation:
@@ -132,7 +130,7 @@ class Link:
         self.under_way.append((operation, self._route[rank]))
         return operation
 
-    def reduce(self, op: "Op", incoming: int, inout: int, count: int, datatype: "Datatype") -> None:
+    def reduce(self, op: Op, incoming: int, inout: int, count: int, datatype: Datatype) -> None:
         """inout = incoming op inout, done and paid for by the host."""
         if count:
             self._device.charge(HostCost.REDUCE, count)
@@ -184,7 +182,7 @@ def collective(
     return wrap
 
 
-def next_tag(communicator: "CommunicatorBase", kind: int, background: bool) -> int:
+def next_tag(communicator: Communicator, kind: int, background: bool) -> int:
     """The tag of the communicator's next collective of one kind; the same on all members.
 
     Blocking collectives and those in the background never match each other, and are counted apart: programs exist that

@@ -1,0 +1,179 @@
+"""Agreement on a context number, which keeps a new communicator's messages apart: all members take the same one.
+
+Each process keeps a mask of the numbers it has free (`context_numbers`). The members AND their masks, and take a number that is left. Several
+agreements of a process may be under way at once: those of other threads, non-blocking duplicates, and communicators of
+groups that overlap. None may wait for another, because other processes may enter the two in the other order.
+
+So an agreement has two ways. The short way is one round over the first `SHARED` numbers. A process offers a few of them to
+one agreement at a time, so that most are left for the others. If no number is common to all offers, the long way follows: a
+round that proposes all free numbers and reserves nothing, and a round in which all say whether they could reserve the number
+chosen. A number that another agreement took in between means another try.
+"""
+
+import gc
+import zlib
+from collections.abc import Generator, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..device import Operation
+from .collectives.reduce import allreduce_into
+from .collectives.schedule import Link
+from .context_numbers import LIMIT, ContextNumbers
+from .datatypes import BYTE, Datatype
+from .errors import ErrorClass, MpiError
+from .memory import Scratch, array_at
+from .op import Op
+
+SHARED = 2048  # numbers of the short way
+OFFER = 32  # of them, at most, are offered to one agreement
+_SHARED_MASK = (1 << SHARED) - 1
+
+Agreement = Generator[Iterable[Operation], None, int]
+Meeting = Generator[Iterable[Operation], None, int]
+
+
+def _and(incoming: int, inout: int, count: int, datatype: Datatype) -> None:
+    into = array_at(inout, count, np.uint8)
+    into &= array_at(incoming, count, np.uint8)
+
+
+AND = Op(_and, commute=True, name="intersection of free contexts")
+
+
+class _Across(NamedTuple):
+    """How the masks of two groups meet."""
+
+    leader: int
+    bridge: Link | None
+    remote: int
+
+    def meet(self, local: Link, mask: Scratch) -> Generator[Iterable[Operation], None, None]:
+        bridge, remote, size = self.bridge, self.remote, mask.data.size
+        if bridge is None:
+            yield [local.receive_bytes(self.leader, mask.address, size)]
+            return
+        theirs = Scratch(size)
+        yield [bridge.receive_bytes(remote, theirs.address, size), bridge.send_bytes(remote, mask.address, size)]
+        mask.data &= theirs.data
+        yield [local.send_bytes(rank, mask.address, size) for rank in range(local.size) if rank != local.rank]
+
+
+class _Members(NamedTuple):
+    """The processes that agree."""
+
+    link: Link
+    across: _Across | None
+
+    def intersect(self, value: int, size: int) -> Meeting:
+        """The AND of everyone's `value`, which has `size` bytes."""
+        mask = Scratch(size)
+        mask.data[:] = np.frombuffer(value.to_bytes(size, "little"), np.uint8)
+        yield from allreduce_into(self.link, mask.address, mask.address, size, BYTE, AND)
+        if self.across is not None:
+            yield from self.across.meet(self.link, mask)
+        return int.from_bytes(mask.data.tobytes(), "little")
+
+    def draw(self, attempt: int) -> int:
+        """A number that is the same at all members, and another one for other agreements."""
+        name = (0, 0) if self.across is not None else (self.link.context, self.link.tag)
+        return zlib.crc32(repr((*name, attempt)).encode())
+
+
+def agree(link: Link) -> Agreement:
+    """A number that is free at all processes of `link`, which must be between the members of one group."""
+    return _agree(_Members(link, None))
+
+
+def agree_across(local: Link, leader: int, bridge: Link | None, remote: int) -> Agreement:
+    """The same between two groups: each along its `local` link, and each group's `leader`, who alone has a `bridge`,
+    with the other's, who is its `remote`."""
+    return _agree(_Members(local, _Across(leader, bridge, remote)))
+
+
+def _agree(members: _Members) -> Agreement:
+    numbers = members.link.communicator.process.numbers
+    numbers.under_way += 1
+    try:
+        number = yield from _short(numbers, members)
+        if number is None:
+            number = yield from _long(numbers, members)
+        return number
+    finally:
+        numbers.under_way -= 1
+
+
+def _short(numbers: ContextNumbers, members: _Members) -> Generator[Iterable[Operation], None, int | None]:
+    offer = 0 if numbers.offered else _lowest_few(numbers.free & _SHARED_MASK)
+    numbers.offered |= offer
+    try:
+        common = yield from members.intersect(offer, SHARED // 8)
+        if not common:
+            return None
+        number = _lowest(common)
+        numbers.take(number)
+        return number
+    finally:
+        numbers.offered &= ~offer
+
+
+def _long(numbers: ContextNumbers, members: _Members) -> Agreement:
+    attempt = 0
+    while True:
+        attempt += 1
+        number, quiet = yield from _propose(numbers, members, attempt)
+        if number is not None and (yield from _reserve(numbers, members, number)):
+            return number
+        if number is None and quiet:
+            raise MpiError(
+                ErrorClass.OTHER,
+                f"{members.link.call}: all {LIMIT} context numbers are in use; free communicators that are not needed",
+            )
+
+
+def _propose(
+    numbers: ContextNumbers, members: _Members, attempt: int
+) -> Generator[Iterable[Operation], None, tuple[int | None, bool]]:
+    """A number that was free everywhere, and whether nobody has another agreement under way. Each attempt chooses
+    another number, and from the second on one in two offers nothing, so that two agreements do not go on to meet."""
+    drawn = members.draw(attempt)
+    offer = 0
+    if attempt == 1 or drawn >> 16 & 1:
+        if not numbers.available():
+            gc.collect()  # communicators that were freed may be parts of circles
+        offer = numbers.available()
+    quiet = numbers.under_way == 1 and (attempt == 1 or bool(drawn >> 16 & 1))
+    common = yield from members.intersect(offer | quiet << LIMIT, LIMIT // 8 + 1)
+    candidates = common & (1 << LIMIT) - 1
+    if not candidates:
+        return None, bool(common >> LIMIT)
+    start = drawn % LIMIT
+    later = candidates >> start << start
+    return _lowest(later or candidates), False
+
+
+def _reserve(numbers: ContextNumbers, members: _Members, number: int) -> Generator[Iterable[Operation], None, bool]:
+    """Take the number if it is still free everywhere."""
+    mine = bool(numbers.available() >> number & 1)
+    taken = False
+    if mine:
+        numbers.take(number)
+    try:
+        taken = bool((yield from members.intersect(int(mine), 1)))
+        return taken
+    finally:
+        if mine and not taken:
+            numbers.release(number)
+
+
+def _lowest_few(bits: int) -> int:
+    """The lowest `OFFER` bits that are set, and no more than a quarter of them."""
+    rest = bits
+    for _ in range(min(OFFER, bits.bit_count() // 4)):
+        rest &= rest - 1
+    return bits ^ rest
+
+
+def _lowest(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1

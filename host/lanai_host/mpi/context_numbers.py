@@ -1,0 +1,34 @@
+"""The context numbers of one process: which are free, and which it has offered to an agreement under way (`agreement`)."""
+
+from ..device import MAX_CONTEXT
+
+# Device contexts of one communicator, counted from `number * CONTEXTS`.
+CONTEXTS = 6
+POINT_TO_POINT, COLLECTIVE, CREATION, LOCAL, PARTITIONED, PARTITIONS = range(CONTEXTS)
+
+LIMIT = (MAX_CONTEXT + 1) // CONTEXTS  # numbers
+
+
+class ContextNumbers:
+    """`free` and `offered` are masks; `under_way` counts the agreements that this process takes part in. The numbers below
+    `taken` belong to the predefined communicators."""
+
+    def __init__(self, taken: int) -> None:
+        self.free = (1 << LIMIT) - (1 << taken)
+        self.offered = 0
+        self.under_way = 0
+
+    def take(self, number: int) -> None:
+        """A communicator has this number from now on."""
+        self.free &= ~(1 << number)
+
+    def release(self, number: int) -> None:
+        """The communicator has gone and nothing is under way on it."""
+        self.free |= 1 << number
+
+    def is_free(self, number: int) -> bool:
+        return bool(self.free >> number & 1)
+
+    def available(self) -> int:
+        """The free numbers that are not offered."""
+        return self.free & ~self.offered

@@ -1,0 +1,125 @@
+"""Inter-communicators: made of two groups, or merged into one."""
+
+from collections.abc import Generator, Iterable
+
+import numpy as np
+
+from ..device import Operation
+from .agreement import agree_across
+from .arguments import check_tag
+from .collectives.broadcast import binomial
+from .collectives.calls import launch
+from .collectives.schedule import Link, Steps
+from .communicator import Communicator
+from .constants import UNDEFINED
+from .creation import create_from_group, free, tag_of
+from .errhandler import Errhandler
+from .errors import ErrorClass, MpiError
+from .group import Group
+from .info import Info
+from .making import Found, create_where, creation_link, exchange_rows, make, union
+from .memory import Scratch
+
+
+def create_intercomm(
+    comm: Communicator,
+    local_leader: int,
+    peer: Communicator | None,
+    remote_leader: int,
+    tag: int,
+    call: str = "MPI_Intercomm_create",
+) -> Communicator:
+    """MPI_Intercomm_create. `peer` and `remote_leader` count at the local leader only."""
+    check_tag(comm, call, tag)
+    if comm.is_inter:
+        raise MpiError(ErrorClass.COMM, f"{call}: local_comm is an inter-communicator")
+    if not 0 <= local_leader < comm.size:
+        raise MpiError(ErrorClass.RANK, f"{call}: local_leader is {local_leader}; it must be from 0 to {comm.size - 1}")
+    leading = comm.rank == local_leader
+    if leading and (peer is None or not 0 <= remote_leader < peer.remote_size):
+        raise MpiError(ErrorClass.RANK, f"{call}: remote_leader is {remote_leader}, which is no rank of peer_comm")
+    link = creation_link(comm, call)
+    bridge = link.through(peer, tag) if leading and peer is not None else None
+    found: list[Communicator] = []
+
+    def steps() -> Steps:
+        members = yield from _meet(comm, link, local_leader, bridge, remote_leader)
+        remote = Group(members, comm.process.rank)
+        if set(members) & set(comm.group.members):
+            raise MpiError(ErrorClass.COMM, f"{call}: the two groups have a process in common")
+        made = make(comm, comm.group, remote)
+        number = yield from agree_across(link, local_leader, bridge, remote_leader)
+        made.number_agreed(number)
+        found.append(made)
+
+    launch(link, steps()).wait()
+    return found[0]
+
+
+def _meet(
+    comm: Communicator, link: Link, leader: int, bridge: Link | None, remote: int
+) -> Generator[Iterable[Operation], None, list[int]]:
+    """The remote group's world ranks: leaders exchange size and members, and tell their groups."""
+    sizes = np.array([comm.size, 0], np.int64)
+    address = sizes.__array_interface__["data"][0]
+    if bridge is not None:
+        yield [bridge.receive_bytes(remote, address + 8, 8), bridge.send_bytes(remote, address, 8)]
+    yield from binomial(link, [(address + 8, 8)], leader)
+    theirs = Scratch(8 * int(sizes[1]))
+    if bridge is not None:
+        ours = np.array(comm.group.members, np.int64)
+        yield [
+            bridge.receive_bytes(remote, theirs.address, theirs.data.size),
+            bridge.send_bytes(remote, ours.__array_interface__["data"][0], ours.nbytes),
+        ]
+    yield from binomial(link, [(theirs.address, theirs.data.size)], leader)
+    return [int(world) for world in theirs.data.view(np.int64)]
+
+
+def merge(comm: Communicator, high: bool) -> Communicator:
+    """MPI_Intercomm_merge."""
+    if not comm.is_inter:
+        raise MpiError(ErrorClass.COMM, "MPI_Intercomm_merge: the communicator is not an inter-communicator")
+
+    def find(link: Link) -> Found:
+        ours, theirs = yield from exchange_rows(comm, link, [int(high)])
+        if len({row[0] for row, _ in ours}) > 1:
+            raise MpiError(ErrorClass.ARG, "MPI_Intercomm_merge: high is not the same in the whole group")
+        first_world = union(comm).members[0]
+        we_are_first = comm.group.position(first_world) != UNDEFINED
+        if high != bool(theirs[0][0][0]):
+            we_are_first = not high
+        groups = (comm.group, comm.remote_group) if we_are_first else (comm.remote_group, comm.group)
+        return Group((*groups[0].members, *groups[1].members), comm.process.rank), None
+
+    made = create_where(comm, "MPI_Intercomm_merge", find)
+    assert made is not None
+    return made
+
+
+def create_intercomm_from_groups(
+    everybody: Communicator,
+    local_group: Group,
+    local_leader: int,
+    remote_group: Group | None,
+    remote_leader: int,
+    stringtag: str,
+    info: Info | None,
+    errhandler: Errhandler,
+) -> Communicator:
+    """MPI_Intercomm_create_from_groups. The remote group and its leader count at the local leader only. `everybody` is
+    MPI_COMM_WORLD, whose contexts the agreement uses."""
+    call = "MPI_Intercomm_create_from_groups"
+    local = create_from_group(everybody, local_group, stringtag, info, errhandler)
+    remote = 0
+    if local.rank == local_leader:
+        if remote_group is None or not 0 <= remote_leader < remote_group.size:
+            raise MpiError(
+                ErrorClass.RANK,
+                f"{call}: remote_leader is {remote_leader}, which is no rank of remote_group",
+            )
+        remote = remote_group.members[remote_leader]
+    made = create_intercomm(local, local_leader, everybody, remote, tag_of(everybody, stringtag), call)
+    made.info = Info() if info is None else info.duplicate()
+    free(local)
+    return made
