@@ -57,23 +57,42 @@ def test_constants_of_the_standard_abi_differ():
     assert header.status == [("MPI_SOURCE", 0), ("MPI_TAG", 0), ("MPI_ERROR", 0), ("MPI_internal", 5)]
 
 
-def test_every_binding_names_a_function_of_the_header(directory):
-    """A binding under a mistyped name would leave its function unsupported."""
-    script = (
-        "import ctypes, os; ctypes.CDLL(os.environ['LIB']).MPI_Init_thread(None, None, 0, ctypes.byref(ctypes.c_int()));"
-        "import json; from lanai_host.abi.binding import BINDINGS; print(json.dumps(sorted(BINDINGS)))"
-    )
+LIST_BINDINGS = """
+import ctypes, inspect, json, os
+ctypes.CDLL(os.environ["LIB"]).MPI_Init(None, None)
+from lanai_host.abi.binding import BINDINGS
+for bound in BINDINGS.values():
+    inspect.signature(bound.function).bind(*bound.inputs)  # it takes as many
+print(json.dumps({name: bound.inputs for name, bound in BINDINGS.items()}))
+"""
+
+
+@pytest.fixture(scope="module")
+def bound(directory):
+    """The inputs of each binding, by the name of the function."""
     done = subprocess.run(
-        [library.sys.executable, "-c", script],
+        [library.sys.executable, "-c", LIST_BINDINGS],
         env={**library.os.environ, "LIB": str(directory / "libmpi.so.12")},
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
-    bound = set(json.loads(done.stdout.splitlines()[-1]))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_every_binding_names_a_function_of_the_header(bound):
+    """A binding under a mistyped name would leave its function unsupported."""
     assert len(bound) > 300
-    assert not bound - set(read("mpi.h").functions)
-    assert not BINDINGS.keys() - bound
+    assert not bound.keys() - read("mpi.h").functions.keys()
+    assert not BINDINGS.keys() - bound.keys()
+
+
+def test_every_input_of_a_binding_is_a_parameter_of_its_function(directory, bound):
+    functions = json.loads((directory / INTERFACE).read_text())["functions"]
+    for name in bound.keys() & functions.keys():
+        parameters = {parameter[0] for parameter in functions[name][1]}
+        assert set(bound[name]) <= parameters | {"large"}, name
 
 
 def test_a_directory_that_a_program_adds_to_its_path_makes_no_other_library(directory, tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ bind("MPI_Recv", p2p.recv, "comm buf count datatype source tag")
 bind("MPI_Irecv", p2p.irecv, "comm buf count datatype source tag")
 bind("MPI_Recv_init", persistent.recv_init, "comm buf count datatype source tag")
 bind("MPI_Psend_init", partitioned.psend_init, "comm buf partitions count datatype dest tag")
-bind("MPI_Precv_init", partitioned.precv_init, "comm buf partitions count datatype source tag")
+bind("MPI_Precv_init", partitioned.precv_init, "comm buf partitions count datatype dest tag")
 
 _EXCHANGE = "comm sendbuf sendcount sendtype dest sendtag recvbuf recvcount recvtype source recvtag"
 _REPLACE = "comm buf count datatype dest sendtag source recvtag"
