@@ -2,48 +2,56 @@
 
 How a binding uses it
 ---------------------
-Buffers are passed as `address, count, datatype`; addresses are ints, `IN_PLACE` and `BOTTOM` from `constants`; a
-`Datatype` comes from `mpi.datatypes`. Null handles are None (a null request in a list, a null communicator as result).
-Every method raises `MpiError`; `World.report(error, communicator)` then calls the error handler and returns the code.
+A `Communicator` is plain state; each chapter of MPI is a module of functions that take it first. Buffers are passed as
+`address, count, datatype`; addresses are ints, `IN_PLACE` and `BOTTOM` from `constants`; a `Datatype` comes from
+`mpi.datatypes`. Null handles are None (a null request in a list, a null communicator as result). Every function raises
+`MpiError`; `World.report(error, communicator)` then calls the error handler and returns the code.
 
-`World(device, config)`: `init(level)`, `finalize()`, `abort(code)`, `wtime()`, `wtick()`, `initialized`, `finalized`,
+`world.World(device, config)`: `init(level)`, `finalize()`, `abort(code)`, `wtime()`, `wtick()`, `initialized`, `finalized`,
 `thread_level`, `is_main_thread()`, `comm_world`, `comm_self`, `errors` (ErrorTable), `info_env`, `processor_name()`,
-`attach_buffer(address, size)`, `detach_buffer() -> (address, size)`, `flush_buffer()`, `iflush_buffer() -> Request`, `start_generalized(query, free,
-cancel)`, `tag_ub`, `report(error, object)`, `leaks()`.
+`start_generalized(query, free, cancel)`, `report(error, object)`, `leaks()`, `process` (what all communicators share).
 
-`Communicator`: fields `rank size remote_size group remote_group is_inter name errhandler info attributes topology`
-(`attributes` is an `Attributes`; all of them plain fields, so that local calls are one lookup). Methods by chapter:
+`communicator.Communicator`: fields `rank size remote_size group remote_group is_inter name errhandler info attributes
+topology`. `set_name(comm, name)`, `compare(comm, other)`. The functions by module:
 
-- point to point: `send bsend ssend rsend (address, count, datatype, dest, tag)`, `recv(address, count, datatype, source,
-  tag) -> Status`, `isend ibsend issend irsend irecv -> Request`, `send_init bsend_init ssend_init rsend_init recv_init ->
-  PersistentRequest`, `psend_init precv_init(address, partitions, count, datatype, peer, tag) -> PartitionedRequest`,
-  `sendrecv(saddress, scount, stype, dest, stag, raddress, rcount, rtype, source, rtag) -> Status`,
-  `sendrecv_replace(address, count, datatype, dest, stag, source, rtag) -> Status`, `isendrecv`, `isendrecv_replace`,
-  `probe(source, tag) -> Status`, `iprobe -> Status | None`, `mprobe -> (Message, Status)`, `improbe -> the same | None`;
-  `Message.recv(address, count, datatype) -> Status`, `Message.irecv -> Request` (`message.MESSAGE_NO_PROC`).
-- requests: `Request.wait() -> Status`, `test() -> Status | None`, `get_status() -> Status | None`, `cancel()`, `free()`,
-  `persistent`, `start()`; `completion.wait_all wait_any wait_some test_all test_any test_some start_all`. A request that
-  is not persistent is dead after a completion call returned its status.
-- collectives: `comm.run(plan, *arguments)` blocks, `comm.start(plan, *arguments) -> Request`, `comm.prepare(plan,
-  *arguments) -> PersistentRequest`, where plan is a function of `mpi.collectives`: `barrier bcast gather gatherv scatter
-  scatterv allgather allgatherv alltoall alltoallv alltoallw reduce allreduce reduce_scatter reduce_scatter_block scan
-  exscan neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw`, with the
-  arguments of the C calls in their order, without the communicator (counts, displacements, types as sequences).
-  `op.reduce_local(inbuf, inoutbuf, count, datatype, op)`.
-- creation: `duplicate() duplicate_with_info(info) iduplicate() -> (comm, Request) iduplicate_with_info split(color, key)
-  split_type(type, key, info) create(group) create_group(group, tag) create_intercomm(local_leader, peer_comm, remote_leader,
-  tag) merge(high) compare(other) free() disconnect() set_name(name)`; `creation.create_from_group(world, group,
-  stringtag, info, errhandler)`, `creation.create_intercomm_from_groups`, `session.Session(world, info, errhandler)`.
-- topologies: `cart_create(dims, periods, reorder) cart_sub(remain) cart_get() -> (dims, periods, coords) cart_rank(coords)
-  cart_coords(rank) cart_shift(direction, displacement) -> (source, dest) cart_map(dims, periods) cartdim_get()
-  graph_create(index, edges, reorder) graphdims_get() -> (nodes, edges) graph_get() -> (index, edges)
-  graph_neighbors(rank) graph_map(index, edges) dist_graph_create(sources, degrees, destinations, weights | None, info,
-  reorder) dist_graph_create_adjacent(sources, source_weights | None, destinations, destination_weights | None, info,
-  reorder) dist_graph_neighbors_count() -> (in, out, weighted) dist_graph_neighbors() -> (sources, weights, destinations,
-  weights) topology_test()`; `dims.dims_create(nodes, dims) -> list`.
-- operations: `Op(function, commute, name)`, predefined ones in `op.PREDEFINED["MPI_SUM"]` ...; a user function gets
-  (invec address, inoutvec address, count, datatype).
+- `point_to_point`: `send ssend rsend (comm, address, count, datatype, dest, tag)`, `recv(comm, address, count, datatype,
+  source, tag) -> Status`, `isend issend irsend irecv -> Request`, `sendrecv(comm, saddress, scount, stype, dest, stag,
+  raddress, rcount, rtype, source, rtag) -> Status`, `sendrecv_replace(comm, address, count, datatype, dest, stag, source,
+  rtag) -> Status`, `isendrecv`, `isendrecv_replace`.
+- `buffered`: `bsend`, `ibsend`, `bsend_init`; `attach(owner, address, size)`, `detach(owner) -> (address, size)`,
+  `flush(owner)`, `iflush(owner) -> Request`, where the owner is a communicator or `World.process`.
+- `persistent`: `send_init ssend_init rsend_init recv_init -> PersistentRequest`.
+- `partitioned`: `psend_init precv_init(comm, address, partitions, count, datatype, peer, tag) -> PartitionedRequest`.
+- `probing`: `probe(comm, source, tag) -> Status`, `iprobe -> Status | None`, `mprobe -> (Message, Status)`, `improbe ->
+  the same | None`; `Message.recv(address, count, datatype) -> Status`, `Message.irecv -> Request`.
+- `request`, `completion`: `Request.wait() -> Status`, `test() -> Status | None`, `get_status() -> Status | None`,
+  `cancel()`, `free()`, `persistent`, `start()`; `wait_all wait_any wait_some test_all test_any test_some start_all`. A
+  request that is not persistent is dead after a completion call returned its status.
+- `collectives`: `run(comm, plan, *arguments)` blocks, `start(comm, plan, *arguments) -> Request`, `prepare(comm, plan,
+  *arguments) -> PersistentRequest`, where plan is one of `barrier bcast gather gatherv scatter scatterv allgather
+  allgatherv alltoall alltoallv alltoallw reduce allreduce reduce_scatter reduce_scatter_block scan exscan
+  neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw`, with the arguments of
+  the C calls in their order, without the communicator (counts, displacements, types as sequences). In `op`:
+  `reduce_local(inbuf, inoutbuf, count, datatype, op)`.
+- `creation`: `duplicate(comm)`, `duplicate_with_info(comm, info)`, `iduplicate -> (comm, Request)`,
+  `iduplicate_with_info`, `split(comm, color, key)`, `split_type(comm, type, key, info)`, `create(comm, group)`,
+  `create_group(comm, group, tag)`, `create_from_group(everybody, group, stringtag, info, errhandler)`, `free(comm)`,
+  `disconnect(comm)`. `intercomm`: `create_intercomm(comm, local_leader, peer_comm, remote_leader, tag)`, `merge(comm,
+  high)`, `create_intercomm_from_groups`. `session.Session(world, info, errhandler)`.
+- `grids`: `cart_create(comm, dims, periods, reorder)`, `cart_sub(comm, remain)`, `cart_get(comm) -> (dims, periods,
+  coords)`, `cart_rank(comm, coords)`, `cart_coords(comm, rank)`, `cart_shift(comm, direction, displacement) -> (source,
+  dest)`, `cart_map(comm, dims, periods)`, `cartdim_get(comm)`. `dims.dims_create(nodes, dims) -> list`.
+- `graphs`: `graph_create(comm, index, edges, reorder)`, `graphdims_get(comm) -> (nodes, edges)`, `graph_get(comm) ->
+  (index, edges)`, `graph_neighbors(comm, rank)`, `graph_map(comm, index, edges)`, `dist_graph_create(comm, sources,
+  degrees, destinations, weights | None, info, reorder)`, `dist_graph_create_adjacent(comm, sources, source_weights | None,
+  destinations, destination_weights | None, info, reorder)`, `dist_graph_neighbors_count(comm) -> (in, out, weighted)`,
+  `dist_graph_neighbors(comm) -> (sources, weights, destinations, weights)`. `topology.topology_test(comm.topology)`.
+- `op`: `Op(function, commute, name)`, predefined ones in `op.PREDEFINED["MPI_SUM"]` ...; a user function gets (invec
+  address, inoutvec address, count, datatype).
 - `Keyval(kind, copy, delete)`, `Errhandler(name, function)`, `Info()`.
+
+Layers, which import-linter holds (pyproject.toml): values and errors, progress, the state of communicators, requests,
+point to point, collectives, making communicators, the world.
 """
 
 from .attributes import Attributes, Keyval

@@ -2,11 +2,11 @@
 
 from typing import NoReturn
 
+from .buffers import check_address
 from .communicator import Communicator
 from .constants import ANY_SOURCE, PROC_NULL
 from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
-from .memory import check_address
 
 
 def check_peer(comm: Communicator, call: str, name: str, rank: int) -> None:

@@ -3,11 +3,11 @@
 from ..config import HostCost
 from ..device import Operation, SendMode
 from .arguments import check_send
+from .buffers import gather_bytes
 from .communicator import CALL, Communicator, ProcessState
 from .constants import PROC_NULL
 from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
-from .memory import gather_bytes
 from .progress import Progress
 from .request import PersistentRequest, Request, SendRequest, hold
 from .send_buffer import SendBuffer

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import wide
+from .buffers import check_address
 from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
-from .memory import array_at, check_address
+from .memory import array_at
 
 UserFunction = Callable[[int, int, int, Datatype], None]
 Array = npt.NDArray[Any]

@@ -4,11 +4,12 @@ from .. import device as dev
 from ..bus.base import Wait
 from ..device import Operation, SendMode
 from .arguments import check_buffer, check_peer, check_source, check_tag
+from .buffers import gather_bytes
 from .communicator import CALL, Communicator
 from .constants import ANY_TAG, PROC_NULL
 from .datatypes import BYTE, Datatype
 from .errors import ErrorClass, MpiError
-from .memory import Scratch, gather_bytes
+from .memory import Scratch
 from .request import ReceiveRequest, Request, SendRequest, device_error, hold
 from .status import Status
 

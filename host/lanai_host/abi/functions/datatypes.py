@@ -5,9 +5,9 @@ from typing import Any
 
 from ...config import HostCost
 from ...mpi import datatypes as types
+from ...mpi.buffers import check_address
 from ...mpi.datatypes import Datatype, external32
 from ...mpi.errors import ErrorClass, MpiError
-from ...mpi.memory import check_address
 from ..binding import bind, binding
 from ..context import abi
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from ...device import Operation
-from ..memory import Scratch, copy_elements, gather_bytes, move, scatter_bytes
+from ..buffers import copy_elements, gather_bytes, scatter_bytes
+from ..memory import Scratch, move
 from . import checks
 from .choice import ALLTOALL_AT_ONCE, ALLTOALL_SHORT, ALLTOALL_SHORT_SIZE
 from .parts import Mixed, Part, Spread

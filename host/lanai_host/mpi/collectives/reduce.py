@@ -2,9 +2,9 @@
 serve operations that do not commute."""
 
 from ..arguments import check_buffer
+from ..buffers import TypedScratch, copy_elements
 from ..constants import BOTTOM, IN_PLACE, PROC_NULL, ROOT
 from ..datatypes import Datatype
-from ..memory import TypedScratch, copy_elements
 from ..op import Op
 from . import checks
 from .broadcast import broadcast

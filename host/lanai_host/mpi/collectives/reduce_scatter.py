@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from ..buffers import TypedScratch, copy_elements
 from ..constants import IN_PLACE
 from ..datatypes import Datatype
-from ..memory import TypedScratch, copy_elements
 from ..op import Op
 from . import checks
 from .reduce import Vector, check_both, swap_totals

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from ..memory import Scratch, copy_elements, gather_bytes, scatter_bytes
+from ..buffers import copy_elements, gather_bytes, scatter_bytes
+from ..memory import Scratch
 from . import checks, inter
 from .choice import TREE_FROM_SIZE, TREE_GATHER
 from .parts import Part, Spread

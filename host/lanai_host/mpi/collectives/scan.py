@@ -1,8 +1,8 @@
 """Inclusive and exclusive prefix reductions, by doubling."""
 
+from ..buffers import TypedScratch, copy_elements
 from ..constants import IN_PLACE
 from ..datatypes import Datatype
-from ..memory import TypedScratch, copy_elements
 from ..op import Op
 from . import checks
 from .reduce import Vector, check_both
