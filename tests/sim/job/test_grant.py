@@ -57,7 +57,7 @@ from mpi4py import MPI
 from lanai_host.abi.context import abi
 from lanai_host.bus.base import run_now
 world = MPI.COMM_WORLD
-device = abi.world.device
+device = abi.world.process.device
 mine = device.endpoint.attachment
 offset = mine.region + (1 - 2 * world.rank) * (mine.region_bytes + 4095) // 4096 * 4096
 if world.rank == 0:
