@@ -10,6 +10,8 @@ from lanai_host.mpi.errors import ErrorClass
 NOT_CALLED = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Session_init"}
 LIBRARY_COUNTS = ("sendcount", "recvcount")  # of collectives: the library knows whether they mean something here
 
+_ELEMENTS = {"count", "incount", "sendcount", "recvcount"}
+_PEERS = {"dest", "source"}
 _HANDLES = {
     "MPI_Comm": "comm",
     "MPI_Datatype": "MPI_INT",
@@ -89,8 +91,8 @@ class Case(NamedTuple):
     call: str
 
 
-def cases(functions: dict[str, Prototype]) -> list[Case]:
-    """All of them, for these prototypes."""
+def cases(functions: dict[str, Prototype], null_ignores: bool) -> list[Case]:
+    """All of them, for these prototypes. `null_ignores`: MPI_STATUS_IGNORE is the null pointer, as in the standard ABI."""
     found = []
     for function, parameters in sorted(functions.items()):
         if function in NOT_CALLED or not function.startswith("MPI_"):
@@ -98,10 +100,29 @@ def cases(functions: dict[str, Prototype]) -> list[Case]:
         usual = [_valid(function, parameter) for parameter in parameters]
         for refusal in refusals(function, parameters):
             index = next(index for index, parameter in enumerate(parameters) if parameter[0] == refusal.argument)
+            if null_ignores and refusal.wrong is Wrong.NULL and parameters[index][1:] == ("MPI_Status", 1, False):
+                continue
+            place = _place(function, parameters, refusal)
             for value in _wrong(refusal, parameters[index], usual[index]):
                 passed = [*usual[:index], value, *usual[index + 1 :]]
-                place = _place(function, parameters, refusal)
-                found.append(Case(function, refusal, value, place, f"{function}({', '.join(passed)})"))
+                for others in _variations(parameters, passed, refusal):
+                    found.append(Case(function, refusal, value, place, f"{function}({', '.join(others)})"))
+    return found
+
+
+def _variations(parameters: Prototype, passed: list[str], refusal: Refusal) -> list[list[str]]:
+    """The arguments, and if a null datatype is among them the same with nothing to send, and with a process to send it to."""
+    found = [passed]
+    if refusal.error is not ErrorClass.TYPE or refusal.wrong is not Wrong.NULL_HANDLE:
+        return found
+    for names, value in ((_ELEMENTS, "0"), (_PEERS, "0")):
+        for others in list(found):
+            changed = [
+                value if parameter[0] in names and parameter[2] == 0 else argument
+                for parameter, argument in zip(parameters, others, strict=True)
+            ]
+            if changed not in found:
+                found.append(changed)
     return found
 
 
@@ -109,8 +130,14 @@ def program(all_cases: list[Case]) -> str:
     """The C text."""
     bodies = [f"static int case_{number}(void) {{ return {case.call}; }}" for number, case in enumerate(all_cases)]
     names = ", ".join(f"case_{number}" for number in range(len(all_cases)))
+    classes = "\n".join(
+        f'    if (class == MPI_ERR_{one.name}) return "{one.name}";'
+        for one in ErrorClass
+        if one is not ErrorClass.SUCCESS
+    )
+    named = f'static const char *name_of(int class) {{\n{classes}\n    return class ? "?" : "SUCCESS";\n}}'
     table = f"static int (*const cases[])(void) = {{{names}}};"
-    return "\n".join(['#include "wrong_arguments.h"', *bodies, table, '#include "wrong_arguments_main.h"', ""])
+    return "\n".join(['#include "wrong_arguments.h"', *bodies, named, table, '#include "wrong_arguments_main.h"', ""])
 
 
 def _valid(function: str, parameter: tuple[str, str, int, bool]) -> str:

@@ -22,7 +22,9 @@ static MPI_Session session, out_session, hold_session;
 static MPI_Request pending, persistent, persistents[1], psend, precv, grequest, out_request, hold_request;
 static MPI_Message message, out_message, hold_message;
 static MPI_Status status, statuses[8];
+#ifndef MPI_ABI_VERSION /* the standard ABI leaves it to Fortran */
 static MPI_F08_status f08_status;
+#endif
 static MPI_Comm freed_comm;
 static MPI_Group freed_group;
 static MPI_Datatype freed_datatype;

@@ -96,7 +96,7 @@ static void run(int number) {
         MPI_Error_string(code, told, &length);
     }
     for (char *at = told; *at; at++) *at = *at == '\n' ? ' ' : *at;
-    printf("%d|%d|%s|%s\n", number, class, called, told);
+    printf("%d|%s|%s|%s\n", number, name_of(class), called, told);
     fflush(stdout);
 }
 
