@@ -25,7 +25,7 @@ NAME = "run"
 HELP = "run an MPI program on N simulated NICs"
 # Flags that mean NICs or what joins them.
 NIC_FLAGS = (
-    "nic", "nic_option", "firmware", "fabric", "threads", "no_skip", "fault", "survive_death",
+    "nic", "nic_option", "firmware", "fabric", "threads", "no_skip", "no_snapshot", "fault", "survive_death",
     "wave", "wave_nodes", "wave_from", "wave_to",
 )  # fmt: skip
 
@@ -70,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also charge the program's measured CPU time, times X; runs are then no longer deterministic")  # fmt: skip
     add("--threads", type=count, help="threads that evaluate NICs; results are the same (default: 1)")
     add("--no-skip", **on, help="evaluate still NICs too; results are the same")
+    add("--no-snapshot", **on, help="boot the NICs though an earlier run has kept them booted; results are the same")
     add("--fault", **options, metavar="F", help="e.g. 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7'")
     add("--wave", metavar="FILE", help="write waveforms (.vcd, .vcd.gz); with several nodes FILE gets their numbers")
     add("--wave-nodes", metavar="N,N", help="whose waveforms (default: 0)")
@@ -130,6 +131,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         "fabric": args.fabric,
         "threads": args.threads,
         "skip": False if args.no_skip else None,
+        "snapshot": False if args.no_snapshot else None,
         "survive": args.survive_death,
         "prefix": args.prefix,
         "faults": args.fault or None,

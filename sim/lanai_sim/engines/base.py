@@ -127,5 +127,14 @@ class Engine(ABC):
     @abstractmethod
     def unwatch(self, nic: int, tag: int) -> None: ...
 
+    def save(self) -> bytes | None:
+        """All state of the units and what is between them; None if it cannot be told now, or ever. What the host has mapped, watches
+        and waits for is not part of it."""
+        return None
+
+    def restore(self, state: bytes) -> None:
+        """Go on from what `save` of the same kind of engine with the same layout gave. Raises ValueError if it is not that."""
+        raise ValueError(f"{type(self).__name__} cannot go on from a saved state")
+
     @abstractmethod
     def close(self) -> None: ...

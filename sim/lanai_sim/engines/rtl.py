@@ -20,7 +20,8 @@ from .base import Access, Engine, Event, Layout
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .verilator import Model, Source, library
 
-HEADERS = ("engine.h", "faults.h", "flit.h", "memory.h", "nic.h", "replay.h", "trace.h", "units.h", "wave.h")
+HEADERS = ("engine.h", "faults.h", "flit.h", "memory.h", "nic.h", "replay.h", "state.h", "trace.h", "units.h", "wave.h")
+SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
 INPUTS_SIZE = 32  # of struct NicInputs of nic.h
 _EVENT = struct.Struct("=QIIII")  # struct Event of engine.h
 _FAULT = struct.Struct("=QQQI4x")  # struct Fault of faults.h
@@ -42,6 +43,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "options": (None, (POINTER, U32, U32)),
     "run": (U32, (POINTER, U64)),
     "events": (U32, (POINTER, POINTER)),
+    "save": (U64, (POINTER, POINTER)),
+    "restore": (U32, (POINTER, ctypes.c_char_p, U64)),
     "slot": (U64, (POINTER, U32)),
     "evaluated": (U64, (POINTER, U32)),
     "entries": (U64, (POINTER,)),
@@ -113,13 +116,15 @@ def build(
 
     def models() -> list[Model]:
         texts = designs.elaborate(wanted, key)
-        return [Model(design.top, files) for design, files in zip(wanted, texts, strict=True)]
+        return [Model(design.top, files, options=SAVABLE) for design, files in zip(wanted, texts, strict=True)]
 
     extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {
         "models.h": models_header(switch, probes, as_synthesized)
     }
     tool = find(Language.CXX) if as_synthesized else for_models()
-    return library(Source(key, models), native.joinpath("engine.cc").read_text(), trace=trace, extra=extra, tool=tool)
+    return library(
+        Source((*key, SAVABLE), models), native.joinpath("engine.cc").read_text(), trace=trace, extra=extra, tool=tool
+    )
 
 
 @cache
@@ -156,7 +161,8 @@ class RtlEngine(Engine):
     ) -> None:
         super().__init__(layout)
         switch = layout.switch if layout.switches else None
-        self._native = native(layout.nic, switch, trace=trace, probes=probes, as_synthesized=as_synthesized)
+        self.library = build(layout.nic, switch, trace=trace, probes=probes, as_synthesized=as_synthesized)
+        self._native = _load(self.library)
         self._engine = self._native.engine_new(layout.nics, layout.switches, layout.latency)
         for cable in layout.cables:
             self._native.engine_wire(self._engine, *cable)
@@ -225,6 +231,16 @@ class RtlEngine(Engine):
             raise UserError(
                 f"cannot write the waveform {str(file)!r}; name a writable file, in an engine built for tracing"
             )
+
+    def save(self) -> bytes | None:
+        """None while something is queued, watched or recorded, and with faults or probes."""
+        at = POINTER()
+        size = self._native.engine_save(self._engine, ctypes.byref(at))
+        return ctypes.string_at(at.value or 0, size) if size else None
+
+    def restore(self, state: bytes) -> None:
+        if not self._native.engine_restore(self._engine, state, len(state)):
+            raise ValueError(f"{len(state)} bytes are no state of an engine of this layout")
 
     def record(self, nic: int) -> None:
         """Keep the inputs of every slot of a NIC from now on."""

@@ -24,7 +24,7 @@ VERILATE = (
 )  # fmt: skip
 DEFINES = ("VM_COVERAGE=0", "VM_SC=0", "VM_TRACE_FST=0", "VM_TRACE_SAIF=0")
 COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w")
-RUNTIME = ("verilated", "verilated_threads")
+RUNTIME = ("verilated", "verilated_threads", "verilated_save")
 RUNTIME_TRACE = ("verilated_vcd_c",)
 
 

@@ -53,6 +53,7 @@ class RunConfig:
     nic: NicConfig = field(default_factory=lanai41)
     threads: int = 1
     skip: bool = True
+    snapshot: bool = True  # begin with NICs as an earlier run's boot left them
     faults: tuple[Fault, ...] = ()
     wave: "WaveConfig | None" = None
     trace: str | None = None  # file to write the event stream to

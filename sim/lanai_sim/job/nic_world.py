@@ -1,6 +1,7 @@
 """The world of a run with NICs: a cluster whose firmware is booted before the ranks start."""
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from lanai_hdl.errors import UserError
 from lanai_host.device import Envelope
 from lanai_host.stacks.base import Attachment, NicStack, Placement
 
+from .. import sources
 from ..engines.base import NEVER, Layout, SlotTime
 from ..engines.designs import NIC_TOP
 from ..engines.rtl import RtlEngine
@@ -18,6 +20,7 @@ from ..machine import fabric, faults
 from ..machine.faults import FaultKind
 from ..report.short import Traffic, traffic
 from . import nic_states as postmortem
+from . import snapshot
 from .config import RunConfig
 from .nic_service import RankDoor
 from .ranks import Rank
@@ -131,18 +134,59 @@ class NicWorld(World):
         self.cluster.mourn(rank, text)
 
     def boot(self) -> None:
-        """Load and start the firmware of every NIC, all at once."""
+        """Start the firmware of every NIC, all at once, or begin where an earlier run had done so."""
         image = self.image = self.stack.image(self.config.nic)
         if self.session is not None:
             self._describe_nics(image)
-        tasks = [self.kernel.spawn(self._boot(node, image), node) for node in range(len(self.cluster.nodes))]
-        self.kernel.run()
-        for task in tasks:
-            for rank, attachment in task.result.items():
+        self.buses = [self.cluster.bus(node) for node in range(len(self.cluster.nodes))]
+        for booted in self._resume(image) or self._boot_all(image):
+            for rank, attachment in booted.items():
                 self.attachments[rank] = attachment
                 self.doors[rank].attach(self.stack, attachment, self.config.host, image)
         # Ranks begin together, when the last NIC is up.
         self.started = max(self.cluster.engine.time.picoseconds(slot) for slot in self.cluster.slots())
+
+    def _boot_all(self, image: Image) -> list[Mapping[int, Attachment]]:
+        """What each node's ranks must know. What the NICs are then is kept for later runs."""
+        options, placement = self.config.chosen_options, self.placement
+        tasks = [
+            self.kernel.spawn(self.stack.boot(bus, image, options, placement, node), node)
+            for node, bus in enumerate(self.buses)
+        ]
+        self.kernel.run()
+        attachments = [task.result for task in tasks]
+        if self._may_resume():
+            booted = snapshot.Booted.take(self.cluster, self.buses, attachments)
+            if booted is not None:
+                snapshot.store(self._boot_key(image), booted)
+        return attachments
+
+    def _resume(self, image: Image) -> list[Mapping[int, Attachment]] | None:
+        booted = snapshot.load(self._boot_key(image)) if self._may_resume() else None
+        if booted is None or booted.now > self.config.max_sim_time:  # the limit is met in the boot
+            return None
+        booted.resume(self.cluster, self.buses)
+        return [node.attachments for node in booted.nodes]
+
+    def _may_resume(self) -> bool:
+        """Nothing looks at the boot, and nothing disturbs it."""
+        config = self.config
+        return config.snapshot and not (self.session or config.wave or config.inputs or self.planned)
+
+    def _boot_key(self, image: Image) -> str:
+        config = self.config
+        parts = {
+            "model": self.engine.library.parent.name,  # the cache's digest of it
+            "image": sha256(image.to_bytes()).hexdigest(),
+            "sources": sources.digest(),
+            "device": config.device,
+            "options": config.chosen_options,
+            "layout": self.engine.layout,
+            "fabric": config.fabric,
+            "placement": (config.ranks, config.ranks_per_node),
+            "skip": config.skip,
+        }
+        return snapshot.key(parts)
 
     def traffic(self) -> list[Traffic]:
         return traffic(self.engine, self.cluster.nodes)
@@ -160,11 +204,6 @@ class NicWorld(World):
         ranks = [self.placement.ranks_on(node) for node in nodes]
         routes = [[self.cluster.fabric.route(a, b) for b in nodes] for a in nodes]
         self.session.begin_nics(image, plans, ranks, routes)
-
-    async def _boot(self, node: int, image: Image) -> Mapping[int, Attachment]:
-        bus = self.cluster.bus(node)
-        self.buses.append(bus)
-        return await self.stack.boot(bus, image, self.config.chosen_options, self.placement, node)
 
     def rank_config(self, rank: int) -> dict[str, Any]:
         nic = self.attachments[rank].to_dict()

@@ -32,6 +32,7 @@ SCALARS: Mapping[str, type] = {
     "device": str,
     "threads": int,
     "skip": bool,
+    "snapshot": bool,
     "survive": bool,
     "prefix": bool,
 }

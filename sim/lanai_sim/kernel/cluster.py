@@ -9,6 +9,7 @@ cluster.run()
 
 import ctypes
 import mmap
+import struct
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -24,6 +25,9 @@ from .kernel import FOREVER, Kernel, Suspension, Task
 from .node import BusPages, Node, Patience
 
 MakeEngine = Callable[[Layout], Engine]
+_CLOCKS = struct.Struct(
+    "<QQ?"
+)  # of `Cluster.save`: the scheduler's time, how far the engine was let run, whether it was still
 NEWS = 1_000_000_000  # picoseconds until all know of a lost rank, by whatever network the job's manager has
 
 
@@ -118,6 +122,16 @@ class Cluster:
         """Until all host programs have ended. Raises `kernel.Deadlock` if they cannot."""
         self.kernel.run()
 
+    def save(self) -> bytes | None:
+        """The state of engine and scheduler while no task is open, as far as it decides what comes. None if the engine cannot tell."""
+        state = self.engine.save()
+        return None if state is None else _CLOCKS.pack(self.kernel.now, self._reached, self.still) + state
+
+    def restore(self, state: bytes) -> None:
+        """Go on from what `save` gave, of a cluster of the same engine and layout."""
+        self.kernel.now, self._reached, self.still = _CLOCKS.unpack_from(state)
+        self.engine.restore(state[_CLOCKS.size :])
+
     def slots(self) -> Sequence[int]:
         """How far each NIC is."""
         return [self.engine.slot(node.number) for node in self.nodes]
@@ -178,6 +192,10 @@ class ClusterBus(Bus):
             if 0 <= start <= buffer.size - size:
                 return bytes(buffer.view[start : start + size])
         return bytes(size)
+
+    def allocated(self) -> list[memoryview]:
+        """The memory of every `allocate`, in order."""
+        return [memoryview(memory) for memory in self._buffers]
 
     async def pin(self, address: int, size: int, writable: bool) -> Pinned:
         start = address & -PAGE_SIZE

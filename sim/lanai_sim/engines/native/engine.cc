@@ -79,6 +79,29 @@ class Engine {
         return cut ? CUT : still && events.empty() ? STILL : 0;
     }
 
+    // All state of units and wires; none if some of it is elsewhere.
+    const std::vector<uint8_t>& save() {
+        StateWriter to;
+        bool settled = true;
+        for (Unit* unit : units) settled &= unit->settled();
+        for (auto& wire : wires) settled &= !wire->faults;
+        if (settled) {
+            for (auto& wire : wires) wire->state(to);
+            for (Unit* unit : units) unit->save(to);
+            to.flush();
+        }
+        saved_.swap(to.bytes);
+        return saved_;
+    }
+
+    // False if these are not the bytes of such an engine; it is of no use then.
+    bool restore(const uint8_t* bytes, size_t size) {
+        StateReader from(bytes, size);
+        for (auto& wire : wires) wire->state(from);
+        for (Unit* unit : units) unit->restore(from);
+        return from.exact();
+    }
+
     void use_threads(unsigned count) {
         stop_threads();
         threads = std::max(1u, std::min<unsigned>(count, unsigned(units.size())));
@@ -88,6 +111,7 @@ class Engine {
 
   private:
     uint64_t horizon_ = 0;
+    std::vector<uint8_t> saved_;
     std::vector<std::thread> workers_;
     std::atomic<uint64_t> generation_{0};
     std::atomic<unsigned> left_{0};
@@ -181,6 +205,13 @@ EXPORT uint32_t engine_events(Engine* e, Event** events) {
     *events = e->events.data();
     return uint32_t(e->events.size());
 }
+// The state's bytes stay until the next call; none if the engine holds what cannot be saved.
+EXPORT uint64_t engine_save(Engine* e, const uint8_t** bytes) {
+    auto& saved = e->save();
+    *bytes = saved.data();
+    return saved.size();
+}
+EXPORT uint32_t engine_restore(Engine* e, const uint8_t* bytes, uint64_t size) { return e->restore(bytes, size); }
 EXPORT uint64_t engine_slot(Engine* e, uint32_t unit) { return e->units[unit]->slot; }
 EXPORT uint64_t engine_evaluated(Engine* e, uint32_t unit) { return e->units[unit]->evaluated; }
 EXPORT uint64_t engine_entries(Engine* e) { return e->entries; }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "faults.h"
+#include "state.h"
 
 // One direction of a cable. What its sender puts in at slot s its receiver sees at s + latency; `stop` runs the other way.
 struct Wire {
@@ -47,6 +48,14 @@ struct Wire {
     void rest_stop(uint64_t from, uint64_t to) {
         for (uint64_t s = from; s < to && s <= from + mask; s++) stop[s & mask] = 0;
     }
+    template <class Direction>
+    void state(Direction& way) {
+        pass(way, kind);
+        pass(way, stop);
+        pass(way, data);
+        pass(way, last_kind);
+        pass(way, last_stop);
+    }
 };
 
 enum EventKind : uint32_t { PIO_DONE = 1, WATCH = 2, IRQ = 3 };
@@ -68,4 +77,7 @@ struct Unit {
     virtual uint64_t wake() const { return ~0ull; }    // the slot at which it must be stepped though no input comes
     virtual bool rest(uint64_t to) = 0;                // leave slots out, up to `to` at most; false if it cannot
     virtual void pause() {}                            // Python is about to look
+    virtual bool settled() const { return events.empty(); }  // its state is all that a unit like it needs to go on
+    virtual void save(StateWriter& to) = 0;
+    virtual void restore(StateReader& from) = 0;
 };

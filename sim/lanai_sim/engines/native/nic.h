@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "models.h"
+#include "state.h"
 
 // Verilator's spelling of Amaranth's port `bundle__name`.
 #define PORT(bundle, name) bundle##___05F##name
@@ -62,6 +63,14 @@ class NicGates {
 #else
         drive(inputs);  // the model registers them with the edge
         tick(*model_);
+#endif
+    }
+
+    template <class Direction>
+    void state(Direction& way) {
+        pass_model(way, *model_);
+#ifdef LANAI_AS_SYNTHESIZED
+        pass(way, present_);
 #endif
     }
 

@@ -88,6 +88,17 @@ class NicUnit : public Unit {
     }
 
     void pause() override { memory.pause(); }
+
+    // What the host has mapped is the host's to map again.
+    bool settled() const override {
+#ifdef LANAI_TRACED
+        return false;  // rows are kept elsewhere
+#endif
+        return Unit::settled() && pio.empty() && memory.watches.empty() && !recorded_ && wave.from == NONE;
+    }
+    void save(StateWriter& to) override { state(to); }
+    void restore(StateReader& from) override { state(from); }
+
     NicModel& model() { return gates_.model(); }
 
     // Keep the inputs of every slot from now on.
@@ -104,6 +115,18 @@ class NicUnit : public Unit {
     uint64_t offered_ = 0;  // slot since which an access is offered to the NIC
     uint64_t owed_ = 0;  // slots rested and not yet made known to the model: 0 or odd
     uint64_t ended_with_next_ = NONE;  // the slot that the model is in; NONE: none that is told of
+
+    template <class Direction>
+    void state(Direction& way) {
+        gates_.state(way);
+        pass(way, slot);
+        pass(way, evaluated);
+        pass(way, irq);
+        pass(way, memory.refused);
+        for (bool* flag : {&idle_, &answer_, &error_, &reading_, &is_offered_}) pass(way, *flag);
+        pass(way, value_);
+        for (uint64_t* count : {&offered_, &owed_, &ended_with_next_}) pass(way, *count);
+    }
 
     void begin(const NicInputs& in) {
         if (recorded_) recorded_->push_back(in);
@@ -237,12 +260,22 @@ class SwitchUnit : public Unit {
         return true;
     }
 
+    void save(StateWriter& to) override { state(to); }
+    void restore(StateReader& from) override { state(from); }
+
     SwitchModel& model() { return *model_; }
 
   private:
     std::unique_ptr<VerilatedContext> context_;
     std::unique_ptr<SwitchModel> model_;
     SwitchPorts ports_;
+
+    template <class Direction>
+    void state(Direction& way) {
+        pass_model(way, *model_);
+        pass(way, slot);
+        pass(way, evaluated);
+    }
 
     void clock() { tick(*model_); }
 };

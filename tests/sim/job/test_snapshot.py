@@ -1,0 +1,202 @@
+"""NICs that begin as an earlier boot left them are those that were booted."""
+
+import os
+import shutil
+import sys
+from dataclasses import replace
+
+import pytest
+
+from lanai_firmware import cache
+from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_sim.commands.run import libmpi_environment
+from lanai_sim.engines.base import Access
+from lanai_sim.job import snapshot
+from lanai_sim.job.config import RunConfig, WaveConfig
+from lanai_sim.job.launcher import run
+from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.kernel.kernel import Kernel, TimeLimit
+from lanai_sim.machine import faults
+
+EXCHANGE = """
+import mmap
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+mine, other = memoryview(mmap.mmap(-1, 4096)), memoryview(mmap.mmap(-1, 4096))
+for peer in range(world.size):
+    world.Sendrecv(mine, peer ^ world.rank, 1, other, peer ^ world.rank, 1) if peer ^ world.rank < world.size else None
+world.Barrier()
+"""
+PAIR = RunConfig((sys.executable, "-c", EXCHANGE), 2, "mpi-np")
+CONFIGS = {
+    "pair": PAIR,
+    "every slot": replace(PAIR, skip=False),
+    "switches, memory of the host": replace(PAIR, ranks=6, options=McpConfig(resident=2)),
+    "two ranks a NIC": replace(PAIR, ranks=4, ranks_per_node=2),
+}
+
+
+@pytest.fixture(autouse=True)
+def own_snapshots(monkeypatch):
+    """Snapshots of this test alone, beside the models that all share."""
+    kind = f"boot-of-a-test-{os.getpid()}"
+    monkeypatch.setattr(snapshot, "KIND", kind)
+    yield cache.directory() / kind
+    shutil.rmtree(cache.directory() / kind, ignore_errors=True)
+
+
+def world(config):
+    made = NicWorld(config, Kernel())
+    made.kernel.limit = config.max_sim_time
+    made.boot()
+    return made
+
+
+def entries(place):
+    return sorted(place.glob("*/*/")) if place.exists() else []
+
+
+def finish(config):
+    result = run(replace(config, environment=libmpi_environment()), NicWorld)
+    assert (result.code, result.report) == (0, "")
+    return result.clocks, result.sim_time, result.summary.figures()
+
+
+def busy(made, slots):
+    """Step a world's NICs with accesses to their SRAM under way; all state after every step."""
+    engine = made.engine
+    begin = max(made.cluster.slots())
+    states = []
+    for slot in range(begin, begin + slots, 500):
+        for nic in range(len(made.cluster.nodes)):
+            engine.pio(
+                nic, [Access(slot + 2 * i, i % 2 == 0, 0x40000 + 4 * i, slot * i & 0xFFFFFFFF) for i in range(8)]
+            )
+        while engine.run(slot + 500)[1]:  # it stops at each answer
+            pass
+        states.append(engine.save())
+    return states
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_all_state_is_that_of_a_boot_and_goes_on_as_it_does(own_snapshots, name):
+    config = CONFIGS[name]
+    booted, again = world(config), world(config)
+    other = world(replace(config, snapshot=False))
+    try:
+        assert len(entries(own_snapshots)) == 1
+        assert again.engine.entries == 0, "it was booted"
+        assert other.engine.entries == booted.engine.entries > 100
+        for made in (again, other):
+            assert made.started == booted.started
+            assert made.attachments == booted.attachments
+            assert made.cluster.save() == booted.cluster.save()
+            assert [bus.clock for bus in made.buses] == [bus.clock for bus in booted.buses]
+            assert [list(map(bytes, bus.allocated())) for bus in made.buses] == [
+                list(map(bytes, bus.allocated())) for bus in booted.buses
+            ]
+        states = busy(again, 4000)
+        assert None not in states
+        assert len(set(states)) == len(states)
+        assert states == busy(other, 4000)
+    finally:
+        for made in (booted, again, other):
+            made.close()
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_run_takes_the_same_time_and_counts_the_same(name):
+    first, second = finish(CONFIGS[name]), finish(CONFIGS[name])
+    assert first == second == finish(replace(CONFIGS[name], snapshot=False))
+
+
+def spoil_end(path):
+    content = (path / snapshot.KIND).read_bytes()
+    (path / snapshot.KIND).write_bytes(content[: len(content) // 2])
+
+
+def spoil_list(path):
+    (path / cache.DIGESTS).unlink()
+
+
+def another_version(path):
+    (path / snapshot.KIND).write_bytes(b"lanai booted NICs 0\n")
+    seal(path)
+
+
+def another_machine(path):
+    content = (path / snapshot.KIND).read_bytes()
+    (path / snapshot.KIND).write_bytes(content.replace(path.name.encode(), b"0" * len(path.name)))
+    seal(path)
+
+
+def seal(path):
+    """A list of digests that says all is well."""
+    (path / cache.DIGESTS).unlink()
+    (path / cache.DIGESTS).write_text(cache._digests(path))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (spoil_end, "has another content than was written"),
+        (spoil_list, "DIGESTS is missing"),
+        (another_version, "does not begin with b'lanai booted NICs 1"),
+        (another_machine, "of another machine or version, '0000000000000000'"),
+    ],
+)
+def test_a_snapshot_that_is_not_whole_or_not_ours_is_refused_and_made_again(own_snapshots, capfd, spoil, words):
+    good = world(PAIR)
+    [path] = entries(own_snapshots)
+    content = (path / snapshot.KIND).read_bytes()
+    assert capfd.readouterr().err == ""
+    spoil(path)
+    again = world(PAIR)
+    try:
+        [line] = capfd.readouterr().err.splitlines()
+        assert line.startswith(f"lanai: note: the snapshot of booted NICs {str(path)!r} is refused (")
+        assert words in line
+        assert again.cluster.save() == good.cluster.save()
+        assert entries(own_snapshots) == [path]
+        assert (path / snapshot.KIND).read_bytes() == content
+    finally:
+        good.close()
+        again.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"snapshot": False},
+        {"faults": (faults.parse("drop nic0 packet=9"),)},
+        {"wave": WaveConfig("a.vcd")},
+        {"inputs": True},
+    ],
+)
+def test_what_looks_at_the_boot_or_disturbs_it_sees_one(own_snapshots, tmp_path, monkeypatch, change):
+    monkeypatch.chdir(tmp_path)
+    world(PAIR).close()
+    kept = entries(own_snapshots)
+    if "inputs" in change:
+        change = {"inputs": (0, tmp_path / "a.inputs")}
+    made = world(replace(PAIR, **change))
+    assert made.engine.entries > 100
+    made.cluster.close()
+    assert entries(own_snapshots) == kept
+
+
+def test_a_limit_within_the_boot_is_met(own_snapshots):
+    world(PAIR).close()
+    with pytest.raises(TimeLimit):
+        world(replace(PAIR, max_sim_time=1_000_000_000))
+
+
+def test_a_cache_that_cannot_be_written_costs_a_boot(own_snapshots, monkeypatch, capfd):
+    own_snapshots.parent.joinpath(own_snapshots.name).write_text("no directory")  # as a read-only file system refuses
+    try:
+        made = world(PAIR)
+        assert made.engine.entries > 100
+        made.close()
+        assert capfd.readouterr().err == ""
+    finally:
+        own_snapshots.unlink()
