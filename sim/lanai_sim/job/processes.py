@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import IO, Any, Protocol
 
 from lanai_firmware.cache import file, key_of
 from lanai_host.abi.programs import check_program
 from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
+from lanai_host.simulator.forking import may_fork
 from lanai_host.simulator.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SOCKET
 
+from .forked import Command, ForkedProcess, ForkServer, pipe
 from .output import Output
 
 SETTLED = {"PYTHONHASHSEED": "0"}  # Python's own dice; what the user has set goes before
@@ -56,13 +59,25 @@ def starter() -> Path:
     return file("native", key, "start_rank", build)
 
 
+class Running(Protocol):
+    """A process as `subprocess.Popen` shows it."""
+
+    pid: int
+    returncode: Any
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
 @dataclass
 class Process:
-    """One rank's process and the simulator's end of its socket."""
+    """One rank's process and the simulator's end of its socket. `server`: what forked it, if it was forked."""
 
     rank: int
-    popen: subprocess.Popen[bytes]
+    popen: Running
     sock: socket.socket
+    server: ForkServer | None = None
 
     def describe_exit(self) -> str:
         code = self.popen.returncode
@@ -76,31 +91,41 @@ class Process:
 
 
 def start(
-    command: Sequence[str], ranks: int, device: str, environment: Mapping[str, str], output: Output
+    command: Sequence[str],
+    ranks: int,
+    device: str,
+    environment: Mapping[str, str],
+    output: Output,
+    *,
+    fork: bool = True,
 ) -> list[Process]:
-    """Start `ranks` processes of one program. If one cannot be started, those that were are ended."""
+    """Start `ranks` processes of one program. If one cannot be started, those that were are ended.
+
+    Ranks of this Python are forked from one process where they behave as if executed, unless `fork` is false.
+    """
     program = resolve_program(command[0])
     check_program(Path(program))
+    variables = {**SETTLED, **os.environ, **environment, ENV_SIZE: str(ranks), ENV_DEVICE: device}
+    if fork and program == sys.executable and may_fork(command[1:], variables):
+        forked = _fork(command[1:], ranks, variables, output)
+        if forked is not None:
+            return forked
     processes: list[Process] = []
     try:
         for rank in range(ranks):
-            processes.append(_start_one([program, *command[1:]], rank, ranks, device, environment, output))
+            processes.append(_start_one([program, *command[1:]], rank, variables, output))
     except BaseException:
         end(processes)
         raise
     return processes
 
 
-def _start_one(
-    command: Sequence[str], rank: int, ranks: int, device: str, environment: Mapping[str, str], output: Output
-) -> Process:
+def _start_one(command: Sequence[str], rank: int, variables: Mapping[str, str], output: Output) -> Process:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
-        env = {**SETTLED, **os.environ, **environment}
-        env |= {ENV_SOCKET: str(theirs.fileno()), ENV_RANK: str(rank), ENV_SIZE: str(ranks), ENV_DEVICE: device}
-        stdin = None if rank == 0 and not sys.stdin.isatty() else subprocess.DEVNULL
+        env = {**variables, ENV_SOCKET: str(theirs.fileno()), ENV_RANK: str(rank)}
         try:
-            popen = _spawn(command, env, stdin, theirs.fileno())
+            popen = _spawn(command, env, None if _reads(rank) else subprocess.DEVNULL, theirs.fileno())
         except OSError as error:
             ours.close()
             raise UserError(f"cannot start {command[0]!r}: {error.strerror}") from error
@@ -109,6 +134,46 @@ def _start_one(
     output.add(popen.stdout, rank, sys.stdout)
     output.add(popen.stderr, rank, sys.stderr)
     return Process(rank, popen, ours)
+
+
+def _reads(rank: int) -> bool:
+    """The rank has our standard input."""
+    return rank == 0 and not sys.stdin.isatty()
+
+
+def _fork(arguments: Sequence[str], ranks: int, variables: Mapping[str, str], output: Output) -> list[Process] | None:
+    """The ranks, forked; None if the process that is to fork them does not come up, so that each must be executed."""
+    server = ForkServer(variables, lambda command, env, sock: _spawn(command, env, subprocess.DEVNULL, sock))
+    if not server.ready:
+        server.close()
+        return None
+    with contextlib.ExitStack() as theirs:
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        theirs.callback(os.close, nothing)
+        ours: list[tuple[socket.socket, IO[bytes], IO[bytes]]] = []
+        commands: list[Command] = []
+        for rank in range(ranks):
+            sock, end_of_rank = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            streams = [pipe(), pipe()]
+            theirs.callback(end_of_rank.close)
+            for _, file in streams:
+                theirs.callback(os.close, file)
+            files = [
+                end_of_rank.fileno(),
+                sys.stdin.fileno() if _reads(rank) else nothing,
+                *(end for _, end in streams),
+            ]
+            commands.append((arguments, {ENV_RANK: str(rank)}, files))
+            ours.append((sock, streams[0][0], streams[1][0]))
+        pids = server.fork(commands)
+    processes = []
+    for rank, (pid, (sock, stdout, stderr)) in enumerate(zip(pids, ours, strict=True)):
+        output.add(stdout, rank, sys.stdout)
+        output.add(stderr, rank, sys.stderr)
+        popen = ForkedProcess(server, pid, stdout, stderr)
+        server.adopt(popen)
+        processes.append(Process(rank, popen, sock, server))
+    return processes
 
 
 def _spawn(command: Sequence[str], env: Mapping[str, str], stdin: int | None, sock: int) -> subprocess.Popen[bytes]:
@@ -146,6 +211,8 @@ def end(processes: Sequence[Process]) -> None:
         _signal(process, signal.SIGKILL)  # also what a rank that has ended left in its session
         process.popen.wait()
         process.sock.close()
+    for server in {id(process.server): process.server for process in processes if process.server}.values():
+        server.close()
 
 
 def _signal(process: Process, number: signal.Signals) -> None:

@@ -20,7 +20,6 @@ _ENVIRONMENT: dict[str, Callable[[], int]] = {
     "MPI_LASTUSEDCODE": lambda: int(abi.world.errors.last_used_code),
     "MPI_APPNUM": lambda: 0,
 }
-_DUPLICATE = abi.constants.get("MPI_COMM_DUP_FN")  # a number in the standard ABI, a function in MPICH's
 _environment: dict[int, Any] = {}  # the ints that the program gets pointers to
 
 
@@ -58,7 +57,7 @@ class _Key(Keyval):
     def _copying(self, address: int) -> CopyFunction | None:
         if not address:
             return None
-        if address == _DUPLICATE:
+        if address == abi.constants.get("MPI_COMM_DUP_FN"):  # a number in the standard ABI, a function in MPICH's
             return lambda owner, key, value: (True, value)
         function = abi.ffi.cast(f"int (*)({handle_type()}, int, intptr_t, intptr_t, intptr_t *, int *)", address)
 

@@ -161,11 +161,9 @@ bind("MPI_Type_lb", lambda datatype: datatype.lb)
 bind("MPI_Type_ub", lambda datatype: datatype.ub)
 
 
-_combiners = {combiner: abi.constants[f"MPI_COMBINER_{combiner.name}"] for combiner in types.Combiner}
-
-
 def _combiner(datatype: Datatype) -> int:
-    return _combiners[datatype.envelope.combiner]
+    number: int = abi.constants[f"MPI_COMBINER_{datatype.envelope.combiner.name}"]
+    return number
 
 
 @binding

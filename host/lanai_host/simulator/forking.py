@@ -1,0 +1,229 @@
+"""One Python process, with what every rank imports, that forks into the ranks of a run: they share the imports instead of repeating them.
+
+The launcher starts it with the ranks' environment, sends it one message for each rank, and is told how each ends. A forked rank begins as
+`python script.py`, `python -m module` or `python -c text` does: same arguments, path, `__main__`, streams and exit codes. What cannot begin
+so is executed instead, in the same process. Ranks are forked in order before anything else happens, so each lies at the same addresses in
+every run.
+"""
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import select
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+from .protocol import ENV_DEVICE, ENV_SOCKET
+
+BOOT = "import sys; del sys.path[0]; from lanai_host.simulator.forking import serve; serve()()"  # what the interpreter is started with
+ENV_CONTROL = "LANAI_CONTROL_FD"  # of the process that forks: its end of the socket to the launcher
+FILES = 4  # that come with each rank: its socket to the simulator, standard input, output and error
+MESSAGE = 1 << 20  # bytes
+PR_SET_PDEATHSIG = 1
+PACKAGES = ("lanai_host.abi.functions",)
+LIBRARIES = ("_cffi_backend", "lanai_host.abi.runtime")
+
+
+@dataclass(frozen=True)
+class Forked:
+    """What the launcher says of one rank. `arguments` are those of the interpreter."""
+
+    arguments: Sequence[str]
+    environment: dict[str, str]
+    files: Sequence[int]
+
+
+def may_fork(arguments: Sequence[str], environment: dict[str, str]) -> bool:
+    """Whether a rank of this interpreter with these arguments can be forked: no options that change how Python starts, and no
+    variables that concern its start or that it would read once, at an import that is already done."""
+    if not arguments or any(
+        environment.get(name) for name in ("PYTHONPROFILEIMPORTTIME", "PYTHONINSPECT", "COVERAGE_PROCESS_START")
+    ):
+        return False
+    if arguments[0] in ("-c", "-m"):
+        return len(arguments) > 1 and not (arguments[0] == "-c" and _counts_threads(arguments[1]))
+    if arguments[0].startswith("-"):
+        return False
+    try:
+        text = Path(arguments[0]).read_text(errors="replace")
+    except (OSError, ValueError):
+        return False  # Python says what is wrong with it
+    return not _counts_threads(text) and "\0" not in text[:4096]
+
+
+def _counts_threads(text: str) -> bool:
+    """The program chooses how many threads numpy's libraries start, which they read when they are loaded."""
+    return "NUM_THREADS" in text
+
+
+def serve() -> Callable[[], None]:
+    """Import, fork the ranks, and stay until all have ended. Returns in a rank, with what runs its program."""
+    control = socket.socket(fileno=int(os.environ.pop(ENV_CONTROL)))
+    control.set_inheritable(False)
+    warm_up(os.environ[ENV_DEVICE])
+    control.send(b"ready")
+    count = int(control.recv(16))
+    ranks = [_receive(control) for _ in range(count)]
+    gc.collect()
+    gc.freeze()  # what all share stays shared
+    handles: dict[int, int] = {}
+    for number, rank in enumerate(ranks):
+        began, begun = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            os.close(began)
+            for other in ranks[number + 1 :]:
+                _close(other.files)
+            for handle in handles:
+                os.close(handle)
+            return _become(rank, begun)
+        os.close(begun)
+        os.read(began, 1)  # it leads a session of its own
+        os.close(began)
+        _close(rank.files)
+        handles[os.pidfd_open(pid)] = pid
+        control.send(str(pid).encode())
+    _await(control, handles)
+
+
+def warm_up(device: str) -> None:
+    """Import what a rank on `device` does."""
+    stack = importlib.import_module(f"lanai_host.stacks.{device.replace('-', '_')}")
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    for package in (*map(importlib.import_module, PACKAGES), stack):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+
+
+def _receive(control: socket.socket) -> Forked:
+    message, files, _, _ = socket.recv_fds(control, MESSAGE, FILES)
+    said = json.loads(message)
+    return Forked(said["arguments"], {**said["environment"], ENV_SOCKET: str(files[0])}, files)
+
+
+def _close(files: Sequence[int]) -> None:
+    for file in files:
+        os.close(file)
+
+
+def _await(control: socket.socket, handles: dict[int, int]) -> NoReturn:
+    """Tell how each rank ends; end with the last one, or with the launcher."""
+    poll = select.poll()
+    for handle in handles:
+        poll.register(handle, select.POLLIN)
+    while handles:
+        for handle, _ in poll.poll():
+            poll.unregister(handle)
+            pid = handles.pop(handle)
+            os.close(handle)
+            _, status = os.waitpid(pid, 0)
+            control.send(f"{pid} {os.waitstatus_to_exitcode(status)}".encode())
+    os._exit(0)
+
+
+def _become(rank: Forked, begun: int) -> Callable[[], None]:
+    """This process is the rank from now on."""
+    os.setsid()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.write(begun, b"x")
+    os.close(begun)
+    for number, file in enumerate(rank.files[1:]):
+        os.dup2(file, number)
+        os.close(file)
+    os.set_inheritable(rank.files[0], True)
+    os.environ.update(rank.environment)
+    if hides(_first_path(rank.arguments), sys.modules):
+        os.execv(sys.executable, [sys.executable, *rank.arguments])
+    if (random := sys.modules.get("numpy.random")) is not None:
+        random.seed()  # from the system, as in a process of its own
+    return lambda: _run(list(rank.arguments))
+
+
+def _first_path(arguments: Sequence[str]) -> str:
+    """Where Python looks for modules first."""
+    return os.getcwd() if arguments[0] in ("-c", "-m") else os.path.dirname(os.path.realpath(arguments[0]))
+
+
+def hides(directory: str, loaded: dict[str, Any]) -> bool:
+    """Whether the directory has a module of its own for one that is loaded already."""
+    tops = {name.partition(".")[0] for name in loaded} - {"__main__"}
+    try:
+        names = {name.partition(".")[0] for name in os.listdir(directory) if not name.startswith(".")}
+    except OSError:
+        return False
+    found = names & tops
+    return any(_is_module(os.path.join(directory, name)) and not _is_ours(directory, name, loaded) for name in found)
+
+
+def _is_module(path: str) -> bool:
+    folder, name = os.path.split(path)
+    if os.path.exists(os.path.join(path, "__init__.py")):  # another folder comes after all modules
+        return True
+    return any(file.startswith(f"{name}.") and file.endswith((".py", ".so", ".pyc")) for file in os.listdir(folder))
+
+
+def _is_ours(directory: str, name: str, loaded: dict[str, Any]) -> bool:
+    """What is loaded under this name came from this very directory."""
+    file = getattr(loaded.get(name), "__file__", None)
+    return file is not None and os.path.realpath(file).startswith(os.path.realpath(directory) + os.sep)
+
+
+def _run(arguments: list[str]) -> None:
+    """The program, as Python's own start runs it."""
+    main = sys.modules["__main__"].__dict__
+    for name in [name for name in main if not name.startswith("__")]:
+        del main[name]
+    sys.orig_argv[1:] = arguments
+    safe = sys.flags.safe_path
+    api = ctypes.pythonapi
+    if arguments[0] == "-m":
+        sys.argv[:] = ["-m", *arguments[2:]]
+        if not safe:
+            sys.path.insert(0, os.getcwd())
+        _run_module(arguments[1])
+        return
+    if arguments[0] == "-c":
+        sys.argv[:] = ["-c", *arguments[2:]]
+        if not safe:
+            sys.path.insert(0, "")
+        failed = api.PyRun_SimpleStringFlags(arguments[1].encode(), None)
+    else:
+        sys.argv[:] = arguments
+        if not safe:
+            sys.path.insert(0, _first_path(arguments))
+        path = os.path.join(os.getcwd(), arguments[0])
+        libc = ctypes.CDLL(None)
+        libc.fopen.restype = ctypes.c_void_p
+        file = ctypes.c_void_p(libc.fopen(os.fsencode(path), b"rb"))
+        failed = api.PyRun_SimpleFileExFlags(file, os.fsencode(path), 1, None)
+    if failed:
+        sys.exit(1)
+
+
+def _run_module(name: str) -> None:
+    try:
+        runpy._run_module_as_main(name)  # type: ignore[attr-defined]  # what `python -m` calls
+    except SystemExit:
+        raise
+    except BaseException as error:
+        sys.excepthook(type(error), error, _below(error.__traceback__))
+        sys.exit(128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1)
+
+
+def _below(trace: TracebackType | None) -> TracebackType | None:
+    """Without this file's own frames."""
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return trace

@@ -1,0 +1,100 @@
+"""Ranks forked from one Python process that has imported what they need (`lanai_host.simulator.forking`): the launcher's side."""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO
+
+from lanai_host.simulator.forking import BOOT, ENV_CONTROL, MESSAGE
+
+# Of a rank: the interpreter's arguments, variables of its own, its files.
+Command = tuple[Sequence[str], Mapping[str, str], Sequence[int]]
+Start = Callable[[Sequence[str], Mapping[str, str], int], subprocess.Popen[bytes]]
+KILLED = -9
+
+
+class ForkedProcess:
+    """A rank, with what the launcher uses of `subprocess.Popen`."""
+
+    def __init__(self, server: "ForkServer", pid: int, stdout: IO[bytes], stderr: IO[bytes]) -> None:
+        self.server = server
+        self.pid = pid
+        self.stdout, self.stderr = stdout, stderr
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self.server.listen(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        end = None if timeout is None else time.monotonic() + timeout
+        while self.returncode is None:
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                raise subprocess.TimeoutExpired(f"rank's process {self.pid}", timeout or 0)
+            self.server.listen(left)
+        return self.returncode
+
+
+class ForkServer:
+    """The process that forks the ranks of one run. `start` starts a process as ranks are started, and passes it a descriptor."""
+
+    def __init__(self, environment: Mapping[str, str], start: Start) -> None:
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._ranks: dict[int, ForkedProcess] = {}
+        with theirs:
+            variables = {**environment, ENV_CONTROL: str(theirs.fileno())}
+            self.popen = start([sys.executable, "-c", BOOT], variables, theirs.fileno())
+        self.ready = self._receive() == b"ready"
+
+    def fork(self, commands: Sequence[Command]) -> list[int]:
+        """Fork the ranks. Their process ids."""
+        self._control.send(str(len(commands)).encode())
+        for arguments, environment, files in commands:
+            said = json.dumps({"arguments": list(arguments), "environment": dict(environment)})
+            socket.send_fds(self._control, [said.encode()], list(files))
+        return [int(self._receive()) for _ in commands]
+
+    def adopt(self, process: ForkedProcess) -> None:
+        self._ranks[process.pid] = process
+
+    def listen(self, timeout: float | None) -> None:
+        """Take what the server tells, within so many seconds: which ranks have ended. If it has ended itself, so have all."""
+        while select.select([self._control], [], [], timeout)[0]:
+            said = self._receive()
+            if not said:
+                for process in self._ranks.values():
+                    process.returncode = KILLED if process.returncode is None else process.returncode
+                return
+            pid, _, code = said.decode().partition(" ")
+            self._ranks[int(pid)].returncode = int(code)
+            timeout = 0
+
+    def _receive(self) -> bytes:
+        try:
+            return self._control.recv(MESSAGE)
+        except ConnectionResetError:
+            return b""
+
+    def close(self) -> None:
+        """The ranks have ended, or go with it."""
+        self._control.close()
+        self.popen.kill()
+        for stream in (self.popen.stdout, self.popen.stderr):
+            with contextlib.suppress(OSError):
+                if stream is not None:
+                    stream.close()
+        self.popen.wait()
+
+
+def pipe() -> tuple[IO[bytes], int]:
+    """What a rank prints: our end and its end."""
+    ours, theirs = os.pipe()
+    return os.fdopen(ours, "rb"), theirs
