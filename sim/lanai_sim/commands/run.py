@@ -70,6 +70,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also charge the program's measured CPU time, times X; runs are then no longer deterministic")  # fmt: skip
     add("--threads", type=count, help="threads that evaluate NICs; results are the same (default: 1)")
     add("--no-skip", **on, help="evaluate still NICs too; results are the same")
+    add(
+        "--no-fork",
+        **on,
+        help="start a Python interpreter for each rank, not one that forks into all; results may differ",
+    )
     add("--no-snapshot", **on, help="boot the NICs though an earlier run has kept them booted; results are the same")
     add("--fault", **options, metavar="F", help="e.g. 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7'")
     add("--wave", metavar="FILE", help="write waveforms (.vcd, .vcd.gz); with several nodes FILE gets their numbers")
@@ -132,6 +137,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         "threads": args.threads,
         "skip": False if args.no_skip else None,
         "snapshot": False if args.no_snapshot else None,
+        "fork": False if args.no_fork else None,
         "survive": args.survive_death,
         "prefix": args.prefix,
         "faults": args.fault or None,

@@ -60,6 +60,7 @@ class RunConfig:
     inputs: tuple[int, Path] | None = None  # a node whose NIC's inputs are kept, and their file; for `lanai replay`
     max_sim_time: int = FOREVER  # picoseconds
     max_wall: float = float("inf")  # seconds
+    fork: bool = True  # ranks of this Python from one process that has imported what they need
     survive: bool = False  # a rank that dies is an error for those that talk to it, and the others go on
     prefix: bool = False
     progress: bool = False

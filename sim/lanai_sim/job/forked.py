@@ -22,11 +22,11 @@ KILLED = -9
 class ForkedProcess:
     """A rank, with what the launcher uses of `subprocess.Popen`."""
 
-    def __init__(self, server: "ForkServer", pid: int, stdout: IO[bytes], stderr: IO[bytes]) -> None:
+    def __init__(self, server: "ForkServer", pid: int) -> None:
         self.server = server
         self.pid = pid
-        self.stdout, self.stderr = stdout, stderr
         self.returncode: int | None = None
+        server.ranks[pid] = self
 
     def poll(self) -> int | None:
         if self.returncode is None:
@@ -48,7 +48,7 @@ class ForkServer:
 
     def __init__(self, environment: Mapping[str, str], start: Start) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._ranks: dict[int, ForkedProcess] = {}
+        self.ranks: dict[int, ForkedProcess] = {}
         with theirs:
             variables = {**environment, ENV_CONTROL: str(theirs.fileno())}
             self.popen = start([sys.executable, "-c", BOOT], variables, theirs.fileno())
@@ -62,19 +62,16 @@ class ForkServer:
             socket.send_fds(self._control, [said.encode()], list(files))
         return [int(self._receive()) for _ in commands]
 
-    def adopt(self, process: ForkedProcess) -> None:
-        self._ranks[process.pid] = process
-
     def listen(self, timeout: float | None) -> None:
         """Take what the server tells, within so many seconds: which ranks have ended. If it has ended itself, so have all."""
         while select.select([self._control], [], [], timeout)[0]:
             said = self._receive()
             if not said:
-                for process in self._ranks.values():
+                for process in self.ranks.values():
                     process.returncode = KILLED if process.returncode is None else process.returncode
                 return
             pid, _, code = said.decode().partition(" ")
-            self._ranks[int(pid)].returncode = int(code)
+            self.ranks[int(pid)].returncode = int(code)
             timeout = 0
 
     def _receive(self) -> bytes:

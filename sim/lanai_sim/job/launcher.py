@@ -109,7 +109,9 @@ class Run:
     def _start(self) -> None:
         config = self.config
         environment = {**config.environment, **self.world.environment()}
-        self.processes = processes.start(config.command, config.ranks, config.device, environment, self.output)
+        self.processes = processes.start(
+            config.command, config.ranks, config.device, environment, self.output, fork=config.fork
+        )
         self.output.start()
         self.ranks = Ranks(self.kernel, [process.sock for process in self.processes], self._look_after)
         for rank in self.ranks:

@@ -26,6 +26,7 @@ from .forked import Command, ForkedProcess, ForkServer, pipe
 from .output import Output
 
 SETTLED = {"PYTHONHASHSEED": "0"}  # Python's own dice; what the user has set goes before
+STDIN = 0  # ours, whatever sys.stdin has become
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 STARTER_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror")
 
@@ -144,36 +145,42 @@ def _reads(rank: int) -> bool:
 def _fork(arguments: Sequence[str], ranks: int, variables: Mapping[str, str], output: Output) -> list[Process] | None:
     """The ranks, forked; None if the process that is to fork them does not come up, so that each must be executed."""
     server = ForkServer(variables, lambda command, env, sock: _spawn(command, env, subprocess.DEVNULL, sock))
-    if not server.ready:
-        server.close()
-        return None
-    with contextlib.ExitStack() as theirs:
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        theirs.callback(os.close, nothing)
+    kept, given = contextlib.ExitStack(), contextlib.ExitStack()  # our ends, and theirs
+    kept.callback(server.close)
+    with kept, given:
+        if not server.ready:
+            return None
         ours: list[tuple[socket.socket, IO[bytes], IO[bytes]]] = []
         commands: list[Command] = []
         for rank in range(ranks):
-            sock, end_of_rank = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-            streams = [pipe(), pipe()]
-            theirs.callback(end_of_rank.close)
-            for _, file in streams:
-                theirs.callback(os.close, file)
-            files = [
-                end_of_rank.fileno(),
-                sys.stdin.fileno() if _reads(rank) else nothing,
-                *(end for _, end in streams),
-            ]
+            mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            stdout, stderr = pipe(), pipe()
+            ours.append((mine, stdout[0], stderr[0]))
+            files = [theirs.fileno(), _stdin(rank, given), stdout[1], stderr[1]]
             commands.append((arguments, {ENV_RANK: str(rank)}, files))
-            ours.append((sock, streams[0][0], streams[1][0]))
+            for opened in ours[-1]:
+                kept.callback(opened.close)
+            given.callback(theirs.close)
+            for file in (stdout[1], stderr[1]):
+                given.callback(os.close, file)
         pids = server.fork(commands)
+        kept.pop_all()
     processes = []
-    for rank, (pid, (sock, stdout, stderr)) in enumerate(zip(pids, ours, strict=True)):
-        output.add(stdout, rank, sys.stdout)
-        output.add(stderr, rank, sys.stderr)
-        popen = ForkedProcess(server, pid, stdout, stderr)
-        server.adopt(popen)
+    for rank, (pid, (sock, out, err)) in enumerate(zip(pids, ours, strict=True)):
+        output.add(out, rank, sys.stdout)
+        output.add(err, rank, sys.stderr)
+        popen = ForkedProcess(server, pid)
         processes.append(Process(rank, popen, sock, server))
     return processes
+
+
+def _stdin(rank: int, closing: contextlib.ExitStack) -> int:
+    """A rank's standard input."""
+    if _reads(rank):
+        return STDIN
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    closing.callback(os.close, nothing)
+    return nothing
 
 
 def _spawn(command: Sequence[str], env: Mapping[str, str], stdin: int | None, sock: int) -> subprocess.Popen[bytes]:

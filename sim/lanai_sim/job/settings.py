@@ -33,6 +33,7 @@ SCALARS: Mapping[str, type] = {
     "threads": int,
     "skip": bool,
     "snapshot": bool,
+    "fork": bool,
     "survive": bool,
     "prefix": bool,
 }

@@ -1,0 +1,144 @@
+"""Ranks forked from one process behave as an interpreter of their own does."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lanai_host.simulator.forking import hides, may_fork
+
+PROBE = """
+import os, random, sys, warnings
+seen = sorted(name for name in globals())
+from mpi4py import MPI
+rank = MPI.COMM_WORLD.rank
+text = [sys.argv, sys.path[0], len(sys.path), __name__, globals().get("__file__"), str(__spec__)[:30], sys.flags, sys.orig_argv, seen]
+text += [os.getcwd(), sys.stdin.read() if rank == 0 else sys.stdin.read(1), sys.stdout.isatty(), hash("a")]
+text += [os.getsid(0) == os.getpid(), sys.modules["__main__"].__dict__ is globals(), sys.getrecursionlimit()]
+text += ["numpy.random" in sys.modules, os.environ["LANAI_RANK"], os.environ["LANAI_SIZE"]]
+print(rank, *text, sep="\\n")
+"""
+ENDS = {
+    "code": "import sys; sys.exit(3)",
+    "text": "import sys; sys.exit('a last word')",
+    "exception": "def f():\n    raise KeyError('x')\nf()",
+    "syntax": "def f(:",
+    "signal": "import os, signal; os.kill(os.getpid(), signal.SIGUSR1)",
+    "at exit": "import atexit; atexit.register(print, 'bye'); print('end')",
+}
+
+
+def lanai(*words, cwd=None, stdin="", **variables):
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "lanai_sim", "run", "-q", *words],
+        capture_output=True, text=True, cwd=cwd, input=stdin, env={**os.environ, **variables}, check=False,
+    )  # fmt: skip
+
+
+def arguments(way, folder, text):
+    """Of Python, to run `text` in one of its ways."""
+    (folder / "probe.py").write_text(text)
+    return {"script": ["probe.py"], "text": ["-c", text], "module": ["-m", "probe"]}[way]
+
+
+@pytest.mark.parametrize("way", ["script", "text", "module"])
+def test_a_program_sees_what_it_would_see_in_a_process_of_its_own(tmp_path, way):
+    command = ["python", *arguments(way, tmp_path, PROBE), "one", "--two"]
+    runs = [
+        lanai("-n", "2", "--prefix", *flags, *command, cwd=tmp_path, stdin="words") for flags in ([], ["--no-fork"])
+    ]
+    forked, executed = (sorted(run.stdout.splitlines()) for run in runs)
+    assert [run.returncode for run in runs] == [0, 0], runs[0].stderr
+    assert forked == executed
+    assert "[0] words" in forked
+
+
+@pytest.mark.parametrize("way", ["script", "text", "module"])
+@pytest.mark.parametrize("end", ENDS)
+def test_it_ends_as_it_would(tmp_path, way, end):
+    command = ["python", *arguments(way, tmp_path, ENDS[end])]
+    runs = [lanai("-n", "1", *flags, *command, cwd=tmp_path) for flags in ([], ["--no-fork"])]
+    forked, executed = ((run.returncode, run.stdout, told(run.stderr)) for run in runs)
+    assert forked == executed
+
+
+def told(text):
+    """Without process ids, and without the frames of the interpreter's own start."""
+    lines = [line.partition(" (pid ")[0] for line in text.splitlines()]
+    return [line for line in lines if "frozen runpy" not in line]
+
+
+PARENT = "import os; print(os.getppid())"
+
+
+def test_all_ranks_come_from_one_process_unless_refused(tmp_path):
+    assert len(set(lanai("-n", "3", "python", "-c", PARENT).stdout.split())) == 1
+    forked = int(
+        lanai("-n", "1", "python", "-c", "import sys; print('lanai_host.abi.runtime' in sys.modules)").stdout
+        == "True\n"
+    )
+    executed = lanai(
+        "-n", "1", "--no-fork", "python", "-c", "import sys; print('lanai_host.abi.runtime' in sys.modules)"
+    )
+    assert forked == 1
+    assert executed.stdout == "False\n"
+
+
+def test_ranks_have_their_own_random_numbers():
+    text = "import random, numpy; print(random.random(), numpy.random.rand())"
+    found = lanai("-n", "3", "python", "-c", text).stdout.split()
+    assert len(found) == len(set(found)) == 6
+
+
+def test_ranks_lie_at_the_same_addresses_in_every_run():
+    text = (
+        "import ctypes, mpi4py.MPI as m; buffer = ctypes.create_string_buffer(5000); "
+        "print(m.COMM_WORLD.rank, [id(object()), id(bytearray(99999)), ctypes.addressof(buffer)])"
+    )
+    runs = [sorted(lanai("-n", "3", "python", "-c", text).stdout.splitlines()) for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert len(runs[0]) == 3
+
+
+def test_a_module_beside_the_program_goes_before_one_that_is_loaded(tmp_path):
+    (tmp_path / "json.py").write_text("mine = 5\n")
+    (tmp_path / "program.py").write_text("import json; print(json.mine)")
+    assert lanai("-n", "1", "python", "program.py", cwd=tmp_path).stdout == "5\n"
+    assert hides(str(tmp_path), {"json": json_of("/usr/lib/json.py")})
+    assert not hides(str(tmp_path), {"json": json_of(str(tmp_path / "json.py"))})
+    (tmp_path / "socket").mkdir()
+    assert not hides(str(tmp_path), {"socket": json_of("/usr/lib/socket.py")})
+
+
+def json_of(place):
+    module = type(sys)("json")
+    module.__file__ = place
+    return module
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "may"),
+    [
+        (["-c", "pass"], {}, True),
+        (["-m", "this"], {}, True),
+        ([__file__], {}, True),
+        ([], {}, False),
+        (["-c"], {}, False),
+        (["-O", __file__], {}, False),
+        (["-"], {}, False),
+        (["nowhere.py"], {}, False),
+        ([os.path.dirname(__file__)], {}, False),
+        (["-c", "import os; os.environ['OMP_NUM_" + "THREADS'] = '1'"], {}, False),
+        (["-c", "pass"], {"PYTHONPROFILEIMPORTTIME": "1"}, False),
+        (["-c", "pass"], {"COVERAGE_PROCESS_START": "x"}, False),
+    ],
+)
+def test_what_python_reads_at_its_start_keeps_a_rank_from_being_forked(words, variables, may):
+    assert may_fork(words, variables) is may
+
+
+def test_a_file_that_is_not_there_is_pythons_own_error(tmp_path):
+    run = lanai("-n", "1", "python", "nowhere.py", cwd=tmp_path)
+    assert run.returncode == 2
+    assert "can't open file" in run.stderr
