@@ -131,7 +131,8 @@ class Process:
             print(text, file=sys.stderr)
             self.end(1, text)  # whatever the program's error handlers are: it is not the program that was meant
         if self.portal is not None:
-            self.portal.finalize()  # whatever the device did: the simulation no longer waits for this process
+            # Whatever the device did: the simulation no longer waits for this process.
+            self.portal.finalize(abi.world.process.device.placement)
         abi.phase = Phase.AFTER
 
     def _report_leaks(self, found: list[str]) -> None:

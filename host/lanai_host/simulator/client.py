@@ -108,11 +108,11 @@ class Portal:
             raise PortalError(answer[HEADER.size :].decode())
         return answer[HEADER.size :]
 
-    def finalize(self) -> None:
-        """Leave the simulation; nothing else may be asked of the portal afterwards."""
+    def finalize(self, placement: int = 0) -> None:
+        """Leave the simulation, and tell where buffers lay (`Device.placement`); nothing else may be asked of the portal afterwards."""
         with self._lock:
             if not self._closed:
-                self.call(Op.FINALIZE)
+                self.call(Op.FINALIZE, placement.to_bytes(4, "little"))
                 self.close()
 
     def abort(self, code: int) -> NoReturn:

@@ -37,7 +37,7 @@ class Op(IntEnum):
     ALLOC = 21  # u32 file descriptor in the rank, u32 size -> u32 bus address
     WAIT_CHANGE = 22  # u32 bus address, u32 seen value, i64 patience in picoseconds or 0, wait record -> u32 value
     SYNC = 23  # until all that was posted has reached the NIC -> nothing
-    FINALIZE = 24  # the rank leaves the simulation -> nothing
+    FINALIZE = 24  # u32 `Device.placement`; the rank leaves the simulation -> nothing
     ABORT = 25  # u32 exit code; no answer
     MOURN = 26  # text: this rank can be reached no more -> nothing
     LOST = 27  # -> JSON, by rank: why it can be reached no more

@@ -16,6 +16,7 @@ from lanai_host.stacks import stack
 
 from ..figures import write_json
 from ..job import launcher, processes, settings
+from ..job.buffers import Buffers
 from ..job.config import RunConfig
 from ..job.world import World
 from ..kernel.kernel import Kernel
@@ -25,7 +26,8 @@ NAME = "run"
 HELP = "run an MPI program on N simulated NICs"
 # Flags that mean NICs or what joins them.
 NIC_FLAGS = (
-    "nic", "nic_option", "firmware", "fabric", "threads", "no_skip", "no_snapshot", "fault", "survive_death",
+    "nic", "nic_option", "firmware", "buffers", "fabric", "threads", "no_skip", "no_snapshot", "fault",
+    "survive_death",
     "wave", "wave_nodes", "wave_from", "wave_to",
 )  # fmt: skip
 
@@ -94,6 +96,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a rank that dies is an MPI error for the ranks that talk to it; else it ends the job",
     )
     add("--prefix", **on, help="put [rank] before each line that a rank prints")
+    add("--buffers", choices=[one.value for one in Buffers],
+        help="page: buffers of ranks cross no more page boundaries than they must; any (the default): as the heap has it")  # fmt: skip
     add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
     add("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 
@@ -140,6 +144,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         "fork": False if args.no_fork else None,
         "survive": args.survive_death,
         "prefix": args.prefix,
+        "buffers": args.buffers,
         "faults": args.fault or None,
         "limits": {"sim_time": args.max_sim_time, "wall": args.max_wall},
         "nic": {"preset": args.nic, **assignments("--nic-option", args.nic_option)},

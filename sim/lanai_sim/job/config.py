@@ -15,6 +15,7 @@ from ..kernel.kernel import FOREVER
 from ..machine.fabric import Ends
 from ..machine.faults import Fault
 from ..report.short import Summary
+from .buffers import Buffers
 
 
 class Exit(IntEnum):
@@ -63,6 +64,7 @@ class RunConfig:
     fork: bool = True  # ranks of this Python from one process that has imported what they need
     survive: bool = False  # a rank that dies is an error for those that talk to it, and the others go on
     prefix: bool = False
+    buffers: Buffers = Buffers.ANY
     progress: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
 

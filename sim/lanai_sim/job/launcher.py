@@ -1,6 +1,7 @@
 """A run: ranks as processes, the simulated world between them, and how it all ends."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from lanai_host.simulator.protocol import unpack_wait
 from ..kernel.kernel import Deadlock, Interrupted, Kernel, TimeLimit, WallLimit
 from ..report.short import Summary
 from ..units import format_time
-from . import processes
+from . import buffers, processes
 from .config import Exit, Result, RunConfig
 from .grant import Forbidden
 from .output import Output
@@ -82,7 +83,7 @@ class Run:
         ranks = list(self.ranks or ())
         clocks = [max(rank.clock, self.world.look(rank)[0]) for rank in ranks]
         spent = [{"PIO": rank.pio, "waiting": rank.waited} for rank in ranks]
-        return Summary(self.world.started, clocks, spent, self.world.traffic())
+        return Summary(self.world.started, clocks, spent, self.world.traffic(), self.world.buffers_digest(ranks))
 
     def _end_trace(self, result: Result | None) -> None:
         session = self.world.session
@@ -109,6 +110,7 @@ class Run:
     def _start(self) -> None:
         config = self.config
         environment = {**config.environment, **self.world.environment()}
+        environment |= buffers.environment(config.buffers, {**os.environ, **environment})
         self.processes = processes.start(
             config.command, config.ranks, config.device, environment, self.output, fork=config.fork
         )

@@ -21,6 +21,7 @@ from ..machine.faults import FaultKind
 from ..report.short import Traffic, traffic
 from . import nic_states as postmortem
 from . import snapshot
+from .buffers import digest
 from .config import RunConfig
 from .nic_service import RankDoor
 from .ranks import Rank
@@ -190,6 +191,10 @@ class NicWorld(World):
 
     def traffic(self) -> list[Traffic]:
         return traffic(self.engine, self.cluster.nodes)
+
+    def buffers_digest(self, ranks: Sequence[Rank]) -> str:
+        found = digest([rank.placement for rank in ranks])
+        return f"{found} (--buffers {self.config.buffers})" if found else ""
 
     def begin(self) -> None:
         if self.session is not None:

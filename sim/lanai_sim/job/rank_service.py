@@ -96,6 +96,7 @@ class Service:
         if op == Op.FINALIZE:
             await self.kernel.until(rank.clock, rank.number)
             rank.finalized = True
+            rank.placement = request.payload
             return b""
         if op == Op.ABORT:
             raise Abort(rank.number, int.from_bytes(request.payload, "little"))

@@ -50,6 +50,7 @@ class Rank:
         self.running = True
         self.connected = False  # has said HELLO
         self.finalized = False
+        self.placement = b""  # what it said of its buffers when it left
         self.gone = False  # nothing will come from it any more
         self.op: int | None = None
         self.why = b""  # wait record of the request that it is in

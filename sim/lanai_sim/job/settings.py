@@ -21,21 +21,23 @@ from ..kernel.kernel import FOREVER
 from ..machine import faults
 from ..machine.fabric import parse_cables
 from ..units import duration
+from .buffers import Buffers
 from .config import RunConfig, WaveConfig
 
 Document = dict[str, Any]
 CONFIG = TypeVar("CONFIG")
 
-SCALARS: Mapping[str, type] = {
-    "ranks": int,
-    "ranks_per_node": int,
-    "device": str,
-    "threads": int,
-    "skip": bool,
-    "snapshot": bool,
-    "fork": bool,
-    "survive": bool,
-    "prefix": bool,
+SCALARS: Mapping[str, Any] = {  # each with a value of its type
+    "ranks": 1,
+    "ranks_per_node": 1,
+    "device": "ideal",
+    "threads": 1,
+    "skip": True,
+    "snapshot": True,
+    "fork": True,
+    "survive": False,
+    "prefix": False,
+    "buffers": Buffers.ANY,
 }
 PRESET_TABLES: Mapping[str, Mapping[str, Callable[[], Any]]] = {
     "nic": NIC_PRESETS,
@@ -172,7 +174,7 @@ def _fabric(value: Any) -> Any:
 
 
 def _scalar(name: str, value: Any) -> Any:
-    return _like(name, SCALARS[name](), value)
+    return _like(name, SCALARS[name], value)
 
 
 def _like(where: str, pattern: Any, value: Any) -> Any:

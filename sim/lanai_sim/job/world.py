@@ -71,6 +71,10 @@ class World:
         """What the NICs counted. The run is over then."""
         return []
 
+    def buffers_digest(self, ranks: Sequence[Rank]) -> str:
+        """A digest of where the ranks' buffers lay, if that matters and all have said so."""
+        return ""
+
     def status(self, seconds: float) -> str:
         """For the progress line, after so many seconds."""
         return ""

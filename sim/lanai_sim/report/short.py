@@ -29,12 +29,14 @@ class Traffic:
 
 @dataclass
 class Summary:
-    """What is known of a run without having traced it. `spent`: picoseconds of each rank by `SPENT`."""
+    """What is known of a run without having traced it. `spent`: picoseconds of each rank by `SPENT`; `placement`: of buffers,
+    a digest that runs share whose buffers lay alike in their pages."""
 
     started: int = 0
     ends: Sequence[int] = ()
     spent: Sequence[dict[str, int]] = ()
     nics: Sequence[Traffic] = field(default_factory=list)
+    placement: str = ""
 
     def lines(self) -> list[str]:
         """The report."""
@@ -44,6 +46,7 @@ class Summary:
         found = [f"{len(self.ends)} ranks took {format_time(max(self.ends) - self.started)} of simulated time{boot}"]
         if self.nics:
             found += [self._ranks(), self._links(), self._processors()]
+            found += [f"the ranks' buffers lay as {self.placement}"] if self.placement else []
             found += [f"not in these figures: {nic.flaw}" for nic in self.nics if nic.flaw]
         return [*found, MORE]
 

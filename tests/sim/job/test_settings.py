@@ -224,6 +224,7 @@ def test_every_number_has_a_range(kind, table):
 NIC_ONLY = [
     ["--wave", "x.vcd"], ["--nic-option", "link_latency=9"], ["--nic", "lanai41"], ["--firmware", "recovery=1"], ["--fabric", "pair"],
     ["--fault", "drop nic0 packet=1"], ["--threads", "2"], ["--no-skip"], ["--survive-death"], ["--host-option", "pio_threshold=9"],
+    ["--buffers", "page"],
 ]  # fmt: skip
 
 

@@ -116,6 +116,10 @@ class MpiNp(Device):
         self._now(self.first(operations, why))
 
     @property
+    def placement(self) -> int:  # type: ignore[override]  # of others it does not change
+        return self.seat.memory.placement
+
+    @property
     def impaired(self) -> bool:  # type: ignore[override]  # the others never are
         return bool(self.seat.lost)
 

@@ -5,7 +5,9 @@ gathered in a bounce buffer by the processor, because a page entry for every few
 """
 
 import ctypes
+import struct
 from dataclasses import dataclass, field
+from zlib import crc32
 
 from ...bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned
 from ...config import HostConfig, HostCost
@@ -18,6 +20,7 @@ MOST_BYTES = (
     96 << 20
 )  # lent to sends, and as much to receives; the rest of a process's bus addresses is for buffers and kept pages
 PACKET = 4096
+PLACE = struct.Struct("<QQ")
 
 
 def merged(segments: Segments) -> list[tuple[int, int]]:
@@ -89,6 +92,7 @@ class Memory:
         self.pins = Pins(bus, config)
         self.bounces: dict[int, list[HostBuffer]] = {}
         self.lent = {True: 0, False: 0}  # bytes of pinned pages, by direction: outgoing or not
+        self.placement = 0  # see `Device.placement`
         self.copied = 0  # bytes that the processor copied and has not paid for
 
     async def lend(self, segments: Segments, outgoing: bool, bounce: bool = False) -> Hold:
@@ -100,6 +104,8 @@ class Memory:
         dense = len(runs) * SHORTEST_RUN <= hold.total + SHORTEST_RUN and (len(runs) == 1 or pages(runs) <= self.most)
         if dense and not bounce:
             await self._pin(hold)
+            for address, size in runs:
+                self.placement = crc32(PLACE.pack(address % PAGE_SIZE, size), self.placement)
             if hold.total > PACKET or len(hold.pieces) <= INLINE_PIECES:
                 return hold
             await self._unpin(hold)

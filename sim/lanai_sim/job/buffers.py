@@ -1,0 +1,51 @@
+"""Where the buffers of ranks lie: `--buffers`, and a digest of it by which two runs can be compared.
+
+A buffer that crosses a page boundary reaches the NIC in two pieces, which costs time. Where the heap puts a buffer depends on all
+that the process has allocated before, and so on its environment.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from lanai_firmware.cache import file, key_of
+from lanai_host.compilers import Language, find
+
+FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fno-builtin")
+PRELOAD = "LD_PRELOAD"
+
+
+class Buffers(StrEnum):
+    """Where buffers may begin."""
+
+    ANY = "any"  # where the heap has room
+    PAGE = "page"  # where they cross no more page boundaries than they must
+
+
+@cache
+def page_malloc() -> Path:
+    """The library that ranks load before the C library: page_malloc.c, compiled once."""
+    source = files(__package__).joinpath("page_malloc.c").read_text()
+    compiler = find(Language.C)
+    key = key_of([source, *compiler.command, compiler.identity, *FLAGS])
+
+    def build(made: Path) -> None:
+        compiler.run([*FLAGS, "-x", "c", "-o", str(made), "-"], "building the heap of ranks", source)
+
+    return file("native", key, "page_malloc.so", build)
+
+
+def environment(buffers: Buffers, given: Mapping[str, str]) -> dict[str, str]:
+    """What ranks need in their environment, `given` being the rest of it. Python's own allocator of small objects is left out."""
+    if buffers is Buffers.ANY:
+        return {}
+    before = given.get(PRELOAD, "")
+    return {PRELOAD: f"{page_malloc()} {before}".strip(), "PYTHONMALLOC": "malloc"}
+
+
+def digest(placements: Sequence[bytes]) -> str:
+    """Of what the ranks said of their buffers: equal if all lay alike, empty if not all have said so."""
+    return hashlib.blake2b(b"".join(placements), digest_size=4).hexdigest() if all(placements) else ""
