@@ -217,6 +217,8 @@ class Nic(wiring.Component):
             of_host.busy.eq(~host.idle),
             of_host.done.eq(host.done),
             of_host.error.eq(host.error),
+            of_host.stopped.eq(host.stopped),
+            host.resume.eq(of_host.resume),
             of_send.free.eq(send.free),
             of_send.busy.eq(~send.idle),
             of_send.done.eq(send.done),
@@ -225,11 +227,12 @@ class Nic(wiring.Component):
             of_receive.finished.eq(receive.finished),
             of_receive.up.eq(self.receiver.up),
             send.credit.eq(self.credit.value),
-            send.spoil.eq(host.spoil),
+            send.spoil.eq(self.credit.unsound),
             self.credit.take.eq(send.take),
             self.credit.size.eq(send.size),
             self.credit.fed.eq(host.fed),
             self.credit.feed.eq(host.feed),
+            self.credit.spoil.eq(host.spoil),
             self.control.blocked.eq(receive.reset),
         ]
 

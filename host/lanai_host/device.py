@@ -31,7 +31,8 @@ class SendMode(Enum):
 class ErrorKind(Enum):
     TRUNCATED = auto()  # the message was longer than the receive; the receive got its first bytes
     PEER_FAILED = auto()
-    BUS_ERROR = auto()
+    BUS_ERROR = auto()  # the program's buffer cannot be read, or written
+    DAMAGED = auto()  # the sender could not read its buffer, or the body was damaged on its way
     CANCELLED = auto()
     BAD_REQUEST = auto()
     NOT_READY = auto()  # a ready send met no posted receive

@@ -17,9 +17,13 @@ from .errors import UserError
 FLAGS = ("-O2", "-w", "-fPIC", "-shared", "-pthread")
 
 
-def load(package: str, name: str, declared: str) -> Any:
-    """The module of `name`.c in `package`: `.lib` with the functions that `declared` (cffi's cdef) lists, and `.ffi`."""
-    text = resources.files(package).joinpath(f"{name}.c").read_text()
+def load(package: str, name: str, declared: str, *parts: tuple[str, str]) -> Any:
+    """The module of `name`.c in `package`: `.lib` with the functions that `declared` (cffi's cdef) lists, and `.ffi`.
+
+    `parts` names other C files that it uses, each by package and name.
+    """
+    sources = [resources.files(folder).joinpath(f"{part}.c").read_text() for folder, part in (*parts, (package, name))]
+    text = "".join(sources)
     module = f"_lanai_{name}"
     key = cache.key_of([module, declared, text, sys.version, _cffi_backend.__version__, *FLAGS])
     path = cache.file("native", key, f"{module}.so", lambda made: _build(module, declared, text, made))

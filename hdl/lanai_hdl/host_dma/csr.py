@@ -16,6 +16,10 @@ class HostDmaStart(IntFlag):
     # packet takes, so those that FEED a packet which has left in part belong before it: two NICs that each follow the other's chasing packet
     # would otherwise wait for each other.
     FOLLOW = 1 << 3
+    # If the descriptor fails, the engine stops before it counts in HDMA_DONE, and goes on when HOST_DMA_ERROR is cleared in
+    # ISR. So the processor learns which one failed (HDMA_DONE + 1, up to HDMA_POINTER) while what is queued behind it can
+    # still be changed in SRAM.
+    STOP = 1 << 4
 
 
 HOST_DMA = RegisterBlock(
@@ -47,7 +51,7 @@ HOST_DMA = RegisterBlock(
             "nothing and completes with an error. With a full queue the write is dropped and counted. Reads 0.",
             HostDmaStart,
         ),
-        Register("HDMA_STATUS", 0x110, Access.RO, Behavior.VIEW, "Free entries, BUSY, ERROR.", Status),
+        Register("HDMA_STATUS", 0x110, Access.RO, Behavior.VIEW, "Free entries, BUSY, ERROR, STOPPED.", Status),
         Register(
             "HDMA_DONE",
             0x114,
@@ -65,7 +69,11 @@ HOST_DMA = RegisterBlock(
     ),
     events=(
         EventBit("HOST_DMA_DONE", 0, "a descriptor completed, well or not"),
-        EventBit("HOST_DMA_ERROR", 1, "the descriptor was refused, or host memory answered with an error"),
+        EventBit(
+            "HOST_DMA_ERROR",
+            1,
+            "a descriptor was refused, or host memory answered with an error; clearing it lets a stopped engine go on",
+        ),
     ),
     counters=(Counter("HDMA_ERRORS", 0x278, "host DMA descriptor refused or failed"),),
 )

@@ -28,6 +28,7 @@ class HostDescriptor(data.Struct):
     to_host: 1
     feed: 1
     follow: 1
+    stop: 1
     refused: 1
 
 
@@ -38,6 +39,9 @@ class HostDma(NicBlock):
     `lbus`; `bus`; `progress` of the receive DMA, for `follow`. `pointer`: bytes of SRAM below it have been moved (read, towards the host). Events
     of a slot: `done`, a descriptor, with `error`; `fed`, that a `feed` one wrote `feed` bytes (which are told before it is known that they are
     written), and `spoil` while one fails, which feeds its length all the same. `idle` while nothing is queued or under way.
+
+    A descriptor with `stop` that fails raises `failed` and stops the engine: it is not done, and no other begins, until `resume`. `failed`
+    comes once for each descriptor that fails, with `stop` or without. `stopped` while the engine waits for `resume`.
 
     Towards the SRAM a word that the host refuses is not written, nor is what follows in its descriptor.
     """
@@ -57,6 +61,9 @@ class HostDma(NicBlock):
                 "pointer": Out(LENGTH_BITS),
                 "done": Out(1),
                 "error": Out(1),
+                "failed": Out(1),
+                "stopped": Out(1),
+                "resume": In(1),
                 "fed": Out(1),
                 "feed": Out(LENGTH_BITS),
                 "spoil": Out(1),
@@ -68,13 +75,12 @@ class HostDma(NicBlock):
         return [bank.value(HOST_DMA.registers.HDMA_POINTER).eq(self.pointer)]
 
     def raises(self):
-        failed = self.done & self.error
         yield Raises(HOST_DMA.events.HOST_DMA_DONE, self.done)
-        yield Raises(HOST_DMA.events.HOST_DMA_ERROR, failed)
-        yield Raises(CONTROL.events.BUS_ERROR, failed)
+        yield Raises(HOST_DMA.events.HOST_DMA_ERROR, self.failed)
+        yield Raises(CONTROL.events.BUS_ERROR, self.failed)
 
     def counts(self):
-        yield Counts(HOST_DMA.counters.HDMA_ERRORS, self.done & self.error)
+        yield Counts(HOST_DMA.counters.HDMA_ERRORS, self.failed)
 
     def elaborate(self, platform):
         m = Module()
@@ -92,6 +98,7 @@ class HostDma(NicBlock):
         load = Signal()
         bad = Signal()
         settled = Signal()
+        resumed = Signal()  # the failure of this descriptor has been dealt with
         end = Signal(LENGTH_BITS)
         unwritten = Signal(LENGTH_BITS)  # words that the host has not answered
         self._load(m, run, load, aligner, cutter, reader, writer)
@@ -109,7 +116,7 @@ class HostDma(NicBlock):
                 with m.If(queue.o.valid):
                     m.next = "LOAD"
             with m.State("LOAD"):
-                m.d.sync += [bad.eq(run.refused), unwritten.eq(0)]
+                m.d.sync += [bad.eq(run.refused), resumed.eq(0), unwritten.eq(0)]
                 with m.If(run.refused | (run.length == 0)):
                     m.next = "FINISH"
                 with m.Else():
@@ -124,13 +131,21 @@ class HostDma(NicBlock):
                 with m.If(settled):
                     m.next = "FINISH"
             with m.State("FINISH"):
-                m.d.comb += [self.done.eq(1), self.error.eq(bad)]
-                with m.If(run.feed & ~run.to_host):
-                    with m.If(run.refused):
-                        m.d.comb += [self.spoil.eq(1), self.fed.eq(1)]
+                m.d.comb += self.failed.eq(bad & ~resumed)
                 with m.If(~run.refused):
                     m.d.sync += self.pointer.eq(end)
-                m.next = "IDLE"
+                with m.If(bad & run.stop & ~resumed):
+                    m.next = "STOPPED"
+                with m.Else():
+                    m.d.comb += [self.done.eq(1), self.error.eq(bad)]
+                    with m.If(run.feed & ~run.to_host & run.refused):
+                        m.d.comb += [self.spoil.eq(1), self.fed.eq(1)]
+                    m.next = "IDLE"
+            with m.State("STOPPED"):
+                m.d.comb += [self.stopped.eq(1), self.idle.eq(1)]
+                m.d.sync += resumed.eq(self.resume)
+                with m.If(self.resume):
+                    m.next = "FINISH"
         return m
 
     def _load(self, m, run, load, aligner, cutter, reader, writer):

@@ -26,7 +26,8 @@ class HostDmaRegisters(NicBlock):
     start, flags : ``In``, HDMA_START is written with the value `flags`
     post : ``Out(stream)``, the descriptor, valid for the slot of `start` only
     overflow : ``Out(1)``, the queue was full and the descriptor is dropped
-    free, busy, done, error : ``In``, the engine's
+    free, busy, done, error, stopped : ``In``, the engine's
+    resume : ``Out(1)``, HOST_DMA_ERROR is cleared in ISR
     status, completed : ``Out(32)``, values of HDMA_STATUS and HDMA_DONE
     """
 
@@ -45,6 +46,8 @@ class HostDmaRegisters(NicBlock):
                 "busy": In(1),
                 "done": In(1),
                 "error": In(1),
+                "stopped": In(1),
+                "resume": Out(1),
                 "status": Out(32),
                 "completed": Out(32),
             }
@@ -58,6 +61,7 @@ class HostDmaRegisters(NicBlock):
             self.length.eq(bank.value(registers.HDMA_LENGTH)),
             self.start.eq(bank.written(registers.HDMA_START)),
             self.flags.eq(bank.wdata),
+            self.resume.eq(bank.written(CONTROL.registers.ISR) & bank.wdata[HOST_DMA.events.HOST_DMA_ERROR.bit]),
             bank.value(registers.HDMA_STATUS).eq(self.status),
             bank.value(registers.HDMA_DONE).eq(self.completed),
         ]
@@ -88,9 +92,10 @@ class HostDmaRegisters(NicBlock):
             self.post.payload.to_host.eq(to_host & ~to_sram),
             self.post.payload.feed.eq(bit(self.flags, HostDmaStart.FEED)),
             self.post.payload.follow.eq(bit(self.flags, HostDmaStart.FOLLOW)),
+            self.post.payload.stop.eq(bit(self.flags, HostDmaStart.STOP)),
             self.post.payload.refused.eq(outside | (to_sram == to_host)),
             self.overflow.eq(self.start & ~self.post.ready),
-            self.status.eq(status_word(self.free, busy=self.busy, error=failed)),
+            self.status.eq(status_word(self.free, busy=self.busy, error=failed, stopped=self.stopped)),
         ]
         with m.If(self.done):
             m.d.sync += [failed.eq(self.error), self.completed.eq(self.completed + 1)]

@@ -1,7 +1,7 @@
 """Identity and address map: where the processor and the host reach SRAM and registers."""
 
 MACHINE_ID = 0x4C414E41  # "LANA"
-MACHINE_VERSION = 0x0001_0000  # major.minor, 16 bits each
+MACHINE_VERSION = 0x0001_0001  # major.minor, 16 bits each
 
 # Processor's view. The register window shadows the last 4 KiB of a 1 MiB SRAM: addresses below 1 MiB are reached by one
 # Lanai instruction, and those above would cost two. DMA engines and the host do reach the SRAM beneath the window.

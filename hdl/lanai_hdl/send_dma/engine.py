@@ -35,6 +35,9 @@ class SendCredit(NicBlock):
 
     `feed` bytes come with `fed`, `size` go with `take`. `write` adds the signed `amount`; it comes one slot after the access.
     `value` shows the sum in the next slot.
+
+    Bytes are taken in the order in which they came. Those that come with `spoil` are not sound: `unsound` in a slot in which
+    such bytes are the next to be taken. If more unsound bytes come while others wait, all between them count as unsound too.
     """
 
     fed: In(1)
@@ -43,7 +46,9 @@ class SendCredit(NicBlock):
     size: In(3)
     write: In(1)
     amount: In(CREDIT_BITS)
+    spoil: In(1)
     value: Out(signed(CREDIT_BITS))
+    unsound: Out(1)
 
     def connect_registers(self, bank):
         credit = SEND_DMA.registers.SEND_CREDIT
@@ -55,6 +60,7 @@ class SendCredit(NicBlock):
 
     def elaborate(self, platform):
         m = Module()
+        self._follow_unsound(m)
         given = Signal(signed(CREDIT_BITS))
         m.d.comb += given.eq(Mux(self.write, self.value + self.amount.as_signed(), self.value))
         # `fed` and `take` follow the arbiter: they choose among sums that are ready.
@@ -66,13 +72,34 @@ class SendCredit(NicBlock):
                     m.d.sync += self.value.eq(total)
         return m
 
+    def _follow_unsound(self, m):
+        """Positions, counted in bytes still to be taken: `sound` lie before the first unsound byte, `end` up to the last one."""
+        sound, end = Signal(CREDIT_BITS - 1), Signal(CREDIT_BITS - 1)
+        debt = self.value[-1]
+        m.d.comb += self.unsound.eq((end != 0) & (sound < self.size))
+        with m.Switch(Cat(self.fed & self.spoil, self.take)):  # both are late, as above
+            with m.Case(0b00):  # a write of SEND_CREDIT takes the last bytes away
+                with m.If(debt | (end > self.value[:-1])):
+                    m.d.sync += end.eq(Mux(debt, 0, self.value))
+            for choice, taken in ((0b10, self.size), (0b01, 0), (0b11, self.size)):
+                after, waits = Signal.like(sound, name=f"after_{choice:02b}"), Signal(name=f"waits_{choice:02b}")
+                m.d.comb += [after.eq(Mux(sound < taken, 0, sound - taken)), waits.eq(end > taken)]
+                with m.Case(choice):
+                    if choice & 1:
+                        m.d.sync += [
+                            sound.eq(Mux(waits, after, Mux(debt, 0, self.value - taken))),
+                            end.eq(self.value + self.feed - taken),
+                        ]
+                    else:
+                        m.d.sync += [sound.eq(after), end.eq(Mux(waits, end - taken, 0))]
+
 
 class SendDma(NicBlock):
     """Runs descriptors in order; a packet is the words from a `first` to a `last` one.
 
     Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set `refused`); `free` entries of their queue;
     `lbus`; `o`, flits for the transmitter; `credit` (what SEND_CREDIT holds) and `take`, a slot's event: `size` bytes are taken from it; `spoil`,
-    a slot's event that what chasing sends read is not sound: the CRC of the chasing packet is then wrong on purpose. `done`, a slot's event: the
+    with `take`, that these bytes are not sound: the CRC of their packet is then wrong on purpose. `done`, a slot's event: the
     last word of a descriptor has been read. `idle` while nothing is queued or under way.
     """
 
@@ -108,7 +135,7 @@ class SendDma(NicBlock):
 
         piece = Signal(SendDescriptor)
         spoiled = Signal()  # this packet
-        unsound = Signal()  # what the chasing packet takes
+        unsound = Signal()  # what the chasing packet took
         arriving = Signal()  # a word read in the last slot
         self._more, self._short = Signal(), Signal()  # some bytes of the piece are left; fewer than 4, none included
         out = flits.i
@@ -119,8 +146,6 @@ class SendDma(NicBlock):
             out.payload.kind.eq(Kind.DATA),
             out.payload.data.eq(self.lbus.rdata),
         ]
-        with m.If(self.spoil):
-            m.d.sync += unsound.eq(1)
 
         with m.FSM():
             with m.State("IDLE"):
@@ -146,6 +171,8 @@ class SendDma(NicBlock):
                         m.next = "WORDS"
             with m.State("WORDS"):
                 self._read_words(m, piece, flits)
+                with m.If(self.take & self.spoil):
+                    m.d.sync += unsound.eq(1)
                 with m.If(~self._more & ~arriving):
                     m.d.comb += self.done.eq(1)
                     m.next = "CHECK"
@@ -162,9 +189,7 @@ class SendDma(NicBlock):
                 with m.Else():
                     self._control(m, out, Kind.TAIL, spoiled | (unsound & piece.chase))
                     with m.If(out.ready):
-                        m.d.sync += spoiled.eq(0)
-                        with m.If(piece.chase & ~self.spoil):
-                            m.d.sync += unsound.eq(0)
+                        m.d.sync += [spoiled.eq(0), unsound.eq(0)]
                         m.next = "IDLE"
         return m
 

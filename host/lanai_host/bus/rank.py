@@ -10,6 +10,7 @@ from ..call_site import located
 from ..config import HostConfig
 from ..simulator.client import Portal, PortalError
 from ..simulator.protocol import CHANGE, Op, pack_wait
+from . import reach
 from .base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait
 
 _OFFSET = struct.Struct("<I")
@@ -58,6 +59,8 @@ class RankBus(Bus):
         return HostBuffer(first, memoryview(memory))
 
     async def pin(self, address: int, size: int, writable: bool) -> Pinned:
+        if not reach.claim(address, size, writable):
+            raise BusError(f"cannot pin {size} bytes at {address:#x}: not all {'writable' if writable else 'readable'}")
         answer = self._call(Op.PIN, _PIN.pack(address, size, writable))
         token, *pages = struct.unpack(f"<{len(answer) // 4}I", answer)
         return Pinned(address, size, writable, tuple(pages), token)

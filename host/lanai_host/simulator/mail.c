@@ -165,8 +165,8 @@ static void free_letter(office *o, letter *l) {
 
 static void settle(office *o);
 
-/* Rank `from` posts a letter at its time `clock`: a head and a body, of which `charged` bytes take time. It posts nothing more before `quiet` (if it does, that counts as
-   posted then). False if the shared memory has no room for the letter. */
+/* Rank `from` posts a letter at its time `clock`: a head and a body, of which `charged` bytes take time. It posts nothing more before
+   `quiet` (if it does, that counts as posted then). 0 if the shared memory has no room for the letter, -1 if the body cannot be read. */
 int office_post(office *o, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size, uintptr_t body,
                 uint64_t body_size, uint64_t charged) {
     uint64_t size = head_size + body_size;
@@ -178,7 +178,12 @@ int office_post(office *o, uint32_t from, uint32_t to, int64_t clock, int64_t qu
     drop_lock(o);
     if (!l) return 0;
     memcpy(l->bytes, head, head_size);
-    memcpy(l->bytes + head_size, (const void *)body, body_size);
+    if (!guard_copy((uintptr_t)l->bytes + head_size, body, body_size)) {
+        take_lock(o);
+        free_letter(o, l);
+        drop_lock(o);
+        return -1;
+    }
     l->size = size;
     l->source = from;
     l->next = 0;
@@ -330,7 +335,8 @@ letter *office_take(office *o, uint32_t rank, letter *done) {
 }
 
 /* As `office_wait` for a LETTER. If the first that comes is from `from` (any rank: -1), begins with `match`, and after its head has no more
-   than `room` bytes, these are copied to `to` and the letter is gone; else all letters are left for `office_take`. */
+   than `room` bytes, these are copied to `to` and the letter is gone; else, or if `to` cannot be written, all letters are left for
+   `office_take`. */
 int64_t office_receive(office *o, uint32_t rank, int64_t clock, int64_t from, const char *match, uint32_t match_size, uint32_t head_size,
                        uintptr_t to, uint64_t room, delivery *result) {
     result->taken = 0;
@@ -342,11 +348,11 @@ int64_t office_receive(office *o, uint32_t rank, int64_t clock, int64_t from, co
     drop_lock(o); /* the letter stays where it is: only this rank takes letters out of its queues */
     if (!l || (from >= 0 && l->source != from) || l->size < head_size || l->size - head_size > room || memcmp(l->bytes, match, match_size))
         return time;
+    if (!guard_copy(to, (uintptr_t)l->bytes + head_size, l->size - head_size)) return time;
     result->taken = 1;
     result->source = l->source;
     result->size = l->size - head_size;
     memcpy(result->head, l->bytes, head_size);
-    memcpy((void *)to, l->bytes + head_size, result->size);
     take_lock(o);
     q->first = l->next;
     q->arrival = l->next ? at(o, l->next)->arrival : FOREVER;

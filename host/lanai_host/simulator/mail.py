@@ -1,6 +1,5 @@
 """Mail between ranks without a NIC: letters in memory that the ranks share. `mail.c` says when they arrive and who may go on."""
 
-import ctypes
 import os
 import time
 from collections.abc import Callable
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
+from ..bus import reach
 from ..bus.base import Wait
 from ..call_site import located
 from ..device import Segments
@@ -37,6 +37,7 @@ void office_tell(office *, uint32_t rank, const char *why, uint32_t size);
 RUNS, WAITS, ENDED, LEFT = range(4)  # states of a seat
 LETTER, LOOK, LAST = range(3)
 NAP = -1
+UNREADABLE = -1  # answer of office_post: the letter's body cannot be read
 LARGEST, SMALLEST = 1 << 38, 1 << 28  # bytes of the shared file; only what letters use takes memory
 LOOK_TIME = 10_000  # picoseconds that a look for mail takes, so that a free host that only looks still lets time pass
 
@@ -53,7 +54,7 @@ class Seat:
 
 @cache
 def native() -> Any:
-    return load(__package__, "mail", DECLARED)
+    return load(__package__, "mail", DECLARED, reach.GUARD_SOURCE)
 
 
 class PostOffice:
@@ -140,7 +141,10 @@ class Mailbox:
 
     def post(self, dest: int, head: bytes, body: Segments = (), quiet: int = 0) -> None:
         """Only the body takes time on the line. `quiet`: nothing more will be posted for so many picoseconds, so that the letter
-        may be taken before this rank waits."""
+        may be taken before this rank waits.
+
+        Raises BusError if the body cannot be read.
+        """
         portal = self._portal
         if portal.watchful:
             portal.check()
@@ -149,10 +153,13 @@ class Mailbox:
             charged = size
         else:
             charged = sum([size for _, size in body])
-            head += b"".join([ctypes.string_at(*run) for run in body])
+            head += b"".join([reach.read(*run) for run in body])
             address = size = 0
         now = portal.clock
-        if not self._post(self._office, self._rank, dest, now, now + quiet, head, len(head), address, size, charged):
+        posted = self._post(self._office, self._rank, dest, now, now + quiet, head, len(head), address, size, charged)
+        if posted == UNREADABLE:
+            raise reach.unreadable(address, size)
+        if not posted:
             raise UserError(f"no shared memory is left for a letter of {len(head) + size} bytes")
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:

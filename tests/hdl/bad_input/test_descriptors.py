@@ -75,8 +75,35 @@ async def out_of_a_page_that_is_not_there(nic):
     return Told({"HDMA_ERRORS": 3}, FAILED)
 
 
+async def one_that_stops(nic):
+    """A failed descriptor with STOP holds those behind it until HOST_DMA_ERROR is cleared; it is named by HDMA_DONE and HDMA_POINTER."""
+    firmware = nic.firmware
+    done = await firmware.load("HDMA_DONE")
+    nic.memory.refused.add(HOST // PAGE_SIZE)
+    await firmware.host_dma(HOST, BUFFER, 8, OUT | HostDmaStart.STOP)
+    await firmware.host_dma(HOST + PAGE_SIZE, BUFFER + 8, 8, OUT)
+    while not await firmware.load("HDMA_STATUS") & Status.STOPPED:
+        pass
+    assert await firmware.load("ISR") & FAILED == Event.HOST_DMA_ERROR | Event.BUS_ERROR
+    assert (await firmware.load("HDMA_DONE"), await firmware.load("HDMA_POINTER")) == (done, BUFFER + 8)
+    await firmware.store("ISR", ~Event.HOST_DMA_ERROR & 0xFFFFFFFF)  # clears all others
+    assert await firmware.load("HDMA_STATUS") & Status.STOPPED
+    nic.memory.refused.clear()
+    await firmware.store("ISR", Event.HOST_DMA_ERROR)
+    await firmware.until("HDMA_DONE", done + 2)
+    assert not await firmware.load("HDMA_STATUS") & (Status.STOPPED | Status.ERROR)
+    return Told({"HDMA_ERRORS": 1}, DONE, host={HOST + PAGE_SIZE: bytes(nic.sram[BUFFER + 8 : BUFFER + 16])})
+
+
 def test_host_dma_across_any_end():
-    survive(*REFUSED, of_length_0, up_to_the_very_end, into_a_page_that_is_not_there, out_of_a_page_that_is_not_there)
+    survive(
+        *REFUSED,
+        of_length_0,
+        up_to_the_very_end,
+        into_a_page_that_is_not_there,
+        out_of_a_page_that_is_not_there,
+        one_that_stops,
+    )
 
 
 def send(name, pieces, verdict, words=b"", counts=None, *, events=Event.LINK_ERROR):

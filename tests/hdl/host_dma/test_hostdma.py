@@ -12,7 +12,7 @@ from lanai_hdl.host_bus.bus import HostBus
 from lanai_hdl.host_dma.engine import HostDma
 
 CONFIG = NicConfig(sram_size=8192, max_burst=64, read_setup=2, write_setup=1)
-DEFAULTS = {"host": 0, "local": 0, "length": 0, "to_host": 0, "feed": 0, "follow": 0, "refused": 0}
+DEFAULTS = {"host": 0, "local": 0, "length": 0, "to_host": 0, "feed": 0, "follow": 0, "stop": 0, "refused": 0}
 
 
 class Engine:
@@ -59,6 +59,25 @@ class Engine:
             self.bench.meanwhile(servant)
         self.bench.does(run)
         self.bench.run()
+
+    def stops_at(self, stopped, descriptors, *, prepare):
+        """Runs the descriptors, and resumes the engine whenever it stands still; calls `stopped(memory, sram)` before each time."""
+
+        async def resume(context):
+            while True:
+                await context.tick()
+                if context.get(self.dma.stopped):
+                    events = len(self.events)
+                    await context.tick().repeat(200)
+                    assert len(self.events) == events, "a stopped engine does nothing"
+                    assert context.get(self.dma.idle)
+                    stopped(self.memory, self.sram)
+                    context.set(self.dma.resume, 1)
+                    await context.tick()
+                    context.set(self.dma.resume, 0)
+
+        self.bench.meanwhile(resume)
+        self.does(descriptors, lambda memory, sram: None, prepare=prepare)
 
 
 def random_descriptors(count, seed):
@@ -126,6 +145,39 @@ def test_refused_descriptors_move_nothing_and_complete():
         assert engine.events == [(1, 1, 0, 0), (1, 1, 100, 1), (1, 0, 0, 0)]
 
     engine.does(descriptors, check)
+
+
+@pytest.mark.parametrize("to_host", [0, 1])
+def test_a_failed_descriptor_stops_the_engine_until_it_is_resumed(to_host):
+    """What is queued behind has not been read yet, so it can be changed; the failed one counts as done only afterwards."""
+    engine = Engine()
+    marks = []
+
+    def prepare(memory, sram):
+        memory.load(0x1F00, b"\x11" * 256)
+        memory.refused.add(2)
+        sram.data[:] = b"\x77" * 8192
+
+    def stopped(memory, sram):
+        marks.append(sum(done for done, *_ in engine.events))
+        assert memory.dump(0x3000, 4) == bytes(4)
+        sram.data[0x100:0x104] = b"late"
+
+    failing = {"host": 0x1FF0, "local": 0, "length": 64, "to_host": to_host, "stop": 1}
+    behind = {"host": 0x3000, "local": 0x100, "length": 4, "to_host": 1, "stop": 1}
+    engine.stops_at(stopped, [{**behind, "host": 0x3800}, failing, behind], prepare=prepare)
+    assert marks == [1]
+    assert engine.memory.dump(0x3000, 4) == b"late"
+    assert [error for done, error, _, _ in engine.events if done] == [0, 1, 0]
+
+
+def test_a_refused_descriptor_stops_the_engine_and_feeds_once():
+    engine = Engine()
+    stops = []
+    descriptors = [{"length": 100, "refused": 1, "feed": 1, "stop": 1}, {"length": 0}]
+    engine.stops_at(lambda memory, sram: stops.append(len(engine.events)), descriptors, prepare=None)
+    assert stops == [0]
+    assert engine.events == [(1, 1, 100, 1), (1, 0, 0, 0)]
 
 
 def test_what_the_host_refuses_is_not_written():

@@ -159,6 +159,8 @@ class HostDmaSpec(wiring.Component):
             descriptor.length.eq(length),
             descriptor.to_host.eq(to_host),
             descriptor.feed.eq(AnyConst(1)),
+            descriptor.stop.eq(AnyConst(1)),
+            dut.resume.eq(AnySeq(1)),
         ]
         posted = Signal()
         m.d.comb += dut.post.valid.eq(~posted)

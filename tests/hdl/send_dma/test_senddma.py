@@ -25,13 +25,14 @@ class Engine:
         top.d.comb += [
             self.credit.take.eq(self.dma.take),
             self.credit.size.eq(self.dma.size),
+            self.dma.spoil.eq(self.credit.unsound),
             self.dma.credit.eq(self.credit.value),
         ]
         self.bench = Bench(top, 10_000)
         self.dones = 0
 
-    def does(self, descriptors, flits, *, refuse=0.0, pause=0.0, then=None):
-        """Runs the descriptors and expects the flits; `then(context)` goes on beside."""
+    def does(self, descriptors, flits, *, refuse=0.0, pause=0.0, then=None, count=0):
+        """Runs the descriptors and expects the flits; `then(context)` goes on beside, and posts `count` descriptors itself."""
 
         async def sram_serves(context):
             self.sram = SramModel(PysimPins(context, self.dma.lbus), 8192, refuse=refuse, seed=4)
@@ -52,7 +53,7 @@ class Engine:
             await context.tick().repeat(10)
             assert not context.get(self.dma.o.valid)
             assert context.get(self.dma.idle)
-            assert self.dones == len(descriptors)
+            assert self.dones == len(descriptors) + count
 
         self.bench.meanwhile(sram_serves)
         self.bench.meanwhile(watch)
@@ -122,26 +123,100 @@ def test_a_chasing_piece_reads_no_byte_that_has_not_been_fed():
     engine.does([{"pointer": 0x100, "length": length, "chase": 1, **WHOLE}], flits, then=feed)
 
 
-def test_unsound_food_spoils_the_chasing_packet_only():
+FOOD = {  # bytes fed, and whether they are not sound; then the packets that are spoiled
+    "at once": ([(4, 0), (8, 1), (4, 0), (6, 0)], [1]),
+    "in parts": ([(4, 0), (4, 0), (4, 1), (4, 0), (6, 0)], [1]),
+    "the last byte": ([(4, 0), (8, 0), (4, 0), (5, 0), (1, 1)], [3]),
+    "the first byte": ([(1, 1), (3, 0), (8, 0), (10, 0)], [0]),
+    "twice": ([(4, 1), (8, 1), (4, 0), (6, 0)], [0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", FOOD)
+@pytest.mark.parametrize("late", [0, 1, 7, 200])
+def test_unsound_food_spoils_the_packet_that_takes_it_and_no_other(name, late):
+    """However far the host DMA is ahead of the send DMA, which may be held by the link."""
+    food, spoiled = FOOD[name]
     engine = Engine()
 
     async def feed(context):
-        context.set(engine.credit.amount, 8)
+        for amount, spoil in food:
+            for member, value in (("feed", amount), ("spoil", spoil), ("fed", 1)):
+                context.set(getattr(engine.credit, member), value)
+            await context.tick()
+            context.set(engine.credit.fed, 0)
+            context.set(engine.credit.spoil, 0)
+            if 0 < late < 200:
+                await context.tick().repeat(late)
+
+    sizes = (4, 8, 4, 6)
+    descriptors = [{"pointer": 0x700, "length": 4, **WHOLE}]
+    flits = [(Kind.HEAD, 0), *data(0x700, 1), (Kind.TAIL, 0)]
+    for n, size in enumerate(sizes):
+        descriptors.append({"pointer": 0x100 * (n + 1), "length": size, "chase": 1, **WHOLE})
+        flits += [(Kind.HEAD, 0), *data(0x100 * (n + 1), (size + 3) // 4), (Kind.TAIL, int(n in spoiled))]
+    engine.does(descriptors, flits, pause=0.9 if late == 200 else 0, then=feed)
+
+
+def test_what_is_between_unsound_food_counts_as_unsound():
+    engine = Engine()
+
+    async def feed(context):
+        for amount, spoil in ((4, 1), (4, 0), (4, 1)):
+            for member, value in (("feed", amount), ("spoil", spoil), ("fed", 1)):
+                context.set(getattr(engine.credit, member), value)
+            await context.tick()
+        context.set(engine.credit.fed, 0)
+
+    descriptors, flits = [{"pointer": 0x700, "length": 16, **WHOLE}], [(Kind.HEAD, 0), *data(0x700, 4), (Kind.TAIL, 0)]
+    for n in range(3):
+        descriptors.append({"pointer": 0x100 * n, "length": 4, "chase": 1, **WHOLE})
+        flits += [(Kind.HEAD, 0), *data(0x100 * n, 1), (Kind.TAIL, 1)]
+    engine.does(descriptors, flits, then=feed)
+
+
+@pytest.mark.parametrize(("written", "fed", "spoiled"), [(-8, 4, 0), (-4, 0, 1), (-12, 8, 0), (-12, 12, 0)])
+def test_unsound_food_that_a_write_of_send_credit_takes_away_spoils_nothing(written, fed, spoiled):
+    """8 unsound bytes come and the processor takes `written` off: what is left, or what comes later, is the packet's."""
+    engine = Engine()
+
+    async def feed(context):
+        for member, value in (("feed", 8), ("spoil", 1), ("fed", 1)):
+            context.set(getattr(engine.credit, member), value)
+        await context.tick()
+        context.set(engine.credit.fed, 0)
+        context.set(engine.credit.amount, written & 0xFFFFFFFF)
         context.set(engine.credit.write, 1)
-        context.set(engine.dma.spoil, 1)
         await context.tick()
         context.set(engine.credit.write, 0)
-        context.set(engine.dma.spoil, 0)
+        await context.tick()
+        for member, value in (("feed", fed), ("spoil", 0), ("fed", 1)):
+            context.set(getattr(engine.credit, member), value)
+        await context.tick()
+        context.set(engine.credit.fed, 0)
+        await context.tick()
+        await stream_put(context, engine.dma.post, [{**DEFAULTS, "pointer": 0x100, "length": 4, "chase": 1, **WHOLE}])
 
-    descriptors = [
-        {"pointer": 0x100, "length": 4, **WHOLE},
-        {"pointer": 0x200, "length": 4, "chase": 1, **WHOLE},
-        {"pointer": 0x300, "length": 4, "chase": 1, **WHOLE},
-    ]
-    flits = []
-    for pointer, spoiled in ((0x100, 0), (0x200, 1), (0x300, 0)):
-        flits += [(Kind.HEAD, 0), *data(pointer, 1), (Kind.TAIL, spoiled)]
-    engine.does(descriptors, flits, then=feed)
+    engine.does([], [(Kind.HEAD, 0), *data(0x100, 1), (Kind.TAIL, spoiled)], then=feed, count=1)
+
+
+def test_unsound_food_that_pays_a_debt_spoils_what_takes_the_rest():
+    engine = Engine()
+
+    async def feed(context):
+        context.set(engine.credit.amount, -6 & 0xFFFFFFFF)
+        context.set(engine.credit.write, 1)
+        await context.tick()
+        context.set(engine.credit.write, 0)
+        for amount, spoil in ((10, 1), (4, 0)):
+            for member, value in (("feed", amount), ("spoil", spoil), ("fed", 1)):
+                context.set(getattr(engine.credit, member), value)
+            await context.tick()
+        context.set(engine.credit.fed, 0)
+
+    pieces = [{"pointer": pointer, "length": 4, "chase": 1, **WHOLE} for pointer in (0x100, 0x200)]
+    flits = [(Kind.HEAD, 0), *data(0x100, 1), (Kind.TAIL, 1), (Kind.HEAD, 0), *data(0x200, 1), (Kind.TAIL, 0)]
+    engine.does(pieces, flits, then=feed)
 
 
 def test_every_odd_slot_can_be_used():

@@ -71,7 +71,8 @@ class Error(IntEnum):
     BAD_INDEX = 5
     BAD_OP = 6
     PEER_FAILED = 7
-    BUS = 8
+    BUS = 8  # the host's memory could not be read or written
+    DAMAGED = 9  # the sender's memory could not be read, or the body was damaged on its way
 
 
 class Piece(Struct):
@@ -135,7 +136,8 @@ class Record(Struct):
     token: u32
     context: u16
     spare: u16
-    reserved: Array[u32, 2]
+    number: u32  # the NIC's: the host DMA count at which the record is in host memory
+    reserved: u32
     tag: u32
     length: u32
     source: u16
@@ -161,7 +163,9 @@ class Type(IntEnum):
     DROPPED = 10
     SEEN = 11  # acknowledges packets, where recovery is on
     ACCEPT = 12  # to SEARCH_REQ: the envelope, for receive entry `handle`; the body follows
-    LAST = 13
+    EAGER_LOST = 13  # EAGER and EAGER_UNPAID whose body could not be read: `length` bytes that mean nothing follow
+    UNPAID_LOST = 14
+    LAST = 15
 
 
 class Header(Struct):
@@ -181,7 +185,8 @@ class Header(Struct):
 
 
 FLAG_LAST: Const[u32] = u32(1)  # ANSWER: the body ends with this packet
-FLAG_FAILED: Const[u32] = u32(2)  # ANSWER: ... because the sender cannot bring the rest
+FLAG_FAILED: Const[u32] = u32(2)  # the body is not sound; ANSWER: with FLAG_LAST, the sender cannot bring the rest
+NO_BODY: Const[u32] = u32(0)  # handle of a message whose body nobody has: no entry of a page table has this number
 FLAG_GAP: Const[u32] = u32(0x40)  # SEEN: packets from `seen` on are missing
 FLAG_NUMBERED: Const[u32] = u32(0x80)  # `number` and `seen` count
 

@@ -33,6 +33,7 @@ NAMES = (
     "HDMA_START",
     "HDMA_STATUS",
     "HDMA_DONE",
+    "HDMA_POINTER",
     "SEND_ROUTE",
     "SEND_POINTER",
     "SEND_LENGTH",
@@ -95,6 +96,7 @@ class Nic:
     sends: deque[tuple[int, int, int, int]] = field(default_factory=deque)
     sent: int = 0
     packet: bytearray = field(default_factory=bytearray)
+    checked: bool = False  # the packet has passed a CHECK flit
     wire: deque[Packet] = field(default_factory=deque)
     buffers: deque[tuple[int, int]] = field(default_factory=deque)
     arrived: deque[tuple[int, int, int]] = field(default_factory=deque)
@@ -102,8 +104,14 @@ class Nic:
     bus_errors: int = 0
     armed: bool = False
     credit: int = 0  # bytes that chasing sends may take
+    unsound: deque[tuple[int, int]] = field(
+        default_factory=deque
+    )  # bytes fed in all, before and after what is not sound
+    fed: int = 0
+    taken: int = 0
     arriving: tuple[int, int, Packet] | None = None  # start, limit of its buffer
     ticks: int = 0
+    stopped: bool = False  # the host DMA, behind its oldest descriptor, which failed
 
     def __post_init__(self) -> None:
         self.machine = Machine(registers=self)
@@ -113,7 +121,7 @@ class Nic:
     def read(self, address: int) -> int:
         name = BY_ADDRESS[address]
         self.polls = self.polls + 1 if name.startswith("HDMA") else 0
-        if self.polls > 8 and self.copies:  # the firmware waits: let the engines go on
+        if self.polls > 8 and self.copies and not self.stopped:  # the firmware waits: let the engines go on
             if not self.may_copy():
                 self.finish()
             self.copy()
@@ -122,7 +130,8 @@ class Nic:
         if name == "DOORBELL":
             return self.doorbell
         if name == "HDMA_STATUS":
-            return self.config.hdma_queue - len(self.copies)
+            free = self.config.hdma_queue - len(self.copies) + self.stopped
+            return free | (int(Status.STOPPED) if self.stopped else 0)
         if name == "HDMA_DONE":
             return self.copied
         if name == "SEND_STATUS":
@@ -146,6 +155,8 @@ class Nic:
         self.latch[name] = value
         if name == "ISR":
             self.isr &= ~value
+            if value & Event.HOST_DMA_ERROR and self.stopped:
+                self.complete()
         elif name == "TIMER":
             self.armed = bool(value)
         elif name == "DOORBELL":
@@ -183,7 +194,7 @@ class Nic:
 
     def may_copy(self) -> bool:
         """Is there a descriptor, and does it not follow a packet that is still arriving?"""
-        if not self.copies:
+        if not self.copies or self.stopped:
             return False
         _, local, _, start = self.copies[0]
         if not start & HostDmaStart.FOLLOW or self.arriving is None:
@@ -197,8 +208,9 @@ class Nic:
 
     def copy(self) -> None:
         """The host DMA does its oldest descriptor."""
-        host, local, length, start = self.copies.popleft()
+        host, local, length, start = self.copies[0]
         sram = self.machine.sram
+        self.latch["HDMA_POINTER"] = local + length
         try:
             view = self.memory.at(host, length)
             if start & HostDmaStart.TO_SRAM:
@@ -207,8 +219,20 @@ class Nic:
                 view[:] = sram[local : local + length]
         except IndexError:
             self.bus_errors += 1
+            if start & HostDmaStart.FEED:
+                self.unsound.append((self.fed, self.fed + length))
+            self.isr |= Event.HOST_DMA_ERROR
+            self.stopped = bool(start & HostDmaStart.STOP)
         if start & HostDmaStart.FEED:
             self.credit += length
+            self.fed += length
+        if not self.stopped:
+            self.complete()
+
+    def complete(self) -> None:
+        """The oldest descriptor is done, well or not."""
+        self.stopped = False
+        self.copies.popleft()
         self.copied = (self.copied + 1) & 0xFFFFFFFF
         self.isr |= Event.HOST_DMA_DONE
 
@@ -216,12 +240,19 @@ class Nic:
         """The send DMA does its oldest descriptor."""
         route, pointer, length, start = self.sends.popleft()
         if start & SendStart.FIRST:
-            self.packet = bytearray()
+            self.packet, self.checked = bytearray(), False
+        verdict = Verdict.VALID
         if start & SendStart.CHASE:
             self.credit -= length
+            self.taken += length
+            while self.unsound and self.unsound[0][0] < self.taken:
+                self.unsound.popleft()
+                verdict |= Verdict.CRC
         self.packet += self.machine.sram[pointer & -4 : (pointer & -4) + ((length + 3) & -4)]
+        if start & SendStart.CHECK:
+            self.checked = True
         if start & SendStart.LAST:
-            self.wire.append(Packet(route, bytes(self.packet)))
+            self.wire.append(Packet(route, bytes(self.packet), int(verdict | (Verdict.CHECKED if self.checked else 0))))
         self.sent = (self.sent + 1) & 0xFFFFFFFF
         self.isr |= Event.SEND_DONE
 

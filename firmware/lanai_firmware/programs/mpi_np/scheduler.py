@@ -8,10 +8,21 @@ are cleared before looking, so that none is slept through.
 
 from lanai_firmware.lang import Ptr, firmware, inline, u32
 
-from ...nic.registers import EVENT_DOORBELL, EVENT_HDMA, EVENT_PROGRESS, EVENT_RECV, EVENT_SEND, EVENT_TIMER, ISR, WAIT
+from ...nic.registers import (
+    EVENT_DOORBELL,
+    EVENT_HDMA,
+    EVENT_HDMA_ERROR,
+    EVENT_PROGRESS,
+    EVENT_RECV,
+    EVENT_SEND,
+    EVENT_TIMER,
+    ISR,
+    WAIT,
+)
 from .border.requests import take_requests
 from .layout import Type
 from .matching.searching import search
+from .memory.failing import resume
 from .protocol.answering import serve_jobs
 from .protocol.pulling import ask
 from .protocol.ready import make_ready, next_ready
@@ -24,8 +35,8 @@ from .wire.losing import lose
 from .wire.outgoing import can_control, can_send, launch_stages, new_frame, retire_stages, send_frame
 from .wire.recovery import late, send_seen, tend
 
-IDLE_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_PROGRESS | EVENT_TIMER)
-BUSY_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_HDMA | EVENT_SEND | EVENT_PROGRESS | EVENT_TIMER)
+IDLE_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_PROGRESS | EVENT_TIMER | EVENT_HDMA_ERROR)
+BUSY_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_HDMA | EVENT_SEND | EVENT_PROGRESS | EVENT_TIMER | EVENT_HDMA_ERROR)
 
 
 @firmware
@@ -38,11 +49,13 @@ def turn() -> None:
     if (events & EVENT_DOORBELL) != 0:
         take_requests()
         nic.idle_turns = u32(0)
-    if (events & (EVENT_PROGRESS | EVENT_TIMER)) != 0:
+    if (events & (EVENT_PROGRESS | EVENT_TIMER | EVENT_HDMA_ERROR)) != 0:
         if (events & EVENT_PROGRESS) != 0:
             follow()
-        else:
+        elif (events & EVENT_TIMER) != 0:
             tick()
+        else:
+            resume()
         nic.idle_turns = u32(0)
     if not pending():
         WAIT.store(IDLE_MASK)

@@ -102,7 +102,9 @@ class Receive(Struct):
     cursor: Cursor
     asked: u32  # nonzero: some channel has a question of this entry's, see `searching`
     cancel: u32  # who wants to cancel it once that is answered: 0x10000 | operation
-    spare: Array[u32, 11]
+    record: u32  # of a receive that took its body in parts: host DMA count at which the host knows that it is done
+    both: u32  # messages up to this length fit, and go to the first two pieces
+    spare: Array[u32, 9]
 
 
 class Send(Struct):
@@ -133,9 +135,10 @@ class Job(Struct):
     offset: u32
     operation: u32  # of the host; the number of the request slot if the body lies there
     total: u32
-    failed: u32
+    failed: u32  # an Error, if the rest cannot be brought
     cursor: Cursor
-    spare: Array[u32, 2]
+    record: u32  # of a job that has ended: host DMA count at which the host knows
+    spare: u32
 
 
 class Channel(Struct):
@@ -177,7 +180,7 @@ class Channel(Struct):
     away_unclaimed: Ptr[Message]  # while away: first of `unclaimed`, which looks empty, and
     away_free: Ptr[Message]  # ... `free_messages`, which looks used up
     asking: Ptr[Receive]  # whose SEARCH_REQ has no answer yet, or null
-    spare: u32
+    unpaid_error: u32  # of the body of `unpaid`
 
 
 class Room(Struct):
@@ -339,7 +342,11 @@ class Nic(Struct):
     looked: u32  # packets that had finished when one was last looked at while it arrived: each is looked at once
     followed: u32  # address of the packet that is followed, 0: none
     followed_receive: Ptr[Receive]
-    follow_until: u32  # host DMA count at which the last one followed is in host memory
+    follow_from: u32  # host DMA counts: of the first transfer of the last packet followed,
+    follow_until: u32  # ... of the last one, and
+    follow_record: u32  # ... of its record, if it was a whole message
+    taking: Ptr[Receive]  # takes a body in several transfers just now, or null
+    dma_errors: u32  # transfers to or from host memory that failed
     recovery: u32  # nonzero: on
     window_mask: u32
     spare_buffer: u32  # first free buffer for a body, 0: none; each begins with the address of the next

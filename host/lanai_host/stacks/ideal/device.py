@@ -5,12 +5,12 @@ sends are done when posted, because mail carries a copy; a synchronous send is d
 took it. Cancelling reaches only synchronous sends not yet taken, by asking the receiver, and receives.
 """
 
-import ctypes
 import struct
 from collections.abc import Sequence
 from typing import Protocol
 
-from ...bus.base import Wait
+from ...bus import reach
+from ...bus.base import BusError, Wait
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Device, DeviceError, Envelope, ErrorKind, Operation, Segments, SendMode
 from ...errors import DeadlockError
@@ -45,7 +45,6 @@ _RETRACTED = 4
 
 HEADER = struct.Struct(">BHiI")  # kind, context, tag, serial number of a synchronous send
 HEAD = HEADER.size
-_memmove = ctypes.memmove
 _CALL, _WAITING = (
     HostCost.CALL,
     SendMode.SYNCHRONOUS,
@@ -73,9 +72,14 @@ class _Send(Operation):
 
 def bytes_of(segments: Segments) -> bytes:
     """What lies in these runs of memory."""
-    if len(segments) == 1:
-        return ctypes.string_at(*segments[0])
-    return b"".join([ctypes.string_at(address, size) for address, size in segments])
+    return b"".join([reach.read(address, size) for address, size in segments])
+
+
+def _failed(operation: Operation, error: BusError) -> Operation:
+    """The operation has ended, for the program's memory cannot be reached."""
+    operation.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
+    operation.done = True
+    return operation
 
 
 class _Unexpected:
@@ -116,13 +120,20 @@ class IdealDevice(Device):
 
     def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
         if mode is not _WAITING:
-            self._transmit(dest, HEADER.pack(MESSAGE, context, tag, 0), segments)
+            try:
+                self._transmit(dest, HEADER.pack(MESSAGE, context, tag, 0), segments)
+            except BusError as error:
+                return _failed(_Send(self.rank, tag, dest, 0), error)
             return self._sent
         self._serial = self._serial % 0xFFFFFFFF + 1
         synchronous = _Send(self.rank, tag, dest, self._serial)
         synchronous.length = sum([size for _, size in segments])
         self.sends[self._serial] = synchronous
-        self._transmit(dest, HEADER.pack(_SYNCHRONOUS, context, tag, self._serial), segments)
+        try:
+            self._transmit(dest, HEADER.pack(_SYNCHRONOUS, context, tag, self._serial), segments)
+        except BusError as error:
+            del self.sends[self._serial]
+            return _failed(synchronous, error)
         return synchronous
 
     def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
@@ -275,11 +286,15 @@ class IdealDevice(Device):
     def _deliver(self, source: int, tag: int, letter: bytes, operation: _Receive) -> None:
         length = len(letter) - HEAD
         segments = operation.segments
-        if len(segments) == 1 and length <= segments[0][1]:  # by far the most frequent
-            _memmove(segments[0][0], letter[HEAD:], length)
-            operation.length = length
+        try:
+            if len(segments) == 1 and length <= segments[0][1]:  # by far the most frequent
+                reach.write(segments[0][0], letter[HEAD:])
+                operation.length = length
+            else:
+                operation.length = _spread(letter, segments)
+        except BusError as error:
+            operation.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
         else:
-            operation.length = _spread(letter, segments)
             if operation.length < length:
                 operation.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {length} bytes)")
         operation.source, operation.tag = source, tag
@@ -294,7 +309,7 @@ def _spread(letter: bytes, segments: Segments) -> int:
         step = min(size, len(letter) - position)
         if step <= 0:
             break
-        ctypes.memmove(address, letter[position : position + step], step)
+        reach.write(address, letter[position : position + step])
         position += step
     return position - HEAD
 

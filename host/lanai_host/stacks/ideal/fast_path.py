@@ -6,7 +6,7 @@ All is as if they had gone the long way: the same matching, the same times.
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ...bus.base import Wait
+from ...bus.base import BusError, Wait
 from ...config import HostConfig, HostCost
 from ...device import ANY_TAG, Operation, Segments
 from .device import HEAD, HEADER, MESSAGE, IdealDevice, Mail
@@ -45,7 +45,10 @@ class QuickIdeal:
         device.owed = 0
         # What this process posts next, it first has to pay a call for; but something under way may want an answer.
         quiet = 0 if device.outstanding or device.sends else self._call
-        mail.post(dest, HEADER.pack(MESSAGE, context, tag, 0), ((address, size),), quiet)
+        try:
+            mail.post(dest, HEADER.pack(MESSAGE, context, tag, 0), ((address, size),), quiet)
+        except BusError:
+            return False  # the long way tells what is wrong
         return True
 
     def receive(

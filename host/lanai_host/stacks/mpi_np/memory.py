@@ -4,11 +4,11 @@ Data in few runs go straight from and to the program's memory (NP-38). Data in m
 gathered in a bounce buffer by the processor, because a page entry for every few bytes would cost the NIC more.
 """
 
-import ctypes
 import struct
 from dataclasses import dataclass, field
 from zlib import crc32
 
+from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned
 from ...config import HostConfig, HostCost
 from ...device import Segments
@@ -35,18 +35,16 @@ def merged(segments: Segments) -> list[tuple[int, int]]:
 
 
 def gather(runs: Segments) -> bytes:
-    """The bytes of some runs of this process's memory."""
-    if len(runs) == 1:
-        return ctypes.string_at(*runs[0])
-    return b"".join([ctypes.string_at(address, size) for address, size in runs])
+    """The bytes of some runs of this process's memory. Raises BusError if they are not all there."""
+    return b"".join([reach.read(address, size) for address, size in runs])
 
 
 def scatter(runs: Segments, data: bytes | memoryview) -> int:
-    """Write bytes to runs, as many as both have; how many that was."""
+    """Write bytes to runs, as many as both have; how many that was. Raises BusError if that cannot be done."""
     done = 0
     for address, size in runs:
         part = bytes(data[done : done + size])
-        ctypes.memmove(address, part, len(part))
+        reach.write(address, part)
         done += len(part)
     return done
 
@@ -109,22 +107,24 @@ class Memory:
             if hold.total > PACKET or len(hold.pieces) <= INLINE_PIECES:
                 return hold
             await self._unpin(hold)
+        body = gather(runs) if outgoing else b""
         hold.bounce = self._bounce(hold.total)
         hold.pieces = pieces_of_run(hold.bounce.bus_address, hold.total)
         if outgoing:
-            hold.bounce.view[: hold.total] = gather(runs)
+            hold.bounce.view[: hold.total] = body
             self.copied += hold.total
         return hold
 
     async def take_back(self, hold: Hold, received: int) -> None:
-        """The NIC is done with the memory; `received` bytes at its start are new."""
-        if hold.bounce is not None:
-            if received:
-                scatter(hold.runs, hold.bounce.view[:received])
-                self.copied += received
-            self.bounces.setdefault(hold.bounce.size, []).append(hold.bounce)
-            hold.bounce = None
+        """The NIC is done with the memory; `received` bytes at its start are new. Raises BusError, with the memory taken back, if
+        they cannot be copied to where they belong."""
+        bounce, hold.bounce = hold.bounce, None
         await self._unpin(hold)
+        if bounce is not None:
+            self.bounces.setdefault(bounce.size, []).append(bounce)
+            if received:
+                self.copied += received
+                scatter(hold.runs, bounce.view[:received])
 
     def fits(self, segments: Segments, outgoing: bool) -> bool:
         """May these bytes be lent now? If not, they may when others have come back."""
@@ -134,7 +134,7 @@ class Memory:
     async def _pin(self, hold: Hold) -> None:
         try:
             for address, size in hold.runs:
-                pinned = await self.pins.pin(address, size)
+                pinned = await self.pins.pin(address, size, not hold.outgoing)
                 hold.pins.append(pinned)
                 self.lent[hold.outgoing] += PAGE_SIZE * len(pinned.pages)
                 hold.pieces += pieces_of(pinned, address, size)

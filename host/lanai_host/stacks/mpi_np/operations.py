@@ -2,6 +2,8 @@
 
 from lanai_firmware.programs.mpi_np.layout import Error
 
+from ...bus import reach
+from ...bus.base import BusError
 from ...device import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind, Operation, Segments, SendMode
 from .memory import Hold, merged
 
@@ -11,6 +13,7 @@ ERRORS = {
     Error.BAD_ADDRESS: ErrorKind.BUS_ERROR,
     Error.BUS: ErrorKind.BUS_ERROR,
     Error.PEER_FAILED: ErrorKind.PEER_FAILED,
+    Error.DAMAGED: ErrorKind.DAMAGED,
 }
 
 
@@ -51,12 +54,25 @@ class Receive(Operation):
         )
 
 
-def failure(error: int) -> DeviceError | None:
-    """A record's error as the device's."""
+def failure(error: int, operation: Operation) -> DeviceError | None:
+    """A record's error as the device's, for the operation that ends with it."""
     if error == NO_ERROR:
         return None
     kind = ERRORS.get(Error(error), ErrorKind.BAD_REQUEST)
+    if kind is ErrorKind.DAMAGED:
+        return DeviceError(kind, "its buffer could not be read, or the link damaged the body")
+    if kind is ErrorKind.BUS_ERROR:
+        return DeviceError(kind, str(unreachable(operation)))
     return DeviceError(kind, f"the NIC reports {Error(error).name}")
+
+
+def unreachable(operation: Operation) -> BusError:
+    """The error that names the operation's buffer, which the NIC found that it cannot reach."""
+    if isinstance(operation, Send):
+        return reach.unreadable(operation.runs[0][0], operation.size)
+    assert isinstance(operation, Receive)
+    runs = merged(operation.segments)
+    return reach.unwritable(runs[0][0], sum(size for _, size in runs))
 
 
 def finish(operation: Operation) -> None:

@@ -8,7 +8,8 @@ from lanai_firmware.lang import sizeof
 from lanai_firmware.programs.mpi_np.codec import pack
 from lanai_firmware.programs.mpi_np.layout import PageEntry
 
-from ...bus.base import PAGE_SIZE, Bus, Pinned
+from ...bus import reach
+from ...bus.base import PAGE_SIZE, Bus, BusError, Pinned
 from ...config import HostConfig, HostCost
 
 ENTRY = int(sizeof(PageEntry))
@@ -28,18 +29,27 @@ class Pins:
         self.hits = self.misses = 0  # ranges found pinned, and not
         self.work: list[tuple[HostCost, int]] = []  # what the host must pay for
 
-    async def pin(self, address: int, size: int) -> Pinned:
-        """Pin a range; whole pages, so that a later range in the same pages may find them in the cache."""
+    async def pin(self, address: int, size: int, writable: bool) -> Pinned:
+        """Pin a range; whole pages, so that a later range in the same pages may find them in the cache. Raises BusError.
+
+        Pages that may be written are pinned so in any case, for a receive may come to use them; `writable` asks for no less.
+        """
         first = address // PAGE_SIZE
         count = (address + size - 1) // PAGE_SIZE - first + 1
-        kept = self.kept.pop((first, count), None)
-        if kept is not None:
+        kept = self.kept.get((first, count))
+        if kept is not None and kept.writable >= writable:
+            del self.kept[first, count]
             self.hits += 1
             self.kept_pages -= count
             return kept
         self.misses += 1
         self.work += [(HostCost.PIN, 1), (HostCost.PIN_PAGE, count)]
-        return await self.bus.pin(first * PAGE_SIZE, count * PAGE_SIZE, True)
+        for attempt in (True,) if writable else (True, False):
+            try:
+                return await self.bus.pin(first * PAGE_SIZE, count * PAGE_SIZE, attempt)
+            except BusError:
+                pass
+        raise reach.unwritable(address, size) if writable else reach.unreadable(address, size)
 
     async def release(self, pinned: Pinned) -> None:
         """The range is no longer in use by this message."""

@@ -53,10 +53,14 @@ class Posting:
         receive.source, receive.tag = parcel.source, parcel.tag
         receive.wanted_source = parcel.source
         if parcel.data is not None:
-            receive.length = scatter(merged(receive.segments), parcel.data)
+            try:
+                receive.length = scatter(merged(receive.segments), parcel.data)
+            except BusError as error:
+                fail(receive, ErrorKind.BUS_ERROR, str(error))
+                return
             self.seat.charge(HostCost.COPY, receive.length)
             if receive.length < parcel.length:
-                receive.error = failure(Error.TRUNCATED)
+                receive.error = failure(Error.TRUNCATED, receive)
             finish(receive)
             return
         fields = {"peer": parcel.source, "tag": parcel.tag, "length": parcel.length, "spare": parcel.handle}

@@ -122,7 +122,7 @@ class Records:
         if operation.done:  # failed while it was on the NIC, which only now gives back what it held
             await self._release(notice.operation, operation, 0)
             return
-        operation.error = failure(notice.error)
+        operation.error = failure(notice.error, operation)
         if isinstance(operation, Receive) and notice.kind is Kind.RECEIVED:
             self._check(notice, operation)
             operation.source, operation.tag, operation.length = notice.source, notice.tag, notice.length

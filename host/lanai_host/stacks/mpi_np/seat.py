@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from ...bus.base import Bus, HostBuffer
+from ...bus.base import Bus, BusError, HostBuffer
 from ...config import HostConfig, HostCost
-from ...device import ANY_SOURCE, Operation
+from ...device import ANY_SOURCE, DeviceError, ErrorKind, Operation
 from .driver import Attachment
 from .endpoint import Endpoint
 from .health import Examine
@@ -74,10 +74,13 @@ class Seat:
     async def _retire(self, operation: Send | Receive, received: int) -> None:
         hold = operation.hold
         if hold is not None:
-            self.table.release(hold.entries)
-            await self.memory.take_back(hold, received)
-            self.account()
             operation.hold = None
+            self.table.release(hold.entries)
+            try:
+                await self.memory.take_back(hold, received)
+            except BusError as error:
+                operation.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
+            self.account()
 
 
 def inline(hold: Hold) -> dict[str, int]:

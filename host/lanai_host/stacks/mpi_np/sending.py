@@ -60,7 +60,11 @@ class Sending:
         alone = short and send.mode is not SendMode.SYNCHRONOUS and send.hold is None
         if not alone or not await endpoint.can_post(send.dest, inline=True):
             return await self._place_long(send, short)
-        body = gather(send.runs) if send.size else b""
+        try:
+            body = gather(send.runs)
+        except BusError as error:
+            fail(send, ErrorKind.BUS_ERROR, str(error))
+            return True
         await endpoint.post(Op.SEND_INLINE, 0, self._envelope(send), send.dest, body)
         finish(send)
         return True

@@ -42,8 +42,10 @@ class Host:
         self.nic, self.layout, self.number, self.seat, self.ranks = nic, layout, number, seat, ranks
         self.window = (seat + 1) * WINDOW
         self.ring, self.table, self.body = bytearray(64 * 32), bytearray(64 * ENTRY), bytearray(16 * 4096)
-        for address, memory in ((RING, self.ring), (TABLE, self.table), (BODY, self.body)):
+        for address, memory in ((RING, self.ring), (TABLE, self.table)):
             nic.memory.add(self.own(address), memoryview(memory))
+        for page in range(0, len(self.body), 4096):
+            nic.memory.add(self.own(BODY + page), memoryview(self.body)[page : page + 4096])
         self.slot = 0
         self.placed = {}  # operation codes by slot
         self.asks = False  # receives ask for messages not announced (NP-22)
@@ -118,6 +120,10 @@ class Host:
 
     def cancel(self, operation, receive):
         self.script.append(lambda: self.post(Op.CANCEL, operation, token=receive % 8))
+
+    def lose_page(self, operation):
+        """The page of an operation can be reached no more."""
+        self.nic.memory.remove(self.own(BODY + operation * 4096))
 
     def page(self, operation, size):
         return bytes(self.body[operation * 4096 : operation * 4096 + size])

@@ -247,7 +247,7 @@ def test_a_failed_send_to_oneself_is_told_once():
     host.receive(2, 1, peer=0)
     run(rig)
     told = [(r["kind"], r["operation"], r["error"], r["token"], r["context"]) for r in host.records()]
-    assert told == [(Kind.RECEIVED_OWN, 2, Error.PEER_FAILED, 1, Error.BAD_ADDRESS)]
+    assert told == [(Kind.RECEIVED_OWN, 2, Error.DAMAGED, 1, Error.BAD_ADDRESS)]
 
 
 def test_the_host_is_not_needed_once_a_message_is_posted():
@@ -420,4 +420,4 @@ def test_an_unmapped_page_is_an_error_not_an_access():
     b.receive(1, 1)
     run(rig)
     assert [(r["kind"], r["error"]) for r in a.records()] == [(Kind.SENT, Error.BAD_ADDRESS)]
-    assert [(r["kind"], r["error"]) for r in b.records()] == [(Kind.RECEIVED, Error.PEER_FAILED)]
+    assert [(r["kind"], r["error"]) for r in b.records()] == [(Kind.RECEIVED, Error.DAMAGED)]

@@ -151,7 +151,7 @@ def long_send_from_the_victims_page():
     scene.attacker.post(Op.SEND, 1, table=3, tag=5, length=4096, peer=2)
     scene.run()
     assert scene.outcome(1) == (Kind.SENT, Error.BAD_ADDRESS)
-    assert scene.outcome(2, scene.friend) == (Kind.RECEIVED, Error.PEER_FAILED)
+    assert scene.outcome(2, scene.friend) == (Kind.RECEIVED, Error.DAMAGED)
 
 
 @attempt("sending.attempt")
@@ -174,7 +174,7 @@ def send_that_shrinks_once_it_is_announced():
     scene.attacker.post(Op.SEND, 1, table=3, tag=5, length=4096, peer=2)
     scene.run()
     assert scene.outcome(1) == (Kind.SENT, Error.BAD_ADDRESS)
-    assert scene.outcome(2, scene.friend) == (Kind.RECEIVED, Error.PEER_FAILED)
+    assert scene.outcome(2, scene.friend) == (Kind.RECEIVED, Error.DAMAGED)
 
 
 # Host memory of a receive.

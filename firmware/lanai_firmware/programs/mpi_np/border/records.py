@@ -4,7 +4,7 @@ from lanai_firmware.lang import Ptr, address_of, firmware, inline, offset_of, si
 
 from ....nic.registers import HDMA_HOST, HDMA_LENGTH, HDMA_LOCAL, HDMA_START, TO_HOST
 from ..layout import Error, Kind, Record
-from ..memory.hostdma import upload
+from ..memory.hostdma import room, wait_for_room
 from ..state import RECORDS, Endpoint, nic, staged_records
 
 SECOND_HALF = offset_of(Record, "tag")
@@ -24,8 +24,16 @@ def deliver(endpoint: Ptr[Endpoint], record: Ptr[Record], skip: u32) -> None:
     sequence = endpoint.sequence
     record.sequence = sequence
     endpoint.sequence = sequence + 1
+    number = nic.hdma + 1
+    record.number = number
     place = endpoint.record
-    upload(u32(record) + skip, place + skip, sizeof(Record) - skip)
+    if room() == 0:
+        wait_for_room()
+    HDMA_HOST.store(place + skip)
+    HDMA_LOCAL.store(u32(record) + skip)
+    HDMA_LENGTH.store(sizeof(Record) - skip)
+    HDMA_START.store(TO_HOST)
+    nic.hdma = number
     place = place + sizeof(Record)
     if place == endpoint.record_end:
         place = endpoint.record_ring
@@ -33,15 +41,16 @@ def deliver(endpoint: Ptr[Endpoint], record: Ptr[Record], skip: u32) -> None:
 
 
 @inline
-def finish_record(endpoint: Ptr[Endpoint], record: Ptr[Record]) -> None:
-    """Queue the second half of a record that is complete, its number included. The host DMA's queue must have room."""
-    endpoint.sequence = endpoint.sequence + 1
+def finish_record(endpoint: Ptr[Endpoint], record: Ptr[Record], sequence: u32, number: u32) -> None:
+    """Queue the second half of a record that is complete, its sequence number included, as host DMA number `number`, which `nic.hdma`
+    says already. The host DMA's queue must have room."""
+    endpoint.sequence = sequence + 1
     place = endpoint.record
     HDMA_HOST.store(place + SECOND_HALF)
     HDMA_LOCAL.store(u32(record) + SECOND_HALF)
     HDMA_LENGTH.store(sizeof(Record) - SECOND_HALF)
     HDMA_START.store(TO_HOST)
-    nic.hdma = nic.hdma + 1
+    record.number = number
     place = place + sizeof(Record)
     if place == endpoint.record_end:
         place = endpoint.record_ring

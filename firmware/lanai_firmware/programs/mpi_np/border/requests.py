@@ -7,13 +7,14 @@ The host may write anything at any time. So this module and `quick_sends` are th
 once. What is needed later is copied, to a `Send` or a `Receive`; other modules get the copy or values.
 """
 
-from lanai_firmware.lang import Ptr, address_of, barrier, firmware, inline, minimum, null, u32
+from lanai_firmware.lang import Ptr, address_of, barrier, firmware, inline, null, u32
 
 from ....nic.registers import DOORBELL
 from ..layout import ANY, NO_TAG, SLOTS, Error, Op, Request
 from ..matching.claiming import claim
 from ..matching.matching import append_posted, describe, find_anywhere, find_unclaimed, spread
 from ..matching.probing import cancel, drain, probe, receive_pull, receive_taken
+from ..matching.receives import measure
 from ..matching.searching import wish
 from ..matching.unclaimed import remove
 from ..memory.cursor import open_piece
@@ -147,7 +148,7 @@ def free_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], operation: u32)
     entry.pieces[2].length = u32(0)
     entry.next = request.table
     open_piece(endpoint, cursor, u32(0))
-    receive.whole = minimum(cursor.left, receive.limit)
+    measure(receive)
     return receive
 
 

@@ -1,6 +1,6 @@
 """Bringing a receive and a message together, whichever came first (NP-32)."""
 
-from lanai_firmware.lang import Ptr, address_of, firmware, u32
+from lanai_firmware.lang import Ptr, address_of, firmware, null, u32
 
 from ..border.records import report
 from ..layout import Error, Kind
@@ -9,33 +9,37 @@ from ..memory.heap import block_address, run_length, skip_blocks
 from ..memory.hostdma import upload
 from ..protocol.pulling import deliver_part, pull
 from ..protocol.releasing import leave, release
-from ..state import MESSAGE_PROMISE, RECEIVE_FREE, Channel, Message, Receive
+from ..state import MESSAGE_PROMISE, RECEIVE_FREE, Channel, Message, Receive, nic
 
 
 @firmware
-def deliver_eager(
-    channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, body: u32, followed: bool
-) -> None:
-    """The body of an expected message lies in the common receive buffer: send it on to the host, and say so (NP-25, NP-42).
-
-    `followed`: it has been sent on while it came.
-    """
-    error = u32(Error.OK)
+def deliver_eager(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, body: u32) -> None:
+    """The body of an expected message lies in the common receive buffer: send it on to the host, and say so (NP-25, NP-42)."""
+    receive.error = Error.OK
     if length > receive.limit:
         length = receive.limit
-        error = u32(Error.TRUNCATED)
-    receive.error = error
+        receive.error = Error.TRUNCATED
     cursor = address_of(receive.cursor)
     endpoint = receive.endpoint
-    if length != 0 and not followed:
+    if length != 0:
         if open_piece(endpoint, cursor, u32(0)) and length <= cursor.left:
             upload(body, cursor.address, length)
         else:
+            nic.taking = receive
             fetch(endpoint, cursor, cursor.entries[0].next)
             open_piece(endpoint, cursor, u32(0))
             deliver_part(receive, body, length)
+            nic.taking = null(Receive)
     receive.state = RECEIVE_FREE
     report(endpoint, u32(Kind.RECEIVED), receive.error, receive.operation, channel.rank, tag, length)
+
+
+@firmware
+def tell_followed(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32) -> None:
+    """The same where the body has been sent on while it came: `following` saw that it fits."""
+    receive.state = RECEIVE_FREE
+    report(receive.endpoint, u32(Kind.RECEIVED), receive.error, receive.operation, channel.rank, tag, length)
+    nic.follow_record = nic.hdma
 
 
 @firmware
@@ -55,6 +59,7 @@ def claim(channel: Ptr[Channel], receive: Ptr[Receive], message: Ptr[Message]) -
     cursor = address_of(receive.cursor)
     fetch(endpoint, cursor, cursor.entries[0].next)
     open_piece(endpoint, cursor, u32(0))
+    nic.taking = receive
     number = message.handle
     left = length
     while left != 0:
@@ -65,4 +70,5 @@ def claim(channel: Ptr[Channel], receive: Ptr[Receive], message: Ptr[Message]) -
             number = skip_blocks(number, part)
     receive.state = RECEIVE_FREE
     report(endpoint, u32(Kind.RECEIVED), receive.error, receive.operation, channel.rank, tag, length)
+    nic.taking = null(Receive)
     leave(channel, message)

@@ -104,7 +104,7 @@ def accept(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> bool:
         return False
     channel.first = following
     stage = new_stage(channel, u32(Type.ACCEPT))
-    envelope(channel, stage, send, length)
+    envelope(channel, stage, send, length, u32(0))
     channel.slot_credit = channel.slot_credit + 1
     answer = address_of(stage.header)
     answer.handle = number

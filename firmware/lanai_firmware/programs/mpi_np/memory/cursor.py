@@ -4,11 +4,11 @@ Everything that the host wrote is checked where it is used, after the last momen
 must lie in the endpoint's window and in one page. A page entry without a first piece ends the message early.
 """
 
-from lanai_firmware.lang import Ptr, address_of, firmware, inline, offset_of, sizeof, u32
+from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, offset_of, sizeof, u32
 
-from ..layout import PAGE, PageEntry
+from ..layout import PAGE, PageEntry, Piece
 from ..state import Cursor, Endpoint, Nic, nic
-from .hostdma import download, finish, upload
+from .hostdma import download, finish, reached, upload
 
 
 @inline
@@ -71,6 +71,31 @@ def next_piece(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor]) -> bool:
         piece = u32(0)
         fetch(endpoint, cursor, cursor.entries[cursor.side].next)
     return open_piece(endpoint, cursor, piece)
+
+
+@firmware(inline=False)
+def peek(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor]) -> Ptr[Piece]:
+    """The piece behind the one that is open, if it is here and may be used; else null."""
+    entry = address_of(cursor.entries[cursor.side])
+    number = cursor.piece + 1
+    if number > 3 or entry.pieces[number].length == 0:
+        if cursor.more == 0 or not reached(cursor.fetched):
+            return null(Piece)
+        entry = other(cursor)
+        number = u32(0)
+    piece = address_of(entry.pieces[number])
+    if piece.length == 0 or not allowed(endpoint, piece.address, piece.length):
+        return null(Piece)
+    return piece
+
+
+@firmware(inline=False)
+def skip(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], length: u32) -> None:
+    """The next `length` bytes, which reach no further than into the piece behind the open one, have been dealt with."""
+    if length > cursor.left:
+        length = length - cursor.left
+        next_piece(endpoint, cursor)
+    take(cursor, length)
 
 
 @inline

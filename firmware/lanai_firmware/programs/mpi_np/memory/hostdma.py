@@ -2,7 +2,7 @@
 
 The order is what the rest builds on: a record queued after a body tells the host that the body is there, and a count taken
 after queueing says when memory is free again. Whoever finds it full waits here, which
-cannot last, as the engine needs nothing from the processor (NP-13).
+cannot last, as the engine needs nothing from the processor (NP-13) but to be resumed after an error (`failing`).
 """
 
 from lanai_firmware.lang import firmware, i32, inline, u32
@@ -15,17 +15,26 @@ from ....nic.registers import (
     HDMA_LOCAL,
     HDMA_START,
     HDMA_STATUS,
+    STOPPED,
     TO_HOST,
     TO_SRAM,
 )
 from ..state import nic
+from .failing import resume
+
+
+@firmware(inline=False)
+def wait_for_room() -> None:
+    """Wait until the queue takes a descriptor."""
+    while (HDMA_STATUS.load() & FREE) == 0:
+        resume()
 
 
 @inline
 def upload(local: u32, host: u32, length: u32) -> None:
     """SRAM to host memory."""
-    while (HDMA_STATUS.load() & FREE) == 0:
-        pass
+    if (HDMA_STATUS.load() & FREE) == 0:
+        wait_for_room()
     HDMA_HOST.store(host)
     HDMA_LOCAL.store(local)
     HDMA_LENGTH.store(length)
@@ -36,8 +45,8 @@ def upload(local: u32, host: u32, length: u32) -> None:
 @inline
 def download(local: u32, host: u32, length: u32) -> None:
     """Host memory to SRAM."""
-    while (HDMA_STATUS.load() & FREE) == 0:
-        pass
+    if (HDMA_STATUS.load() & FREE) == 0:
+        wait_for_room()
     HDMA_HOST.store(host)
     HDMA_LOCAL.store(local)
     HDMA_LENGTH.store(length)
@@ -48,8 +57,8 @@ def download(local: u32, host: u32, length: u32) -> None:
 @inline
 def bring(local: u32, host: u32, length: u32) -> None:
     """Host memory to SRAM, part of a body that is about to be sent: the send DMA may chase it."""
-    while (HDMA_STATUS.load() & FREE) == 0:
-        pass
+    if (HDMA_STATUS.load() & FREE) == 0:
+        wait_for_room()
     HDMA_HOST.store(host)
     HDMA_LOCAL.store(local)
     HDMA_LENGTH.store(length)
@@ -73,4 +82,5 @@ def room() -> u32:
 def finish(count: u32) -> None:
     """Wait until the first `count` descriptors are done."""
     while not reached(count):
-        pass
+        if (HDMA_STATUS.load() & STOPPED) != 0:
+            resume()

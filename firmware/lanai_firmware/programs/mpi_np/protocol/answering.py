@@ -6,11 +6,12 @@ download queued; the record for the host is queued behind it, so it says that th
 sends to itself reads of both ends at once, when its receive is done (NP-29).
 """
 
-from lanai_firmware.lang import Ptr, address_of, firmware, u32
+from lanai_firmware.lang import Ptr, address_of, firmware, inline, u32
 
 from ..border.records import deliver, next_record, report
 from ..layout import FLAG_FAILED, FLAG_LAST, IN_SLOT, PACKET_BODY, Error, Header, Kind, Type
 from ..memory.cursor import fetch, next_piece, open_piece, take
+from ..memory.failing import resume
 from ..memory.hostdma import bring, reached, room
 from ..state import (
     JOB_FETCHING,
@@ -33,6 +34,7 @@ from .sending import slot_body
 @firmware
 def asked(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     """A SEND_REQ has come: make it a job. False if it asks for nothing that was announced, or for too much at once."""
+    resume()  # the last transfer of an ended job may have failed, which its entry must still be there to hear
     job = address_of(channel.jobs[0])
     if job.state != JOB_FREE:
         job = address_of(channel.jobs[1])
@@ -94,7 +96,7 @@ def begin(channel: Ptr[Channel], job: Ptr[Job]) -> None:
     job.total = entry.total
     if job.left > entry.total:
         job.left = u32(0)
-        job.failed = u32(1)
+        job.failed = Error.BAD_ADDRESS
     if job.left != 0:
         fetch(channel.endpoint, cursor, entry.next)
         open_piece(channel.endpoint, cursor, u32(0))
@@ -113,7 +115,7 @@ def step(channel: Ptr[Channel], job: Ptr[Job]) -> None:
     left = job.left
     if left != 0:
         if cursor.left == 0 and not next_piece(channel.endpoint, cursor):
-            job.failed = u32(1)
+            job.failed = Error.BAD_ADDRESS
             left = u32(0)
         else:
             part = cursor.left if cursor.left < left else left
@@ -129,18 +131,22 @@ def step(channel: Ptr[Channel], job: Ptr[Job]) -> None:
             stage.ready = nic.hdma
     job.left = left
     if left == 0:
-        error = u32(Error.OK)
-        header.flags = FLAG_LAST
-        if job.failed != 0:
-            header.flags = FLAG_LAST | FLAG_FAILED
-            error = u32(Error.BAD_ADDRESS)
-        end(channel, job)
-        if channel.rank == channel.endpoint.rank:
-            job.state = JOB_OWN
-            job.failed = error
-        else:
-            report(channel.endpoint, u32(Kind.SENT), error, job.operation, channel.rank, u32(0), job.total)
+        header.flags = FLAG_LAST if job.failed == 0 else FLAG_LAST | FLAG_FAILED
+        finish_job(channel, job)
     commit()
+
+
+@inline
+def finish_job(channel: Ptr[Channel], job: Ptr[Job]) -> None:
+    """All of the body is on its way, or what can be brought of it."""
+    error = job.failed
+    end(channel, job)
+    if channel.rank == channel.endpoint.rank:
+        job.state = JOB_OWN
+        job.failed = error
+    else:
+        report(channel.endpoint, u32(Kind.SENT), error, job.operation, channel.rank, u32(0), job.total)
+        job.record = nic.hdma
 
 
 @firmware
@@ -176,6 +182,7 @@ def own_received(channel: Ptr[Channel], receive: Ptr[Receive]) -> bool:
             record.kind = Kind.RECEIVED_OWN
             record.error = receive.error
             deliver(channel.endpoint, record, u32(0))
+            job.record = nic.hdma
             job.failed = u32(0)
             job.state = JOB_FREE
             return True

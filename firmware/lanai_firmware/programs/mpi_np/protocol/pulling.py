@@ -8,8 +8,8 @@ packet marked as last. Bodies go from the common receive buffer straight to the 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, u32
 
 from ..border.records import report
-from ..layout import FLAG_FAILED, FLAG_LAST, Error, Header, Kind, Type
-from ..memory.cursor import fetch, next_piece, open_piece, take
+from ..layout import FLAG_FAILED, FLAG_LAST, NO_BODY, Error, Header, Kind, Type
+from ..memory.cursor import fetch, next_piece, open_piece, skip, take
 from ..memory.hostdma import upload
 from ..state import PULLS, RECEIVE_FREE, RECEIVE_PULLING, Channel, Receive, nic
 from ..wire.following import was_followed
@@ -42,8 +42,18 @@ def meet(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32) ->
 
 
 @firmware
+def fail_body(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32) -> None:
+    """The receive has met a message whose body is lost."""
+    receive.state = RECEIVE_FREE
+    report(receive.endpoint, u32(Kind.RECEIVED), u32(Error.DAMAGED), receive.operation, channel.rank, tag, u32(0))
+
+
+@firmware
 def pull(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, handle: u32) -> None:
     """The receive has met a promise: ask for its body as soon as the channel's turn comes."""
+    if handle == NO_BODY:
+        fail_body(channel, receive, tag)
+        return
     if not meet(channel, receive, tag, length):
         return
     receive.handle = handle
@@ -82,21 +92,26 @@ def take_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32
     if receive.state != RECEIVE_PULLING or receive.channel != channel or header.handle != receive.arrived:
         return False
     length = header.length
-    if length > size or length > receive.length - receive.arrived:
+    failed = (header.flags & FLAG_FAILED) != 0
+    if (length > size and not failed) or length > receive.length - receive.arrived:
         return False
     receive.arrived = receive.arrived + length
-    if was_followed(header):
-        take(address_of(receive.cursor), length)
+    followed = was_followed(header)
+    if failed:
+        receive.error = Error.DAMAGED
+    elif followed:
+        skip(receive.endpoint, address_of(receive.cursor), length)
     else:
         deliver_part(receive, body, length)
     if (header.flags & FLAG_LAST) != 0:
-        if (header.flags & FLAG_FAILED) != 0 or receive.arrived != receive.length:
-            receive.error = Error.PEER_FAILED
+        if receive.arrived != receive.length:
+            receive.error = Error.DAMAGED
         channel.pulls = channel.pulls - 1
         if channel.first_pull:
             make_ready(channel)
         receive.state = RECEIVE_FREE
         if channel.rank == receive.endpoint.rank and own_received(channel, receive):
+            receive.record = nic.hdma
             return True
         report(
             receive.endpoint,
@@ -107,6 +122,7 @@ def take_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32
             receive.posted.tag,
             receive.arrived,
         )
+        receive.record = nic.hdma
     return True
 
 

@@ -37,7 +37,8 @@ def slot_number(send: Ptr[Send]) -> u32:
 
 
 @inline
-def envelope(channel: Ptr[Channel], stage: Ptr[Stage], send: Ptr[Send], length: u32) -> None:
+def envelope(channel: Ptr[Channel], stage: Ptr[Stage], send: Ptr[Send], length: u32, blocks: u32) -> None:
+    """Fill in the envelope of a message, and pay for it: a message slot, and so many heap blocks."""
     header = address_of(stage.header)
     header.tag = send.tag
     header.length = length
@@ -45,25 +46,36 @@ def envelope(channel: Ptr[Channel], stage: Ptr[Stage], send: Ptr[Send], length: 
     header.sequence = channel.sequence
     channel.sequence = channel.sequence + 1
     channel.slot_credit = channel.slot_credit - 1
+    channel.block_credit = channel.block_credit - blocks
 
 
 @firmware
-def bring_pieces(send: Ptr[Send], stage: Ptr[Stage], length: u32) -> bool:
-    """Queue the download of a short body from its inline pieces into the stage. False if they may not be read."""
+def send_pieces(channel: Ptr[Channel], send: Ptr[Send], stage: Ptr[Stage], length: u32, blocks: u32) -> bool:
+    """Let a short body go that is described by inline pieces. False, with nothing done, if they may not be read.
+
+    The packet is handed to the send DMA before its body is asked for: while the host DMA moves, the processor hardly does.
+    """
     endpoint = send.endpoint
     first = send.pieces[0].address
     part = minimum(send.pieces[0].length, length)
     second = send.pieces[1].address
     rest = length - part
-    if part == 0 or not allowed(endpoint, first, part) or send.pieces[1].length < rest:
-        return length == 0
-    if rest != 0 and not allowed(endpoint, second, rest):
-        return False
-    bring(stage.buffer, first, part)
+    ready = nic.hdma
+    if length != 0:
+        if part == 0 or not allowed(endpoint, first, part) or (rest != 0 and send.pieces[1].length < rest):
+            return False
+        if rest != 0 and not allowed(endpoint, second, rest):
+            return False
+        stage.body = stage.buffer
+        ready = ready + 1 if rest == 0 else ready + 2
+    stage.ready = ready
+    place = stage.buffer
+    envelope(channel, stage, send, length, blocks)
+    commit()
+    if length != 0:
+        bring(place, first, part)
     if rest != 0:
-        bring(stage.buffer + part, second, rest)
-    stage.body = stage.buffer
-    stage.ready = nic.hdma
+        bring(place + part, second, rest)
     return True
 
 
@@ -71,7 +83,7 @@ def bring_pieces(send: Ptr[Send], stage: Ptr[Stage], length: u32) -> bool:
 def announce(channel: Ptr[Channel], send: Ptr[Send], length: u32, handle: u32) -> None:
     """RECV_REQ: the envelope goes, the body stays."""
     stage = new_stage(channel, u32(Type.RECV_REQ))
-    envelope(channel, stage, send, length)
+    envelope(channel, stage, send, length, u32(0))
     header = address_of(stage.header)
     header.handle = handle
     commit()
@@ -96,20 +108,19 @@ def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
             stage.length = length
             if inline_body:
                 stage.body = slot_body(send, length)
-            elif not bring_pieces(send, stage, length):
+                if paid:
+                    send.state = SEND_LEAVING
+                    stage.send = send
+                envelope(channel, stage, send, length, blocks)
+                commit()
+            elif not send_pieces(channel, send, stage, length, blocks):
                 drop_stage(stage)
                 refuse_send(send, u32(Error.BAD_ADDRESS))
                 return u32(LEFT)
-            envelope(channel, stage, send, length)
-            channel.block_credit = channel.block_credit - blocks
             if not paid:
                 channel.unpaid = send
-                commit()
+                channel.unpaid_error = Error.OK
                 return u32(BLOCKED)
-            if inline_body:
-                send.state = SEND_LEAVING
-                stage.send = send
-            commit()
             if not inline_body:
                 report(send.endpoint, u32(Kind.SENT), u32(Error.OK), u32(send.operation), channel.rank, u32(0), length)
                 give_slot_back(send)
@@ -178,7 +189,15 @@ def unpaid_taken(channel: Ptr[Channel]) -> None:
     channel.unpaid = null(Send)
     channel.first = send.next
     if send.op != Op.SEND_INLINE:
-        report(send.endpoint, u32(Kind.SENT), u32(Error.OK), u32(send.operation), channel.rank, u32(0), send.length)
+        report(
+            send.endpoint,
+            u32(Kind.SENT),
+            channel.unpaid_error,
+            u32(send.operation),
+            channel.rank,
+            u32(0),
+            send.length,
+        )
     give_slot_back(send)
     make_ready(channel)
 

@@ -8,7 +8,7 @@ Two NICs must not wait for each other's bodies: `outgoing` sends no packet whose
 what a followed packet still needs never waits behind another followed one.
 """
 
-from lanai_firmware.lang import Ptr, address_of, at, firmware, minimum, sizeof, u32
+from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, sizeof, u32
 
 from ....nic.registers import (
     BUSY,
@@ -25,9 +25,11 @@ from ....nic.registers import (
     RECV_WATERMARK,
     TO_HOST,
 )
-from ..layout import PACKET_BODY, Header, Type
+from ..layout import PACKET_BODY, Error, Header, Type
+from ..matching.receives import measure
+from ..memory.cursor import peek
 from ..memory.hostdma import room
-from ..state import RECEIVE_ARRIVING, RECEIVE_POSTED, RECEIVE_PULLING, Channel, nic
+from ..state import RECEIVE_ARRIVING, RECEIVE_POSTED, RECEIVE_PULLING, Channel, Receive, nic
 
 
 @firmware(inline=False)
@@ -55,38 +57,74 @@ def follow() -> None:
         return
     if RECV_VERDICT.load() != 0 or RECV_CURRENT.load() != start:
         return  # meanwhile it has become whole, or another one is arriving
-    HDMA_HOST.store(receive.cursor.address)
-    HDMA_LOCAL.store(start + u32(sizeof(Header)))
-    HDMA_LENGTH.store(header.length)
-    HDMA_START.store(TO_HOST | FOLLOW)
-    nic.hdma = nic.hdma + 1
+    cursor = address_of(receive.cursor)
+    length = header.length
+    nic.follow_from = nic.hdma + 1
+    if length <= cursor.left:
+        upload_behind(start + u32(sizeof(Header)), cursor.address, length)
+    else:
+        follow_split(receive, start + u32(sizeof(Header)), length)
     nic.follow_until = nic.hdma
     nic.followed = start
     nic.followed_receive = receive
     if receive.state == RECEIVE_POSTED:
         receive.state = RECEIVE_ARRIVING
-        receive.whole = u32(0)  # off the fast path, which would queue the upload again
+        receive.error = Error.OK
+        receive.whole = u32(0)  # off the fast paths, which would queue the upload again
+        receive.both = u32(0)
+
+
+@firmware(inline=False)
+def follow_split(receive: Ptr[Receive], body: u32, length: u32) -> None:
+    """The body goes to two pieces: the rest of the open one, and the one behind it."""
+    cursor = address_of(receive.cursor)
+    part = cursor.left
+    upload_behind(body, cursor.address, part)
+    upload_behind(body + part, peek(receive.endpoint, cursor).address, length - part)
+
+
+@inline
+def upload_behind(local: u32, host: u32, length: u32) -> None:
+    """Queue an upload that keeps behind the receive DMA. The queue must have room."""
+    HDMA_HOST.store(host)
+    HDMA_LOCAL.store(local)
+    HDMA_LENGTH.store(length)
+    HDMA_START.store(TO_HOST | FOLLOW)
+    nic.hdma = nic.hdma + 1
 
 
 @firmware
 def answers(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """Is this the next part of a body, for one piece of host memory?"""
+    """Is this the next part of a body, for one or two pieces of host memory?"""
     if header.tag >= nic.receive_count:
         return False
     receive = nic.receives + header.tag
     if receive.state != RECEIVE_PULLING or receive.channel != channel or header.handle != receive.arrived:
         return False
-    return header.length <= receive.cursor.left and header.length <= receive.length - receive.arrived
+    length = header.length
+    if length > receive.length - receive.arrived:
+        return False
+    return length <= receive.cursor.left or answers_split(receive, length)
+
+
+@firmware(inline=False)
+def answers_split(receive: Ptr[Receive], length: u32) -> bool:
+    """The same where the open piece is too short."""
+    left = receive.cursor.left
+    piece = peek(receive.endpoint, address_of(receive.cursor))
+    return left != 0 and bool(piece) and length - left <= piece.length
 
 
 @firmware
 def meets(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """Is this a whole message for the oldest receive of its channel, for one piece of host memory?"""
+    """Is this a whole message for the oldest receive of its channel, for one or two pieces of host memory?"""
     node = channel.expected.next
     if node == address_of(channel.expected):
         return False
     apart = ((node.key >> 16) ^ u32(header.context)) | ((node.tag ^ header.tag) & node.mask)
-    return apart | u32(node.receive.chained) == 0 and header.length <= node.receive.whole
+    return apart | u32(node.receive.chained) == 0 and (
+        header.length <= node.receive.whole or header.length <= node.receive.both
+    )
 
 
 @firmware
@@ -105,4 +143,4 @@ def forget(header: Ptr[Header]) -> None:
         receive = nic.followed_receive
         if receive.state == RECEIVE_ARRIVING:
             receive.state = RECEIVE_POSTED
-            receive.whole = minimum(receive.cursor.left, receive.limit)
+            measure(receive)

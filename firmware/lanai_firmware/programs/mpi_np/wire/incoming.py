@@ -7,10 +7,13 @@ and counted. The source of a message is what its channel says, so an envelope ca
 from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, offset_of, sizeof, u32
 
 from ....nic.registers import (
+    FREE,
     HDMA_HOST,
     HDMA_LENGTH,
     HDMA_LOCAL,
     HDMA_START,
+    HDMA_STATUS,
+    HEADER_CHECKED,
     RECV_BUFFER,
     RECV_DONE,
     RECV_LENGTH,
@@ -18,23 +21,35 @@ from ....nic.registers import (
     RECV_POINTER,
     RECV_VERDICT,
     RECV_WATERMARK,
+    STOPPED,
     TO_HOST,
     VALID,
     VALID_CHECKED,
 )
-from ..border.records import finish_record, next_record
-from ..layout import FLAG_LAST, PACKET_BODY, Header, Kind, Record, Type
-from ..matching.claiming import deliver_eager
+from ..border.records import finish_record, next_record, report
+from ..layout import FLAG_FAILED, FLAG_LAST, NO_BODY, PACKET_BODY, Error, Header, Kind, Record, Type
+from ..matching.claiming import deliver_eager, tell_followed
 from ..matching.matching import find_expected, unlink_posted, withdraw
 from ..matching.searching import accepted, denied, searched
 from ..matching.unclaimed import keep
 from ..memory.cursor import next_piece
-from ..memory.hostdma import reached, room
+from ..memory.failing import lose_body, resume
+from ..memory.hostdma import reached, room, upload
 from ..protocol.answering import asked
-from ..protocol.pulling import pull, take_answer
+from ..protocol.pulling import fail_body, pull, take_answer
 from ..protocol.ready import make_ready
 from ..protocol.sending import unpaid_dropped, unpaid_taken
-from ..state import MESSAGE_BODY, MESSAGE_PROMISE, OWE_DROPPED, OWE_TAKEN, RECEIVE_FREE, RECEIVE_PULLING, Channel, nic
+from ..state import (
+    MESSAGE_BODY,
+    MESSAGE_PROMISE,
+    OWE_DROPPED,
+    OWE_TAKEN,
+    RECEIVE_FREE,
+    RECEIVE_PULLING,
+    Channel,
+    Posted,
+    nic,
+)
 from .credit import blocks_for, credit_arrived, give_back
 from .following import forget, was_followed
 from .recovery import admit
@@ -145,7 +160,7 @@ def receive_short(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     length = header.length
     cursor = address_of(receive.cursor)
     if length > receive.whole:
-        return False
+        return length <= receive.both and receive_split(channel, header, node)
     if RECV_LENGTH.load() < length + u32(sizeof(Header)):
         return False
     if room() < 2:
@@ -158,15 +173,16 @@ def receive_short(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
         HDMA_LENGTH.store(length)
         HDMA_START.store(TO_HOST)
         uploads = uploads + 1
-    nic.hdma = uploads - 1
+    nic.hdma = uploads
     endpoint = channel.endpoint
+    sequence = endpoint.sequence
     record = next_record()
     record.tag = tag
     record.length = length
     record.source = channel.rank
     record.operation = receive.operation
-    at(Ptr[u32], u32(record) + KIND_WORD)[0] = (endpoint.sequence << 16) | RECEIVED_OK
-    finish_record(endpoint, record)
+    at(Ptr[u32], u32(record) + KIND_WORD)[0] = (sequence << 16) | RECEIVED_OK
+    finish_record(endpoint, record, sequence, uploads)
     unlink_posted(node)
     receive.state = RECEIVE_FREE
     word = header.credit
@@ -183,10 +199,37 @@ def receive_short(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
 
 
 @firmware(inline=False)
+def receive_split(channel: Ptr[Channel], header: Ptr[Header], node: Ptr[Posted]) -> bool:
+    """The same for a message that goes to the first two pieces of its receive."""
+    receive = node.receive
+    length = header.length
+    if RECV_LENGTH.load() < length + u32(sizeof(Header)) or room() < 3:
+        return False
+    RECV_VERDICT.store(1)
+    cursor = address_of(receive.cursor)
+    body = u32(header) + u32(sizeof(Header))
+    first = cursor.left
+    upload(body, cursor.address, first)
+    upload(body + first, cursor.entries[0].pieces[1].address, length - first)
+    unlink_posted(node)
+    receive.state = RECEIVE_FREE
+    report(receive.endpoint, u32(Kind.RECEIVED), u32(Error.OK), receive.operation, channel.rank, header.tag, length)
+    if header.credit != channel.credit_seen:
+        credit_arrived(channel, header.credit)
+    channel.arrived = channel.arrived + 1
+    empty_buffer()
+    give_back(channel, u32(1), blocks_for(length))
+    return True
+
+
+@firmware(inline=False)
 def receive_any() -> bool:
     """The same for any packet."""
     verdict = RECV_VERDICT.load()
-    if verdict == 0 or room() < 3:
+    status = HDMA_STATUS.load()
+    if (status & STOPPED) != 0:
+        resume()  # here too, as a turn with requests does not look
+    if verdict == 0 or (status & FREE) < 3:
         return False
     header = at(Ptr[Header], RECV_BUFFER.load())
     size = RECV_LENGTH.load()
@@ -201,6 +244,10 @@ def receive_any() -> bool:
     if (verdict & nic.flaws) != 0:
         forget(header)
         nic.wire_errors = nic.wire_errors + 1
+        if (verdict & HEADER_CHECKED) != 0 and header.channel < nic.channel_count:
+            # Nobody sends it again, and its envelope is sound: the message it belongs to fails, and nobody waits for it.
+            lose_body(header)
+            act(nic.channels + header.channel, header, size)
     elif size < sizeof(Header) or header.channel >= nic.channel_count:
         nic.dropped = nic.dropped + 1
     else:
@@ -216,7 +263,7 @@ def receive_numbered(channel: Ptr[Channel], header: Ptr[Header], size: u32) -> b
         kind = header.type
         if kind == Type.EAGER and receive_short(channel, header):
             return True
-        if kind == Type.ANSWER and (header.flags & FLAG_LAST) == 0 and receive_part(channel, header):
+        if kind == Type.ANSWER and header.flags & (FLAG_LAST | FLAG_FAILED) == 0 and receive_part(channel, header):
             return True
         act(channel, header, size)
     RECV_VERDICT.store(1)
@@ -269,7 +316,9 @@ def dispatch(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -
         return searched(channel, header)
     if kind == Type.NACK:
         return denied(channel)
-    return kind == Type.ACCEPT and accepted(channel, header)
+    if kind == Type.ACCEPT:
+        return accepted(channel, header)
+    return (kind == Type.EAGER_LOST or kind == Type.UNPAID_LOST) and take_lost(channel, header)
 
 
 @inline
@@ -283,10 +332,37 @@ def take_eager(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32)
     if node:
         receive = node.receive
         withdraw(receive)
-        deliver_eager(channel, receive, header.tag, length, body, was_followed(header))
+        if was_followed(header):
+            tell_followed(channel, receive, header.tag, length)
+        else:
+            deliver_eager(channel, receive, header.tag, length, body)
         give_back(channel, u32(1), blocks_for(length))
         return True
     return keep(channel, header.context, header.tag, length, u32(0), MESSAGE_BODY, body)
+
+
+@firmware(inline=False)
+def take_lost(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+    """An envelope whose body is lost: the receive that takes it fails. Without one it is kept, like a promise."""
+    length = header.length
+    if length > PACKET_BODY:
+        return False
+    if header.type == Type.UNPAID_LOST:
+        channel.control = channel.control | OWE_TAKEN
+        make_ready(channel)
+    channel.arrived = channel.arrived + 1
+    forget(header)
+    node = find_expected(channel, header.context, header.tag)
+    if node:
+        receive = node.receive
+        withdraw(receive)
+        fail_body(channel, receive, header.tag)
+        give_back(channel, u32(1), blocks_for(length))
+        return True
+    if not keep(channel, header.context, header.tag, length, NO_BODY, MESSAGE_PROMISE, u32(0)):
+        return False
+    give_back(channel, u32(0), blocks_for(length))
+    return True
 
 
 @firmware
