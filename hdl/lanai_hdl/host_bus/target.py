@@ -50,8 +50,9 @@ class PioTarget(wiring.Component):
 
     Members: `pio`; `lbus`; `registers`; `want`, `granted`, `tick` of the host bus. A write costs `pio_write_setup` clocks and one more;
     one clock if it follows on the last one while the bus is kept, in the same line of `pio_line` bytes (writes combined by the
-    host: NP-59). A read costs `pio_read_setup` and one more, and what the NIC takes. A write to the SRAM waits for its slot behind the host's
-    back, one at a time. Outside the map (`fault`) reads give all ones and writes nothing; so does a partial write to a register.
+    host: NP-59). A read costs `pio_read_setup` and one more, and what the NIC takes. Two writes to the SRAM may wait for their
+    LBUS slots after the bus has taken them, so that combined writes take one clock a word in whichever slot the bus clock begins.
+    Outside the map (`fault`) reads give all ones and writes nothing; so does a partial write to a register.
     Events of a slot: `read`, `wrote`; of the slot before: `fault`. `idle` while nothing is under way.
     """
 
@@ -82,18 +83,21 @@ class PioTarget(wiring.Component):
         last_of_line = Signal()
         to_lbus, to_registers = Signal(), Signal()  # an access waits for its grant, or had it in the slot before:
         granted = Signal()  # which is known only then, for the registers' grant comes late
-        behind = Signal()
+        behind = Signal()  # an access will still wait in the next slot
+        posted, waiting = Signal(Access), Signal()  # a write to the SRAM behind that, if `waiting`
         m.d.sync += granted.eq(self.lbus.grant | self.registers.grant)
         m.d.comb += [
             self.lbus.request.eq(to_lbus & ~granted),
             self.registers.request.eq(to_registers & ~granted),
-            behind.eq((to_lbus | to_registers) & ~granted),
+            behind.eq((to_lbus | to_registers) & ~(granted & ~waiting)),
             region.eq(self._region(access.addr)),
             last_of_line.eq(access.addr[2:line_bits].all() if line_bits > 2 else 1),
         ]
         m.d.sync += [self.pio.rvalid.eq(0), self.fault.eq(0)]
         with m.If(granted):
-            m.d.sync += [to_lbus.eq(0), to_registers.eq(0)]
+            m.d.sync += [to_lbus.eq(waiting), to_registers.eq(0), waiting.eq(0)]
+            with m.If(waiting):
+                self._request(m, posted)
         with m.If(self.tick & (linger != 0)):
             m.d.sync += linger.eq(linger - 1)
 
@@ -114,8 +118,14 @@ class PioTarget(wiring.Component):
                 m.d.comb += self.want.eq(1)
                 with m.If(self.granted & self.tick & (charge != 0)):
                     m.d.sync += charge.eq(charge - 1)
-                with m.If(self.granted & (charge <= self.tick) & ~behind):
-                    self._perform(m, access, region, to_lbus, to_registers)
+                # Whatever is not a write to the SRAM behind another one waits until all before it is done.
+                postable = access.write & (region == Region.SRAM) & to_lbus & (granted | ~waiting)
+                with m.If(self.granted & (charge <= self.tick) & (~behind | postable)):
+                    m.d.comb += [self.read.eq(~access.write), self.wrote.eq(access.write)]
+                    with m.If(behind):
+                        m.d.sync += [posted.eq(access), waiting.eq(1)]
+                    with m.Else():
+                        self._perform(m, access, region, to_lbus, to_registers)
                     m.d.sync += follows.eq(Mux(access.write & ~last_of_line, access.addr + 4, 0))
                     with m.If(access.write):
                         m.d.sync += linger.eq(LINGER)
@@ -157,19 +167,21 @@ class PioTarget(wiring.Component):
     def _perform(self, m, access, region, to_lbus, to_registers):
         whole = access.be == 0b1111
         sram, registers = region == Region.SRAM, region == Region.REGISTERS
-        m.d.comb += [
-            self.read.eq(~access.write),
-            self.wrote.eq(access.write),
-        ]
         m.d.sync += [
             self.fault.eq((region == Region.NOWHERE) | (registers & access.write & ~whole)),
             to_lbus.eq(sram),
-            self.lbus.write.eq(access.write),
-            self.lbus.addr.eq(access.addr - SRAM_HOST),
-            self.lbus.wdata.eq(access.wdata),
-            self.lbus.be.eq(access.be),
             to_registers.eq(registers & (whole | ~access.write)),
             self.registers.write.eq(access.write),
             self.registers.addr.eq(access.addr - REGISTERS_HOST),
             self.registers.wdata.eq(access.wdata),
+        ]
+        self._request(m, access)
+
+    def _request(self, m, access):
+        """What the LBUS will be asked for."""
+        m.d.sync += [
+            self.lbus.write.eq(access.write),
+            self.lbus.addr.eq(access.addr - SRAM_HOST),
+            self.lbus.wdata.eq(access.wdata),
+            self.lbus.be.eq(access.be),
         ]

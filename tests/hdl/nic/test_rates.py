@@ -95,3 +95,26 @@ def test_host_bus_and_link_work_at_once(expected):
     assert found["processor"] == 0, "the processor is idle"
     expected("nic.both.send_mb_per_second", found["send"])
     expected("nic.both.host_dma_slots_4096", found["host"])
+
+
+def test_a_block_written_by_pio_takes_as_long_in_whichever_slot_it_begins():
+    """One word a bus clock, and the setup of each line, although the SRAM serves the host in even slots only."""
+    words = [random.Random(2).getrandbits(32) for _ in range(64)]
+    took = []
+
+    async def story(context, world):
+        for wait in (0, 1):
+            while not context.get(chip.nic.idle) or context.get(chip.nic.now) % 2 != wait:
+                await context.tick()
+            begin = context.get(chip.nic.now)
+            await world.host.write_words(0x400 * (wait + 1), words)
+            took.append(context.get(chip.nic.now) - begin)
+            await context.tick().repeat(8)
+            assert chip.peek(context, 0x400 * (wait + 1), 256) == b"".join(word.to_bytes(4, "big") for word in words)
+
+    chip = Chip(CONFIG)
+    chip.does(story)
+    clock = CONFIG.slot_khz // CONFIG.host_bus_khz
+    lines = 4 * len(words) // CONFIG.pio_line
+    assert max(took) <= clock * (len(words) + lines * (CONFIG.pio_write_setup + 1)) + 4
+    assert max(took) - min(took) <= 1
