@@ -23,6 +23,7 @@ MODULES = (
     "pulling",
     "claiming",
     "cursor",
+    "receives",
     "following",
     "incoming",
 )
@@ -38,6 +39,7 @@ LIMITS = {
     "messages_per_channel",
     "left",
     "whole",
+    "both",
     "total",
     "length",  # of a send: what was announced
 }

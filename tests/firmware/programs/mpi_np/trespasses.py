@@ -11,6 +11,7 @@ from lanai_firmware.programs.mpi_np.codec import pack
 from lanai_firmware.programs.mpi_np.layout import IN_SLOT, Error, Header, Kind, Op, PageEntry, Type
 from lanai_firmware.programs.mpi_np.model import Packet
 from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_hdl.machine import Verdict
 
 from .rig import BODY, ENTRY, TABLE, WINDOW, Rig
 
@@ -27,6 +28,10 @@ def attempt(*stopped_by):
         return function
 
     return note
+
+
+PROMPT = ("turn", "copy", "send", "host", "accept", "finish")  # what happens first where the processor is prompt
+POLLS = 50  # turns after which it waits for something else
 
 
 class Scene:
@@ -49,10 +54,12 @@ class Scene:
 
         Then no byte of the victim's may be with others, or changed.
         """
+        turns = 0
         while prompt and (actions := self.rig.actions()):
-            self.rig.act(
-                min(actions, key=lambda action: ("turn", "copy", "send", "host", "accept", "finish").index(action[0]))
-            )
+            order = PROMPT if turns < POLLS else PROMPT[1:] + PROMPT[:1]  # it may poll for what a copy gives
+            action = min(actions, key=lambda action: order.index(action[0]))
+            turns = turns + 1 if action[0] == "turn" else 0
+            self.rig.act(action)
         self.rig.run(self._choose, 20_000)
         assert bytes(self.victim.body) == SECRET * (len(self.victim.body) // len(SECRET)), (
             "the victim's memory has changed"
@@ -94,10 +101,11 @@ class Scene:
         """A receive of the attacker's from rank 2."""
         self.attacker.post(Op.RECEIVE, 1, limit=limit, tag=5, peer=2, **self.pieces(*pieces), **fields)
 
-    def packet(self, kind, size=0, **fields):
+    def packet(self, kind, size=0, verdict=Verdict.VALID, **fields):
         """A packet that rank 2's NIC would not send, to the NIC of the other two."""
         header = pack(Header, {"type": int(kind), **fields})
-        self.rig.fabric.wires.setdefault((1, 0), deque()).append(Packet(0x80 << 24, header + b"?" * size))
+        packet = Packet(0x80 << 24, header + b"?" * size, int(verdict))
+        self.rig.fabric.wires.setdefault((1, 0), deque()).append(packet)
 
     def dropped(self):
         with self.attacker.nic.machine:
@@ -107,7 +115,7 @@ class Scene:
 # Host memory of a send.
 
 
-@attempt("sending.bring_pieces", "cursor.allowed")
+@attempt("sending.send_pieces", "cursor.allowed")
 def send_from_the_victims_page():
     scene = Scene()
     scene.attacker.post(Op.SEND, 1, tag=5, length=64, peer=2, **scene.pieces((scene.there, 64)))
@@ -115,7 +123,7 @@ def send_from_the_victims_page():
     scene.refused(Error.BAD_ADDRESS)
 
 
-@attempt("sending.bring_pieces")
+@attempt("sending.send_pieces")
 def send_whose_second_page_is_the_victims():
     scene = Scene()
     scene.attacker.post(Op.SEND, 1, tag=5, length=64, peer=2, **scene.pieces((scene.here, 32), (scene.there, 32)))
@@ -209,7 +217,7 @@ def receive_of_more_than_a_page():
     assert scene.outcome(1) == (Kind.RECEIVED, Error.BAD_ADDRESS)
 
 
-@attempt("incoming.receive_short", "claiming.deliver_eager")
+@attempt("incoming.receive_short")
 def short_message_past_the_end_of_its_piece():
     """The piece ends where the window does; the message is longer, and goes on in the next piece."""
     scene = Scene()
@@ -220,7 +228,31 @@ def short_message_past_the_end_of_its_piece():
     assert scene.attacker.body[: 200 - EDGE] == b"x" * (200 - EDGE)
 
 
-@attempt("following.meets")
+@attempt("incoming.receive_short", "following.meets", "claiming.deliver_eager")
+def messages_past_the_end_of_their_second_piece():
+    """They go on in a third one; the longer one could be followed while it arrives."""
+    for size in (200, 2000):
+        scene = Scene()
+        scene.receive((scene.edge, EDGE), (scene.here, 100), table=3)
+        scene.entry(scene.attacker, 3, (scene.here + 4096, 4096), total=0)
+        scene.friend.body[:size] = b"x" * size
+        scene.friend.post(Op.SEND, 2, tag=5, length=size, peer=0, **scene.pieces((scene.friend.own(BODY), size)))
+        scene.run(prompt=True)
+        assert scene.outcome(1) == (Kind.RECEIVED, Error.OK)
+        assert not any(scene.attacker.body[100:4096])
+        assert scene.attacker.body[4096 : 4096 + size - EDGE - 100] == b"x" * (size - EDGE - 100)
+
+
+@attempt("receives.measure_both")
+def receive_whose_second_piece_is_the_victims():
+    scene = Scene()
+    scene.receive((scene.edge, EDGE), (scene.there, 4096))
+    scene.friend.send(2, 5, b"x" * 200, peer=0)
+    scene.run()
+    assert scene.outcome(1) == (Kind.RECEIVED, Error.BAD_ADDRESS)
+
+
+@attempt("following.meets", "following.follow")
 def longer_message_past_the_end_of_its_piece():
     """The same where its packet could be followed while it arrives (NP-51)."""
     scene = Scene()
@@ -233,7 +265,7 @@ def longer_message_past_the_end_of_its_piece():
     assert scene.attacker.body[: 2000 - EDGE] == b"x" * (2000 - EDGE)
 
 
-@attempt("incoming.receive_part", "following.answers")
+@attempt("incoming.receive_part", "following.answers", "following.follow", "cursor.skip")
 def long_message_past_the_end_of_its_piece():
     """The same for one that comes in two packets; the first is followed if the processor is prompt."""
     for prompt in (False, True):
@@ -247,6 +279,32 @@ def long_message_past_the_end_of_its_piece():
         scene.run(prompt)
         assert scene.outcome(1) == (Kind.RECEIVED, Error.OK)
         assert scene.attacker.body[: 8000 - EDGE] == b"x" * (8000 - EDGE)
+
+
+def announced(scene, *pieces):
+    """A message of two packets to a receive of these pieces and more, with a prompt processor."""
+    scene.receive(*pieces, limit=8192, table=3)
+    scene.entry(scene.attacker, 3, (scene.here + 4096, 4096), (scene.here + 8192, 4096), total=0)
+    scene.friend.body[:8000] = b"x" * 8000
+    sent = (scene.friend.own(BODY), 4096), (scene.friend.own(BODY) + 4096, 4096)
+    scene.entry(scene.friend, 3, *sent, total=8000)
+    scene.friend.post(Op.SEND, 2, table=3, tag=5, length=8000, peer=0)
+    scene.run(prompt=True)
+    return scene.outcome(1)
+
+
+@attempt("cursor.peek")
+def long_message_whose_second_piece_is_the_victims():
+    scene = Scene()
+    assert announced(scene, (scene.edge, EDGE), (scene.there, 4096)) == (Kind.RECEIVED, Error.BAD_ADDRESS)
+
+
+@attempt("following.answers", "following.answers_split")
+def long_message_past_the_end_of_its_second_piece():
+    scene = Scene()
+    assert announced(scene, (scene.edge, EDGE), (scene.here, 100)) == (Kind.RECEIVED, Error.OK)
+    assert not any(scene.attacker.body[100:4096])
+    assert scene.attacker.body[4096 : 4096 + 8000 - EDGE - 100] == b"x" * (8000 - EDGE - 100)
 
 
 # The request slots of others.
@@ -406,6 +464,17 @@ def packets_for_a_channel_that_does_not_exist():
         assert scene.dropped() == len(kinds)
 
 
+@attempt("incoming.receive_any")
+def damaged_packets_for_a_channel_that_does_not_exist():
+    """Their headers have passed the check."""
+    scene = Scene()
+    for kind in (Type.EAGER, Type.ANSWER, Type.RECV_REQ):
+        scene.packet(kind, 40, verdict=Verdict.VALID | Verdict.CRC | Verdict.CHECKED, channel=0xFFFF, length=40)
+        scene.run()
+    with scene.attacker.nic.machine:
+        assert state.nic.wire_errors == 3
+
+
 @attempt("incoming.receive_part", "pulling.take_answer", "following.answers")
 def parts_for_a_receive_that_does_not_exist():
     for size, flags in ((64, 0), (64, 1), (1000, 0)):
@@ -417,6 +486,7 @@ def parts_for_a_receive_that_does_not_exist():
 
 @attempt(
     "incoming.receive_short",
+    "incoming.receive_split",
     "incoming.receive_part",
     "incoming.take_eager",
     "incoming.take_unpaid",
@@ -424,16 +494,17 @@ def parts_for_a_receive_that_does_not_exist():
 )
 def packets_shorter_than_they_say():
     """What lies behind them in the buffer came with earlier ones."""
-    for kind, fields in (
-        (Type.EAGER, {}),
+    for kind, fields, *pieces in (
+        (Type.EAGER, {}, (0, 4096)),
+        (Type.EAGER, {}, (0, 100), (4096, 4096)),
         (Type.EAGER, {"tag": 6}),  # not expected
         (Type.EAGER_UNPAID, {"tag": 6}),
         (Type.ANSWER, {"tag": 0}),
         (Type.ANSWER, {"tag": 0, "flags": 1}),
     ):
         scene = asking(200)[0] if kind is Type.ANSWER else Scene()
-        if kind is Type.EAGER:
-            scene.receive((scene.here, 4096))
+        if pieces:
+            scene.receive(*((scene.here + start, size) for start, size in pieces))
         scene.packet(kind, 40, **{"channel": 2, "tag": 5, "length": 200, **fields})
         scene.run()
         assert scene.dropped() == 1

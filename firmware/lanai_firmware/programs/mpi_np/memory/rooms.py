@@ -134,15 +134,26 @@ def move(channel: Ptr[Channel], out: bool) -> None:
     home = home + (nic.blocks_per_channel << 2)
     if not out:
         finish(nic.hdma)  # what follows reads what has come
-    for i in range(nic.messages_per_channel):
-        message = messages + i
+    end = messages + nic.messages_per_channel
+    message = next_body(messages, end)
+    while message != end:
+        block = message.handle
+        left = ((message.length + (BLOCK - 1)) >> 7) << 7
+        while left != 0:
+            part = run_length(block, left)
+            copy_part(block_address(block), home + ((block - first) << 7), part, out)
+            left = left - part
+            if left != 0:
+                block = skip_blocks(block, part)
+        message = next_body(message + 1, end)
+
+
+@firmware
+def next_body(message: Ptr[Message], end: Ptr[Message]) -> Ptr[Message]:
+    """The first message from here on that has a body, or `end`. Most slots are free: this loop calls nothing, so it stays in registers."""
+    while message != end:
         state = message.state
         if state == MESSAGE_BODY or state == MESSAGE_TAKEN:  # noqa: SIM109 - the language has no tuples of variables
-            block = message.handle
-            left = ((message.length + (BLOCK - 1)) >> 7) << 7
-            while left != 0:
-                part = run_length(block, left)
-                copy_part(block_address(block), home + ((block - first) << 7), part, out)
-                left = left - part
-                if left != 0:
-                    block = skip_blocks(block, part)
+            return message
+        message = message + 1
+    return message
