@@ -190,5 +190,5 @@ def test_a_bad_configuration_is_one_line(tmp_path):
 
 
 def test_user_errors_can_be_caught():
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="program 'no-such-program' was not found"):
         run(RunConfig(("no-such-program",), 1))

@@ -208,17 +208,47 @@ world.Recv(data, source=1 if world.rank == 0 else 0, tag=99)
 """
 
 
-@pytest.mark.parametrize("options", [None, McpConfig(resident=2)], ids=["channels", "rooms"])
-def test_messages_on_the_nic_and_off_it(options, tmp_path):
-    """More than a channel has slots for, so that some were taken to the host; with rooms, more channels than can stay on the NIC."""
+def test_messages_on_the_nic_and_off_it(tmp_path):
+    """More than a channel has slots for, so that some were taken to the host."""
     program = tmp_path / "program.py"
     program.write_text(MANY)
-    config = RunConfig((sys.executable, str(program)), 4, "mpi-np", options=options, environment=libmpi_environment())
-    result = run(config, NicWorld)
+    result = run(RunConfig((sys.executable, str(program)), 4, "mpi-np", environment=libmpi_environment()), NicWorld)
     assert result.code == Exit.DEADLOCK
     found = [line for line in result.report.splitlines() if "not received: " in line]
     assert len(found) == MOST_MESSAGES + 1
     assert found[-1] == f"    not received: {3 * 40 - MOST_MESSAGES} more"
+
+
+FEW = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank:
+    world.Recv(bytearray(1), source=world.rank - 1)
+    for tag in (3, 1):
+        world.Send(bytearray(10 * world.rank + tag), 0, tag=tag)
+if world.rank < 3:
+    world.Send(bytearray(1), world.rank + 1)
+world.Recv(bytearray(1), source=(world.rank - 1) % 4, tag=99)
+"""
+
+
+def test_messages_of_channels_that_have_left_the_nic(tmp_path):
+    """One room for all channels: when the last one has messages, those of the others are in host memory."""
+    program = tmp_path / "program.py"
+    program.write_text(FEW)
+    result = run(
+        RunConfig(
+            (sys.executable, str(program)), 4, "mpi-np", options=McpConfig(resident=1), environment=libmpi_environment()
+        ),
+        NicWorld,
+    )
+    assert result.code == Exit.DEADLOCK
+    found = [line for line in result.report.splitlines() if "not received: " in line]
+    assert found == [
+        f"    not received: a message from rank {rank}, tag {tag}, {10 * rank + tag} bytes, on MPI_COMM_WORLD"
+        for rank in (1, 2, 3)
+        for tag in (3, 1)
+    ]
 
 
 STUCK = """\

@@ -1,6 +1,7 @@
 """The whole driver over wires that lose, damage, double and reorder packets."""
 
 import random
+from collections import Counter
 
 import pytest
 
@@ -18,13 +19,15 @@ SIZES = [0, 4, 100, 900, 3000, 9000, 40_000]
 
 
 def weather(seed, rate):
-    """A filter that spoils packets at random."""
+    """A filter that spoils packets at random; `struck` counts each way to do so."""
     dice = random.Random(seed)
     held = {}
+    struck = Counter()
 
     def filter(source, target, packet):
         dial = dice.random() / rate
         late = held.pop((source, target), [])
+        struck[int(dial)] += dial < 4
         if dial < 1:
             return late
         if dial < 2:
@@ -36,6 +39,7 @@ def weather(seed, rate):
             return []
         return [packet, *late]
 
+    filter.struck = struck
     return filter
 
 
@@ -59,6 +63,7 @@ def run(config, seed, rate, rounds=2, ranks=3):
     world = World(ranks, config=config)
     world.fabric.filter = weather(seed, rate)
     world.run(exchange, rounds)
+    assert all(world.fabric.filter.struck[way] for way in range(4)), "each way to spoil a packet must have happened"
 
 
 @pytest.mark.parametrize(("config", "seed"), [(ON, 1), (TIGHT, 2)], ids=["default", "tight"])
