@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 GAP = "..."
+INSTALLED = "&& .venv/bin/"  # what stands before it on a line installs what is here already
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 
@@ -31,7 +32,7 @@ def steps(page):
     found = []
     for block, after in zip(blocks, [*blocks[1:], None], strict=True):
         if block[1] == "sh":
-            lines = (line.split("  # ")[0].strip() for line in block[2].splitlines())
+            lines = (line.split("  # ")[0].rpartition(INSTALLED)[2].strip() for line in block[2].splitlines())
             shown = after.span(2) if after is not None and after[1] == "text" else None
             found.append(Step(tuple(filter(None, lines)), shown))
     return found
