@@ -26,6 +26,7 @@ def small(tmp_path_factory):
 EXACT = (
     "p2p.latency_us.4",
     "p2p.latency_us.4096",
+    "p2p.unaligned_latency_us.4096",
     "p2p.send_overhead_us.4",
     "p2p.send_overhead_us.4096",
     "p2p.stage_us.whole",
@@ -37,6 +38,12 @@ EXACT = (
 @pytest.mark.parametrize("name", EXACT)
 def test_figures_on_record(small, name, expected):
     expected(name, round(small[0][name], 6))
+
+
+def test_a_message_across_pages_keeps_cut_through(small):
+    """Two pieces cost a second upload, not the wait for the whole packet."""
+    figures, _ = small
+    assert figures["p2p.unaligned_latency_us.4096"] < figures["p2p.latency_us.4096"] + 9
 
 
 def test_no_page_comes_again_within_a_play():

@@ -46,6 +46,9 @@ def measure(
     figures: dict[str, float] = {}
     if "traffic" in parts:
         figures |= traffic_figures(setting, sizes or (*SIZES, *LARGE), repetitions)
+        crossing = [size for size in sizes or SIZES if 2 <= size < LARGE[0]]
+        unaligned = traffic.trips(setting, crossing, repetitions, crossing=True)
+        figures |= {f"p2p.unaligned_latency_us.{size}": trip.one_way for size, trip in unaligned.items()}
         if not sizes:
             streams = traffic.streams(setting, STREAM_SIZES)
             figures |= {f"p2p.stream_MBps.{size}": rate for size, rate in streams.items()}
@@ -110,10 +113,21 @@ def run(args: argparse.Namespace) -> dict[str, float]:
     output: Path | None = drawing.folder(args.output) if args.output else None
     figures = measure(PRESETS[args.host](), paper() if args.paper else McpConfig(), args.repetitions, parts, sizes)
     compare(figures)
+    place(figures)
     if output is not None:
         for name, plot in plots.of(figures).items():
             drawing.draw(plot, output / f"{name}.{args.format}")
     return figures
+
+
+def place(figures: dict[str, float]) -> None:
+    """Print what a buffer that crosses into another page costs."""
+    table = Table("bytes", "µs one way, buffers begin with a page", "they cross into another page")
+    for size in sorted(int(size) for size in plots.by_size(figures, "p2p.unaligned_latency_us")):
+        aligned, crossing = figures[f"p2p.latency_us.{size}"], figures[f"p2p.unaligned_latency_us.{size}"]
+        table.add_row(f"{size:,}", f"{aligned:.2f}", f"{crossing:.2f}")
+    if table.row_count:
+        plain().print(table)
 
 
 def compare(figures: dict[str, float]) -> None:

@@ -11,7 +11,9 @@ from statistics import median
 from lanai_host.device import Operation
 from lanai_host.errors import UserError
 
-from .pair import Buffer, Setting, Side, play
+from .pair import PAGE, Buffer, Setting, Side, play
+
+HEAP_HEADER = 16  # bytes of a page that malloc keeps for itself before a large block
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,14 @@ class Trip:
         return size / self.one_way
 
 
-async def ping(side: Side, size: int, repetitions: int) -> Trip:
+def unaligned(size: int) -> int:
+    """Where in its page a buffer begins that crosses into the next one: where malloc puts a large one, else so that half is in each."""
+    return HEAP_HEADER if size >= PAGE else PAGE - size // 2
+
+
+async def ping(side: Side, size: int, repetitions: int, offset: int = 0) -> Trip:
     """The side that begins; the other must `pong`."""
-    out, back = Buffer(size), Buffer(size)
+    out, back = Buffer(size, offset), Buffer(size, offset)
     ways, sends = [], []
     for number in range(repetitions + 1):
         out.fill(number)
@@ -47,8 +54,8 @@ async def ping(side: Side, size: int, repetitions: int) -> Trip:
     return Trip(median(ways), median(sends))
 
 
-async def pong(side: Side, size: int, repetitions: int) -> None:
-    out, back = Buffer(size), Buffer(size)
+async def pong(side: Side, size: int, repetitions: int, offset: int = 0) -> None:
+    out, back = Buffer(size, offset), Buffer(size, offset)
     for number in range(repetitions + 1):
         question = await side.receive(back)
         out.fill(number + 1)
@@ -56,16 +63,22 @@ async def pong(side: Side, size: int, repetitions: int) -> None:
         await side.finish(await side.send(out))
 
 
-def trips(setting: Setting, sizes: Sequence[int], repetitions: int, trace: bool = False) -> dict[int, Trip]:
-    """Round trips of each size. `trace` runs the engine that is built for waveforms: the same times, one build less beside `stages`."""
+def trips(
+    setting: Setting, sizes: Sequence[int], repetitions: int, trace: bool = False, crossing: bool = False
+) -> dict[int, Trip]:
+    """Round trips of each size, between buffers that begin with a page, or with `crossing` where `unaligned` says.
+
+    `trace` runs the engine that is built for waveforms: the same times, one build less beside `stages`.
+    """
 
     async def program(side: Side) -> dict[int, Trip]:
         found = {}
         for size in sizes:
+            offset = unaligned(size) if crossing else 0
             if side.rank:
-                await pong(side, size, repetitions)
+                await pong(side, size, repetitions, offset)
             else:
-                found[size] = await ping(side, size, repetitions)
+                found[size] = await ping(side, size, repetitions, offset)
         return found
 
     result: dict[int, Trip] = play(setting, program, trace=trace)[0]
