@@ -90,6 +90,15 @@ def test_an_old_figure_is_seen_and_mended(tmp_path):
     pages.check(path, found(), refresh=False)
 
 
+def test_the_last_digit_of_a_deviation_may_change_and_nothing_else(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text("64 | 1.5e-05 ± 1.0226e-08 10\n")
+    pages.check(path, [((0, 29), "64 | 1.5e-05 ± 1.0227e-08 10\n")], refresh=False)
+    for other in ("64 | 1.5e-05 ± 1.0236e-08 10\n", "64 | 1.6e-05 ± 1.0226e-08 10\n"):
+        with pytest.raises(AssertionError, match="does not show what its commands print"):
+            pages.check(path, [((0, 29), other)], refresh=False)
+
+
 def test_the_end_of_a_part_is_shown_after_a_gap():
     printed = "title 1\n" + "".join(f"row {number}\n" for number in range(9)) + "\nother\n"
     assert pages.excerpt("title 7\nrow 5\n...\nrow 6\nrow 7\n", printed) == "title 1\nrow 0\n...\nrow 7\nrow 8\n"
