@@ -51,9 +51,9 @@ def check_platform() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
-    args = build_parser(arguments[0] if arguments else "").parse_args(arguments)
-    check_platform()
     try:
+        args = build_parser(arguments[0] if arguments else "").parse_args(arguments)
+        check_platform()
         code = int(args.run(args) or 0)
         sys.stdout.flush()
         return code

@@ -10,6 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from lanai_host import plugins
+
 PACKAGES = ("lanai_hdl", "lanai_firmware", "lanai_host", "lanai_sim")
 CODE = frozenset({".py", ".c", ".cc", ".cpp", ".h", ".hpp", ".v", ".vlt", ".sv"})
 NOT_CODE = frozenset({".css", ".html", ".js", ".toml", ".typed"})  # pages, and papers' claims
@@ -17,14 +19,14 @@ TOOLS = ("amaranth", "llvmlite")  # they decide gateware and firmware as our sou
 
 
 def roots() -> dict[str, Path]:
-    """The packages' directories by name."""
+    """The packages' directories by name, and those on LANAI_PATH."""
     found = {}
     for name in PACKAGES:
         spec = find_spec(name)
         assert spec is not None
         assert spec.origin is not None
         found[name] = Path(spec.origin).parent
-    return found
+    return found | {f"{plugins.ENV_PATH}/{n}": Path(name) for n, name in enumerate(plugins.directories())}
 
 
 def code(places: Mapping[str, Path]) -> list[tuple[str, Path]]:

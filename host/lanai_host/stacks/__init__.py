@@ -1,13 +1,12 @@
 """Messaging systems, one package each: from firmware to `Device`.
 
-A package `my_stack` here that holds a module `stack` with `STACK`, a `Stack` object, is the device `my-stack`. Nothing
-else needs to be registered. Packages are loaded when they are chosen.
+A package `my_stack` here, or in `stacks/` of a directory on LANAI_PATH, that holds a module `stack` with `STACK`, a `Stack`
+object, is the device `my-stack`. Nothing else needs to be registered. Packages are loaded when they are chosen.
 """
 
-import importlib
-import pkgutil
 from functools import cache
 
+from .. import plugins
 from ..errors import UserError
 from .base import Stack
 
@@ -15,16 +14,16 @@ from .base import Stack
 @cache
 def names() -> tuple[str, ...]:
     """The devices that exist, by name; `ideal` first, which is the default."""
-    found = (info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__) if info.ispkg)
-    return tuple(sorted(found, key=lambda name: (name != "ideal", name)))
+    plugins.extend(__path__, "stacks")
+    return tuple(sorted(plugins.names(__path__, packages_only=True), key=lambda name: (name != "ideal", name)))
 
 
 def stack(name: str) -> Stack:
     """The messaging system of that name. Raises UserError with those that exist."""
     if name not in names():
         raise UserError(f"device {name!r} is not known; choose one of {', '.join(names())}")
-    module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}.stack")
+    module = plugins.load(__name__, name, "stack")
     found: Stack = module.STACK
     if found.name != name:
-        raise ValueError(f"{module.__name__} calls its stack {found.name!r}; its folder says {name!r}")
+        raise UserError(f"{module.__file__} calls its stack {found.name!r}; its folder says {name!r}")
     return found

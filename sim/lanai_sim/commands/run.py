@@ -14,6 +14,7 @@ from lanai_host.simulator.protocol import ENV_LEAKS
 from lanai_host.stacks import names as device_names
 from lanai_host.stacks import stack
 
+from ..engines.kinds import names as engine_names
 from ..figures import write_json
 from ..job import launcher, processes, settings
 from ..job.buffers import Buffers
@@ -26,7 +27,7 @@ NAME = "run"
 HELP = "run an MPI program on N simulated NICs"
 # Flags that mean NICs or what joins them.
 NIC_FLAGS = (
-    "nic", "nic_option", "firmware", "buffers", "fabric", "threads", "no_skip", "no_snapshot", "fault",
+    "nic", "nic_option", "firmware", "buffers", "fabric", "engine", "threads", "no_skip", "no_snapshot", "fault",
     "survive_death",
     "wave", "wave_nodes", "wave_from", "wave_to",
 )  # fmt: skip
@@ -70,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="change one choice of the messaging system, whichever it is")  # fmt: skip
     add("--cpu-scale", type=float, metavar="X",
         help="also charge the program's measured CPU time, times X; runs are then no longer deterministic")  # fmt: skip
+    add("--engine", choices=engine_names(), help="what evaluates the NICs; cycles are the same (default: rtl)")
     add("--threads", type=count, help="threads that evaluate NICs; results are the same (default: 1)")
     add("--no-skip", **on, help="evaluate still NICs too; results are the same")
     add(
@@ -138,6 +140,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         "device": args.device,
         "ranks_per_node": args.ranks_per_node,
         "fabric": args.fabric,
+        "engine": args.engine,
         "threads": args.threads,
         "skip": False if args.no_skip else None,
         "snapshot": False if args.no_snapshot else None,

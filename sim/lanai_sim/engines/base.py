@@ -8,9 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, NoReturn
 
 from lanai_hdl.config import NicConfig
+from lanai_hdl.errors import UserError
 from lanai_hdl.switch_config import SwitchConfig
 
 NEVER = 2**64 - 1
@@ -52,6 +54,25 @@ class Cable(NamedTuple):
     other_port: int
 
 
+class FaultKind(IntEnum):
+    DROP = 1
+    CORRUPT = 2
+    DUPLICATE = 3
+    DELAY = 4
+    REORDER = 5
+    DOWN = 6
+
+
+class Planned(NamedTuple):
+    """One fault of one wire. It hits packet `packet`, or each packet with a `chance` of so many times 2**-53, and then
+    `packet` is the key of its random numbers (`Fault` in native/faults.h). For DOWN `packet` and `amount` are the slots."""
+
+    packet: int
+    amount: int
+    chance: int
+    kind: int
+
+
 @dataclass(frozen=True)
 class Layout:
     """What an engine is built of. `latency` is that of every cable, in slots."""
@@ -82,12 +103,16 @@ class SlotTime:
 
 
 class Engine(ABC):
-    """N NICs and a fabric. Bus addresses are mapped page by page, for each NIC; unmapped ones are refused as a bus error."""
+    """N NICs and a fabric. Bus addresses are mapped page by page, for each NIC; unmapped ones are refused as a bus error.
+
+    What is not abstract here is for engines whose `EngineKind` names the capability; others raise UserError.
+    """
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.time = SlotTime(layout.nic.slot_khz)
         self.cut_short = False
+        self.state_key: str | None = None  # what `save` depends on beside the layout; None if there is no `save`
 
     @abstractmethod
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
@@ -135,6 +160,34 @@ class Engine(ABC):
     def restore(self, state: bytes) -> None:
         """Go on from what `save` of the same kind of engine with the same layout gave. Raises ValueError if it is not that."""
         raise ValueError(f"{type(self).__name__} cannot go on from a saved state")
+
+    @abstractmethod
+    def refused(self, nic: int) -> int:
+        """Host memory accesses of a NIC that were answered with an error."""
+
+    def faults(self, wire: int, plan: Sequence[Planned]) -> None:
+        """What goes wrong on a wire: 2 * cable from its first end to the other, 2 * cable + 1 back. Of several faults that
+        hit a packet the first counts. Capability FAULTS."""
+        self._lacks("faults")
+
+    def fault_count(self, wire: int, kind: FaultKind) -> int:
+        """How often a fault happened so far. Capability FAULTS."""
+        self._lacks("faults")
+
+    def wave(self, nic: int, file: Path, first: int, last: int) -> None:
+        """Write a VCD of one NIC for slots `first` to `last`. Capability WAVES."""
+        self._lacks("waveforms")
+
+    def record(self, nic: int) -> None:
+        """Keep the inputs of every slot of a NIC from now on. Capability RECORD."""
+        self._lacks("recording")
+
+    def recorded(self, nic: int) -> bytes:
+        """What was kept: a NicInputs of native/nic.h for each slot that was evaluated. Capability RECORD."""
+        self._lacks("recording")
+
+    def _lacks(self, what: str) -> NoReturn:
+        raise UserError(f"{type(self).__name__} has no {what}; take the rtl engine")
 
     @abstractmethod
     def close(self) -> None: ...

@@ -1,6 +1,7 @@
 """The `pysim` engine: Amaranth's own simulator, a thousand times slower than `rtl` and its referee in small tests."""
 
 import ctypes
+import os
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +10,6 @@ from amaranth import Module, Signal
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
-from lanai_hdl.errors import UserError
 from lanai_hdl.link.cable import Cable as CableLine
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.machine import PAGE_SIZE
@@ -23,6 +23,35 @@ ENOUGH = 1000  # slots in one call of `run`
 STILL_SLOTS = 4  # slots that all must have been idle, beyond the cables' latency, before the engine says so
 
 
+class _Local:
+    """A page of this process's memory."""
+
+    def __init__(self, address: int, writable: bool) -> None:
+        self.address, self.writable = address, writable
+
+    def read(self, offset: int) -> bytes:
+        return ctypes.string_at(self.address + offset, 4)
+
+    def write(self, offset: int, data: bytes) -> None:
+        ctypes.memmove(self.address + offset, data, len(data))
+
+
+class _Remote:
+    """A page of another process's memory. `file` is its /proc/PID/mem. OSError if it is gone."""
+
+    def __init__(self, file: int, address: int, writable: bool) -> None:
+        self.file, self.address, self.writable = file, address, writable
+
+    def read(self, offset: int) -> bytes:
+        data = os.pread(self.file, 4, self.address + offset)
+        if len(data) < 4:
+            raise OSError(f"{len(data)} of 4 bytes at {self.address + offset:#x}")
+        return data
+
+    def write(self, offset: int, data: bytes) -> None:
+        os.pwrite(self.file, data, self.address + offset)
+
+
 class _Host:
     """What surrounds one NIC: accesses to perform, memory, words that are watched."""
 
@@ -30,7 +59,8 @@ class _Host:
         self.number = number
         self.nic = nic
         self.accesses: deque[Access] = deque()
-        self.pages: dict[int, tuple[int, bool]] = {}
+        self.pages: dict[int, _Local | _Remote] = {}
+        self.refused = 0
         self.watches: dict[int, tuple[int, int]] = {}  # tag -> (address, seen)
         self.events: list[Event] = []
         self.reading = False
@@ -75,27 +105,35 @@ class _Host:
             self.events.append(Event(slot + 1, EventKind.PIO_DONE, self.number, access.tag, 0))
 
     def _beat(self, context: Any, slot: int) -> tuple[int, int, int]:
+        """(valid, data, error) of the next slot."""
         mem = self.nic.mem
         address = context.get(mem.addr)
-        local, writable = self.pages.get(address // PAGE_SIZE, (0, False))
-        place = local + address % PAGE_SIZE
-        if not context.get(mem.write):
-            return (1, int.from_bytes(ctypes.string_at(place, 4), "big"), 0) if local else (1, 0xDEADDEAD, 1)
-        if not writable:
-            return 1, self.answer[1], 1
-        data, be = context.get(mem.wdata).to_bytes(4, "big"), context.get(mem.be)
-        for lane in range(4):
-            if be >> (3 - lane) & 1:
-                ctypes.memmove(place + lane, data[lane : lane + 1], 1)
-        value = int.from_bytes(ctypes.string_at(place, 4), "big")
+        page = self.pages.get(address // PAGE_SIZE)
+        write = context.get(mem.write)
+        try:
+            if page is None or (write and not page.writable):
+                raise OSError(f"page {address // PAGE_SIZE} is not there")
+            if not write:
+                return 1, int.from_bytes(page.read(address % PAGE_SIZE), "big"), 0
+            self._write(context, page, address % PAGE_SIZE)
+            value = int.from_bytes(page.read(address % PAGE_SIZE), "big")
+        except OSError:
+            self.refused += 1
+            return 1, self.answer[1] if write else 0xDEADDEAD, 1
         for tag, (watched, seen) in self.watches.items():
             if watched == address and value != seen:
                 self.events.append(Event(slot + 1, EventKind.WATCH, self.number, tag, 0))
         return 1, self.answer[1], 0
 
+    def _write(self, context: Any, page: _Local | _Remote, offset: int) -> None:
+        data, be = context.get(self.nic.mem.wdata).to_bytes(4, "big"), context.get(self.nic.mem.be)
+        for lane in range(4):
+            if be >> (3 - lane) & 1:
+                page.write(offset + lane, data[lane : lane + 1])
+
 
 class PysimEngine(Engine):
-    """All units under one clock. `wave` names a VCD file of everything. Memory of other processes is out of its reach."""
+    """All units under one clock."""
 
     def __init__(self, layout: Layout) -> None:
         super().__init__(layout)
@@ -115,9 +153,11 @@ class PysimEngine(Engine):
             self._switches.append(switch)
         for cable in layout.cables:
             self._join(top, cable.unit, cable.port, cable.other_unit, cable.other_port)
-            self._join(top, cable.other_unit, cable.other_port, cable.unit, cable.port)
+            if (cable.unit, cable.port) != (cable.other_unit, cable.other_port):
+                self._join(top, cable.other_unit, cable.other_port, cable.unit, cable.port)
         self._slot = 0
         self._quiet = 0
+        self._memories: dict[int, int] = {}  # pid -> its /proc/PID/mem
         self._simulator = Simulator(top)
         self._simulator.add_clock(1e-3 / layout.nic.slot_khz)
         self._quarter = 0.25e-3 / layout.nic.slot_khz
@@ -179,10 +219,16 @@ class PysimEngine(Engine):
         self._hosts[nic].accesses.extend(accesses)
 
     def map_local(self, nic: int, page: int, address: int, writable: bool) -> None:
-        self._hosts[nic].pages[page] = (address, writable)
+        self._hosts[nic].pages[page] = _Local(address, writable)
 
     def map_remote(self, nic: int, page: int, pid: int, address: int, writable: bool) -> None:
-        raise UserError("the pysim engine serves host programs in its own process only; take the rtl engine for ranks")
+        if pid not in self._memories:
+            try:
+                self._memories[pid] = os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
+            except OSError:  # every access is refused, as for a page that is not mapped
+                self._hosts[nic].pages.pop(page, None)
+                return
+        self._hosts[nic].pages[page] = _Remote(self._memories[pid], address, writable)
 
     def unmap(self, nic: int, page: int) -> None:
         self._hosts[nic].pages.pop(page, None)
@@ -193,7 +239,13 @@ class PysimEngine(Engine):
     def unwatch(self, nic: int, tag: int) -> None:
         self._hosts[nic].watches.pop(tag, None)
 
-    def close(self) -> None: ...
+    def refused(self, nic: int) -> int:
+        return self._hosts[nic].refused
+
+    def close(self) -> None:
+        for file in self._memories.values():
+            os.close(file)
+        self._memories.clear()
 
 
 __all__ = ["NEVER", "PysimEngine"]

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 
-from .rtl import RtlEngine, native
+from .base import Engine
+from .rtl import native
 
 MAGIC = b"lanai inputs 1\n"
 SUFFIX = ".inputs"
@@ -80,7 +81,7 @@ class Inputs:
         return cls(nic, slots, digest)
 
 
-def record(engine: RtlEngine, nic: int) -> Callable[[], Inputs]:
+def record(engine: Engine, nic: int) -> Callable[[], Inputs]:
     """Keep the inputs of a NIC from now on; what comes back gives them, with the digest of the NIC as it is synthesized."""
     engine.record(nic)
 

@@ -14,9 +14,8 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.compilers import Language, find, for_models
 
-from ..machine.faults import Planned
 from . import designs
-from .base import Access, Engine, Event, Layout
+from .base import Access, Engine, Event, FaultKind, Layout, Planned
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .verilator import Model, Source, library
 
@@ -162,6 +161,7 @@ class RtlEngine(Engine):
         super().__init__(layout)
         switch = layout.switch if layout.switches else None
         self.library = build(layout.nic, switch, trace=trace, probes=probes, as_synthesized=as_synthesized)
+        self.state_key = self.library.parent.name  # the cache's digest of it
         self._native = _load(self.library)
         self._engine = self._native.engine_new(layout.nics, layout.switches, layout.latency)
         for cable in layout.cables:
@@ -211,21 +211,17 @@ class RtlEngine(Engine):
         self._native.engine_unwatch(self._engine, nic, tag)
 
     def refused(self, nic: int) -> int:
-        """Host memory accesses that were answered with an error."""
         return int(self._native.engine_refused(self._engine, nic))
 
     def faults(self, wire: int, plan: Sequence[Planned]) -> None:
-        """What goes wrong on a wire: 2 * cable from its first end to the other, 2 * cable + 1 back. Of several faults that hit a packet the
-        first counts."""
         packed = b"".join([_FAULT.pack(*fault) for fault in plan])
         self._native.engine_faults(self._engine, wire, packed, len(plan))
 
-    def fault_count(self, wire: int, kind: int) -> int:
-        """How often it happened so far."""
+    def fault_count(self, wire: int, kind: FaultKind) -> int:
         return int(self._native.engine_fault_count(self._engine, wire, kind))
 
-    def wave(self, nic: int, file: str, first: int, last: int) -> None:
-        """Write a VCD of one NIC for slots `first` to `last`. The engine must have been made with `trace`."""
+    def wave(self, nic: int, file: Path, first: int, last: int) -> None:
+        """The engine must have been made with `trace`."""
         half = 500_000_000 // self.layout.nic.slot_khz
         if not self._native.engine_wave(self._engine, nic, str(file).encode(), first, last, half):
             raise UserError(
@@ -243,11 +239,9 @@ class RtlEngine(Engine):
             raise ValueError(f"{len(state)} bytes are no state of an engine of this layout")
 
     def record(self, nic: int) -> None:
-        """Keep the inputs of every slot of a NIC from now on."""
         self._native.engine_record(self._engine, nic)
 
     def recorded(self, nic: int) -> bytes:
-        """What was kept: a NicInputs of native/nic.h for each slot that was evaluated."""
         at = POINTER()
         count = self._native.engine_recorded(self._engine, nic, ctypes.byref(at))
         return ctypes.string_at(at.value or 0, count * INPUTS_SIZE)

@@ -8,9 +8,12 @@ from typing import Any
 
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.config import HostConfig
+from lanai_host.errors import UserError
 from lanai_host.stacks import stack
 from lanai_host.stacks.base import Stack
 
+from ..engines import kinds
+from ..engines.kinds.base import Capability, EngineKind
 from ..kernel.kernel import FOREVER
 from ..machine.fabric import Ends
 from ..machine.faults import Fault
@@ -52,6 +55,7 @@ class RunConfig:
     ranks_per_node: int = 1
     fabric: str | Ends = "switch"  # what `fabric.describe` takes
     nic: NicConfig = field(default_factory=lanai41)
+    engine: str = kinds.DEFAULT
     threads: int = 1
     skip: bool = True
     snapshot: bool = True  # begin with NICs as an earlier run's boot left them
@@ -76,6 +80,28 @@ class RunConfig:
     def chosen_options(self) -> Any:
         """The messaging system's options, its default ones if none were given."""
         return self.stack.default_options() if self.options is None else self.options
+
+    @property
+    def engine_kind(self) -> EngineKind:
+        return kinds.kind(self.engine)
+
+    def check_engine(self) -> None:
+        """Raise UserError if the run needs what its engine cannot do."""
+        needs = {
+            "ranks in processes of their own": (Capability.RANKS, True),
+            f"threads = {self.threads}": (Capability.THREADS, self.threads != 1),
+            "skip = false": (Capability.SKIP, not self.skip),
+            "faults": (Capability.FAULTS, bool(self.faults)),
+            "waveforms": (Capability.WAVES, self.wave is not None),
+            "a trace": (Capability.TRACE, self.trace is not None),
+            "a recording": (Capability.RECORD, self.inputs is not None),
+        }
+        for what, (capability, asked) in needs.items():
+            if asked and capability not in self.engine_kind.capabilities:
+                able = [name for name in kinds.names() if capability in kinds.kind(name).capabilities]
+                raise UserError(
+                    f"the engine {self.engine!r} cannot serve {what}; leave it out, or take an engine that can: {', '.join(able)}"
+                )
 
 
 @dataclass

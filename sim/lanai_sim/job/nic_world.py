@@ -11,18 +11,17 @@ from lanai_host.device import Envelope
 from lanai_host.stacks.base import Attachment, NicStack, Placement
 
 from .. import sources
-from ..engines.base import NEVER, Layout, SlotTime
+from ..engines.base import NEVER, Engine, FaultKind, Layout, SlotTime
 from ..engines.designs import NIC_TOP
-from ..engines.rtl import RtlEngine
+from ..engines.kinds.base import EngineOptions
 from ..kernel.cluster import Cluster, ClusterBus
 from ..kernel.kernel import FOREVER, Kernel
 from ..machine import fabric, faults
-from ..machine.faults import FaultKind
 from ..report.short import Traffic, traffic
 from . import nic_states as postmortem
 from . import snapshot
 from .buffers import digest
-from .config import RunConfig
+from .config import RunConfig, WaveConfig
 from .nic_service import RankDoor
 from .ranks import Rank
 from .world import World
@@ -57,27 +56,18 @@ class NicWorld(World):
         self.image: Image | None = None
         self.doors = [RankDoor(self.cluster.nodes[self.placement.node_of(rank)], rank) for rank in range(config.ranks)]
 
-    def _make_engine(self, layout: Layout) -> RtlEngine:
+    def _make_engine(self, layout: Layout) -> Engine:
         config = self.config
-        wave = config.wave
-        options: dict[str, Any] = {"skip": config.skip, "threads": config.threads}
+        config.check_engine()
         if self.session is not None:
-            engine: RtlEngine = self.session.make_engine(layout, **options)
+            engine: Engine = self.session.make_engine(layout, skip=config.skip, threads=config.threads)
         else:
-            engine = RtlEngine(layout, **options, trace=wave is not None)
+            options = EngineOptions(config.skip, config.threads, waves=config.wave is not None)
+            engine = config.engine_kind.make(layout, options)
         for wire, planned in self.planned.items():
             engine.faults(wire, planned)
-        if wave is not None:
-            from ..waves import record as waves
-
-            for node in wave.nodes:
-                if node >= layout.nics:
-                    raise UserError(f"--wave-nodes names node {node}; there are nodes 0 to {layout.nics - 1}")
-                name = Path(wave.file if len(wave.nodes) == 1 else waves.numbered(wave.file, node))
-                last = NEVER if wave.end == FOREVER else engine.time.slot(wave.end)
-                raw = name.with_name(f".{name.name}.raw")
-                engine.wave(node, str(raw), engine.time.slot(wave.begin), last)
-                self.waves.append((raw, str(name)))
+        if config.wave is not None:
+            self._begin_waves(engine, config.wave)
         if config.inputs is not None:
             from ..engines.replay import record
 
@@ -85,6 +75,18 @@ class NicWorld(World):
             self.recorded = record(engine, node), file
         self.engine = engine
         return engine
+
+    def _begin_waves(self, engine: Engine, wave: WaveConfig) -> None:
+        from ..waves import record as waves
+
+        for node in wave.nodes:
+            if node >= engine.layout.nics:
+                raise UserError(f"--wave-nodes names node {node}; there are nodes 0 to {engine.layout.nics - 1}")
+            name = Path(wave.file if len(wave.nodes) == 1 else waves.numbered(wave.file, node))
+            last = NEVER if wave.end == FOREVER else engine.time.slot(wave.end)
+            raw = name.with_name(f".{name.name}.raw")
+            engine.wave(node, raw, engine.time.slot(wave.begin), last)
+            self.waves.append((raw, str(name)))
 
     def status(self, seconds: float) -> str:
         evaluated = sum(self.engine.evaluated(node) for node in range(len(self.cluster.nodes)))
@@ -172,12 +174,16 @@ class NicWorld(World):
     def _may_resume(self) -> bool:
         """Nothing looks at the boot, and nothing disturbs it."""
         config = self.config
-        return config.snapshot and not (self.session or config.wave or config.inputs or self.planned)
+        return (
+            config.snapshot
+            and self.engine.state_key is not None
+            and not (self.session or config.wave or config.inputs or self.planned)
+        )
 
     def _boot_key(self, image: Image) -> str:
         config = self.config
         parts = {
-            "model": self.engine.library.parent.name,  # the cache's digest of it
+            "model": self.engine.state_key,
             "image": sha256(image.to_bytes()).hexdigest(),
             "sources": sources.digest(),
             "device": config.device,

@@ -17,6 +17,7 @@ from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.errors import UserError
 from lanai_host.stacks import names, stack
 
+from ..engines import kinds
 from ..kernel.kernel import FOREVER
 from ..machine import faults
 from ..machine.fabric import parse_cables
@@ -31,6 +32,7 @@ SCALARS: Mapping[str, Any] = {  # each with a value of its type
     "ranks": 1,
     "ranks_per_node": 1,
     "device": "ideal",
+    "engine": kinds.DEFAULT,
     "threads": 1,
     "skip": True,
     "snapshot": True,
@@ -96,6 +98,8 @@ def run_config(document: Mapping[str, Any], command: tuple[str, ...], **others: 
     for name in ("ranks", "ranks_per_node", "threads"):
         if found.get(name, 1) < 1:
             raise UserError(f"{name} = {found[name]} is not a count; write a whole number from 1")
+    if "engine" in found:
+        kinds.kind(found["engine"])
     for table, presets in PRESET_TABLES.items():
         if table in document:
             found[table] = _preset(table, document[table], presets)

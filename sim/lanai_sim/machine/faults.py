@@ -11,25 +11,14 @@ Which packets a rate hits follows from the seed, the wire and the packet's numbe
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import NamedTuple
 
 from lanai_hdl.errors import UserError
 
-from ..engines.base import SlotTime
+from ..engines.base import FaultKind, Planned, SlotTime
 from ..units import duration
 from .fabric import Fabric
 
 CERTAIN = 1 << 53  # a chance of one
-
-
-class FaultKind(IntEnum):
-    DROP = 1
-    CORRUPT = 2
-    DUPLICATE = 3
-    DELAY = 4
-    REORDER = 5
-    DOWN = 6
 
 
 KEYS = {
@@ -40,16 +29,6 @@ KEYS = {
     FaultKind.REORDER: {"packet", "rate", "seed", "by"},
     FaultKind.DOWN: {"from", "to"},
 }
-
-
-class Planned(NamedTuple):
-    """One fault of one wire, as the engine takes it: it hits packet `packet`, or each packet with a `chance` of so many times 2**-53,
-    and then `packet` is the key of its dice (`Fault` in native/faults.h). For DOWN `packet` and `amount` are the slots."""
-
-    packet: int
-    amount: int
-    chance: int
-    kind: int
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,15 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from lanai_firmware.compiler import build
 from lanai_hdl.config import NicConfig
+from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.engines.base import NEVER, Layout
+from lanai_sim.engines.base import NEVER, Access, Layout
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.job.config import Exit, RunConfig
@@ -70,6 +73,7 @@ def test_an_engine_call_is_bounded(make):
         assert engine.cut_short is False
         assert engine.run(100_000) == (True, ())  # still before it is cut
     else:
+        engine.pio(0, [Access(10**12, True, host_offset("SCRATCH1"), 1)])  # until then nothing is still for good
         assert engine.run(NEVER) == (False, ())
         assert engine.cut_short
         first = engine.slot(0)
@@ -79,10 +83,13 @@ def test_an_engine_call_is_bounded(make):
 
 
 def test_a_deadline_reaches_an_engine_at_work():
-    cluster = Cluster(PAIR, SMALL, lambda layout: RtlEngine(layout, skip=False))
+    spinner = build(Path(__file__).with_name("spinner.py"), SMALL)
+    cluster = Cluster(PAIR, SMALL)
     cluster.kernel.deadline = time.monotonic() + 0.5
 
     async def program(bus):
+        await bus.write_block(SRAM_HOST + spinner.base, spinner.loaded)
+        await bus.write(host_offset("CONTROL"), int(Control.RUN))
         await bus.wait_change(bus.allocate(4096), 0, 0)
 
     cluster.spawn(0, program)

@@ -17,15 +17,16 @@ from lanai_host.stacks import names, stack
 from lanai_host.stacks.base import NicStack, Stack
 from lanai_host.stacks.ideal.options import IdealOptions
 from lanai_sim.commands import run as command
+from lanai_sim.engines.base import FaultKind
 from lanai_sim.job import settings
 from lanai_sim.job.config import RunConfig, WaveConfig
-from lanai_sim.machine.faults import FaultKind
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "cluster.toml"
 WHOLE = """
 ranks = 6
 ranks_per_node = 2
 device = "mpi-np"
+engine = "rtl"
 threads = 2
 skip = false
 prefix = true
@@ -262,3 +263,25 @@ def test_an_option_goes_to_the_chosen_system():
     assert asked("--device", "mpi-np", "--option", "ack_slots=1").options == McpConfig(ack_slots=1)
     with pytest.raises(UserError, match=r"\[firmware\] has no key 'latency'"):
         asked("--device", "mpi-np", "--option", "latency=7")
+
+
+def test_an_unknown_engine_is_refused_with_those_that_exist():
+    with pytest.raises(UserError, match="engine 'pysi' is not known; choose one of rtl, pysim"):
+        settings.run_config({"engine": "pysi"}, ())
+
+
+@pytest.mark.parametrize(
+    ("document", "text"),
+    [
+        ({"threads": 2}, "threads = 2"),
+        ({"skip": False}, "skip = false"),
+        ({"faults": ["drop nic0 packet=3"]}, "faults"),
+        ({"wave": {"file": "a.vcd"}}, "waveforms"),
+    ],
+)
+def test_an_engine_is_not_asked_for_what_it_cannot_do(document, text):
+    config = settings.run_config({"engine": "pysim", **document}, ())
+    with pytest.raises(UserError, match=f"'pysim' cannot serve {text}; leave it out, or take an engine that can: rtl$"):
+        config.check_engine()
+    settings.run_config({"engine": "rtl", **document}, ()).check_engine()
+    settings.run_config({"engine": "pysim"}, ()).check_engine()

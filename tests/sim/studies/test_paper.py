@@ -6,6 +6,7 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
+from lanai_sim.studies import papers
 from lanai_sim.studies.drawing import Plot
 from lanai_sim.studies.papers import claims, page, studies, verdicts
 from lanai_sim.studies.papers.claims import Bound, Claim, Kind
@@ -120,13 +121,18 @@ def test_errors_are_told(tmp_path, capsys, monkeypatch):
 
 def test_a_paper_without_a_study_is_refused(tmp_path, capsys, monkeypatch):
     """And not answered with another paper's figures."""
-    (tmp_path / "other_paper.toml").write_text(
+    folder = tmp_path / "other_paper"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "claims.toml").write_text(
         '[[claim]]\nid = "other-paper.a"\nkind = "measured"\nsays = "It is fast."\nwhere = "1"\n'
     )
-    monkeypatch.setattr(claims, "files", lambda package: tmp_path)
+    monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(tmp_path)])
     assert main(["paper", "other-paper", "--quick"]) == 2
     said = capsys.readouterr()
-    assert said.err == "lanai: error: paper 'other-paper' has claims but no study here; mpi-np can be run\n"
+    assert said.err == (
+        "lanai: error: 'other-paper' lacks lanai_sim.studies.papers.other_paper.study: the folder must hold study.py\n"
+    )
     assert said.out == ""
 
 

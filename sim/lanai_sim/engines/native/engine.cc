@@ -57,10 +57,11 @@ class Engine {
                 cut = true;
                 break;
             }
-            if (skip && (still = all_quiet())) {
+            if (all_quiet()) {
                 uint64_t to = leap();
-                if (to == ~0ull) break;
-                still = false;
+                still = to == ~0ull;
+                if (still) break;
+                if (!skip) to = 0;
                 to = std::min(to, limit);
                 bool moved = false;
                 for (Unit* unit : units)

@@ -55,11 +55,13 @@ class TimedWorld(NicWorld):
             finally:
                 self._own += time.thread_time() - before
 
+        assert isinstance(engine, RtlEngine)
+        self._timed = engine
         engine.run = run  # type: ignore[method-assign]
         return engine
 
     def close(self) -> None:
-        TimedWorld.spent, TimedWorld.entries = self._own, self.engine.entries
+        TimedWorld.spent, TimedWorld.entries = self._own, self._timed.entries
         super().close()
 
 

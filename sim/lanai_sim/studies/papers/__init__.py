@@ -1,1 +1,5 @@
-"""Papers and what they claim: `lanai paper NAME` runs a paper's experiments here and says how far its claims hold."""
+"""Papers, one package each: `lanai paper NAME` runs a paper's experiments here and says how far its claims hold.
+
+A package `my_paper` here, or in `papers/` of a directory on LANAI_PATH, is the paper `my-paper` if it holds `claims.toml` and a
+module `study` with what `studies.Study` asks for. Nothing else needs to be registered.
+"""

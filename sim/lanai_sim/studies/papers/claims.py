@@ -1,14 +1,16 @@
-"""What a paper claims, as facts: read from one TOML file a paper beside this module, and checked while reading."""
+"""What a paper claims, as facts: read from `claims.toml` in its folder, and checked while reading."""
 
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from lanai_host import plugins
 from lanai_host.errors import UserError
+
+from .. import papers
 
 
 class Kind(Enum):
@@ -74,16 +76,19 @@ NEEDED = ("id", "kind", "says", "where")
 
 def names() -> list[str]:
     """The papers there are, as the command line spells them."""
-    found = (entry.name for entry in files(__package__).iterdir())
-    return sorted(name.removesuffix(".toml").replace("_", "-") for name in found if name.endswith(".toml"))
+    plugins.extend(papers.__path__, "papers")
+    return plugins.names(papers.__path__, packages_only=True)
 
 
 def load(paper: str) -> list[Claim]:
     """The claims of a paper, in its order."""
     if paper not in names():
         raise UserError(f"paper {paper!r} is not known; there is {', '.join(names())}")
-    name = paper.replace("-", "_") + ".toml"
-    return parse(files(__package__).joinpath(name).read_text(), paper, name)
+    for directory in papers.__path__:
+        folder = Path(directory, paper.replace("-", "_"))
+        if folder.is_dir():
+            return read(folder / "claims.toml", paper)
+    raise AssertionError(f"{paper} was found by name")
 
 
 def read(path: Path, paper: str) -> list[Claim]:

@@ -1,12 +1,10 @@
-"""Which papers have a study here: a package `lanai_sim.studies.papers.<name>` with a module `study`. Nothing else to register."""
+"""What a paper's module `study` holds, and how it is found by the paper's name."""
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from lanai_host.errors import UserError
+from lanai_host import plugins
 
 from .. import papers
 from ..drawing import Plot
@@ -33,15 +31,12 @@ class Study(Protocol):
 
 
 def names() -> list[str]:
-    """The papers that have a study, as the command line spells them."""
-    packages = (info.name for info in pkgutil.iter_modules(papers.__path__) if info.ispkg)
-    return sorted(name.replace("_", "-") for name in packages)
+    """The papers there are, as the command line spells them."""
+    return claims.names()
 
 
 def find(paper: str) -> Study:
-    """A paper's study. Raises UserError if there is no such paper, or claims alone."""
+    """A paper's study. Raises UserError if there is no such paper."""
     claims.load(paper)
-    if paper not in names():
-        raise UserError(f"paper {paper!r} has claims but no study here; {', '.join(names())} can be run")
-    study: Study = importlib.import_module(f"{papers.__name__}.{paper.replace('-', '_')}.study")
+    study: Study = plugins.load(papers.__name__, paper, "study")
     return study

@@ -100,7 +100,7 @@ def watch(setting: Setting, size: int = 4, window: int = WINDOW) -> Watched:
                 if number:
                     slot = cluster.engine.time.slot(side.now + PAUSE)
                     for nic, file in enumerate(files):
-                        cluster.engine.wave(nic, str(file), slot - BEFORE, slot - BEFORE + window)  # type: ignore[attr-defined]
+                        cluster.engine.wave(nic, file, slot - BEFORE, slot - BEFORE + window)
                 await side.pause()
                 begin = side.now
                 operation = await side.send(buffer)

@@ -1,0 +1,78 @@
+"""The study of `echo`: half round trips of an MPI program, by the length of the message."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ....commands.run import libmpi_environment
+from ....job.config import RunConfig
+from ....job.launcher import run
+from ....job.nic_world import NicWorld
+from ...drawing import Plot
+from .. import claims, verdicts
+from ..page import Frame
+from ..verdicts import Answer, ByFigure, ByShape
+
+PAPER = "echo"
+CHECKOUT = Path(__file__).parent
+PACKET = 2000  # bytes that fit into one packet
+PING = """
+import sys
+from mpi4py import MPI
+world, size, turns = MPI.COMM_WORLD, int(sys.argv[1]), int(sys.argv[2])
+buffer = bytearray(size)
+for _ in range(turns):
+    if world.rank == 0:
+        world.Send(buffer, 1)
+        world.Recv(buffer, 1)
+    else:
+        world.Recv(buffer, 0)
+        world.Send(buffer, 0)
+"""
+
+FRAME = Frame(
+    title="Echo, measured",
+    intro="One packet at a time, each acknowledged. `lanai paper echo` writes this page.",
+    ours="here",
+    default="",
+    experiments=[("ping", "two ranks send a message back and forth")],
+)
+WAYS = {
+    "echo.s1.one_packet": ByFigure("ping.us.4", "The processor copies nothing, but waits for each transfer."),
+    "echo.s1.packets_wait": ByShape(
+        lambda f: f[f"ping.us.{2 * PACKET}"] >= 2 * f[f"ping.us.{PACKET}"],
+        f"{{f[ping.us.{PACKET}]:.1f}} and {{f[ping.us.{2 * PACKET}]:.1f}} us",
+        "The second packet waits for the acknowledgement of the first.",
+    ),
+}
+
+
+def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
+    """Half round trips in microseconds. These runs are so short that the table and several jobs would not help."""
+    sizes = (4, PACKET, 2 * PACKET) if quick else (4, 100, 500, PACKET, 2 * PACKET, 4 * PACKET)
+    found = {f"ping.us.{size}": half_round_trip(size) for size in sizes}
+    tell("ping")
+    return found
+
+
+def half_round_trip(size: int, turns: int = 4) -> float:
+    """The difference of two runs, so that start and end of the program do not count."""
+    few, many = (_time(size, count) for count in (1, 1 + turns))
+    return (many - few) / (2 * turns) / 1e6
+
+
+def _time(size: int, turns: int) -> int:
+    command = (sys.executable, "-c", PING, str(size), str(turns))
+    result = run(RunConfig(command, 2, "echo", environment=libmpi_environment()), NicWorld)
+    if result.code:
+        raise RuntimeError(result.report)
+    return result.sim_time
+
+
+def answer(found: dict[str, float]) -> list[Answer]:
+    return verdicts.answers(claims.load(PAPER), WAYS, {}, found)
+
+
+def draw(found: dict[str, float]) -> dict[str, Plot]:
+    times = {float(name.rpartition(".")[2]): value for name, value in found.items()}
+    return {"ping": Plot("Half round trip", "bytes", "us", {"echo": times}, log="x")}

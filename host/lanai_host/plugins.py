@@ -1,0 +1,58 @@
+"""Folders outside this project whose packages are found like its own: LANAI_PATH, as PATH is written.
+
+A directory on LANAI_PATH may have `stacks/`, `engines/` and `papers/`. What lies there is found, named and loaded like
+what lies in `lanai_host.stacks`, `lanai_sim.engines.kinds` and `lanai_sim.studies.papers`.
+"""
+
+import importlib
+import os
+import pkgutil
+from collections.abc import Iterable, MutableSequence
+from types import ModuleType
+
+from .errors import UserError
+
+ENV_PATH = "LANAI_PATH"
+KINDS = ("stacks", "engines", "papers")
+
+
+def directories() -> list[str]:
+    """Those on LANAI_PATH. UserError for one that has none of the kinds."""
+    found = list(filter(None, os.environ.get(ENV_PATH, "").split(os.pathsep)))
+    for directory in found:
+        if not any(os.path.isdir(os.path.join(directory, kind)) for kind in KINDS):
+            wanted = ", ".join(f"{kind}/" for kind in KINDS)
+            raise UserError(f"{ENV_PATH} names {directory!r}, which has none of {wanted}")
+    return found
+
+
+def extend(path: MutableSequence[str], kind: str) -> None:
+    """Add the folders of one kind to a package's `__path__`."""
+    for directory in directories():
+        folder = os.path.abspath(os.path.join(directory, kind))
+        if os.path.isdir(folder) and folder not in path:
+            path.append(folder)
+
+
+def names(path: Iterable[str], *, packages_only: bool) -> list[str]:
+    """What lies in the folders, as command lines spell it: `my_stack` is `my-stack`. UserError for a name found twice."""
+    modules = [
+        info for folder in path for info in pkgutil.iter_modules([folder])
+    ]  # all at once would hide a name's second
+    found = [info.name for info in modules if info.ispkg or not packages_only]
+    spelled = sorted(name.replace("_", "-") for name in found)
+    for name in spelled:
+        if spelled.count(name) > 1:
+            raise UserError(f"{name!r} is found twice; rename the folder on {ENV_PATH}")
+    return spelled
+
+
+def load(package: str, name: str, module: str = "") -> ModuleType:
+    """The module of `name`, as `names` spells it, in `package`, or its submodule `module`. UserError if it is not there."""
+    full = ".".join(filter(None, [package, name.replace("-", "_"), module]))
+    try:
+        return importlib.import_module(full)
+    except ModuleNotFoundError as error:
+        if error.name != full:
+            raise  # something that it imports
+        raise UserError(f"{name!r} lacks {full}: the folder must hold {module}.py") from None

@@ -1,0 +1,141 @@
+"""What every engine must do, whatever evaluates the gateware. A test class inherits these cases and says how one is made."""
+
+import ctypes
+import mmap
+import subprocess
+import sys
+from abc import ABC, abstractmethod
+
+import pytest
+
+from lanai_hdl.machine import SRAM_HOST, Control, host_offset
+from lanai_sim.engines.base import NEVER, Access, Cable, EventKind, Layout
+from lanai_sim.engines.rtl import RtlEngine
+from lanai_sim.kernel.cluster import Cluster
+
+from .play import PAIR, SMALL, image, play
+
+CHILD = """
+import ctypes, sys
+b = ctypes.create_string_buffer(b'hello from the child process....', 4096)
+print(ctypes.addressof(b), flush=True)
+sys.stdin.readline()
+print(b.raw[1000:1032].decode(), flush=True)
+"""
+
+
+class EngineContract(ABC):
+    @abstractmethod
+    def make(self, layout):
+        """The engine under test."""
+
+    def test_messages_arrive_whole(self):
+        _, got, _ = play(self.make, messages=1)
+        assert got == [[bytes((peer * 64 + i) & 0xFF for i in range(64))] for peer in (1, 0)]
+
+    def test_it_agrees_with_rtl_event_by_event(self):
+        assert play(self.make, messages=1) == play(RtlEngine, messages=1)
+
+    def test_a_quiet_world_is_still_until_it_is_touched(self):
+        engine = self.make(Layout(SMALL, 2, PAIR.cables))
+        assert engine.run(NEVER) == (True, ())
+        begin = max(engine.slot(0), engine.slot(1))
+        engine.pio(0, [Access(begin + 10, True, host_offset("SCRATCH1"), 0x1234, tag=7)])
+        engine.pio(0, [Access(begin + 20, False, host_offset("SCRATCH1"), tag=8)])
+        told = []
+        while len(told) < 2:
+            still, events = engine.run(NEVER)
+            assert not still
+            told += events
+        assert [(event.kind, event.unit, event.tag, event.value) for event in told] == [
+            (EventKind.PIO_DONE, 0, 7, 0),
+            (EventKind.PIO_DONE, 0, 8, 0x1234),
+        ]
+        assert begin + 20 < told[1].slot < begin + 40
+        engine.close()
+
+    def test_no_unit_runs_past_the_limit(self):
+        engine = self.make(Layout(SMALL, 2, PAIR.cables))
+        engine.pio(0, [Access(500, True, host_offset("SCRATCH1"), 1, tag=1)])
+        while True:
+            still, events = engine.run(300)
+            assert (still, list(events)) == (False, [])
+            if not engine.cut_short:
+                break
+        assert engine.slot(0) <= 300
+        assert engine.slot(1) <= 300
+        engine.close()
+
+    def test_a_nic_may_be_cabled_to_itself(self):
+        engine = self.make(Layout(SMALL, 1, (Cable(0, 0, 0, 0),)))
+        assert engine.run(NEVER) == (True, ())
+        engine.close()
+
+    @pytest.mark.parametrize("what", ["unpinned", "read only", "unmapped"])
+    def test_refused_pages_are_bus_errors_that_the_firmware_sees(self, what):
+        cluster = Cluster(PAIR, SMALL, self.make)
+        buffer = mmap.mmap(-1, 8192)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+
+        async def program(bus):
+            here = image()
+            await bus.write_block(SRAM_HOST + here.base, here.loaded)
+            pinned = await bus.pin(address, 8192, writable=what != "read only")
+            if what == "unpinned":
+                await bus.unpin(pinned)
+            if what == "unmapped":  # a process that is not there
+                cluster.engine.map_remote(0, pinned.pages[0] // 4096, 2**22 - 1, address, True)
+            await bus.write(host_offset("SCRATCH1"), pinned.pages[0])
+            await bus.write(host_offset("SCRATCH2"), 16)
+            await bus.write(host_offset("SCRATCH4"), pinned.pages[0])
+            await bus.write(host_offset("SCRATCH5"), pinned.pages[1])
+            await bus.write(host_offset("CONTROL"), int(Control.RUN))
+            await bus.elapse(20_000_000)
+            await bus.write(host_offset("DOORBELL"), 1)
+            await bus.elapse(20_000_000)
+            return await bus.read(host_offset("SCRATCH6")), await bus.read(host_offset("HDMA_ERRORS"))
+
+        task = cluster.spawn(0, program)
+        cluster.run()
+        errors = 0 if what == "read only" else 1  # reading a read-only page is right
+        assert task.result == (errors, errors)
+        assert cluster.engine.refused(0) == errors * 4  # each word of the burst
+        cluster.close()
+
+    def test_dma_reaches_another_process(self):
+        """The NIC reads from and writes to memory of a child of ours, at its own addresses."""
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        there = int(child.stdout.readline())
+        cluster = Cluster(PAIR, SMALL, self.make)
+        engine = cluster.engine
+
+        async def sender(bus):
+            here = image()
+            await bus.write_block(SRAM_HOST + here.base, here.loaded)
+            for page in (0, 1):
+                engine.map_remote(0, 100 + page, child.pid, (there & -4096) + 4096 * page, False)
+            for number, value in {1: 100 * 4096 + there % 4096, 2: 32}.items():
+                await bus.write(host_offset(f"SCRATCH{number}"), value)
+            await bus.write(host_offset("CONTROL"), int(Control.RUN))
+            await bus.elapse(30_000_000)
+            await bus.write(host_offset("DOORBELL"), 1)
+
+        async def receiver(bus):
+            here = image()
+            await bus.write_block(SRAM_HOST + here.base, here.loaded)
+            count = bus.allocate(4096)
+            for page in (0, 1):
+                engine.map_remote(1, 100 + page, child.pid, (there & -4096) + 4096 * page, True)
+            for number, value in {4: 100 * 4096 + there % 4096 + 1000, 5: count.bus_address}.items():
+                await bus.write(host_offset(f"SCRATCH{number}"), value)
+            await bus.write(host_offset("CONTROL"), int(Control.RUN))
+            await bus.wait_change(count, 0, 0)
+
+        cluster.spawn(0, sender)
+        cluster.spawn(1, receiver)
+        cluster.run()
+        answer, _ = child.communicate("\n", timeout=20)
+        cluster.close()
+        assert answer.strip() == "hello from the child process...."

@@ -1,0 +1,64 @@
+"""A small story that any engine can evaluate: every NIC sends to its neighbour, by the firmware in relay.py."""
+
+from functools import cache
+from pathlib import Path
+
+from lanai_firmware.compiler import build
+from lanai_hdl.config import NicConfig
+from lanai_hdl.machine import SRAM_HOST, Control, host_offset
+from lanai_sim.engines.base import Event
+from lanai_sim.kernel.cluster import Cluster
+from lanai_sim.machine import fabric
+
+SMALL = NicConfig(sram_size=32768)
+PAIR = fabric.pair()
+
+
+@cache
+def image(config=SMALL):
+    return build(Path(__file__).with_name("relay.py"), config)
+
+
+class Side:
+    """A host program that sends `messages` to its peer and expects as many; `got` is what came."""
+
+    def __init__(self, net, number, peer, messages, config=SMALL, bytes_each=64):
+        self.image = image(config)
+        self.route = net.route(number, peer)
+        self.number, self.messages, self.size = number, messages, bytes_each
+        self.got = []
+        self.finished = 0
+
+    async def program(self, bus):
+        here = self.image
+        await bus.write_block(SRAM_HOST + here.base, here.loaded)
+        out, into, count = bus.allocate(4096), bus.allocate(4096), bus.allocate(4096)
+        words = {1: out.bus_address, 2: self.size, 3: self.route, 4: into.bus_address, 5: count.bus_address}
+        for number, value in words.items():
+            await bus.write(host_offset(f"SCRATCH{number}"), value)
+        await bus.write(host_offset("CONTROL"), int(Control.RUN))
+        await bus.elapse(8_000_000)  # until both are up
+        seen = 0
+        for turn in range(self.messages):
+            out.view[: self.size] = bytes((self.number * 64 + turn + i) & 0xFF for i in range(self.size))
+            await bus.write(host_offset("DOORBELL"), 1)
+            seen = await bus.wait_change(count, 0, seen)
+            self.got.append(bytes(into.view[: self.size]))
+            await bus.elapse(1_000_000 * (1 + self.number))
+        self.finished = bus.now
+        self.failed = await bus.read(host_offset("SCRATCH6"))
+
+
+def play(make_engine, net=PAIR, messages=3, config=SMALL):
+    """Everybody to his neighbour. (events, what came, ends in time)."""
+    cluster = Cluster(net, config, make_engine)
+    events: list[Event] = []
+    cluster.on_event = lambda event: events.append(event._replace(tag=0))
+    count = len(cluster.nodes)
+    sides = [Side(net, number, (number + 1) % count, messages, config) for number in range(count)]
+    for number, side in enumerate(sides):
+        cluster.spawn(number, side.program)
+    cluster.run()
+    cluster.close()
+    assert all(side.failed == 0 for side in sides)
+    return sorted(events), [side.got for side in sides], [side.finished for side in sides]

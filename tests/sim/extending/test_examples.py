@@ -1,0 +1,132 @@
+"""The examples of docs/extending.md: each is one folder on LANAI_PATH, and nothing else in the project knows it."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples" / "extending"
+PACKETS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+for size in (0, 1, 2037, 2038, 2048, 9000):
+    mine, theirs = bytearray([world.rank]) * size, bytearray(size)
+    left, right = (world.rank - 1) % world.size, (world.rank + 1) % world.size
+    world.Sendrecv(mine, right, 0, theirs, left, 0)
+    assert theirs == bytearray([left]) * size
+    sends = [world.Isend(mine, peer, 7) for peer in range(world.size)]
+    for peer in reversed(range(world.size)):
+        world.Recv(theirs, peer, 7)
+        assert theirs == bytearray([peer]) * size
+    MPI.Request.Waitall(sends)
+if world.rank == 0:
+    print("done at", MPI.Wtime())
+"""
+
+
+def lanai(*arguments, path=EXAMPLES, **environment):
+    """A run of the command in a process of its own, as LANAI_PATH is read once."""
+    environment = {**os.environ, "LANAI_PATH": str(path), **environment}
+    command = [sys.executable, "-m", "lanai_sim", *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_a_messaging_system_runs_mpi_programs_and_is_deterministic():
+    runs = [lanai("run", "-q", "-n", "3", "--device", "echo", sys.executable, "-c", PACKETS) for _ in range(2)]
+    assert [(run.returncode, run.stderr) for run in runs] == [(0, "")] * 2
+    assert re.fullmatch(r"done at 0\.00\d+\n", runs[0].stdout)
+    assert runs[0].stdout == runs[1].stdout
+
+
+def test_its_deadlock_is_reported():
+    body = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.recv(source=1 - w.rank, tag=5)"
+    run = lanai("run", "-q", "-n", "2", "--device", "echo", sys.executable, "-c", body)
+    assert run.returncode == 3
+    assert "tag 5" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--ranks-per-node", "2"), "echo puts one rank on a NIC, not 2"),
+        (("--option", "boot_polls=0"), "boot_polls"),
+        (("--option", "boot_poll=5"), "has no key 'boot_poll'; did you mean 'boot_polls'?"),
+        (("--trace", "no.trace"), "--trace cannot show the packets of the device 'echo'"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(arguments, text, tmp_path):
+    arguments = [str(tmp_path / word) if word == "no.trace" else word for word in arguments]
+    run = lanai("run", "-n", "2", "--device", "echo", *arguments, sys.executable, "-c", PACKETS)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert text in run.stderr
+
+
+def test_an_engine_evaluates_a_run(tmp_path):
+    program = ROOT / "examples" / "mpi" / "ring.py"
+    journal = tmp_path / "accesses.txt"
+    common = ("run", "-q", "-n", "2", "--device", "echo")
+    plain = lanai(*common, sys.executable, program)
+    run = lanai(*common, "--engine", "journal", sys.executable, program, JOURNAL=str(journal))
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == plain.stdout
+    lines = journal.read_text().splitlines()
+    assert len(lines) > 100
+    assert all(re.fullmatch(r"slot \d+ nic [01]: (read 0x\w+|write 0x\w+ = 0x\w+)", line) for line in lines)
+
+
+def test_an_engine_is_refused_what_it_cannot_do(tmp_path):
+    wave = ("--wave", tmp_path / "a.vcd")
+    run = lanai("run", "-n", "2", "--device", "echo", "--engine", "journal", *wave, sys.executable, "-c", PACKETS)
+    assert run.returncode == 2
+    assert "the engine 'journal' cannot serve waveforms" in run.stderr
+    assert "rtl" in run.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_paper_is_measured():
+    run = lanai("paper", "echo", "--quick")
+    assert run.returncode == 0, run.stderr
+    assert "2 of 2 claims answered" in run.stdout
+
+
+@pytest.mark.parametrize("kind", ["stacks", "engines", "papers"])
+def test_a_name_that_is_taken_is_refused(kind, tmp_path):
+    name = {"stacks": "mpi_np", "engines": "rtl", "papers": "mpi_np"}[kind]
+    folder = tmp_path / kind / name
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    words = ("paper", "mpi-np", "--quick") if kind == "papers" else ("run", "-n", "1", sys.executable, "-c", "")
+    run = lanai(*words, path=tmp_path)
+    assert run.returncode == 2
+    assert f"{name.replace('_', '-')!r} is found twice; rename the folder on LANAI_PATH" in run.stderr
+
+
+def test_a_directory_without_any_folder_of_these_is_refused(tmp_path):
+    run = lanai("run", "-n", "1", sys.executable, "-c", "", path=tmp_path)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert f"LANAI_PATH names {str(tmp_path)!r}, which has none of stacks/, engines/, papers/" in run.stderr
+
+
+def test_a_folder_without_its_module_is_named(tmp_path):
+    (tmp_path / "stacks" / "empty").mkdir(parents=True)
+    (tmp_path / "stacks" / "empty" / "__init__.py").write_text("")
+    run = lanai("run", "-n", "1", "--device", "empty", sys.executable, "-c", "", path=tmp_path)
+    assert run.returncode == 2
+    assert "the folder must hold stack.py" in run.stderr
+
+
+def test_nothing_else_knows_the_examples():
+    for room in ("hdl", "firmware", "host", "sim"):
+        for path in (ROOT / room).rglob("*.py"):
+            assert not re.search(r"['\"](echo|journal)['\"]|MATCH_MASK", path.read_text()), path
+
+
+def test_the_page_names_folders_that_exist():
+    page = (ROOT / "docs" / "extending.md").read_text()
+    named = re.findall(r"`((?:examples|host|sim|hdl|tests)/[\w/.]+)`", page)
+    assert len(named) >= 8
+    assert [name for name in named if not (ROOT / name).exists()] == []
