@@ -13,8 +13,6 @@ from typing import IO
 
 from lanai_host.simulator.forking import BOOT, ENV_CONTROL, MESSAGE
 
-# Of a rank: the interpreter's arguments, variables of its own, its files.
-Command = tuple[Sequence[str], Mapping[str, str], Sequence[int]]
 Start = Callable[[Sequence[str], Mapping[str, str], int], subprocess.Popen[bytes]]
 KILLED = -9
 
@@ -52,15 +50,24 @@ class ForkServer:
         with theirs:
             variables = {**environment, ENV_CONTROL: str(theirs.fileno())}
             self.popen = start([sys.executable, "-c", BOOT], variables, theirs.fileno())
-        self.ready = self._receive() == b"ready"
+        try:
+            self.ready = self._receive() == b"ready"  # or it could not import what ranks do
+        except BaseException:  # a signal
+            self.close()
+            raise
 
-    def fork(self, commands: Sequence[Command]) -> list[int]:
-        """Fork the ranks. Their process ids."""
-        self._control.send(str(len(commands)).encode())
-        for arguments, environment, files in commands:
-            said = json.dumps({"arguments": list(arguments), "environment": dict(environment)})
-            socket.send_fds(self._control, [said.encode()], list(files))
-        return [int(self._receive()) for _ in commands]
+    def begin(self, ranks: int) -> None:
+        """So many will be asked for."""
+        self._control.send(str(ranks).encode())
+
+    def ask(self, arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int]) -> None:
+        """A rank with these arguments of the interpreter, variables of its own, and files, which may be closed here then."""
+        said = json.dumps({"arguments": list(arguments), "environment": dict(environment)})
+        socket.send_fds(self._control, [said.encode()], list(files))
+
+    def pid(self) -> int:
+        """Of the next rank, in the order in which they were asked for. All must have been."""
+        return int(self._receive())
 
     def listen(self, timeout: float | None) -> None:
         """Take what the server tells, within so many seconds: which ranks have ended. If it has ended itself, so have all."""

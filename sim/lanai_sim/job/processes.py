@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -19,14 +20,15 @@ from lanai_firmware.cache import file, key_of
 from lanai_host.abi.programs import check_program
 from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
-from lanai_host.simulator.forking import may_fork
+from lanai_host.simulator.forking import FILES, may_fork
 from lanai_host.simulator.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SOCKET
 
-from .forked import Command, ForkedProcess, ForkServer, pipe
+from .forked import ForkedProcess, ForkServer, pipe
 from .output import Output
 
 SETTLED = {"PYTHONHASHSEED": "0"}  # Python's own dice; what the user has set goes before
 STDIN = 0  # ours, whatever sys.stdin has become
+SPARE_FILES = 64  # beside those of ranks: libraries' and our own
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 STARTER_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror")
 
@@ -107,7 +109,7 @@ def start(
     program = resolve_program(command[0])
     check_program(Path(program))
     variables = {**SETTLED, **os.environ, **environment, ENV_SIZE: str(ranks), ENV_DEVICE: device}
-    if fork and program == sys.executable and may_fork(command[1:], variables):
+    if fork and program == sys.executable and _has_room(ranks) and may_fork(command[1:], variables):
         forked = _fork(command[1:], ranks, variables, output)
         if forked is not None:
             return forked
@@ -145,42 +147,42 @@ def _reads(rank: int) -> bool:
 def _fork(arguments: Sequence[str], ranks: int, variables: Mapping[str, str], output: Output) -> list[Process] | None:
     """The ranks, forked; None if the process that is to fork them does not come up, so that each must be executed."""
     server = ForkServer(variables, lambda command, env, sock: _spawn(command, env, subprocess.DEVNULL, sock))
-    kept, given = contextlib.ExitStack(), contextlib.ExitStack()  # our ends, and theirs
-    kept.callback(server.close)
-    with kept, given:
+    with contextlib.ExitStack() as opened:  # what is ours, until all have begun
+        opened.callback(server.close)
         if not server.ready:
             return None
-        ours: list[tuple[socket.socket, IO[bytes], IO[bytes]]] = []
-        commands: list[Command] = []
-        for rank in range(ranks):
-            mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-            stdout, stderr = pipe(), pipe()
-            ours.append((mine, stdout[0], stderr[0]))
-            files = [theirs.fileno(), _stdin(rank, given), stdout[1], stderr[1]]
-            commands.append((arguments, {ENV_RANK: str(rank)}, files))
-            for opened in ours[-1]:
-                kept.callback(opened.close)
-            given.callback(theirs.close)
-            for file in (stdout[1], stderr[1]):
-                given.callback(os.close, file)
-        pids = server.fork(commands)
-        kept.pop_all()
+        server.begin(ranks)
+        ends = [_ask(server, arguments, rank, opened) for rank in range(ranks)]
+        pids = [server.pid() for _ in range(ranks)]
+        opened.pop_all()
     processes = []
-    for rank, (pid, (sock, out, err)) in enumerate(zip(pids, ours, strict=True)):
-        output.add(out, rank, sys.stdout)
-        output.add(err, rank, sys.stderr)
-        popen = ForkedProcess(server, pid)
-        processes.append(Process(rank, popen, sock, server))
+    for rank, (pid, (sock, stdout, stderr)) in enumerate(zip(pids, ends, strict=True)):
+        output.add(stdout, rank, sys.stdout)
+        output.add(stderr, rank, sys.stderr)
+        processes.append(Process(rank, ForkedProcess(server, pid), sock, server))
     return processes
 
 
-def _stdin(rank: int, closing: contextlib.ExitStack) -> int:
-    """A rank's standard input."""
-    if _reads(rank):
-        return STDIN
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    closing.callback(os.close, nothing)
-    return nothing
+def _ask(
+    server: ForkServer, arguments: Sequence[str], rank: int, opened: contextlib.ExitStack
+) -> tuple[socket.socket, IO[bytes], IO[bytes]]:
+    """Ask for a rank. Our ends of its socket and of what it prints."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    (stdout, out), (stderr, err) = pipe(), pipe()
+    for end_of_ours in (ours, stdout, stderr):
+        opened.callback(end_of_ours.close)
+    stdin = STDIN if _reads(rank) else os.open(os.devnull, os.O_RDONLY)
+    with theirs:
+        server.ask(arguments, {ENV_RANK: str(rank)}, [theirs.fileno(), stdin, out, err])
+    for given in {stdin, out, err} - {STDIN}:
+        os.close(given)
+    return ours, stdout, stderr
+
+
+def _has_room(ranks: int) -> bool:
+    """The process that forks so many may hold the files of all at once."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return limit == resource.RLIM_INFINITY or FILES * ranks + SPARE_FILES <= limit
 
 
 def _spawn(command: Sequence[str], env: Mapping[str, str], stdin: int | None, sock: int) -> subprocess.Popen[bytes]:

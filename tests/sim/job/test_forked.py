@@ -142,3 +142,16 @@ def test_a_file_that_is_not_there_is_pythons_own_error(tmp_path):
     run = lanai("-n", "1", "python", "nowhere.py", cwd=tmp_path)
     assert run.returncode == 2
     assert "can't open file" in run.stderr
+
+
+@pytest.mark.parametrize(("limit", "forked"), [(256, True), (100, False)])
+def test_more_ranks_than_one_process_may_hold_files_for_are_executed(limit, forked):
+    """64 files beside the ranks' own, four for each."""
+    shell = f"ulimit -n {limit}; exec {sys.executable} -P -m lanai_sim run -q -n 10 python -c '{PARENTS}'"
+    run = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.split()
+    assert lines == 10 * [str(forked)]
+
+
+PARENTS = 'import sys; print("lanai_host.abi.runtime" in sys.modules)'
