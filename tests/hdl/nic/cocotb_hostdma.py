@@ -9,7 +9,7 @@ from lanai_hdl.bfm.cocotb import CocotbPins, begin, stream_put
 from lanai_hdl.host_dma.engine import HostDescriptor
 
 SIZE = 4096
-DEFAULTS = {"feed": 0, "follow": 0, "refused": 0}
+DEFAULTS = {"feed": 0, "follow": 0, "stop": 0, "refused": 0}
 
 
 def descriptors(count):

@@ -50,12 +50,13 @@ class Losing:
         for send in self.sending.queues.pop(rank, ()):
             await self._take_back(send)
             fail(send, ErrorKind.PEER_FAILED, text)
-        self.fail_waiting(rank)
+        await self.fail_waiting(rank)
 
-    def fail_waiting(self, rank: int) -> None:
-        """Receives that wait here for a lost rank, or for anyone, would wait for ever."""
+    async def fail_waiting(self, rank: int) -> None:
+        """Receives that wait here for a lost rank, or for anyone, would wait for ever. Some have been lent memory already."""
         for receive in [r for r in self.parcels.receives if r.wanted_source in (rank, ANY_SOURCE)]:
             self.parcels.receives.remove(receive)
+            await self._take_back(receive)
             fail(receive, ErrorKind.PEER_FAILED, self.seat.lost[rank])
 
     async def lose_nic(self, operation: Operation | None = None) -> None:

@@ -38,7 +38,7 @@ class Receiving:
         if self.seat.lost and not receive.done:
             await self.records.hear()
             for rank in self.seat.lost:
-                self.losing.fail_waiting(rank)
+                await self.losing.fail_waiting(rank)
 
     async def sort(self) -> None:
         """Move receives on to the NIC; where some must wait here, the messages that they might take must come here too."""

@@ -60,6 +60,25 @@ def test_what_is_not_lent_at_once_waits(monkeypatch):
     World(2).run(program)
 
 
+def test_a_receive_that_waits_for_page_entries_gives_its_memory_back_when_its_rank_is_lost():
+    def program(device):
+        if device.rank:
+            return
+        seat = device.seat
+        entries = seat.table.free.copy()
+        seat.table.free.clear()
+        operation, _ = irecv(device, ANY_SOURCE, 40_000)
+        assert not operation.done
+        assert any(seat.memory.lent.values())
+        seat.lost[1] = "rank 1 has gone"
+        later, _ = irecv(device, ANY_SOURCE, 40_000)
+        assert [one.error.kind for one in (operation, later)] == [ErrorKind.PEER_FAILED] * 2
+        assert not any(seat.memory.lent.values())
+        seat.table.free.extend(entries)
+
+    World(2).run(program)
+
+
 def test_memory_that_cannot_be_pinned_is_an_error_and_nothing_else():
     def program(device):
         other = 1 - device.rank

@@ -107,7 +107,9 @@ def check(results, seen):
     (ours,), theirs = results
     assert ours[0] is ErrorKind.NIC_LOST
     assert re.search(f"the NIC of rank 0 {seen}.*start the job again", ours[1]), ours
-    assert theirs == {(ErrorKind.PEER_FAILED, ours[1])}
+    # The body of a packet that the NIC died in the midst of is damaged: its receive has ended before anyone was lost.
+    assert {kind for kind, _ in theirs} <= {ErrorKind.PEER_FAILED, ErrorKind.DAMAGED}
+    assert {text for kind, text in theirs if kind is ErrorKind.PEER_FAILED} == {ours[1]}
 
 
 def test_a_world_that_is_booted_again_works_again():
