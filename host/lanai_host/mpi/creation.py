@@ -98,6 +98,8 @@ def create_group(
     comm: Communicator, group: Group, tag: int, call: str = "MPI_Comm_create_group"
 ) -> Communicator | None:
     """MPI_Comm_create_group: collective over `group` only."""
+    if comm.is_inter:
+        raise MpiError(ErrorClass.COMM, f"{call}: comm is an inter-communicator")
     check_tag(comm, call, tag)
     if group.rank == UNDEFINED:
         return None

@@ -36,7 +36,9 @@ def create_intercomm(
     if not 0 <= local_leader < comm.size:
         raise MpiError(ErrorClass.RANK, f"{call}: local_leader is {local_leader}; it must be from 0 to {comm.size - 1}")
     leading = comm.rank == local_leader
-    if leading and (peer is None or not 0 <= remote_leader < peer.remote_size):
+    if leading and peer is None:
+        raise MpiError(ErrorClass.COMM, f"{call}: peer_comm is no communicator, and this process is the local leader")
+    if leading and peer is not None and not 0 <= remote_leader < peer.remote_size:
         raise MpiError(ErrorClass.RANK, f"{call}: remote_leader is {remote_leader}, which is no rank of peer_comm")
     link = creation_link(comm, call)
     bridge = link.through(peer, tag) if leading and peer is not None else None
