@@ -18,7 +18,7 @@ from ..device import Envelope
 from ..errors import UserError
 from .mail import Mailbox
 from .protocol import ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
-from .spin import Patience
+from .spin import Chunk, Patience
 
 FLUSH_BYTES = 1 << 18  # posts beyond this leave at once, so that a rank that only sends needs no boundless memory
 READ = 4096  # bytes of an answer read at first: more than most have
@@ -42,7 +42,7 @@ class Portal:
         self._sock = sock
         self._lock = threading.RLock()
         self._patience: defaultdict[Op, Patience] = defaultdict(Patience)
-        self._chunk = memoryview(bytearray(READ))
+        self._chunk = Chunk(READ)
         self._posts: list[bytes] = []
         self._posted_bytes = 0
         self._told = 0  # the clock as the simulator knows it
@@ -174,12 +174,8 @@ class Portal:
     def _receive(self, op: Op) -> bytes:
         """An answer's beginning, its header at least. A process has one answer outstanding, so nothing else can follow."""
         try:
-            got = self._patience[op].look(self._sock, self._chunk)
-            if got is None:
-                got = self._sock.recv_into(
-                    self._chunk
-                )  # the same memory both ways: what malloc does must not depend on timing
-            answer = bytes(self._chunk[:got])
+            got = self._patience[op].receive(self._sock, self._chunk)
+            answer = bytes(self._chunk.view[:got])
         except ConnectionResetError:
             answer = b""
         if not answer:
@@ -192,7 +188,7 @@ class Portal:
         rest = bytearray(size)
         view = memoryview(rest)
         while view:
-            got = self._sock.recv_into(view)
+            got = self._sock.recv_into(view, 0, socket.MSG_WAITALL)  # in as many steps, however fast it comes
             if not got:
                 self._orphaned()
             view = view[got:]

@@ -2,44 +2,63 @@
 
 Putting a process to sleep and waking it on an idle processor takes 50 to 100 us of both peers' time, looking again and again does not.
 Between two looks the processor is offered to whoever else wants it; if somebody did, or if it lasts, sleeping is better.
+
+The loop is native code (spin.c), so that a rank allocates the same objects however often it looked: where its heap puts the next buffer
+must not depend on timing.
 """
 
+import errno
 import os
 import socket
-import time
+from functools import cache
+from typing import Any
 
-SHORT = 200e-6  # seconds; waits that are usually longer are slept
-AWAY = 40e-6  # seconds between two looks, from which on somebody else has had the processor
+from ..native import load
+
+DECLARED = """
+typedef struct { double usual; int alone; } Spin;
+long spin_look(Spin *spin, int sock, char *into, size_t size);
+long spin_receive(Spin *spin, int sock, char *into, size_t size);
+"""
 ALONE = len(os.sched_getaffinity(0)) < 2  # then the peer runs only while this process does not
 
 
-class Patience:
-    """For one kind of wait. `usual` is how long it takes of late."""
+@cache
+def _spin() -> Any:
+    return load(__package__, "spin", DECLARED)
 
-    __slots__ = ("usual",)
+
+class Chunk:
+    """Memory to receive into, the same every time."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.view = memoryview(bytearray(size))
+        self.address: Any = _spin().ffi.from_buffer("char[]", self.view)
+
+
+class Patience:
+    """For one kind of wait: it learns how long this takes of late."""
+
+    __slots__ = ("_state",)
 
     def __init__(self) -> None:
-        self.usual = 0.0
+        self._state: Any = _spin().ffi.new("Spin *", {"alone": ALONE})
 
-    def look(self, sock: socket.socket, into: memoryview) -> int | None:
+    def look(self, sock: socket.socket, into: Chunk) -> int | None:
         """Bytes received without sleep (0: the peer has gone); None if it is time to sleep."""
-        if ALONE:
+        got = int(_spin().lib.spin_look(self._state, sock.fileno(), into.address, into.size))
+        if got == -errno.EAGAIN:
             return None
-        if self.usual > SHORT:
-            self.usual *= 0.97  # try again some day
-            return None
-        began = last = time.perf_counter()
-        until = began + 20e-6 + 2 * self.usual
-        while True:
-            try:
-                got = sock.recv_into(into, 0, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                os.sched_yield()
-                now = time.perf_counter()
-                if now > until or now - last > AWAY:
-                    self.usual += 2 * (now - began)
-                    return None
-                last = now
-                continue
-            self.usual += (last - began - self.usual) / 8
-            return got
+        if got < 0:
+            raise OSError(-got, os.strerror(-got))
+        return got
+
+    def receive(self, sock: socket.socket, into: Chunk) -> int:
+        """Bytes received, after a sleep if need be (0: the peer has gone)."""
+        got = -errno.EINTR
+        while got == -errno.EINTR:  # Python runs the handlers of signals between two calls
+            got = int(_spin().lib.spin_receive(self._state, sock.fileno(), into.address, into.size))
+        if got < 0:
+            raise OSError(-got, os.strerror(-got))
+        return got

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from lanai_host.device import Envelope
 from lanai_host.simulator.protocol import ABORT_PATIENCE, CHANGE, HEADER, STOPPED, FinalState, Op, Status
-from lanai_host.simulator.spin import Patience
+from lanai_host.simulator.spin import Chunk, Patience
 
 from ..kernel.kernel import Kernel, Suspension
 
@@ -56,9 +56,7 @@ class Rank:
         self.why = b""  # wait record of the request that it is in
         self.pending: Suspension[list[Request]] | None = None
         self._bytes = bytearray()
-        self._chunk = memoryview(
-            bytearray(CHUNK)
-        )  # kept: a fresh one for each read would cost the kernel more than the read
+        self._chunk = Chunk(CHUNK)  # kept: a fresh one for each read would cost the kernel more than the read
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(0, int(1e6 * PATIENCE)))
         self._patience = Patience()
         self._requests: list[Request] = []
@@ -90,7 +88,7 @@ class Rank:
         while True:
             try:
                 looked = None if flags else self._patience.look(self.sock, self._chunk)
-                got = self.sock.recv_into(self._chunk, 0, flags) if looked is None else looked
+                got = self.sock.recv_into(self._chunk.view, 0, flags) if looked is None else looked
             except (BlockingIOError, InterruptedError):
                 return None
             except ConnectionResetError:
@@ -98,7 +96,7 @@ class Rank:
             if not got:
                 self.gone = True
                 return None
-            self._bytes += self._chunk[:got]
+            self._bytes += self._chunk.view[:got]
             if len(self._bytes) >= self._wanted and self._parse():
                 requests, self._requests = self._requests, []
                 return requests

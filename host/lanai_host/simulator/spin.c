@@ -1,0 +1,53 @@
+/* Waiting for a peer's bytes: see spin.py, which says when and why. */
+#include <errno.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <time.h>
+
+static const double SHORT = 200e-6; /* seconds; waits that usually take longer are slept */
+static const double AWAY = 40e-6;   /* seconds between two looks, from which on another process has had the processor */
+static const double LEAST = 20e-6;  /* seconds to look at least */
+
+typedef struct {
+    double usual; /* seconds that such waits take of late */
+    int alone;    /* one processor: the peer runs only while this process does not */
+} Spin;
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Bytes received without sleep; 0 if the peer has gone; -EAGAIN if it is time to sleep; else -errno. */
+long spin_look(Spin *spin, int sock, char *into, size_t size) {
+    if (spin->alone) return -EAGAIN;
+    if (spin->usual > SHORT) {
+        spin->usual *= 0.97; /* try again some day */
+        return -EAGAIN;
+    }
+    double began = now(), last = began, until = began + LEAST + 2 * spin->usual;
+    while (1) {
+        ssize_t got = recv(sock, into, size, MSG_DONTWAIT);
+        if (got >= 0) {
+            spin->usual += (last - began - spin->usual) / 8;
+            return (long)got;
+        }
+        if (errno != EAGAIN && errno != EWOULDBLOCK) return -errno;
+        sched_yield();
+        double time = now();
+        if (time > until || time - last > AWAY) {
+            spin->usual += 2 * (time - began);
+            return -EAGAIN;
+        }
+        last = time;
+    }
+}
+
+/* Bytes received, after a sleep if need be; 0 if the peer has gone; else -errno. */
+long spin_receive(Spin *spin, int sock, char *into, size_t size) {
+    long got = spin_look(spin, sock, into, size);
+    if (got != -EAGAIN) return got;
+    ssize_t slept = recv(sock, into, size, 0);
+    return slept < 0 ? -errno : (long)slept;
+}
