@@ -26,7 +26,9 @@ from lanai_host.simulator.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SO
 from .forked import ForkedProcess, ForkServer, pipe
 from .output import Output
 
-SETTLED = {"PYTHONHASHSEED": "0"}  # Python's own dice; what the user has set goes before
+# What would make a rank's heap depend on more than its program: Python's random hashes, and the threads that numpy's libraries start
+# for each processor of the machine. What the user has set goes before.
+SETTLED = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 STDIN = 0  # ours, whatever sys.stdin has become
 SPARE_FILES = 64  # beside those of ranks: libraries' and our own
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL

@@ -1,9 +1,11 @@
 """`--buffers page`: no buffer crosses more page boundaries than it must. The digest of where buffers lay."""
 
 import json
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +92,22 @@ def test_a_file_may_say_so():
     assert settings.run_config({"buffers": "page"}, ("true",)).buffers is Buffers.PAGE
     with pytest.raises(UserError, match=r"buffers = 'pages' must be one of 'any', 'page'"):
         settings.run_config({"buffers": "pages"}, ("true",))
+
+
+ON = "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1].split(','))); os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
+@pytest.mark.parametrize("fork", [[], ["--no-fork"]], ids=["forked", "executed"])
+def test_buffers_lie_alike_on_one_processor_and_on_several(fork):
+    """How often a rank looks for an answer, and whether it sleeps, changes nothing in its heap."""
+    program = Path(__file__).parents[3] / "examples" / "mpi" / "sort.py"
+    processors = sorted(os.sched_getaffinity(0))
+    lay = set()
+    for chosen in (processors[:1], processors):
+        options = ["-m", "lanai_sim", "run", "-n", "4", "--device", "mpi-np", *fork, sys.executable, str(program)]
+        command = [sys.executable, "-c", ON, ",".join(map(str, chosen)), *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+        assert done.returncode == 0, done.stderr
+        lay |= set(re.findall(r"(took .*) of simulated|buffers lay as (\w+)", done.stderr))
+    assert len(lay) == 2, lay  # one time, one digest
