@@ -202,16 +202,16 @@ class Run:
         return 0
 
     def _deadlock(self) -> str:
-        assert self.ranks is not None
-        now = max(self.world.look(rank)[0] for rank in self.ranks)
+        now = max((self.world.look(rank)[0] for rank in self.ranks or ()), default=self.kernel.now)
         what = f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more"
         return "\n".join([what, self.waits(deadlock=True)])
 
     def waits(self, deadlock: bool = False) -> str:
         """What each rank waits for and what lies there; why that never ends; and for each NIC, what it does."""
-        assert self.ranks is not None
         world = self.world
         world.stop()
+        if self.ranks is None:
+            return "\n".join(["no rank has begun: the NICs are booting", *world.autopsy()])
         self.ranks.hear_waiting(world.waits)
         on_nics = world.on_nics()
         final = self.ranks.final_states(on_nics)

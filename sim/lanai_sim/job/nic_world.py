@@ -156,7 +156,11 @@ class NicWorld(World):
             self.kernel.spawn(self.stack.boot(bus, image, options, placement, node), node)
             for node, bus in enumerate(self.buses)
         ]
-        self.kernel.run()
+        try:
+            self.kernel.run()
+        finally:
+            for task in tasks:
+                task.coroutine.close()  # a limit may have ended the run before it began
         attachments = [task.result for task in tasks]
         if self._may_resume():
             booted = snapshot.Booted.take(self.cluster, self.buses, attachments)

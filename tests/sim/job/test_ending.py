@@ -109,6 +109,15 @@ def test_max_wall_ends_a_busy_run_on_nics(capfd):
         assert f"  nic {rank}: " in result.report
 
 
+@pytest.mark.parametrize("limit", [{"max_sim_time": 1_000_000_000}, {"max_wall": 1e-3}], ids=["simulated", "real"])
+def test_a_limit_within_the_boot_is_reported(limit):
+    command = (sys.executable, "-c", BUSY)
+    result = run(RunConfig(command, 2, "mpi-np", snapshot=False, environment=libmpi_environment(), **limit), NicWorld)
+    assert result.code == Exit.TIME_LIMIT
+    assert "no rank has begun: the NICs are booting" in result.report
+    assert "  nic 1: " in result.report
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_busy_run_with_its_report(number):
     script = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from lanai_sim.cli import main; sys.exit(main())"
