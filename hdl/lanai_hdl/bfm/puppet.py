@@ -14,7 +14,7 @@ from .pysim import PysimPins
 
 
 class Puppet(Processor):
-    """Stands in for the processor of a `Nic`. Its own doors `strings_lbus` and `strings_regs` are the processor's, driven by the bench.
+    """Stands in for the processor of a `Nic`. Its own ports `strings_lbus` and `strings_regs` are the processor's, driven by the bench.
 
     `mastery(context)` gives the operations.
     """

@@ -82,7 +82,7 @@ class ReadWord(data.Struct):
 
 
 class BurstPort(wiring.Signature):
-    """An engine's door to host memory, seen from the engine.
+    """An engine's port to host memory, seen from the engine.
 
     Bursts are run in order. `write` brings a write burst's words, `read` a read burst's; the bus waits for an engine that is late with
     either. `written` tells of each word of a write burst that the host has answered, `refused` with it that it was an error.

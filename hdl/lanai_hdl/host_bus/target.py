@@ -13,7 +13,7 @@ LINGER = 2  # clocks that the bus is kept for the next word of a combined write
 
 
 class RegisterAccess(wiring.Signature):
-    """The host's door to the on-chip registers, seen from the host bus; as `LbusMaster`, whole words only."""
+    """The host's port to the on-chip registers, seen from the host bus; as `LbusMaster`, whole words only."""
 
     def __init__(self):
         super().__init__(

@@ -1,4 +1,4 @@
-"""The host DMA's two doors to the SRAM."""
+"""The host DMA's two ports to the SRAM."""
 
 from amaranth import Module, Signal
 from amaranth.lib import stream, wiring

@@ -1,4 +1,4 @@
-"""The only door to hardware: programmed I/O to one NIC, host memory that the NIC may reach, and the passing of host time.
+"""The only way to hardware: programmed I/O to one NIC, host memory that the NIC may reach, and the passing of host time.
 
 The driver is written once over `Bus` and runs unchanged under Amaranth's simulator, under cocotb, in the co-simulation and
 over a serial line to a board. Every operation that takes time is a coroutine; an implementation inside a rank process blocks
@@ -72,7 +72,7 @@ class BusError(Exception):
 
 
 class Bus(ABC):
-    """One process's door to one NIC and to host memory. Offsets are in the NIC's PIO window (`lanai_hdl.machine`)."""
+    """One process's access to one NIC and to host memory. Offsets are in the NIC's PIO window (`lanai_hdl.machine`)."""
 
     @property
     @abstractmethod
@@ -125,7 +125,7 @@ class Bus(ABC):
         """Let the rest of the world come up to `now`, where `elapse` alone need not. Whoever looks at memory in a loop must call it."""
         await self.elapse(0)
 
-    async def mourn(self, rank: int, text: str) -> None:
+    async def report_lost(self, rank: int, text: str) -> None:
         """Tell whoever runs the job that `rank`, a rank of this host, can be reached no more; without `text`, that it can again."""
         return None  # where nobody runs the job, nobody is told
 

@@ -26,7 +26,7 @@ class BusMemory(HostMemory):
 
 
 class BenchBus(Bus):
-    """One process's door to one NIC.
+    """One process's access to one NIC.
 
     `await bus.memory.serve()` must run beside the program, as a background task of the simulator. Time is counted in slots.
 

@@ -82,8 +82,8 @@ class RankBus(Bus):
     async def catch_up(self) -> None:
         self._call(Op.CATCH_UP, b"")
 
-    async def mourn(self, rank: int, text: str) -> None:
-        self._call(Op.MOURN, text.encode())
+    async def report_lost(self, rank: int, text: str) -> None:
+        self._call(Op.REPORT_LOST, text.encode())
 
     async def lost(self) -> Mapping[int, str]:
         return {int(rank): text for rank, text in json.loads(self._call(Op.LOST, b"")).items()}

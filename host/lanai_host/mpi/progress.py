@@ -94,7 +94,7 @@ class Progress:
         self._tasks: list[Task] = []
         self._pumping = False
 
-    def crowded(self) -> bool:
+    def several_threads(self) -> bool:
         """More than one thread may run code of the program's. A program that asked for one thread is taken at its word."""
         return self.level > SINGLE and self.count() > self.usual_threads
 
@@ -130,7 +130,7 @@ class Progress:
             return
         with self.lock:
             while not target.done:
-                if not self.crowded():
+                if not self.several_threads():
                     self._sleep(target)
                 elif self.turns is not None:
                     self._take_turns(target, self.turns)
@@ -144,7 +144,7 @@ class Progress:
     def wait_for(self, operation: Operation, target: Waitable) -> None:
         """Block until one device operation is done; `target` is what waits for it. The short way for what happens most."""
         while not operation.done:
-            if self._tasks or self.crowded():
+            if self._tasks or self.several_threads():
                 self.wait(target)
                 return
             with self.lock:
@@ -178,7 +178,7 @@ class Progress:
             while True:
                 self.device.progress()
                 self._advance()
-                if target.done or not self.crowded():
+                if target.done or not self.several_threads():
                     return
                 self._changed.notify_all()
                 self._changed.release()

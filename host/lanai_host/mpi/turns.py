@@ -62,7 +62,7 @@ class TwoThreads(Exception):
 
 
 class Turns:
-    """A re-entrant lock that is taken in turns. `crowded` tells whether the process has more than one thread; while it has not,
+    """A re-entrant lock that is taken in turns. `several_threads` tells whether the process has more than one thread; while it has not,
     this is a plain lock.
 
     At any time one thread holds the turn, or one of those that have stopped watches until all have. `loose` once some thread
@@ -70,8 +70,8 @@ class Turns:
     order is the machine's.
     """
 
-    def __init__(self, crowded: Callable[[], bool], name: str = "") -> None:
-        self.crowded = crowded
+    def __init__(self, several_threads: Callable[[], bool], name: str = "") -> None:
+        self.several_threads = several_threads
         self.name = name
         self.loose = False
         self._mutex = threading.Lock()  # of what follows; held for moments
@@ -82,11 +82,11 @@ class Turns:
         self._stopped: dict[int, _Stop] = {}
 
     def __enter__(self) -> None:
-        if not self._holder and not self._stopped and not self.crowded():
+        if not self._holder and not self._stopped and not self.several_threads():
             self._holder = threading.get_ident()
         elif self._holder == threading.get_ident():
             self._depth += 1
-        elif self._holder and not self.crowded():
+        elif self._holder and not self.several_threads():
             raise TwoThreads
         else:
             self._stop(threading.get_native_id(), _Stop(None))

@@ -39,7 +39,7 @@ class Op(IntEnum):
     SYNC = 23  # until all that was posted has reached the NIC -> nothing
     FINALIZE = 24  # u32 `Device.placement`; the rank leaves the simulation -> nothing
     ABORT = 25  # u32 exit code; no answer
-    MOURN = 26  # text: this rank can be reached no more -> nothing
+    REPORT_LOST = 26  # text: this rank can be reached no more -> nothing
     LOST = 27  # -> JSON, by rank: why it can be reached no more
     EXAMINE = 28  # have the NIC checked -> text: what is wrong with it, empty if nothing is
 

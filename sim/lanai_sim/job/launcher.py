@@ -118,8 +118,8 @@ class Run:
         self.ranks = Ranks(self.kernel, [process.sock for process in self.processes], self._look_after)
         for rank in self.ranks:
             rank.clock = self.world.started
-            door, settings = self.world.door(rank.number), self.world.rank_config(rank.number)
-            service = self.world.service(self.kernel, self.ranks, rank, settings, door)
+            access, settings = self.world.access(rank.number), self.world.rank_config(rank.number)
+            service = self.world.service(self.kernel, self.ranks, rank, settings, access)
             self.kernel.spawn(service.run(), rank.number)
 
     def _live(self) -> Result:
@@ -179,7 +179,7 @@ class Run:
     def _ended(self, process: Process, rank: Rank) -> None:
         code = process.popen.returncode
         if code and self.config.survive and rank.connected and not rank.finalized:
-            self.world.mourn(rank.number, process.describe_exit())  # its exit code is the job's in the end
+            self.world.report_lost(rank.number, process.describe_exit())  # its exit code is the job's in the end
         elif code:
             raise RankFailed(128 - code if code < 0 else code, process.describe_exit())
         elif rank.connected and not rank.finalized:
@@ -211,7 +211,7 @@ class Run:
         world = self.world
         world.stop()
         if self.ranks is None:
-            return "\n".join(["no rank has begun: the NICs are booting", *world.autopsy()])
+            return "\n".join(["no rank has begun: the NICs are booting", *world.describe_nics()])
         self.ranks.hear_waiting(world.waits)
         on_nics = world.on_nics()
         final = self.ranks.final_states(on_nics)
@@ -219,7 +219,7 @@ class Run:
             doing(rank, *world.look(rank), final.get(rank.number), world.something_comes(rank)) for rank in self.ranks
         ]
         lines = [line for one in ranks for line in one.lines()]
-        return "\n".join([*lines, *explain(ranks, deadlock), *world.autopsy()])
+        return "\n".join([*lines, *explain(ranks, deadlock), *world.describe_nics()])
 
 
 @contextlib.contextmanager

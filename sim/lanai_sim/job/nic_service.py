@@ -27,7 +27,7 @@ _PIN = struct.Struct("<QQI")
 USER_END = 1 << 47  # end of a process's own addresses
 
 
-class RankDoor:
+class RankAccess:
     """Serves one rank: PIO to its own part of the NIC, host memory that the NIC may reach, waits for words in it. Its pinned memory is
     reached by (pid, address), what it allocated is mapped here too. PIO is refused until `attach`."""
 
@@ -91,8 +91,8 @@ class RankDoor:
             return clock, self._pin(*_PIN.unpack(payload))
         if op == Op.ALLOC:
             return clock, self._allocate(*_READ.unpack(payload)).to_bytes(4, "little")
-        if op == Op.MOURN:
-            self.node.cluster.mourn(self.number, payload.decode(errors="replace"))
+        if op == Op.REPORT_LOST:
+            self.node.cluster.report_lost(self.number, payload.decode(errors="replace"))
             return clock, b""
         if op == Op.EXAMINE and self._examine is not None:
             return await self._examine(clock)
@@ -155,7 +155,7 @@ class RankDoor:
         """The rank has left: the NIC can no longer reach its memory."""
         cluster = self.node.cluster
         if cluster.lost and self.number not in cluster.lost:  # else all leave together
-            cluster.mourn(self.number, f"rank {self.number} has left the job")
+            cluster.report_lost(self.number, f"rank {self.number} has left the job")
         for token in list(self._pins):
             self._unpin(token)
         for first, memory in self._buffers:

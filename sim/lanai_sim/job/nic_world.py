@@ -22,7 +22,7 @@ from . import nic_states as postmortem
 from . import snapshot
 from .buffers import digest
 from .config import RunConfig, WaveConfig
-from .nic_service import RankDoor
+from .nic_service import RankAccess
 from .ranks import Rank
 from .world import World
 
@@ -54,7 +54,9 @@ class NicWorld(World):
         self.attachments: dict[int, Attachment] = {}
         self.buses: list[ClusterBus] = []  # what they allocated at boot is the NICs' as long as the world lasts
         self.image: Image | None = None
-        self.doors = [RankDoor(self.cluster.nodes[self.placement.node_of(rank)], rank) for rank in range(config.ranks)]
+        self.accesses = [
+            RankAccess(self.cluster.nodes[self.placement.node_of(rank)], rank) for rank in range(config.ranks)
+        ]
 
     def _make_engine(self, layout: Layout) -> Engine:
         config = self.config
@@ -118,23 +120,23 @@ class NicWorld(World):
         if self.session is not None:
             self.session.stop()
 
-    def autopsy(self) -> list[str]:
+    def describe_nics(self) -> list[str]:
         if self.image is None:
             return []
         self._end_run()
         still = self.cluster.still
         return [postmortem.describe(self.engine, node, self.image, still) for node in range(len(self.cluster.nodes))]
 
-    def door(self, rank: int) -> RankDoor:
-        return self.doors[rank]
+    def access(self, rank: int) -> RankAccess:
+        return self.accesses[rank]
 
     def look(self, rank: Rank) -> tuple[int, bool, bytes]:
         clock, runs, why = super().look(rank)
-        patience = self.doors[rank.number].patience
+        patience = self.accesses[rank.number].patience
         return (patience.since if patience.lost and not runs else clock), runs, why
 
-    def mourn(self, rank: int, text: str) -> None:
-        self.cluster.mourn(rank, text)
+    def report_lost(self, rank: int, text: str) -> None:
+        self.cluster.report_lost(rank, text)
 
     def boot(self) -> None:
         """Start the firmware of every NIC, all at once, or begin where an earlier run had done so."""
@@ -145,7 +147,7 @@ class NicWorld(World):
         for booted in self._resume(image) or self._boot_all(image):
             for rank, attachment in booted.items():
                 self.attachments[rank] = attachment
-                self.doors[rank].attach(self.stack, attachment, self.config.host, image)
+                self.accesses[rank].attach(self.stack, attachment, self.config.host, image)
         # Ranks begin together, when the last NIC is up.
         self.started = max(self.cluster.engine.time.picoseconds(slot) for slot in self.cluster.slots())
 
@@ -229,8 +231,8 @@ class NicWorld(World):
         }
 
     def close(self) -> None:
-        for door in self.doors:
-            door.close()
+        for access in self.accesses:
+            access.close()
         if self.recorded is not None:
             finish, file = self.recorded
             finish().save(file)

@@ -1,4 +1,4 @@
-"""Serves one rank's requests: life cycle here, the NIC behind `NicDoor`."""
+"""Serves one rank's requests: life cycle here, the NIC behind `NicAccess`."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ class Abort(Exception):
         self.code = code
 
 
-class NicDoor(Protocol):
+class NicAccess(Protocol):
     """What serves the requests that concern a rank's NIC. Times are the rank's clock in and out."""
 
     async def connect(self, pid: int) -> None:
@@ -47,11 +47,11 @@ class Service:
         ranks: Ranks,
         rank: Rank,
         config: Mapping[str, Any],
-        door: NicDoor | None = None,
+        access: NicAccess | None = None,
     ) -> None:
         self.kernel, self.ranks, self.rank = kernel, ranks, rank
         self.config = config
-        self.door = door
+        self.access = access
 
     async def run(self) -> None:
         """Serve until the rank finalizes or its process ends."""
@@ -74,8 +74,8 @@ class Service:
                         self.ranks.leave(rank)
                         return
         finally:
-            if self.door is not None:
-                self.door.close()
+            if self.access is not None:
+                self.access.close()
 
     async def _posted(self, request: Request) -> None:
         if request.op != Op.ELAPSE:
@@ -110,16 +110,16 @@ class Service:
             )
         self.rank.pid = pid
         self.rank.connected = True
-        if self.door is not None:
-            await self.door.connect(pid)
+        if self.access is not None:
+            await self.access.connect(pid)
         return json.dumps(self.config, default=str).encode()
 
     async def _nic(self, request: Request) -> bytes:
-        if self.door is None:
+        if self.access is None:
             raise Refused(f"{Op(request.op).name}: this fabric has no NICs; choose a device other than ideal")
         rank = self.rank
         before = rank.clock
-        rank.clock, answer = await self.door.serve(request, before)
+        rank.clock, answer = await self.access.serve(request, before)
         if request.op == Op.PIO_WRITE or request.op == Op.PIO_READ:
             rank.pio += rank.clock - before
         else:

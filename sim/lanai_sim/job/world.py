@@ -13,7 +13,7 @@ from lanai_host.stacks.ideal.stack import IdealStack
 from ..kernel.kernel import FOREVER, Kernel
 from ..report.short import Traffic
 from .config import RunConfig
-from .rank_service import NicDoor, Service
+from .rank_service import NicAccess, Service
 from .ranks import Rank
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class World:
         if isinstance(config.stack, IdealStack):
             self.mail = config.stack.network(config.ranks, config.chosen_options, config.max_sim_time)
 
-    def door(self, rank: int) -> NicDoor | None:
+    def access(self, rank: int) -> NicAccess | None:
         """The rank's NIC."""
         return None
 
@@ -105,11 +105,11 @@ class World:
         """By rank, messages that its NIC keeps and that no receive has taken."""
         return {}
 
-    def autopsy(self) -> list[str]:
+    def describe_nics(self) -> list[str]:
         """What the hardware is doing, a line each, now that the run has come to a stop."""
         return []
 
-    def mourn(self, rank: int, text: str) -> None:
+    def report_lost(self, rank: int, text: str) -> None:
         """A rank has died, and the others go on."""
         raise UserError("--survive-death needs NICs between the ranks; choose a device other than ideal")
 

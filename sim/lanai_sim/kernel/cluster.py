@@ -78,7 +78,7 @@ class Cluster:
         """Nobody waits for this any more."""
         self._expected.pop(tag, None)
 
-    def mourn(self, rank: int, text: str) -> None:
+    def report_lost(self, rank: int, text: str) -> None:
         """A rank can be reached no more, or, without `text`, again. All who wait for a word with patience look up."""
         self.lost.pop(rank, None)
         if text:
@@ -108,7 +108,7 @@ class Cluster:
         return True
 
     def bus(self, node: int, host: HostConfig | None = None) -> "ClusterBus":
-        """A door to one NIC for one more process of its host. Its work is free unless `host` prices it."""
+        """Access to one NIC for one more process of its host. Its work is free unless `host` prices it."""
         return ClusterBus(self.nodes[node], host or free())
 
     def spawn(
@@ -228,8 +228,8 @@ class ClusterBus(Bus):
         self.clock += picoseconds
         await self.node.cluster.kernel.until(self.clock, self.number)
 
-    async def mourn(self, rank: int, text: str) -> None:
-        self.node.cluster.mourn(rank, text)
+    async def report_lost(self, rank: int, text: str) -> None:
+        self.node.cluster.report_lost(rank, text)
 
     async def lost(self) -> Mapping[int, str]:
         return self.node.cluster.lost

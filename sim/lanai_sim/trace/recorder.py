@@ -73,7 +73,7 @@ class Recorder:
         book, op = self.books[rank], request.op
         if book.unread is None:
             self._read(book)
-        self._heed(book, clock - request.elapsed)
+        self._handle(book, clock - request.elapsed)
         book.frame += 1
         if op in (Op.PIO_WRITE, Op.PIO_READ):
             self._fill(book, clock - (self.host.pio_write if op == Op.PIO_WRITE else self.host.pio_read))
@@ -89,7 +89,7 @@ class Recorder:
         book.lost += self.notebooks.lost(book.rank)
         book.unread = deque(self.notebooks.read(book.rank))
 
-    def _heed(self, book: Book, base: int) -> None:
+    def _handle(self, book: Book, base: int) -> None:
         """Notes made since the frame before this one, which was at `base`."""
         while book.unread and book.unread[0][0][3] <= book.frame:
             fields, text = book.unread.popleft()
@@ -155,7 +155,7 @@ class Recorder:
         for book, clock in zip(self.books, clocks, strict=True):
             if book.unread is None and not book.left:
                 self._read(book)  # the last words of one that died
-                self._heed(book, book.clock)
+                self._handle(book, book.clock)
             self._fill(book, clock)
             self._add_all(
                 b"HOST", [(*row[:9], min(row[9], clock), min(row[10], clock)) for row in book.told if row[9] < clock]

@@ -50,8 +50,8 @@ class OpenWorld(NicWorld):
 
     def boot(self):
         super().boot()
-        for door in self.doors:
-            door.grant = replace(door.grant, reach=range(PIO_WINDOW_SIZE))
+        for access in self.accesses:
+            access.grant = replace(access.grant, reach=range(PIO_WINDOW_SIZE))
 
 
 def play(body, size=4, ranks=2, **options):

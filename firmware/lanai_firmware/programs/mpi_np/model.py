@@ -297,7 +297,7 @@ class Nic:
     def ring(self, bits: int) -> None:
         self.doorbell |= bits
 
-    def plug(self, config: McpConfig, ranks: int, seats: list[Seat], lines: list[Line], crowd: int = 0) -> Layout:
+    def plug(self, config: McpConfig, ranks: int, seats: list[Seat], lines: list[Line], most_ranks: int = 0) -> Layout:
         """Do the driver's boot: plan, write, run `boot`."""
         with self.machine as machine:
             for name in ("plan", "nic", "frames", "staged_records", "endpoint_plans", "links"):
@@ -305,7 +305,7 @@ class Nic:
             if rooms_of(config, len(lines)):
                 self.memory.add(HOMES, memoryview(bytearray(home_bytes(config) * len(lines))))
             depths = QueueDepths.built(self.config)
-            layout = lay_out(config, len(seats), ranks, machine.heap, machine.stack_bottom, HOMES, crowd, depths)
+            layout = lay_out(config, len(seats), ranks, machine.heap, machine.stack_bottom, HOMES, most_ranks, depths)
             words = {getattr(state, name)._address: data for name, data in boot_words(layout, seats).items()}
             for address, data in {**words, layout.plan["channel_plan_table"]: channel_words(lines)}.items():
                 machine.sram[address : address + len(data)] = data

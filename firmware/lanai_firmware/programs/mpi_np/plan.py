@@ -228,7 +228,7 @@ def lay_out(
     heap: int,
     end: int,
     homes: int = 0,
-    crowd: int = 0,
+    most_ranks: int = 0,
     depths: QueueDepths = LANAI41_QUEUES,
 ) -> Layout:
     """Share out the SRAM from `heap` (the end of the image's data) to `end` (where the stack begins). Raises UserError.
@@ -236,7 +236,7 @@ def lay_out(
     Args:
         depths: of the NIC's queues.
         homes: bus address of `home_bytes` of host memory for each channel, if they share rooms.
-        crowd: ranks on that NIC of the world which has the most, if this one has fewer. Each end of a channel counts on as much room at the
+        most_ranks: ranks on that NIC of the world which has the most, if this one has fewer. Each end of a channel counts on as much room at the
             other as it has itself (NP-06), so none has more than all have.
     """
     depths.check()
@@ -293,8 +293,8 @@ def lay_out(
         )
     if rooms:
         blocks = min(blocks, ROOM_BLOCKS)
-    if crowd > endpoints:
-        blocks = min(blocks, lay_out(config, crowd, ranks, heap, end, homes, 0, depths).plan["blocks_per_channel"])
+    if most_ranks > endpoints:
+        blocks = min(blocks, lay_out(config, most_ranks, ranks, heap, end, homes, 0, depths).plan["blocks_per_channel"])
     plan |= {
         "magic": int(LAYOUT_MAGIC) | int(LAYOUT_VERSION),
         "endpoints": endpoints,

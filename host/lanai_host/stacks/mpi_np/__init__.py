@@ -16,5 +16,5 @@ that any number of operations may be outstanding.
     losing       peers that do not answer
     progress     looking, and sleeping
     memory       memory lent to the NIC
-    parcels      queues of what the NIC has no room for
+    host_queues  queues of what the NIC has no room for
 """

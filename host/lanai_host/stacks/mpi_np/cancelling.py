@@ -1,8 +1,8 @@
 """Operations undone. A send can be taken back while it waits on the host, a receive as long as it has met no message."""
 
 from ...device import Operation
+from .host_queues import HostQueues
 from .operations import Receive, Send, finish
-from .parcels import Parcels
 from .records import Records
 from .seat import Seat
 from .sending import Sending
@@ -11,11 +11,11 @@ from .sending import Sending
 class Cancelling:
     """`Device.cancel`."""
 
-    def __init__(self, seat: Seat, records: Records, sending: Sending, parcels: Parcels) -> None:
+    def __init__(self, seat: Seat, records: Records, sending: Sending, host_queues: HostQueues) -> None:
         self.seat = seat
         self.records = records
         self.sending = sending
-        self.parcels = parcels
+        self.host_queues = host_queues
 
     async def cancel(self, operation: Operation) -> bool:
         if operation.done:
@@ -32,9 +32,9 @@ class Cancelling:
 
     async def _withdraw(self, receive: Receive) -> bool:
         """A receive that waits here."""
-        if receive not in self.parcels.receives:
+        if receive not in self.host_queues.receives:
             return False
-        self.parcels.receives.remove(receive)
+        self.host_queues.receives.remove(receive)
         if receive.hold is not None:
             await self.seat.memory.take_back(receive.hold, 0)
         return True

@@ -10,9 +10,9 @@ from ...errors import DeviceLost
 from .cancelling import Cancelling
 from .driver import Attachment
 from .health import Examine, examine
+from .host_queues import HeldMessage, HostQueues
 from .losing import Losing
 from .operations import Receive, Send
-from .parcels import Parcel, Parcels
 from .posting import Posting
 from .progress import Progress
 from .receiving import Receiving
@@ -43,14 +43,14 @@ class MpiNp(Device):
         self.offloads = frozenset({"matching", "synchronous", "ready"})
         self.seat = seat = Seat(bus, attachment, config, examiner, copyblock)
         self.endpoint = seat.endpoint
-        self.parcels = parcels = Parcels()
+        self.host_queues = host_queues = HostQueues()
         self.sending = Sending(seat)
-        self.losing = losing = Losing(seat, self.sending, parcels)
+        self.losing = losing = Losing(seat, self.sending, host_queues)
         records = Records(seat, losing, pressure=attachment.messages // 2)
         self.posting = Posting(seat, records)
-        self.taking = Taking(seat, records, parcels, self.posting)
-        self.receiving = Receiving(seat, records, parcels, self.posting, self.taking, losing)
-        self.cancelling = Cancelling(seat, records, self.sending, parcels)
+        self.taking = Taking(seat, records, host_queues, self.posting)
+        self.receiving = Receiving(seat, records, host_queues, self.posting, self.taking, losing)
+        self.cancelling = Cancelling(seat, records, self.sending, host_queues)
         self.progressing = Progress(seat, records, self.sending, self.receiving, self.taking)
         self.closed = False
 
@@ -82,7 +82,7 @@ class MpiNp(Device):
 
     async def reopen(self, attachment: Attachment) -> "MpiNp":
         """A device for the same process on its NIC booted again. This one is of no use then."""
-        await self.bus.mourn(self.rank, "")
+        await self.bus.report_lost(self.rank, "")
         endpoint = self.endpoint
         return MpiNp(self.bus, attachment, endpoint.config, endpoint.examiner, endpoint.copyblock)
 
@@ -99,10 +99,10 @@ class MpiNp(Device):
 
     def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:
         operation = Receive(arrived.source, arrived.tag, arrived.context, segments)
-        parcel = arrived.handle
-        if not isinstance(parcel, Parcel):
+        held_message = arrived.handle
+        if not isinstance(held_message, HeldMessage):
             raise ValueError(f"{arrived!r} was not taken by this device's probe")
-        self._now(self._try(self.posting.open(parcel, operation), operation))
+        self._now(self._try(self.posting.open(held_message, operation), operation))
         return operation
 
     def cancel(self, operation: Operation) -> bool:
@@ -133,7 +133,7 @@ class MpiNp(Device):
         self.endpoint.charge(what, count)
 
     def unexpected(self) -> list[Envelope]:
-        return [Envelope(one.source, one.tag, one.context, one.length) for one in self.parcels.parcels]
+        return [Envelope(one.source, one.tag, one.context, one.length) for one in self.host_queues.messages]
 
     def close(self) -> None:
         if not self.closed:

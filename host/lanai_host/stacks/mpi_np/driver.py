@@ -111,7 +111,7 @@ async def boot(
     ranks: Sequence[int],
     lines: Mapping[tuple[int, int], Line],
     homes: HostBuffer | None = None,
-    crowd: int = 0,
+    most_ranks: int = 0,
 ) -> list[Attachment]:
     """Start one NIC's MCP.
 
@@ -121,7 +121,7 @@ async def boot(
         lines: for (rank here, peer rank): the route, and the number that the peer's NIC gives to the channel, which is
             `channel_number(seat of the peer, world, rank here)`. A rank's line to itself goes through the switch too.
         homes: what `homes.allocate` gave for this NIC.
-        crowd: ranks on the NIC that has the most of them, if this one has fewer.
+        most_ranks: ranks on the NIC that has the most of them, if this one has fewer.
 
     After a reset all NICs of the world must be booted again, because their channels count what the others have received. A process
     that goes on gives its copyblock to its new `Endpoint`.
@@ -132,7 +132,9 @@ async def boot(
     sram_size = await bus.read(host_offset("SRAM_SIZE"))
     depths = QueueDepths.of(await bus.read(host_offset("QUEUE_DEPTHS")))
     home = address_of(homes, config, len(ranks) * world)
-    layout = lay_out(config, len(ranks), world, image.free, min(sram_size, image.stack_bottom), home, crowd, depths)
+    layout = lay_out(
+        config, len(ranks), world, image.free, min(sram_size, image.stack_bottom), home, most_ranks, depths
+    )
     attachments = [
         Attachment(
             rank=rank,

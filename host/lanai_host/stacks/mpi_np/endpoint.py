@@ -1,4 +1,4 @@
-"""One rank's door to the MCP: request slots, records, receive entries (NP-02, NP-53, NP-54).
+"""One rank's access to the MCP: request slots, records, receive entries (NP-02, NP-53, NP-54).
 
 Knows the form of requests and records, not their meaning; the device above knows MPI. All bookkeeping of what the NIC has room for
 is here: `can_post` before `post`. Slots come back without any message: the NIC flips a bit for each, read only when slots run

@@ -4,8 +4,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ...device import ANY_SOURCE, ErrorKind, Operation
+from .host_queues import HostQueues
 from .operations import Receive, Send, fail
-from .parcels import Parcels
 from .seat import Seat
 from .sending import Sending
 
@@ -13,10 +13,10 @@ from .sending import Sending
 class Losing:
     """Ends what would wait for ever."""
 
-    def __init__(self, seat: Seat, sending: Sending, parcels: Parcels) -> None:
+    def __init__(self, seat: Seat, sending: Sending, host_queues: HostQueues) -> None:
         self.seat = seat
         self.sending = sending
-        self.parcels = parcels
+        self.host_queues = host_queues
 
     async def lose(self, rank: int) -> None:
         """The NIC reports that a rank does not answer. It has failed the receives that it had, and forgotten all else of that rank:
@@ -54,8 +54,8 @@ class Losing:
 
     async def fail_waiting(self, rank: int) -> None:
         """Receives that wait here for a lost rank, or for anyone, would wait for ever. Some have been lent memory already."""
-        for receive in [r for r in self.parcels.receives if r.wanted_source in (rank, ANY_SOURCE)]:
-            self.parcels.receives.remove(receive)
+        for receive in [r for r in self.host_queues.receives if r.wanted_source in (rank, ANY_SOURCE)]:
+            self.host_queues.receives.remove(receive)
             await self._take_back(receive)
             fail(receive, ErrorKind.PEER_FAILED, self.seat.lost[rank])
 
@@ -64,10 +64,10 @@ class Losing:
         text = self.seat.broken
         assert text is not None
         queued = [send for queue in self.sending.queues.values() for send in queue]
-        held = [*self.seat.active.values(), *queued, *self.parcels.receives]
+        held = [*self.seat.active.values(), *queued, *self.host_queues.receives]
         self.seat.active.clear()
         self.sending.queues.clear()
-        self.parcels.receives.clear()
+        self.host_queues.receives.clear()
         for ended in held if operation is None else [*held, operation]:
             if isinstance(ended, Send | Receive) and self.seat.endpoint.stopped:
                 await self._take_back(ended)
@@ -75,7 +75,7 @@ class Losing:
                 fail(ended, ErrorKind.NIC_LOST, text)
         if self.seat.rank not in self.seat.lost:
             self.seat.lost[self.seat.rank] = text
-            await self.seat.bus.mourn(self.seat.rank, text)
+            await self.seat.bus.report_lost(self.seat.rank, text)
 
     async def _take_back(self, operation: Send | Receive) -> None:
         if operation.hold is not None:

@@ -6,9 +6,9 @@ from ...bus.base import BusError
 from ...config import HostCost
 from ...device import ANY_SOURCE, ANY_TAG, ErrorKind
 from .endpoint import Notice
+from .host_queues import HeldMessage
 from .memory import cut, merged, scatter
 from .operations import Receive, fail, failure, finish
-from .parcels import Parcel
 from .records import Records
 from .seat import Seat, inline
 
@@ -48,22 +48,27 @@ class Posting:
         fields = {"peer": peer, "spare": question}
         await self.records.until(lambda: self._post(Op.DRAIN, receive, fields))
 
-    async def open(self, parcel: Parcel, receive: Receive) -> None:
+    async def open(self, held_message: HeldMessage, receive: Receive) -> None:
         """Receive a message that is off the NIC."""
-        receive.source, receive.tag = parcel.source, parcel.tag
-        receive.wanted_source = parcel.source
-        if parcel.data is not None:
+        receive.source, receive.tag = held_message.source, held_message.tag
+        receive.wanted_source = held_message.source
+        if held_message.data is not None:
             try:
-                receive.length = scatter(merged(receive.segments), parcel.data)
+                receive.length = scatter(merged(receive.segments), held_message.data)
             except BusError as error:
                 fail(receive, ErrorKind.BUS_ERROR, str(error))
                 return
             self.seat.charge(HostCost.COPY, receive.length)
-            if receive.length < parcel.length:
+            if receive.length < held_message.length:
                 receive.error = failure(Error.TRUNCATED, receive)
             finish(receive)
             return
-        fields = {"peer": parcel.source, "tag": parcel.tag, "length": parcel.length, "spare": parcel.handle}
+        fields = {
+            "peer": held_message.source,
+            "tag": held_message.tag,
+            "length": held_message.length,
+            "spare": held_message.handle,
+        }
         await self.records.until(lambda: self._post(Op.RECEIVE_PULL, receive, fields))
 
     async def _post(self, op: Op, receive: Receive, fields: dict[str, int]) -> bool:

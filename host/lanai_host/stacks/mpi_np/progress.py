@@ -25,7 +25,7 @@ class Progress:
     async def look(self) -> None:
         """Look at what the NIC has written, and use the room that this may have made."""
         self.seat.charge(HostCost.POLL)
-        await self.records.heed_all()
+        await self.records.handle_all()
         await self.seat.endpoint.pay()
         await self.receiving.sort()
         await self.sending.flush()
@@ -65,7 +65,7 @@ class Progress:
     async def _doze(self, why: Wait) -> None:
         """Sleep until the NIC writes something; if it is room that is wanted, ask to be told of it."""
         endpoint = self.seat.endpoint
-        if self.sending.queues or self.receiving.parcels.receives:
+        if self.sending.queues or self.receiving.host_queues.receives:
             await endpoint.alarm()
             await self.receiving.sort()
             await self.sending.flush()

@@ -3,9 +3,9 @@
 from lanai_firmware.programs.mpi_np.layout import ANY
 
 from ...config import HostCost
+from .host_queues import HostQueues
 from .losing import Losing
 from .operations import Receive
-from .parcels import Parcels
 from .posting import Posting
 from .records import Records
 from .seat import Seat
@@ -16,24 +16,24 @@ class Receiving:
     """Starts receives, and moves those that wait here on to the NIC."""
 
     def __init__(
-        self, seat: Seat, records: Records, parcels: Parcels, posting: Posting, taking: Taking, losing: Losing
+        self, seat: Seat, records: Records, host_queues: HostQueues, posting: Posting, taking: Taking, losing: Losing
     ) -> None:
         self.seat = seat
         self.records = records
-        self.parcels = parcels
+        self.host_queues = host_queues
         self.posting = posting
         self.taking = taking
         self.losing = losing
 
     async def begin(self, receive: Receive) -> None:
-        parcels = self.parcels
-        parcel = parcels.find(receive.wanted_source, receive.wanted_tag, receive.context)
-        self.seat.charge(HostCost.MATCH, parcels.compared())
-        if parcel is not None:
-            parcels.parcels.remove(parcel)
-            await self.posting.open(parcel, receive)
-        elif parcels.receives or not await self.posting.place(receive):
-            parcels.receives.append(receive)
+        host_queues = self.host_queues
+        held_message = host_queues.find(receive.wanted_source, receive.wanted_tag, receive.context)
+        self.seat.charge(HostCost.MATCH, host_queues.compared())
+        if held_message is not None:
+            host_queues.messages.remove(held_message)
+            await self.posting.open(held_message, receive)
+        elif host_queues.receives or not await self.posting.place(receive):
+            host_queues.receives.append(receive)
             await self.sort()
         if self.seat.lost and not receive.done:
             await self.records.hear()
@@ -42,7 +42,7 @@ class Receiving:
 
     async def sort(self) -> None:
         """Move receives on to the NIC; where some must wait here, the messages that they might take must come here too."""
-        waiting = self.parcels.receives
+        waiting = self.host_queues.receives
         while waiting:
             if not await self.posting.place(waiting[0]):
                 break

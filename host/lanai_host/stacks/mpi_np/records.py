@@ -19,7 +19,7 @@ class Records:
 
     Members:
         news: counts what may concern the program, which knows of the first `seen`.
-        crowded: sources whose message slots on the NIC are running out.
+        short_of_slots: sources whose message slots on the NIC are running out.
         watching: all messages are off the NIC, and it will announce the next.
     """
 
@@ -28,14 +28,14 @@ class Records:
         self.losing = losing
         self.pressure = pressure  # unclaimed messages of one source at which they are taken off the NIC
         self.news = self.seen = 0
-        self.crowded: set[int] = set()
+        self.short_of_slots: set[int] = set()
         self.watching = False
         self._answers: dict[int, Notice | None] = {}  # to probes and cancels, by number
 
-    async def heed_all(self) -> None:
+    async def handle_all(self) -> None:
         """Act on all records that have come."""
         while (notice := self.seat.endpoint.look()) is not None:
-            await self._heed(notice)
+            await self._handle(notice)
 
     async def step(self, why: Wait) -> None:
         """Wait for one record and act on it, and on nothing else: used inside an action."""
@@ -44,7 +44,7 @@ class Records:
             await self.sleep(why)
             notice = endpoint.look()
         if notice is not None:
-            await self._heed(notice)
+            await self._handle(notice)
 
     async def sleep(self, why: Wait) -> None:
         """Wait for a record; when it does not come for long, ask whether ranks were lost."""
@@ -94,7 +94,7 @@ class Records:
         await self.seat.retire_receive(receive, 0)
         return True
 
-    async def _heed(self, notice: Notice) -> None:
+    async def _handle(self, notice: Notice) -> None:
         """Act on one record."""
         if notice.kind is Kind.ROOM:
             return
@@ -107,7 +107,7 @@ class Records:
         elif notice.kind is Kind.ARRIVED:
             self.watching = False
             if notice.length >= self.pressure:
-                self.crowded.add(notice.source)
+                self.short_of_slots.add(notice.source)
         elif notice.kind is Kind.RECEIVED_OWN:  # both ends of a message to oneself
             await self._end(replace(notice, kind=Kind.RECEIVED))
             await self._end(replace(notice, kind=Kind.SENT, operation=notice.token, error=notice.context))

@@ -70,7 +70,7 @@ class MpiNpStack(NicStack):
                 placement.ranks,
                 image.free,
                 end,
-                crowd=placement.max_ranks_per_nic,
+                most_ranks=placement.max_ranks_per_nic,
                 depths=plan.QueueDepths.built(nic),
             )
             for node in range(placement.nodes)

@@ -10,8 +10,8 @@ from ...bus.base import Wait
 from ...config import HostCost
 from ...device import ANY_SOURCE, ANY_TAG, Arrived
 from .endpoint import Notice
+from .host_queues import HeldMessage, HostQueues
 from .operations import Receive
-from .parcels import Parcel, Parcels
 from .posting import RESERVED, Posting
 from .records import Records
 from .seat import Seat
@@ -32,41 +32,41 @@ class Question:
 class Taking:
     """Brings messages from the NIC's lists to the host's."""
 
-    def __init__(self, seat: Seat, records: Records, parcels: Parcels, posting: Posting) -> None:
+    def __init__(self, seat: Seat, records: Records, host_queues: HostQueues, posting: Posting) -> None:
         self.seat = seat
         self.records = records
-        self.parcels = parcels
+        self.host_queues = host_queues
         self.posting = posting
 
     async def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         """`Device.probe`. While receives wait on the host the NIC is not asked: a message that came after the drain may be for
         one of them, and the next drain will tell."""
         self.records.seen = self.records.news
-        if self.parcels.receives:
+        if self.host_queues.receives:
             await self.drain(int(ANY))
-        parcel = self.parcels.find(source, tag, context)
-        if parcel is not None:
+        held_message = self.host_queues.find(source, tag, context)
+        if held_message is not None:
             if take:
-                self.parcels.parcels.remove(parcel)
-            return Arrived(parcel.source, parcel.tag, parcel.length, context, parcel)
-        if self.parcels.receives:
+                self.host_queues.messages.remove(held_message)
+            return Arrived(held_message.source, held_message.tag, held_message.length, context, held_message)
+        if self.host_queues.receives:
             return None
         peer = int(ANY) if source == ANY_SOURCE else source
         fields = {"peer": peer, "tag": int(NO_TAG) if tag == ANY_TAG else tag, "context": context}
         notice = await self.records.ask(Op.PROBE_TAKE if take else Op.PROBE, fields)
         if notice.kind is Kind.MISSING:
             return None
-        handle = await self._parcel(notice) if take else None
+        handle = await self._held_message(notice) if take else None
         return Arrived(notice.source, notice.tag, notice.length, context, handle)
 
     async def relieve(self) -> bool:
         """Take messages off the NIC where its slots run out, when the program has nothing better to do: what it receives
         meanwhile goes straight to its place. False if there was nothing to take."""
-        crowded = self.records.crowded
-        if not crowded:
+        short_of_slots = self.records.short_of_slots
+        if not short_of_slots:
             return False
-        while crowded:
-            await self.drain(crowded.pop())
+        while short_of_slots:
+            await self.drain(short_of_slots.pop())
         return True
 
     async def drain(self, peer: int) -> None:
@@ -83,7 +83,7 @@ class Taking:
             question = asked.popleft()
             notice = await self.records.answer(question.number, Op.DRAIN)
             most = 0 if notice.kind is Kind.MISSING else min(2 * most, BURST)
-            await self._heed(question, notice)
+            await self._handle(question, notice)
 
     async def _question(self, peer: int) -> "Question":
         buffer = bytearray(MOST_EAGER)
@@ -93,34 +93,34 @@ class Taking:
         await self.posting.drain(peer, question.number, receive)
         return question
 
-    async def _heed(self, question: "Question", notice: Notice) -> None:
+    async def _handle(self, question: "Question", notice: Notice) -> None:
         """The answer: no message, one whose body is still at its sender, or one whose body is on its way here."""
         receive = question.receive
-        parcel = Parcel(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
+        held_message = HeldMessage(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
         if notice.kind is not Kind.FOUND:
             await self.seat.retire_receive(receive, 0)
             if notice.kind is Kind.MISSING:
                 return
         else:
             await self._arrival(receive, notice)
-            parcel.data = bytes(question.buffer[: notice.length])
-        waiting = self.parcels.claim(parcel)
-        self.seat.charge(HostCost.MATCH, self.parcels.compared())
+            held_message.data = bytes(question.buffer[: notice.length])
+        waiting = self.host_queues.claim(held_message)
+        self.seat.charge(HostCost.MATCH, self.host_queues.compared())
         if waiting is None:
-            self.parcels.parcels.append(parcel)
+            self.host_queues.messages.append(held_message)
         else:
-            await self.posting.open(parcel, waiting)
+            await self.posting.open(held_message, waiting)
 
-    async def _parcel(self, notice: Notice) -> Parcel:
+    async def _held_message(self, notice: Notice) -> HeldMessage:
         """The message that a matched probe took. A body in the NIC's heap is brought to the host: heap and slot are scarce."""
-        parcel = Parcel(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
+        held_message = HeldMessage(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
         if notice.kind is Kind.FOUND_PULL:
-            return parcel
+            return held_message
         buffer = bytearray(notice.length)
         segments = ((address_of(buffer), notice.length),) if notice.length else ()
         await self._bring(notice, Receive(notice.source, notice.tag, notice.context, segments))
-        parcel.data = bytes(buffer)
-        return parcel
+        held_message.data = bytes(buffer)
+        return held_message
 
     async def _bring(self, notice: Notice, receive: Receive) -> None:
         receive.hold = await self.seat.memory.lend(receive.segments, False, bounce=True)

@@ -27,7 +27,7 @@ struct Fault {  // mirrored by lanai_sim.machine.faults.Planned
 };
 static_assert(sizeof(Fault) == 32, "lanai_sim.engines.rtl packs it");
 
-// Stands where the sender's flits enter the wire. What it holds back leaves at a flit a slot and heeds STOP as a sender does.
+// Stands where the sender's flits enter the wire. What it holds back leaves at a flit a slot and handles STOP as a sender does.
 class Faults {
   public:
     std::vector<Fault> plan;  // of several that hit a packet the first counts

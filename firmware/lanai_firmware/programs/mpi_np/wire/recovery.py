@@ -208,7 +208,7 @@ def tend(channel: Ptr[Channel]) -> bool:
 
 
 @firmware
-def heed(channel: Ptr[Channel], header: Ptr[Header]) -> None:
+def handle(channel: Ptr[Channel], header: Ptr[Header]) -> None:
     """What a sound packet says of ours: those before `seen` have come, and with FLAG_GAP that those from there on must come again."""
     line = channel.line
     seen = u32(header.seen)
@@ -237,7 +237,7 @@ def admit(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     if header.sequence != line.there or (header.flags & FLAG_NUMBERED) == 0:
         nic.dropped = nic.dropped + 1
         return False
-    heed(channel, header)
+    handle(channel, header)
     if header.type == Type.SEEN or line.dead != 0:
         return False
     arm()
