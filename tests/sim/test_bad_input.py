@@ -116,7 +116,7 @@ def test_truncated_libraries_are_built_again(tmp_path):
         os.truncate(path, path.stat().st_size // 2)
     second = lanai(*program, env=environment)
     assert (second.returncode, sorted(second.stdout.split())) == (0, sorted(first.stdout.split()))
-    assert second.stderr.count("is damaged (") == 2
+    assert second.stderr.count("is damaged (") == len({path.parent for path in libraries})
     assert "Traceback" not in second.stderr
 
 

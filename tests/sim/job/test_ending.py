@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lanai_firmware.compiler import build
-from lanai_hdl.config import NicConfig
+from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_sim.commands.run import libmpi_environment
 from lanai_sim.engines.base import NEVER, Access, Layout
@@ -99,6 +99,7 @@ def test_a_deadline_reaches_an_engine_at_work():
 
 
 def test_max_wall_ends_a_busy_run_on_nics(capfd):
+    RtlEngine(fabric.describe("switch", 2).layout(lanai41())).close()  # a model that must be built would take the time
     command = (sys.executable, "-c", BUSY)
     result = run(RunConfig(command, 2, "mpi-np", max_wall=30, environment=libmpi_environment()), NicWorld)
     assert result.code == Exit.TIME_LIMIT
@@ -120,7 +121,10 @@ def test_a_limit_within_the_boot_is_reported(limit):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_busy_run_with_its_report(number):
-    script = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from lanai_sim.cli import main; sys.exit(main())"
+    script = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); signal.signal(signal.SIGHUP, signal.SIG_DFL);"
+        "from lanai_sim.cli import main; sys.exit(main())"
+    )
     lanai = subprocess.Popen(
         [sys.executable, "-c", script, "run", "-n", "2", "--device", "mpi-np", "python", "-c", BUSY],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

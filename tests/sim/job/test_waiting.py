@@ -280,7 +280,7 @@ def test_an_end_from_outside_tells_of_circles_and_messages(where, how, tmp_path)
         if how == "signal":
             assert job.stdout.readline() == "ready\n"
             time.sleep(1)
-            job.send_signal(signal.SIGINT)
+            job.send_signal(signal.SIGTERM)
         _, report = job.communicate(timeout=100)
     assert job.returncode == (Exit.TIME_LIMIT if how == "limit" else Exit.INTERRUPTED), report
     doubt = "" if device == "ideal" else ", unless a message is on its way"

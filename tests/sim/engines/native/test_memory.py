@@ -5,16 +5,15 @@ from importlib.resources import files
 from pathlib import Path
 
 from lanai_host.compilers import Language, find
+from lanai_sim.engines.verilator import verilator_root
 
 
 def test_host_memory(tmp_path):
     program = tmp_path / "memory"
     source = Path(__file__).with_name("memory.cc")
     native = files("lanai_sim.engines").joinpath("native")
-    warnings = ["-Wall", "-Wextra", "-Werror"]
-    subprocess.run(
-        [*find(Language.CXX).command, "-std=gnu++17", *warnings, f"-I{native}", "-o", str(program), str(source)],
-        check=True,
-    )
+    runtime = verilator_root() / "include"  # what saves and restores state
+    flags = ["-std=gnu++17", "-Wall", "-Wextra", "-Werror", f"-I{native}", "-isystem", str(runtime)]
+    subprocess.run([*find(Language.CXX).command, *flags, "-o", str(program), str(source)], check=True)
     answer = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", "")
