@@ -18,7 +18,7 @@ from ..device import Envelope
 from ..errors import UserError
 from .mail import Mailbox
 from .protocol import ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
-from .spin import Chunk, Patience
+from .spin import Chunk, SpinWait
 
 FLUSH_BYTES = 1 << 18  # posts beyond this leave at once, so that a rank that only sends needs no boundless memory
 READ = 4096  # bytes of an answer read at first: more than most have
@@ -41,7 +41,7 @@ class Portal:
         self.clock = 0
         self._sock = sock
         self._lock = threading.RLock()
-        self._patience: defaultdict[Op, Patience] = defaultdict(Patience)
+        self._waits: defaultdict[Op, SpinWait] = defaultdict(SpinWait)
         self._chunk = Chunk(READ)
         self._posts: list[bytes] = []
         self._posted_bytes = 0
@@ -174,7 +174,7 @@ class Portal:
     def _receive(self, op: Op) -> bytes:
         """An answer's beginning, its header at least. A process has one answer outstanding, so nothing else can follow."""
         try:
-            got = self._patience[op].receive(self._sock, self._chunk)
+            got = self._waits[op].receive(self._sock, self._chunk)
             answer = bytes(self._chunk.view[:got])
         except ConnectionResetError:
             answer = b""

@@ -37,7 +37,7 @@ class Chunk:
         self.address: Any = _spin().ffi.from_buffer("char[]", self.view)
 
 
-class Patience:
+class SpinWait:
     """For one kind of wait: it learns how long this takes of late."""
 
     __slots__ = ("_state",)

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from lanai_host.device import Envelope
 from lanai_host.simulator.protocol import ABORT_PATIENCE, CHANGE, HEADER, STOPPED, FinalState, Op, Status
-from lanai_host.simulator.spin import Chunk, Patience
+from lanai_host.simulator.spin import Chunk, SpinWait
 
 from ..kernel.kernel import Kernel, Suspension
 
@@ -58,7 +58,7 @@ class Rank:
         self._bytes = bytearray()
         self._chunk = Chunk(CHUNK)  # kept: a fresh one for each read would cost the kernel more than the read
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(0, int(1e6 * PATIENCE)))
-        self._patience = Patience()
+        self._wait = SpinWait()
         self._requests: list[Request] = []
         self._wanted = HEADER.size
 
@@ -87,7 +87,7 @@ class Rank:
         for it up to `PATIENCE`."""
         while True:
             try:
-                looked = None if flags else self._patience.look(self.sock, self._chunk)
+                looked = None if flags else self._wait.look(self.sock, self._chunk)
                 got = self.sock.recv_into(self._chunk.view, 0, flags) if looked is None else looked
             except (BlockingIOError, InterruptedError):
                 return None

@@ -94,3 +94,33 @@ def test_waveform_holds_the_window_asked_for(tmp_path):
     times = [int(line[1:]) for line in file.read_text().splitlines() if line.startswith("#")]
     assert 130 <= len(times) <= 135  # two microseconds of slots
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".raw")] == []
+
+
+REVERSE = """
+import sys
+from mpi4py import MPI
+world, count = MPI.COMM_WORLD, int(sys.argv[1])
+here = [bytearray(1) for _ in range(count)]
+if world.rank == 0:
+    receives = [world.Irecv(here[tag], 1, tag) for tag in range(count)]
+    world.Barrier()
+    begin = MPI.Wtime()
+    MPI.Request.Waitall(receives)
+    assert [one[0] for one in here] == [tag % 251 for tag in range(count)]
+    print((MPI.Wtime() - begin) / count)
+else:
+    world.Barrier()
+    MPI.Request.Waitall([world.Isend(bytes([tag % 251]), 0, tag) for tag in reversed(range(count))])
+"""
+
+
+def test_receives_met_in_reverse_order_do_not_cost_in_proportion_to_their_number(capfd):
+    """Far more than the NIC has entries for; a cost in proportion would be four times as much a message."""
+
+    def each(count):
+        command = (sys.executable, "-c", REVERSE, str(count))
+        result = run(RunConfig(command, 2, "mpi-np", environment=libmpi_environment()), NicWorld)
+        assert (result.code, result.report) == (0, "")
+        return float(capfd.readouterr().out)
+
+    assert each(400) < 2 * each(100)
