@@ -1,0 +1,88 @@
+"""`mpi4py.futures`: a manager thread that polls, and several workers on one NIC."""
+
+import sys
+
+import pytest
+
+from lanai_sim.commands.run import libmpi_environment
+from lanai_sim.job.config import RunConfig
+from lanai_sim.job.launcher import run
+from lanai_sim.job.nic_world import NicWorld
+
+pytest.importorskip("mpi4py.futures")
+
+EXECUTOR = """
+import sys
+from mpi4py import MPI
+from mpi4py.futures import MPICommExecutor
+tasks, length = int(sys.argv[1]), int(sys.argv[2])
+def work(number, body):
+    return number * number, bytes(reversed(body)), MPI.COMM_WORLD.rank
+def fail(number):
+    raise ValueError(f"task {number}")
+world = MPI.COMM_WORLD
+bodies = [bytes((number + place) % 256 for place in range(length)) for number in range(tasks)]
+for turn in range(2):
+    with MPICommExecutor(world, root=0) as executor:
+        if executor is None:
+            continue
+        found = list(executor.map(work, range(tasks), bodies))
+        assert [square for square, _, _ in found] == [number * number for number in range(tasks)], found
+        assert [body for _, body, _ in found] == [bytes(reversed(body)) for body in bodies]
+        assert {rank for _, _, rank in found} == set(range(1, world.size)), found
+        assert str(executor.submit(fail, turn).exception()) == f"task {turn}"
+print("all tasks done", flush=True)
+"""
+
+POOL = """
+import sys
+from mpi4py import MPI
+from mpi4py.futures import MPIPoolExecutor, as_completed
+def work(number):
+    return number * number
+if __name__ == "__main__":
+    tasks = int(sys.argv[1])
+    with MPIPoolExecutor() as executor:
+        futures = {executor.submit(work, number): number for number in range(tasks)}
+        for future in as_completed(futures):
+            assert future.result() == futures[future] ** 2
+    print("all tasks done", flush=True)
+"""
+
+
+def job(arguments, size, per_node, max_wall=300):
+    command = (sys.executable, *map(str, arguments))
+    config = RunConfig(
+        command, size, device="mpi-np", ranks_per_node=per_node, environment=libmpi_environment(), max_wall=max_wall
+    )
+    return run(config, NicWorld)
+
+
+def expect(result, lines, capfd):
+    out, err = capfd.readouterr()
+    assert (result.code, result.report) == (0, ""), err
+    assert out == "all tasks done\n" * lines
+
+
+def test_three_ranks_of_one_nic_share_tasks(capfd):
+    expect(job(["-c", EXECUTOR, 6, 200], 3, 3), 3, capfd)
+
+
+def test_a_pool_of_three_ranks_of_one_nic(tmp_path, capfd):
+    """Without spawn: `python -m mpi4py.futures` makes workers of the ranks that the job has."""
+    program = tmp_path / "pool.py"
+    program.write_text(POOL)
+    expect(job(["-m", "mpi4py.futures", program, 6], 3, 3), 1, capfd)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "per_node"), [(3, 3), (6, 3), (4, 2)])
+def test_many_tasks_with_long_bodies(size, per_node, capfd):
+    expect(job(["-c", EXECUTOR, 60, 9000], size, per_node, max_wall=1200), size, capfd)
+
+
+@pytest.mark.slow
+def test_a_pool_over_two_nics(tmp_path, capfd):
+    program = tmp_path / "pool.py"
+    program.write_text(POOL)
+    expect(job(["-m", "mpi4py.futures", program, 60], 6, 3, max_wall=1200), 1, capfd)
