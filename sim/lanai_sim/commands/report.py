@@ -34,11 +34,14 @@ def run(args: argparse.Namespace) -> int:
     book = MessageBook(activity)
     if args.message is not None:
         try:
-            console.print(tables.message_table(book.one(args.message)))
+            message = book.one(args.message)
         except IndexError:
             raise UserError(
                 f"--message {args.message}: the trace has {len(trace.messages)} messages, and not this one from end to end"
             ) from None
+        console.print(tables.message_table(message))
+        console.print()
+        console.print(tables.body_line(message.body))
         return 0
     ranks, messages = rank_sums(activity), list(book.all())
     tables.print_head(console, trace, ranks)
@@ -46,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     if messages:
         made.append(tables.messages_table(messages, args.most))
     if messages and len(trace.processor):
+        made.append(tables.bodies_table(messages, args.most))
         made.append(tables.firmware_table(messages, args.most))
     for table in made:
         console.print()

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..trace.schema import Protocol
 from .activity import HOST, PEER, PROCESSOR, Activity, Part, Stretches
+from .bodies import Body, BodyBook
 from .partition import Layer, Parts, partition
 from .ranks import Split, add
 
@@ -24,13 +25,14 @@ ITS_TURN = Part(PEER, "for its turn")
 
 @dataclass
 class MessageSum:
-    """One message. `pieces` tells the same as `split`, in the order of time: (part, begin, end)."""
+    """One message. `pieces` tells the same as `split`, in the order of time: (part, begin, end). `body`: where its data lay."""
 
     row: Any
     begin: int
     end: int
     split: Split
     pieces: list[tuple[Part, int, int]] = field(repr=False)
+    body: Body
 
     @property
     def total(self) -> int:
@@ -44,6 +46,7 @@ class MessageBook:
         self.activity = activity
         self.trace = activity.trace
         self._kinds = [(_by_message(kind), kind) for kind in activity.kinds]
+        self._bodies = BodyBook(self.trace)
         self._all_work = activity.processors.layer()
         self._hosts = [activity.host(rank) for rank in range(self.trace.ranks)]
         self._host_layers = [stretches.layer() for stretches in self._hosts]
@@ -75,7 +78,7 @@ class MessageBook:
         split: Split = {}
         for part, start, stop in pieces:
             add(split, part, stop - start)
-        return MessageSum(row, begin, end, split, pieces)
+        return MessageSum(row, begin, end, split, pieces, self._bodies.of(row))
 
     def _own_calls(self, row: Any) -> Layer:
         """Host work in the call that sent and the call that received."""

@@ -95,7 +95,7 @@ function showCalls() {
 function choose(message, zoom = true) {
   for (const other of data.messages) other.line?.classList.toggle("chosen", other === message);
   $("chosen").textContent = `${message.id}: ${message.bytes} bytes from rank ${message.source} to rank ${message.target}, ` +
-    `${message.protocol}, ${us(message.end - message.begin)} µs`;
+    `${message.protocol}, ${us(message.end - message.begin)} µs; ${message.body}`;
   const split = {};
   for (const [group, , begin, end] of message.pieces) split[group] = (split[group] || 0) + end - begin;
   const steps = element("table");

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from ..trace import Trace
 from .activity import GROUPS, PROCESSOR, STALL
+from .bodies import Body, Place
 from .messages import MessageSum, protocol_name
 from .ranks import RankSum, Split, by_group, merged
 
@@ -90,6 +91,33 @@ def messages_table(messages: Iterable[MessageSum], most: int) -> Table:
     return made
 
 
+def bodies_table(messages: Iterable[MessageSum], most: int) -> Table:
+    """Messages of the same size, protocol and place of their bodies together; the sizes that took most time in all."""
+    made = table(
+        "The messages' bodies in host memory, and their packets cut through at the receiver",
+        ["bytes", "protocol", "count", "mean µs", "from pages", "pieces", "to pages", "pieces", "packets", "cut through",
+         "stored for pieces"], 2,
+    )  # fmt: skip
+    kinds: dict[tuple[int, str, tuple[int, ...]], list[MessageSum]] = {}
+    for message in messages:
+        sent, received = message.body.sent, message.body.received
+        if sent.pages or received.pages:
+            key = sent.pages, sent.pieces, received.pages, received.pieces
+            kinds.setdefault((int(message.row["bytes"]), protocol_name(message.row), key), []).append(message)
+    by_weight = sorted(kinds.items(), key=lambda item: -sum(message.total for message in item[1]))
+    for (size, protocol, places), members in sorted(by_weight[:most]):
+        bodies = [message.body for message in members]
+        packets = (
+            sum(body.long for body in bodies),
+            sum(body.through for body in bodies),
+            sum(body.stored_for_pieces for body in bodies),
+        )
+        mean = sum(message.total for message in members) / len(members)
+        cells = (f"{number:,}" if number else "·" for number in (*places, *packets))
+        made.add_row(f"{size:,}", protocol, str(len(members)), microseconds(mean), *cells)
+    return made
+
+
 def firmware_table(messages: Sequence[MessageSum], most: int) -> Table:
     """Firmware on the messages' way, by what the activity was booked by: functions or lines."""
     columns = ["firmware", "worked", "stalled", "share of the messages' time"]
@@ -117,3 +145,24 @@ def message_table(message: MessageSum) -> Table:
     for part, begin, end in message.pieces:
         made.add_row(part.group, part.detail, microseconds(begin - message.begin), microseconds(end - begin))
     return made
+
+
+def body_line(body: Body) -> str:
+    """Where one message's body lay, and what became of its packets at the receiver."""
+    if not body.sent.pages and not body.received.pages:
+        return "no DMA moved its body"
+    sent = _place(body.sent) if body.sent.pages else "written to the NIC with the request"
+    line = f"its body: at the sender {sent}; at the receiver {_place(body.received)}"
+    if body.long:
+        line += f"; {body.through} of {_counted(body.long, 'long packet')} cut through"
+    if body.stored_for_pieces:
+        line += f", {body.stored_for_pieces} stored because of too many pieces"
+    return line
+
+
+def _place(place: Place) -> str:
+    return f"{_counted(place.pages, 'page')} in {_counted(place.pieces, 'piece')}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

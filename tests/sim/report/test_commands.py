@@ -41,6 +41,25 @@ def test_report_of_one_message(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--message 7: the trace has 1 messages" in capsys.readouterr().err
 
 
+def test_where_bodies_lay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the sample four bytes go from a buffer in SRAM to host memory, and none is read there."""
+    trace = sample()
+    trace.meta["plans"] = [{"buffer_space": 0}, {"buffer_space": 0}]
+    monkeypatch.setattr(Trace, "open", classmethod(lambda cls, path: trace))
+    assert main(["report", "t", "--json", str(tmp_path / "f.json"), "--html", str(tmp_path / "p.html")]) == 0
+    line = "its body: at the sender written to the NIC with the request; at the receiver 1 page in 1 piece"
+    assert line in (tmp_path / "p.html").read_text()
+    assert "The messages' bodies in host memory" in capsys.readouterr().out
+    figures = json.loads((tmp_path / "f.json").read_text())["figures"]
+    assert [figures[f"report.body.0.{name}"] for name in ("sent_pages", "received_pages", "received_pieces")] == [
+        0,
+        1,
+        1,
+    ]
+    assert main(["report", "t", "--message", "0"]) == 0
+    assert line in capsys.readouterr().out
+
+
 def test_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("f.svg", "f.txt"):
         assert main(["profile", "t", "--flame", str(tmp_path / name), "--json", str(tmp_path / "f.json")]) == 0

@@ -12,6 +12,9 @@ from lanai_firmware.programs.mpi_np.layout import Type
 from lanai_sim.commands.run import libmpi_environment, world_of
 from lanai_sim.job.config import RunConfig
 from lanai_sim.job.launcher import run
+from lanai_sim.report.activity import Activity
+from lanai_sim.report.bodies import Body, Place
+from lanai_sim.report.messages import MessageBook
 from lanai_sim.trace import Trace
 from lanai_sim.trace.schema import CHUNK, Engine, Fault, HostKind, Protocol, State
 
@@ -126,6 +129,43 @@ def test_the_nics_work_has_its_cause(both):
     assert length[mine["message"] >= 0].sum() > 0.4 * length.sum()
     after = hostbus[trace.picoseconds(hostbus["begin"]) > trace.started]
     assert (after["call"] >= 0).mean() > 0.8
+
+
+PLACES = """
+import mmap
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+page = 4096
+def pass_on(size, start, run=None):
+    area = memoryview(mmap.mmap(-1, 32 * page))
+    runs = MPI.BYTE.Create_vector(size // (run or size), run or size, 5000).Commit()
+    if world.rank == 0:
+        world.Send(area[start : start + size], dest=1)
+        world.Recv(bytearray(1), source=1)
+    else:
+        world.Recv([area[start:], 1, runs], source=0)
+        world.Send(b"x", dest=0)
+for size, start, run in ((60, 0, None), (60, page - 20, None), (3000, 0, None), (3000, page - 1000, None), (9600, 0, 1200)):
+    pass_on(size, start, run)
+"""
+
+
+def test_the_report_tells_pages_pieces_and_cut_through(tmp_path):
+    result = launch(PLACES, tmp_path / "t")
+    assert (result.code, result.report) == (0, "")
+    trace = Trace.open(tmp_path / "t")
+    book = MessageBook(Activity(trace))
+    bodies = {}
+    for message in book.all():
+        if message.row["source"] == 0:
+            bodies.setdefault(int(message.row["bytes"]), []).append(message.body)
+    assert bodies[60] == [Body(received=Place(1, 1)), Body(received=Place(2, 2))]
+    one, two = Place(1, 1), Place(2, 2)
+    assert bodies[3000] == [Body(one, one, long=1, through=1), Body(two, two, long=1, through=1)]
+    (scattered,) = bodies[9600]
+    assert (scattered.sent, scattered.received.pieces) == (Place(3, 3), 9)  # the last run of 1,200 bytes crosses a page
+    assert (scattered.long, scattered.through) == (3, 0)
+    assert scattered.stored_for_pieces >= 1
 
 
 def test_the_firmware_is_in_it(both):
