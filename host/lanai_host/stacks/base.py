@@ -10,6 +10,7 @@ from ..device import Device, Envelope
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
+    from lanai_firmware.programs import Firmware
     from lanai_hdl.config import NicConfig
 
     from ..bus.base import Bus
@@ -73,6 +74,20 @@ class Attachment(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
+@dataclass(frozen=True)
+class PlacedRequest:
+    """A request that a rank wrote to its NIC, as a trace shows it."""
+
+    seat: int  # the rank's number on its NIC
+    slot: int
+    op: int
+    operation: int
+    peer: int
+    tag: int
+    context: int
+    length: int
+
+
 class Stack(ABC):
     """One messaging system.
 
@@ -99,13 +114,18 @@ class Stack(ABC):
 
 
 class NicStack(Stack):
-    """A messaging system whose firmware runs on NICs."""
+    """A messaging system whose firmware runs on NICs.
+
+    Attributes:
+        firmware: what the NICs' processors run. If it has a vocabulary, `plans` and the attachments' `request_in` serve traces.
+    """
 
     nics = True
+    firmware: ClassVar["Firmware"]
 
-    @abstractmethod
     def image(self, nic: "NicConfig") -> "Image":
         """Its firmware, compiled for these NICs."""
+        return self.firmware.image(nic)
 
     @abstractmethod
     async def boot(
@@ -127,6 +147,8 @@ class NicStack(Stack):
         """By rank, messages that a node's NIC keeps and that no receive has taken. Nothing where the firmware keeps none."""
         return {}
 
-    def plans(self, image: "Image", nic: "NicConfig", options: Any, placement: Placement) -> list[Any] | None:
-        """What traces must know of each node's SRAM; None if traces cannot show this firmware's packets."""
-        return None
+    def plans(
+        self, image: "Image", nic: "NicConfig", options: Any, placement: Placement
+    ) -> Sequence[Mapping[str, Any]]:
+        """What traces must know of each node's SRAM, as JSON has it: what the firmware's vocabulary takes."""
+        return [{} for _ in range(placement.nodes)]

@@ -9,6 +9,7 @@ from rich.table import Table
 from lanai_firmware.compiler import build
 from lanai_firmware.disasm import disassemble
 from lanai_firmware.image import MAGIC, Image
+from lanai_firmware.programs import firmware, names
 from lanai_hdl.config import PRESETS, NicConfig
 from lanai_host.errors import UserError
 
@@ -24,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, (help_text, _) in ACTIONS.items():
         action = actions.add_parser(name, help=help_text, description=help_text)
-        action.add_argument("file", metavar="FILE", help="a Python file with a @firmware function main(), or an image")
+        what = "a Python file with a @firmware function main()"
+        if name != "run":
+            what += f", an image, or a program of this project: {', '.join(names())}"
+        action.add_argument("file", metavar="FILE", help=what)
         action.add_argument(
             "--nic", choices=sorted(PRESETS), default="lanai41", help="which NIC (default: %(default)s)"
         )
@@ -40,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def image_of(args: argparse.Namespace) -> Image:
     """The image that FILE is, or that it makes."""
     config: NicConfig = PRESETS[args.nic]()
+    if args.file in names() and not Path(args.file).exists():
+        return firmware(args.file).image(config)
     try:
         with open(args.file, "rb") as file:
             ready = file.read(len(MAGIC)) == MAGIC

@@ -4,7 +4,6 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_host.errors import UserError
 
 from ..job.config import RunConfig
@@ -82,7 +81,7 @@ def record(name: str, folder: Path) -> Path:
         faults=tuple(map(faults.parse, what.faults)), inputs=(what.node, path),
     )  # fmt: skip
     if what.recovery:
-        config = replace(config, options=McpConfig(recovery=1))
+        config = replace(config, options=config.chosen_options.but(recovery=1))
     result = run(config, NicWorld)
     if result.code:
         raise UserError(f"the run {name!r} to record ended with code {result.code}: {result.report}")

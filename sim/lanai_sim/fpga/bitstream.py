@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lanai_firmware.programs.selftest import words as selftest_words
+from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
 from lanai_hdl.boards.top import BoardTop
 from lanai_hdl.nic import BLOCKS
@@ -94,7 +94,7 @@ def check_tools() -> None:
 
 def board_top(board: Board) -> BoardTop:
     """The design that is built, the self-test preloaded. Simulating this object simulates what goes into the FPGA."""
-    return BoardTop(board.config, board.divisor, selftest_words(board.config))
+    return BoardTop(board.config, board.divisor, SELFTEST.words(board.config))
 
 
 def synthesize(board: Board, output: str | Path) -> Built:

@@ -215,12 +215,13 @@ class NicWorld(World):
     def _describe_nics(self, image: Image) -> None:
         assert self.session is not None
         config, nodes = self.config, range(len(self.cluster.nodes))
-        plans = self.stack.plans(image, config.nic, config.chosen_options, self.placement)
-        if plans is None:
+        vocabulary = self.stack.firmware.vocabulary
+        if vocabulary is None:
             raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
+        plans = self.stack.plans(image, config.nic, config.chosen_options, self.placement)
         ranks = [self.placement.ranks_on(node) for node in nodes]
         routes = [[self.cluster.fabric.route(a, b) for b in nodes] for a in nodes]
-        self.session.begin_nics(image, plans, ranks, routes)
+        self.session.begin_nics(image, vocabulary, plans, ranks, routes)
 
     def rank_config(self, rank: int) -> dict[str, Any]:
         nic = self.attachments[rank].to_dict()
@@ -242,4 +243,4 @@ class NicWorld(World):
             from ..waves import record as waves
 
             for raw, name in self.waves:
-                waves.decode(raw, name, nic_verilog(self.config.nic), NIC_TOP)
+                waves.decode(raw, name, nic_verilog(self.config.nic), NIC_TOP, self.stack.firmware.vocabulary)

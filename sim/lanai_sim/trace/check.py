@@ -6,7 +6,9 @@ Each function says what is wrong, or returns "".
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .schema import BY_HOST, Engine, HostKind, RequestKind, State, Touch
+from lanai_firmware.programs.vocabulary import Touch
+
+from .schema import BY_HOST, Engine, HostKind, RequestKind, State
 
 MOST_RANKS = 1 << 20
 MOST_TIME = 1 << 60
@@ -46,6 +48,8 @@ def meta(values: Any) -> str:
     plans = values.get("plans", [])
     if not isinstance(plans, list) or len(plans) != len(nodes) or not all(isinstance(plan, dict) for plan in plans):
         return f"plans is {plans!r:.40}"
+    if not isinstance(values.get("device", ""), str):
+        return f"device is {values['device']!r:.40}"
     command = values.get("command", [])
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
         return f"command is {command!r:.40}"

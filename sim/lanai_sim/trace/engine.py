@@ -2,20 +2,17 @@
 
 import ctypes
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lanai_firmware.image import Image
-from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.mpi_np import state
-from lanai_firmware.programs.mpi_np.layout import PACKET_BODY, SLOTS, Header, Region, Request
-from lanai_firmware.programs.mpi_np.plan import Layout as Plan
+from lanai_firmware.programs.vocabulary import Vocabulary
 
 from ..engines.base import Event, Layout
 from ..engines.rtl import POINTER, RtlEngine
-from .schema import STORED, Touch
+from .schema import STORED
 from .writer import Writer
 
 TABLES = (b"PTX ", b"PRX ", b"DMA ", b"PROC", b"TUCH", b"LBUS", b"HBUS")  # as engine_trace_rows numbers them
@@ -32,9 +29,12 @@ class TracingEngine(RtlEngine):
         self.writer = writer
         self._ends: list[int] = []
 
-    def know(self, nic: int, image: Image, plan: Plan) -> None:
+    def know(self, nic: int, image: Image, vocabulary: Vocabulary, plan: Mapping[str, Any]) -> None:
         """What the NIC's processor will run, and where that keeps what."""
-        ranges = touch_ranges(plan)
+        ranges = [
+            (table.begin, table.end, table.stride, table.first, table.last, int(table.kind))
+            for table in vocabulary.tables(plan)
+        ]
         lines = line_numbers(image)
         packed = b"".join(RANGE.pack(*entry) for entry in ranges)
         self._native.engine_trace_begin(self._engine, nic, packed, len(ranges), lines.tobytes(), len(lines))
@@ -80,34 +80,3 @@ def line_numbers(image: Image) -> Any:
     end = max((symbol.address + symbol.size for symbol in image.code), default=0)
     known: dict[Any, int] = {}
     return np.array([known.setdefault(image.where(pc), len(known)) for pc in range(0, end, 4)], np.uint16)
-
-
-def touch_ranges(plan: Plan) -> list[tuple[int, ...]]:
-    """(begin, end, stride, from, to, kind) of each table of which the trace should know which entry the firmware deals with.
-
-    Of a receive only what lies behind its envelope counts: the envelope is also read by searches for another.
-    """
-    words = plan.plan
-    buffer = int(PACKET_BODY) + int(sizeof(Header))
-    receives = words["endpoints"] * words["receives_per_endpoint"]
-    messages = words["channels"] * words["messages_per_channel"]
-    receive, stage, channel = int(sizeof(state.Receive)), int(sizeof(state.Stage)), int(sizeof(state.Channel))
-    tables = [
-        (words["buffer_space"], words["buffers"], buffer, 0, buffer, Touch.BUFFER),
-        (words["receive_table"], receives, receive, int(sizeof(state.Posted)), receive, Touch.RECEIVE),
-        (words["stage_table"], words["stages"], stage, 0, stage, Touch.STAGE),
-        (words["channel_table"], words["channels"], channel, int(offset_of(state.Channel, "jobs")),
-         int(offset_of(state.Channel, "line")), Touch.JOB),
-    ]  # fmt: skip
-    ranges = [(begin, begin + count * stride, stride, *rest) for begin, count, stride, *rest in tables]
-    message = int(sizeof(state.Message))
-    at, limit = int(offset_of(state.Message, "length")), message
-    ranges.append(
-        (words["message_table"], words["message_table"] + messages * message, message, at, limit, Touch.MESSAGE)
-    )
-    slots = int(SLOTS) * plan.slot_bytes
-    tail = plan.slot_bytes - int(sizeof(Request))
-    for region in plan.regions:
-        begin = region + int(sizeof(Region))
-        ranges.append((begin, begin + slots, plan.slot_bytes, tail, plan.slot_bytes, Touch.SLOT))
-    return [tuple(int(number) for number in entry) for entry in ranges]

@@ -1,9 +1,8 @@
 """Both ends of each packet, and the message that it belongs to.
 
-The header tells. Envelopes (EAGER, EAGER_UNPAID, RECV_REQ, ACCEPT) carry their message's sequence in the channel. A RECV_REQ names
-a handle, the SEND_REQ that asks for the body returns it and names a receive entry, as an ACCEPT does, and ANSWERs come to that entry.
-TAKEN and DROPPED answer the channel's last EAGER_UNPAID. What carries only credit or acknowledgements (ACK, SEEN), or asks for what
-is not there (SEARCH_REQ, NACK), belongs to no message.
+The firmware's vocabulary says which role each packet type has. Envelopes carry their message's sequence in the channel. A
+PROMISE names a handle. The ASK for the body returns it and names a receive entry, as an ACCEPT does, and the BODY comes to that
+entry. TAKEN and DROPPED answer the channel's last UNPAID. Packets without a role belong to no message.
 """
 
 from collections import defaultdict, deque
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.mpi_np.layout import Header, Type
+from lanai_firmware.lang import sizeof
+from lanai_firmware.lang.types import layout
+from lanai_firmware.programs.vocabulary import ENVELOPES, Role
 from lanai_hdl.machine import Verdict
 
 from .schema import PACKETS, Engine, Fault, Protocol
@@ -20,11 +20,11 @@ from .schema import PACKETS, Engine, Fault, Protocol
 if TYPE_CHECKING:
     from .reader import Trace
 
-ENVELOPES = {
-    int(Type.EAGER): Protocol.EAGER,
-    int(Type.EAGER_UNPAID): Protocol.UNPAID,
-    int(Type.RECV_REQ): Protocol.RENDEZVOUS,
-    int(Type.ACCEPT): Protocol.RENDEZVOUS,
+PROTOCOLS = {
+    Role.EAGER: Protocol.EAGER,
+    Role.UNPAID: Protocol.UNPAID,
+    Role.PROMISE: Protocol.RENDEZVOUS,
+    Role.ACCEPT: Protocol.RENDEZVOUS,
 }
 SOUND = int(Verdict.VALID)
 
@@ -47,9 +47,10 @@ def link(trace: "Trace") -> tuple[Any, Any]:
     return packets, arrived
 
 
-def field(headers: Any, name: str, size: int) -> Any:
-    """A member of layout.Header, of many headers."""
-    at = int(offset_of(Header, name))
+def field(headers: Any, struct: type, name: str) -> Any:
+    """A member of the struct at the beginning of each packet, of many packets."""
+    member = layout(struct).fields[name]
+    at, size = member.offset, int(sizeof(member.kind))
     words = headers[:, at // 4].astype(np.int64)
     return words >> (32 - 8 * (at % 4 + size)) & ((1 << 8 * size) - 1)
 
@@ -129,17 +130,19 @@ def _whole(one: Any) -> bool:
 
 def _attribute(trace: "Trace", packets: Any, headers: Any) -> None:
     """The ranks at both ends, and the message."""
-    messages = trace._linked_messages[1]
-    packets["kind"], packets["channel"] = field(headers, "type", 1), field(headers, "channel", 2)
-    packets["kind"][packets["bytes"] < int(sizeof(Header))] = 0
-    packets["from_rank"] = packets["channel"] % max(trace.ranks, 1)
     packets["to_rank"], packets["message"] = -1, -1
+    vocabulary = trace.vocabulary
+    if vocabulary is None:
+        return
+    messages, header = trace._linked_messages[1], vocabulary.header
+    packets["kind"], packets["channel"] = field(headers, header, "type"), field(headers, header, "channel")
+    packets["kind"][packets["bytes"] < int(sizeof(header))] = 0
+    packets["from_rank"] = packets["channel"] % max(trace.ranks, 1)
     known = {
         (int(m["source"]), int(m["target"]), int(m["sequence"])): int(m["id"])
         for m in messages[["source", "target", "sequence", "id"]]
     }
-    rows = zip(*(field(headers, name, size).tolist() for name, size in (("tag", 4), ("sequence", 2), ("handle", 4))),
-               strict=True)  # fmt: skip
+    rows = zip(*(field(headers, header, name).tolist() for name in ("tag", "sequence", "handle")), strict=True)
     follow = _Follow(trace, messages, known)
     for packet, (tag, sequence, handle) in zip(packets, rows, strict=True):
         target = int(packet["target"])
@@ -148,7 +151,9 @@ def _attribute(trace: "Trace", packets: Any, headers: Any) -> None:
         if seat >= len(ranks) or (packet["fault"] == Fault.EXTRA and not packet["kind"]):
             continue
         packet["to_rank"] = ranks[seat]
-        packet["message"] = follow.message(packet, tag, sequence, handle)
+        role = vocabulary.roles.get(int(packet["kind"]))
+        if role is not None:
+            packet["message"] = follow.message(packet, role, tag, sequence, handle)
 
 
 class _Follow:
@@ -163,26 +168,26 @@ class _Follow:
         self.asked: dict[tuple[int, int], int] = {}  # (receiver's node, its receive entry)
         self.unpaid: dict[tuple[int, int], int] = {}
 
-    def message(self, packet: Any, tag: int, sequence: int, handle: int) -> int:
-        kind, pair = int(packet["kind"]), (int(packet["from_rank"]), int(packet["to_rank"]))
+    def message(self, packet: Any, role: Role, tag: int, sequence: int, handle: int) -> int:
+        pair = (int(packet["from_rank"]), int(packet["to_rank"]))
         back = pair[1], pair[0]
         found = -1
-        if kind in ENVELOPES:
-            found = self._envelope(packet, pair, sequence, handle)
-        elif kind == Type.SEND_REQ:
+        if role in ENVELOPES:
+            found = self._envelope(packet, role, pair, sequence, handle)
+        elif role == Role.ASK:
             found = self.promised.get((*back, handle), -1)
             self.asked[self.node_of(pair[0]), tag] = found
-        elif kind == Type.ANSWER:
+        elif role == Role.BODY:
             found = self.asked.get((int(packet["target"]), tag), -1)
-        elif kind in (Type.TAKEN, Type.DROPPED):
+        else:
             found = self.unpaid.get(back, -1)
-            if kind == Type.DROPPED and back in self.last:
+            if role == Role.DROPPED and back in self.last:
                 self.last[back] -= 1
-        if found >= 0 and (kind in ENVELOPES or kind == Type.ANSWER):
+        if found >= 0 and (role in ENVELOPES or role == Role.BODY):
             self.messages["arrived"][found] = max(self.messages["arrived"][found], packet["arrival_tail"])
         return found
 
-    def _envelope(self, packet: Any, pair: tuple[int, int], sequence: int, handle: int) -> int:
+    def _envelope(self, packet: Any, role: Role, pair: tuple[int, int], sequence: int, handle: int) -> int:
         last = self.last.get(pair, -1)
         full = last + 1 + ((sequence - last - 1 + 0x8000) & 0xFFFF) - 0x8000  # the nearest to the one expected
         self.last[pair] = max(last, full)
@@ -192,11 +197,11 @@ class _Follow:
         message = self.messages[found]
         if message["left"] < 0 and packet["head"] >= 0:
             message["left"] = packet["head"]
-        message["protocol"] = ENVELOPES[int(packet["kind"])]
-        if packet["kind"] == Type.RECV_REQ:
+        message["protocol"] = PROTOCOLS[role]
+        if role == Role.PROMISE:
             self.promised[(*pair, handle)] = found
-        elif packet["kind"] == Type.ACCEPT:
+        elif role == Role.ACCEPT:
             self.asked[self.node_of(pair[1]), handle] = found
-        elif packet["kind"] == Type.EAGER_UNPAID:
+        elif role == Role.UNPAID:
             self.unpaid[pair] = found
         return found

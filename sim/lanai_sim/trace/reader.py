@@ -10,7 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from lanai_firmware.programs.vocabulary import Vocabulary
 from lanai_hdl.errors import UserError
+from lanai_host.stacks import names as devices
+from lanai_host.stacks import stack
+from lanai_host.stacks.base import NicStack
 
 from . import check, schema
 from .firmware import FirmwareMap
@@ -145,6 +149,19 @@ class Trace:
             for rank in range(self.ranks):
                 ends[rank] = max(ends[rank], int(table[column][table["rank"] == rank].max(initial=-1)))
         return ends
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary | None:
+        """How to read packets and the NICs' memory; None if the run had no NICs. UserError if the device is not known here."""
+        device = self.meta.get("device")
+        if device is None or not self.nodes:
+            return None
+        if device not in devices():
+            raise UserError(
+                f"{str(self.path)!r} is a trace of the device {device!r}, which is not known here; put its folder on LANAI_PATH"
+            )
+        chosen = stack(device)
+        return chosen.firmware.vocabulary if isinstance(chosen, NicStack) else None
 
     def picoseconds(self, slot: Any) -> Any:
         """When a slot begins, rounded down; of a number or an array. -1 stays -1."""

@@ -8,25 +8,28 @@ import struct
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from lanai_firmware.lang import sizeof
-from lanai_firmware.programs.mpi_np.layout import SLOTS, Region
 from lanai_host.bus.base import Wait
 from lanai_host.config import HostConfig
 from lanai_host.simulator.notes import OUTSIDE, Fields, Note, Notebooks
 from lanai_host.simulator.protocol import CHANGE, Op, unpack_wait
-from lanai_host.stacks.mpi_np.driver import Attachment
+from lanai_host.stacks.base import PlacedRequest
 
 from ..job.ranks import Request
 from .schema import HostKind
 from .writer import Writer
 
-TAIL = struct.Struct(">IIHHI")  # layout.Request from `tag` on
 OFFSET = struct.Struct("<I")
 RANGE = struct.Struct("<II")
-SLOTS_FROM = int(sizeof(Region))
 KEEP = 4096  # rows of a table to collect before they are written
+
+
+class Attachment(Protocol):
+    """What a trace asks of a rank's attachment."""
+
+    def request_in(self, offset: int, data: bytes) -> PlacedRequest | None:
+        """The request that a write to PIO `offset` completes, if it does."""
 
 
 @dataclass
@@ -227,19 +230,13 @@ class Recorder:
     # Requests on the NIC.
 
     def _placed(self, book: Book, payload: bytes, clock: int) -> None:
-        """Is this write the end of a request slot? Then it is a request."""
-        attachment = book.attachment
-        size = len(payload) - OFFSET.size
-        if attachment is None or size < TAIL.size:
+        """Does this write complete a request?"""
+        if book.attachment is None:
             return
-        end = OFFSET.unpack_from(payload)[0] + size - attachment.region - SLOTS_FROM
-        slot, rest = divmod(end, attachment.slot_bytes)
-        if rest or not 0 < slot <= int(SLOTS):
-            return
-        tag, length, context, peer, command = TAIL.unpack(payload[-TAIL.size :])
-        signed = tag - (1 << 32) if tag >> 31 else tag
-        row = (book.rank // self.ranks_per_node, attachment.seat, slot - 1, command >> 24, book.rank, book.call)
-        self._add(b"SLOT", (*row, command & 0xFFFF, peer, signed, context, length, clock))
+        one = book.attachment.request_in(OFFSET.unpack_from(payload)[0], payload[OFFSET.size :])
+        if one is not None:
+            row = (book.rank // self.ranks_per_node, one.seat, one.slot, one.op, book.rank, book.call)
+            self._add(b"SLOT", (*row, one.operation, one.peer, one.tag, one.context, one.length, clock))
 
     # Rows.
 

@@ -83,18 +83,6 @@ class State(IntEnum):
     HELD = 2  # not running: before boot, in reset, or trapped
 
 
-class Touch(IntEnum):
-    """What the firmware began to deal with: the first word that it read of another thing of these."""
-
-    TURN = 0  # a new turn of the scheduler: nothing yet
-    SLOT = 1  # a request slot; `index` counts them over all seats
-    BUFFER = 2  # a received packet; `index` is its number on this NIC
-    RECEIVE = 3  # a posted receive
-    STAGE = 4  # a packet to be sent
-    JOB = 5  # an answer under way
-    MESSAGE = 6  # an unclaimed message
-
-
 class Fault(IntEnum):
     """Packet.fault, as seen from both ends of the fabric."""
 

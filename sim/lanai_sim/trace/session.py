@@ -1,11 +1,11 @@
 """A traced run, from its first chunk to its last: the writer, the recorder and the engine of one file."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.image import Image
-from lanai_firmware.programs.mpi_np.plan import Layout as Plan
+from lanai_firmware.programs.vocabulary import Vocabulary
 from lanai_host.simulator.notes import Notebooks
 
 from ..engines.base import Layout
@@ -35,16 +35,21 @@ class Session:
         self.engine = TracingEngine(layout, self.writer, **options)
         return self.engine
 
-    def begin_nics(self, image: Image, plans: list[Plan], nodes: list[list[int]], routes: list[list[int]]) -> None:
+    def begin_nics(
+        self,
+        image: Image,
+        vocabulary: Vocabulary,
+        plans: Sequence[Mapping[str, Any]],
+        nodes: list[list[int]],
+        routes: list[list[int]],
+    ) -> None:
         """Before the NICs are booted: what they will run, who is on them, `routes[a][b]` from node a to b."""
         from .firmware import describe
 
         assert self.engine is not None
-        self._describe(nodes=nodes, routes=routes, firmware=describe(image), plans=[
-            {"slot_bytes": plan.slot_bytes, "regions": list(plan.regions), **plan.plan} for plan in plans
-        ])  # fmt: skip
+        self._describe(nodes=nodes, routes=routes, firmware=describe(image), plans=list(plans))
         for nic, plan in enumerate(plans):
-            self.engine.know(nic, image, plan)
+            self.engine.know(nic, image, vocabulary, plan)
 
     def begin(self, started: int, attachments: Mapping[int, Any]) -> None:
         """The ranks begin at `started` picoseconds."""

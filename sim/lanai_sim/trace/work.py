@@ -8,23 +8,21 @@ their packet's.
 
 from bisect import bisect_right
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanai_firmware.lang import sizeof
-from lanai_firmware.programs.mpi_np.layout import SLOTS, Op, Region
+from lanai_firmware.programs.vocabulary import Table, Touch, Vocabulary
 from lanai_hdl.machine import SRAM_HOST
 
-from .schema import BY_HOST, DMA, HOSTBUS, PROCESSOR, Engine, HostKind, RequestKind, State, Touch
+from .schema import BY_HOST, DMA, HOSTBUS, PROCESSOR, Engine, HostKind, RequestKind, State
 
 if TYPE_CHECKING:
     from .reader import Trace
 
-SCHEDULER = "lanai_firmware.programs.mpi_np.scheduler."
 FIRST = 1  # DMA.flags of a send descriptor
 FAILED = 0x80
-SENDS = (int(Op.SEND_INLINE), int(Op.SEND), int(Op.SEND_SYNC))
 
 
 def link(trace: "Trace") -> tuple[Any, Any, Any]:
@@ -37,16 +35,21 @@ def link(trace: "Trace") -> tuple[Any, Any, Any]:
     for name in bus.dtype.names:
         hostbus[name] = bus[name]
     hostbus["call"] = hostbus["message"] = -1
-    slots = _Slots(trace)
+    vocabulary = trace.vocabulary
+    if vocabulary is None:
+        processor["message"] = -1
+        return dma, processor, hostbus
+    slots = _Slots(trace, vocabulary)
     for node in range(len(trace.nodes)):
         mine = np.flatnonzero(dma["node"] == node)
         rows = np.flatnonzero(processor["node"] == node)
-        work = _Work(trace, node, processor[rows], dma[mine], slots)
+        tables = vocabulary.tables(trace.meta["plans"][node])
+        work = _Work(trace, node, processor[rows], dma[mine], slots, tables)
         processor["message"][rows] = work.of_processor(processor[rows])
         host = mine[(dma["engine"][mine] == Engine.HOST_READ) | (dma["engine"][mine] == Engine.HOST_WRITE)]
         dma["message"][host] = work.at(dma["posted"][host])
         here = np.flatnonzero(hostbus["node"] == node)
-        _bus(trace, node, hostbus, here, dma[host], slots)
+        _bus(trace, node, hostbus, here, dma[host], slots, tables)
     return dma, processor, hostbus
 
 
@@ -103,7 +106,8 @@ def _stretches(trace: "Trace") -> Any:
 class _Slots:
     """Requests by the slot in which they were placed, with the messages that they were for."""
 
-    def __init__(self, trace: "Trace") -> None:
+    def __init__(self, trace: "Trace", vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
         stored = trace.stored(b"SLOT")
         stored = stored[np.argsort(stored["time"], kind="stable")]
         requests, messages = trace.requests, trace.messages
@@ -118,12 +122,12 @@ class _Slots:
         self.times: dict[Any, list[int]] = defaultdict(list)
         self.messages: dict[Any, list[int]] = defaultdict(list)
         for row in stored:
-            key = int(row["node"]), int(row["seat"]) * int(SLOTS) + int(row["slot"])
+            key = int(row["node"]), int(row["seat"]) * vocabulary.slots + int(row["slot"])
             peer = -1 if row["peer"] == 0xFFFF else int(row["peer"])
             found: deque[int] | None = None
-            if row["op"] in SENDS:
+            if row["op"] in vocabulary.sends:
                 found = sent.get((int(row["rank"]), peer))
-            elif row["op"] in (Op.RECEIVE, Op.RECEIVE_ASK):
+            elif row["op"] in vocabulary.receives:
                 found = wanted.get((int(row["rank"]), peer, int(row["tag"]), int(row["context"])))
             self.times[key].append(int(row["time"]))
             self.messages[key].append(found.popleft() if found else -1)
@@ -137,26 +141,28 @@ class _Slots:
 class _Work:
     """What one NIC's processor worked on, and when: `slots` where that changed, `found` the message from there on."""
 
-    def __init__(self, trace: "Trace", node: int, processor: Any, dma: Any, slots: _Slots) -> None:
+    def __init__(
+        self, trace: "Trace", node: int, processor: Any, dma: Any, slots: _Slots, tables: Sequence[Table]
+    ) -> None:
         touches = trace.stored(b"TUCH")
         touches = touches[touches["node"] == node]
         packets = dma[dma["engine"] == Engine.RECEIVE]
-        self.resets = self._scheduler(trace, processor)
+        self.resets = self._scheduler(trace, processor, f"{slots.vocabulary.scheduler}.")
         self.slots: list[int] = []
         self.found: list[int] = []
-        plan = trace.meta["plans"][node]
-        self._follow(trace, node, touches, packets, slots, plan)
+        buffers = next(table for table in tables if table.kind == Touch.BUFFER)
+        self._follow(trace, node, touches, packets, slots, buffers)
 
-    def _scheduler(self, trace: "Trace", processor: Any) -> Any:
+    def _scheduler(self, trace: "Trace", processor: Any, module: str) -> Any:
         """When the processor began or came back to code of the scheduler itself, or waited."""
         pcs, inverse = np.unique(processor["pc"], return_inverse=True)
-        scheduler = np.array([trace.firmware.where(int(pc)).function.startswith(SCHEDULER) for pc in pcs], bool)
+        scheduler = np.array([trace.firmware.where(int(pc)).function.startswith(module) for pc in pcs], bool)
         idle = processor["state"] != State.RUN
         return processor["begin"][scheduler[inverse] | idle] if len(pcs) else processor["begin"]
 
-    def _follow(self, trace: "Trace", node: int, touches: Any, packets: Any, slots: _Slots, plan: Any) -> None:
-        space, stride = plan["buffer_space"], 4096 + 28
-        begins, buffers = packets["begin"].tolist(), ((packets["local"].astype(np.int64) - space) // stride).tolist()
+    def _follow(self, trace: "Trace", node: int, touches: Any, packets: Any, slots: _Slots, buffers: Table) -> None:
+        begins = packets["begin"].tolist()
+        numbers = ((packets["local"].astype(np.int64) - buffers.begin) // buffers.stride).tolist()
         times = trace.picoseconds(touches["slot"]).tolist() if len(touches) else []
         reset = np.searchsorted(self.resets, touches["slot"], side="right").tolist()
         held: dict[tuple[int, int], int] = {}  # (kind, index) -> message of a receive, a stage, an answer
@@ -169,7 +175,7 @@ class _Work:
             if resets != passed:
                 current, passed = -1, resets
             while arrived < len(begins) and begins[arrived] <= slot:
-                in_buffer[buffers[arrived]] = int(packets["message"][arrived])
+                in_buffer[numbers[arrived]] = int(packets["message"][arrived])
                 arrived += 1
             if kind == Touch.SLOT:
                 current = slots.at(node, index, time)
@@ -198,7 +204,7 @@ class _Work:
         return np.where(rows["state"] == State.RUN, found, -1)
 
 
-def _bus(trace: "Trace", node: int, hostbus: Any, rows: Any, dma: Any, slots: _Slots) -> None:
+def _bus(trace: "Trace", node: int, hostbus: Any, rows: Any, dma: Any, slots: _Slots, tables: Sequence[Table]) -> None:
     """What the NIC moves belongs to the descriptor that runs; what the host does, to the call in which it does it."""
     host = trace.host
     pio = (host["kind"] == HostKind.PIO_WRITE) | (host["kind"] == HostKind.PIO_READ)
@@ -213,7 +219,7 @@ def _bus(trace: "Trace", node: int, hostbus: Any, rows: Any, dma: Any, slots: _S
         near = mine[np.minimum(index, len(mine) - 1)]
         inside &= near["begin"] <= ends
         hostbus["call"][ours] = np.where(inside, near["call"], -1)
-        _slot_writes(trace, node, hostbus, ours, slots)
+        _slot_writes(trace, node, hostbus, ours, slots, tables)
     theirs = rows[~by_host]
     if len(dma) and len(theirs):
         order = dma[np.argsort(dma["begin"], kind="stable")]
@@ -231,14 +237,13 @@ def _bus(trace: "Trace", node: int, hostbus: Any, rows: Any, dma: Any, slots: _S
             hostbus["call"][theirs] = np.where(named >= 0, call, -1)
 
 
-def _slot_writes(trace: "Trace", node: int, hostbus: Any, rows: Any, slots: _Slots) -> None:
+def _slot_writes(trace: "Trace", node: int, hostbus: Any, rows: Any, slots: _Slots, tables: Sequence[Table]) -> None:
     """A write to a request slot belongs to the request's message."""
-    plan = trace.meta["plans"][node]
-    for seat, region in enumerate(plan["regions"]):
-        first = SRAM_HOST + region + int(sizeof(Region))
+    for seat, table in enumerate(table for table in tables if table.kind == Touch.SLOT):
+        first = SRAM_HOST + table.begin
         last = hostbus["address"][rows].astype(np.int64) + hostbus["bytes"][rows] - 1
-        number = (last - first) // plan["slot_bytes"]
-        inside = (last >= first) & (number < int(SLOTS)) & (hostbus["write"][rows] == 1)
+        number = (last - first) // table.stride
+        inside = (last >= first) & (number < table.count) & (hostbus["write"][rows] == 1)
         for row, slot in zip(rows[inside].tolist(), number[inside].tolist(), strict=True):
             time = int(trace.picoseconds(hostbus["end"][row]))
-            hostbus["message"][row] = slots.at(node, seat * int(SLOTS) + slot, time)
+            hostbus["message"][row] = slots.at(node, seat * table.count + slot, time)

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from lanai_firmware.lang.types import layout
-from lanai_firmware.programs.mpi_np.layout import Header, Type
+from lanai_firmware.lang.types import layout, sizeof
+from lanai_firmware.programs.vocabulary import Vocabulary
 from lanai_hdl.link.flit import Kind
 from lanai_host.errors import UserError
 
@@ -72,21 +72,23 @@ def open_for_writing(file: str) -> IO[str]:
     return gzip.open(file, "wt", compresslevel=4) if file.endswith(".gz") else open(file, "w")
 
 
-def decode(raw: Path, file: str, verilog: str, top: str) -> None:
-    """Write `file` from what Verilator has left in `raw`, which goes."""
+def decode(raw: Path, file: str, verilog: str, top: str, vocabulary: Vocabulary | None = None) -> None:
+    """Write `file` from what Verilator has left in `raw`, which goes. Without a vocabulary packets are told by their route only."""
     try:
         with open(raw) as lines, open_for_writing(file) as out:
-            out.writelines(decoded(lines, modules_of(verilog), top))
+            out.writelines(decoded(lines, modules_of(verilog), top, vocabulary))
     except OSError as error:
         raise UserError(f"cannot write the waveform {file!r}: {error.strerror}") from error
     finally:
         raw.unlink(missing_ok=True)
 
 
-def decoded(lines: Iterable[str], modules: Mapping[str, Module], top: str) -> Iterator[str]:
+def decoded(
+    lines: Iterable[str], modules: Mapping[str, Module], top: str, vocabulary: Vocabulary | None = None
+) -> Iterator[str]:
     """The lines of a VCD with the texts in between."""
     source = iter(lines)
-    header = _Header(modules, top)
+    header = _Header(modules, top, vocabulary)
     yield from header.read(source)
     packets = [packet for packet in header.packets.values() if packet.wired]
     for line in source:
@@ -106,11 +108,11 @@ def decoded(lines: Iterable[str], modules: Mapping[str, Module], top: str) -> It
 class _Header:
     """The declarations: what to add to them, and who listens to which signal."""
 
-    def __init__(self, modules: Mapping[str, Module], top: str) -> None:
+    def __init__(self, modules: Mapping[str, Module], top: str, vocabulary: Vocabulary | None) -> None:
         self.modules = modules
         self.top = top
         self.listeners: dict[str, list[Callable[[int], Iterable[str]]]] = {}
-        self.packets = {side: _Packets(f"~{side}") for side in ("tx", "rx")}
+        self.packets = {side: _Packets(f"~{side}", vocabulary) for side in ("tx", "rx")}
         self._made = 0
 
     def read(self, lines: Iterator[str]) -> Iterator[str]:
@@ -157,8 +159,10 @@ class _Header:
 class _Packets:
     """Follows the flits of one direction, slot by slot."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, vocabulary: Vocabulary | None) -> None:
         self.code = code
+        self.vocabulary = vocabulary
+        self.size = 0 if vocabulary is None else layout(vocabulary.header).size // 4  # words of a header
         self.wired: set[str] = set()
         self._now = {"kind": IDLE, "data": 0}
         self._words: list[int] = []
@@ -179,10 +183,10 @@ class _Packets:
         if kind == HEAD:
             self._words = []
             yield from self._show(f"to_{data:08x}")
-        elif kind == DATA and len(self._words) < layout(Header).size // 4:
+        elif kind == DATA and self.vocabulary is not None and len(self._words) < self.size:
             self._words.append(data)
-            if len(self._words) in (1, layout(Header).size // 4):
-                yield from self._show(packet_text(self._words))
+            if len(self._words) in (1, self.size):
+                yield from self._show(packet_text(self._words, self.vocabulary))
         elif kind == TAIL:
             yield from self._show("-")
 
@@ -192,19 +196,17 @@ class _Packets:
             yield f"s{text} {self.code}\n"
 
 
-def packet_text(words: list[int]) -> str:
+def packet_text(words: list[int], vocabulary: Vocabulary) -> str:
     """A packet from the first words of its header: what of it is known by then. Without spaces, which end a value in a VCD."""
-    size = layout(Header).size
+    size = layout(vocabulary.header).size
     raw = b"".join(word.to_bytes(4, "big") for word in words).ljust(size, b"\0")
 
     def member(name: str) -> int:
-        fields: dict[str, Any] = layout(Header).fields
-        names, at = list(fields), fields[name].offset
-        after = [fields[other].offset for other in names if fields[other].offset > at]
-        return int.from_bytes(raw[at : min(after, default=size)], "big")
+        field = layout(vocabulary.header).fields[name]
+        return int.from_bytes(raw[field.offset : field.offset + int(sizeof(field.kind))], "big")
 
     try:
-        kind = Type(member("type")).name
+        kind = vocabulary.types(member("type")).name
     except ValueError:
         kind = f"type{member('type')}"
     text = f"{kind}_ch{member('channel')}"

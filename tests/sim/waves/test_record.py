@@ -5,6 +5,7 @@ import gzip
 import pytest
 
 from lanai_firmware.programs.mpi_np.layout import Type
+from lanai_firmware.programs.mpi_np.trace import VOCABULARY
 from lanai_hdl.config import NicConfig
 from lanai_host.errors import UserError
 from lanai_sim.engines.designs import NIC_TOP
@@ -82,7 +83,7 @@ def test_the_real_nic_has_names_all_over():
 
 
 def test_texts_follow_their_signals():
-    text = "".join(waves.decoded(VCD.splitlines(keepends=True), waves.modules_of(VERILOG), NIC_TOP))
+    text = "".join(waves.decoded(VCD.splitlines(keepends=True), waves.modules_of(VERILOG), NIC_TOP, VOCABULARY))
     codes = {line.split()[4]: line.split()[3] for line in text.splitlines() if "$var string" in line}
     assert set(codes) == {"packet_sent", "packet_received", "link_tx__kind_text", "state$3_text"}
     said = {name: [line.split()[0] for line in text.splitlines() if line.endswith(f" {code}") and line[0] == "s"]
@@ -95,8 +96,8 @@ def test_texts_follow_their_signals():
 
 def test_a_whole_header_is_told():
     words = [0x0380_0007, 0, 9, 4096, 0x0001_002A, 0, 0]
-    assert waves.packet_text(words) == "RECV_REQ_ch7_tag9_len4096_seq42"
-    assert waves.packet_text([0xFF00_0001]) == "type255_ch1"
+    assert waves.packet_text(words, VOCABULARY) == "RECV_REQ_ch7_tag9_len4096_seq42"
+    assert waves.packet_text([0xFF00_0001], VOCABULARY) == "type255_ch1"
 
 
 def test_files_are_what_their_names_say(tmp_path):

@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lanai_firmware.image import Image
+from lanai_firmware.programs import Firmware
 from lanai_hdl import ranges
-from lanai_hdl.config import NicConfig
-from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 
 from ...bus.base import Bus
 from ...config import HostConfig
@@ -14,13 +14,11 @@ from ...device import Device
 from ...errors import UserError
 from ...simulator.client import Portal
 from ..base import NicStack, Placement
+from ..loader import load, reset, start
 from . import layout
 from .mail import Attachment, PacketMail
 
-if TYPE_CHECKING:
-    from lanai_firmware.image import Image
-
-POLL = 1_000_000  # picoseconds between two looks at SCRATCH0
+FIRMWARE = Firmware(name="echo", module=f"{__package__}.firmware", ready=layout.READY)
 
 
 @dataclass(frozen=True)
@@ -36,33 +34,20 @@ class EchoOptions:
 class EchoStack(NicStack):
     name = "echo"
     help = "an example: one packet at a time, each acknowledged"
+    firmware = FIRMWARE
     presets = {"default": EchoOptions}
     options_table = "echo"
 
-    def image(self, nic: NicConfig) -> "Image":
-        from lanai_firmware.compiler import build
-
-        from . import firmware
-
-        return build(firmware.main, nic)
-
     async def boot(
-        self, bus: Bus, image: "Image", options: EchoOptions, placement: Placement, node: int
+        self, bus: Bus, image: Image, options: EchoOptions, placement: Placement, node: int
     ) -> Mapping[int, Attachment]:
         if placement.ranks_per_node != 1:
             raise UserError(f"echo puts one rank on a NIC, not {placement.ranks_per_node}; leave out --ranks-per-node")
         if placement.ranks > layout.RANKS:
             raise UserError(f"echo has room for {layout.RANKS} ranks, not {placement.ranks}; start fewer")
-        await bus.write(host_offset("CONTROL"), int(Control.RESET))
-        await bus.write_block(SRAM_HOST + image.zeroed, bytes(image.free - image.zeroed))
-        await bus.write_block(SRAM_HOST + image.base, image.loaded)
-        await bus.write(host_offset("CONTROL"), int(Control.RUN))
-        for _ in range(options.boot_polls):
-            if await bus.read(host_offset("SCRATCH0")) == layout.READY:
-                break
-            await bus.elapse(POLL)
-        else:
-            raise UserError(f"the firmware of echo was not ready after {options.boot_polls} us; raise boot_polls")
+        await reset(bus)
+        await load(bus, image)
+        await start(bus, FIRMWARE, options.boot_polls)
         nodes = range(placement.nodes)
         there = tuple(placement.route(node, other) for other in nodes)
         back = tuple(placement.route(other, node) for other in nodes)

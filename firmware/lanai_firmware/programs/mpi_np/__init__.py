@@ -1,5 +1,15 @@
-"""The MCP: the program of the NIC's processor, which runs the MPI protocol (NP-01).
+"""MPI-NP's firmware: the program of the NIC's processor, which runs the MPI protocol (NP-01).
 
-One idea a file: `layout` and `state` declare memory; `hostdma`, `outgoing` and `incoming` move data; `credit`, `heap`,
-`matching`, `pulling`, `sending`, `answering`, `probing` are the protocol; `requests`, `scheduler`, `boot` and `main` drive it.
+    program     the `Firmware` object
+    layout      what host, NIC and wire exchange
+    state       the firmware's own memory
+    plan        how the driver shares out the SRAM
+    border      requests, records, request slots
+    wire        packets in and out, credit, recovery
+    matching    receives and messages
+    protocol    eager sends, rendezvous, answers
+    memory      heap, host memory, host DMA
+    trace       how traces read packets and tables
+
+`scheduler`, `boot` and `main` drive it.
 """

@@ -220,6 +220,10 @@ class Layout:
     slot_bytes: int
     clear: tuple[int, int]
 
+    def described(self) -> dict[str, Any]:
+        """All that traces must know, as JSON has it."""
+        return {"slot_bytes": self.slot_bytes, "regions": list(self.regions), **self.plan}
+
 
 def lay_out(
     config: McpConfig,

@@ -14,20 +14,21 @@ from typing import Any
 
 from lanai_firmware.image import Image
 from lanai_firmware.lang import sizeof
-from lanai_firmware.programs.mpi_np.layout import LAYOUT_MAGIC, LAYOUT_VERSION, SLOTS, PageEntry, Record, Region
+from lanai_firmware.programs.mpi_np.codec import unpack
+from lanai_firmware.programs.mpi_np.layout import REQUEST_TAIL, SLOTS, PageEntry, Record, Region, Request
 from lanai_firmware.programs.mpi_np.plan import Line, McpConfig, QueueDepths, Seat, boot_words, channel_words, lay_out
-from lanai_hdl.machine import MACHINE_ID, MACHINE_VERSION, SRAM_HOST, Control, host_offset
+from lanai_firmware.programs.mpi_np.program import FIRMWARE
+from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer
-from ...errors import UserError
+from ..base import PlacedRequest
+from ..loader import check_machine, load, reset, start
 from .homes import address_of
 
 WINDOW = 1 << 28
 WINDOW_MASK = 0xF000_0000
 RECORDS = 8192
 PAGE_ENTRIES = 16384  # of four pages: 256 MB of messages on the way, above the thesis's 60 MB (NP-G6)
-BOOT_POLLS = 10_000
-STATE = "lanai_firmware.programs.mpi_np.state."
 EPOCH = host_offset("SCRATCH1")  # says which boot this is, until the next reset
 
 
@@ -70,6 +71,26 @@ class Attachment:
     def doorbell_bits(self) -> int:
         return 1 << self.seat
 
+    def request_in(self, offset: int, data: bytes) -> PlacedRequest | None:
+        """The request that this write to PIO `offset` completes, if it does: it ends where a request slot does."""
+        end = offset + len(data) - self.region - int(sizeof(Region))
+        slot, rest = divmod(end, self.slot_bytes)
+        tail = int(REQUEST_TAIL)
+        if rest or not 0 < slot <= int(SLOTS) or len(data) < tail:
+            return None
+        request = unpack(Request, bytes(int(sizeof(Request)) - tail) + data[-tail:])
+        command, tag = request["command"], request["tag"]
+        return PlacedRequest(
+            self.seat,
+            slot - 1,
+            op=command >> 24,
+            operation=command & 0xFFFF,
+            peer=request["peer"],
+            tag=tag - (1 << 32) if tag >> 31 else tag,
+            context=request["context"],
+            length=request["length"],
+        )
+
     @property
     def page_table_offset(self) -> int:
         """Where in the copyblock the page table begins."""
@@ -84,23 +105,6 @@ class Attachment:
 def window_of(seat: int) -> int:
     """First bus address of the host memory of the `seat`-th rank on a NIC. Window 0 is nobody's."""
     return (seat + 1) * WINDOW
-
-
-class BootError(UserError):
-    """The NIC did not come up."""
-
-
-async def check_machine(bus: Bus) -> None:
-    """Refuse hardware that is not the machine this driver was written for."""
-    identity = await bus.read(host_offset("ID"))
-    if identity != MACHINE_ID:
-        raise BootError(f"no lanai here: ID reads {identity:#010x}, not {MACHINE_ID:#010x}; check the bus")
-    version = await bus.read(host_offset("VERSION"))
-    if version >> 16 != MACHINE_VERSION >> 16:
-        raise BootError(
-            f"the NIC is of version {version >> 16}.{version & 0xFFFF}, this driver of {MACHINE_VERSION >> 16}.x; "
-            "rebuild the gateware or install the matching release"
-        )
 
 
 async def boot(
@@ -128,7 +132,7 @@ async def boot(
     """
     await check_machine(bus)
     epoch = bus.now // 1_000_000 & 0xFFFFFFFF | 1  # microseconds: not what an earlier boot had
-    await bus.write(host_offset("CONTROL"), int(Control.RESET))
+    await reset(bus)
     sram_size = await bus.read(host_offset("SRAM_SIZE"))
     depths = QueueDepths.of(await bus.read(host_offset("QUEUE_DEPTHS")))
     home = address_of(homes, config, len(ranks) * world)
@@ -168,37 +172,13 @@ async def boot(
     ordered = [lines[rank, peer] for rank in ranks for peer in range(world)]
     await load(bus, image, layout.clear[1])
     for name, data in boot_words(layout, seats).items():
-        await bus.write_block(SRAM_HOST + image.address(STATE + name), data)
+        await bus.write_block(SRAM_HOST + image.address(FIRMWARE.symbol(name)), data)
     await bus.write_block(SRAM_HOST + layout.plan["channel_plan_table"], channel_words(ordered))
-    await start(bus, epoch)
+    await bus.write(EPOCH, epoch)
+    await start(bus, FIRMWARE)
     return attachments
 
 
 def channel_number(seat: int, world: int, peer: int) -> int:
     """What a NIC calls the channel of its `seat`-th rank to rank `peer`."""
     return seat * world + peer
-
-
-async def load(bus: Bus, image: Image, end: int) -> None:
-    """Write the image, and clear its data and the tables behind it, up to `end`."""
-    for place in range(image.zeroed, end, PAGE_SIZE):
-        await bus.write_block(SRAM_HOST + place, bytes(min(PAGE_SIZE, end - place)))
-    await bus.write_block(SRAM_HOST + image.base, image.loaded)
-
-
-async def start(bus: Bus, epoch: int) -> None:
-    """Let the processor of a NIC run that was reset, and wait until the firmware says that it is ready."""
-    await bus.write(EPOCH, epoch)
-    await bus.write(host_offset("CONTROL"), int(Control.RUN))
-    for _ in range(BOOT_POLLS):
-        answer = await bus.read(host_offset("SCRATCH0"))
-        if answer == int(LAYOUT_MAGIC) | int(LAYOUT_VERSION):
-            return
-        cause = await bus.read(host_offset("TRAP_CAUSE"))
-        if cause:
-            pc = await bus.read(host_offset("TRAP_PC"))
-            raise BootError(f"the firmware stopped at {pc:#x} with cause {cause} while booting")
-        await bus.elapse(1_000_000)
-    if answer == int(LAYOUT_MAGIC):
-        raise BootError(f"the firmware does not know layout version {int(LAYOUT_VERSION)}; rebuild the image")
-    raise BootError(f"the firmware did not answer: SCRATCH0 reads {answer:#010x}")

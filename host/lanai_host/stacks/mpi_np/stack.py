@@ -1,10 +1,11 @@
 """MPI-NP as a messaging system: matching, credit and rendezvous on the NIC (1999)."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of
 from lanai_firmware.programs.mpi_np import plan, state
+from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import NicConfig
 
 from ...bus.base import Bus
@@ -13,7 +14,7 @@ from ...device import Device, Envelope
 from ...simulator.client import Portal
 from ..base import Memory, NicStack, Placement
 from . import homes
-from .driver import STATE, Attachment, boot, channel_number
+from .driver import Attachment, boot, channel_number
 from .health import examine
 from .unexpected import unexpected
 
@@ -24,14 +25,9 @@ if TYPE_CHECKING:
 class MpiNpStack(NicStack):
     name = "mpi-np"
     help = "MPI-NP on Myrinet (1999): matching on the NIC's processor"
-    presets = {"default": plan.McpConfig, "paper": plan.paper}
+    firmware = FIRMWARE
+    presets = FIRMWARE.presets
     options_table = "firmware"
-
-    def image(self, nic: NicConfig) -> "Image":
-        from lanai_firmware.compiler import build
-        from lanai_firmware.programs.mpi_np import main
-
-        return build(main.main, nic)
 
     async def boot(
         self, bus: Bus, image: "Image", options: plan.McpConfig, placement: Placement, node: int
@@ -57,24 +53,29 @@ class MpiNpStack(NicStack):
     def unexpected(
         self, memory: Memory, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement, node: int
     ) -> Mapping[int, Sequence[Envelope]]:
-        layout = self.plans(image, nic, options, placement)[node]
-        homes = memory.words([image.address(STATE + "nic") + int(offset_of(state.Nic, "homes"))])
+        layout = self._layout(image, nic, options, placement, node)
+        homes = memory.words([image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "homes"))])
         return unexpected(layout, placement.ranks_on(node), memory, homes[0] if homes else 0)
 
-    def plans(self, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement) -> list[plan.Layout]:
-        end = min(nic.sram_size, image.stack_bottom)
-        return [
-            plan.lay_out(
-                options,
-                len(placement.ranks_on(node)),
-                placement.ranks,
-                image.free,
-                end,
-                most_ranks=placement.max_ranks_per_nic,
-                depths=plan.QueueDepths.built(nic),
-            )
-            for node in range(placement.nodes)
-        ]
+    def plans(
+        self, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement
+    ) -> Sequence[Mapping[str, Any]]:
+        nodes = range(placement.nodes)
+        return [self._layout(image, nic, options, placement, node).described() for node in nodes]
+
+    def _layout(
+        self, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement, node: int
+    ) -> plan.Layout:
+        """The SRAM of one node's NIC."""
+        return plan.lay_out(
+            options,
+            len(placement.ranks_on(node)),
+            placement.ranks,
+            image.free,
+            min(nic.sram_size, image.stack_bottom),
+            most_ranks=placement.max_ranks_per_nic,
+            depths=plan.QueueDepths.built(nic),
+        )
 
     def open(self, portal: Portal, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus

@@ -3,9 +3,8 @@
 import ctypes
 from functools import partial
 
-from lanai_firmware.compiler import build
-from lanai_firmware.programs.mpi_np import main as mcp_main
 from lanai_firmware.programs.mpi_np.plan import Line, McpConfig
+from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import lanai41
 from lanai_host.bus.base import Wait
 from lanai_host.config import free
@@ -26,7 +25,7 @@ class Ranks:
 
     def __init__(self, count=2, host=PATIENT, mcp=None, nic=None):
         self.count, self.host, self.mcp, self.nic = count, host, mcp or McpConfig(), nic or lanai41()
-        self.image = build(mcp_main.main, self.nic)
+        self.image = FIRMWARE.image(self.nic)
         self.net = fabric.star(count)
         self.cluster = Cluster(self.net, self.nic)
         self.ready = 0

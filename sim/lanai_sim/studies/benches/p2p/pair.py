@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from lanai_firmware.image import Image
-from lanai_firmware.programs.mpi_np import main as mcp_main
 from lanai_firmware.programs.mpi_np.plan import Line, McpConfig
+from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.bus.base import Wait
 from lanai_host.config import HostConfig, HostCost, pentium2_266
@@ -156,10 +156,8 @@ def play(setting: Setting, program: Program, fabric: Fabric | None = None, trace
 
     With `trace` the engine can write waveforms: `side.stage.cluster.engine.wave(...)`.
     """
-    from lanai_firmware.compiler import build
-
     net = fabric or star(2)
-    image = build(mcp_main.main, setting.nic)
+    image = FIRMWARE.image(setting.nic)
     cluster = Cluster(net, setting.nic, lambda layout: rtl(layout, trace))
     stage = Stage(setting, net.nics, cluster, image)
 

@@ -1,10 +1,9 @@
 """The constants that the thesis names, as ours are: read from what firmware, driver and gateware themselves read."""
 
-from lanai_firmware.compiler import build
 from lanai_firmware.errors import UserError
-from lanai_firmware.programs.mpi_np import main
 from lanai_firmware.programs.mpi_np.layout import BLOCK, SLOTS
 from lanai_firmware.programs.mpi_np.plan import MAX_CHANNELS, McpConfig, lay_out, paper
+from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import lanai41
 from lanai_hdl.lbus.masters import HDMA, RECV, SEND
 from lanai_hdl.machine import PAGE_SIZE
@@ -21,7 +20,7 @@ DMA_ENGINES = (HDMA, RECV, SEND)  # masters of the LBUS
 
 def figures(quick: bool) -> dict[str, float]:
     nic, host = lanai41(), pentium2_266()
-    image = build(main.main, nic)
+    image = FIRMWARE.image(nic)
     plan = lay_out(McpConfig(), 1, MAX_CHANNELS, image.free, min(nic.sram_size, image.stack_bottom)).plan
     return {
         "design.channels": most_channels(),
@@ -48,7 +47,7 @@ def figures(quick: bool) -> dict[str, float]:
 def most_channels() -> int:
     """The largest world that one rank's NIC takes: one channel to each rank."""
     nic = lanai41()
-    image = build(main.main, nic)
+    image = FIRMWARE.image(nic)
     most = 0
     for ranks in range(1, 2 * MAX_CHANNELS):
         try:

@@ -1,0 +1,69 @@
+"""A firmware as one object: what others must know to build it, to load it, to configure it and to read its traces."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lanai_hdl.config import NicConfig
+
+from ..errors import UserError
+from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from ..image import Image
+    from ..lang.functions import Function
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """One program for the NIC's processor.
+
+    Attributes:
+        name: as commands spell it; the folder's name with dashes.
+        module: the module that holds the entry point, a firmware function `main`. It is imported when needed.
+        memory: the module that declares the globals that the driver writes or reads. Empty: it touches none.
+        presets: named choices of its configuration, a frozen dataclass; the first is the default. None: nothing can be chosen.
+        lay_out: shares out the SRAM behind the image for a configuration; the firmware's package says with which arguments.
+            None: the firmware uses no memory but its globals.
+        ready: what SCRATCH0 reads once the firmware runs.
+        refused: what SCRATCH0 reads if the firmware does not know the plan that the driver left. 0: there is no such answer.
+        vocabulary: how traces and waveforms read its packets and its memory. None: they cannot.
+    """
+
+    name: str
+    module: str
+    memory: str = ""
+    presets: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    lay_out: Callable[..., Any] | None = None
+    ready: int = 0
+    refused: int = 0
+    vocabulary: Vocabulary | None = None
+
+    @property
+    def main(self) -> "Function":
+        """The entry point."""
+        found: Function = import_module(self.module).main
+        return found
+
+    def default_config(self) -> Any:
+        """The first preset's configuration."""
+        if not self.presets:
+            raise UserError(f"the firmware {self.name!r} has no configuration to choose")
+        return next(iter(self.presets.values()))()
+
+    def image(self, nic: NicConfig) -> "Image":
+        """The program, compiled for such NICs."""
+        from ..compiler import build  # the toolchain is needed to build, not to load
+
+        return build(self.main, nic)
+
+    def words(self, nic: NicConfig) -> list[int]:
+        """The image as the first words of the SRAM, for memory that is preloaded."""
+        data = self.image(nic).sram()
+        data += bytes(-len(data) % 4)
+        return [int.from_bytes(data[at : at + 4], "big") for at in range(0, len(data), 4)]
+
+    def symbol(self, name: str) -> str:
+        """The symbol of one of the globals in `memory`, as images have it."""
+        return f"{self.memory}.{name}"

@@ -1,0 +1,61 @@
+"""What every driver does with a NIC before its firmware runs: check the hardware, write the image, start the processor."""
+
+from lanai_firmware.image import Image
+from lanai_firmware.programs import Firmware
+from lanai_hdl.machine import MACHINE_ID, MACHINE_VERSION, SRAM_HOST, Control, host_offset
+
+from ..bus.base import PAGE_SIZE, Bus
+from ..errors import UserError
+
+POLL = 1_000_000  # picoseconds between two looks at SCRATCH0
+BOOT_POLLS = 10_000
+
+
+class BootError(UserError):
+    """The NIC did not come up."""
+
+
+async def check_machine(bus: Bus) -> None:
+    """Refuse hardware that is not the machine this driver was written for."""
+    identity = await bus.read(host_offset("ID"))
+    if identity != MACHINE_ID:
+        raise BootError(f"no lanai here: ID reads {identity:#010x}, not {MACHINE_ID:#010x}; check the bus")
+    version = await bus.read(host_offset("VERSION"))
+    if version >> 16 != MACHINE_VERSION >> 16:
+        raise BootError(
+            f"the NIC is of version {version >> 16}.{version & 0xFFFF}, this driver of {MACHINE_VERSION >> 16}.x; "
+            "rebuild the gateware or install the matching release"
+        )
+
+
+async def reset(bus: Bus) -> None:
+    """Stop the processor and the engines."""
+    await bus.write(host_offset("CONTROL"), int(Control.RESET))
+
+
+async def load(bus: Bus, image: Image, end: int = 0) -> None:
+    """Write the image, and clear its data and what lies behind it up to `end`. The NIC must be reset."""
+    last = max(end, image.free)
+    for place in range(image.zeroed, last, PAGE_SIZE):
+        await bus.write_block(SRAM_HOST + place, bytes(min(PAGE_SIZE, last - place)))
+    await bus.write_block(SRAM_HOST + image.base, image.loaded)
+
+
+async def start(bus: Bus, firmware: Firmware, polls: int = BOOT_POLLS) -> None:
+    """Let the processor run, and wait until the firmware says that it is ready. Raises BootError."""
+    await bus.write(host_offset("CONTROL"), int(Control.RUN))
+    for _ in range(polls):
+        answer = await bus.read(host_offset("SCRATCH0"))
+        if answer == firmware.ready:
+            return
+        cause = await bus.read(host_offset("TRAP_CAUSE"))
+        if cause:
+            pc = await bus.read(host_offset("TRAP_PC"))
+            raise BootError(f"the firmware {firmware.name} stopped at {pc:#x} with cause {cause} while booting")
+        await bus.elapse(POLL)
+    if firmware.refused and answer == firmware.refused:
+        raise BootError(f"the firmware {firmware.name} is of another version than its driver; rebuild the image")
+    raise BootError(
+        f"the firmware {firmware.name} did not answer in {polls * POLL // 1_000_000} us: SCRATCH0 reads {answer:#010x}, "
+        f"not {firmware.ready:#010x}"
+    )
