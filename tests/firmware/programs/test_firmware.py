@@ -1,5 +1,6 @@
 """Programs as objects: each is one folder, and nothing outside it needs to know which one runs."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def test_a_vocabulary_names_what_is_there(name):
     assert {table.kind for table in tables} == set(Touch) - {Touch.TURN}
     assert tables[0].begin >= image.free
     assert tables[-1].end <= image.stack_bottom
-    assert all(one.end <= two.begin for one, two in zip(tables, tables[1:], strict=False))
+    assert all(one.end <= two.begin for one, two in itertools.pairwise(tables))
     assert all(0 <= table.first < table.last <= table.stride for table in tables)
 
 
