@@ -54,6 +54,15 @@ class Table:
 
 
 @dataclass(frozen=True)
+class CutThrough:
+    """Which packets the firmware may pass on to the host while they arrive."""
+
+    types: frozenset[int]
+    first_look: int  # bytes of a packet that have come when the firmware looks at it
+    enabled: Callable[[Mapping[str, Any]], bool]  # by a NIC's plan
+
+
+@dataclass(frozen=True)
 class Vocabulary:
     """One firmware's.
 
@@ -61,7 +70,10 @@ class Vocabulary:
         header: the struct at the beginning of each packet. It has the members type, channel, tag, length, sequence and handle.
         types: packet types by name.
         roles: by type. Packets of other types belong to no message.
-        tables: those of a NIC, from what its plan holds (`plan` of `NicStack.plans`).
+        tables: those of a NIC, by its plan, which is one of `NicStack.plans`.
+        bodies: SRAM that holds bodies of messages, by the plan. It may be damaged: what is not in it counts as nothing.
+        spilled: bus addresses of host memory in which the NIC leaves messages, by the plan. It is no rank's.
+        cut_through: None if packets are always whole before they go on.
         scheduler: module in which the processor works for no message.
         slots: request slots of an endpoint.
         sends: operation codes of requests that send.
@@ -72,6 +84,9 @@ class Vocabulary:
     types: type[IntEnum]
     roles: Mapping[int, Role]
     tables: Callable[[Mapping[str, Any]], Sequence[Table]]
+    bodies: Callable[[Mapping[str, Any]], range]
+    spilled: Callable[[Mapping[str, Any]], range]
+    cut_through: CutThrough | None
     scheduler: str
     slots: int
     sends: tuple[int, ...]

@@ -4,7 +4,7 @@ All of it is read off the host DMA's transfers. A transfer moves (part of) a bod
 heap, and its host side is memory of a rank. A body that the sender's library wrote to the NIC with the request has no transfer there.
 
 The receiving firmware can pass a packet on to the host while it is still arriving (cut-through, docs/design/np-51.md) if its body
-is longer than FOLLOW_FROM. A packet that it did not pass on was stored first. What stored it is known for one cause only: with
+is long enough. A packet that it did not pass on was stored first. What stored it is known for one cause only: with
 cut-through on, the receive posted before the packet came, and the host DMA idle when the firmware looked, what is left is that the
 body lay in too many pieces.
 """
@@ -15,15 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from lanai_firmware.lang import sizeof
-from lanai_firmware.programs.mpi_np.layout import FOLLOW_FROM, PAGE, Header, Type
+from lanai_firmware.programs.vocabulary import CutThrough
+from lanai_hdl.machine import PAGE_SIZE
 
 from ..trace import Trace
 from ..trace.schema import Engine
-
-HEADER = int(sizeof(Header))
-FIRST_LOOK = HEADER + int(FOLLOW_FROM)  # bytes of a packet that have come when the firmware looks at it
-MAY_PASS = (int(Type.EAGER), int(Type.ANSWER))  # what the firmware may pass on before it is whole
 
 
 @dataclass(frozen=True)
@@ -38,8 +34,8 @@ class Place:
         """Made of transfers; some may have moved the same bytes."""
         page, pages, pieces, end = -1, 0, 0, -1
         for address, length in sorted(zip(addresses, lengths, strict=True)):
-            if address // int(PAGE) != page:
-                page, pages, pieces = address // int(PAGE), pages + 1, pieces + 1
+            if address // PAGE_SIZE != page:
+                page, pages, pieces = address // PAGE_SIZE, pages + 1, pieces + 1
             elif address > end:
                 pieces += 1
             end = max(end, address + length)
@@ -70,6 +66,8 @@ class BodyBook:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
+        vocabulary = trace.vocabulary
+        self._cut_through = None if vocabulary is None else vocabulary.cut_through
         self._moves = _by_message(trace.dma[_moves_body(trace)])
         self._arrivals = _by_message(trace.dma[trace.dma["engine"] == Engine.RECEIVE])
 
@@ -80,34 +78,34 @@ class BodyBook:
         read = moves[(moves["engine"] == Engine.HOST_READ) & (moves["node"] == self._node(message["source"]))]
         written = moves[(moves["engine"] == Engine.HOST_WRITE) & (moves["node"] == self._node(message["target"]))]
         long = through = stored = 0
-        for packet, moments in self._long_packets(number, written):
-            long += 1
-            if len(moments) and moments[0] < packet["arrival_tail"]:
-                through += 1
-            elif len(moments) > 1 and self._could_pass(packet, message):
-                stored += 1
+        if (cut := self._cut_through) is not None:
+            for packet, moments in self._long_packets(number, written, cut):
+                long += 1
+                if len(moments) and moments[0] < packet["arrival_tail"]:
+                    through += 1
+                elif len(moments) > 1 and self._could_pass(packet, message, cut):
+                    stored += 1
         return Body(_place(read), _place(written), long, through, stored)
 
     def _node(self, rank: int) -> int:
         return self.trace.node_of(int(rank))
 
-    def _long_packets(self, number: int, written: Any) -> Iterator[tuple[Any, Any]]:
+    def _long_packets(self, number: int, written: Any, cut: CutThrough) -> Iterator[tuple[Any, Any]]:
         """Packets that may be passed on, each with the slots at which its uploads were queued."""
         arrivals = _rows(self._arrivals, number)
         arrivals = arrivals[np.argsort(arrivals["begin"], kind="stable")]
         owner = _owners(arrivals, written)
         for index, arrival in enumerate(arrivals):
             packet = self.trace.packets[arrival["packet"]]
-            if packet["kind"] in MAY_PASS and packet["bytes"] > FIRST_LOOK:
+            if int(packet["kind"]) in cut.types and packet["bytes"] > cut.first_look:
                 yield packet, np.sort(written["posted"][owner == index])
 
-    def _could_pass(self, packet: Any, message: Any) -> bool:
+    def _could_pass(self, packet: Any, message: Any, cut: CutThrough) -> bool:
         """Cut-through was on, the receive there in time, and the host DMA idle when the firmware looked at the packet."""
         node = int(packet["target"])
         head, tail = int(packet["arrival_head"]), int(packet["arrival_tail"])
-        look = head + (tail - head) * FIRST_LOOK // int(packet["bytes"])
-        plan = self.trace.meta["plans"][node]
-        if not plan.get("cut_through") or int(message["received"]) > self.trace.picoseconds(head):
+        look = head + (tail - head) * cut.first_look // int(packet["bytes"])
+        if not cut.enabled(self.trace.meta["plans"][node]) or int(message["received"]) > self.trace.picoseconds(head):
             return False
         dma = self._host_dma(node)
         return not ((dma["posted"] <= look) & (dma["end"] > look)).any()
@@ -120,14 +118,18 @@ class BodyBook:
 
 def _moves_body(trace: Trace) -> Any:
     """Which rows of `Trace.dma` move a body between host and SRAM."""
-    dma = trace.dma
+    dma, vocabulary = trace.dma, trace.vocabulary
     chosen = np.zeros(len(dma), bool)
+    if vocabulary is None:
+        return chosen
     for node, plan in enumerate(trace.meta.get("plans", [])):
-        homes = plan.get("homes", 0)  # host memory in which channels leave their messages: no rank's
-        stay = (dma["host"] >= homes) & (dma["host"] < homes + plan.get("home_bytes", 0) * plan.get("channels", 0))
-        body = dma["local"] >= plan.get("buffer_space", 1 << 32)
-        chosen |= (dma["node"] == node) & body & ~(stay if homes else np.zeros(len(dma), bool))
+        spilled = _within(dma["host"], vocabulary.spilled(plan))
+        chosen |= (dma["node"] == node) & _within(dma["local"], vocabulary.bodies(plan)) & ~spilled
     return chosen & ((dma["engine"] == Engine.HOST_READ) | (dma["engine"] == Engine.HOST_WRITE))
+
+
+def _within(addresses: Any, part: range) -> Any:
+    return (addresses >= part.start) & (addresses < part.stop)
 
 
 def _by_message(rows: Any) -> Any:

@@ -24,7 +24,7 @@ def rows(dtype: Any, *values: dict[str, Any]) -> Any:
 def sample() -> Trace:
     """Times in ns: rank 0 sends in [100, 400), rank 1 receives in [50, 900); the program ends at 1000."""
     meta = {
-        "command": ["ring.py"], "ranks": 2, "ranks_per_node": 1, "nodes": [[0], [1]], "started": 0, "slot_khz": 1_000_000,
+        "command": ["ring.py"], "device": "mpi-np", "ranks": 2, "ranks_per_node": 1, "nodes": [[0], [1]], "started": 0, "slot_khz": 1_000_000,
         "firmware": {
             "places": [[0, "fw.main", "fw/main.py", 1, "fw.main"], [16, "fw.poll", "fw/main.py", 2, "fw.poll"],
                        [24, "fw.send", "fw/main.py", 3, "fw.poll"]],

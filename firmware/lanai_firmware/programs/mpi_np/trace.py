@@ -5,9 +5,9 @@ from typing import Any
 
 from lanai_firmware.lang import offset_of, sizeof
 
-from ..vocabulary import Role, Table, Touch, Vocabulary
+from ..vocabulary import CutThrough, Role, Table, Touch, Vocabulary
 from . import state
-from .layout import PACKET_BODY, SLOTS, Header, Op, Region, Request, Type
+from .layout import FOLLOW_FROM, PACKET_BODY, SLOTS, Header, Op, Region, Request, Type
 
 ROLES = {
     int(Type.EAGER): Role.EAGER,
@@ -45,11 +45,30 @@ def tables(plan: Mapping[str, Any]) -> list[Table]:
     ]
 
 
+def bodies(plan: Mapping[str, Any]) -> range:
+    """Buffers, stages and heap lie behind all tables."""
+    return range(plan.get("buffer_space", 1 << 32), 1 << 32)
+
+
+def spilled(plan: Mapping[str, Any]) -> range:
+    """What channels that share memory leave in host memory."""
+    first = plan.get("homes", 0)
+    return range(first, first + (plan.get("home_bytes", 0) * plan.get("channels", 0) if first else 0))
+
+
+CUT_THROUGH = CutThrough(
+    types=frozenset({int(Type.EAGER), int(Type.ANSWER)}),
+    first_look=int(sizeof(Header)) + int(FOLLOW_FROM),
+    enabled=lambda plan: bool(plan.get("cut_through")),
+)
 VOCABULARY = Vocabulary(
     header=Header,
     types=Type,
     roles=ROLES,
     tables=tables,
+    bodies=bodies,
+    spilled=spilled,
+    cut_through=CUT_THROUGH,
     scheduler=f"{__package__}.scheduler",
     slots=int(SLOTS),
     sends=(int(Op.SEND_INLINE), int(Op.SEND), int(Op.SEND_SYNC)),
