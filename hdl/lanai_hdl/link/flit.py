@@ -8,7 +8,7 @@ class Kind(enum.Enum, shape=3):
     """The kinds of flit. A packet is HEAD, any number of DATA and CHECK, TAIL; IDLE may stand anywhere between."""
 
     IDLE = 0  # nothing in this slot
-    HEAD = 1  # route: 0x80 | port a hop, the next hop on top; each switch takes the top byte and shifts up
+    HEAD = 1  # route: four bytes 1 ccc pppp, the next hop on top; see SwitchInput
     DATA = 2  # one word of the packet
     TAIL = 3  # end of the packet; CRC-32 of its words
     CHECK = 4  # CRC-32 of the words so far: what came before may be trusted

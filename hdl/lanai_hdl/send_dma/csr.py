@@ -23,7 +23,7 @@ SEND_DMA = RegisterBlock(
             0x140,
             Access.P_RW,
             Behavior.STORAGE,
-            "Next descriptor: 4 route bytes, 0x80 | port each, the next hop on top; unused ones 0. Kept after START.",
+            "Next descriptor: 4 route bytes, the next hop on top; unused ones 0. A byte is 0x80 | count << 4 | port. Kept after START.",
         ),
         Register(
             "SEND_POINTER",

@@ -1,6 +1,6 @@
 """One input of the switch: reads the route, asks for the output, streams the packet, gives up what cannot move."""
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +10,10 @@ from ..link.flit import Flit, Kind
 class SwitchInput(wiring.Component):
     """Takes packets from a link receiver's stream and offers each to the output that its first route byte names.
 
-    The HEAD flit that leaves has that byte stripped. A packet holds its path from its HEAD to its TAIL; a HEAD without a TAIL before it
+    The byte is `1 ccc pppp`: port `pppp`, count `ccc`. If the count is 0, the HEAD flit that leaves has the byte stripped.
+    Otherwise it keeps the byte with the count less 1, so that the next switch sends the packet out of the same port.
+
+    A packet holds its path from its HEAD to its TAIL; a HEAD without a TAIL before it
     also ends the packet before (the far end sees it truncated). Flits outside a packet are swallowed.
 
     A route byte without its valid bit or with a port that is not there: the packet is swallowed. A packet that has stood still for
@@ -64,7 +67,7 @@ class SwitchInput(wiring.Component):
                 with m.If(self.i.valid & ~is_head):
                     m.d.comb += [self.i.ready.eq(1), self.stray.eq(1)]
                 with m.If(self.i.valid & is_head):
-                    with m.If(route[7] & (route[:7] < self._ports)):
+                    with m.If(route[7] & (route[:4] < self._ports)):
                         m.d.sync += [port.eq(route[:4]), wanted.eq(Const(1, self._ports) << route[:4])]
                         m.next = "head"
                     with m.Else():
@@ -74,7 +77,7 @@ class SwitchInput(wiring.Component):
                 m.d.comb += [
                     self.o.valid.eq(self.i.valid & self.grant),
                     self.o.payload.kind.eq(Kind.HEAD),
-                    self.o.payload.data.eq(Cat(Const(0, 8), flit.data[:24])),
+                    self.o.payload.data.eq(self._next_route(flit.data)),
                     self.i.ready.eq(self.o.ready & self.grant),
                 ]
                 with m.If(self.o.valid & self.o.ready):
@@ -92,6 +95,11 @@ class SwitchInput(wiring.Component):
                 with m.If(self.i.valid & (is_tail | is_head)):
                     m.next = "idle"
         return m
+
+    def _next_route(self, route):
+        """What the next switch or NIC finds: a count taken off the first byte, or, when none is left, the byte stripped."""
+        count = route[28:31]
+        return Mux(count.any(), Cat(route[:28], (count - 1)[:3], route[31]), Cat(Const(0, 8), route[:24]))
 
     def _watch(self, m, wanted, moves):
         """High in a slot in which the packet has not moved for the whole of our patience."""

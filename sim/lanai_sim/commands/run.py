@@ -56,7 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 1)")
     add("--device", choices=device_names(), help="messaging system below MPI (default: ideal)")
     add("--ranks-per-node", type=count, metavar="K", help="ranks that share a NIC (default: 1)")
-    add("--fabric", metavar="F", help="switch (the default), switches:N, pair, or a .toml file with cables")
+    add(
+        "--fabric",
+        metavar="F",
+        help="switch (the default), switches:N, pair, torus:XxYxZ, mesh:XxYxZ, or a .toml file with cables",
+    )
     add("--max-sim-time", type=sim_time, metavar="TIME", help="end at this simulated time, e.g. 20ms")
     add("--max-wall", type=float, metavar="SECONDS", help="end after this much real time")
     add("--nic", choices=sorted(NIC_PRESETS), help="what each NIC is built as (default: lanai41)")

@@ -15,7 +15,7 @@ from lanai_host.stacks.base import Stack
 from ..engines import kinds
 from ..engines.kinds.base import Capability, EngineKind
 from ..kernel.kernel import FOREVER
-from ..machine.fabric import Ends
+from ..machine.fabrics.cables import Ends
 from ..machine.faults import Fault
 from ..report.short import Summary
 from .buffers import Buffers
@@ -53,7 +53,7 @@ class RunConfig:
     host: HostConfig = field(default_factory=HostConfig)
     options: Any = None  # of the messaging system, as its `Stack` has them; None: its default
     ranks_per_node: int = 1
-    fabric: str | Ends = "switch"  # what `fabric.describe` takes
+    fabric: str | Ends = "switch"  # what `fabrics.describe` takes
     nic: NicConfig = field(default_factory=lanai41)
     engine: str = kinds.DEFAULT
     threads: int = 1

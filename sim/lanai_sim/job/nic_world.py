@@ -16,7 +16,7 @@ from ..engines.designs import NIC_TOP
 from ..engines.kinds.base import EngineOptions
 from ..kernel.cluster import Cluster, ClusterBus
 from ..kernel.kernel import FOREVER, Kernel
-from ..machine import fabric, faults
+from ..machine import fabrics, faults
 from ..report.short import Traffic, traffic
 from . import nic_states as postmortem
 from . import snapshot
@@ -38,7 +38,7 @@ class NicWorld(World):
         if not isinstance(config.stack, NicStack):
             raise UserError(f"the device {config.device!r} has no NICs")
         self.stack: NicStack = config.stack
-        net = fabric.describe(config.fabric, -(-config.ranks // config.ranks_per_node))
+        net = fabrics.describe(config.fabric, -(-config.ranks // config.ranks_per_node))
         net.check()
         self.placement = Placement(config.ranks, config.ranks_per_node, net.route)
         self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))

@@ -20,7 +20,7 @@ from lanai_host.stacks import names, stack
 from ..engines import kinds
 from ..kernel.kernel import FOREVER
 from ..machine import faults
-from ..machine.fabric import parse_cables
+from ..machine.fabrics.cables import parse_cables
 from ..units import duration
 from .buffers import Buffers
 from .config import RunConfig, WaveConfig

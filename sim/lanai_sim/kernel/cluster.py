@@ -1,6 +1,6 @@
 """N nodes on a fabric, with host programs as coroutines over `Bus`: for tests and notebooks, and the base of `lanai run`.
 
-cluster = Cluster(fabric.pair())
+cluster = Cluster(fabrics.describe("pair", 2))
 async def program(bus):
     print(hex(await bus.read(host_offset("ID"))))
 cluster.spawn(0, program)

@@ -106,6 +106,19 @@ def test_route_byte_is_stripped_and_the_rest_untouched():
     assert not nodes[1].got
 
 
+@pytest.mark.parametrize("count", range(8))
+@pytest.mark.parametrize("rest", [0x000000, 0x818283, 0xFFFFFF])
+def test_a_count_is_taken_down_and_its_byte_stripped_when_none_is_left(count, rest):
+    """Either the count or the byte goes, never both, and the other three bytes are untouched."""
+    head = (0x80 | count << 4 | 2) << 24 | rest
+    flits = packet([7, 8], 2)
+    nodes = [Node(send=[(Kind.HEAD, head), *flits[1:]]), Node(), Node()]
+    counters = run(small(), nodes)
+    left = (0x80 | (count - 1) << 4 | 2) << 24 | rest if count else rest << 8
+    assert packets(nodes[2].got) == [(left, [7, 8], True)]
+    assert counters["bad_routes"] == 0
+
+
 def test_head_latency(expected):
     nodes = [Node(send=packet([1], 1)), Node()]
     run(small(ports=2), nodes)

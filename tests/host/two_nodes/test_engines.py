@@ -11,13 +11,13 @@ from lanai_hdl.switch_config import SwitchConfig
 from lanai_hdl.systems.switched_nics import SwitchedNics
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.kernel.cluster import Cluster, rtl_engine
-from lanai_sim.machine import fabric
+from lanai_sim.machine.fabrics.switch import star
 
 from .body import CONFIG, EAGER, LONG, QUICK, Meeting, node, text
 
 
 def on_cluster(make_engine, config):
-    cluster = Cluster(fabric.star(2), config, make_engine)
+    cluster = Cluster(star(2), config, make_engine)
     meet = Meeting()
     tasks = [cluster.spawn(n, lambda bus: node(bus, bus.number, meet, config)) for n in range(2)]
     try:

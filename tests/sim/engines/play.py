@@ -8,10 +8,10 @@ from lanai_hdl.config import NicConfig
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_sim.engines.base import Event
 from lanai_sim.kernel.cluster import Cluster
-from lanai_sim.machine import fabric
+from lanai_sim.machine.fabrics.pair import pair
 
 SMALL = NicConfig(sram_size=32768)
-PAIR = fabric.pair()
+PAIR = pair()
 
 
 @cache

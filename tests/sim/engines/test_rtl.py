@@ -13,7 +13,8 @@ from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Deadlock, TimeLimit
-from lanai_sim.machine import fabric
+from lanai_sim.machine.fabrics.switch import star
+from lanai_sim.machine.fabrics.switches import tree
 
 from .contract import EngineContract
 from .play import PAIR, SMALL, play
@@ -42,14 +43,14 @@ def test_engines_agree_for_every_preset(preset):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("net", [fabric.star(2), fabric.tree(2, 2)], ids=lambda net: net.kind)
+@pytest.mark.parametrize("net", [star(2), tree(2, 2)], ids=lambda net: net.kind)
 def test_engines_agree_through_switches(net):
     assert play(PysimEngine, net, 1) == play(RtlEngine, net, 1)
 
 
 @pytest.mark.parametrize("skip", [True, False])
 def test_threads_change_nothing(skip):
-    net = fabric.star(4)
+    net = star(4)
     one = play(lambda layout: RtlEngine(layout, skip=skip), net)
     two = play(lambda layout: RtlEngine(layout, skip=skip, threads=2), net)
     assert one == two
@@ -57,7 +58,7 @@ def test_threads_change_nothing(skip):
 
 
 def test_several_switches():
-    _, got, _ = play(RtlEngine, fabric.tree(4, 2), messages=1)
+    _, got, _ = play(RtlEngine, tree(4, 2), messages=1)
     assert [letters[0][0] for letters in got] == [192, 0, 64, 128]
 
 

@@ -87,6 +87,21 @@ def test_an_engine_is_refused_what_it_cannot_do(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_fabric_joins_the_nics_of_a_run():
+    program = ROOT / "examples" / "mpi" / "ring.py"
+    run = lanai("run", "-q", "-n", "4", "--device", "echo", "--fabric", "hypercube:2", sys.executable, program)
+    assert (run.returncode, run.stderr) == (0, "")
+    plain = lanai("run", "-q", "-n", "4", "--device", "echo", sys.executable, program)
+    assert run.stdout != plain.stdout, "some messages pass two switches"
+
+
+def test_a_fabric_is_refused_what_it_cannot_be():
+    for fabric, text in (("hypercube:2", "joins 4 NICs, not 3"), ("hypercube:4", "write 1 to 3 dimensions")):
+        run = lanai("run", "-n", "3", "--device", "echo", "--fabric", fabric, sys.executable, "-c", PACKETS)
+        assert run.returncode == 2
+        assert text in run.stderr
+
+
 def test_a_paper_is_measured():
     run = lanai("paper", "echo", "--quick")
     assert run.returncode == 0, run.stderr

@@ -21,10 +21,11 @@ from lanai_sim.job.launcher import run
 from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Interrupted, Kernel, WallLimit
-from lanai_sim.machine import fabric
+from lanai_sim.machine import fabrics
+from lanai_sim.machine.fabrics.pair import pair
 
 SMALL = NicConfig(sram_size=32768)
-PAIR = fabric.pair()
+PAIR = pair()
 BUSY = """
 from mpi4py import MPI
 world, data = MPI.COMM_WORLD, bytearray(4)
@@ -99,7 +100,7 @@ def test_a_deadline_reaches_an_engine_at_work():
 
 
 def test_max_wall_ends_a_busy_run_on_nics(capfd):
-    RtlEngine(fabric.describe("switch", 2).layout(lanai41())).close()  # a model that must be built would take the time
+    RtlEngine(fabrics.describe("switch", 2).layout(lanai41())).close()  # a model that must be built would take the time
     command = (sys.executable, "-c", BUSY)
     result = run(RunConfig(command, 2, "mpi-np", max_wall=30, environment=libmpi_environment()), NicWorld)
     assert result.code == Exit.TIME_LIMIT

@@ -15,10 +15,12 @@ from lanai_host.errors import UserError
 from lanai_sim.engines.base import SlotTime
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
-from lanai_sim.machine import fabric, faults
+from lanai_sim.machine import faults
+from lanai_sim.machine.fabrics.pair import pair
+from lanai_sim.machine.fabrics.switch import star
 
 SMALL = NicConfig(sram_size=32768)
-PAIR = fabric.pair()
+PAIR = pair()
 SENT = 4
 
 
@@ -124,7 +126,7 @@ def test_a_link_goes_down_and_comes_back():
     ],
 )
 def test_faults_before_and_behind_a_switch(text, arrived, counter):
-    got, counters, happened = deliver(text, net=fabric.star(2))
+    got, counters, happened = deliver(text, net=star(2))
     kind = text.split()[0].upper()
     assert happened == {kind: 1}
     assert counters[counter] == {"DROP": 3, "CORRUPT": 1, "DUPLICATE": 5, "DOWN": 1}.get(kind, 4)

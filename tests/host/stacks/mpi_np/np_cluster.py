@@ -12,7 +12,7 @@ from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.driver import boot, channel_number
 from lanai_host.stacks.mpi_np.health import examine
 from lanai_sim.kernel.cluster import Cluster
-from lanai_sim.machine import fabric
+from lanai_sim.machine.fabrics.switch import star
 
 from .np_calls import STANDARD, Buffer
 
@@ -26,7 +26,7 @@ class Ranks:
     def __init__(self, count=2, host=PATIENT, mcp=None, nic=None):
         self.count, self.host, self.mcp, self.nic = count, host, mcp or McpConfig(), nic or lanai41()
         self.image = FIRMWARE.image(self.nic)
-        self.net = fabric.star(count)
+        self.net = star(count)
         self.cluster = Cluster(self.net, self.nic)
         self.ready = 0
         self.wanted = count

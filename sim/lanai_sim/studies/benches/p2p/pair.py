@@ -18,7 +18,8 @@ from lanai_host.stacks.mpi_np.homes import allocate as homes_for
 
 from ....engines.base import Engine, Layout
 from ....kernel.cluster import Cluster, ClusterBus
-from ....machine.fabric import Fabric, star
+from ....machine.fabric import Fabric
+from ....machine.fabrics.switch import star
 
 PAUSE = 200_000_000  # picoseconds between measurements, so that none meets the tail of another
 MEETING = 1_000_000  # picoseconds between looks at who else has come

@@ -1,0 +1,43 @@
+"""The fabrics that `--fabric` offers, one module each.
+
+A module `my_fabric` here, or in `fabrics/` of a directory on LANAI_PATH, that holds `KIND`, a `FabricKind` object, is the
+fabric `my-fabric` or `my-fabric:ARGUMENT`. Nothing else needs to be registered. A name that ends in .toml is a file of cables.
+"""
+
+from functools import cache
+
+from lanai_host import plugins
+from lanai_host.errors import UserError
+
+from ..fabric import Fabric
+from .base import FabricKind
+from .cables import SUFFIX, Ends, from_cables, from_file
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The fabrics that exist, by name."""
+    plugins.extend(__path__, "fabrics")
+    return tuple(name for name in plugins.names(__path__, packages_only=False) if name not in ("base", "cables"))
+
+
+def kind(name: str) -> FabricKind:
+    """The fabric of that name, which must be one of `names`."""
+    found: FabricKind = plugins.load(__name__, name).KIND
+    return found
+
+
+def describe(text: str | Ends, nics: int) -> Fabric:
+    """The fabric that the command line or a file asks for, or that of some cables. UserError for what cannot be."""
+    if not isinstance(text, str):
+        return from_cables("cables", nics, text)
+    if text.endswith(SUFFIX):
+        return from_file(text, nics)
+    name, colon, argument = text.partition(":")
+    if name not in names():
+        known = ", ".join(kind(name).usage for name in names())
+        raise UserError(f"fabric {text!r} is not known; write {known} or a {SUFFIX} file")
+    chosen = kind(name)
+    if bool(colon) != (":" in chosen.usage):
+        raise UserError(f"fabric {text!r} is not understood; write {chosen.usage}")
+    return chosen.make(argument, nics)

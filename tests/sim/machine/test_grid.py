@@ -1,0 +1,89 @@
+"""Meshes and tori: dimension-order routes that end where they should, are as short as they may be, and cannot deadlock."""
+
+from math import prod
+
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim.machine import fabrics
+from lanai_sim.machine.fabric import Fabric
+from lanai_sim.machine.grid import ring_hops
+
+from .walking import walk
+
+SHAPES = ["1", "2", "5", "2x2x2", "3x3x3", "4x3", "4x4x4", "8x4", "9x2", "1x6"]
+
+
+@pytest.mark.parametrize("kind", ["torus", "mesh"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_route_ends_where_it_should_and_none_can_deadlock(kind, shape):
+    nics = prod(map(int, shape.split("x")))
+    net = fabrics.describe(f"{kind}:{shape}", nics)
+    net.check()
+    for source in range(nics):
+        for dest in range(nics):
+            reached, left, passed = walk(net, source, dest)
+            assert (reached, left) == (dest, 0)
+            assert len(set(passed)) == len(passed), "a switch is passed once"
+
+
+@pytest.mark.parametrize("kind", ["torus", "mesh"])
+@pytest.mark.parametrize("shape", ["4x4x4", "3x2", "8x2"])
+def test_routes_are_as_short_as_a_search_finds_unless_a_ring_is_longer_than_four(kind, shape):
+    sizes = [int(size) for size in shape.split("x")]
+    net = fabrics.describe(f"{kind}:{shape}", prod(sizes))
+    for source in range(net.nics):
+        for dest in range(net.nics):
+            ours, shortest = len(net.path(source, dest)), len(Fabric.path(net, source, dest))
+            assert ours == shortest or (kind == "torus" and max(sizes) > 4 and shortest < ours <= prod(sizes))
+
+
+@pytest.mark.parametrize("size", range(5, 12))
+def test_in_a_long_ring_no_route_passes_through_coordinate_0(size):
+    longer = 0
+    for start in range(size):
+        for end in range(size):
+            hops = ring_hops(size, start, end)
+            step = 1 if hops > 0 else -1
+            between = [(start + step * n) % size for n in range(1, abs(hops))]
+            assert (start + hops) % size == end
+            assert 0 not in between
+            longer += abs(hops) > size // 2
+    assert longer, "some routes take the longer way"
+
+
+def test_the_shortest_routes_of_a_large_torus_would_deadlock():
+    """What the rules of `Grid` are for: the same cables with a search's routes are refused, and the ring is named."""
+    net = fabrics.describe("torus:5", 5)
+    plain = Fabric("plain", net.nics, net.switches, net.ports, net.cables)
+    with pytest.raises(UserError, match=r"can deadlock: .*switch0\.1, switch1\.1, switch2\.1, switch3\.1, switch4\.1"):
+        plain.check()
+
+
+def test_nodes_beyond_the_nics_have_a_switch_only():
+    net = fabrics.describe("torus:4x4x4", 2)
+    net.check()
+    assert (net.nics, net.switches, net.ports) == (2, 64, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "nics", "complaint"),
+    [
+        ("torus:4x4", 17, "has 16 nodes for 17 NICs"),
+        ("torus:4x", 2, "'torus:4x' is not understood; write sizes, such as torus:4x4x4"),
+        ("mesh:", 2, "'mesh:' is not understood"),
+        ("mesh:-2x2", 2, "'mesh:-2x2' is not understood"),
+        ("mesh:2x2x2x2", 2, "has 4 dimensions; at most 3"),
+        ("torus:0x4", 2, "has 0 nodes"),
+        ("torus:100x100", 2, "has 10000 nodes; 1 to 512"),
+        ("torus", 2, "write torus:XxYxZ"),
+    ],
+)
+def test_what_cannot_be_is_refused(text, nics, complaint):
+    with pytest.raises(UserError, match=complaint):
+        fabrics.describe(text, nics)
+
+
+def test_a_way_of_too_many_bytes_is_refused():
+    with pytest.raises(UserError, match=r"passes 26 switches and takes 5 route bytes; a packet holds 4"):
+        fabrics.describe("mesh:40", 40).check()
