@@ -10,64 +10,21 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
+from .body import Body
 from .bus.base import Wait
+from .choices import Choices
 from .config import HostCost
+from .operation import Operation
+from .remote import Remote
 
-ANY_SOURCE = -1
-ANY_TAG = -1
 MAX_TAG = 2**31 - 1
-LONG_VECTOR = 16 * 1024  # measured on mpi-np: 4 and 8 ranks break even between 4 and 16 KB
 MAX_CONTEXT = 2**16 - 1
-
-Segments = Sequence[tuple[int, int]]  # (address, bytes) runs, in the order of the message's bytes
 
 
 class SendMode(Enum):
     STANDARD = auto()
     SYNCHRONOUS = auto()  # done only when the receiver has taken the message
     READY = auto()  # the caller promises that the receive is posted
-
-
-class ErrorKind(Enum):
-    TRUNCATED = auto()  # the message was longer than the receive; the receive got its first bytes
-    PEER_FAILED = auto()
-    BUS_ERROR = auto()  # the program's buffer cannot be read, or written
-    DAMAGED = auto()  # the sender could not read its buffer, or the body was damaged on its way
-    CANCELLED = auto()
-    BAD_REQUEST = auto()
-    NOT_READY = auto()  # a ready send met no posted receive
-    NIC_LOST = auto()  # the NIC was reset or its processor stopped
-
-
-@dataclass(frozen=True)
-class DeviceError:
-    kind: ErrorKind
-    text: str = ""
-
-
-class Operation:
-    """One send or receive under way. Devices subclass it; the MPI library only reads it.
-
-    Attributes:
-        done: nothing will change any more, and the buffer is the caller's again.
-        source, tag: of the message received (for a send: its own).
-        length: bytes that the message had, or for a truncated one the bytes delivered.
-        error: None, or why it failed.
-        cancelled: ended by `Device.cancel`.
-        keep: what must live as long as the device may read or write the operation's memory. The caller sets it, unless the
-            operation is done already; a device refers to an operation until it is done.
-    """
-
-    __slots__ = ("cancelled", "done", "error", "keep", "length", "source", "tag")
-
-    def __init__(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> None:
-        self.done = False
-        self.source = source
-        self.tag = tag
-        self.length = 0
-        self.error: DeviceError | None = None
-        self.cancelled = False
-        self.keep: object = None
 
 
 @dataclass
@@ -129,8 +86,9 @@ class Device(ABC):
     size: int
     node: int | None = None  # the node that this process sits on, with others perhaps; None: nobody else's
     max_tag: int = MAX_TAG
-    offloads: frozenset[str] = frozenset()
     quick: Quick | None = None
+    remote: Remote | None = None  # memory of other ranks, if this device reaches it
+    choices: Choices = Choices()
     copies: bool = (
         False  # standard sends are done at once, whatever their length, because the device has copied the message
     )
@@ -138,11 +96,11 @@ class Device(ABC):
     impaired: bool = False  # its NIC, or one of its peers, is lost: what all must take part in cannot succeed any more
 
     @abstractmethod
-    def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
+    def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         """Start a send; never blocks. The buffer stays untouched until the operation is done."""
 
     @abstractmethod
-    def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
+    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         """Start a receive; `source` may be ANY_SOURCE and `tag` ANY_TAG. Never blocks."""
 
     @abstractmethod
@@ -153,7 +111,7 @@ class Device(ABC):
         """
 
     @abstractmethod
-    def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:
+    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
         """Receive a message that `probe` took."""
 
     @abstractmethod
@@ -180,9 +138,14 @@ class Device(ABC):
     def charge(self, what: HostCost, count: int = 1) -> None:
         """Let the host pay for work done above the device."""
 
-    def long_vector(self, ranks: int) -> int:
-        """Bytes of a vector from which so many ranks reduce it sooner by parts than whole. The same at all ranks."""
-        return LONG_VECTOR
+    def barrier(self, members: Sequence[int], number: int) -> Operation | None:
+        """Start a barrier of some ranks; never blocks. Done when all `members` have started it.
+
+        `number` (below 2**47) is the same at all of them, and that of no other barrier that one of them takes part in at
+        the time. None if messages must do: either at all members or at none. If it fails with PEER_FAILED, the error's text
+        says who is lost.
+        """
+        return None
 
     def unexpected(self) -> list[Envelope]:
         """Messages that this process keeps and no receive has taken, in order of arrival. Those on a NIC are not among them."""

@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import mmap
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,10 @@ GUARD_SOURCE = (__package__, "guard")  # its file, for other C parts that use it
 GUARD = """
 int guard_copy(uintptr_t to, uintptr_t from, uint64_t size);
 int guard_put(uintptr_t to, const char *from, uint64_t size);
+int guard_runs(int packing, uintptr_t stream, uintptr_t memory, int64_t extent, uintptr_t offsets, uintptr_t lengths,
+               uint64_t runs, uint64_t first, uint64_t skip, uint64_t total);
+int guard_blocks(int packing, uintptr_t stream, uintptr_t memory, uint64_t length, uint32_t depth,
+                 const int64_t *turns);
 """
 _POPULATE_READ, _POPULATE_WRITE = 22, 23  # of madvise, Linux 5.14
 
@@ -24,17 +29,50 @@ def _guard() -> Any:
 
 def read(address: int, size: int) -> bytes:
     """The bytes at an address. Raises BusError if they are not all there."""
-    made = _guard()
-    copy = bytearray(size)
-    if size and not made.lib.guard_copy(int(made.ffi.cast("uintptr_t", made.ffi.from_buffer(copy))), address, size):
+    copied = bytearray(size)
+    if size and not copy(address_of(copied), address, size):
         raise unreadable(address, size)
-    return bytes(copy)
+    return bytes(copied)
 
 
 def write(address: int, data: bytes) -> None:
     """Write bytes to an address. Raises BusError if not all of it may be written."""
     if not _guard().lib.guard_put(address, data, len(data)):
         raise unwritable(address, len(data))
+
+
+def address_of(buffer: bytes | bytearray | memoryview) -> int:
+    """Where an object's bytes lie. They stay there as long as the object lives and keeps its size."""
+    ffi = _guard().ffi
+    return int(ffi.cast("uintptr_t", ffi.from_buffer(buffer)))
+
+
+def copy(to: int, source: int, size: int) -> bool:
+    """Copy bytes from address to address. False if not all of them can be read and written."""
+    return bool(_guard().lib.guard_copy(to, source, size))
+
+
+def copy_runs(
+    packing: bool, stream: int, memory: int, extent: int, runs: tuple[int, int, int], first: int, skip: int, total: int
+) -> bool:
+    """Copy `total` bytes between a packed stream and elements, `extent` bytes apart, that consist of runs.
+
+    Args:
+        packing: to the stream, else from it.
+        memory: address of the element where the copy begins, `skip` bytes into its run `first`.
+        runs: of an element: how many, the address of their offsets and the address of their lengths (64 bits each).
+
+    False if not all of the memory can be reached; part may have been copied.
+    """
+    count, offsets, lengths = runs
+    return bool(_guard().lib.guard_runs(packing, stream, memory, extent, offsets, lengths, count, first, skip, total))
+
+
+def copy_blocks(packing: bool, stream: int, memory: int, length: int, turns: Sequence[tuple[int, int, int]]) -> bool:
+    """Copy blocks of `length` bytes between a packed stream and memory. Each turn, outermost first, is how often what is
+    inside it repeats, how far apart in memory and how far apart in the stream. As `copy_runs` else."""
+    flat = [number for turn in turns for number in turn]
+    return bool(_guard().lib.guard_blocks(packing, stream, memory, length, len(turns), flat))
 
 
 def unreadable(address: int, size: int) -> BusError:

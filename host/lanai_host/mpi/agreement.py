@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..device import Operation
+from ..operation import Operation
 from .collectives.reduce import allreduce_into
 from .collectives.schedule import Link
 from .context_numbers import LIMIT, ContextNumbers

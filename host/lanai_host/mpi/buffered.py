@@ -1,7 +1,9 @@
 """Buffered sends, and the buffers that programs attach for them (NP-G8)."""
 
+from ..body import Run
 from ..config import HostCost
-from ..device import Operation, SendMode
+from ..device import SendMode
+from ..operation import Operation
 from .arguments import check_send
 from .buffers import gather_bytes
 from .communicator import CALL, Communicator, ProcessState
@@ -122,8 +124,7 @@ def _start(
         device.charge(CALL)
         held = device.copies and buffer.address is not None and size >= LONG
         mode = SendMode.SYNCHRONOUS if held else SendMode.STANDARD
-        runs = [(start, size)] if size else []
-        operation = device.send(comm.route[dest], tag, comm.context, runs, mode)
+        operation = device.send(comm.route[dest], tag, comm.context, Run(start, size), mode)
         hold(operation, (scratch, comm))
         buffer.occupy(offset, size, operation)
     return operation

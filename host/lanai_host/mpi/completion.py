@@ -6,7 +6,7 @@ Calls that complete several raise MpiError(IN_STATUS) when any failed; its `stat
 from collections.abc import Iterable, Sequence
 
 from ..bus.base import Wait
-from ..device import Operation
+from ..operation import Operation
 from .constants import UNDEFINED
 from .errors import ErrorClass, MpiError
 from .request import Request

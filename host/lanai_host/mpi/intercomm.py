@@ -4,7 +4,8 @@ from collections.abc import Generator, Iterable
 
 import numpy as np
 
-from ..device import Operation
+from ..body import Run
+from ..operation import Operation
 from .agreement import agree_across
 from .arguments import check_tag
 from .collectives.broadcast import binomial
@@ -66,7 +67,7 @@ def _meet(
     address = sizes.__array_interface__["data"][0]
     if bridge is not None:
         yield [bridge.receive_bytes(remote, address + 8, 8), bridge.send_bytes(remote, address, 8)]
-    yield from binomial(link, [(address + 8, 8)], leader)
+    yield from binomial(link, Run(address + 8, 8), leader)
     theirs = Scratch(8 * int(sizes[1]))
     if bridge is not None:
         ours = np.array(comm.group.members, np.int64)
@@ -74,7 +75,7 @@ def _meet(
             bridge.receive_bytes(remote, theirs.address, theirs.data.size),
             bridge.send_bytes(remote, ours.__array_interface__["data"][0], ours.nbytes),
         ]
-    yield from binomial(link, [(theirs.address, theirs.data.size)], leader)
+    yield from binomial(link, Run(theirs.address, theirs.data.size), leader)
     return [int(world) for world in theirs.data.view(np.int64)]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Iterable
 
 import numpy as np
 
-from ..device import Operation
+from ..operation import Operation
 from .agreement import agree
 from .collectives.allgather import allgather
 from .collectives.calls import launch

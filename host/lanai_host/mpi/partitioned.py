@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from ..body import Body, Run
 from ..bus.base import Wait
-from ..device import Operation, Segments, SendMode
+from ..device import SendMode
+from ..operation import Operation
 from .arguments import check_buffer, check_peer, check_source, check_tag
 from .communicator import CALL, Communicator
 from .constants import ANY_SOURCE, PROC_NULL
@@ -99,7 +101,7 @@ class _Announcement:
                 communicator.route[source],
                 tag,
                 communicator.partitioned_context,
-                [(self._room.address, _NUMBER.itemsize)],
+                Run(self._room.address, _NUMBER.itemsize),
             )
         hold(self.operation, (self._room, communicator))
 
@@ -111,11 +113,11 @@ class _Announcement:
 class _PartitionedReceive(Request):
     """One start of a partitioned receive: posted as soon as its announcement is here. Also a task of `Progress`."""
 
-    def __init__(self, announcement: _Announcement, segments: Segments) -> None:
+    def __init__(self, announcement: _Announcement, body: Body) -> None:
         super().__init__(announcement.communicator.progress)
         self.call = announcement.call
         self._announcement = announcement
-        self._segments = segments
+        self._body = body
         self._operation: Operation | None = None
 
     def advance(self) -> bool:
@@ -127,7 +129,7 @@ class _PartitionedReceive(Request):
                 communicator.route[self._announcement.source],
                 self._announcement.number,
                 communicator.partitions_context,
-                self._segments,
+                self._body,
             )
             hold(self._operation, communicator)
         return announced.done
@@ -163,7 +165,7 @@ def psend_init(
     _check_partitions(comm, call, address, partitions, count, datatype, tag)
     if dest != PROC_NULL:
         check_peer(comm, call, "dest", dest)
-    segments = datatype.segments(address, count * partitions)
+    body = datatype.body(address, count * partitions)
     number = _announce(comm, dest, tag) if dest != PROC_NULL else 0
 
     def begin() -> Request:
@@ -171,7 +173,7 @@ def psend_init(
             return SendRequest(comm, call, None, dest)
         with comm.progress.lock:
             comm.device.charge(CALL)
-            operation = comm.device.send(comm.route[dest], number, comm.partitions_context, segments, SendMode.STANDARD)
+            operation = comm.device.send(comm.route[dest], number, comm.partitions_context, body, SendMode.STANDARD)
         return SendRequest(comm, call, operation, dest)
 
     return PartitionedRequest(comm, call, partitions, True, begin)
@@ -181,18 +183,18 @@ def _announce(comm: Communicator, dest: int, tag: int) -> int:
     """Tell the receiver the number of a new partitioned send."""
     number = comm.partitioned_sends % comm.tag_ub
     comm.partitioned_sends += 1
-    body = Scratch(_NUMBER.itemsize)
-    body.data.view(_NUMBER)[0] = number
+    number_at = Scratch(_NUMBER.itemsize)
+    number_at.data.view(_NUMBER)[0] = number
     with comm.progress.lock:
         comm.device.charge(CALL)
         operation = comm.device.send(
             comm.route[dest],
             tag,
             comm.partitioned_context,
-            [(body.address, _NUMBER.itemsize)],
+            Run(number_at.address, _NUMBER.itemsize),
             SendMode.STANDARD,
         )
-        hold(operation, (body, comm))
+        hold(operation, (number_at, comm))
     return number
 
 
@@ -205,13 +207,13 @@ def precv_init(
     if source == ANY_SOURCE:
         raise MpiError(ErrorClass.RANK, f"{call}: source is MPI_ANY_SOURCE, which is not allowed here")
     check_source(comm, call, source)
-    segments = datatype.segments(address, count * partitions)
+    body = datatype.body(address, count * partitions)
     announcement = _Announcement(comm, call, source, tag) if source != PROC_NULL else None
 
     def begin() -> Request:
         if announcement is None:
             return ReceiveRequest(comm, call, None, source)
-        receive = _PartitionedReceive(announcement, segments)
+        receive = _PartitionedReceive(announcement, body)
         comm.progress.start(receive)
         return receive
 

@@ -1,8 +1,10 @@
 """Point-to-point communication: blocking and non-blocking, in all send modes, and exchanges."""
 
-from .. import device as dev
 from ..bus.base import Wait
-from ..device import Operation, SendMode
+from ..device import SendMode
+from ..operation import ANY_SOURCE as DEVICE_ANY_SOURCE
+from ..operation import ANY_TAG as DEVICE_ANY_TAG
+from ..operation import Operation
 from .arguments import check_buffer, check_peer, check_source, check_tag
 from .buffers import gather_bytes
 from .communicator import CALL, Communicator
@@ -28,10 +30,10 @@ def post_send(
         if dest == PROC_NULL:
             return None
         check_peer(comm, call, "dest", dest)
-    segments = datatype.segments(address, count)
+    body = datatype.body(address, count)
     with comm.lock:
         comm.device.charge(CALL)
-        return comm.device.send(comm.route[dest], tag, comm.context, segments, mode)
+        return comm.device.send(comm.route[dest], tag, comm.context, body, mode)
 
 
 def post_receive(
@@ -43,22 +45,22 @@ def post_receive(
     world_source, device_tag = envelope(comm, call, source, tag)
     if source == PROC_NULL:
         return None
-    segments = datatype.segments(address, count)
+    body = datatype.body(address, count)
     with comm.lock:
         comm.device.charge(CALL)
-        return comm.device.receive(world_source, device_tag, comm.context, segments)
+        return comm.device.receive(world_source, device_tag, comm.context, body)
 
 
 def envelope(comm: Communicator, call: str, source: int, tag: int) -> tuple[int, int]:
     """Source and tag that a receive or probe names, checked and in the device's terms."""
     if tag == ANY_TAG:
-        tag = dev.ANY_TAG
+        tag = DEVICE_ANY_TAG
     elif not 0 <= tag <= comm.tag_ub:
         check_tag(comm, call, tag)
     if 0 <= source < comm.remote_size:
         return comm.route[source], tag
     check_source(comm, call, source)
-    return dev.ANY_SOURCE, tag
+    return DEVICE_ANY_SOURCE, tag
 
 
 def _send_by(

@@ -1,8 +1,9 @@
 """Probe, matched probe, and the messages that a matched probe takes out of the queues."""
 
 from ..bus.base import Wait
-from ..device import Arrived, Operation
+from ..device import Arrived
 from ..errors import DeviceLost
+from ..operation import Operation
 from .arguments import check_buffer
 from .communicator import CALL, Communicator
 from .constants import ANY_TAG, PROC_NULL
@@ -26,10 +27,10 @@ class Message:
         if arrived is None:
             raise MpiError(ErrorClass.REQUEST, f"{call}: the message was received before")
         check_buffer(call, address, count, datatype)
-        segments = datatype.segments(address, count)
+        body = datatype.body(address, count)
         with communicator.progress.lock:
             communicator.device.charge(CALL)
-            operation = communicator.device.receive_taken(arrived, segments)
+            operation = communicator.device.receive_taken(arrived, body)
         self.arrived = None
         return ReceiveRequest(communicator, call, operation, communicator.remote_group.position(arrived.source))
 

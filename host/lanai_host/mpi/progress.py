@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..bus.base import Wait
-from ..device import Device, Operation
+from ..device import Device
+from ..operation import Operation
 from . import threads
 from .constants import ThreadLevel
 from .turns import Turns

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ..bus.base import Wait
-from ..device import DeviceError, ErrorKind, Operation
+from ..operation import DeviceError, ErrorKind, Operation
 from .communicator import Communicator
 from .constants import ANY_TAG, PROC_NULL
 from .errors import ErrorClass, MpiError

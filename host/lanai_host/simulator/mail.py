@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
+from ..body import NOTHING, Body, Run
 from ..bus import reach
 from ..bus.base import Wait
 from ..call_site import located
-from ..device import Segments
 from ..errors import UserError
 from ..native import load
 from .protocol import ABORT_PATIENCE, FOREVER, STOPPED, Op, pack_wait
@@ -139,7 +139,7 @@ class Mailbox:
     def elapse(self, picoseconds: int) -> None:
         self._portal.clock += picoseconds
 
-    def post(self, dest: int, head: bytes, body: Segments = (), quiet: int = 0) -> None:
+    def post(self, dest: int, head: bytes, body: Body = NOTHING, quiet: int = 0) -> None:
         """Only the body takes time on the line. `quiet`: nothing more will be posted for so many picoseconds, so that the letter
         may be taken before this rank waits.
 
@@ -148,12 +148,11 @@ class Mailbox:
         portal = self._portal
         if portal.watchful:
             portal.check()
-        if len(body) == 1:
-            address, size = body[0]
-            charged = size
+        charged = body.size
+        if isinstance(body, Run):
+            address, size = body.start, charged
         else:
-            charged = sum([size for _, size in body])
-            head += b"".join([reach.read(*run) for run in body])
+            head += body.read()
             address = size = 0
         now = portal.clock
         posted = self._post(self._office, self._rank, dest, now, now + quiet, head, len(head), address, size, charged)

@@ -8,9 +8,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..body import NOTHING, Body
 from ..bus.base import Wait
 from ..config import HostCost
-from ..device import Device, Operation, Segments, SendMode
+from ..device import Device, SendMode
+from ..operation import Operation
 from .client import Portal
 from .notes import CANCELLED, NOT_SAID, OUTSIDE, Note, Notebook
 from .protocol import Op
@@ -122,21 +124,21 @@ class Observer:
                 self._note(Note.WORK, KINDS[what], 0, min(count, MOST), 0, 0, cost, 0)
             charge(what, count)
 
-        def noted_send(dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
-            number = self._request(SEND | MODES[mode] << 4, dest, tag, context, segments)
-            operation: Operation = send(dest, tag, context, segments, mode)
-            self._begun(number, operation, device.rank, tag, segments)
+        def noted_send(dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
+            number = self._request(SEND | MODES[mode] << 4, dest, tag, context, body)
+            operation: Operation = send(dest, tag, context, body, mode)
+            self._begun(number, operation, device.rank, tag, body)
             return operation
 
-        def noted_receive(source: int, tag: int, context: int, segments: Segments) -> Operation:
-            number = self._request(RECEIVE, source, tag, context, segments)
-            operation: Operation = receive(source, tag, context, segments)
+        def noted_receive(source: int, tag: int, context: int, body: Body) -> Operation:
+            number = self._request(RECEIVE, source, tag, context, body)
+            operation: Operation = receive(source, tag, context, body)
             self._begun(number, operation)
             return operation
 
-        def noted_taken(arrived: Any, segments: Segments) -> Operation:
-            number = self._request(RECEIVE_TAKEN, arrived.source, arrived.tag, arrived.context, segments)
-            operation: Operation = taken(arrived, segments)
+        def noted_taken(arrived: Any, body: Body) -> Operation:
+            number = self._request(RECEIVE_TAKEN, arrived.source, arrived.tag, arrived.context, body)
+            operation: Operation = taken(arrived, body)
             self._begun(number, operation)
             return operation
 
@@ -168,15 +170,15 @@ class Observer:
 
     # Requests to the device.
 
-    def _request(self, sub: int, peer: int, tag: int, context: int, segments: Segments) -> int:
+    def _request(self, sub: int, peer: int, tag: int, context: int, body: Body) -> int:
         number = self._requests
         self._requests += 1
-        size = sum(length for _, length in segments)
+        size = body.size
         self._note(Note.REQUEST, sub, 0, peer, tag, context, size, number)
         return number
 
     def _begun(
-        self, number: int, operation: Operation, source: int | None = None, tag: int = 0, segments: Segments = ()
+        self, number: int, operation: Operation, source: int | None = None, tag: int = 0, body: Body = NOTHING
     ) -> None:
         """A device may answer with one operation that stands for all sends that were done at once: what was sent says more."""
         if not operation.done:
@@ -184,7 +186,7 @@ class Observer:
         elif source is None:
             self._done(number, operation)
         else:
-            self._note(Note.DONE, 0, 0, source, tag, 0, sum(length for _, length in segments), number)
+            self._note(Note.DONE, 0, 0, source, tag, 0, body.size, number)
 
     def _look(self) -> None:
         """Which requests have ended?"""

@@ -7,10 +7,10 @@ import threading
 import numpy as np
 
 from lanai_host.config import HostConfig
-from lanai_host.device import Operation
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World
-from lanai_host.stacks.ideal.device import IdealDevice, bytes_of
+from lanai_host.operation import Operation
+from lanai_host.stacks.ideal.device import IdealDevice
 
 LATENCY = 1_000_000  # picoseconds
 TIMEOUT = 30
@@ -28,7 +28,7 @@ class Post:
         self.now += picoseconds
 
     def post(self, dest, head, body):
-        self._boxes[dest].put((self.now + LATENCY, self._rank, head + bytes_of(body)))
+        self._boxes[dest].put((self.now + LATENCY, self._rank, head + body.read()))
 
     def collect(self, why):
         """One letter at a time, so that the clock is not set by letters that nobody waits for yet."""
@@ -55,9 +55,9 @@ class LateDevice(IdealDevice):
         self._late = collections.deque()
         self._mirrored = []
 
-    def send(self, dest, tag, context, segments, mode):
+    def send(self, dest, tag, context, body, mode):
         operation = Operation(self.rank, tag)
-        self._late.append((operation, (dest, tag, context, list(segments), mode)))
+        self._late.append((operation, (dest, tag, context, body, mode)))
         return operation
 
     def _one_more(self):

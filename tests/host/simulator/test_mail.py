@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from lanai_host.body import Run, Runs
 from lanai_host.bus.base import Wait
 from lanai_host.errors import UserError
 from lanai_host.simulator.mail import LEFT, LOOK_TIME, RUNS, WAITS, Mailbox, PostOffice
@@ -45,7 +46,7 @@ def body(data):
     """A run of memory that holds it."""
     memory = ctypes.create_string_buffer(data, len(data))
     KEPT.append(memory)
-    return ((ctypes.addressof(memory), len(data)),)
+    return Run(ctypes.addressof(memory), len(data))
 
 
 def apart(*functions):
@@ -84,7 +85,7 @@ def test_the_bodies_of_one_sender_share_its_line():
     first.post(1, b"head", body(b"x" * 100))
     first.post(2, b"head", body(b"y" * 100))
     first.elapse(5_000)
-    first.post(2, b"head", (*body(b"z" * 30), *body(b"z" * 20)))
+    first.post(2, b"head", Runs([*body(b"z" * 30).segments(), *body(b"z" * 20).segments()]))
     first.close()
     second.post(2, b"head", body(b"v" * 100))
     second.close()
@@ -178,7 +179,7 @@ def test_states_are_seen_from_outside():
 def test_a_letter_that_no_memory_is_left_for_is_refused():
     ranks = Ranks(2)
     with pytest.raises(UserError, match="no shared memory is left for a letter of 1099511627777 bytes"):
-        ranks.mail[0].post(1, b"x", [(1, 1 << 40)])
+        ranks.mail[0].post(1, b"x", Run(1, 1 << 40))
 
 
 def held(text):

@@ -5,6 +5,7 @@ import ctypes
 from lanai_firmware.programs.mpi_np import program
 from lanai_firmware.programs.mpi_np.plan import Line, McpConfig
 from lanai_hdl.config import lanai41
+from lanai_host.body import Run
 from lanai_host.bus.base import PAGE_SIZE, Wait
 from lanai_host.config import free
 from lanai_host.device import SendMode
@@ -25,12 +26,12 @@ class Memory:
     def __init__(self, size, data=b""):
         self.store = ctypes.create_string_buffer(size + PAGE_SIZE)
         self.address = -(-ctypes.addressof(self.store) // PAGE_SIZE) * PAGE_SIZE
-        self.segments = ((self.address, size),)
+        self.body = Run(self.address, size)
         ctypes.memmove(self.address, data, len(data))
 
     @property
     def data(self):
-        return ctypes.string_at(*self.segments[0])
+        return ctypes.string_at(self.address, self.body.size)
 
 
 def text(rank, size):
@@ -62,8 +63,8 @@ async def node(bus, rank, meet, config):
         memory, room = Memory(size, text(rank, size)), Memory(size)
         if rank:  # one receive is posted before its message comes, the other after
             await bus.elapse(20 * MICROSECOND)
-        receive = await device.begin_receive(other, tag, 0, room.segments)
-        send = await device.begin_send(other, tag, 0, memory.segments, SendMode.STANDARD)
+        receive = await device.begin_receive(other, tag, 0, room.body)
+        send = await device.begin_send(other, tag, 0, memory.body, SendMode.STANDARD)
         await device.finish([send, receive], WHY)
         assert (send.error, receive.error, receive.source, receive.length) == (None, None, other, size)
         assert room.data == text(other, size)

@@ -8,9 +8,8 @@ from typing import Any
 
 from lanai_hdl.machine import host_offset
 
+from ...body import Body
 from ...bus.base import Bus, Wait, run_now
-from ...device import Segments
-from ..ideal.device import bytes_of
 from . import layout
 
 _HEAD = struct.Struct(">4I")
@@ -59,8 +58,8 @@ class PacketMail:
     def elapse(self, picoseconds: int) -> None:
         run_now(self._bus.elapse(picoseconds))
 
-    def post(self, dest: int, head: bytes, body: Segments) -> None:
-        message = head + bytes_of(body)
+    def post(self, dest: int, head: bytes, body: Body) -> None:
+        message = head + body.read()
         here = self._attachment
         for start in range(0, len(message), layout.BODY):
             part = message[start : start + layout.BODY]

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from ..buffers import copy_elements, gather_bytes, scatter_bytes
 from ..memory import Scratch
 from . import checks, inter
-from .choice import ALLGATHER_SHORT
 from .parts import Part, Spread
 from .schedule import Link, Steps, collective
 
@@ -20,7 +19,7 @@ def allgather(link: Link, send: Part, receive: Part) -> Steps:
         return inter.allgather(link, send, receive.repeated(link.peers))
     if send.elements == receive.elements and send.datatype is receive.datatype:
         checks.distinct(link, send.address, receive.at(link.rank).address, send.size)
-    if receive.size * link.size <= ALLGATHER_SHORT:
+    if receive.size * link.size <= link.choices.allgather_short:
         return _bruck(link, send, receive)
     return _ring(link, send, receive.repeated(link.size))
 

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from ...device import Operation
+from ...operation import Operation
 from ..buffers import copy_elements, gather_bytes, scatter_bytes
 from ..memory import Scratch, move
 from . import checks
-from .choice import ALLTOALL_AT_ONCE, ALLTOALL_SHORT, ALLTOALL_SHORT_SIZE
 from .parts import Mixed, Part, Spread
 from .schedule import Link, Steps, collective
 
@@ -24,7 +23,7 @@ def alltoall(link: Link, send: Part, receive: Part) -> Steps:
     if not link.is_inter and send.elements == receive.elements and send.datatype is receive.datatype:
         checks.distinct(link, send.address, receive.address, send.size)
     going = send.repeated(link.peers)
-    short = receive.size <= ALLTOALL_SHORT and link.size >= ALLTOALL_SHORT_SIZE
+    short = receive.size <= link.choices.alltoall_short and link.size >= link.choices.alltoall_short_size
     if short and not link.is_inter:
         return _bruck(link, going, coming)
     return exchange(link, going, coming)
@@ -73,10 +72,10 @@ def exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps
 
 
 def _in_windows(link: Link, order: Iterable[tuple[int, int]], going: Sequence[Part], coming: Sequence[Part]) -> Steps:
-    """At most ALLTOALL_AT_ONCE partners at a time, receives before sends, starting with the neighbours so that the
+    """At most `alltoall_at_once` partners at a time, receives before sends, starting with the neighbours so that the
     processes do not all begin with the same one."""
     pairs: Iterator[tuple[int, int]] = iter(order)
-    while window := list(islice(pairs, ALLTOALL_AT_ONCE)):
+    while window := list(islice(pairs, link.choices.alltoall_at_once)):
         operations: list[Operation] = [link.receive(source, *coming[source]) for _, source in window]
         operations.extend(link.send(dest, *going[dest]) for dest, _ in window)
         yield operations

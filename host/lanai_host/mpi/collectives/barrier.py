@@ -1,5 +1,6 @@
-"""Barrier: dissemination."""
+"""Barrier: the device's own, else dissemination."""
 
+from ...body import NOTHING
 from .broadcast import binomial
 from .schedule import Link, Steps, collective
 
@@ -7,7 +8,15 @@ from .schedule import Link, Steps, collective
 @collective("MPI_Barrier")
 def barrier(link: Link) -> Steps:
     """MPI_Barrier."""
-    return _between_groups(link) if link.is_inter else dissemination(link)
+    return _between_groups(link) if link.is_inter else _inside_group(link)
+
+
+def _inside_group(link: Link) -> Steps:
+    operation = link.device_barrier()
+    if operation is None:
+        yield from dissemination(link)
+    else:
+        yield [operation]
 
 
 def dissemination(link: Link) -> Steps:
@@ -24,7 +33,7 @@ def dissemination(link: Link) -> Steps:
 def _between_groups(link: Link) -> Steps:
     """The leaders hear from each other that both groups have come, and tell their groups."""
     local = link.local()
-    yield from dissemination(local)
+    yield from _inside_group(local)
     if link.rank == 0:
         yield [link.receive_bytes(0, 0, 0), link.send_bytes(0, 0, 0)]
-    yield from binomial(local, [], 0)
+    yield from binomial(local, NOTHING, 0)

@@ -1,10 +1,9 @@
 """Broadcast: a binomial tree, or for long messages a scatter followed by a ring."""
 
+from ...body import Body
 from ..constants import PROC_NULL, ROOT
 from ..datatypes import Datatype
 from . import checks
-from .choice import BROADCAST_BY_PIECES, PIECES_FROM_SIZE
-from .runs import piece
 from .schedule import Link, Steps, collective
 from .tree import children, parent
 
@@ -17,46 +16,46 @@ def bcast(link: Link, address: int, count: int, datatype: Datatype, root: int) -
         checks.buffer(link, address, count, datatype, "buffer")
     if link.is_inter:
         return _between_groups(link, address, count, datatype, root)
-    return broadcast(link, datatype.segments(address, count), count * datatype.size, root)
+    return broadcast(link, datatype.body(address, count), root)
 
 
-def broadcast(link: Link, runs: list[tuple[int, int]], size: int, root: int) -> Steps:
-    """The choice. Neither packs: both send and receive the buffer's own runs."""
-    if size >= BROADCAST_BY_PIECES and link.size >= PIECES_FROM_SIZE:
-        return by_pieces(link, runs, size, root)
-    return binomial(link, runs, root)
+def broadcast(link: Link, body: Body, root: int) -> Steps:
+    """The choice. Neither packs: both send and receive the buffer itself."""
+    if body.size >= link.choices.broadcast_by_pieces and link.size >= link.choices.pieces_from_size:
+        return by_pieces(link, body, root)
+    return binomial(link, body, root)
 
 
-def binomial(link: Link, runs: list[tuple[int, int]], root: int) -> Steps:
+def binomial(link: Link, body: Body, root: int) -> Steps:
     """log2(size) steps, each rank sends what it has to those below it in the tree, the largest subtree first."""
     place = (link.rank - root) % link.size
     if place:
-        yield [link.receive_runs((parent(place) + root) % link.size, runs)]
-    sends = [link.send_runs((child + root) % link.size, runs) for child in children(place, link.size)]
+        yield [link.receive_body((parent(place) + root) % link.size, body)]
+    sends = [link.send_body((child + root) % link.size, body) for child in children(place, link.size)]
     yield sends
 
 
-def by_pieces(link: Link, runs: list[tuple[int, int]], size: int, root: int) -> Steps:
+def by_pieces(link: Link, body: Body, root: int) -> Steps:
     """Scatter one piece to each rank, then pass pieces round the ring: twice the message over each link at most."""
     ranks = link.size
     place = (link.rank - root) % ranks
-    bounds = [size * index // ranks for index in range(ranks + 1)]
+    bounds = [body.size * index // ranks for index in range(ranks + 1)]
 
-    def part(index: int) -> list[tuple[int, int]]:
-        return piece(runs, bounds[index], bounds[index + 1])
+    def part(index: int) -> Body:
+        return body.part(bounds[index], bounds[index + 1])
 
     if place == 0:
-        yield [link.send_runs((other + root) % ranks, part(other)) for other in range(1, ranks)]
+        yield [link.send_body((other + root) % ranks, part(other)) for other in range(1, ranks)]
     else:
-        yield [link.receive_runs(root, part(place))]
+        yield [link.receive_body(root, part(place))]
     before, after = (link.rank - 1) % ranks, (link.rank + 1) % ranks
     for step in range(ranks - 1):
         coming, going = (place - step - 1) % ranks, (place - step) % ranks
         operations = []
         if place != 0:  # the root has every piece
-            operations.append(link.receive_runs(before, part(coming)))
+            operations.append(link.receive_body(before, part(coming)))
         if (place + 1) % ranks != 0:
-            operations.append(link.send_runs(after, part(going)))
+            operations.append(link.send_body(after, part(going)))
         yield operations
 
 
@@ -69,4 +68,4 @@ def _between_groups(link: Link, address: int, count: int, datatype: Datatype, ro
         return
     if link.rank == 0:
         yield [link.receive(root, address, count, datatype)]
-    yield from broadcast(link.local(), datatype.segments(address, count), count * datatype.size, 0)
+    yield from broadcast(link.local(), datatype.body(address, count), 0)

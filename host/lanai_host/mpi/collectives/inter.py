@@ -6,7 +6,7 @@ they are with the algorithms that they use.
 
 from collections.abc import Callable, Sequence
 
-from ...device import Operation
+from ...operation import Operation
 from ..constants import PROC_NULL, ROOT
 from . import checks
 from .parts import Part

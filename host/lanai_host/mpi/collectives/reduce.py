@@ -8,7 +8,6 @@ from ..datatypes import Datatype
 from ..op import Op
 from . import checks
 from .broadcast import broadcast
-from .choice import PIECES_FROM_SIZE
 from .schedule import Link, Steps, collective
 
 
@@ -136,9 +135,7 @@ def allreduce_into(link: Link, send: int, receive: int, count: int, datatype: Da
 
 
 def _by_parts(link: Link, count: int, datatype: Datatype, op: Op) -> bool:
-    if not (op.commute and count >= link.size >= PIECES_FROM_SIZE):
-        return False
-    return count * datatype.size >= link.communicator.device.long_vector(link.size)
+    return op.commute and count >= link.size and link.choices.by_parts(count * datatype.size, link.size)
 
 
 def _doubling(link: Link, vector: Vector) -> Steps:
@@ -239,7 +236,7 @@ def _reduce_between(link: Link, send: int, receive: int, count: int, datatype: D
 def _allreduce_between(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:
     """The leaders exchange their groups' reductions and broadcast what they get."""
     yield from swap_totals(link, send, receive, count, datatype, op)
-    yield from broadcast(link.local(), datatype.segments(receive, count), count * datatype.size, 0)
+    yield from broadcast(link.local(), datatype.body(receive, count), 0)
 
 
 def swap_totals(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:

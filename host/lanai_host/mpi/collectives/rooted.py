@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from ..buffers import copy_elements, gather_bytes, scatter_bytes
 from ..memory import Scratch
 from . import checks, inter
-from .choice import TREE_FROM_SIZE, TREE_GATHER
 from .parts import Part, Spread
 from .schedule import Link, Steps, collective
 from .tree import children, parent, subtree
@@ -55,7 +54,7 @@ def _checked(link: Link, block: Part, name: str) -> list[Part]:
 
 
 def _by_tree(link: Link, block: Part) -> bool:
-    return block.size <= TREE_GATHER and link.size >= TREE_FROM_SIZE
+    return block.size <= link.choices.tree_gather and link.size >= link.choices.tree_from_size
 
 
 def _gather_direct(link: Link, send: Part, coming: Sequence[Part], root: int) -> Steps:

@@ -7,9 +7,11 @@ One description serves the blocking call (start and wait), the non-blocking one 
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, Concatenate, Generic, ParamSpec
 
+from ...body import Body, Run
 from ...bus.base import Wait
 from ...config import HostCost
-from ...device import ErrorKind, Operation, Segments, SendMode
+from ...device import MAX_TAG, SendMode
+from ...operation import ANY_SOURCE, ErrorKind, Operation
 from ..communicator import Communicator
 from ..datatypes import Datatype
 from ..errors import ErrorClass, MpiError
@@ -49,6 +51,7 @@ _NAMES = (  # of the kinds of collectives, in the order of their numbers, which 
     "MPI_Exscan",
 )
 CREATION = 0
+TAG_BITS = MAX_TAG.bit_length()
 assert len(_NAMES) <= _BACKGROUND
 
 
@@ -75,6 +78,7 @@ class Link:
         self.rank = communicator.rank if group is None else group.rank
         self.size = communicator.size if group is None else group.size
         self.peers = communicator.remote_size if group is None else group.size
+        self.choices = communicator.device.choices
         self._device = communicator.device
         self._route = communicator.route if group is None else group.members
         self._expected: list[tuple[Operation, int, int]] = []
@@ -103,31 +107,37 @@ class Link:
         return link
 
     def send(self, rank: int, address: int, count: int, datatype: Datatype) -> Operation:
-        return self.send_runs(rank, datatype.segments(address, count))
+        return self.send_body(rank, datatype.body(address, count))
 
     def send_bytes(self, rank: int, address: int, size: int) -> Operation:
-        return self.send_runs(rank, [(address, size)] if size else [])
+        return self.send_body(rank, Run(address, size))
 
-    def send_runs(self, rank: int, segments: Segments) -> Operation:
-        operation = self._device.send(self._route[rank], self.tag, self.context, segments, SendMode.STANDARD)
+    def send_body(self, rank: int, body: Body) -> Operation:
+        operation = self._device.send(self._route[rank], self.tag, self.context, body, SendMode.STANDARD)
         hold(operation, self.held)
         self.under_way.append((operation, self._route[rank]))
         return operation
 
     def receive(self, rank: int, address: int, count: int, datatype: Datatype) -> Operation:
-        return self._receive(rank, datatype.segments(address, count), count * datatype.size)
+        return self.receive_body(rank, datatype.body(address, count))
 
     def receive_bytes(self, rank: int, address: int, size: int) -> Operation:
-        return self._receive(rank, [(address, size)] if size else [], size)
+        return self.receive_body(rank, Run(address, size))
 
-    def receive_runs(self, rank: int, segments: Segments) -> Operation:
-        return self._receive(rank, segments, sum(size for _, size in segments))
-
-    def _receive(self, rank: int, segments: Segments, size: int) -> Operation:
-        operation = self._device.receive(self._route[rank], self.tag, self.context, segments)
+    def receive_body(self, rank: int, body: Body) -> Operation:
+        operation = self._device.receive(self._route[rank], self.tag, self.context, body)
         hold(operation, self.held)
-        self._expected.append((operation, size, rank))
+        self._expected.append((operation, body.size, rank))
         self.under_way.append((operation, self._route[rank]))
+        return operation
+
+    def device_barrier(self) -> Operation | None:
+        """A barrier of all members that the device does by itself; None if it does none."""
+        operation = self._device.barrier(self._route, self.context << TAG_BITS | self.tag)
+        if operation is not None:
+            hold(operation, self.held)
+            self._expected.append((operation, 0, ANY_SOURCE))
+            self.under_way += [(operation, rank) for rank in self._route if rank != self._device.rank]
         return operation
 
     def reduce(self, op: Op, incoming: int, inout: int, count: int, datatype: Datatype) -> None:

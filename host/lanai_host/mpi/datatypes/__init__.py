@@ -1,7 +1,7 @@
 """Datatypes: predefined (`PREDEFINED`, `BYTE`, `PACKED`), derived (the constructors), and what one can do with them.
 
 `Datatype`: fields `size lb extent true_lb true_extent committed predefined name kind dtype dense attributes envelope`;
-`segments(address, count) -> [(address, bytes)]`, `pack(address, count, stream, begin, end)`, `unpack(stream, address, count,
+`body(address, count)`, `pack(address, count, stream, begin, end)`, `unpack(stream, address, count,
 begin, end)`, `whole_count(bytes)`, `whole_elements(bytes)`, `commit()`, `set_name(name)`.
 """
 

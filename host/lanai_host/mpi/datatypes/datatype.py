@@ -6,17 +6,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...body import Body, Run
+from ...bus.base import BusError
 from ..attributes import Attributes
 from ..constants import MAX_OBJECT_NAME
 from ..errors import ErrorClass, MpiError
 from ..text import byte_length
-from . import copying
+from .body import TypedBody
 from .combiner import Combiner
-from .layout import Ints, Layout, merge_runs
+from .layout import Layout
 from .signature import Signature
 
 _SETTLED = frozenset({"dense", "layout", "signature", "true_extent", "true_lb"})
-KEEP_RUNS = 1 << 16  # types with more runs than this do not keep them between calls
 
 
 class Envelope(NamedTuple):
@@ -47,7 +48,6 @@ class Datatype:
 
     __slots__ = (
         "_describe",
-        "_runs",
         "alignment",
         "attributes",
         "committed",
@@ -96,7 +96,6 @@ class Datatype:
         self.predefined = False
         self.committed = False
         self.freed = False
-        self._runs: tuple[Ints, Ints] | None = None
 
     # Set when first asked for, at the latest by commit: programs build many types only to build others from them.
     layout: Layout
@@ -159,41 +158,32 @@ class Datatype:
             )
         self.name = name
 
-    def segments(self, address: int, count: int) -> list[tuple[int, int]]:
-        """(address, bytes) runs of `count` elements at `address`, in the order of the message's bytes."""
+    def body(self, address: int, count: int) -> Body:
+        """Where the bytes of a message of `count` elements at `address` lie."""
         size = self.size * count
-        if size == 0:
-            return []
-        if self.dense:
-            return [(address + self.true_lb, size)]
+        if self.dense or size == 0:
+            return Run(address + self.true_lb, size)
         leaves = self.layout.leaves
         if len(leaves) == 1 and count == 1 and not leaves[0].stack:
-            return [(address + leaves[0].offset, size)]
-        offsets, lengths = self.runs()
-        if count > 1:
-            steps = np.arange(count, dtype=np.int64) * self.extent
-            offsets, lengths = merge_runs(np.add.outer(steps, offsets).ravel(), np.tile(lengths, count))
-        return list(zip((offsets + address).tolist(), lengths.tolist(), strict=True))
-
-    def runs(self) -> tuple[Ints, Ints]:
-        """Offsets and lengths of one element's runs."""
-        if self._runs is not None:
-            return self._runs
-        runs = self.layout.runs()
-        if len(runs[0]) <= KEEP_RUNS:
-            self._runs = runs
-        return runs
+            return Run(address + leaves[0].offset, size)
+        return TypedBody(self.layout, self.extent, count, address)
 
     def pack(self, address: int, count: int, stream: int, begin: int = 0, end: int | None = None) -> int:
         """Copy bytes begin..end-1 of the packed form of `count` elements at `address` to `stream`; how many."""
         begin, end = self._part(count, begin, end)
-        copying.pack(self.layout, self.extent, count, address, stream, begin, end)
+        try:
+            self.body(address, count).pack(begin, end, stream)
+        except BusError as error:
+            raise MpiError(ErrorClass.BUFFER, str(error)) from error
         return end - begin
 
     def unpack(self, stream: int, address: int, count: int, begin: int = 0, end: int | None = None) -> int:
         """Copy `stream`, which is bytes begin..end-1 of the packed form, into `count` elements at `address`; how many."""
         begin, end = self._part(count, begin, end)
-        copying.unpack(self.layout, self.extent, count, address, stream, begin, end)
+        try:
+            self.body(address, count).unpack(begin, end, stream)
+        except BusError as error:
+            raise MpiError(ErrorClass.BUFFER, str(error)) from error
         return end - begin
 
     def _part(self, count: int, begin: int, end: int | None) -> tuple[int, int]:

@@ -12,9 +12,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from .runs import NO_RUNS, Ints, RunTable, cut_runs
+
+TABLE_BLOCKS = 4096  # layouts of so many blocks keep a table of their runs,
+BLOCKS_PER_LEAF = 16  # ... and those of so many for each leaf
+WINDOW = 4096  # blocks of other layouts that are listed at once
 
 
 class Turn(NamedTuple):
@@ -63,6 +66,16 @@ class Leaf(NamedTuple):
             packed += step * turn.size
         return offset, packed
 
+    def places(self, first: int, last: int) -> tuple[Ints, Ints]:
+        """`place` of each of the blocks first..last-1."""
+        blocks = np.arange(first, last, dtype=np.int64)
+        offsets, packed = np.full(len(blocks), self.offset), np.full(len(blocks), self.packed)
+        for turn in reversed(self.stack):
+            blocks, steps = np.divmod(blocks, turn.count)
+            offsets += steps * turn.extent
+            packed += steps * turn.size
+        return offsets, packed
+
     def boxes(self, first: int, last: int) -> Iterator[tuple[int, tuple[Turn, ...]]]:
         """Cut blocks first..last-1 into regular boxes: (first block, turns). At most two per level and one, so a copy that
         begins and ends anywhere needs few strided moves."""
@@ -108,36 +121,62 @@ class Layout:
             return self
         return Layout(tuple(leaf._replace(offset=leaf.offset + displacement) for leaf in self.leaves), self.size)
 
-    def runs(self) -> tuple[Ints, Ints]:
-        """Offsets and lengths of all maximal runs in packed order, as arrays."""
-        if not self.leaves:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        offsets, packed, lengths = [], [], []
-        for leaf in self.leaves:
-            place, position = np.array([leaf.offset]), np.array([leaf.packed])
-            for turn in leaf.stack:
-                steps = np.arange(turn.count, dtype=np.int64)
-                place = np.add.outer(place, steps * turn.extent).ravel()
-                position = np.add.outer(position, steps * turn.size).ravel()
-            offsets.append(place)
-            packed.append(position)
-            lengths.append(np.full(len(place), leaf.length, np.int64))
-        order = np.argsort(np.concatenate(packed), kind="stable")
-        return merge_runs(np.concatenate(offsets)[order], np.concatenate(lengths)[order])
+    @cached_property
+    def table(self) -> RunTable | None:
+        """All maximal runs of one element, kept. None if a copy leaf by leaf is better, because leaves repeat often."""
+        if not 0 < self.blocks <= max(TABLE_BLOCKS, BLOCKS_PER_LEAF * len(self.leaves)):
+            return None
+        return RunTable(*self.runs_of(0, self.size, 1, 0))
+
+    @cached_property
+    def run_count(self) -> int:
+        """Maximal runs of one element."""
+        return self._count_runs() if self.table is None else len(self.table.lengths)
+
+    def _count_runs(self) -> int:
+        found, step, after = 0, self.window, None
+        for begin in range(0, self.size, step):
+            offsets, lengths = self.runs_of(begin, min(begin + step, self.size), 1, 0)
+            found += len(offsets) - (1 if after == offsets[0] else 0)
+            after = offsets[-1] + lengths[-1]
+        return found
+
+    @cached_property
+    def window(self) -> int:
+        """Bytes of a part that has WINDOW blocks, or several of each leaf, on average: to list runs part by part."""
+        return max(1, self.size * max(WINDOW, BLOCKS_PER_LEAF * len(self.leaves)) // self.blocks)
+
+    @cached_property
+    def ends(self) -> tuple[int, int]:
+        """Offsets of the first byte of the packed form, and of the one after its last byte."""
+        (first,), _ = self.runs_of(0, 1, 1, 0)
+        (last,), _ = self.runs_of(self.size - 1, self.size, 1, 0)
+        return int(first), int(last) + 1
+
+    def repeated_leaves(self, count: int, extent: int) -> Iterator[Leaf]:
+        """The leaves of `repeated`, as they are."""
+        if count == 1:
+            return iter(self.leaves)
+        turn = Turn(count, extent, self.size)
+        return (leaf._replace(stack=(turn, *leaf.stack)) for leaf in self.leaves)
+
+    def runs_of(self, begin: int, end: int, count: int, extent: int) -> tuple[Ints, Ints]:
+        """Offsets and lengths of the runs of bytes begin..end-1 of `count` elements, packed, as arrays."""
+        places: list[tuple[Ints, Ints]] = []
+        lengths: list[Ints] = []
+        for leaf in self.repeated_leaves(count, extent):
+            first, last = max(0, leaf.blocks_before(begin) - 1), leaf.blocks_before(end)
+            if first < last:
+                places.append(leaf.places(first, last))
+                lengths.append(np.full(last - first, leaf.length, np.int64))
+        if not places:
+            return NO_RUNS
+        offsets, packed = (np.concatenate(column) for column in zip(*places, strict=True))
+        order = np.argsort(packed, kind="stable") if len(places) > 1 else slice(None)
+        return cut_runs(offsets[order], np.concatenate(lengths)[order], packed[order], begin, end)
 
 
 EMPTY = Layout((), 0)
-
-
-def merge_runs(offsets: Ints, lengths: Ints) -> tuple[Ints, Ints]:
-    """Join runs of which one begins where the one before ends."""
-    begins = np.empty(len(offsets), bool)
-    begins[:1] = True
-    np.not_equal(offsets[1:], offsets[:-1] + lengths[:-1], out=begins[1:])
-    firsts = np.flatnonzero(begins)
-    if len(firsts) == len(offsets):
-        return offsets, lengths
-    return offsets[firsts], np.add.reduceat(lengths, firsts)
 
 
 def block(length: int) -> Layout:

@@ -9,11 +9,13 @@ import struct
 from collections.abc import Sequence
 from typing import Protocol
 
-from ...bus import reach
+from ...body import NOTHING, Body
 from ...bus.base import BusError, Wait
+from ...choices import Choices
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Device, DeviceError, Envelope, ErrorKind, Operation, Segments, SendMode
+from ...device import Arrived, Device, Envelope, SendMode
 from ...errors import DeadlockError
+from ...operation import DeviceError, ErrorKind, Operation
 from .queues import Posted, Unexpected
 
 
@@ -27,7 +29,7 @@ class Mail(Protocol):
     def elapse(self, picoseconds: int) -> None:
         """Host work; may be lazy."""
 
-    def post(self, dest: int, head: bytes, body: Segments) -> None:
+    def post(self, dest: int, head: bytes, body: Body) -> None:
         """Send one letter, copied from where it lies; never blocks. Delivery may wait for the next `collect`."""
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
@@ -52,12 +54,12 @@ _CALL, _WAITING = (
 
 
 class _Receive(Operation):
-    __slots__ = ("context", "order", "segments")
+    __slots__ = ("body", "context", "order")
 
-    def __init__(self, source: int, tag: int, context: int, segments: Segments) -> None:
+    def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
         super().__init__(source, tag)
         self.context = context
-        self.segments = segments
+        self.body = body
         self.order = 0
 
 
@@ -68,11 +70,6 @@ class _Send(Operation):
         super().__init__(source, tag)
         self.dest = dest
         self.serial = serial
-
-
-def bytes_of(segments: Segments) -> bytes:
-    """What lies in these runs of memory."""
-    return b"".join([reach.read(address, size) for address, size in segments])
 
 
 def _failed(operation: Operation, error: BusError) -> Operation:
@@ -97,8 +94,9 @@ class IdealDevice(Device):
     `quick` (see `ideal_quick`) looks at its queues and its clock: what is `posted` (how much is `outstanding`), `arrived`, `owed`.
     """
 
-    offloads: frozenset[str] = frozenset()
     copies = True
+    # Where both ways to reduce take equally long with the default options.
+    choices = Choices(long_vector=1024, long_vector_per_rank=64)
 
     def __init__(self, rank: int, size: int, mail: Mail, host: HostConfig | None = None) -> None:
         self.rank = rank
@@ -118,26 +116,26 @@ class IdealDevice(Device):
 
     # Device
 
-    def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
+    def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         if mode is not _WAITING:
             try:
-                self._transmit(dest, HEADER.pack(MESSAGE, context, tag, 0), segments)
+                self._transmit(dest, HEADER.pack(MESSAGE, context, tag, 0), body)
             except BusError as error:
                 return _failed(_Send(self.rank, tag, dest, 0), error)
             return self._sent
         self._serial = self._serial % 0xFFFFFFFF + 1
         synchronous = _Send(self.rank, tag, dest, self._serial)
-        synchronous.length = sum([size for _, size in segments])
+        synchronous.length = body.size
         self.sends[self._serial] = synchronous
         try:
-            self._transmit(dest, HEADER.pack(_SYNCHRONOUS, context, tag, self._serial), segments)
+            self._transmit(dest, HEADER.pack(_SYNCHRONOUS, context, tag, self._serial), body)
         except BusError as error:
             del self.sends[self._serial]
             return _failed(synchronous, error)
         return synchronous
 
-    def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
-        operation = _Receive(source, tag, context, segments)
+    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
+        operation = _Receive(source, tag, context, body)
         message = self._waiting(source, tag, context)
         if message is None:
             self._post(operation)
@@ -154,8 +152,8 @@ class IdealDevice(Device):
             self._remove(message)
         return Arrived(message.source, message.tag, len(message.letter) - HEAD, context, message)
 
-    def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:
-        operation = _Receive(arrived.source, arrived.tag, arrived.context, segments)
+    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
+        operation = _Receive(arrived.source, arrived.tag, arrived.context, body)
         assert isinstance(arrived.handle, _Unexpected)
         self._take(arrived.handle, operation)
         return operation
@@ -197,9 +195,6 @@ class IdealDevice(Device):
         self._pay()
         self._mail.close()
 
-    def long_vector(self, ranks: int) -> int:
-        return max(1024, 64 * ranks)  # where both ways take equally long with the default options
-
     def unexpected(self) -> list[Envelope]:
         return [
             Envelope(message.source, message.tag, message.context, len(message.letter) - HEAD)
@@ -230,9 +225,9 @@ class IdealDevice(Device):
             owed, self.owed = self.owed, 0
             self._mail.elapse(owed)
 
-    def _transmit(self, dest: int, head: bytes, body: Segments = ()) -> None:
+    def _transmit(self, dest: int, head: bytes, body: Body = NOTHING) -> None:
         if dest == self.rank:
-            self.arrive(dest, head + bytes_of(body))
+            self.arrive(dest, head + body.read())
             return
         if self.owed:
             self._pay()
@@ -285,33 +280,16 @@ class IdealDevice(Device):
 
     def _deliver(self, source: int, tag: int, letter: bytes, operation: _Receive) -> None:
         length = len(letter) - HEAD
-        segments = operation.segments
         try:
-            if len(segments) == 1 and length <= segments[0][1]:  # by far the most frequent
-                reach.write(segments[0][0], letter[HEAD:])
-                operation.length = length
-            else:
-                operation.length = _spread(letter, segments)
+            operation.length = operation.body.write(letter[HEAD:])
         except BusError as error:
             operation.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
         else:
             if operation.length < length:
                 operation.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {length} bytes)")
         operation.source, operation.tag = source, tag
-        operation.segments = ()
+        operation.body = NOTHING
         operation.done = True
-
-
-def _spread(letter: bytes, segments: Segments) -> int:
-    """Copy a letter's body into memory as far as there is room; the number of bytes."""
-    position = HEAD
-    for address, size in segments:
-        step = min(size, len(letter) - position)
-        if step <= 0:
-            break
-        reach.write(address, letter[position : position + step])
-        position += step
-    return position - HEAD
 
 
 class Solo:
@@ -323,7 +301,7 @@ class Solo:
     def elapse(self, picoseconds: int) -> None:
         self.now += picoseconds
 
-    def post(self, dest: int, head: bytes, body: Segments) -> None:
+    def post(self, dest: int, head: bytes, body: Body) -> None:
         raise ValueError(f"process 0 is alone; there is no rank {dest}")
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:

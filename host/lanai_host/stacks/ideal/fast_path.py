@@ -6,9 +6,10 @@ All is as if they had gone the long way: the same matching, the same times.
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ...body import Body, Run
 from ...bus.base import BusError, Wait
 from ...config import HostConfig, HostCost
-from ...device import ANY_TAG, Operation, Segments
+from ...operation import ANY_TAG, Operation
 from .device import HEAD, HEADER, MESSAGE, IdealDevice, Mail
 
 _KIND_AND_CONTEXT = 3  # bytes of a head
@@ -21,7 +22,7 @@ class QuickMail(Mail, Protocol):
 
     def head(self, size: int) -> bytes: ...
 
-    def post(self, dest: int, head: bytes, body: Segments, quiet: int = 0) -> None: ...
+    def post(self, dest: int, head: bytes, body: Body, quiet: int = 0) -> None: ...
 
     def receive(
         self, source: int, match: bytes, head: int, address: int, room: int, why: Callable[[], Wait]
@@ -46,7 +47,7 @@ class QuickIdeal:
         # What this process posts next, it first has to pay a call for; but something under way may want an answer.
         quiet = 0 if device.outstanding or device.sends else self._call
         try:
-            mail.post(dest, HEADER.pack(MESSAGE, context, tag, 0), ((address, size),), quiet)
+            mail.post(dest, HEADER.pack(MESSAGE, context, tag, 0), Run(address, size), quiet)
         except BusError:
             return False  # the long way tells what is wrong
         return True
@@ -57,7 +58,7 @@ class QuickIdeal:
         device, mail, got = self._device, self._mail, self._got
         if device.arrived.get(context) or device.posted.get(context):
             device.owed += self._call
-            return device.receive(source, tag, context, ((address, size),))
+            return device.receive(source, tag, context, Run(address, size))
         mail.elapse(device.owed + self._call)
         device.owed = 0
         match = (
@@ -71,7 +72,7 @@ class QuickIdeal:
             got.source, got.length = delivery.source, delivery.size
             got.tag = tag if tag != ANY_TAG else HEADER.unpack(mail.head(HEAD))[2]
         else:
-            got = device.receive(source, tag, context, ((address, size),))
+            got = device.receive(source, tag, context, Run(address, size))
         for sender, letter in letters:
             device.arrive(sender, letter)
         return got

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
-from ...device import ANY_SOURCE, ANY_TAG
+from ...operation import ANY_SOURCE, ANY_TAG
 
 
 class Entry(Protocol):

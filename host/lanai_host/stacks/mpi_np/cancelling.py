@@ -1,6 +1,6 @@
 """Operations undone. A send can be taken back while it waits on the host, a receive as long as it has met no message."""
 
-from ...device import Operation
+from ...operation import Operation
 from .host_queues import HostQueues
 from .operations import Receive, Send, finish
 from .records import Records

@@ -3,10 +3,12 @@
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
+from ...body import Body
 from ...bus.base import ANSWER, Bus, HostBuffer, Wait, run_now
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Device, Envelope, Operation, Segments, SendMode
+from ...device import Arrived, Device, Envelope, SendMode
 from ...errors import DeviceLost
+from ...operation import Operation
 from .cancelling import Cancelling
 from .driver import Attachment
 from .health import Examine, examine
@@ -40,7 +42,6 @@ class MpiNp(Device):
         self.bus = bus
         self.rank = attachment.rank
         self.size = attachment.ranks
-        self.offloads = frozenset({"matching", "synchronous", "ready"})
         self.seat = seat = Seat(bus, attachment, config, examiner, copyblock)
         self.endpoint = seat.endpoint
         self.host_queues = host_queues = HostQueues()
@@ -54,19 +55,19 @@ class MpiNp(Device):
         self.progressing = Progress(seat, records, self.sending, self.receiving, self.taking)
         self.closed = False
 
-    def send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
-        return self._now(self.begin_send(dest, tag, context, segments, mode))
+    def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
+        return self._now(self.begin_send(dest, tag, context, body, mode))
 
-    def receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
-        return self._now(self.begin_receive(source, tag, context, segments))
+    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
+        return self._now(self.begin_receive(source, tag, context, body))
 
-    async def begin_send(self, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> Operation:
-        operation = Send(self.rank, dest, tag, context, segments, mode)
+    async def begin_send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
+        operation = Send(self.rank, dest, tag, context, body, mode)
         await self._try(self.sending.begin(operation), operation)
         return operation
 
-    async def begin_receive(self, source: int, tag: int, context: int, segments: Segments) -> Operation:
-        operation = Receive(source, tag, context, segments)
+    async def begin_receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
+        operation = Receive(source, tag, context, body)
         await self._try(self.receiving.begin(operation), operation)
         return operation
 
@@ -97,8 +98,8 @@ class MpiNp(Device):
             await self.losing.lose_nic()
             raise
 
-    def receive_taken(self, arrived: Arrived, segments: Segments) -> Operation:
-        operation = Receive(arrived.source, arrived.tag, arrived.context, segments)
+    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
+        operation = Receive(arrived.source, arrived.tag, arrived.context, body)
         held_message = arrived.handle
         if not isinstance(held_message, HeldMessage):
             raise ValueError(f"{arrived!r} was not taken by this device's probe")

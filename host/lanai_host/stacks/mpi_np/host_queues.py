@@ -8,6 +8,7 @@ waiting here. A new receive therefore looks at the held messages first, and a ne
 from collections import deque
 from dataclasses import dataclass
 
+from ...body import NOTHING
 from .operations import Receive
 
 
@@ -38,7 +39,7 @@ class HostQueues:
 
     def find(self, source: int, tag: int, context: int) -> HeldMessage | None:
         """The oldest message held that such a receive would take."""
-        probe = Receive(source, tag, context, ())
+        probe = Receive(source, tag, context, NOTHING)
         for message in self.messages:
             self._compared += 1
             if probe.takes(message.source, message.tag, message.context):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from ...device import ANY_SOURCE, ErrorKind, Operation
+from ...operation import ANY_SOURCE, ErrorKind, Operation
 from .host_queues import HostQueues
 from .operations import Receive, Send, fail
 from .seat import Seat

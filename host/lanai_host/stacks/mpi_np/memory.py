@@ -8,10 +8,9 @@ import struct
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from ...bus import reach
+from ...body import Body
 from ...bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned
 from ...config import HostConfig, HostCost
-from ...device import Segments
 from .pages import Piece, Pins, pieces_of, pieces_of_run
 
 SHORTEST_RUN = 512  # bytes that runs must have on average to be worth a piece each
@@ -23,58 +22,26 @@ PACKET = 4096
 PLACE = struct.Struct("<QQ")
 
 
-def merged(segments: Segments) -> list[tuple[int, int]]:
-    """Runs without empty ones, neighbours joined."""
-    runs: list[tuple[int, int]] = []
-    for address, size in segments:
-        if size and runs and runs[-1][0] + runs[-1][1] == address:
-            runs[-1] = (runs[-1][0], runs[-1][1] + size)
-        elif size:
-            runs.append((address, size))
-    return runs
-
-
-def gather(runs: Segments) -> bytes:
-    """The bytes of some runs of this process's memory. Raises BusError if they are not all there."""
-    return b"".join([reach.read(address, size) for address, size in runs])
-
-
-def scatter(runs: Segments, data: bytes | memoryview) -> int:
-    """Write bytes to runs, as many as both have; how many that was. Raises BusError if that cannot be done."""
-    done = 0
-    for address, size in runs:
-        part = bytes(data[done : done + size])
-        reach.write(address, part)
-        done += len(part)
-    return done
-
-
-def cut(runs: Segments, most: int) -> Segments:
-    """The first `most` bytes of some runs."""
-    kept = []
-    for address, size in runs:
-        if most > 0:
-            kept.append((address, min(size, most)))
-        most -= size
-    return kept
-
-
-def pages(runs: Segments) -> int:
-    """Bytes of the pages that the runs lie in, at most."""
-    return sum(size + 2 * PAGE_SIZE for _, size in runs)
+def pages(body: Body) -> int:
+    """Bytes of the pages that a body lies in, at most."""
+    return body.size + 2 * PAGE_SIZE * body.runs
 
 
 @dataclass
 class Hold:
     """Memory lent to the NIC for one operation."""
 
-    runs: list[tuple[int, int]]
-    total: int
+    body: Body
     outgoing: bool
     pieces: list[Piece] = field(default_factory=list)
     pins: list[Pinned] = field(default_factory=list)
     bounce: HostBuffer | None = None
     entries: list[int] = field(default_factory=list)  # in the page table
+
+    @property
+    def total(self) -> int:
+        """Bytes."""
+        return self.body.size
 
 
 class Memory:
@@ -93,27 +60,29 @@ class Memory:
         self.placement = 0  # see `Device.placement`
         self.copied = 0  # bytes that the processor copied and has not paid for
 
-    async def lend(self, segments: Segments, outgoing: bool, bounce: bool = False) -> Hold:
+    async def lend(self, body: Body, outgoing: bool, bounce: bool = False) -> Hold:
         """Make the bytes reachable for the NIC. `bounce` asks for a copy even where pinning would do."""
-        runs = merged(segments)
-        hold = Hold(runs, sum(size for _, size in runs), outgoing)
-        if not hold.total:
+        hold = Hold(body, outgoing)
+        if not body.size:
             return hold
-        dense = len(runs) * SHORTEST_RUN <= hold.total + SHORTEST_RUN and (len(runs) == 1 or pages(runs) <= self.most)
-        if dense and not bounce:
+        if not bounce and self._worth_pinning(body):
             await self._pin(hold)
-            for address, size in runs:
+            for address, size in body.segments():
                 self.placement = crc32(PLACE.pack(address % PAGE_SIZE, size), self.placement)
             if hold.total > PACKET or len(hold.pieces) <= INLINE_PIECES:
                 return hold
             await self._unpin(hold)
-        body = gather(runs) if outgoing else b""
-        hold.bounce = self._bounce(hold.total)
-        hold.pieces = pieces_of_run(hold.bounce.bus_address, hold.total)
+        data = body.read() if outgoing else b""
+        hold.bounce = self._bounce(body.size)
+        hold.pieces = pieces_of_run(hold.bounce.bus_address, body.size)
         if outgoing:
-            hold.bounce.view[: hold.total] = body
-            self.copied += hold.total
+            hold.bounce.view[: body.size] = data
+            self.copied += body.size
         return hold
+
+    def _worth_pinning(self, body: Body) -> bool:
+        runs = body.runs
+        return runs * SHORTEST_RUN <= body.size + SHORTEST_RUN and (runs == 1 or pages(body) <= self.most)
 
     async def take_back(self, hold: Hold, received: int) -> None:
         """The NIC is done with the memory; `received` bytes at its start are new. Raises BusError, with the memory taken back, if
@@ -124,16 +93,16 @@ class Memory:
             self.bounces.setdefault(bounce.size, []).append(bounce)
             if received:
                 self.copied += received
-                scatter(hold.runs, bounce.view[:received])
+                hold.body.write(bounce.view[:received])
 
-    def fits(self, segments: Segments, outgoing: bool) -> bool:
+    def fits(self, body: Body, outgoing: bool) -> bool:
         """May these bytes be lent now? If not, they may when others have come back."""
         lent = self.lent[outgoing]
-        return not lent or lent + pages(segments) <= self.most
+        return not lent or lent + pages(body) <= self.most
 
     async def _pin(self, hold: Hold) -> None:
         try:
-            for address, size in hold.runs:
+            for address, size in hold.body.segments():
                 pinned = await self.pins.pin(address, size, not hold.outgoing)
                 hold.pins.append(pinned)
                 self.lent[hold.outgoing] += PAGE_SIZE * len(pinned.pages)

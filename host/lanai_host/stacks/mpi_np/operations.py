@@ -2,10 +2,11 @@
 
 from lanai_firmware.programs.mpi_np.layout import Error
 
-from ...bus import reach
+from ...body import Body
 from ...bus.base import BusError
-from ...device import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind, Operation, Segments, SendMode
-from .memory import Hold, merged
+from ...device import SendMode
+from ...operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind, Operation
+from .memory import Hold
 
 NO_ERROR = int(Error.OK)
 ERRORS = {
@@ -20,14 +21,14 @@ ERRORS = {
 class Send(Operation):
     """A send under way."""
 
-    __slots__ = ("context", "dest", "hold", "mode", "runs", "size")
+    __slots__ = ("body", "context", "dest", "hold", "mode", "size")
 
-    def __init__(self, rank: int, dest: int, tag: int, context: int, segments: Segments, mode: SendMode) -> None:
+    def __init__(self, rank: int, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> None:
         super().__init__(rank, tag)
         self.dest = dest
         self.context = context
-        self.runs = merged(segments)
-        self.size = sum(size for _, size in self.runs)
+        self.body = body
+        self.size = body.size
         self.mode = mode
         self.hold: Hold | None = None
 
@@ -35,14 +36,14 @@ class Send(Operation):
 class Receive(Operation):
     """A receive under way."""
 
-    __slots__ = ("context", "hold", "index", "number", "placed", "segments", "wanted_source", "wanted_tag")
+    __slots__ = ("body", "context", "hold", "index", "number", "placed", "wanted_source", "wanted_tag")
 
-    def __init__(self, source: int, tag: int, context: int, segments: Segments) -> None:
+    def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
         super().__init__(source, tag)
         self.wanted_source = source
         self.wanted_tag = tag
         self.context = context
-        self.segments = segments
+        self.body = body
         self.placed = False  # on the NIC
         self.index = -1  # of its receive entry there
         self.number = 0  # by which the NIC reports it
@@ -69,10 +70,9 @@ def failure(error: int, operation: Operation) -> DeviceError | None:
 def unreachable(operation: Operation) -> BusError:
     """The error that names the operation's buffer, which the NIC found that it cannot reach."""
     if isinstance(operation, Send):
-        return reach.unreadable(operation.runs[0][0], operation.size)
+        return operation.body.unreadable()
     assert isinstance(operation, Receive)
-    runs = merged(operation.segments)
-    return reach.unwritable(runs[0][0], sum(size for _, size in runs))
+    return operation.body.unwritable()
 
 
 def finish(operation: Operation) -> None:

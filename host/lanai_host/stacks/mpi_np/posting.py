@@ -4,10 +4,9 @@ from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Error, Op
 
 from ...bus.base import BusError
 from ...config import HostCost
-from ...device import ANY_SOURCE, ANY_TAG, ErrorKind
+from ...operation import ANY_SOURCE, ANY_TAG, ErrorKind
 from .endpoint import Notice
 from .host_queues import HeldMessage
-from .memory import cut, merged, scatter
 from .operations import Receive, fail, failure, finish
 from .records import Records
 from .seat import Seat, inline
@@ -54,7 +53,7 @@ class Posting:
         receive.wanted_source = held_message.source
         if held_message.data is not None:
             try:
-                receive.length = scatter(merged(receive.segments), held_message.data)
+                receive.length = receive.body.write(held_message.data)
             except BusError as error:
                 fail(receive, ErrorKind.BUS_ERROR, str(error))
                 return
@@ -77,11 +76,11 @@ class Posting:
             return False
         await seat.endpoint.await_slot()  # sends leave some slots to others
         if receive.hold is None:
-            segments = cut(merged(receive.segments), seat.memory.most)  # no message is longer
-            if op in FOR_LATER and not seat.memory.fits(segments, False):
+            body = receive.body.part(0, seat.memory.most)  # no message is longer
+            if op in FOR_LATER and not seat.memory.fits(body, False):
                 return False
             try:
-                receive.hold = await seat.memory.lend(segments, False)
+                receive.hold = await seat.memory.lend(body, False)
             except BusError as error:
                 fail(receive, ErrorKind.BUS_ERROR, str(error))
                 return True

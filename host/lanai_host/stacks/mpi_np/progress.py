@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ...bus.base import Wait
 from ...config import HostCost
-from ...device import Operation
+from ...operation import Operation
 from .receiving import Receiving
 from .records import Records
 from .seat import Seat

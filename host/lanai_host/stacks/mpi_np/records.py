@@ -7,7 +7,7 @@ from typing import Any
 from lanai_firmware.programs.mpi_np.layout import Kind, Op
 
 from ...bus.base import Wait
-from ...device import Operation
+from ...operation import Operation
 from .endpoint import Notice
 from .losing import Losing
 from .operations import NO_ERROR, Receive, Send, failure, finish

@@ -4,7 +4,7 @@ from collections import deque
 
 from ...bus.base import Bus, BusError, HostBuffer
 from ...config import HostConfig, HostCost
-from ...device import ANY_SOURCE, DeviceError, ErrorKind, Operation
+from ...operation import ANY_SOURCE, DeviceError, ErrorKind, Operation
 from .driver import Attachment
 from .endpoint import Endpoint
 from .health import Examine

@@ -5,8 +5,8 @@ from collections import deque
 from lanai_firmware.programs.mpi_np.layout import Op
 
 from ...bus.base import BusError
-from ...device import ErrorKind, SendMode
-from .memory import gather
+from ...device import SendMode
+from ...operation import ErrorKind
 from .operations import Send, fail, finish
 from .seat import Seat, inline
 
@@ -61,7 +61,7 @@ class Sending:
         if not alone or not await endpoint.can_post(send.dest, inline=True):
             return await self._place_long(send, short)
         try:
-            body = gather(send.runs)
+            body = send.body.read()
         except BusError as error:
             fail(send, ErrorKind.BUS_ERROR, str(error))
             return True
@@ -74,10 +74,10 @@ class Sending:
         if seat.long_sends >= MOST_SENDS or not seat.numbers or not await seat.endpoint.can_post(send.dest):
             return False
         if send.hold is None:
-            if not seat.memory.fits(send.runs, True):
+            if not seat.memory.fits(send.body, True):
                 return False
             try:
-                send.hold = await seat.memory.lend(send.runs, True, bounce=short)
+                send.hold = await seat.memory.lend(send.body, True, bounce=short)
             except BusError as error:
                 fail(send, ErrorKind.BUS_ERROR, str(error))
                 return True

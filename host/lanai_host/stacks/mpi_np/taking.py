@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, PACKET_BODY, Kind, Op
 
+from ...body import NOTHING, Run
 from ...bus.base import Wait
 from ...config import HostCost
-from ...device import ANY_SOURCE, ANY_TAG, Arrived
+from ...device import Arrived
+from ...operation import ANY_SOURCE, ANY_TAG
 from .endpoint import Notice
 from .host_queues import HeldMessage, HostQueues
 from .operations import Receive
@@ -87,8 +89,8 @@ class Taking:
 
     async def _question(self, peer: int) -> "Question":
         buffer = bytearray(MOST_EAGER)
-        receive = Receive(self.seat.rank, ANY_TAG, 0, ((address_of(buffer), MOST_EAGER),))
-        receive.hold = await self.seat.memory.lend(receive.segments, False, bounce=True)
+        receive = Receive(self.seat.rank, ANY_TAG, 0, Run(address_of(buffer), MOST_EAGER))
+        receive.hold = await self.seat.memory.lend(receive.body, False, bounce=True)
         question = Question(self.records.question(), receive, buffer)
         await self.posting.drain(peer, question.number, receive)
         return question
@@ -117,13 +119,13 @@ class Taking:
         if notice.kind is Kind.FOUND_PULL:
             return held_message
         buffer = bytearray(notice.length)
-        segments = ((address_of(buffer), notice.length),) if notice.length else ()
-        await self._bring(notice, Receive(notice.source, notice.tag, notice.context, segments))
+        body = Run(address_of(buffer), notice.length) if notice.length else NOTHING
+        await self._bring(notice, Receive(notice.source, notice.tag, notice.context, body))
         held_message.data = bytes(buffer)
         return held_message
 
     async def _bring(self, notice: Notice, receive: Receive) -> None:
-        receive.hold = await self.seat.memory.lend(receive.segments, False, bounce=True)
+        receive.hold = await self.seat.memory.lend(receive.body, False, bounce=True)
         await self.posting.fetch(notice, receive)
         await self._arrival(receive, notice)
 

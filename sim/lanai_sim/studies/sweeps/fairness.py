@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lanai_host.device import Operation
+from lanai_host.operation import Operation
 
 from ...engines.base import Cable
 from ...machine.fabric import Fabric

@@ -101,7 +101,7 @@ def byte_list(model: Model, count: int) -> list[int]:
 @given(models(), st.integers(0, 3))
 @settings(max_examples=300, deadline=None)
 def test_segments_are_the_type_map_in_order(model: Model, count: int) -> None:
-    runs = model.datatype.segments(1 << 40, count)
+    runs = model.datatype.body(1 << 40, count).segments()
     got = [start - (1 << 40) + step for start, size in runs for step in range(size)]
     assert got == byte_list(model, count)
     assert model.datatype.size == len(model.offsets)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from lanai_host.device import ANY_SOURCE, ANY_TAG
+from lanai_host.operation import ANY_SOURCE, ANY_TAG
 from lanai_host.stacks.ideal.queues import Posted, Unexpected
 
 

@@ -2,6 +2,7 @@
 
 import ctypes
 
+from lanai_host.body import Run
 from lanai_host.bus.base import Wait
 from lanai_host.device import SendMode
 
@@ -21,8 +22,8 @@ class Buffer:
             ctypes.memmove(self.address, data, size)
 
     @property
-    def segments(self):
-        return ((self.address, self.size),) if self.size else ()
+    def body(self):
+        return Run(self.address, self.size)
 
     @property
     def data(self):
@@ -35,13 +36,13 @@ def pattern(size, seed=0):
 
 def isend(device, dest, data, tag=0, context=0, mode=STANDARD, offset=0):
     buffer = Buffer(data, offset)
-    operation = device.send(dest, tag, context, buffer.segments, mode)
+    operation = device.send(dest, tag, context, buffer.body, mode)
     return operation, buffer
 
 
 def irecv(device, source, size, tag=0, context=0, offset=0):
     buffer = Buffer(size, offset)
-    return device.receive(source, tag, context, buffer.segments), buffer
+    return device.receive(source, tag, context, buffer.body), buffer
 
 
 def wait(device, *pairs):

@@ -83,11 +83,11 @@ class Rank:
 
     async def send(self, dest, data, tag=0, mode=STANDARD):
         buffer = Buffer(data)
-        return await self.device.begin_send(dest, tag, 0, buffer.segments, mode), buffer
+        return await self.device.begin_send(dest, tag, 0, buffer.body, mode), buffer
 
     async def receive(self, source, size, tag=0):
         buffer = Buffer(size)
-        return await self.device.begin_receive(source, tag, 0, buffer.segments), buffer
+        return await self.device.begin_receive(source, tag, 0, buffer.body), buffer
 
     async def finish(self, *pairs):
         await self.device.finish([operation for operation, _ in pairs], Wait("test", note=f"rank {self.rank}"))

@@ -9,8 +9,8 @@ from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.programs.mpi_np.codec import pack
 from lanai_firmware.programs.mpi_np.layout import Kind, Record
 from lanai_host.bus.base import run_now
-from lanai_host.device import ErrorKind
 from lanai_host.errors import DeviceLost
+from lanai_host.operation import ErrorKind
 
 from .np_calls import irecv, isend, wait
 from .np_world import World

@@ -5,9 +5,11 @@ import mmap
 
 import pytest
 
+from lanai_host.body import Run
 from lanai_host.bus.base import BusError
 from lanai_host.config import HostCost, free
-from lanai_host.device import ANY_SOURCE, ErrorKind, SendMode
+from lanai_host.device import SendMode
+from lanai_host.operation import ANY_SOURCE, ErrorKind
 from lanai_host.stacks.mpi_np import memory as lending
 
 from .np_calls import Buffer, irecv, isend, pattern, recv, send, wait
@@ -22,7 +24,7 @@ class Untouched:
     def __init__(self, size):
         self.store = mmap.mmap(-1, size)
         self.place = ctypes.c_char.from_buffer(self.store)
-        self.segments = ((ctypes.addressof(self.place), size),)
+        self.body = Run(ctypes.addressof(self.place), size)
 
 
 def test_more_than_one_message_can_be_is_refused_by_name():
@@ -31,11 +33,11 @@ def test_more_than_one_message_can_be_is_refused_by_name():
     def program(device):
         other = 1 - device.rank
         huge = Untouched(HUGE)
-        sent = device.send(other, 0, 0, huge.segments, SendMode.STANDARD)
+        sent = device.send(other, 0, 0, huge.body, SendMode.STANDARD)
         assert sent.done
         assert sent.error.kind is ErrorKind.BAD_REQUEST
         assert sent.error.text == f"{HUGE} bytes are more than the {96 << 20} of one message; send them in parts"
-        received = device.receive(other, 1, 0, huge.segments)
+        received = device.receive(other, 1, 0, huge.body)
         send(device, other, pattern(9000), tag=1)
         wait(device, (received, huge))
         assert (received.error, received.length) == (None, 9000)
@@ -129,7 +131,7 @@ def test_pages_stay_pinned_and_are_found_again():
         a, b, c = Buffer(pattern(8192)), Buffer(pattern(8192, 1)), Buffer(pattern(8192, 2))
         seen = []
         for tag, buffer in enumerate((a, a, b, a, c, b, a)):
-            operation = device.send(1, tag, 0, buffer.segments, SendMode.STANDARD)
+            operation = device.send(1, tag, 0, buffer.body, SendMode.STANDARD)
             wait(device, (operation, buffer))
             seen.append((pins.hits, pins.misses, pins.kept_pages))
         return seen
@@ -152,7 +154,7 @@ def test_without_a_cache_each_message_pins_and_unpins():
         device.seat.charge = lambda what, count=1: (told.append(what), charge(what, count))
         buffer = Buffer(pattern(8192))
         for tag in range(3):
-            wait(device, (device.send(1, tag, 0, buffer.segments, SendMode.STANDARD), buffer))
+            wait(device, (device.send(1, tag, 0, buffer.body, SendMode.STANDARD), buffer))
         assert (device.seat.memory.pins.hits, device.seat.memory.pins.misses) == (0, 3)
 
     World(2, host=free().but(pinned_cache_pages=0)).run(program)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
-from lanai_host.device import ANY_SOURCE, ErrorKind
+from lanai_host.operation import ANY_SOURCE, ErrorKind
 from lanai_sim.kernel.kernel import Deadlock
 
 from .np_calls import STANDARD, SYNCHRONOUS, pattern

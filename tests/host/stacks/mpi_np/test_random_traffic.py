@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig, paper
-from lanai_host.device import ANY_SOURCE, ANY_TAG
+from lanai_host.operation import ANY_SOURCE, ANY_TAG
 
 from .np_calls import STANDARD, SYNCHRONOUS, irecv, isend, pattern, wait
 from .np_world import World

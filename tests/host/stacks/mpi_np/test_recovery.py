@@ -8,7 +8,7 @@ import pytest
 from lanai_firmware.programs.mpi_np.model import Packet
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_hdl.machine import Verdict
-from lanai_host.device import ANY_SOURCE, ErrorKind
+from lanai_host.operation import ANY_SOURCE, ErrorKind
 
 from .np_calls import SYNCHRONOUS, irecv, isend, pattern, wait
 from .np_world import World

@@ -5,7 +5,7 @@ import pytest
 from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np import state
 from lanai_firmware.programs.mpi_np.plan import McpConfig
-from lanai_host.device import ANY_SOURCE
+from lanai_host.operation import ANY_SOURCE
 from lanai_host.stacks.mpi_np import homes
 
 from .np_calls import isend, pattern, recv, wait

@@ -3,8 +3,8 @@
 import pytest
 
 from lanai_host.config import HostConfig, free
-from lanai_host.device import ANY_SOURCE, ANY_TAG
 from lanai_host.errors import UserError
+from lanai_host.operation import ANY_SOURCE, ANY_TAG
 
 from .np_calls import SYNCHRONOUS, irecv, isend, pattern, recv, send, wait
 from .np_world import World

@@ -4,7 +4,7 @@ import pytest
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig, paper
 from lanai_host.bus.base import Wait
-from lanai_host.device import ANY_SOURCE, ANY_TAG, ErrorKind
+from lanai_host.operation import ANY_SOURCE, ANY_TAG, ErrorKind
 
 from .np_calls import SYNCHRONOUS, Buffer, irecv, isend, pattern, recv, send, wait
 from .np_world import World
@@ -117,7 +117,7 @@ def test_probe_and_cancel():
             device.wait(None, Wait("probe"))
         assert recv(device, 0, 10, tag=4)[1] == pattern(10, 4)
         buffer = Buffer(5000)
-        operation = device.receive_taken(taken, buffer.segments)
+        operation = device.receive_taken(taken, buffer.body)
         wait(device, (operation, buffer))
         assert buffer.data == pattern(5000, 3)
         assert device.cancel(lost)

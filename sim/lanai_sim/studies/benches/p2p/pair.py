@@ -1,7 +1,7 @@
 """Hosts on NICs, for measurements: `play` starts one program on each, as `Side`s that send, receive, compute and look at the clock."""
 
 import ctypes
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -9,9 +9,11 @@ from lanai_firmware.image import Image
 from lanai_firmware.programs.mpi_np.plan import Line, McpConfig
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import NicConfig, lanai41
+from lanai_host.body import Body, Run
 from lanai_host.bus.base import Wait
 from lanai_host.config import HostConfig, HostCost, pentium2_266
-from lanai_host.device import Operation, SendMode
+from lanai_host.device import SendMode
+from lanai_host.operation import Operation
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.driver import Attachment, boot, channel_number
 from lanai_host.stacks.mpi_np.homes import allocate as homes_for
@@ -52,8 +54,8 @@ class Buffer:
         self.size = size
 
     @property
-    def segments(self) -> Sequence[tuple[int, int]]:
-        return ((self.address, self.size),) if self.size else ()
+    def body(self) -> Body:
+        return Run(self.address, self.size)
 
     def fill(self, seed: int) -> None:
         ctypes.memmove(self.address, self._pattern(seed), self.size)
@@ -89,7 +91,7 @@ class Side:
         """Start a send, and let the time pass that this takes."""
         self.device.charge(HostCost.CALL)
         peer = self.peer if dest is None else dest
-        operation = await self.device.begin_send(peer, tag, 0, buffer.segments, mode)
+        operation = await self.device.begin_send(peer, tag, 0, buffer.body, mode)
         await self.device.endpoint.pay()
         return operation
 
@@ -97,7 +99,7 @@ class Side:
         """Start a receive, and let the time pass that this takes."""
         self.device.charge(HostCost.CALL)
         peer = self.peer if source is None else source
-        operation = await self.device.begin_receive(peer, tag, 0, buffer.segments)
+        operation = await self.device.begin_receive(peer, tag, 0, buffer.body)
         await self.device.endpoint.pay()
         return operation
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from lanai_host.device import Operation
 from lanai_host.errors import UserError
+from lanai_host.operation import Operation
 
 from .pair import PAGE, Buffer, Setting, Side, play
 

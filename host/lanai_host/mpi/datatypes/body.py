@@ -1,0 +1,81 @@
+"""The body of a message of elements of a datatype that leave gaps (see `lanai_host.body`).
+
+A layout that keeps a table of its runs is copied run by run. Any other is copied leaf by leaf, so that a message of a
+million blocks needs no table of them.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...body import Body
+from .copying import copy_leaf
+from .layout import Layout
+from .runs import Ints, cut_runs
+
+
+class TypedBody(Body):
+    """`count` elements of a layout, `extent` bytes apart, the first at `start`."""
+
+    __slots__ = ("_count", "_extent", "_layout", "_start")
+
+    def __init__(self, layout: Layout, extent: int, count: int, start: int) -> None:
+        self._layout = layout
+        self._extent = extent
+        self._count = count
+        self._start = start
+        self.size = layout.size * count
+
+    def __repr__(self) -> str:
+        return f"TypedBody({self._count} of {self._layout.size} bytes at {self._start:#x})"
+
+    def count_runs(self, begin: int, end: int) -> int:
+        if begin or end != self.size:
+            return sum(1 for _ in self.segments(begin, end))
+        first, after = self._layout.ends
+        joined = self._count - 1 if after == first + self._extent else 0  # elements that continue the one before
+        return self._layout.run_count * self._count - joined
+
+    def segments(self, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+        end = self.size if end is None else end
+        start = size = 0  # the last run found, which the next window may continue
+        step = self._layout.window
+        for first in range(begin, end, step):
+            offsets, lengths = self._runs(first, min(first + step, end))
+            for address, length in zip((offsets + self._start).tolist(), lengths.tolist(), strict=True):
+                if start + size == address and size:
+                    size += length
+                    continue
+                if size:
+                    yield start, size
+                start, size = address, length
+        if size:
+            yield start, size
+
+    def pack(self, begin: int, end: int, stream: int) -> None:
+        if not self._copy(True, begin, end, stream):
+            raise self.unreadable()
+
+    def unpack(self, begin: int, end: int, stream: int) -> None:
+        if not self._copy(False, begin, end, stream):
+            raise self.unwritable()
+
+    def _copy(self, packing: bool, begin: int, end: int, stream: int) -> bool:
+        layout, extent = self._layout, self._extent
+        table = layout.table
+        if table is not None:
+            element, rest = divmod(begin, layout.size)
+            return table.copy(packing, stream, self._start + element * extent, extent, rest, end - begin)
+        leaves = layout.repeated_leaves(self._count, extent)
+        return all(copy_leaf(packing, leaf, self._start, stream, begin, end) for leaf in leaves)
+
+    def _runs(self, begin: int, end: int) -> tuple[Ints, Ints]:
+        """Offsets and lengths of the runs of a part."""
+        table = self._layout.table
+        if table is None:
+            return self._layout.runs_of(begin, end, self._count, self._extent)
+        size = self._layout.size
+        elements = np.arange(begin // size, -(-end // size), dtype=np.int64)
+        offsets = np.add.outer(elements * self._extent, table.offsets).ravel()
+        packed = np.add.outer(elements * size, table.packed).ravel()
+        return cut_runs(offsets, np.tile(table.lengths, len(elements)), packed, begin, end)

@@ -1,0 +1,114 @@
+"""Remote memory, which a device may offer beside messages: writing, reading and changing the memory of another rank.
+
+Whoever owns memory exposes it and sends the token to others in a message. Whoever has the token reaches the memory,
+without any work of the owner's processor. One operation may overtake another until `settle`.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum, Flag, auto
+
+from .body import Body
+from .operation import Operation
+
+TOKEN_BYTES = 32  # at most
+
+
+class Access(Flag):
+    """What others may do with exposed memory."""
+
+    READ = auto()
+    WRITE = auto()
+    ATOMIC = auto()
+
+
+class Atomic(Enum):
+    """What happens to a word, which is replaced in one step. The operation's result is the word before."""
+
+    ADD = auto()
+    AND = auto()
+    OR = auto()
+    XOR = auto()
+    SWAP = auto()
+    COMPARE_AND_SWAP = auto()
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Memory that the device allocated. `handle` means something to its device only, here as below."""
+
+    address: int
+    size: int
+    handle: object = None
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """Memory of this process that others may reach. `token` tells them how: any bytes, at most TOKEN_BYTES."""
+
+    token: bytes
+    handle: object = None
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Another rank's exposed memory, as this process sees it."""
+
+    rank: int
+    handle: object = None
+
+
+class Remote(ABC):
+    """Ranks are world ranks, offsets count from the start of the exposed memory. No method blocks.
+
+    Attributes:
+        atomics: what the hardware can do to a word, with the word's bytes.
+    """
+
+    atomics: frozenset[tuple[Atomic, int]] = frozenset()
+
+    @abstractmethod
+    def allocate(self, size: int) -> Segment:
+        """Memory that others reach sooner than memory of the program's own."""
+
+    @abstractmethod
+    def release(self, segment: Segment) -> None:
+        """Give up what `allocate` returned. It must not be exposed any more."""
+
+    @abstractmethod
+    def expose(self, address: int, size: int, access: Access) -> Exposure:
+        """Let others reach a range of this process's memory. Raises BusError if it is not all there."""
+
+    @abstractmethod
+    def conceal(self, exposure: Exposure) -> None:
+        """End an exposure. Operations that come later fail at whoever began them."""
+
+    @abstractmethod
+    def reach(self, rank: int, token: bytes) -> Reach:
+        """Make another rank's exposed memory reachable from here."""
+
+    @abstractmethod
+    def leave(self, reach: Reach) -> None:
+        """Give up what `reach` returned."""
+
+    @abstractmethod
+    def put(self, reach: Reach, offset: int, body: Body) -> Operation:
+        """Write a body's bytes there. When the operation is done, the body's memory is the program's again."""
+
+    @abstractmethod
+    def get(self, reach: Reach, offset: int, body: Body) -> Operation:
+        """Read bytes from there into a body. When the operation is done, they are here."""
+
+    @abstractmethod
+    def atomic(
+        self, reach: Reach, offset: int, what: Atomic, size: int, operand: int, compare: int, result: int
+    ) -> Operation:
+        """Change one word of `size` bytes, one of `atomics`. The word before goes to the address `result`.
+
+        `compare` counts for COMPARE_AND_SWAP only.
+        """
+
+    @abstractmethod
+    def settle(self, rank: int | None) -> Operation:
+        """Done when all that this process began before has taken effect at a rank, or at all with None. Its error says what
+        did not arrive."""

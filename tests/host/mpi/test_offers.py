@@ -1,0 +1,136 @@
+"""What a device may offer beyond messages, as collectives use it: a barrier of its own, thresholds of its own."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lanai_host.choices import Choices
+from lanai_host.mpi import MpiError, creation
+from lanai_host.mpi import collectives as coll
+from lanai_host.mpi.errors import ErrorClass
+from lanai_host.operation import DeviceError, ErrorKind, Operation
+from lanai_host.stacks.ideal.device import IdealDevice
+
+from .ranks import TIMEOUT, buffer, run
+
+
+class Counting(IdealDevice):
+    sent = 0
+
+    def send(self, *arguments):
+        self.sent += 1
+        return super().send(*arguments)
+
+
+def device_with_barrier():
+    """A kind of device whose barriers of three or more ranks need no messages."""
+    lock, begun = threading.Lock(), {}
+
+    class WithBarrier(Counting):
+        asked = ()
+
+        def barrier(self, members, number):
+            assert number < 1 << 47
+            self.asked += ((tuple(members), number),)
+            if len(members) < 3:
+                return None
+            with lock:
+                meeting = begun.setdefault((tuple(members), number), threading.Barrier(len(members)))
+            meeting.wait(TIMEOUT)
+            operation = Operation(self.rank)
+            operation.done = True
+            return operation
+
+    return WithBarrier
+
+
+def test_a_barrier_of_the_device_takes_no_messages():
+    come = []
+
+    def program(world):
+        comm, device = world.comm_world, world.comm_world.device
+        before = device.sent
+        come.append(comm.rank)
+        coll.run(comm, coll.barrier)
+        assert len(come) == comm.size
+        coll.start(comm, coll.barrier).wait()
+        request = coll.prepare(comm, coll.barrier)
+        for _ in range(2):
+            request.start()
+            request.wait()
+        assert device.sent == before
+        return device.asked
+
+    asked = run(4, program, device_with_barrier())
+    assert len(set(asked)) == 1
+    numbers = [number for members, number in asked[0] if members == (0, 1, 2, 3)]
+    assert len(numbers) >= 4
+    assert len(set(numbers[-4:])) == 3  # both starts of the persistent one have its number, one after the other
+
+
+def test_messages_do_where_the_device_has_no_barrier_for_the_members():
+    def program(world):
+        comm, device = world.comm_world, world.comm_world.device
+        pair = creation.split(comm, comm.rank // 2, comm.rank)
+        before = device.sent
+        coll.run(pair, coll.barrier)
+        assert device.sent == before + 1
+        assert device.asked[-1][0] == (comm.rank // 2 * 2, comm.rank // 2 * 2 + 1)
+
+    run(4, program, device_with_barrier())
+
+
+def test_a_barrier_that_fails_is_an_error():
+    class Failing(Counting):
+        def barrier(self, members, number):
+            operation = Operation(self.rank)
+            operation.done = True
+            operation.error = DeviceError(ErrorKind.PEER_FAILED, "rank 2 does not answer")
+            return operation
+
+    def program(world):
+        with pytest.raises(MpiError, match=r"MPI_Barrier: .*rank 2 does not answer") as caught:
+            coll.run(world.comm_world, coll.barrier)
+        assert caught.value.error_class == ErrorClass.PROC_ABORTED
+        Failing.barrier = IdealDevice.barrier
+
+    run(1, program, Failing)
+
+
+@pytest.mark.parametrize(
+    ("changes", "messages"),
+    [({}, 3), ({"broadcast_by_pieces": 8}, 3 + 3 * 3), ({"broadcast_by_pieces": 8, "pieces_from_size": 5}, 3)],
+)
+def test_the_thresholds_are_the_devices(changes, messages):
+    """Four ranks, 800 bytes: three messages of a tree, or three pieces from the root, then three steps round a ring in
+    which nobody sends to the root."""
+
+    class Choosing(Counting):
+        choices = replace(IdealDevice.choices, **changes)
+
+    def program(world):
+        comm, device = world.comm_world, world.comm_world.device
+        data = np.full(100, comm.rank, np.int64)
+        before = device.sent
+        coll.run(comm, coll.bcast, *buffer(data), 0)
+        assert not data.any()
+        return device.sent - before
+
+    sent = run(4, program, Choosing)
+    assert sum(sent) == messages
+
+
+@pytest.mark.parametrize(
+    ("changes", "size", "ranks", "by_parts"),
+    [
+        ({}, 1 << 14, 4, True),
+        ({}, (1 << 14) - 1, 4, False),
+        ({}, 1 << 20, 3, False),
+        ({"long_vector": 1024, "long_vector_per_rank": 64}, 1024, 16, True),
+        ({"long_vector": 1024, "long_vector_per_rank": 64}, 1024, 17, False),
+    ],
+)
+def test_when_vectors_go_by_parts(changes, size, ranks, by_parts):
+    assert Choices(**changes).by_parts(size, ranks) == by_parts

@@ -1,0 +1,73 @@
+"""Bodies that are one run, a list of runs, or a part of another body."""
+
+from itertools import pairwise
+
+from hypothesis import strategies as st
+
+from lanai_host.body import NOTHING, Run, Runs
+
+from .body_contract import MEMORY, NOWHERE, BodyContract, Given, random_memory
+
+
+def of_runs(runs):
+    """A body of (offset, bytes) in some memory, by its offsets."""
+    memory = random_memory()
+    body = Runs([(memory.ctypes.data + offset, size) for offset, size in runs])
+    return Given(body, memory, [offset + step for offset, size in runs for step in range(size)])
+
+
+def one_run(offset, size):
+    memory = random_memory()
+    return Given(Run(memory.ctypes.data + offset, size), memory, list(range(offset, offset + size)))
+
+
+@st.composite
+def lists_of_runs(draw):
+    """Runs that do not overlap, in any order, some of them empty, some neighbours."""
+    edges = sorted(draw(st.sets(st.integers(0, 200), min_size=2, max_size=16)))
+    runs = [(first, last - first) for first, last in pairwise(edges)]
+    kept = draw(st.lists(st.sampled_from(runs), unique=True))
+    return [*kept, (7, 0)] if draw(st.booleans()) else kept
+
+
+class TestRun(BodyContract):
+    cases = st.builds(one_run, st.integers(0, MEMORY - 100), st.integers(0, 100))
+
+    def unreachable(self):
+        return Run(NOWHERE, 100)
+
+
+class TestRuns(BodyContract):
+    cases = lists_of_runs().map(of_runs)
+
+    def unreachable(self):
+        self.memory = random_memory()
+        return Runs([(self.memory.ctypes.data, 10), (NOWHERE, 90)])
+
+
+@st.composite
+def parts(draw):
+    whole = of_runs(draw(lists_of_runs()))
+    begin = draw(st.integers(0, len(whole.offsets)))
+    end = draw(st.integers(begin, len(whole.offsets)))
+    return Given(whole.body.part(begin, end), whole.memory, whole.offsets[begin:end])
+
+
+class TestPart(BodyContract):
+    cases = parts()
+
+    def unreachable(self):
+        self.memory = random_memory()
+        return Runs([(self.memory.ctypes.data, 10), (NOWHERE, 90)]).part(5, 50)
+
+
+def test_an_error_of_a_part_names_the_whole_buffer():
+    part = Run(NOWHERE, 100).part(10, 20).part(0, 5)
+    assert str(Runs([(NOWHERE, 60), (200, 40)]).part(1, 9).unreadable()).startswith(
+        f"cannot read the send buffer, 100 bytes at {NOWHERE:#x}"
+    )
+    assert (part.address, part.size) == (NOWHERE + 10, 5)
+
+
+def test_a_message_without_bytes_lies_nowhere():
+    assert (NOTHING.size, NOTHING.runs, NOTHING.address, list(NOTHING.segments()), NOTHING.read()) == (0, 0, 0, [], b"")
