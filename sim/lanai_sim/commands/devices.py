@@ -1,0 +1,65 @@
+"""List what `lanai run` can choose from: messaging systems, engines and fabrics."""
+
+import argparse
+import json
+
+from lanai_host import stacks
+from lanai_host.stacks.base import NicStack, Stack
+
+from ..console import wide
+from ..engines import kinds as engines
+from ..machine import fabrics
+from ..report.tables import table
+
+NAME = "devices"
+HELP = "list the messaging systems, engines and fabrics that `lanai run` offers"
+Row = dict[str, str]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="write the lists as JSON instead of tables")
+
+
+def run(args: argparse.Namespace) -> int:
+    lists = {"devices": devices(), "engines": engine_kinds(), "fabrics": fabric_kinds()}
+    if args.json:
+        print(json.dumps(lists, indent=2))
+        return 0
+    console = wide()
+    for title, rows in lists.items():
+        grid = table(f"--{title.removesuffix('s')}", list(rows[0]), left=len(rows[0]))
+        for row in rows:
+            grid.add_row(*row.values())
+        console.print(grid)
+        console.print()
+    return 0
+
+
+def devices() -> list[Row]:
+    """The messaging systems, the default first."""
+    return [device(stacks.stack(name)) for name in stacks.names()]
+
+
+def device(stack: Stack) -> Row:
+    needs, offers = "nothing", []
+    if isinstance(stack, NicStack):
+        needs = f"NICs with the firmware {stack.firmware.name}"
+        if stack.firmware.vocabulary is not None:
+            offers.append("--trace")
+    if len(stack.presets) > 1:
+        offers.append("presets " + ", ".join(stack.presets))
+    return {"name": stack.name, "needs": needs, "offers": "; ".join(offers), "what it is": stack.help}
+
+
+def engine_kinds() -> list[Row]:
+    """What evaluates the NICs, the default first."""
+    found = [engines.kind(name) for name in engines.names()]
+    return [{"name": kind.name, "what it is": kind.help} for kind in found]
+
+
+def fabric_kinds() -> list[Row]:
+    found = [fabrics.kind(name) for name in fabrics.names()]
+    return [
+        *({"name": kind.usage, "what it is": kind.help} for kind in found),
+        {"name": "FILE.toml", "what it is": "cables, each with both its ends, such as nic0 and switch0.3"},
+    ]
