@@ -25,6 +25,10 @@ class HostCost(Enum):
     UNPIN_PAGE = "unpin_page"
     REDUCE = "reduce"  # one element combined by the processor
     CLOCK = "clock"  # reading the clock: MPI_Wtime
+    FILE_OPEN = "file_open"  # a system call with the name of a file: opening, deleting
+    FILE_CALL = "file_call"  # one with an open file
+    FILE_BYTE = "file_byte"  # one byte read or written by it
+    FILE_SYNC = "file_sync"  # waiting until the disk has it all
 
 
 SECOND = 10**12  # picoseconds
@@ -58,6 +62,10 @@ class HostConfig:
     unpin_page: int = 200_000
     reduce: int = 15_000
     clock: int = 100_000
+    file_open: int = 50_000_000
+    file_call: int = 5_000_000
+    file_byte: int = 20_000  # to or from the kernel's cache; the disk writes behind
+    file_sync: int = 10_000_000_000
     pio_write: int = 30_000  # issuing one posted write; the bus adds what it makes the processor wait
     pio_read: int = 60_000  # issuing one read, beyond the time that the bus takes to answer
     cpu_scale: float = (

@@ -63,6 +63,7 @@ _HANDLE_ERRORS = {
     "MPI_Message": ErrorClass.REQUEST,
     "MPI_Info": ErrorClass.INFO,
     "MPI_Session": ErrorClass.SESSION,
+    "MPI_File": ErrorClass.FILE,
 }
 # Arrays, and what may say how long they are: the first of these that the function has.
 _LENGTHS = {
@@ -90,7 +91,7 @@ _COLLECTIVE_ARRAYS = frozenset(
     {"sendcounts", "recvcounts", "displs", "sdispls", "rdispls", "sendtypes", "recvtypes", "remain_dims", "weights"}
 )
 _FUNCTIONS = frozenset(
-    {"comm_errhandler_fn", "session_errhandler_fn", "user_fn", "query_fn", "free_fn", "cancel_fn"}
+    {"comm_errhandler_fn", "session_errhandler_fn", "file_errhandler_fn", "user_fn", "query_fn", "free_fn", "cancel_fn"}
 )  # those of attributes may be null
 _OPTIONAL = frozenset({"argc", "argv", "extra_state", "location", "base", "copy_proxy", "delete_proxy"})
 _NULL_HANDLES = frozenset({"MPI_Info"})  # types whose null handle is a value as an input
@@ -191,7 +192,7 @@ def _pointer(name: str, base: str, const: bool, names: set[str]) -> list[Refusal
 
 def _handle(name: str, base: str) -> list[Refusal]:
     error = _HANDLE_ERRORS.get(base)
-    if error is None:  # windows and files are not there yet
+    if error is None:  # windows are not there yet
         return []
     wrongs = [Wrong.NO_HANDLE] if base in _NULL_HANDLES else [Wrong.NULL_HANDLE, Wrong.NO_HANDLE]
     return [Refusal(name, wrong, error, border=False) for wrong in wrongs]

@@ -106,7 +106,7 @@ def _source(name: str, result: str, parameters: list[Any], found: Binding) -> tu
             arguments.append(str(name.endswith("_c")))
         else:
             arguments.append(_convert(name, by_name[want], found, names))
-    names["find_place"], place = places.finder(parameters, wanted)
+    names["find_place"], place = places.finder(name, parameters, wanted)
     handles = [_convert(name, p, found, names) for p in parameters if _is_unread_handle(p, wanted)]
     for parameter in parameters:
         if parameter[0] not in wanted and parameter[2] and not parameter[3]:
@@ -156,6 +156,9 @@ def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, A
             return _number(name, own, names)
         if found.lenient and own == "peer_comm":
             return str(own)  # means something at one process only
+        if base == "MPI_File" and name.endswith("_errhandler"):  # the null handle has one too
+            names["any_file"] = abi.any_file
+            return f"any_file({own})"
         if name.endswith("_get_name"):  # null handles have names too
             names[base] = table
             return f"({base}[{own}] if {own} != {table.null} else None)"
@@ -224,6 +227,7 @@ _SIZES = {
     "key": "MPI_MAX_INFO_KEY",
     "name": "MPI_MAX_PROCESSOR_NAME",
     "string": "MPI_MAX_ERROR_STRING",
+    "datarep": "MPI_MAX_DATAREP_STRING",
     "version": "MPI_MAX_LIBRARY_VERSION_STRING",
 }
 _PUT: dict[str, Callable[[Any], int]] = {

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..mpi.errhandler import Errhandler
 from ..mpi.errors import MpiError
-from .context import abi
+from .context import NullFile, abi
 from .places import Unborn
 from .tables import HandleTable
 
@@ -24,11 +24,11 @@ def with_code(code: int, text: str = "") -> MpiError:
 
 def errhandler(address: int, table: HandleTable) -> Errhandler:
     """The error handler that is a function at `address`, for objects whose handles are in `table`."""
-    handle = handle_type()
+    handle = abi.flavor.handle(f"MPI_{table.kind}")
     call = abi.ffi.cast(f"void (*)({handle} *, int *)", address)
 
     def report(place: Any, code: int) -> None:
-        value = table.null if isinstance(place, Unborn) else table.handle_of(place)
+        value = table.null if isinstance(place, Unborn | NullFile) else table.handle_of(place)
         call(abi.ffi.new(f"{handle} *", value), abi.ffi.new("int *", abi.code_out(code)))
 
     return Errhandler("user", report)

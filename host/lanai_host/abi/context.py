@@ -35,6 +35,15 @@ class Phase(enum.Enum):
     AFTER = "after MPI_Finalize"
 
 
+class NullFile:
+    """Stands for MPI_FILE_NULL, whose error handler is that of files to be opened, and of what goes wrong without a file."""
+
+    name = ""
+
+    def __init__(self) -> None:
+        self.errhandler = ERRORS_RETURN
+
+
 class Context:
     """One process's binding. `abi` below is the only one; `attach` fills it before any other module of the binding is used.
 
@@ -68,6 +77,7 @@ class Context:
         self.wins = self._table("Win")
         self.files = self._table("File")
         self.sessions = self._table("Session")
+        self.no_file = NullFile()
         for table in (self.requests, self.infos):  # None stands for the null handle in argument lists
             table.predefine(table.null, None)
         for name, datatype in PREDEFINED.items():
@@ -134,6 +144,10 @@ class Context:
         """A datatype that may be insignificant: what is no handle becomes one that no buffer may have."""
         found: Datatype = self.types.get(handle, NO_DATATYPE)
         return found
+
+    def any_file(self, handle: int) -> Any:
+        """A file; what holds the error handler of MPI_FILE_NULL for that handle."""
+        return self.no_file if handle == self.files.null else self.files[handle]
 
     # Status
 

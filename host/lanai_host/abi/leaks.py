@@ -16,6 +16,7 @@ def found() -> list[str]:
         (abi.types, _datatype),
         (abi.groups, lambda group: f"a group of {group.size} processes"),
         (abi.ops, lambda op: f"the reduction operation {op.name or 'of MPI_Op_create'}"),
+        (abi.files, lambda file: f"the file {file.name!r}"),
         (abi.infos, lambda info: f"an info object with {info.nkeys()} keys"),
     ):
         counted = Counter(describe(value) for value in table.made())

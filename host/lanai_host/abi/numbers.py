@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from ..mpi.constants import ANY_SOURCE, ANY_TAG, IN_PLACE, PROC_NULL, ROOT, Comparison, SplitType, ThreadLevel
 from ..mpi.datatypes import TypeClass
 from ..mpi.errors import LAST_PREDEFINED, ErrorClass
+from ..mpi.files.modes import DISPLACEMENT_CURRENT, Mode, Whence
 
 _CLASS = 0xFF  # a code's class is in its low bits (`mpi.errors.ErrorTable`)
 _NOTHING = -(1 << 31)  # means nothing as any kind of number
@@ -44,6 +45,24 @@ class Map:
 
     def outward(self, value: int) -> int:
         return self._outward.get(value, value)
+
+
+class BitMap:
+    """A set of bits, each of which has another place. Bits that mean nothing outside become one that means nothing inside."""
+
+    def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """`pairs` are (inside, outside)."""
+        self._pairs = tuple(pairs)
+        self._unknown = 2 * max(inside for inside, _ in self._pairs)
+
+    def inward(self, value: int) -> int:
+        known = sum(outside for _, outside in self._pairs)
+        return sum(inside for inside, outside in self._pairs if value & outside) | (
+            self._unknown if value & ~known else 0
+        )
+
+    def outward(self, value: int) -> int:
+        return sum(outside for inside, outside in self._pairs if value & inside)
 
 
 class CodeMap:
@@ -81,20 +100,24 @@ class Numbers:
         self.tags = Map([(ANY_TAG, constants["MPI_ANY_TAG"])])
         self.codes = CodeMap(constants)
         levels = _choices(constants, "THREAD_", ThreadLevel)
-        self._by_name: dict[str, Map | CodeMap] = {
+        displacements = Map([(DISPLACEMENT_CURRENT, constants["MPI_DISPLACEMENT_CURRENT"])])
+        self._by_call: dict[tuple[str, str], Map | CodeMap | BitMap] = {("MPI_File_set_view", "disp"): displacements}
+        self._by_name: dict[str, Map | CodeMap | BitMap] = {
             **dict.fromkeys(("dest", "source", "rank", "root", "rank_source", "rank_dest"), self.ranks),
             **dict.fromkeys(("tag", "sendtag", "recvtag"), self.tags),
             **dict.fromkeys(("required", "provided"), levels),
             **dict.fromkeys(("errorcode", "errorclass"), self.codes),
             **dict.fromkeys(("sendbuf", "recvbuf"), Map([(IN_PLACE, constants["MPI_IN_PLACE"])])),
+            "amode": BitMap((one, constants[f"MPI_MODE_{one.name}"]) for one in Mode),
+            "whence": _choices(constants, "SEEK_", Whence),
             "result": _choices(constants, "", Comparison),
             "split_type": _choices(constants, "COMM_TYPE_", SplitType),
             "typeclass": _choices(constants, "TYPECLASS_", TypeClass),
         }
 
-    def of(self, call: str, parameter: str) -> Map | CodeMap | None:
+    def of(self, call: str, parameter: str) -> Map | CodeMap | BitMap | None:
         # The exit code of MPI_Abort is the program's own.
-        return None if call == "MPI_Abort" else self._by_name.get(parameter)
+        return None if call == "MPI_Abort" else self._by_call.get((call, parameter)) or self._by_name.get(parameter)
 
 
 def _choices(constants: Mapping[str, int], prefix: str, choices: type[enum.IntEnum]) -> Map:

@@ -12,6 +12,7 @@ from .arguments import Prototype
 from .context import abi
 
 Find = Callable[..., Any]
+_OF_FILES = ("MPI_File_", "MPI_Register_datarep")
 
 
 class Unborn:
@@ -23,9 +24,11 @@ class Unborn:
         self.errhandler = errhandler
 
 
-def finder(parameters: Prototype, inputs: Collection[str]) -> tuple[Find, str]:
+def finder(call: str, parameters: Prototype, inputs: Collection[str]) -> tuple[Find, str]:
     """(function, its arguments) that give the object whose error handler is called, None for MPI_COMM_SELF. `inputs`: the
     arguments that the binding reads, so that pointers to handles among them are no outputs."""
+    if call.startswith(_OF_FILES):
+        return _file_finder(parameters, inputs)
     for base, direct, pointed in _KINDS:
         for name, kind, pointers, _ in parameters:
             if kind == base and pointers == 0:
@@ -34,6 +37,20 @@ def finder(parameters: Prototype, inputs: Collection[str]) -> tuple[Find, str]:
                 length = next((p[0] for p in parameters if p[0] in ("count", "incount")), "")
                 return (_of_requests, f"{name}, {length}") if name.startswith("array_of") else (pointed, name)
     return _nothing, ""
+
+
+def _file_finder(parameters: Prototype, inputs: Collection[str]) -> tuple[Find, str]:
+    """What has nothing to do with an open file is MPI_FILE_NULL's."""
+    for name, kind, pointers, _ in parameters:
+        if kind == "MPI_File" and pointers == 0:
+            return _of_file, name
+        if kind == "MPI_File" and name in inputs:
+            return lambda pointer: _of_file(pointer[0]) if pointer else abi.no_file, name
+    return lambda: abi.no_file, ""
+
+
+def _of_file(handle: int) -> Any:
+    return abi.files.get(handle, abi.no_file)
 
 
 def _nothing() -> None:
@@ -53,7 +70,7 @@ def _of_session(handle: int) -> Any:
 
 
 def _of_request(handle: int) -> Any:
-    return getattr(abi.requests.get(handle), "communicator", None)
+    return getattr(abi.requests.get(handle), "place", None)
 
 
 def _of_message(handle: int) -> Any:

@@ -86,7 +86,7 @@ def _in_status(call: str, failed: list[Request], statuses: list[Status], indices
     first = next(status.error for status in statuses if status.error is not None)
     text = f"{call}: {len(failed)} of {len(statuses)} requests failed, the first: {first}"
     error = MpiError(ErrorClass.IN_STATUS, text, statuses, indices)
-    error.place = failed[0].communicator
+    error.place = failed[0].place
     return error
 
 
@@ -140,7 +140,7 @@ def _take(requests: Requests, index: int | None) -> tuple[int, Status]:
         return index, request.finish()
     except MpiError as error:
         error.indices = (index,)
-        error.place = request.communicator
+        error.place = request.place
         raise
 
 

@@ -26,6 +26,11 @@ class Scratch:
         self.data: Bytes = np.empty(max(size, 1), np.uint8)
         self.address: int = self.data.__array_interface__["data"][0]
 
+    @property
+    def view(self) -> memoryview:
+        """The bytes; they live as long as it."""
+        return self.data.data
+
 
 def move(target: int, source: int, size: int) -> None:
     """Copy bytes; the ranges may overlap."""

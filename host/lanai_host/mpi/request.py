@@ -20,10 +20,15 @@ class Request:
 
     persistent = False
     call = "MPI_Wait"
-    communicator: Communicator | None = None  # whose error handler is called for its failures
+    communicator: Communicator | None = None
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
+
+    @property
+    def place(self) -> object:
+        """The object whose error handler is called for its failures."""
+        return self.communicator
 
     @property
     def active(self) -> bool:

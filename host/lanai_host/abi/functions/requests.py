@@ -23,8 +23,8 @@ def _release(pointer: Any, request: Any) -> None:
 
 
 def _blame(error: MpiError, request: Any) -> None:
-    """Errors of a request are its communicator's."""
-    error.place = request.communicator
+    """Errors of a request are its communicator's, or its file's."""
+    error.place = request.place
 
 
 @binding

@@ -49,8 +49,10 @@ _NAMES = (  # of the kinds of collectives, in the order of their numbers, which 
     "MPI_Scatterv",
     "MPI_Scan",
     "MPI_Exscan",
+    "collective file access",
 )
 CREATION = 0
+FILES = len(_NAMES) - 1
 TAG_BITS = MAX_TAG.bit_length()
 assert len(_NAMES) <= _BACKGROUND
 

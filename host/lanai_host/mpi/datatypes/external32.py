@@ -36,14 +36,23 @@ def pack(address: int, count: int, datatype: Datatype, target: int) -> int:
 
 def unpack(source: int, address: int, count: int, datatype: Datatype) -> int:
     """MPI_Unpack_external without its bookkeeping; bytes read from `source`."""
+    total = size(count, datatype)
+    unpack_part(source, total, address, count, datatype)
+    return total
+
+
+def unpack_part(source: int, available: int, address: int, count: int, datatype: Datatype) -> int:
+    """Unpack the basic elements that are whole in the first `available` bytes at `source`; bytes of data in memory."""
     native = Scratch(count * datatype.size)
-    here, there = native.address, source
+    here, there, end = native.address, source, source + available
     for basic, elements in datatype.signature.runs(count):
-        _convert(basic, here, there, elements, outward=False)
-        here += basic.size * elements
-        there += basic.external * elements
-    datatype.unpack(native.address, address, count)
-    return there - source
+        whole = min(elements, (end - there) // basic.external)
+        _convert(basic, here, there, whole, outward=False)
+        here += basic.size * whole
+        there += basic.external * whole
+        if whole < elements:
+            break
+    return datatype.unpack(native.address, address, count, 0, here - native.address)
 
 
 def _convert(basic: Basic, native: int, external: int, elements: int, outward: bool) -> None:

@@ -16,22 +16,16 @@ VERSION = "4.1.2"
 # Modules that are left out, and why.
 LEFT_OUT = {
     "test_dynproc": "dynamic processes",
-    "test_file": "I/O",
-    "test_io": "I/O",
     "test_rma": "one-sided communication",
     "test_rma_nb": "one-sided communication",
-    "test_session": "sessions",
     "test_spawn": "dynamic processes",
-    "test_subclass": "opens a file when it is imported",
     "test_util_sync": "its counters and locks are windows of one-sided communication",
     "test_win": "one-sided communication",
 }
 # Classes and tests elsewhere that need the same chapters.
 LEFT_OUT_TESTS = {
-    "TestErrhandlerFile": "error handlers of files",
     "TestErrhandlerWin": "error handlers of windows",
     "TestMessageRMA": "message specifications of one-sided calls",
-    "TestObjModel.testSafeFreeCreated": "opens a file",
 }
 # Modules that get more time than others, and how many times as much.
 HEAVY = {

@@ -1,0 +1,146 @@
+"""A file of the real file system, reached by this process's own system calls.
+
+Each call is charged to the device as host work (`HostCost.FILE_OPEN`, `FILE_CALL`, `FILE_BYTE`, `FILE_SYNC`): the time that it
+takes on the machine that simulates has no influence. What the kernel refuses is an `MpiError` of the class that MPICH gives.
+"""
+
+import errno
+import os
+import re
+import stat
+
+from ...config import HostCost
+from ...device import Device
+from ..errors import ErrorClass, MpiError
+from .modes import Mode
+
+_CLASSES = {
+    errno.EACCES: ErrorClass.ACCESS,
+    errno.EPERM: ErrorClass.ACCESS,
+    errno.EDQUOT: ErrorClass.QUOTA,
+    errno.EEXIST: ErrorClass.FILE_EXISTS,
+    errno.EFAULT: ErrorClass.BUFFER,
+    errno.EISDIR: ErrorClass.BAD_FILE,
+    errno.ELOOP: ErrorClass.BAD_FILE,
+    errno.ENAMETOOLONG: ErrorClass.BAD_FILE,
+    errno.ENOENT: ErrorClass.NO_SUCH_FILE,
+    errno.ENOSPC: ErrorClass.NO_SPACE,
+    errno.ENOTDIR: ErrorClass.BAD_FILE,
+    errno.EOPNOTSUPP: ErrorClass.UNSUPPORTED_OPERATION,
+    errno.EROFS: ErrorClass.READ_ONLY,
+    errno.ETXTBSY: ErrorClass.FILE_IN_USE,
+}
+_FILE_SYSTEM = re.compile(r"(?:ufs|nfs|xfs|testfs):")  # ROMIO's way to name a file system before the path
+_ACCESS = {Mode.RDONLY: os.O_RDONLY, Mode.WRONLY: os.O_WRONLY, Mode.RDWR: os.O_RDWR}
+
+
+class FileError(MpiError):
+    """A system call failed; `number` is its `errno`, from which every process can make the same error."""
+
+    def __init__(self, call: str, filename: str, number: int) -> None:
+        super().__init__(_CLASSES.get(number, ErrorClass.IO), f"{call}: {filename!r}: {os.strerror(number)}")
+        self.number = number
+
+
+def path_of(filename: str) -> str:
+    """The path in a file name, without ROMIO's prefix for the kind of file system."""
+    return _FILE_SYSTEM.sub("", filename, count=1)
+
+
+class Disk:
+    """One open file. `call` is the MPI function that errors name."""
+
+    def __init__(self, device: Device, filename: str, descriptor: int) -> None:
+        self.filename = filename
+        self._device = device
+        self._descriptor = descriptor
+
+    def size(self, call: str) -> int:
+        self._device.charge(HostCost.FILE_CALL)
+        try:
+            return os.fstat(self._descriptor).st_size
+        except OSError as error:
+            raise self._failed(call, error) from None
+
+    def truncate(self, call: str, size: int) -> None:
+        self._device.charge(HostCost.FILE_CALL)
+        try:
+            os.ftruncate(self._descriptor, size)
+        except OSError as error:
+            raise self._failed(call, error) from None
+
+    def allocate(self, call: str, size: int) -> None:
+        """Reserve room for the first `size` bytes. A file that is longer stays as it is."""
+        if size == 0:
+            return
+        self._device.charge(HostCost.FILE_CALL)
+        try:
+            os.posix_fallocate(self._descriptor, 0, size)
+        except OSError as error:
+            raise self._failed(call, error) from None
+
+    def synchronize(self, call: str) -> None:
+        """What was written is on the disk."""
+        self._device.charge(HostCost.FILE_SYNC)
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EROFS):  # special files have nothing to write back
+                raise self._failed(call, error) from None
+
+    def read(self, call: str, into: memoryview, offset: int) -> int:
+        """Fill `into` from the file; how many bytes there were before its end."""
+        done = 0
+        while done < len(into):
+            self._device.charge(HostCost.FILE_CALL)
+            try:
+                step = os.preadv(self._descriptor, [into[done:]], offset + done)
+            except OSError as error:
+                raise self._failed(call, error) from None
+            if step == 0:
+                break
+            done += step
+        self._device.charge(HostCost.FILE_BYTE, done)
+        return done
+
+    def write(self, call: str, data: memoryview, offset: int) -> None:
+        done = 0
+        while done < len(data):
+            self._device.charge(HostCost.FILE_CALL)
+            try:
+                done += os.pwrite(self._descriptor, data[done:], offset + done)
+            except OSError as error:
+                raise self._failed(call, error) from None
+        self._device.charge(HostCost.FILE_BYTE, done)
+
+    def close(self) -> None:
+        self._device.charge(HostCost.FILE_CALL)
+        os.close(self._descriptor)
+
+    def _failed(self, call: str, error: OSError) -> FileError:
+        return FileError(call, self.filename, error.errno or errno.EIO)
+
+
+def open_file(device: Device, call: str, filename: str, mode: Mode) -> Disk:
+    """Open a file by its name."""
+    device.charge(HostCost.FILE_OPEN)
+    flags = next(flag for one, flag in _ACCESS.items() if one in mode) | os.O_CLOEXEC
+    flags |= os.O_CREAT if Mode.CREATE in mode else 0
+    flags |= os.O_EXCL if Mode.EXCL in mode else 0
+    try:
+        descriptor = os.open(path_of(filename), flags, 0o666)
+    except OSError as error:
+        raise FileError(call, filename, error.errno or errno.EIO) from None
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):  # the kernel opens one for reading
+        os.close(descriptor)
+        raise FileError(call, filename, errno.EISDIR)
+    return Disk(device, filename, descriptor)
+
+
+def delete_file(device: Device, call: str, filename: str) -> None:
+    """Remove a file by its name."""
+    device.charge(HostCost.FILE_OPEN)
+    try:
+        os.unlink(path_of(filename))
+    except OSError as error:
+        raise FileError(call, filename, error.errno or errno.EIO) from None
