@@ -91,7 +91,16 @@ _COLLECTIVE_ARRAYS = frozenset(
     {"sendcounts", "recvcounts", "displs", "sdispls", "rdispls", "sendtypes", "recvtypes", "remain_dims", "weights"}
 )
 _FUNCTIONS = frozenset(
-    {"comm_errhandler_fn", "session_errhandler_fn", "file_errhandler_fn", "user_fn", "query_fn", "free_fn", "cancel_fn"}
+    {
+        "comm_errhandler_fn",
+        "session_errhandler_fn",
+        "file_errhandler_fn",
+        "dtype_file_extent_fn",
+        "user_fn",
+        "query_fn",
+        "free_fn",
+        "cancel_fn",
+    }
 )  # those of attributes may be null
 _OPTIONAL = frozenset({"argc", "argv", "extra_state", "location", "base", "copy_proxy", "delete_proxy"})
 _NULL_HANDLES = frozenset({"MPI_Info"})  # types whose null handle is a value as an input
@@ -121,6 +130,14 @@ _EXCEPTIONS: dict[tuple[str, str], _Row] = {
         (f"MPI_{name}", "size"): {Wrong.NEGATIVE: _ARG} for name in ("Alloc_mem", "Buffer_attach", "Comm_attach_buffer")
     },
     **{(f"MPI_{name}", "buffer"): {Wrong.NULL: _ARG} for name in ("Buffer_attach", "Comm_attach_buffer")},
+    **{(f"MPI_File_{name}", "size"): {Wrong.NEGATIVE: _ARG} for name in ("set_size", "preallocate")},
+    **{(f"MPI_File_{name}_errhandler", "file"): _NULL_HANDLE_ALLOWED for name in ("get", "set")},
+    ("MPI_File_call_errhandler", "fh"): _NULL_HANDLE_ALLOWED,
+    **{
+        (f"MPI_File_{verb}_{how}_end", "buf"): _NULL_ALLOWED
+        for verb in ("read", "write")
+        for how in ("all", "at_all", "ordered")
+    },
     ("MPI_Unpack_external", "insize"): {Wrong.NEGATIVE: _COUNT},
     ("MPI_Pack_external", "outsize"): {Wrong.NEGATIVE: _COUNT},
     ("MPI_Type_create_darray", "rank"): _NONE_REFUSED,  # of a grid, not of a communicator

@@ -21,6 +21,7 @@ _HANDLES = {
     "MPI_Request": "pending",
     "MPI_Info": "info",
     "MPI_Session": "session",
+    "MPI_File": "file",
 }
 _ARRAYS = {
     "int": "ints",
@@ -37,6 +38,8 @@ _NUMBERS = {
     **dict.fromkeys(("comm_keyval", "keyval"), "comm_keyval"),
     **dict.fromkeys(("errorcode", "errorclass"), "own_class"),
     **dict.fromkeys(("outsize", "insize"), "64"),
+    "amode": "MPI_MODE_RDWR",
+    "whence": "MPI_SEEK_SET",
     "type_keyval": "type_keyval",
     "split_type": "MPI_COMM_TYPE_SHARED",
     "typeclass": "MPI_TYPECLASS_INTEGER",
@@ -63,6 +66,7 @@ _IN_OUT = {
     ("Mrecv", "message"): "message",
     ("Imrecv", "message"): "message",
     ("Session_finalize", "session"): "session",
+    ("File_close", "fh"): "spare_file",
 }
 _SPECIAL = {
     ("Comm_create", "group"): "whole",
@@ -76,6 +80,7 @@ _SPECIAL = {
     ("Session_get_nth_pset", "n"): "0",
     **{(f"Type_{what}", "datatype"): "derived" for what in ("get_contents", "set_attr", "get_attr", "delete_attr")},
     ("Type_create_darray", "size"): "1",
+    ("Register_datarep", "datarep"): '"fresh"',
     ("Dist_graph_create", "degrees"): "ints1",
 }
 
@@ -228,7 +233,7 @@ def _held(base: str) -> list[str]:
     return [f"({hold} = ({base}){_NO_HANDLE}, &{hold})", *freed]
 
 
-_FREED = set(HANDLES) - {"MPI_Win", "MPI_File", "MPI_Message"}
+_FREED = set(HANDLES) - {"MPI_Win", "MPI_Message"}
 
 
 def _freed(base: str) -> str:
@@ -248,8 +253,12 @@ _CLASS_NAMES = {"MPI_Datatype": "TYPE"}
 
 
 def _place(function: str, parameters: Prototype, refusal: Refusal) -> str:
-    """Whose handler is called: "C" the communicator's, "X" the session's, "S" MPI_COMM_SELF's."""
+    """Whose handler is called: "C" the communicator's, "X" the session's, "F" the file's, "L" MPI_FILE_NULL's, "S"
+    MPI_COMM_SELF's."""
     stem = function.removeprefix("MPI_").removesuffix("_c")
+    if stem.startswith(("File_", "Register_datarep")):
+        handles = [name for name, base, *_ in parameters if base == "MPI_File" and stem != "File_open"]
+        return "F" if handles and handles[0] != refusal.argument else "L"
     for base, place in (("MPI_Comm", "C"), ("MPI_Session", "X"), ("MPI_Request", "C"), ("MPI_Message", "C")):
         for name, kind, pointers, _ in parameters:
             mine = kind == base and (pointers == 0 or (stem, name) in _IN_OUT or name.startswith("array_of_requests"))

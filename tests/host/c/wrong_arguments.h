@@ -21,6 +21,7 @@ static MPI_Info info, out_info, hold_info;
 static MPI_Session session, out_session, hold_session;
 static MPI_Request pending, persistent, persistents[1], psend, precv, grequest, out_request, hold_request;
 static MPI_Message message, out_message, hold_message;
+static MPI_File file, spare_file, out_file, hold_file, freed_file;
 static MPI_Status status, statuses[8];
 #ifndef MPI_ABI_VERSION /* the standard ABI leaves it to Fortran */
 static MPI_F08_status f08_status;
@@ -37,6 +38,7 @@ static MPI_Datatype types[8];
 static MPI_Request requests[8];
 static int ints[MANY], ints1[MANY], ranges[8][3], out_int, comm_keyval, type_keyval, own_code, own_class;
 static MPI_Count counts[MANY], counts1[MANY], out_count;
+static MPI_Offset out_offset;
 static MPI_Aint aints[MANY], aints1[MANY], out_aint;
 static char text[8192];
 static void *out_pointer;
@@ -53,4 +55,6 @@ static void on_world(MPI_Comm *object, int *code, ...) { (void)object, note("W",
 static void on_self(MPI_Comm *object, int *code, ...) { (void)object, note("S", *code); }
 static void on_own(MPI_Comm *object, int *code, ...) { (void)object, note("O", *code); }
 static void on_session(MPI_Session *object, int *code, ...) { (void)object, note("X", *code); }
+static void on_file(MPI_File *object, int *code, ...) { (void)object, note("F", *code); }
+static void on_no_file(MPI_File *object, int *code, ...) { (void)object, note("L", *code); }
 static void nothing(void) {}

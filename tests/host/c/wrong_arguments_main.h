@@ -32,6 +32,24 @@ static void make_objects(MPI_Errhandler of_session) {
     out_int = 1;
 }
 
+static void make_files(const char *mode) {
+    char name[] = "/tmp/wrong_arguments_XXXXXX";
+    MPI_File *all[3] = {&file, &spare_file, &freed_file};
+    MPI_Errhandler of_file = MPI_ERRORS_RETURN, of_none = MPI_ERRORS_RETURN;
+    close(mkstemp(name));
+    for (int i = 0; i < 3; i++) MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, all[i]);
+    unlink(name);
+    MPI_File_close(&(MPI_File){freed_file});
+    if (!strcmp(mode, "abort")) of_file = of_none = MPI_ERRORS_ABORT;
+    if (!strcmp(mode, "user")) {
+        MPI_File_create_errhandler((MPI_File_errhandler_function *)on_file, &of_file);
+        MPI_File_create_errhandler((MPI_File_errhandler_function *)on_no_file, &of_none);
+    }
+    MPI_File_set_errhandler(file, of_file);
+    MPI_File_set_errhandler(spare_file, of_file);
+    MPI_File_set_errhandler(MPI_FILE_NULL, of_none);
+}
+
 /* The handles stay in the variables when the objects have gone. */
 static void make_freed(void) {
     MPI_Comm_dup(MPI_COMM_SELF, &freed_comm);
@@ -112,6 +130,7 @@ int main(int argc, char **argv) {
     make_requests();
     make_freed();
     set_handlers(argv[1], own);
+    make_files(argv[1]);
     volatile int *next = mmap(0, sizeof *next, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     while (*next < total) { /* a child works until it dies of a case; the next one goes on behind that */
         pid_t child = fork();
