@@ -43,6 +43,7 @@ _ARG, _COUNT = ErrorClass.ARG, ErrorClass.COUNT
 # Numbers that must not be negative.
 _NUMBERS = {
     **dict.fromkeys(("count", "incount", "outcount", "sendcount", "recvcount", "blocklength"), _COUNT),
+    **dict.fromkeys(("origin_count", "result_count", "target_count"), _COUNT),
     **dict.fromkeys(("n", "ndims", "nnodes", "maxdims", "maxindex", "maxedges", "maxneighbors", "length"), _ARG),
     **dict.fromkeys(("maxindegree", "maxoutdegree", "indegree", "outdegree", "valuelen", "insize", "outsize"), _ARG),
     **dict.fromkeys(("max_integers", "max_addresses", "max_large_counts", "max_datatypes"), _ARG),
@@ -50,6 +51,7 @@ _NUMBERS = {
 # Ranks, roots and tags: the library knows which there are.
 _NAMED = {
     **dict.fromkeys(("dest", "source", "rank", "local_leader", "remote_leader"), ErrorClass.RANK),
+    "target_rank": ErrorClass.RANK,
     "root": ErrorClass.ROOT,
     **dict.fromkeys(("tag", "sendtag", "recvtag"), ErrorClass.TAG),
 }
@@ -64,6 +66,7 @@ _HANDLE_ERRORS = {
     "MPI_Info": ErrorClass.INFO,
     "MPI_Session": ErrorClass.SESSION,
     "MPI_File": ErrorClass.FILE,
+    "MPI_Win": ErrorClass.WIN,
 }
 # Arrays, and what may say how long they are: the first of these that the function has.
 _LENGTHS = {
@@ -87,6 +90,7 @@ _LENGTHS = {
 }
 # Buffers with data: the library knows which are used. Where the length is the communicator's, it finds null arrays itself.
 _BUFFERS = frozenset({"buf", "sendbuf", "recvbuf", "buffer", "inbuf", "outbuf", "inoutbuf"})
+_ORIGINS = frozenset({"origin_addr", "result_addr", "compare_addr"})  # of one-sided calls
 _COLLECTIVE_ARRAYS = frozenset(
     {"sendcounts", "recvcounts", "displs", "sdispls", "rdispls", "sendtypes", "recvtypes", "remain_dims", "weights"}
 )
@@ -95,6 +99,7 @@ _FUNCTIONS = frozenset(
         "comm_errhandler_fn",
         "session_errhandler_fn",
         "file_errhandler_fn",
+        "win_errhandler_fn",
         "dtype_file_extent_fn",
         "user_fn",
         "query_fn",
@@ -111,12 +116,19 @@ _NULL_ALLOWED: _Row = {Wrong.NULL: None}
 _NULL_HANDLE_ALLOWED: _Row = {Wrong.NULL_HANDLE: None}
 _NULL_INFO: _Row = {Wrong.NULL_HANDLE: ErrorClass.INFO}
 
+_SIZED = ("create", "allocate", "allocate_shared", "attach")
+_ASSERTING = ("fence", "start", "post", "lock", "lock_all")
+_REACHING = ("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap")
+
 # What a name means in one function only: None is no error.
 _EXCEPTIONS: dict[tuple[str, str], _Row] = {
-    **{(name, "attribute_val"): _NULL_ALLOWED for name in ("MPI_Attr_put", "MPI_Comm_set_attr", "MPI_Type_set_attr")},
+    **{
+        (name, "attribute_val"): _NULL_ALLOWED
+        for name in ("MPI_Attr_put", "MPI_Comm_set_attr", "MPI_Type_set_attr", "MPI_Win_set_attr")
+    },
     **{
         (f"MPII_{kind}_{way}_attr", "attribute_val"): _NULL_ALLOWED
-        for kind in ("Comm", "Type")
+        for kind in ("Comm", "Type", "Win")
         for way in ("set", "get")
     },
     **{(f"MPI_Info_{what}", "info"): _NULL_INFO for what in ("delete", "dup", "get", "get_nkeys", "get_nthkey")},
@@ -144,6 +156,13 @@ _EXCEPTIONS: dict[tuple[str, str], _Row] = {
     **{(f"MPI_{name}", "request"): _NULL_HANDLE_ALLOWED for name in ("Request_get_status", "Parrived", "Wait", "Test")},
     ("MPI_Comm_get_name", "comm"): _NULL_HANDLE_ALLOWED,
     ("MPI_Type_get_name", "datatype"): _NULL_HANDLE_ALLOWED,
+    ("MPI_Win_get_name", "win"): _NULL_HANDLE_ALLOWED,
+    ("MPI_Win_set_info", "info"): _NULL_INFO,
+    **{(f"MPI_Win_{what}", "size"): {Wrong.NEGATIVE: ErrorClass.SIZE} for what in _SIZED},
+    **{(f"MPI_Win_{what}", "disp_unit"): {Wrong.NEGATIVE: ErrorClass.DISP} for what in _SIZED},
+    **{(f"MPI_Win_{what}", "assert_"): {Wrong.NEGATIVE: ErrorClass.ASSERT} for what in _ASSERTING},
+    **{(f"MPI_{what}", "target_disp"): {Wrong.NEGATIVE: ErrorClass.DISP} for what in _REACHING},
+    ("MPI_Win_lock", "lock_type"): {Wrong.NEGATIVE: ErrorClass.LOCKTYPE},
     ("MPI_Intercomm_create", "peer_comm"): _NONE_REFUSED,  # means something at the leader only
     ("MPI_Intercomm_create", "remote_leader"): _NONE_REFUSED,
     ("MPI_Info_get_nthkey", "n"): {Wrong.NEGATIVE: _ARG},
@@ -190,7 +209,7 @@ def _usual(parameter: tuple[str, str, int, bool], names: set[str], library_count
 
 
 def _pointer(name: str, base: str, const: bool, names: set[str]) -> list[Refusal]:
-    if base == "void" and name in _BUFFERS:
+    if base == "void" and (name in _BUFFERS or name in _ORIGINS):
         return [Refusal(name, Wrong.NULL, ErrorClass.BUFFER, border=False)]
     if name in _OPTIONAL or "_function" in base:
         return [Refusal(name, Wrong.NULL, _ARG)] if name in _FUNCTIONS else []
@@ -209,7 +228,7 @@ def _pointer(name: str, base: str, const: bool, names: set[str]) -> list[Refusal
 
 def _handle(name: str, base: str) -> list[Refusal]:
     error = _HANDLE_ERRORS.get(base)
-    if error is None:  # windows are not there yet
+    if error is None:
         return []
     wrongs = [Wrong.NO_HANDLE] if base in _NULL_HANDLES else [Wrong.NULL_HANDLE, Wrong.NO_HANDLE]
     return [Refusal(name, wrong, error, border=False) for wrong in wrongs]

@@ -223,6 +223,7 @@ def _write(name: str, value: str, output: list[Any], outputs: list[Any], names: 
 # The size of a string buffer, by the name of the parameter.
 _SIZES = {
     "comm_name": "MPI_MAX_OBJECT_NAME",
+    "win_name": "MPI_MAX_OBJECT_NAME",
     "type_name": "MPI_MAX_OBJECT_NAME",
     "key": "MPI_MAX_INFO_KEY",
     "name": "MPI_MAX_PROCESSOR_NAME",

@@ -1,6 +1,7 @@
 """Building the library: the front and the bridge compiled, the interface written down."""
 
 import json
+import keyword
 import sys
 import sysconfig
 from pathlib import Path
@@ -89,7 +90,15 @@ def interface(header: Header, flavor: Flavor) -> dict[str, object]:
     return {
         "constants": header.constants,
         "functions": {
-            f.name: [flavor.plain_result(f), [[p.name, p.base, p.pointers, p.const] for p in f.parameters]]
+            f.name: [
+                flavor.plain_result(f),
+                [[_python_name(p.name), p.base, p.pointers, p.const] for p in f.parameters],
+            ]
             for f in crossing
         },
     }
+
+
+def _python_name(name: str) -> str:
+    """A parameter's name as the bindings write it."""
+    return f"{name}_" if keyword.iskeyword(name) else name

@@ -14,6 +14,7 @@ def found() -> list[str]:
         (abi.requests, _request),
         (abi.messages, _message),
         (abi.types, _datatype),
+        (abi.wins, lambda window: f"the window {window.name}" if window.name else "a window"),
         (abi.groups, lambda group: f"a group of {group.size} processes"),
         (abi.ops, lambda op: f"the reduction operation {op.name or 'of MPI_Op_create'}"),
         (abi.files, lambda file: f"the file {file.name!r}"),

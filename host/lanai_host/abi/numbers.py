@@ -8,7 +8,17 @@ parameters. Values come from the ABI's header.
 import enum
 from collections.abc import Iterable, Mapping
 
-from ..mpi.constants import ANY_SOURCE, ANY_TAG, IN_PLACE, PROC_NULL, ROOT, Comparison, SplitType, ThreadLevel
+from ..mpi.constants import (
+    ANY_SOURCE,
+    ANY_TAG,
+    IN_PLACE,
+    PROC_NULL,
+    ROOT,
+    Comparison,
+    LockType,
+    SplitType,
+    ThreadLevel,
+)
 from ..mpi.datatypes import TypeClass
 from ..mpi.errors import LAST_PREDEFINED, ErrorClass
 from ..mpi.files.modes import DISPLACEMENT_CURRENT, Mode, Whence
@@ -103,7 +113,7 @@ class Numbers:
         displacements = Map([(DISPLACEMENT_CURRENT, constants["MPI_DISPLACEMENT_CURRENT"])])
         self._by_call: dict[tuple[str, str], Map | CodeMap | BitMap] = {("MPI_File_set_view", "disp"): displacements}
         self._by_name: dict[str, Map | CodeMap | BitMap] = {
-            **dict.fromkeys(("dest", "source", "rank", "root", "rank_source", "rank_dest"), self.ranks),
+            **dict.fromkeys(("dest", "source", "rank", "root", "rank_source", "rank_dest", "target_rank"), self.ranks),
             **dict.fromkeys(("tag", "sendtag", "recvtag"), self.tags),
             **dict.fromkeys(("required", "provided"), levels),
             **dict.fromkeys(("errorcode", "errorclass"), self.codes),
@@ -111,6 +121,7 @@ class Numbers:
             "amode": BitMap((one, constants[f"MPI_MODE_{one.name}"]) for one in Mode),
             "whence": _choices(constants, "SEEK_", Whence),
             "result": _choices(constants, "", Comparison),
+            "lock_type": _choices(constants, "LOCK_", LockType),
             "split_type": _choices(constants, "COMM_TYPE_", SplitType),
             "typeclass": _choices(constants, "TYPECLASS_", TypeClass),
         }

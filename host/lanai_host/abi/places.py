@@ -1,7 +1,7 @@
 """Whose error handler is called when a call fails: found from its arguments, by what the prototype says they are.
 
-The standard names the communicator or session that the call was passed, directly or by a pointer to its handle; the
-communicator of the request or message; the error handler that a call brings along for the object that it makes. All other
+The standard names the communicator, window or session that the call was passed, directly or by a pointer to its handle; the
+communicator or window of the request or message; the error handler that a call brings along for the object that it makes. All other
 errors, and those of invalid handles, are MPI_COMM_SELF's.
 """
 
@@ -65,6 +65,10 @@ def _of_comm(handle: int) -> Any:
     return abi.comms.get(handle)
 
 
+def _of_win(handle: int) -> Any:
+    return abi.wins.get(handle)
+
+
 def _of_session(handle: int) -> Any:
     return abi.sessions.get(handle)
 
@@ -83,13 +87,14 @@ def _of_errhandler(handle: int) -> Any:
 
 
 def _of_requests(pointer: Any, count: int) -> Any:
-    """The communicator of the first request that has one."""
+    """The place of the first request that has one."""
     handles = abi.ffi.unpack(pointer, count) if pointer and count > 0 else []
     return next(filter(None, map(_of_request, handles)), None)
 
 
 _KINDS = [
     ("MPI_Comm", _of_comm, _at(_of_comm)),
+    ("MPI_Win", _of_win, _at(_of_win)),
     ("MPI_Session", _of_session, _at(_of_session)),
     ("MPI_Request", _of_request, _at(_of_request)),
     ("MPI_Message", _of_message, _at(_of_message)),

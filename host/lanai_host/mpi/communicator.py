@@ -44,6 +44,7 @@ class ProcessState:
         self.numbers = ContextNumbers(taken)
         self.send_buffer: SendBuffer | None = None
         self.communicators: WeakSet[Communicator] = WeakSet()  # those that the program made
+        self.one_sided: object = None  # the service of windows (`windows.service`), once there is one
 
 
 class Communicator:

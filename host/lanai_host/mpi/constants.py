@@ -57,3 +57,36 @@ class SplitType(enum.IntEnum):
 
 
 SPLIT_BY_NEIGHBORHOOD = 5  # MPIX_COMM_TYPE_NEIGHBORHOOD, which the standard ABI does not have
+
+
+class LockType(enum.IntEnum):
+    """What MPI_Win_lock may be asked for."""
+
+    EXCLUSIVE = 234
+    SHARED = 235
+
+
+class WindowFlavor(enum.IntEnum):
+    """How a window was made: the attribute MPI_WIN_CREATE_FLAVOR."""
+
+    CREATE = 1
+    ALLOCATE = 2
+    DYNAMIC = 3
+    SHARED = 4
+
+
+class WindowModel(enum.IntEnum):
+    """The attribute MPI_WIN_MODEL."""
+
+    SEPARATE = 1
+    UNIFIED = 2
+
+
+class Assertion(enum.IntFlag):
+    """What a program asserts when it opens or closes an epoch: MPI_MODE_NOCHECK and so on, the same in both ABIs."""
+
+    NOCHECK = 1024
+    NOSTORE = 2048
+    NOPUT = 4096
+    NOPRECEDE = 8192
+    NOSUCCEED = 16384

@@ -1,12 +1,15 @@
 """The context numbers of one process: which are free, and which it has offered to an agreement under way (`agreement`)."""
 
-from ..device import MAX_CONTEXT
+from ..device import SERVICE_CONTEXT
 
 # Device contexts of one communicator, counted from `number * CONTEXTS`.
 CONTEXTS = 6
 POINT_TO_POINT, COLLECTIVE, CREATION, LOCAL, PARTITIONED, PARTITIONS = range(CONTEXTS)
 
-LIMIT = (MAX_CONTEXT + 1) // CONTEXTS  # numbers
+LIMIT = SERVICE_CONTEXT // CONTEXTS  # numbers
+
+# Contexts that belong to no communicator: what one-sided calls ask of their target, and the data that follow or answer.
+ONE_SIDED, ONE_SIDED_DATA = SERVICE_CONTEXT, SERVICE_CONTEXT + 1
 
 
 class ContextNumbers:

@@ -61,6 +61,18 @@ def _iduplicate(comm: Communicator, call: str, info: Info, background: bool = Tr
     return made, launch(link, steps())
 
 
+def private_copy(comm: Communicator, call: str) -> Communicator:
+    """A communicator of the same processes for the library's own use, which the program never sees."""
+    made = Communicator(comm.process, 0, comm.group)
+    link = creation_link(comm, call)
+
+    def steps() -> Steps:
+        made.number_agreed((yield from agree(link)))
+
+    launch(link, steps()).wait()
+    return made
+
+
 # Parts. A result None is MPI_COMM_NULL.
 
 

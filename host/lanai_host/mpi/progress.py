@@ -46,6 +46,17 @@ class Task(Protocol):
     def operations(self) -> list[Operation]: ...
 
 
+class Service(Task, Protocol):
+    """A task that answers other processes and lasts until MPI ends. `Device.quick` may be used while nothing is `pending`."""
+
+    @property
+    def pending(self) -> bool:
+        """Something has come that `advance` has not dealt with."""
+
+    def stop(self) -> None:
+        """MPI ends: nothing will come any more."""
+
+
 class _Several:
     """What several threads wait for. `why` is the first one's, and says that there are more."""
 
@@ -93,6 +104,7 @@ class Progress:
         self.lock: Any = mutex if self.turns is None else self.turns
         self._changed = threading.Condition(mutex)
         self._tasks: list[Task] = []
+        self._services: list[Service] = []
         self._pumping = False
 
     def several_threads(self) -> bool:
@@ -101,7 +113,14 @@ class Progress:
 
     def alone(self) -> bool:
         """No other thread, and no work in the background: `Device.quick` may be used."""
-        return not self._tasks and (self.level == SINGLE or self.count() <= self.usual_threads)
+        return (
+            not self._tasks
+            and not (self._services and self._asked())
+            and (self.level == SINGLE or self.count() <= self.usual_threads)
+        )
+
+    def _asked(self) -> bool:
+        return any(service.pending for service in self._services)
 
     def contended(self) -> bool:
         """More than one thread may call the library."""
@@ -112,6 +131,18 @@ class Progress:
         with self.lock:
             if not task.advance():
                 self._tasks.append(task)
+
+    def serve(self, service: Service) -> None:
+        """Let a service work from now on, until `stop_services`."""
+        with self.lock:
+            service.advance()
+            self._services.append(service)
+
+    def stop_services(self) -> None:
+        """MPI ends."""
+        with self.lock:
+            while self._services:
+                self._services.pop().stop()
 
     def poll(self) -> None:
         """Look once, without blocking."""
@@ -145,20 +176,20 @@ class Progress:
     def wait_for(self, operation: Operation, target: Waitable) -> None:
         """Block until one device operation is done; `target` is what waits for it. The short way for what happens most."""
         while not operation.done:
-            if self._tasks or self.several_threads():
+            if self._tasks or self._services or self.several_threads():
                 self.wait(target)
                 return
             with self.lock:
                 self.device.wait((operation,), target.why())
 
     def _sleep(self, target: Waitable) -> None:
-        if self._tasks:
+        if self._tasks or self._services:
             self._advance()
             if target.done:
                 return
         operations = target.operations()
         if operations:
-            for task in self._tasks:
+            for task in (*self._tasks, *self._services):
                 operations = operations + task.operations()
         self.device.wait(operations or None, target.why())
         self._advance()
@@ -194,6 +225,8 @@ class Progress:
             self._changed.notify_all()  # one of them takes over the pump
 
     def _advance(self) -> None:
+        for service in self._services:
+            service.advance()
         if self._tasks:
             # A task that ends may start others through callbacks, so the list is walked as a copy.
             for task in list(self._tasks):

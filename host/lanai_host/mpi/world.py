@@ -97,6 +97,7 @@ class World:
             device.close()
             return []
         self.process.progress.poll()
+        self.process.progress.stop_services()
         mismatched = self._mismatched_collectives()
         if report is not None:
             report(self.leaks())

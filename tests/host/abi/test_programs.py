@@ -165,12 +165,12 @@ def test_chapters_that_are_not_there_say_so_by_name():
         """if True:
         from mpi4py import MPI
         try:
-            MPI.Win.Create(bytearray(8))
+            MPI.COMM_SELF.Spawn("true")
         except MPI.Exception as error:
             print(error.Get_error_class() == MPI.ERR_UNSUPPORTED_OPERATION, error)
         """,
     )
-    assert done.stdout.startswith("True MPI_Win_create_c: not supported"), done.stderr
+    assert done.stdout.startswith("True MPI_Comm_spawn: not supported"), done.stderr
 
 
 def test_wtime_is_simulated_and_the_same_in_each_run():
@@ -250,8 +250,8 @@ def test_every_function_without_a_binding_says_so():
         libmpi.MPI_Init(None, None)
         libmpi.MPI_Comm_set_errhandler(0x44000001, 0x54000001)
         room, length, kind = ctypes.create_string_buffer(512), ctypes.c_int(), ctypes.c_int()
-        for name in ("MPI_Win_fence", "MPI_File_open", "MPI_Comm_spawn", "MPI_Open_port", "MPI_Fetch_and_op", "MPIX_Comm_revoke",
-                     "MPI_T_cvar_read", "MPI_Rget_accumulate_c", "MPI_File_iwrite_at_all_c", "MPI_Session_attach_buffer"):
+        for name in ("MPI_File_open", "MPI_Comm_spawn", "MPI_Open_port", "MPIX_Comm_revoke",
+                     "MPI_T_cvar_read", "MPI_File_iwrite_at_all_c", "MPI_Session_attach_buffer"):
             code = getattr(libmpi, name)(*[0] * 12)
             libmpi.MPI_Error_class(code, ctypes.byref(kind))
             libmpi.MPI_Error_string(code, room, ctypes.byref(length))

@@ -91,7 +91,7 @@ def test_wrong_arguments_are_refused(prototypes, all_cases, compiled, mode, own)
     found = answers(done.stdout)
     wrong = []
     for number, case in enumerate(all_cases):
-        place = {"C": "O" if own else "W"}.get(case.place, case.place) if mode == "user" else case.place.strip("CFLSX")
+        place = {"C": "O" if own else "W"}.get(case.place, case.place) if mode == "user" else case.place.strip("CFLNSX")
         expected = wrong_arguments.error_class(case, prototypes[case.function]).name
         if found.get(number, ())[:2] != (expected, place):
             wrong.append(f"{case.call}: class {expected}, handler {place}; got {found.get(number)}")

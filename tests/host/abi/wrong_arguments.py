@@ -22,6 +22,7 @@ _HANDLES = {
     "MPI_Info": "info",
     "MPI_Session": "session",
     "MPI_File": "file",
+    "MPI_Win": "win",
 }
 _ARRAYS = {
     "int": "ints",
@@ -35,6 +36,9 @@ _NUMBERS = {
     **dict.fromkeys(("partition", "partition_low", "partition_high"), "0"),
     **dict.fromkeys(("tag", "sendtag", "recvtag", "p", "r"), "3"),
     **dict.fromkeys(("dest", "source"), "MPI_PROC_NULL"),
+    **dict.fromkeys(("target_rank", "target_disp", "assert_"), "0"),
+    "lock_type": "MPI_LOCK_SHARED",
+    "win_keyval": "win_keyval",
     **dict.fromkeys(("comm_keyval", "keyval"), "comm_keyval"),
     **dict.fromkeys(("errorcode", "errorclass"), "own_class"),
     **dict.fromkeys(("outsize", "insize"), "64"),
@@ -67,7 +71,10 @@ _IN_OUT = {
     ("Imrecv", "message"): "message",
     ("Session_finalize", "session"): "session",
     ("File_close", "fh"): "spare_file",
+    ("Win_free", "win"): "spare_win",
 }
+_REQUESTED = ("Rput", "Rget", "Raccumulate", "Rget_accumulate")
+_PASSIVE = ("unlock", "flush", "flush_local")
 _SPECIAL = {
     ("Comm_create", "group"): "whole",
     ("Comm_create_group", "group"): "whole",
@@ -81,6 +88,10 @@ _SPECIAL = {
     **{(f"Type_{what}", "datatype"): "derived" for what in ("get_contents", "set_attr", "get_attr", "delete_attr")},
     ("Type_create_darray", "size"): "1",
     ("Register_datarep", "datarep"): '"fresh"',
+    **{(f"Win_{what}", "win"): "dynamic_win" for what in ("attach", "detach")},
+    **{(name, "win"): "locked_win" for name in _REQUESTED},
+    **{(f"Win_{what}", "win"): "locked_win" for what in _PASSIVE},
+    **{(f"Win_{what}", "win"): "idle_win" for what in ("fence", "start", "post", "lock", "lock_all")},
     ("Dist_graph_create", "degrees"): "ints1",
 }
 
@@ -193,7 +204,8 @@ def _plain(stem: str, name: str, base: str, pointers: int, const: bool) -> str:
         return "ranges"
     if name.endswith("_keyval") or name == "keyval":
         free = stem.endswith("free_keyval") or stem == "Keyval_free"
-        return ("&type_keyval" if "Type" in stem else "&comm_keyval") if free else "&out_int"
+        kind = next((kind for kind in ("type", "win") if kind in stem.lower()), "comm")
+        return f"&{kind}_keyval" if free else "&out_int"
     arrays = ("array_of", "sources", "destin", "neighbors", "dims", "periods", "coords", "edges", "ranks", "destw")
     if const or name.startswith((*arrays, "sourcew")):
         return _ARRAYS[base] + ("1" if name in _OF_ONES else "")
@@ -233,7 +245,7 @@ def _held(base: str) -> list[str]:
     return [f"({hold} = ({base}){_NO_HANDLE}, &{hold})", *freed]
 
 
-_FREED = set(HANDLES) - {"MPI_Win", "MPI_Message"}
+_FREED = set(HANDLES) - {"MPI_Message"}
 
 
 def _freed(base: str) -> str:
@@ -253,13 +265,19 @@ _CLASS_NAMES = {"MPI_Datatype": "TYPE"}
 
 
 def _place(function: str, parameters: Prototype, refusal: Refusal) -> str:
-    """Whose handler is called: "C" the communicator's, "X" the session's, "F" the file's, "L" MPI_FILE_NULL's, "S"
+    """Whose handler is called: "C" the communicator's, "N" the window's, "X" the session's, "F" the file's, "L" MPI_FILE_NULL's, "S"
     MPI_COMM_SELF's."""
     stem = function.removeprefix("MPI_").removesuffix("_c")
     if stem.startswith(("File_", "Register_datarep")):
         handles = [name for name, base, *_ in parameters if base == "MPI_File" and stem != "File_open"]
         return "F" if handles and handles[0] != refusal.argument else "L"
-    for base, place in (("MPI_Comm", "C"), ("MPI_Session", "X"), ("MPI_Request", "C"), ("MPI_Message", "C")):
+    for base, place in (
+        ("MPI_Comm", "C"),
+        ("MPI_Win", "N"),
+        ("MPI_Session", "X"),
+        ("MPI_Request", "C"),
+        ("MPI_Message", "C"),
+    ):
         for name, kind, pointers, _ in parameters:
             mine = kind == base and (pointers == 0 or (stem, name) in _IN_OUT or name.startswith("array_of_requests"))
             if mine and stem != "Grequest_complete":

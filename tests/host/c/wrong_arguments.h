@@ -22,6 +22,7 @@ static MPI_Session session, out_session, hold_session;
 static MPI_Request pending, persistent, persistents[1], psend, precv, grequest, out_request, hold_request;
 static MPI_Message message, out_message, hold_message;
 static MPI_File file, spare_file, out_file, hold_file, freed_file;
+static MPI_Win win, locked_win, idle_win, dynamic_win, spare_win, out_win, hold_win, freed_win;
 static MPI_Status status, statuses[8];
 #ifndef MPI_ABI_VERSION /* the standard ABI leaves it to Fortran */
 static MPI_F08_status f08_status;
@@ -36,13 +37,13 @@ static MPI_Session freed_session;
 static MPI_Request freed_request;
 static MPI_Datatype types[8];
 static MPI_Request requests[8];
-static int ints[MANY], ints1[MANY], ranges[8][3], out_int, comm_keyval, type_keyval, own_code, own_class;
+static int ints[MANY], ints1[MANY], ranges[8][3], out_int, comm_keyval, type_keyval, win_keyval, own_code, own_class;
 static MPI_Count counts[MANY], counts1[MANY], out_count;
 static MPI_Offset out_offset;
 static MPI_Aint aints[MANY], aints1[MANY], out_aint;
 static char text[8192];
 static void *out_pointer;
-static int sent[1024], got[1024];
+static int sent[1024], got[1024], exposed[1024];
 
 /* Which error handlers were called, and with what. */
 static char called[MANY];
@@ -57,4 +58,5 @@ static void on_own(MPI_Comm *object, int *code, ...) { (void)object, note("O", *
 static void on_session(MPI_Session *object, int *code, ...) { (void)object, note("X", *code); }
 static void on_file(MPI_File *object, int *code, ...) { (void)object, note("F", *code); }
 static void on_no_file(MPI_File *object, int *code, ...) { (void)object, note("L", *code); }
+static void on_window(MPI_Win *object, int *code, ...) { (void)object, note("N", *code); }
 static void nothing(void) {}

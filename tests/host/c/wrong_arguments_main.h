@@ -25,6 +25,7 @@ static void make_objects(MPI_Errhandler of_session) {
     MPI_Session_init(MPI_INFO_NULL, of_session, &session);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &comm_keyval, 0);
     MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &type_keyval, 0);
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &win_keyval, 0);
     MPI_Add_error_class(&own_class);
     MPI_Add_error_code(own_class, &own_code);
     for (int i = 0; i < MANY; i++) ints1[i] = 1, counts1[i] = 1, aints1[i] = 1;
@@ -48,6 +49,18 @@ static void make_files(const char *mode) {
     MPI_File_set_errhandler(file, of_file);
     MPI_File_set_errhandler(spare_file, of_file);
     MPI_File_set_errhandler(MPI_FILE_NULL, of_none);
+}
+
+/* Windows in the epochs that calls need: `win` after a fence, `locked_win` with rank 0 locked, `idle_win` in none. */
+static void make_windows(MPI_Errhandler handler) {
+    MPI_Win *all[5] = {&win, &locked_win, &idle_win, &spare_win, &dynamic_win};
+    for (int i = 0; i < 4; i++) MPI_Win_create(exposed, sizeof exposed, 4, MPI_INFO_NULL, comm, all[i]);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, comm, &dynamic_win);
+    for (int i = 0; i < 5; i++) MPI_Win_set_errhandler(*all[i], handler);
+    MPI_Win_fence(0, win);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, locked_win);
+    MPI_Win_create(0, 0, 1, MPI_INFO_NULL, MPI_COMM_SELF, &freed_win);
+    MPI_Win_free(&(MPI_Win){freed_win});
 }
 
 /* The handles stay in the variables when the objects have gone. */
@@ -121,14 +134,16 @@ static void run(int number) {
 int main(int argc, char **argv) {
     int total = sizeof cases / sizeof *cases, own = argc > 2 && atoi(argv[2]), alone = !strcmp(argv[1], "abort");
     int step = argc > 3 ? atoi(argv[3]) : 1, how;
-    MPI_Errhandler of_session = MPI_ERRORS_RETURN;
+    MPI_Errhandler of_session = MPI_ERRORS_RETURN, of_windows = MPI_ERRORS_RETURN;
     MPI_Init(&argc, &argv);
-    if (!strcmp(argv[1], "abort")) of_session = MPI_ERRORS_ABORT;
+    if (!strcmp(argv[1], "abort")) of_session = of_windows = MPI_ERRORS_ABORT;
     if (!strcmp(argv[1], "user")) MPI_Session_create_errhandler((MPI_Session_errhandler_function *)on_session, &of_session);
+    if (!strcmp(argv[1], "user")) MPI_Win_create_errhandler((MPI_Win_errhandler_function *)on_window, &of_windows);
     make_communicators(own);
     make_objects(of_session);
     make_requests();
     make_freed();
+    make_windows(of_windows);
     set_handlers(argv[1], own);
     make_files(argv[1]);
     volatile int *next = mmap(0, sizeof *next, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

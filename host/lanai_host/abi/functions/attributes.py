@@ -1,12 +1,14 @@
-"""Attributes of communicators and datatypes, and those of MPI_COMM_WORLD that tell of the environment."""
+"""Attributes of communicators, datatypes and windows, and those of MPI_COMM_WORLD that tell of the environment."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ...mpi.attributes import CopyFunction, DeleteFunction, Keyval
 from ...mpi.constants import ANY_SOURCE, PROC_NULL
 from ...mpi.errors import ErrorClass, MpiError
+from ...mpi.windows import Window
 from ..binding import bind
 from ..callbacks import check, handle_type
 from ..context import abi
@@ -23,15 +25,25 @@ _ENVIRONMENT: dict[str, Callable[[], int]] = {
 _environment: dict[int, Any] = {}  # the ints that the program gets pointers to
 
 
+# Those of every window; the program gets pointers to all but the first, of these C types.
+_OF_WINDOWS: dict[str, tuple[str, Callable[[Window], int]]] = {
+    "MPI_WIN_BASE": ("", lambda window: window.memory.base),
+    "MPI_WIN_SIZE": ("intptr_t *", lambda window: window.memory.size),
+    "MPI_WIN_DISP_UNIT": ("int *", lambda window: window.unit),
+    "MPI_WIN_CREATE_FLAVOR": ("int *", lambda window: abi.constants[f"MPI_WIN_FLAVOR_{window.flavor.name}"]),
+    "MPI_WIN_MODEL": ("int *", lambda window: abi.constants[f"MPI_WIN_{window.model.name}"]),
+}
+_cells: WeakKeyDictionary[Window, dict[str, Any]] = WeakKeyDictionary()  # what those pointers lead to
+
+
 def _rank(special: int) -> int:
     return abi.numbers.ranks.outward(special) if abi.numbers else special
 
 
-def predefined(keyval: int) -> str | None:
-    for name in _ENVIRONMENT:
-        if abi.constants[name] == keyval:
-            return name
-    return None
+def predefined(keyval: int, kind: str = "comm") -> str | None:
+    """The name of a predefined attribute of communicators or windows."""
+    names = {"comm": list(_ENVIRONMENT), "win": list(_OF_WINDOWS)}.get(kind, [])
+    return next((name for name in names if abi.constants[name] == keyval), None)
 
 
 class Integer(int):
@@ -109,7 +121,7 @@ def _kind(value: int) -> int:
 
 
 def _handle(kind: str, owner: Any) -> int:
-    return (abi.comms if kind == "comm" else abi.types).handle_of(owner)
+    return {"comm": abi.comms, "type": abi.types, "win": abi.wins}[kind].handle_of(owner)
 
 
 def _create(kind: str, copy: int, delete: int, extra: int) -> int:
@@ -120,8 +132,8 @@ def _create(kind: str, copy: int, delete: int, extra: int) -> int:
 
 
 def _find(call: str, kind: str, keyval: int) -> Keyval:
-    if predefined(keyval):
-        raise MpiError(ErrorClass.KEYVAL, f"{call}: {predefined(keyval)} is predefined and cannot be changed")
+    if predefined(keyval, kind):
+        raise MpiError(ErrorClass.KEYVAL, f"{call}: {predefined(keyval, kind)} is predefined and cannot be changed")
     key: Keyval = abi.keyvals[keyval]
     if key.kind != kind:
         raise MpiError(ErrorClass.KEYVAL, f"{call}: the keyval belongs to another kind of object")
@@ -142,9 +154,9 @@ def set_value(call: str, kind: str, owner: Any, keyval: int, value: int) -> None
 
 def get_value(call: str, kind: str, owner: Any, keyval: int) -> tuple[bool, int]:
     """(found, value); of the environment's attributes the number itself."""
-    name = predefined(keyval) if kind == "comm" else None
+    name = predefined(keyval, kind)
     if name is not None:
-        return True, _ENVIRONMENT[name]()
+        return True, _OF_WINDOWS[name][1](owner) if kind == "win" else _ENVIRONMENT[name]()
     found, value = owner.attributes.get(_find(call, kind, keyval))
     return bool(found), value
 
@@ -157,10 +169,23 @@ def get_pointer(call: str, kind: str, owner: Any, keyval: int, result: int) -> b
             held = _environment.setdefault(keyval, abi.ffi.new("int *"))
             held[0] = value
             value = abi.address(held)
+        elif kind == "win" and predefined(keyval, kind):
+            value = _pointer(owner, predefined(keyval, kind) or "", value)
         elif isinstance(value, Integer):
             value = value.address()
         abi.ffi.cast("intptr_t *", result)[0] = value
     return found
+
+
+def _pointer(window: Window, name: str, value: int) -> int:
+    """What C gets of a window's own attribute: the base is a pointer, the others are pointed to."""
+    form = _OF_WINDOWS[name][0]
+    if not form:
+        return value
+    cell = _cells.setdefault(window, {})
+    if name not in cell:
+        cell[name] = abi.ffi.new(form, value)
+    return abi.address(cell[name])
 
 
 def _delete(call: str, kind: str, owner: Any, keyval: int) -> None:
@@ -215,3 +240,19 @@ bind(
     "MPI_Type_delete_attr",
     lambda datatype, type_keyval: _delete("MPI_Type_delete_attr", "type", datatype, type_keyval),
 )
+bind(
+    "MPI_Win_create_keyval",
+    lambda win_copy_attr_fn, win_delete_attr_fn, extra_state: _create(
+        "win", win_copy_attr_fn, win_delete_attr_fn, extra_state
+    ),
+)
+bind("MPI_Win_free_keyval", lambda win_keyval: _free("MPI_Win_free_keyval", "win", win_keyval))
+bind(
+    "MPI_Win_set_attr",
+    lambda win, win_keyval, attribute_val: set_value("MPI_Win_set_attr", "win", win, win_keyval, attribute_val),
+)
+bind(
+    "MPI_Win_get_attr",
+    lambda win, win_keyval, attribute_val: get_pointer("MPI_Win_get_attr", "win", win, win_keyval, attribute_val),
+)
+bind("MPI_Win_delete_attr", lambda win, win_keyval: _delete("MPI_Win_delete_attr", "win", win, win_keyval))

@@ -19,7 +19,7 @@ def _set(call: str, kind_of_object: str, owner: Any, keyval: int, value: int, ki
 
 
 def _get(call: str, kind_of_object: str, owner: Any, keyval: int, result: int, kind: int) -> bool:
-    if attributes.predefined(keyval - 1):  # mpif.h's keys of the environment are mpi.h's plus one
+    if attributes.predefined(keyval - 1, kind_of_object):  # mpif.h's predefined keys are mpi.h's plus one
         keyval -= 1
     if kind == POINTER:
         return attributes.get_pointer(call, kind_of_object, owner, keyval, result)
@@ -48,6 +48,16 @@ bind(
     lambda datatype, keyval, attribute_val, kind: _get(
         "MPI_Type_get_attr", "type", datatype, keyval, attribute_val, kind
     ),
+)
+
+
+bind(
+    "MPII_Win_set_attr",
+    lambda win, keyval, attribute_val, kind: _set("MPI_Win_set_attr", "win", win, keyval, attribute_val, kind),
+)
+bind(
+    "MPII_Win_get_attr",
+    lambda win, keyval, attribute_val, kind: _get("MPI_Win_get_attr", "win", win, keyval, attribute_val, kind),
 )
 
 

@@ -23,7 +23,7 @@ def _release(pointer: Any, request: Any) -> None:
 
 
 def _blame(error: MpiError, request: Any) -> None:
-    """Errors of a request are its communicator's, or its file's."""
+    """Errors of a request are its communicator's, its file's or its window's."""
     error.place = request.place
 
 

@@ -13,7 +13,7 @@ from ...body import NOTHING, Body
 from ...bus.base import BusError, Wait
 from ...choices import Choices
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Device, Envelope, SendMode
+from ...device import SERVICE_CONTEXT, Arrived, Device, Envelope, SendMode
 from ...errors import DeadlockError
 from ...operation import DeviceError, ErrorKind, Operation
 from .queues import Posted, Unexpected
@@ -105,7 +105,7 @@ class IdealDevice(Device):
         self._host = host or HostConfig()
         self._call_price = self._host.price(HostCost.CALL)
         self.posted: dict[int, Posted[_Receive]] = {}  # by context
-        self.outstanding = 0  # receives posted and not yet matched
+        self.outstanding = 0  # receives posted and not yet matched, but for those of services
         self.arrived: dict[int, Unexpected[_Unexpected]] = {}  # unexpected ones, by context
         self._untaken: dict[tuple[int, int], _Unexpected] = {}  # synchronous ones, by source and serial number
         self.sends: dict[int, _Send] = {}  # synchronous ones by serial, until taken
@@ -166,7 +166,7 @@ class IdealDevice(Device):
             return operation.done and operation.cancelled
         assert isinstance(operation, _Receive)
         self.posted[operation.context].remove(operation)
-        self.outstanding -= 1
+        self._count(operation, -1)
         operation.cancelled = operation.done = True
         return True
 
@@ -209,7 +209,11 @@ class IdealDevice(Device):
         if posted is None:
             posted = self.posted[operation.context] = Posted()
         posted.add(operation)
-        self.outstanding += 1
+        self._count(operation, 1)
+
+    def _count(self, operation: _Receive, change: int) -> None:
+        if operation.context < SERVICE_CONTEXT:
+            self.outstanding += change
 
     def _waiting(self, source: int, tag: int, context: int) -> _Unexpected | None:
         waiting = self.arrived.get(context)
@@ -247,7 +251,7 @@ class IdealDevice(Device):
             if operation is None:
                 self._keep(_Unexpected(source, tag, context, letter, kind == _SYNCHRONOUS, serial))
                 return
-            self.outstanding -= 1
+            self._count(operation, -1)
             self._deliver(source, tag, letter, operation)
             if kind == _SYNCHRONOUS:
                 self._transmit(source, HEADER.pack(_TAKEN, 0, 0, serial))

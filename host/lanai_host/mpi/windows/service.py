@@ -1,0 +1,92 @@
+"""The one service of a process that takes the requests of all its windows' origins, as a task of `Progress`.
+
+It works whenever the process is inside MPI and looks at its device: a target that does not enter MPI keeps its origins waiting.
+"""
+
+from collections import deque
+
+from ...body import Run
+from ...operation import ANY_SOURCE, ANY_TAG, Operation
+from ..communicator import CALL, ProcessState
+from ..context_numbers import ONE_SIDED
+from ..memory import Scratch
+from ..request import hold
+from . import wire
+from .target import Target
+
+RECEIVES = 2  # posted at a time; NICs have few that take a message from anyone
+
+
+class Service:
+    """`targets` are the windows of this process by the number of their communicators."""
+
+    def __init__(self, process: ProcessState) -> None:
+        self._device = process.device
+        self._posted: deque[tuple[Operation, Scratch]] = deque()
+        self._stopped = False
+        self._busy = False
+        self._waiting: set[Target] = set()  # where a request waits for its data
+        self.targets: dict[int, Target] = {}
+        for _ in range(RECEIVES):
+            self._post()
+
+    def _post(self) -> None:
+        scratch = Scratch(wire.HEADER + wire.EAGER)
+        room = Run(scratch.address, wire.HEADER + wire.EAGER)
+        operation = self._device.receive(ANY_SOURCE, ANY_TAG, ONE_SIDED, room)
+        hold(operation, scratch)
+        self._posted.append((operation, scratch))
+
+    @property
+    def pending(self) -> bool:
+        """A request waits, or data of one may have come."""
+        return self._posted[0][0].done or bool(self._waiting)
+
+    def operations(self) -> list[Operation]:
+        found = [operation for operation, _ in self._posted]
+        for target in self._waiting:
+            found += target.operations()
+        return found
+
+    def advance(self) -> bool:
+        """Do what was asked for. It never ends by itself."""
+        if self._busy or self._stopped:
+            return False
+        self._busy = True
+        try:
+            while self._posted[0][0].done:
+                operation, scratch = self._posted.popleft()
+                self._post()
+                self._device.charge(CALL)
+                if operation.error is None:
+                    self._take(operation, scratch)
+            for target in [target for target in self.targets.values() if target in self._waiting]:
+                target.advance()
+                if not target.pending:
+                    self._waiting.discard(target)
+        finally:
+            self._busy = False
+        return False
+
+    def _take(self, operation: Operation, scratch: Scratch) -> None:
+        header = wire.unpack(scratch.data[: wire.HEADER].tobytes())
+        follows = operation.length == wire.HEADER
+        data = 0 if follows else scratch.address + wire.HEADER
+        target = self.targets[header.window]
+        target.arrive(operation.source, header, data, scratch)
+        if target.pending:
+            self._waiting.add(target)
+
+    def stop(self) -> None:
+        self._stopped = True
+        for operation, _ in self._posted:
+            self._device.cancel(operation)
+
+
+def service_of(process: ProcessState) -> Service:
+    """The service of a process, which starts with its first window."""
+    found = process.one_sided
+    if not isinstance(found, Service):
+        found = process.one_sided = Service(process)
+        process.progress.serve(found)
+    return found

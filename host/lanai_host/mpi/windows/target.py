@@ -1,0 +1,214 @@
+"""The target's side of a window: requests of other processes, done in the order in which each of them sent them."""
+
+from collections import Counter, defaultdict, deque
+from functools import partial
+
+from ...body import NOTHING, Body, Run
+from ...config import HostCost
+from ...device import SendMode
+from ...operation import Operation
+from ..communicator import CALL, Communicator
+from ..constants import LockType
+from ..context_numbers import ONE_SIDED_DATA
+from ..datatypes import Datatype
+from ..errors import MpiError
+from ..memory import Scratch, array_at
+from ..op import Op
+from ..request import hold
+from . import combining, wire
+from .locks import Locks
+from .memory import Memory
+from .wire import Header, Kind
+
+_DATA = frozenset({Kind.ACCUMULATE, Kind.GET_ACCUMULATE, Kind.COMPARE_AND_SWAP, Kind.TYPE})  # need all data to begin
+MOST_REFUSED = 200  # bytes of an answer that says what could not be done
+
+
+class Entry:
+    """A request that has come. `data` is where its data are or will be; `operation` the receive of what follows it."""
+
+    __slots__ = ("data", "header", "held", "opened", "operation")
+
+    def __init__(self, header: Header, data: int, held: object) -> None:
+        self.header, self.data, self.held = header, data, held
+        self.opened = bool(data) or not header.size or header.kind in (Kind.GET, Kind.LOCK)
+        self.operation: Operation | None = None
+
+
+class Target:
+    """Ranks are those of the window's communicator.
+
+    Attributes:
+        posts: how often each rank has called MPI_Win_post for this one.
+        completes: how often each has called MPI_Win_complete, and all that it did before is done.
+        refused: what could not be done, by origin, until it is told.
+    """
+
+    def __init__(self, communicator: Communicator, memory: Memory) -> None:
+        self.communicator = communicator
+        self.memory = memory
+        self.locks = Locks()
+        self.posts: Counter[int] = Counter()
+        self.completes: Counter[int] = Counter()
+        self.refused: dict[int, str] = {}
+        self._device = communicator.device
+        self._types: defaultdict[int, dict[int, Datatype]] = defaultdict(dict)
+        self._queues: defaultdict[int, deque[Entry]] = defaultdict(deque)
+
+    # What has come
+
+    def arrive(self, world: int, header: Header, data: int, held: object) -> None:
+        """A request of the process of this rank in the world, with its data at `data` (0: they follow), which `held` keeps."""
+        origin = self.communicator.group.position(world)
+        queue = self._queues[origin]
+        queue.append(Entry(header, data, held))
+        self._run(origin, queue)
+
+    @property
+    def pending(self) -> bool:
+        return any(self._queues.values())
+
+    def advance(self) -> None:
+        for origin, queue in self._queues.items():
+            if queue:
+                self._run(origin, queue)
+
+    def operations(self) -> list[Operation]:
+        """The receives that requests wait for."""
+        return [entry.operation for queue in self._queues.values() for entry in queue if entry.operation is not None]
+
+    def _run(self, origin: int, queue: deque[Entry]) -> None:
+        while queue:
+            entry = queue[0]
+            if not entry.opened:
+                self._open(origin, entry)
+            if entry.operation is not None and not entry.operation.done:
+                self._open_more(origin, queue)
+                return
+            queue.popleft()
+            if entry.operation is not None:
+                self._device.charge(CALL)
+            self._do(origin, entry)
+
+    def _open_more(self, origin: int, queue: deque[Entry]) -> None:
+        """Let the data of later requests come too, as far as their datatypes are known."""
+        for entry in queue:
+            if not entry.opened:
+                self._open(origin, entry)
+            if entry.header.kind is Kind.TYPE:
+                return
+
+    def _open(self, origin: int, entry: Entry) -> None:
+        """Receive what follows a request: into the window, or beside it if it must be combined."""
+        header, entry.opened = entry.header, True
+        if header.kind in _DATA:
+            scratch = Scratch(header.size)
+            entry.data, entry.held = scratch.address, scratch
+            body: Body = Run(scratch.address, header.size)
+        else:
+            datatype = self._datatype(origin, header)
+            inside = self.memory.holds(header.offset, header.elements, datatype)
+            body = datatype.body(self.memory.base + header.offset, header.elements) if inside else NOTHING
+        world = self.communicator.route[origin]
+        entry.operation = self._device.receive(world, header.serial, ONE_SIDED_DATA, body)
+        hold(entry.operation, (entry.held, self))
+
+    def _datatype(self, origin: int, header: Header) -> Datatype:
+        return wire.TYPES[header.basic] if header.slot < 0 else self._types[origin][header.slot]
+
+    # What is asked for
+
+    def _do(self, origin: int, entry: Entry) -> None:
+        header = entry.header
+        kind, serial = header.kind, header.serial
+        if entry.operation is not None and entry.operation.error is not None and kind is not Kind.PUT:
+            self._refuse(origin, header, f"its data did not come: {entry.operation.error.text}")
+        elif kind is Kind.TYPE:
+            self._types[origin][header.slot] = wire.decode(bytes(array_at(entry.data, header.size, "u1")))
+        elif kind <= Kind.COMPARE_AND_SWAP:
+            try:
+                self._access(origin, entry)
+            except MpiError as error:  # memory that cannot be reached: the origin's call fails, not one of this process
+                self._refuse(origin, header, error.text)
+        elif kind is Kind.FLUSH:
+            self.tell(origin, serial)
+        elif kind is Kind.LOCK:
+            self.locks.request(origin, LockType(header.op), partial(self.tell, origin, serial))
+        elif kind is Kind.UNLOCK:
+            self.locks.release(origin)
+            if serial:
+                self.tell(origin, serial)
+        elif kind is Kind.POST:
+            self.posts[origin] += 1
+        else:
+            self.completes[origin] += 1
+
+    def _access(self, origin: int, entry: Entry) -> None:
+        header = entry.header
+        datatype = self._datatype(origin, header)
+        if not self.memory.holds(header.offset, header.elements, datatype):
+            self._refuse(origin, header, "outside the memory that is attached")
+        elif header.kind is Kind.GET:
+            self._answer(origin, header.serial, datatype.body(self.memory.base + header.offset, header.elements), self)
+        elif header.kind is Kind.PUT:
+            if entry.operation is None:  # else the device has put it there
+                self.put(datatype, header.elements, header.offset, entry.data, header.size)
+            elif entry.operation.error is not None:
+                self._refuse(origin, header, entry.operation.error.text)
+        else:
+            self._combine(origin, entry, datatype)
+
+    def _combine(self, origin: int, entry: Entry, datatype: Datatype) -> None:
+        header = entry.header
+        basic = wire.TYPES[header.basic]
+        if header.kind is Kind.COMPARE_AND_SWAP:
+            old = self.compare_and_swap(basic, header.offset, entry.data, entry.data + basic.size)
+            self._answer(origin, header.serial, Run(old.address, basic.size), old)
+            return
+        if header.kind is Kind.GET_ACCUMULATE:
+            old = self.fetch(datatype, header.elements, header.offset)
+            self._answer(origin, header.serial, Run(old.address, header.elements * datatype.size), old)
+        self.accumulate(wire.OPS[header.op], basic, datatype, header.elements, header.offset, entry.data, header.size)
+
+    def _answer(self, origin: int, serial: int, body: Body, held: object) -> None:
+        world = self.communicator.route[origin]
+        operation = self._device.send(world, serial, ONE_SIDED_DATA, body, SendMode.STANDARD)
+        hold(operation, held)
+
+    def tell(self, origin: int, serial: int) -> None:
+        """Answer that all is done, or what could not be."""
+        text = self.refused.pop(origin, "").encode()[:MOST_REFUSED]
+        scratch = Scratch(len(text))
+        scratch.data[: len(text)] = bytearray(text)
+        self._answer(origin, serial, Run(scratch.address, len(text)), scratch)
+
+    def _refuse(self, origin: int, header: Header, why: str) -> None:
+        """Something cannot be done. Whoever waits for data gets none; the rest is told when it asks next."""
+        where = f"displacement {header.offset:#x} of rank {self.communicator.rank}"
+        self.refused.setdefault(origin, f"{header.elements} elements at {where}: {why}")
+        if header.kind in (Kind.GET, Kind.GET_ACCUMULATE, Kind.COMPARE_AND_SWAP):
+            self._answer(origin, header.serial, NOTHING, self)
+
+    # The memory
+
+    def put(self, datatype: Datatype, count: int, offset: int, source: int, size: int) -> None:
+        self._device.charge(HostCost.COPY, size)
+        datatype.unpack(source, self.memory.base + offset, count, 0, size)
+
+    def fetch(self, datatype: Datatype, count: int, offset: int) -> Scratch:
+        """A copy of what lies there, packed."""
+        size = count * datatype.size
+        self._device.charge(HostCost.COPY, size)
+        copy = Scratch(size)
+        datatype.pack(self.memory.base + offset, count, copy.address)
+        return copy
+
+    def accumulate(
+        self, op: Op, basic: Datatype, datatype: Datatype, count: int, offset: int, source: int, size: int
+    ) -> None:
+        self._device.charge(HostCost.REDUCE, size // basic.size)
+        combining.combine(op, basic, source, size, self.memory.base + offset, count, datatype)
+
+    def compare_and_swap(self, basic: Datatype, offset: int, origin: int, compare: int) -> Scratch:
+        self._device.charge(CALL)
+        return combining.compare_and_swap(origin, compare, self.memory.base + offset, basic)

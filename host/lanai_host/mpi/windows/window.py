@@ -1,0 +1,145 @@
+"""The window object: what all its calls need, and its inquiries."""
+
+from typing import Any
+
+from ..attributes import Attributes
+from ..communicator import Communicator
+from ..constants import MAX_OBJECT_NAME, PROC_NULL, WindowFlavor, WindowModel
+from ..datatypes import Datatype
+from ..errhandler import ERRORS_ARE_FATAL, Errhandler
+from ..errors import ErrorClass, MpiError
+from ..info import Info
+from ..text import byte_length
+from .epochs import Epochs
+from .memory import Memory, reach
+from .way import Way
+
+HINTS = (  # of MPI-4.1, with what this library does if the program says nothing
+    ("no_locks", "false"),
+    ("accumulate_ordering", "rar,raw,war,waw"),
+    ("accumulate_ops", "same_op_no_op"),
+    ("mpi_accumulate_granularity", "0"),
+    ("same_size", "false"),
+    ("same_disp_unit", "false"),
+)
+
+
+class Window:
+    """MPI_Win. Its fields are plain, as a communicator's are.
+
+    Attributes:
+        communicator: a duplicate that only the library uses; ranks of the window are its ranks.
+        memory: what this process exposes; `unit` its displacement unit.
+        sizes, units: those of all ranks.
+        way: how targets are reached.
+        held: what the memory of windows that allocate lives in. `addresses`: for a shared one, where each rank's part lies here.
+    """
+
+    model = WindowModel.UNIFIED
+    way: Way
+
+    def __init__(self, communicator: Communicator, flavor: WindowFlavor, memory: Memory, unit: int) -> None:
+        self.communicator = communicator
+        self.progress = communicator.progress
+        self.device = communicator.device
+        self.group = communicator.group
+        self.rank = communicator.rank
+        self.size = communicator.size
+        self.flavor = flavor
+        self.memory = memory
+        self.unit = unit
+        self.sizes: list[int] = []
+        self.units: list[int] = []
+        self.epochs = Epochs()
+        self.attributes = Attributes()
+        self.errhandler: Errhandler = ERRORS_ARE_FATAL
+        self.info = Info(HINTS)
+        self.name = ""
+        self.held: Any = None
+        self.addresses: list[int] = []
+        self.freed = False
+
+    @property
+    def label(self) -> str:
+        """What reports call it."""
+        return self.name or f"window {self.communicator.number} of {self.size} ranks"
+
+    def __repr__(self) -> str:
+        return f"<Window {self.label} rank {self.rank}>"
+
+    def set_name(self, name: str) -> None:
+        """MPI_Win_set_name."""
+        length = byte_length(name)
+        if length >= MAX_OBJECT_NAME:
+            raise MpiError(
+                ErrorClass.ARG,
+                f"MPI_Win_set_name: win_name has {length} bytes; at most {MAX_OBJECT_NAME - 1} fit",
+            )
+        self.name = name
+        self.epochs.name = self.way.name = self.label
+
+    def set_info(self, info: Info) -> None:
+        """MPI_Win_set_info."""
+        for key, value in info.pairs():
+            self.info.set(key, value)
+
+    def check_rank(self, call: str, rank: int, name: str = "rank") -> bool:
+        """`rank` is a target; False if it is MPI_PROC_NULL."""
+        if 0 <= rank < self.size:
+            return True
+        if rank == PROC_NULL:
+            return False
+        raise MpiError(
+            ErrorClass.RANK, f"{call}: {name} is {rank}; it must be MPI_PROC_NULL or from 0 to {self.size - 1}"
+        )
+
+    def place(self, call: str, rank: int, displacement: int, count: int, datatype: Datatype) -> int:
+        """The offset in bytes of elements at a target, which lie in its memory as far as is known here."""
+        if self.flavor is WindowFlavor.DYNAMIC:
+            if rank == self.rank and not self.memory.holds(displacement, count, datatype):
+                raise self._outside(call, rank, displacement, "the memory that is attached")
+            return displacement
+        if displacement < 0:
+            raise MpiError(ErrorClass.DISP, f"{call}: target_disp is {displacement}; it must not be negative")
+        offset = displacement * self.units[rank]
+        first, last = reach(offset, count, datatype)
+        if first != last and not 0 <= first <= last <= self.sizes[rank]:
+            raise self._outside(call, rank, displacement, f"its {self.sizes[rank]} bytes: {first} to {last - 1}")
+        return offset
+
+    def _outside(self, call: str, rank: int, displacement: int, what: str) -> MpiError:
+        text = f"{call}: target_disp {displacement} of rank {rank} reaches outside {what} on {self.label}"
+        return MpiError(ErrorClass.RMA_RANGE, text)
+
+    def attach(self, address: int, size: int) -> None:
+        """MPI_Win_attach."""
+        self._check_dynamic("MPI_Win_attach")
+        if size < 0:
+            raise MpiError(ErrorClass.SIZE, f"MPI_Win_attach: size is {size}; it must not be negative")
+        if size and not address:
+            raise MpiError(ErrorClass.BASE, f"MPI_Win_attach: base is a null pointer, but the size is {size}")
+        with self.progress.lock:
+            self.memory.attach("MPI_Win_attach", address, size)
+
+    def detach(self, address: int) -> None:
+        """MPI_Win_detach."""
+        self._check_dynamic("MPI_Win_detach")
+        with self.progress.lock:
+            self.memory.detach("MPI_Win_detach", address)
+
+    def _check_dynamic(self, call: str) -> None:
+        if self.flavor is not WindowFlavor.DYNAMIC:
+            raise MpiError(ErrorClass.RMA_FLAVOR, f"{call}: {self.label} was not made by MPI_Win_create_dynamic")
+
+    def shared_query(self, rank: int) -> tuple[int, int, int]:
+        """MPI_Win_shared_query: size, displacement unit and address here of a rank's memory; nothing of what is not shared."""
+        call = "MPI_Win_shared_query"
+        if self.flavor is WindowFlavor.DYNAMIC:
+            raise MpiError(ErrorClass.RMA_FLAVOR, f"{call}: {self.label} was made by MPI_Win_create_dynamic")
+        if not self.check_rank(call, rank):
+            rank = next((one for one, size in enumerate(self.sizes) if size), 0)
+        if self.flavor is WindowFlavor.SHARED:
+            return self.sizes[rank], self.units[rank], self.addresses[rank]
+        if rank == self.rank:
+            return self.memory.size, self.unit, self.memory.base
+        return 0, self.units[rank], 0
