@@ -45,6 +45,15 @@ class Access(NamedTuple):
     tag: int = 0
 
 
+class Burst(NamedTuple):
+    """PIO of one processor of the host, begun `elapsed` picoseconds after its burst before was done: `data`, which goes to any byte
+    offset of the NIC's window, or, if there is none, one aligned word to be read."""
+
+    elapsed: int
+    offset: int
+    data: bytes = b""
+
+
 class Cable(NamedTuple):
     """A cable, both directions, between ports of two units. A NIC's port is 0."""
 
@@ -133,6 +142,14 @@ class Engine(ABC):
     @abstractmethod
     def pio(self, nic: int, accesses: Sequence[Access]) -> None:
         """Queue accesses; they are performed in order."""
+
+    def bursts(self, nic: int, begin: int, bursts: Sequence[Burst], tag: int) -> bool:
+        """Perform what one processor does from `begin` on, in picoseconds, and tell with `tag` when the last burst is done.
+
+        Bursts of several processors go in the order of the times at which they want to begin, and at the same time in the order of
+        asking. False from an engine that leaves this to its caller, who then waits for each burst.
+        """
+        return False
 
     @abstractmethod
     def map_local(self, nic: int, page: int, address: int, writable: bool) -> None:

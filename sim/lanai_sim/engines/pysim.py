@@ -80,7 +80,9 @@ class _Host:
         self.irq = irq
         if self.reading and context.get(pio.rvalid):
             access = self.accesses.popleft()
-            self.events.append(Event(slot + 1, EventKind.PIO_DONE, self.number, access.tag, context.get(pio.rdata)))
+            if access.tag:
+                value = context.get(pio.rdata)
+                self.events.append(Event(slot + 1, EventKind.PIO_DONE, self.number, access.tag, value))
             self.reading = False
             context.set(pio.valid, 0)
             return

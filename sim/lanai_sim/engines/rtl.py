@@ -15,16 +15,19 @@ from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.compilers import Language, find, for_models
 
 from . import designs
-from .base import Access, Engine, Event, FaultKind, Layout, Planned
+from .base import Access, Burst, Engine, Event, FaultKind, Layout, Planned
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .verilator import Model, Source, library
 
-HEADERS = ("engine.h", "faults.h", "flit.h", "memory.h", "nic.h", "replay.h", "state.h", "trace.h", "units.h", "wave.h")
+HEADERS = (
+    "engine.h", "faults.h", "flit.h", "memory.h", "nic.h", "pio.h", "replay.h", "state.h", "trace.h", "units.h", "wave.h",
+)  # fmt: skip
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
 INPUTS_SIZE = 32  # of struct NicInputs of nic.h
 _EVENT = struct.Struct("=QIIII")  # struct Event of engine.h
 _FAULT = struct.Struct("=QQQI4x")  # struct Fault of faults.h
-_ACCESS = struct.Struct("=QIIIII4x")  # struct Pio of units.h
+_ACCESS = struct.Struct("=QIIIII4x")  # struct Pio of pio.h
+_BURST = struct.Struct("=QII")  # struct Burst of pio.h
 
 
 class Ending(IntFlag):
@@ -36,7 +39,7 @@ class Ending(IntFlag):
 
 U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "new": (POINTER, (U32, U32, U64)),
+    "new": (POINTER, (U32, U32, U64, U64)),
     "delete": (None, (POINTER,)),
     "wire": (None, (POINTER, U32, U32, U32, U32)),
     "options": (None, (POINTER, U32, U32)),
@@ -48,6 +51,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "evaluated": (U64, (POINTER, U32)),
     "entries": (U64, (POINTER,)),
     "pio": (None, (POINTER, U32, POINTER, U32)),
+    "bursts": (None, (POINTER, U32, U64, POINTER, U32, POINTER, U32)),
     "map": (None, (POINTER, U32, U32, POINTER, U64, ctypes.c_int32, U32)),
     "unmap": (None, (POINTER, U32, U32)),
     "watch": (None, (POINTER, U32, U32, U32, U32)),
@@ -163,7 +167,7 @@ class RtlEngine(Engine):
         self.library = build(layout.nic, switch, trace=trace, probes=probes, as_synthesized=as_synthesized)
         self.state_key = self.library.parent.name  # the cache's digest of it
         self._native = _load(self.library)
-        self._engine = self._native.engine_new(layout.nics, layout.switches, layout.latency)
+        self._engine = self._native.engine_new(layout.nics, layout.switches, layout.latency, self.time.khz)
         for cable in layout.cables:
             self._native.engine_wire(self._engine, *cable)
             self._native.engine_wire(self._engine, cable.other_unit, cable.other_port, cable.unit, cable.port)
@@ -194,6 +198,12 @@ class RtlEngine(Engine):
     def pio(self, nic: int, accesses: Sequence[Access]) -> None:
         packed = b"".join([_ACCESS.pack(*access) for access in accesses])
         self._native.engine_pio(self._engine, nic, packed, len(accesses))
+
+    def bursts(self, nic: int, begin: int, bursts: Sequence[Burst], tag: int) -> bool:
+        packed = b"".join([_BURST.pack(burst.elapsed, burst.offset, len(burst.data)) for burst in bursts])
+        data = b"".join([burst.data for burst in bursts])
+        self._native.engine_bursts(self._engine, nic, begin, packed, len(bursts), data, tag)
+        return True
 
     def map_local(self, nic: int, page: int, address: int, writable: bool) -> None:
         self._native.engine_map(self._engine, nic, page, address, 0, 0, writable)

@@ -5,7 +5,7 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from ctypes import addressof, c_char
 from itertools import count
 
@@ -16,8 +16,9 @@ from lanai_host.config import HostConfig
 from lanai_host.simulator.protocol import CHANGE, Op
 from lanai_host.stacks.base import Attachment, NicStack
 
+from ..engines.base import Burst
 from ..kernel.node import Node, Patience
-from .grant import Grant
+from .grant import Forbidden, Grant
 from .rank_service import Refused
 from .ranks import Request
 
@@ -68,11 +69,19 @@ class RankAccess:
         except (UserError, OSError) as error:
             raise Refused(str(error)) from error
 
+    async def write(self, requests: Sequence[Request], clock: int) -> int:
+        bursts: list[Burst] = []
+        try:
+            for request in requests:
+                offset, data = _OFFSET.unpack_from(request.payload)[0], request.payload[_OFFSET.size :]
+                self.grant.check_write(offset, data)
+                bursts.append(Burst(request.elapsed, offset, data))
+        except Forbidden:
+            await self.node.write_all(clock, bursts)  # what came before it was right
+            raise
+        return await self.node.write_all(clock, bursts)
+
     async def _serve(self, op: Op, payload: bytes, clock: int) -> tuple[int, bytes]:
-        if op == Op.PIO_WRITE:
-            offset, data = _OFFSET.unpack_from(payload)[0], payload[_OFFSET.size :]
-            self.grant.check_write(offset, data)
-            return await self.node.write(clock, offset, data), b""
         if op == Op.PIO_READ:
             offset, size = _READ.unpack(payload)
             self.grant.check_read(offset, size)

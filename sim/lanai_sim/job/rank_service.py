@@ -1,7 +1,8 @@
 """Serves one rank's requests: life cycle here, the NIC behind `NicAccess`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, Protocol
 
 from lanai_host.simulator.protocol import FOREVER, STOPPED, VERSION, Op, Status
@@ -28,7 +29,10 @@ class NicAccess(Protocol):
         """The rank's process has this id."""
 
     async def serve(self, request: Request, clock: int) -> tuple[int, bytes]:
-        """Do it; the time at which it is done, and the answer."""
+        """Do what is no write; the time at which it is done, and the answer."""
+
+    async def write(self, requests: Sequence[Request], clock: int) -> int:
+        """Do PIO writes, each of them its `elapsed` after the one before was done; the time at which they are done."""
 
     def close(self) -> None:
         """The rank has left."""
@@ -58,28 +62,35 @@ class Service:
         rank = self.rank
         try:
             while requests := await self.ranks.requests(rank):
-                for request in requests:
-                    rank.clock += request.elapsed
-                    if request.op <= Op.POSTED_LAST:
-                        await self._posted(request)
-                        continue
-                    rank.op = request.op
-                    try:
-                        answer = await self._blocking(request)
-                    except Refused as refusal:
-                        rank.answer(str(refusal).encode(), Status.ERROR)
-                        continue
-                    rank.answer(answer)
-                    if rank.finalized:
-                        self.ranks.leave(rank)
-                        return
+                *posted, request = requests  # the last one blocks
+                for writes, group in groupby(posted, _is_write):
+                    await (self._write if writes else self._posted)(list(group))
+                rank.clock += request.elapsed
+                rank.op = request.op
+                try:
+                    answer = await self._blocking(request)
+                except Refused as refusal:
+                    rank.answer(str(refusal).encode(), Status.ERROR)
+                    continue
+                rank.answer(answer)
+                if rank.finalized:
+                    self.ranks.leave(rank)
+                    return
         finally:
             if self.access is not None:
                 self.access.close()
 
-    async def _posted(self, request: Request) -> None:
-        if request.op != Op.ELAPSE:
-            await self._nic(request)
+    async def _write(self, requests: Sequence[Request]) -> None:
+        rank = self.rank
+        before = rank.clock + sum(request.elapsed for request in requests)
+        rank.clock = await self._nic_of(requests[0]).write(requests, rank.clock)
+        rank.pio += rank.clock - before
+
+    async def _posted(self, requests: Sequence[Request]) -> None:
+        for request in requests:
+            self.rank.clock += request.elapsed
+            if request.op != Op.ELAPSE:
+                await self._nic(request)
 
     async def _blocking(self, request: Request) -> bytes:
         rank, op = self.rank, request.op
@@ -115,13 +126,20 @@ class Service:
         return json.dumps(self.config, default=str).encode()
 
     async def _nic(self, request: Request) -> bytes:
-        if self.access is None:
-            raise Refused(f"{Op(request.op).name}: this fabric has no NICs; choose a device other than ideal")
         rank = self.rank
         before = rank.clock
-        rank.clock, answer = await self.access.serve(request, before)
-        if request.op == Op.PIO_WRITE or request.op == Op.PIO_READ:
+        rank.clock, answer = await self._nic_of(request).serve(request, before)
+        if request.op == Op.PIO_READ:
             rank.pio += rank.clock - before
         else:
             rank.waited += rank.clock - before
         return answer
+
+    def _nic_of(self, request: Request) -> NicAccess:
+        if self.access is None:
+            raise Refused(f"{Op(request.op).name}: this fabric has no NICs; choose a device other than ideal")
+        return self.access
+
+
+def _is_write(request: Request) -> bool:
+    return request.op == Op.PIO_WRITE

@@ -3,14 +3,14 @@ process and ranks in their own, stand on this."""
 
 import struct
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import COUNTER_NAMES, PAGE_SIZE, PIO_WINDOW_SIZE, host_offset
 from lanai_host.bus.base import Bus
 
-from ..engines.base import Access
+from ..engines.base import Access, Burst
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -113,16 +113,38 @@ class Node:
         first = offset & ~3
         answer = b""
         for address in range(first, offset + size, 4):
-            clock, value = await self._access(clock, [(address, 0, 0b1111)], write=False)
+            clock, value = await self.perform(clock, [Burst(0, address)])
             answer += value.to_bytes(4, "big")
         return clock, answer[offset - first :][:size]
 
     async def write(self, clock: int, offset: int, data: bytes) -> int:
         """Write bytes. The processor goes on when the NIC has taken the last word; it may still be on its way inside."""
-        self._check(offset, len(data))
-        if not data:
-            return clock
-        return (await self._access(clock, words_of(offset, data), write=True))[0]
+        return await self.write_all(clock, [Burst(0, offset, data)])
+
+    async def write_all(self, clock: int, bursts: Sequence[Burst]) -> int:
+        """Write what a processor writes in a row, its own work between included."""
+        late = 0  # work before a write of nothing
+        wanted: list[Burst] = []
+        for burst in bursts:
+            self._check(burst.offset, len(burst.data))
+            if burst.data:
+                wanted.append(burst._replace(elapsed=burst.elapsed + late) if late else burst)
+                late = 0
+            else:
+                late += burst.elapsed
+        return (await self.perform(clock, wanted) if wanted else (clock, 0))[0] + late
+
+    async def perform(self, clock: int, bursts: Sequence[Burst]) -> tuple[int, int]:
+        """PIO of one processor from `clock` on: the time at which it is done, and the word that the last burst read."""
+        tag, answer = self.cluster.expect()
+        if self.engine.bursts(self.number, clock, bursts, tag):
+            return await answer
+        self.cluster.forget(tag)
+        value = 0
+        for burst in bursts:
+            words = words_of(burst.offset, burst.data) or [(burst.offset, 0, 0b1111)]
+            clock, value = await self._access(clock + burst.elapsed, words, write=bool(burst.data))
+        return clock, value
 
     async def changed(
         self, clock: int, address: int, view: memoryview, seen: int, number: int, patience: "Patience | None" = None

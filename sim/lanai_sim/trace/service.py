@@ -1,5 +1,6 @@
 """A rank's task in a traced run: the same service, with the recorder looking on."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from ..job.rank_service import Service
@@ -14,10 +15,19 @@ class TracedService(Service):
         super().__init__(*arguments)
         self.recorder = recorder
 
-    async def _posted(self, request: Request) -> None:
+    async def _write(self, requests: Sequence[Request]) -> None:
+        for request in requests:
+            await self._one(request, super()._write)
+
+    async def _posted(self, requests: Sequence[Request]) -> None:
+        for request in requests:
+            await self._one(request, super()._posted)
+
+    async def _one(self, request: Request, serve: Callable[[Sequence[Request]], Awaitable[None]]) -> None:
+        """One at a time: the recorder is to know when each began."""
         rank, recorder = self.rank, self.recorder
-        recorder.asked(rank.number, request, rank.clock)
-        await super()._posted(request)
+        recorder.asked(rank.number, request, rank.clock + request.elapsed)
+        await serve([request])
         recorder.answered(rank.number, request.op, request.payload, rank.clock)
 
     async def _blocking(self, request: Request) -> bytes:

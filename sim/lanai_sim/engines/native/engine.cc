@@ -28,9 +28,9 @@ class Engine {
     unsigned threads = 1;
     uint64_t entries = 0;
 
-    Engine(uint32_t nic_count, uint32_t switch_count, uint64_t latency) : latency(latency) {
+    Engine(uint32_t nic_count, uint32_t switch_count, uint64_t latency, uint64_t slot_khz) : latency(latency) {
         for (uint32_t i = 0; i < nic_count; i++) {
-            nics.emplace_back(new NicUnit(i));
+            nics.emplace_back(new NicUnit(i, slot_khz));
             units.push_back(nics.back().get());
         }
 #ifdef SWITCH_PORTS
@@ -182,7 +182,9 @@ class Engine {
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT Engine* engine_new(uint32_t nics, uint32_t switches, uint64_t latency) { return new Engine(nics, switches, latency); }
+EXPORT Engine* engine_new(uint32_t nics, uint32_t switches, uint64_t latency, uint64_t slot_khz) {
+    return new Engine(nics, switches, latency, slot_khz);
+}
 EXPORT void engine_delete(Engine* e) { delete e; }
 
 // One direction: from port `p` of unit `u` to port `q` of unit `v`. Units: NICs first, then switches.
@@ -218,6 +220,10 @@ EXPORT uint64_t engine_evaluated(Engine* e, uint32_t unit) { return e->units[uni
 EXPORT uint64_t engine_entries(Engine* e) { return e->entries; }
 EXPORT void engine_pio(Engine* e, uint32_t nic, const Pio* accesses, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) e->nics[nic]->pio.push_back(accesses[i]);
+}
+// `data` holds the bytes of all bursts, one after the other.
+EXPORT void engine_bursts(Engine* e, uint32_t nic, uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag) {
+    e->nics[nic]->processors.add(begin, bursts, count, data, tag);
 }
 EXPORT void engine_map(Engine* e, uint32_t nic, uint32_t page, void* local, uint64_t remote, int32_t pid, uint32_t writable) {
     e->nics[nic]->memory.pages[page] = Page{static_cast<uint8_t*>(local), remote, pid, writable != 0};

@@ -5,6 +5,7 @@
 
 #include "memory.h"
 #include "nic.h"
+#include "pio.h"
 #include "wave.h"
 #ifdef LANAI_TRACED
 #include "trace.h"
@@ -13,15 +14,11 @@
 #define TRACE(what)
 #endif
 
-struct Pio {
-    uint64_t slot;  // not before
-    uint32_t write, address, data, be, tag;
-};
-
 class NicUnit : public Unit {
   public:
     HostMemory memory;
     std::deque<Pio> pio;
+    Processors processors;
     Wire *tx = nullptr, *rx = nullptr;
     uint32_t number;
     bool irq = false;
@@ -30,7 +27,7 @@ class NicUnit : public Unit {
     Tracer tracer;
 #endif
 
-    explicit NicUnit(uint32_t number) : number(number) {}
+    NicUnit(uint32_t number, uint64_t slot_khz) : processors(slot_khz), number(number) {}
     ~NicUnit() {
         if (ended_with_next_ != NONE && wave.within(ended_with_next_)) begin(NO_INPUTS);
         wave.close();
@@ -38,6 +35,7 @@ class NicUnit : public Unit {
 
     void step() override {
         if (owed_) catch_up();
+        if (processors.due() <= slot) processors.admit(slot, pio);
         NicInputs in = inputs();
         begin(in);
         NicModel& m = gates_.model();
@@ -58,12 +56,12 @@ class NicUnit : public Unit {
     }
 
     bool quiet() const override {
-        return idle_ && !answer_ && !reading_ && (pio.empty() || pio.front().slot > slot) && rx->flits_quiet(slot) &&
-               tx->stops_quiet(slot) && tx->resting(slot) && !wave.within(slot);
+        return idle_ && !answer_ && !reading_ && (pio.empty() || pio.front().slot > slot) && processors.due() > slot &&
+               rx->flits_quiet(slot) && tx->stops_quiet(slot) && tx->resting(slot) && !wave.within(slot);
     }
 
     uint64_t wake() const override {
-        uint64_t first = pio.empty() ? ~0ull : pio.front().slot;
+        uint64_t first = std::min(pio.empty() ? ~uint64_t(0) : pio.front().slot, processors.due());
         const NicModel& m = gates_.model();
         if (m.wake_armed) {
             uint32_t away = uint32_t(m.wake_cycle) - uint32_t(slot >> 1);
@@ -94,7 +92,7 @@ class NicUnit : public Unit {
 #ifdef LANAI_TRACED
         return false;  // rows are kept elsewhere
 #endif
-        return Unit::settled() && pio.empty() && memory.watches.empty() && !recorded_ && wave.from == NONE;
+        return Unit::settled() && pio.empty() && processors.settled() && memory.watches.empty() && !recorded_ && wave.from == NONE;
     }
     void save(StateWriter& to) override { state(to); }
     void restore(StateReader& from) override { state(from); }
@@ -184,8 +182,7 @@ class NicUnit : public Unit {
     void programmed_io(NicModel& m, bool offered) {
         if (reading_ && m.PORT(pio, rvalid)) {  // the next access is offered in the next slot
             TRACE(pio(offered_, slot + 1, false, pio.front().address, 15));
-            events.push_back({slot + 1, PIO_DONE, number, pio.front().tag, m.PORT(pio, rdata)});
-            pio.pop_front();
+            performed(m.PORT(pio, rdata));
             reading_ = false;
         }
         if (!offered) return;
@@ -199,8 +196,15 @@ class NicUnit : public Unit {
             return;
         }
         TRACE(pio(offered_, slot + 1, true, access.address, uint8_t(access.be)));
-        if (access.tag) events.push_back({slot + 1, PIO_DONE, number, access.tag, 0});
+        performed(0);
+    }
+
+    // The access at the front was, in this slot.
+    void performed(uint32_t value) {
+        Pio access = pio.front();
         pio.pop_front();
+        uint32_t tag = access.program ? processors.done(access.program, slot + 1) : access.tag;
+        if (tag) events.push_back({slot + 1, PIO_DONE, number, tag, value});
     }
 };
 
