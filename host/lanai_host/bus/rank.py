@@ -80,7 +80,7 @@ class RankBus(Bus):
         self.portal.charge(picoseconds)
 
     async def catch_up(self) -> None:
-        self._call(Op.CATCH_UP, b"")
+        self.portal.catch_up()
 
     async def report_lost(self, rank: int, text: str) -> None:
         self._call(Op.REPORT_LOST, text.encode())

@@ -17,7 +17,18 @@ from typing import Any, NoReturn, Self
 from ..device import Envelope
 from ..errors import UserError
 from .mail import Mailbox
-from .protocol import ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
+from .protocol import (
+    CATCH_UP_TIME,
+    ENV_RANK,
+    ENV_SIZE,
+    ENV_SOCKET,
+    HEADER,
+    QUIET,
+    VERSION,
+    FinalState,
+    Op,
+    Status,
+)
 from .spin import Chunk, SpinWait
 
 FLUSH_BYTES = 1 << 18  # posts beyond this leave at once, so that a rank that only sends needs no boundless memory
@@ -46,6 +57,7 @@ class Portal:
         self._posts: list[bytes] = []
         self._posted_bytes = 0
         self._told = 0  # the clock as the simulator knows it
+        self._quiet_until = 0  # nothing changes before, unless this process asks for something
         self._pid = os.getpid()
         self._closed = False
         self._cpu_scale = 0.0
@@ -108,6 +120,13 @@ class Portal:
             raise PortalError(answer[HEADER.size :].decode())
         return answer[HEADER.size :]
 
+    def catch_up(self) -> None:
+        """Let the rest of the world come up to now. Where it is known that nothing changes until then, nobody is asked."""
+        if self.clock + CATCH_UP_TIME <= self._quiet_until and not (self._posts or self.watchful):
+            self.clock += CATCH_UP_TIME
+            return
+        self._quiet_until = QUIET.unpack(self.call(Op.CATCH_UP))[0]
+
     def finalize(self, placement: int = 0) -> None:
         """Leave the simulation, and tell where buffers lay (`Device.placement`); nothing else may be asked of the portal afterwards."""
         with self._lock:
@@ -150,6 +169,7 @@ class Portal:
         if self._closed:
             raise UserError(f"rank {self.rank} has left the simulation; MPI calls end with MPI_Finalize")
         frames, self._posts, self._posted_bytes = b"".join(self._posts), [], 0
+        self._quiet_until = 0
         try:
             self._sock.sendall(frames)
         except (BrokenPipeError, ConnectionResetError):

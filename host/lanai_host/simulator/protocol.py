@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..bus.base import Wait
 from ..device import Unreceived
 
-VERSION = 5
+VERSION = 6
 ENV_SOCKET = "LANAI_PORTAL_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
@@ -31,7 +31,7 @@ class Op(IntEnum):
     POSTED_LAST = 15
     HELLO = 16  # u32 version, u32 pid -> JSON configuration
     STOPPED = 17  # i64 when it might go on, wait record; no answer: the run ends
-    CATCH_UP = 18  # until the rest of the world has come to the rank's time -> nothing
+    CATCH_UP = 18  # until the rest of the world has come to the rank's time, which takes CATCH_UP_TIME -> QUIET
     PIO_READ = 19  # u32 offset, u32 size -> bytes
     PIN = 20  # u64 address, u64 size, u32 writable -> u32 token, u32 bus addresses, one a page
     ALLOC = 21  # u32 file descriptor in the rank, u32 size -> u32 bus address
@@ -69,6 +69,9 @@ class FinalState(NamedTuple):
         return cls(call, site, [Unreceived(*one) for one in unreceived])
 
 
+CATCH_UP_TIME = 10_000  # picoseconds, so that a free host that only polls still lets time pass
+# Answer of CATCH_UP: up to when, in picoseconds, nothing can change for the rank unless it asks for something; 0: unknown.
+QUIET = struct.Struct("<q")
 HEADER = struct.Struct("<IHHq")  # payload bytes, op or status, flags (0), picoseconds
 STOPPED = struct.Struct("<q")  # picoseconds, FOREVER for never
 CHANGE = struct.Struct("<IIq")  # the head of WAIT_CHANGE

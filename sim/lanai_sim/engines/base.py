@@ -131,6 +131,10 @@ class Engine(ABC):
         A call takes some tenths of a second at most. `cut_short` says that it ended for that, before `limit` and without an event: call
         it again."""
 
+    def quiet_until(self) -> int:
+        """The slot up to which no unit does anything unless an access is queued; NEVER if none ever does, 0 if that is not known."""
+        return 0
+
     @abstractmethod
     def slot(self, unit: int) -> int:
         """How far a unit is."""

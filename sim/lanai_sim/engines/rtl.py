@@ -47,6 +47,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "events": (U32, (POINTER, POINTER)),
     "save": (U64, (POINTER, POINTER)),
     "restore": (U32, (POINTER, ctypes.c_char_p, U64)),
+    "quiet_until": (U64, (POINTER,)),
     "slot": (U64, (POINTER, U32)),
     "evaluated": (U64, (POINTER, U32)),
     "entries": (U64, (POINTER,)),
@@ -183,6 +184,10 @@ class RtlEngine(Engine):
             return Ending.STILL in ending, ()
         raw = ctypes.string_at(self._events.value or 0, count * _EVENT.size)
         return False, [Event(*_EVENT.unpack_from(raw, at)) for at in range(0, len(raw), _EVENT.size)]
+
+    def quiet_until(self) -> int:
+        """0 without `skip`: then all that could be left out is done."""
+        return int(self._native.engine_quiet_until(self._engine))
 
     def slot(self, unit: int) -> int:
         return int(self._native.engine_slot(self._engine, unit))

@@ -81,6 +81,9 @@ class RankAccess:
             raise
         return await self.node.write_all(clock, bursts)
 
+    def quiet_until(self) -> int:
+        return self.node.cluster.quiet_until()
+
     async def _serve(self, op: Op, payload: bytes, clock: int) -> tuple[int, bytes]:
         if op == Op.PIO_READ:
             offset, size = _READ.unpack(payload)

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
-from lanai_host.simulator.protocol import FOREVER, STOPPED, VERSION, Op, Status
+from lanai_host.simulator.protocol import CATCH_UP_TIME, FOREVER, QUIET, STOPPED, VERSION, Op, Status
 
 from ..kernel.kernel import Kernel
 from .ranks import Rank, Ranks, Request
 
-POLL_AT_LEAST = 10_000  # picoseconds that catching up takes, so that a free host that only polls still lets time pass
+QUIET_AT_MOST = 1_000_000_000  # picoseconds that a rank may go on without a word, so that it is known how far the run is
 
 
 class Abort(Exception):
@@ -33,6 +33,9 @@ class NicAccess(Protocol):
 
     async def write(self, requests: Sequence[Request], clock: int) -> int:
         """Do PIO writes, each of them its `elapsed` after the one before was done; the time at which they are done."""
+
+    def quiet_until(self) -> int:
+        """The time up to which no NIC does anything unless a host asks for it; 0 if that is not known."""
 
     def close(self) -> None:
         """The rank has left."""
@@ -95,9 +98,9 @@ class Service:
     async def _blocking(self, request: Request) -> bytes:
         rank, op = self.rank, request.op
         if op == Op.CATCH_UP:
-            rank.clock += POLL_AT_LEAST
+            rank.clock += CATCH_UP_TIME
             await self.kernel.until(rank.clock, rank.number)
-            return b""
+            return QUIET.pack(self._quiet_until())
         if op == Op.STOPPED:
             # What could wake it has been looked for where the mail is: nothing can, or nothing before the limit of time.
             wake = STOPPED.unpack_from(request.payload)[0]
@@ -112,6 +115,14 @@ class Service:
         if op == Op.ABORT:
             raise Abort(rank.number, int.from_bytes(request.payload, "little"))
         return await self._nic(request)
+
+    def _quiet_until(self) -> int:
+        """The time up to which nothing can change for the rank, which has come to its own, unless it asks for something."""
+        if self.access is None or self.ranks.running:  # what another asks for next is not known
+            return 0
+        kernel = self.kernel
+        most = min(kernel.next_time(), kernel.limit, self.rank.clock + QUIET_AT_MOST)
+        return min(most, self.access.quiet_until()) if most > self.rank.clock else 0
 
     async def _hello(self, payload: bytes) -> bytes:
         version, pid = int.from_bytes(payload[:4], "little"), int.from_bytes(payload[4:8], "little")

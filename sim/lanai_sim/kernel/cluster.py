@@ -107,6 +107,11 @@ class Cluster:
                     suspension.resume((self.kernel.now, event.value))
         return True
 
+    def quiet_until(self) -> int:
+        """The time up to which no NIC does anything unless a host asks for it; 0 if that is not known."""
+        slot = self.engine.quiet_until()
+        return FOREVER if slot == NEVER else self.engine.time.picoseconds(slot)
+
     def bus(self, node: int, host: HostConfig | None = None) -> "ClusterBus":
         """Access to one NIC for one more process of its host. Its work is free unless `host` prices it."""
         return ClusterBus(self.nodes[node], host or free())

@@ -173,7 +173,7 @@ class Kernel:
             if outside is not None and outside.running:
                 outside.wait()
                 continue
-            next_time = self._next_time()
+            next_time = self.next_time()
             if clockwork is not None and clockwork.advance(min(next_time, self.limit)):
                 continue
             if not moments and (clockwork is None or clockwork.still) and not self._hope():
@@ -183,7 +183,7 @@ class Kernel:
                 raise TimeLimit
             self._take(next_time)
 
-    def _next_time(self) -> int:
+    def next_time(self) -> int:
         """When something happens next, the NICs aside."""
         moments, patient = self._moments, self._patient
         while patient and patient[0][3].done:

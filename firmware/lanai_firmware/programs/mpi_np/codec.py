@@ -38,15 +38,21 @@ def coder(kind: Any) -> struct.Struct:
     return packed
 
 
+@cache
+def zeros(kind: Any) -> dict[str, int]:
+    """All members in order, each 0."""
+    return dict.fromkeys((name for name, _ in members(kind)), 0)
+
+
 def pack(kind: Any, values: dict[str, int]) -> bytes:
     """Bytes of a struct; members that `values` does not name are 0."""
-    names = [name for name, _ in members(kind)]
-    unknown = set(values) - set(names)
-    if unknown:
-        raise KeyError(f"{kind.__name__} has no member {sorted(unknown)}; it has {', '.join(names)}")
-    return coder(kind).pack(*[values.get(name, 0) for name in names])
+    whole = zeros(kind) | values  # in the struct's order
+    if len(whole) > len(zeros(kind)):
+        unknown = set(values) - set(zeros(kind))
+        raise KeyError(f"{kind.__name__} has no member {sorted(unknown)}; it has {', '.join(zeros(kind))}")
+    return coder(kind).pack(*whole.values())
 
 
 def unpack(kind: Any, data: bytes | memoryview) -> dict[str, int]:
     """Members of a struct by name."""
-    return dict(zip([name for name, _ in members(kind)], coder(kind).unpack(data), strict=True))
+    return dict(zip(zeros(kind), coder(kind).unpack(data), strict=True))

@@ -5,6 +5,7 @@ is here: `can_post` before `post`. Slots come back without any message: the NIC 
 short; a process about to sleep for want of slots sets the alarm instead.
 """
 
+import struct
 from collections import deque
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ REQUEST = int(sizeof(Request))
 TAIL = int(REQUEST_TAIL)
 RECORD = int(sizeof(Record))
 SEQUENCE = int(offset_of(Record, "sequence"))
+SEQUENCE_NUMBER = struct.Struct(">H")
+SLOTS_FROM = int(sizeof(Region))
 FREED = int(offset_of(Region, "freed"))
 ALARM = int(offset_of(Region, "alarm"))
 DOORBELL = host_offset("DOORBELL")
@@ -137,7 +140,7 @@ class Endpoint:
             data = body + bytes(-len(body) % 4) + data[REQUEST - TAIL :]
         self.charge(HostCost.POST)
         await self.pay()
-        end = self.attachment.region + int(sizeof(Region)) + (slot + 1) * self.attachment.slot_bytes
+        end = self.attachment.region + SLOTS_FROM + (slot + 1) * self.attachment.slot_bytes
         await self.bus.write_block(end - len(data), data)
         await self.bus.write(DOORBELL, 1 << self.attachment.seat)
 
@@ -157,10 +160,9 @@ class Endpoint:
         if self.broken is not None:
             raise self.broken
         start = self.place * RECORD
-        view = self.copyblock.view[start : start + RECORD]
-        if int.from_bytes(view[SEQUENCE : SEQUENCE + 2], "big") != self.sequence:
+        if SEQUENCE_NUMBER.unpack_from(self.copyblock.view, start + SEQUENCE)[0] != self.sequence:
             return None
-        record = unpack(Record, view)
+        record = unpack(Record, self.copyblock.view[start : start + RECORD])
         if record["kind"] not in KINDS or record["error"] not in ERRORS:
             raise self.distrust(f"has kind {record['kind']} and error {record['error']}, of which one is unknown")
         self.place = (self.place + 1) % self.attachment.records

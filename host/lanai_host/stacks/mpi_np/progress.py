@@ -27,8 +27,10 @@ class Progress:
         self.seat.charge(HostCost.POLL)
         await self.records.handle_all()
         await self.seat.endpoint.pay()
-        await self.receiving.sort()
-        await self.sending.flush()
+        if self.receiving.host_queues.receives:
+            await self.receiving.sort()
+        if self.sending.queues:
+            await self.sending.flush()
 
     async def look_once(self) -> None:
         """A look that lets time pass, so that a program which only tests sees the world move."""

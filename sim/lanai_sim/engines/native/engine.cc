@@ -80,6 +80,9 @@ class Engine {
         return cut ? CUT : still && events.empty() ? STILL : 0;
     }
 
+    // The slot up to which nothing happens unless the host does something; ~0 if nothing ever does, 0 if that is not known.
+    uint64_t quiet_until() const { return skip && all_quiet() ? leap() : 0; }
+
     // All state of units and wires; none if some of it is elsewhere.
     const std::vector<uint8_t>& save() {
         StateWriter to;
@@ -215,6 +218,7 @@ EXPORT uint64_t engine_save(Engine* e, const uint8_t** bytes) {
     return saved.size();
 }
 EXPORT uint32_t engine_restore(Engine* e, const uint8_t* bytes, uint64_t size) { return e->restore(bytes, size); }
+EXPORT uint64_t engine_quiet_until(Engine* e) { return e->quiet_until(); }
 EXPORT uint64_t engine_slot(Engine* e, uint32_t unit) { return e->units[unit]->slot; }
 EXPORT uint64_t engine_evaluated(Engine* e, uint32_t unit) { return e->units[unit]->evaluated; }
 EXPORT uint64_t engine_entries(Engine* e) { return e->entries; }

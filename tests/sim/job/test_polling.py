@@ -1,0 +1,119 @@
+"""Ranks that poll: what a poll finds, when, and how many there are does not depend on whether the simulator was asked each time."""
+
+import sys
+
+import pytest
+
+from lanai_sim.commands.run import libmpi_environment
+from lanai_sim.job.config import Exit, RunConfig
+from lanai_sim.job.launcher import run
+from lanai_sim.job.nic_service import RankAccess
+from lanai_sim.job.nic_world import NicWorld
+
+# Rank 0 polls for messages that the others send late, first in silence, then while the others talk; it answers the last one.
+LATE = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+
+def pass_time(microseconds):
+    end = MPI.Wtime() + 1e-6 * microseconds
+    while MPI.Wtime() < end:
+        pass
+
+if world.rank == 0:
+    for tag in range(3):
+        buffer, polls = bytearray(4), 0
+        request = world.Irecv(buffer, MPI.ANY_SOURCE, tag)
+        while not request.Test():
+            polls += 1
+        print(tag, polls, bytes(buffer).hex(), f"{1e6 * MPI.Wtime():.6f}")
+    probes = 0
+    while not world.Iprobe(1, 3):
+        probes += 1
+    world.Recv(bytearray(4), 1, 3)
+    world.Send(b"done", 1, 4)
+    print("probes", probes, f"{1e6 * MPI.Wtime():.6f}")
+else:
+    other = 3 - world.rank
+    if world.rank == 1:
+        pass_time(700)
+        world.Send(b"1111", 0, 0)
+    else:
+        world.Recv(bytearray(4), 1, 9)  # blocked meanwhile
+        pass_time(400)
+        world.Send(b"2222", 0, 1)
+    if world.rank == 1:
+        world.Send(b"here", 2, 9)
+    for _ in range(2):
+        world.Sendrecv(bytes(2000), other, 7, bytearray(2000), other, 7)
+    if world.rank == 1:
+        world.Send(b"3333", 0, 2)
+        pass_time(150)
+        world.Send(b"4444", 0, 3)
+        world.Recv(bytearray(4), 0, 4)
+"""
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """How often the simulator was asked what it knows of the time to come."""
+    times = []
+    ask = RankAccess.quiet_until
+
+    def counted(self):
+        times.append(ask(self))
+        return times[-1]
+
+    monkeypatch.setattr(RankAccess, "quiet_until", counted)
+    return times
+
+
+def play(capfd, **options):
+    result = run(
+        RunConfig((sys.executable, "-c", LATE), 3, "mpi-np", environment=libmpi_environment(), **options), NicWorld
+    )
+    assert (result.code, result.report) == (0, "")
+    return capfd.readouterr().out, result.sim_time, result.clocks
+
+
+@pytest.mark.parametrize("ranks_per_node", [1, 3])
+def test_polls_that_nothing_can_answer_are_not_asked(capfd, asked, ranks_per_node):
+    skipped = play(capfd, ranks_per_node=ranks_per_node)
+    few = len(asked)
+    asked.clear()
+    assert play(capfd, ranks_per_node=ranks_per_node, skip=False) == skipped
+    assert set(asked) == {0}
+    polls = sum(int(line.split()[1]) for line in skipped[0].splitlines())
+    assert polls > 2000
+    assert few < polls / 2
+    assert few < len(asked) / 2
+
+
+LIMIT = 4_000_000_000
+FOR_EVER = """
+from mpi4py import MPI
+if MPI.COMM_WORLD.rank == 0:
+    request = MPI.COMM_WORLD.Irecv(bytearray(4), 1)
+    while not request.Test():
+        pass
+"""
+
+
+def test_a_poll_for_what_never_comes_meets_the_limit():
+    def end(**options):
+        config = RunConfig(
+            (sys.executable, "-c", FOR_EVER),
+            2,
+            "mpi-np",
+            environment=libmpi_environment(),
+            max_sim_time=LIMIT,
+            **options,
+        )
+        result = run(config, NicWorld)
+        assert "simulated time has reached --max-sim-time" in result.report
+        return result.code, result.clocks
+
+    code, clocks = end()
+    assert code == Exit.TIME_LIMIT
+    assert LIMIT < clocks[0] < LIMIT + 1_000_000  # to the poll that would have gone beyond
+    assert end(skip=False) == (code, clocks)
