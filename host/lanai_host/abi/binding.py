@@ -29,8 +29,8 @@ ENV_TRACEBACK = "LANAI_TRACEBACK"  # set: internal errors come with their Python
 
 @dataclass(frozen=True)
 class Binding:
-    """`inputs`: the C names of the function's arguments. `lenient`: datatypes may be insignificant. `always`: may be called before
-    MPI_Init and after MPI_Finalize. `anywhere`: by any thread, whatever the thread level."""
+    """`inputs`: the C names of the function's arguments. `lenient`: datatypes and operations may be insignificant. `always`: may
+    be called before MPI_Init and after MPI_Finalize. `anywhere`: by any thread, whatever the thread level."""
 
     function: Callable[..., Any]
     inputs: tuple[str, ...]
@@ -165,6 +165,9 @@ def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, A
         if base == "MPI_Datatype" and found.lenient:
             names["any_type"] = abi.any_type
             return f"any_type({own})"
+        if base == "MPI_Op" and found.lenient:
+            names["any_op"] = abi.any_op
+            return f"any_op({own})"
         names[base] = table
         return f"{base}[{own}]"
     if pointers == 1 and const and base == "char":

@@ -9,6 +9,7 @@ from ..mpi.datatypes import PREDEFINED, Datatype
 from ..mpi.datatypes.layout import EMPTY
 from ..mpi.datatypes.signature import Signature
 from ..mpi.op import PREDEFINED as OPERATIONS
+from ..mpi.op import Op
 from ..mpi.probing import Message, NoProcMessage
 from ..mpi.text import c_text, decode
 from ..mpi.world import World
@@ -21,6 +22,17 @@ SIGN = 1 << 31
 
 # Stands for MPI_DATATYPE_NULL where a call may not look at the argument: uncommitted, so that using it is an error.
 NO_DATATYPE = Datatype(lambda: (EMPTY, Signature(())), 0, 0, 0, name="MPI_DATATYPE_NULL")
+
+
+class NoOp(Op):
+    """Stands for a handle that is none, where a call may not look at the argument."""
+
+    def __init__(self, wrong: tables.BadHandle) -> None:
+        super().__init__(lambda *_: None, commute=True)
+        self.wrong = wrong
+
+    def check(self, call: str, datatype: Datatype) -> None:
+        raise self.wrong.named(call)
 
 
 def _signed(value: int) -> int:
@@ -148,6 +160,14 @@ class Context:
     def any_file(self, handle: int) -> Any:
         """A file; what holds the error handler of MPI_FILE_NULL for that handle."""
         return self.no_file if handle == self.files.null else self.files[handle]
+
+    def any_op(self, handle: int) -> Op:
+        """An operation that may be insignificant: what is no handle becomes one that is refused where it is looked at."""
+        try:
+            found: Op = self.ops[handle]
+        except tables.BadHandle as wrong:
+            return NoOp(wrong)
+        return found
 
     # Status
 

@@ -1,7 +1,5 @@
 """Wrong arguments: the class of the answer, whose error handler is called, and that no process dies of one."""
 
-import json
-import os
 import shutil
 import subprocess
 import sys
@@ -9,16 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lanai_host.abi.flavor import INTERFACE, MPICH, STANDARD
-from lanai_host.abi.library import library_directory
+from lanai_host.abi.flavor import MPICH, STANDARD
 
 from . import wrong_arguments
-from .jobs import CLI, C, alone
-
-BOUND = (
-    "import ctypes, os; ctypes.CDLL(os.environ['LIB']).MPI_Init(None, None);"
-    "import json; from lanai_host.abi.binding import BINDINGS; print(json.dumps(sorted(BINDINGS)))"
-)
+from .jobs import C, alone
+from .wrong_arguments import answers, bound_prototypes, compile_for
 
 
 @pytest.fixture(scope="module", params=[MPICH, STANDARD], ids=lambda flavor: flavor.name)
@@ -29,21 +22,7 @@ def flavor(request):
 @pytest.fixture(scope="module")
 def prototypes(flavor):
     """The functions that the library has, with their parameters."""
-    directory = library_directory(flavor.name)
-    done = subprocess.run(
-        [sys.executable, "-c", BOUND],
-        env={**os.environ, "LIB": str(directory / flavor.soname)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    bound = set(json.loads(done.stdout.splitlines()[-1]))
-    functions = json.loads((directory / INTERFACE).read_text())["functions"]
-    return {
-        name: [tuple(parameter) for parameter in parameters]
-        for name, (result, parameters) in functions.items()
-        if result == "int" and (name in bound or name.removesuffix("_c") in bound)
-    }
+    return bound_prototypes(flavor)
 
 
 @pytest.fixture(scope="module")
@@ -60,18 +39,7 @@ def source(all_cases, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def compiled(flavor, source):
-    binary = source.with_suffix("")
-    abi = ["-mpi-abi"] if flavor is STANDARD else []
-    command = [*CLI, "mpicc", *abi, "-w", "-O0", "-I", str(C), str(source), "-o", str(binary)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return str(binary)
-
-
-def answers(text):
-    """What the program printed: {case: (class or how it ended, handlers, text)}."""
-    rows = (line.split("|", 3) for line in text.splitlines() if line.count("|") >= 3 and line.split("|")[0].isdigit())
-    return {int(number): tuple(rest) for number, *rest in rows}
+    return compile_for(flavor, source)
 
 
 def test_every_function_is_tried(prototypes, all_cases):

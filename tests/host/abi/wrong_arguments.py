@@ -1,11 +1,23 @@
 """A C program, generated from mpi.h, that passes every wrong value of `lanai_host.abi.arguments` to every function."""
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
 from lanai_host.abi.arguments import Prototype, Refusal, Wrong, refusals
-from lanai_host.abi.flavor import HANDLES
+from lanai_host.abi.flavor import HANDLES, INTERFACE, STANDARD, Flavor
+from lanai_host.abi.library import library_directory
 from lanai_host.mpi.errors import ErrorClass
 
+from .jobs import CLI, C
+
+BOUND = (
+    "import ctypes, os; ctypes.CDLL(os.environ['LIB']).MPI_Init(None, None);"
+    "import json; from lanai_host.abi.binding import BINDINGS; print(json.dumps(sorted(BINDINGS)))"
+)
 # Calls that begin or end what the program needs.
 NOT_CALLED = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Session_init"}
 LIBRARY_COUNTS = ("sendcount", "recvcount")  # of collectives: the library knows whether they mean something here
@@ -107,19 +119,49 @@ class Case(NamedTuple):
     call: str
 
 
+def bound_prototypes(flavor: Flavor) -> dict[str, Prototype]:
+    """The functions that the library has, with their parameters."""
+    directory = library_directory(flavor.name)
+    environment = {**os.environ, "LIB": str(directory / flavor.soname)}
+    done = subprocess.run([sys.executable, "-c", BOUND], env=environment, capture_output=True, text=True, check=True)
+    bound = set(json.loads(done.stdout.splitlines()[-1]))
+    functions = json.loads((directory / INTERFACE).read_text())["functions"]
+    return {
+        name: [tuple(parameter) for parameter in parameters]
+        for name, (result, parameters) in functions.items()
+        if result == "int" and (name in bound or name.removesuffix("_c") in bound)
+    }
+
+
+def compile_for(flavor: Flavor, source: Path) -> str:
+    """The generated program, compiled with `lanai mpicc`."""
+    binary = source.with_suffix("")
+    abi = ["-mpi-abi"] if flavor is STANDARD else []
+    command = [*CLI, "mpicc", *abi, "-w", "-O0", "-I", str(C), str(source), "-o", str(binary)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return str(binary)
+
+
+def answers(text: str) -> dict[int, tuple[str, ...]]:
+    """What the program printed: {case: (class or how it ended, handlers, text)}."""
+    rows = (line.split("|", 3) for line in text.splitlines() if line.count("|") >= 3 and line.split("|")[0].isdigit())
+    return {int(number): tuple(rest) for number, *rest in rows}
+
+
 def cases(functions: dict[str, Prototype], null_ignores: bool) -> list[Case]:
     """All of them, for these prototypes. `null_ignores`: MPI_STATUS_IGNORE is the null pointer, as in the standard ABI."""
     found = []
     for function, parameters in sorted(functions.items()):
         if function in NOT_CALLED or not function.startswith("MPI_"):
             continue
-        usual = [_valid(function, parameter) for parameter in parameters]
+        usual = [valid(function, parameter) for parameter in parameters]
         for refusal in refusals(function, parameters):
             index = next(index for index, parameter in enumerate(parameters) if parameter[0] == refusal.argument)
             if null_ignores and refusal.wrong is Wrong.NULL and parameters[index][1:] == ("MPI_Status", 1, False):
                 continue
             place = _place(function, parameters, refusal)
-            for value in _wrong(refusal, parameters[index], usual[index]):
+            for value in wrong_values(refusal, parameters[index], usual[index]):
                 passed = [*usual[:index], value, *usual[index + 1 :]]
                 for others in _variations(parameters, passed, refusal):
                     found.append(Case(function, refusal, value, place, f"{function}({', '.join(others)})"))
@@ -146,17 +188,22 @@ def program(all_cases: list[Case]) -> str:
     """The C text."""
     bodies = [f"static int case_{number}(void) {{ return {case.call}; }}" for number, case in enumerate(all_cases)]
     names = ", ".join(f"case_{number}" for number in range(len(all_cases)))
+    table = f"static int (*const cases[])(void) = {{{names}}};"
+    text = ['#include "wrong_arguments.h"', *bodies, named_classes(), table, '#include "wrong_arguments_main.h"']
+    return "\n".join([*text, ""])
+
+
+def named_classes() -> str:
+    """A C function that names an error class."""
     classes = "\n".join(
         f'    if (class == MPI_ERR_{one.name}) return "{one.name}";'
         for one in ErrorClass
         if one is not ErrorClass.SUCCESS
     )
-    named = f'static const char *name_of(int class) {{\n{classes}\n    return class ? "?" : "SUCCESS";\n}}'
-    table = f"static int (*const cases[])(void) = {{{names}}};"
-    return "\n".join(['#include "wrong_arguments.h"', *bodies, named, table, '#include "wrong_arguments_main.h"', ""])
+    return f'static const char *name_of(int class) {{\n{classes}\n    return class ? "?" : "SUCCESS";\n}}'
 
 
-def _valid(function: str, parameter: tuple[str, str, int, bool]) -> str:
+def valid(function: str, parameter: tuple[str, str, int, bool]) -> str:
     """C text of a value that the function takes."""
     name, base, pointers, const = parameter
     stem = function.removeprefix("MPI_").removesuffix("_c")
@@ -215,7 +262,7 @@ def _plain(stem: str, name: str, base: str, pointers: int, const: bool) -> str:
 _NO_HANDLE = "0x0bad0bad"
 
 
-def _wrong(refusal: Refusal, parameter: tuple[str, str, int, bool], usual: str) -> list[str]:
+def wrong_values(refusal: Refusal, parameter: tuple[str, str, int, bool], usual: str) -> list[str]:
     """C texts of the wrong value."""
     _, base, pointers, _ = parameter
     if refusal.wrong is Wrong.NULL:

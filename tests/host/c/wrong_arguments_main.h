@@ -14,25 +14,6 @@ static void make_communicators(int own) {
     MPI_Comm_group(comm, &whole);
 }
 
-static void make_objects(MPI_Errhandler of_session) {
-    MPI_Type_vector(2, 1, 2, MPI_INT, &derived);
-    MPI_Type_commit(&derived);
-    MPI_Type_vector(2, 1, 2, MPI_INT, &fresh);
-    MPI_Op_create((MPI_User_function *)nothing, 1, &op);
-    MPI_Comm_create_errhandler((MPI_Comm_errhandler_function *)on_own, &errhandler);
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "key", "value");
-    MPI_Session_init(MPI_INFO_NULL, of_session, &session);
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &comm_keyval, 0);
-    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &type_keyval, 0);
-    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &win_keyval, 0);
-    MPI_Add_error_class(&own_class);
-    MPI_Add_error_code(own_class, &own_code);
-    for (int i = 0; i < MANY; i++) ints1[i] = 1, counts1[i] = 1, aints1[i] = 1;
-    for (int i = 0; i < 8; i++) types[i] = MPI_INT, requests[i] = MPI_REQUEST_NULL, ranges[i][2] = 1;
-    out_int = 1;
-}
-
 static void make_files(const char *mode) {
     char name[] = "/tmp/wrong_arguments_XXXXXX";
     MPI_File *all[3] = {&file, &spare_file, &freed_file};
@@ -61,26 +42,6 @@ static void make_windows(MPI_Errhandler handler) {
     MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, locked_win);
     MPI_Win_create(0, 0, 1, MPI_INFO_NULL, MPI_COMM_SELF, &freed_win);
     MPI_Win_free(&(MPI_Win){freed_win});
-}
-
-/* The handles stay in the variables when the objects have gone. */
-static void make_freed(void) {
-    MPI_Comm_dup(MPI_COMM_SELF, &freed_comm);
-    MPI_Comm_free(&(MPI_Comm){freed_comm});
-    MPI_Comm_group(MPI_COMM_SELF, &freed_group);
-    MPI_Group_free(&(MPI_Group){freed_group});
-    MPI_Type_contiguous(3, MPI_INT, &freed_datatype);
-    MPI_Type_free(&(MPI_Datatype){freed_datatype});
-    MPI_Op_create((MPI_User_function *)nothing, 1, &freed_op);
-    MPI_Op_free(&(MPI_Op){freed_op});
-    MPI_Comm_create_errhandler((MPI_Comm_errhandler_function *)on_own, &freed_errhandler);
-    MPI_Errhandler_free(&(MPI_Errhandler){freed_errhandler});
-    MPI_Info_create(&freed_info);
-    MPI_Info_free(&(MPI_Info){freed_info});
-    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &freed_session);
-    MPI_Session_finalize(&(MPI_Session){freed_session});
-    MPI_Recv_init(got, 1, MPI_INT, 0, 83, MPI_COMM_SELF, &freed_request);
-    MPI_Request_free(&(MPI_Request){freed_request});
 }
 
 static void make_requests(void) {

@@ -5,6 +5,7 @@ from itertools import islice
 
 from ...operation import Operation
 from ..buffers import copy_elements, gather_bytes, scatter_bytes
+from ..constants import IN_PLACE
 from ..memory import Scratch, move
 from . import checks
 from .parts import Mixed, Part, Spread
@@ -83,7 +84,8 @@ def _in_windows(link: Link, order: Iterable[tuple[int, int]], going: Sequence[Pa
 
 def exchange_in_place(link: Link, parts: Sequence[Part]) -> Steps:
     """With MPI_IN_PLACE what goes is what was there before: a packed copy of it all is sent."""
-    checks.intra(link)
+    if link.is_inter:
+        checks.no_in_place(link, IN_PLACE, "sendbuf")
     return _exchange_in_place(link, parts)
 
 

@@ -34,6 +34,7 @@ def _blocks(link: Link, own: Part, name: str, root: int, blocks: Callable[[], Se
     if root == ROOT:
         return blocks()
     if root != PROC_NULL:
+        checks.no_in_place(link, own.address, name)
         checks.buffer(link, *own, name)
     return []
 

@@ -48,6 +48,8 @@ class Spread(NamedTuple):
 
     def parts(self, link: Link, name: str) -> list[Part]:
         """A part for each process. `name` is the counts' argument, for the error when one is negative."""
+        buffer = name.replace("counts", "buf")
+        checks.no_in_place(link, self.address, buffer)
         checks.counts(link, name, self.counts, self.datatype)
         parts = [
             Part(self.address + displacement * self.datatype.extent, count, self.datatype)
@@ -55,7 +57,7 @@ class Spread(NamedTuple):
         ]
         if self.address <= 0:
             for part in parts:
-                checks.buffer(link, *part, name.replace("counts", "buf"))
+                checks.buffer(link, *part, buffer)
         return parts
 
 
@@ -73,6 +75,7 @@ class Mixed(NamedTuple):
 
     def parts(self, link: Link, name: str) -> list[Part]:
         """A part for each process, checked. `name` is the buffer's argument."""
+        checks.no_in_place(link, self.address, name)
         parts = [
             Part(self.address + displacement, count, datatype)
             for count, displacement, datatype in zip(self.counts, self.displacements, self.datatypes, strict=True)

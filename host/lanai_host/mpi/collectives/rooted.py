@@ -49,6 +49,7 @@ def gatherv(link: Link, send: Part, receive: Spread, root: int) -> Steps:
 
 def _checked(link: Link, block: Part, name: str) -> list[Part]:
     """One block for each process of the remote group."""
+    checks.no_in_place(link, block.address, name)
     checks.buffer(link, *block, name)
     return block.repeated(link.peers)
 
