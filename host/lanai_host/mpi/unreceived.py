@@ -6,7 +6,16 @@ from collections.abc import Iterable
 from ..device import Envelope, Unreceived
 from .collectives.schedule import name_of
 from .communicator import Communicator
-from .context_numbers import COLLECTIVE, CONTEXTS, CREATION, LOCAL, PARTITIONED, PARTITIONS
+from .context_numbers import (
+    COLLECTIVE,
+    CONTEXTS,
+    CREATION,
+    LOCAL,
+    ONE_SIDED,
+    ONE_SIDED_DATA,
+    PARTITIONED,
+    PARTITIONS,
+)
 from .world import World
 
 WORLD = 0  # the number of MPI_COMM_WORLD
@@ -27,6 +36,8 @@ def unreceived(world: World, on_nic: Iterable[Envelope]) -> list[Unreceived]:
 
 
 def _describe(by_number: dict[int, Communicator], message: Envelope) -> Unreceived:
+    if message.context in (ONE_SIDED, ONE_SIDED_DATA):
+        return Unreceived(message.source, None, message.length, "MPI_COMM_WORLD", "a one-sided operation", 1)
     number, kind = divmod(message.context, CONTEXTS)
     communicator = by_number.get(number)
     if communicator is None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ..collectives import barrier
 from ..collectives.calls import run_for
 from ..communicator import CALL
-from ..constants import Assertion, LockType
+from ..constants import Assertion, LockType, WindowFlavor
 from ..errors import ErrorClass, MpiError
 from ..group import Group
 from .epochs import check_assertion
@@ -55,8 +55,11 @@ def complete(window: Window) -> None:
     """MPI_Win_complete."""
     call = "MPI_Win_complete"
     group = window.epochs.complete(call)
+    ranks = _ranks(window, call, group)
     _charge(window)
-    window.way.complete(call, _ranks(window, call, group))
+    window.way.complete(call, ranks)
+    if window.flavor is WindowFlavor.DYNAMIC:  # only its targets know what may be reached
+        window.way.flush(call, ranks)
 
 
 def post(window: Window, group: Group, assertion: int) -> None:

@@ -183,11 +183,12 @@ class Target:
         self._answer(origin, serial, Run(scratch.address, len(text)), scratch)
 
     def _refuse(self, origin: int, header: Header, why: str) -> None:
-        """Something cannot be done. Whoever waits for data gets none; the rest is told when it asks next."""
-        where = f"displacement {header.offset:#x} of rank {self.communicator.rank}"
-        self.refused.setdefault(origin, f"{header.elements} elements at {where}: {why}")
+        """Something cannot be done. An origin that waits for data gets none; any other is told when it asks next."""
         if header.kind in (Kind.GET, Kind.GET_ACCUMULATE, Kind.COMPARE_AND_SWAP):
             self._answer(origin, header.serial, NOTHING, self)
+            return
+        where = f"displacement {header.offset:#x} of rank {self.communicator.rank}"
+        self.refused.setdefault(origin, f"{header.elements} elements at {where}: {why}")
 
     # The memory
 

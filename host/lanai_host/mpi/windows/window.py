@@ -62,7 +62,7 @@ class Window:
     @property
     def label(self) -> str:
         """What reports call it."""
-        return self.name or f"window {self.communicator.number} of {self.size} ranks"
+        return f"window {self.name}" if self.name else f"an unnamed window of {self.size} ranks"
 
     def __repr__(self) -> str:
         return f"<Window {self.label} rank {self.rank}>"

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from lanai_host.mpi import windows
+from lanai_host.mpi.collectives import barrier
+from lanai_host.mpi.collectives import run as collective
 from lanai_host.mpi.constants import Assertion, LockType
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.errors import ErrorClass, MpiError
 from lanai_host.mpi.windows import sync
+from lanai_host.mpi.windows.locks import Locks
 
 from ..ranks import LateDevice, buffer, ints, run
 from .test_operations import DEVICES, window_on
@@ -95,8 +98,6 @@ def test_exclusive_locks_exclude(device):
 
 
 def test_a_shared_lock_does_not_overtake_an_exclusive_one():
-    from lanai_host.mpi.windows.locks import Locks
-
     locks, order = Locks(), []
     for rank, kind in enumerate([SHARED, SHARED, EXCLUSIVE, SHARED, EXCLUSIVE]):
         locks.request(rank, kind, lambda rank=rank: order.append(rank))
@@ -115,9 +116,6 @@ def test_lock_all_asks_only_targets_that_are_used():
         win = window_on(comm, memory)
         if comm.rank == 2:  # holds its own memory while the others are in lock_all
             sync.lock(win, EXCLUSIVE, 2, 0)
-        from lanai_host.mpi.collectives import barrier
-        from lanai_host.mpi.collectives import run as collective
-
         collective(comm, barrier)
         if comm.rank != 2:
             sync.lock_all(win, 0)
