@@ -83,7 +83,7 @@ class WindowModel(enum.IntEnum):
 
 
 class Assertion(enum.IntFlag):
-    """What a program asserts when it opens or closes an epoch: MPI_MODE_NOCHECK and so on, the same in both ABIs."""
+    """What a program asserts when it opens or closes an epoch: MPI_MODE_NOCHECK and so on."""
 
     NOCHECK = 1024
     NOSTORE = 2048

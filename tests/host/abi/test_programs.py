@@ -15,6 +15,7 @@ PROGRAMS = [
     "environment",
     "files",
     "numbers",
+    "one_sided",
     "point_to_point",
     "strings",
     "topologies",

@@ -22,8 +22,12 @@ def fence(window: Window, assertion: int) -> None:
     call = "MPI_Win_fence"
     window.epochs.fenced(call, check_assertion(call, assertion))
     _charge(window)
-    window.way.flush(call, range(window.size))
-    run_for(window.communicator, call, barrier)
+    try:
+        window.way.flush(call, range(window.size))
+    finally:
+        run_for(
+            window.communicator, call, barrier
+        )  # the others come here too, whatever became of this one's operations
 
 
 # Post, start, complete, wait

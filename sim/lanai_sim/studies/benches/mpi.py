@@ -1,5 +1,6 @@
-"""What calls and messages cost in real time: a local call, half a round trip of 4 bytes on the ideal device beside the same program under
-the `mpich` wheel's own library, and the start of a small job."""
+"""What calls and messages cost in real time: a local call, half a round trip of 4 bytes on the ideal device, the same while a window
+exists that nobody uses, a put of 8 bytes with its flush, all beside the same program under the `mpich` wheel's own library, and the start
+of a small job."""
 
 import argparse
 import os
@@ -34,12 +35,12 @@ static double now(void) {
     return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
-int main(int argc, char **argv) {
-    int rank, trips = atoi(argv[1]), calls = 20000;
+static int rank;
+
+/* Half a round trip of 4 bytes. */
+static double ping_pong(int trips) {
     char word[4] = "abc";
-    double best = 1e9, call = 1e9;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    double best = 1e9;
     for (int round = 0; round < 10; round++) {
         double start = now();
         for (int i = 0; i < trips; i++) {
@@ -50,17 +51,59 @@ int main(int argc, char **argv) {
         double spent = (now() - start) / trips / 2;
         if (spent < best) best = spent;
     }
+    return best;
+}
+
+/* A put of 8 bytes and its flush, while the target waits in a barrier. */
+static double put_and_flush(int trips, MPI_Win win) {
+    double best = 1e9, value = 1;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!rank) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        for (int round = 0; round < 10; round++) {
+            double start = now();
+            for (int i = 0; i < trips; i++) {
+                MPI_Put(&value, 1, MPI_DOUBLE, 1, 0, 1, MPI_DOUBLE, win);
+                MPI_Win_flush(1, win);
+            }
+            double spent = (now() - start) / trips;
+            if (spent < best) best = spent;
+        }
+        MPI_Win_unlock(1, win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    return best;
+}
+
+static double local_call(void) {
+    int calls = 20000;
+    double best = 1e9;
     for (int round = 0; !rank && round < 10; round++) {
         int answer;
         double start = now();
         for (int i = 0; i < calls; i++) MPI_Comm_rank(MPI_COMM_WORLD, &answer);
         double spent = (now() - start) / calls;
-        if (spent < call) call = spent;
+        if (spent < best) best = spent;
     }
+    return best;
+}
+
+int main(int argc, char **argv) {
+    int trips = atoi(argv[1]);
+    double times[4], *memory;
+    MPI_Win win;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    times[0] = ping_pong(trips);
+    times[1] = local_call();
+    MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    times[2] = ping_pong(trips);
+    times[3] = put_and_flush(trips, win);
+    MPI_Win_free(&win);
     MPI_Finalize();
     if (!rank) {
         FILE *file = fopen(argv[2], "w");
-        fprintf(file, "%.9g %.9g\n", best * 1e6, call * 1e6);
+        for (int i = 0; i < 4; i++) fprintf(file, "%.9g ", times[i] * 1e6);
         fclose(file);
     }
 }
@@ -79,7 +122,7 @@ def mpich() -> tuple[Path, Path] | None:
 
 
 def on_ideal(program: Path, trips: int, result: Path) -> list[float]:
-    """(half round trip, local call) in microseconds."""
+    """Half a round trip, a local call, half a round trip beside an idle window, put and flush: in microseconds."""
     command = (str(program), str(trips), str(result))
     done = launch(RunConfig(command, 2, environment=environment(program)))
     if done.code:
@@ -122,11 +165,13 @@ def run(args: argparse.Namespace) -> dict[str, float]:
             ours.append(on_ideal(program, args.trips, result))
             if found is not None:
                 theirs.append(on_mpich(found, program, 10 * args.trips, result))
-    half, call = (min(column) for column in zip(*ours, strict=True))
+    half, call, beside, put = (min(column) for column in zip(*ours, strict=True))
     figures = {"mpi.comm_rank_us": call, "mpi.ideal_half_round_trip_us": half}
+    figures |= {"mpi.idle_window_half_round_trip_us": beside, "mpi.ideal_put_flush_us": put}
     if theirs:
-        real = min(row[0] for row in theirs)
+        real, _, _, real_put = (min(column) for column in zip(*theirs, strict=True))
         figures |= {"mpi.mpich_half_round_trip_us": real, "mpi.half_round_trip_ratio": half / real}
+        figures |= {"mpi.mpich_put_flush_us": real_put, "mpi.put_flush_ratio": put / real_put}
     else:
         print("lanai: note: no `mpich` wheel to compare with; run: pip install mpich", file=sys.stderr)
     figures["mpi.hello_4_seconds"] = min(hello_seconds() for _ in range(3))
