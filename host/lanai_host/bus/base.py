@@ -6,7 +6,7 @@ rather than suspends, so that `run_now` can drive it without an event loop.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -67,6 +67,20 @@ class Pinned:
         return self.pages[page] + address % PAGE_SIZE
 
 
+class Watched(NamedTuple):
+    """Words of a buffer that a process waits for: 32 bits each, aligned, big-endian. `seen` is what they held when somebody
+    looked last."""
+
+    buffer: HostBuffer
+    offset: int
+    seen: bytes
+
+    @property
+    def now(self) -> memoryview:
+        """What they hold."""
+        return self.buffer.view[self.offset : self.offset + len(self.seen)]
+
+
 class BusError(Exception):
     """The NIC or the host bus refused an access."""
 
@@ -108,14 +122,21 @@ class Bus(ABC):
         """Give up a range that `pin` returned."""
 
     @abstractmethod
-    async def wait_change(
-        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, patience: int = 0
-    ) -> int:
-        """Return the 32-bit big-endian word at `offset` of `buffer` as soon as it differs from `seen`.
+    async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
+        """Return as soon as any of some words differ from what was seen: the first of `watched` that has changed, by its place.
 
-        With `patience`, return `seen` after so many picoseconds without a change, or sooner if there is news of a lost rank. Who then
-        waits for the same again does not keep a simulation going: if all do, and nothing moves, it is a deadlock.
+        With `timeout`, return None after so many picoseconds without a change, or sooner if there is news of a lost rank. A
+        second wait for the same does not count as pending work: if every process is in one and nothing moves, the simulation
+        is deadlocked.
         """
+
+    async def wait_change(
+        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, timeout: int = 0
+    ) -> int:
+        """`wait_any` for one word, which is returned; `seen` after `timeout`."""
+        watched = Watched(buffer, offset, seen.to_bytes(4, "big"))
+        await self.wait_any((watched,), why, timeout)
+        return int.from_bytes(watched.now, "big")
 
     @abstractmethod
     async def elapse(self, picoseconds: int) -> None:
@@ -132,6 +153,29 @@ class Bus(ABC):
     async def lost(self) -> Mapping[int, str]:
         """Ranks that can be reached no more, as whoever runs the job knows, and why."""
         return {}
+
+
+def words_of(watched: Sequence[Watched]) -> list[tuple[int, int]]:
+    """(bus address, value seen) of each word. Raises ValueError for what is no run of aligned words in its buffer."""
+    words = []
+    for buffer, offset, seen in watched:
+        if offset % 4 or len(seen) % 4 or not seen or not 0 <= offset <= buffer.size - len(seen):
+            raise ValueError(
+                f"{len(seen)} bytes at {offset} of a buffer of {buffer.size} cannot be waited for: take whole aligned words"
+            )
+        first = buffer.bus_address + offset
+        words += [(first + at, int.from_bytes(seen[at : at + 4], "big")) for at in range(0, len(seen), 4)]
+    if not words:
+        raise ValueError("a wait needs a word to wait for")
+    return words
+
+
+def changed(watched: Sequence[Watched]) -> int | None:
+    """The place of the first that has changed; None if none has."""
+    for place, one in enumerate(watched):
+        if one.now != one.seen:
+            return place
+    return None
 
 
 def run_now(work: Coroutine[Any, Any, ANSWER]) -> ANSWER:

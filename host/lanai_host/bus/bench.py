@@ -2,11 +2,12 @@
 
 import ctypes
 import mmap
+from collections.abc import Sequence
 
 from lanai_hdl.bfm import HostMemory, PioHost
 from lanai_hdl.bfm.pins import Pins
 
-from .base import PAGE_SIZE, Bus, HostBuffer, Pinned, Wait
+from .base import PAGE_SIZE, Bus, HostBuffer, Pinned, Wait, Watched, changed, words_of
 
 
 class BusMemory(HostMemory):
@@ -20,7 +21,8 @@ class BusMemory(HostMemory):
         return self.mapped[number]
 
     def _beat(self, write: int, address: int, wdata: int, be: int) -> tuple[int, int]:
-        if address // PAGE_SIZE not in self.mapped:
+        page = self.mapped.get(address // PAGE_SIZE)
+        if page is None or (write and page.readonly):
             return 0xDEADDEAD, 1
         return super()._beat(write, address, wdata, be)
 
@@ -83,15 +85,12 @@ class BenchBus(Bus):
         for address in pinned.pages:
             del self.memory.mapped[address // PAGE_SIZE]
 
-    async def wait_change(
-        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, patience: int = 0
-    ) -> int:
-        until = self.now + patience
-        while True:
-            word = int.from_bytes(buffer.view[offset : offset + 4], "big")
-            if word != seen or (patience and self.now >= until):
-                return word
+    async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
+        words_of(watched)
+        until = self.now + timeout
+        while (place := changed(watched)) is None and not (timeout and self.now >= until):
             await self.pins.step()
+        return place
 
     async def elapse(self, picoseconds: int) -> None:
         until = self.now + picoseconds

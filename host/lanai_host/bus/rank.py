@@ -3,19 +3,29 @@
 import json
 import mmap
 import os
-import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..call_site import located
 from ..config import HostConfig
 from ..simulator.client import Portal, PortalError
-from ..simulator.protocol import CHANGE, Op, pack_wait
+from ..simulator.protocol import Op, pack_wait
+from ..simulator.requests import (
+    ALLOCATE,
+    BUS_ADDRESS,
+    PIN,
+    PINNED,
+    PIO_READ,
+    PIO_WRITE,
+    UNPIN,
+    Allocate,
+    Pin,
+    PioRead,
+    PioWrite,
+    Unpin,
+    pack_wait_any,
+)
 from . import reach
-from .base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait
-
-_OFFSET = struct.Struct("<I")
-_READ = struct.Struct("<II")
-_PIN = struct.Struct("<QQI")
+from .base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait, Watched, changed, words_of
 
 
 class RankBus(Bus):
@@ -36,15 +46,15 @@ class RankBus(Bus):
 
     async def write(self, offset: int, value: int) -> None:
         self.portal.charge(self.host.pio_write)
-        self.portal.post(Op.PIO_WRITE, _OFFSET.pack(offset) + (value & 0xFFFFFFFF).to_bytes(4, "big"))
+        self.portal.post(Op.PIO_WRITE, PIO_WRITE.pack(PioWrite(offset), (value & 0xFFFFFFFF).to_bytes(4, "big")))
 
     async def write_block(self, offset: int, data: bytes) -> None:
         self.portal.charge(self.host.pio_write)
-        self.portal.post(Op.PIO_WRITE, _OFFSET.pack(offset) + bytes(data))
+        self.portal.post(Op.PIO_WRITE, PIO_WRITE.pack(PioWrite(offset), bytes(data)))
 
     async def read_block(self, offset: int, size: int) -> bytes:
         self.portal.charge(self.host.pio_read)
-        return self._call(Op.PIO_READ, _READ.pack(offset, size))
+        return self._call(Op.PIO_READ, PIO_READ.pack(PioRead(offset, size)))
 
     def allocate(self, size: int) -> HostBuffer:
         size = max(1, -(-size // PAGE_SIZE)) * PAGE_SIZE
@@ -52,7 +62,7 @@ class RankBus(Bus):
         try:
             os.ftruncate(handle, size)
             memory = mmap.mmap(handle, size)
-            first = int.from_bytes(self._call(Op.ALLOC, _READ.pack(handle, size)), "little")
+            first = BUS_ADDRESS.unpack(self._call(Op.ALLOC, ALLOCATE.pack(Allocate(handle, size)))).address
         finally:
             os.close(handle)
         self._buffers.append(memory)
@@ -61,19 +71,17 @@ class RankBus(Bus):
     async def pin(self, address: int, size: int, writable: bool) -> Pinned:
         if not reach.claim(address, size, writable):
             raise BusError(f"cannot pin {size} bytes at {address:#x}: not all {'writable' if writable else 'readable'}")
-        answer = self._call(Op.PIN, _PIN.pack(address, size, writable))
-        token, *pages = struct.unpack(f"<{len(answer) // 4}I", answer)
-        return Pinned(address, size, writable, tuple(pages), token)
+        head, pages = PINNED.split(self._call(Op.PIN, PIN.pack(Pin(address, size, writable))))
+        addresses = tuple(page for (page,) in BUS_ADDRESS.struct.iter_unpack(pages))
+        return Pinned(address, size, writable, addresses, head.token)
 
     async def unpin(self, pinned: Pinned) -> None:
-        self.portal.post(Op.UNPIN, _OFFSET.pack(pinned.token))
+        self.portal.post(Op.UNPIN, UNPIN.pack(Unpin(pinned.token)))
 
-    async def wait_change(
-        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, patience: int = 0
-    ) -> int:
+    async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
         located_why = None if why is None else located(why)
-        request = CHANGE.pack(buffer.bus_address + offset, seen, patience) + pack_wait(located_why)
-        return int.from_bytes(self._call(Op.WAIT_CHANGE, request), "little")
+        self._call(Op.WAIT_ANY, pack_wait_any(words_of(watched), timeout, pack_wait(located_why)))
+        return changed(watched)
 
     async def elapse(self, picoseconds: int) -> None:
         """Time passes for this process; others see it at its next blocking request."""

@@ -10,13 +10,14 @@ import termios
 import time
 import tty
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
 
 from ..errors import UserError
-from .base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait
+from .base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait, Watched, changed, words_of
 
 FIRST_PAGE = 0x0010_0000  # bus address of the first page handed out; below it nothing answers
 PIECE = 4
@@ -138,16 +139,13 @@ class SerialBus(Bus):
         for page in pinned.pages:
             self._pages.pop(page // PAGE_SIZE, None)
 
-    async def wait_change(
-        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, patience: int = 0
-    ) -> int:
-        """The line tells of nothing but frames, so `patience` ends with the first of them that comes too late."""
-        until = self.now + patience
-        while True:
-            word = int.from_bytes(buffer.view[offset : offset + 4], "big")
-            if word != seen or (patience and self.now >= until):
-                return word
+    async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
+        """The line tells of nothing but frames, so `timeout` ends with the first of them that comes too late."""
+        words_of(watched)
+        until = self.now + timeout
+        while (place := changed(watched)) is None and not (timeout and self.now >= until):
             await self._next_frame()
+        return place
 
     async def elapse(self, picoseconds: int) -> None:
         """Host work takes the time it takes here."""

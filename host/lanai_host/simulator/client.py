@@ -17,18 +17,8 @@ from typing import Any, NoReturn, Self
 from ..device import Envelope
 from ..errors import UserError
 from .mail import Mailbox
-from .protocol import (
-    CATCH_UP_TIME,
-    ENV_RANK,
-    ENV_SIZE,
-    ENV_SOCKET,
-    HEADER,
-    QUIET,
-    VERSION,
-    FinalState,
-    Op,
-    Status,
-)
+from .protocol import CATCH_UP_TIME, ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
+from .requests import ABORT, FINALIZE, HELLO, QUIET, Abort, Finalize, Hello
 from .spin import Chunk, SpinWait
 
 FLUSH_BYTES = 1 << 18  # posts beyond this leave at once, so that a rank that only sends needs no boundless memory
@@ -64,7 +54,7 @@ class Portal:
         self._cpu = 0.0
         self.watchful = False
         self.on_end: Callable[[list[Envelope]], FinalState] | None = None
-        answer = self.call(Op.HELLO, VERSION.to_bytes(4, "little") + self._pid.to_bytes(4, "little"))
+        answer = self.call(Op.HELLO, HELLO.pack(Hello(VERSION, self._pid)))
         self.config: dict[str, Any] = json.loads(answer)
         self._cpu_scale = float(self.config.get("host", {}).get("cpu_scale", 0.0))
         self._cpu = time.process_time()
@@ -125,13 +115,13 @@ class Portal:
         if self.clock + CATCH_UP_TIME <= self._quiet_until and not (self._posts or self.watchful):
             self.clock += CATCH_UP_TIME
             return
-        self._quiet_until = QUIET.unpack(self.call(Op.CATCH_UP))[0]
+        self._quiet_until = QUIET.unpack(self.call(Op.CATCH_UP)).until
 
     def finalize(self, placement: int = 0) -> None:
         """Leave the simulation, and tell where buffers lay (`Device.placement`); nothing else may be asked of the portal afterwards."""
         with self._lock:
             if not self._closed:
-                self.call(Op.FINALIZE, placement.to_bytes(4, "little"))
+                self.call(Op.FINALIZE, FINALIZE.pack(Finalize(placement)))
                 self.close()
 
     def abort(self, code: int) -> NoReturn:
@@ -139,7 +129,7 @@ class Portal:
         with self._lock:
             if self.mail is not None:
                 self.mail.await_end()
-            self.post(Op.ABORT, (code & 0xFFFFFFFF).to_bytes(4, "little"))
+            self.post(Op.ABORT, ABORT.pack(Abort(code & 0xFFFFFFFF)))
             self._flush()
         while self._sock.recv(READ):  # the launcher ends this process
             pass

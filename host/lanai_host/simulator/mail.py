@@ -13,7 +13,8 @@ from ..bus.base import Wait
 from ..call_site import located
 from ..errors import UserError
 from ..native import load
-from .protocol import ABORT_PATIENCE, FOREVER, STOPPED, Op, pack_wait
+from .protocol import ABORT_PATIENCE, FOREVER, Op, pack_wait
+from .requests import STOPPED, Stopped
 
 DECLARED = """
 typedef struct { uint64_t size; uint32_t source; int64_t arrival; char bytes[]; ...; } letter;
@@ -233,7 +234,7 @@ class Mailbox:
             now = self._lib.office_rest(self._office, self._rank)
         if now < 0:
             wake = _look(self._ffi, self._lib, self._office, self._rank).wake
-            self._portal.call(Op.STOPPED, STOPPED.pack(wake) + record)
+            self._portal.call(Op.STOPPED, STOPPED.pack(Stopped(wake), record))
         return now
 
 

@@ -22,23 +22,23 @@ ENV_LEAKS = "LANAI_LEAKS"  # if not empty: tell at MPI_Finalize what was left be
 
 
 class Op(IntEnum):
-    """Requests. Those up to POSTED_LAST are posted, the others block."""
+    """Requests, and what they carry: records of `requests`. Those up to POSTED_LAST are posted, the others block."""
 
     ELAPSE = 0  # only the header's time
-    PIO_WRITE = 2  # u32 offset, bytes
-    UNPIN = 3  # u32 token
+    PIO_WRITE = 2  # PioWrite, bytes
+    UNPIN = 3  # Unpin
     FINAL_STATE = 4  # the reply to Status.RUN_OVER: JSON of a `FinalState`
     POSTED_LAST = 15
-    HELLO = 16  # u32 version, u32 pid -> JSON configuration
-    STOPPED = 17  # i64 when it might go on, wait record; no answer: the run ends
-    CATCH_UP = 18  # until the rest of the world has come to the rank's time, which takes CATCH_UP_TIME -> QUIET
-    PIO_READ = 19  # u32 offset, u32 size -> bytes
-    PIN = 20  # u64 address, u64 size, u32 writable -> u32 token, u32 bus addresses, one a page
-    ALLOC = 21  # u32 file descriptor in the rank, u32 size -> u32 bus address
-    WAIT_CHANGE = 22  # u32 bus address, u32 seen value, i64 patience in picoseconds or 0, wait record -> u32 value
+    HELLO = 16  # Hello -> JSON configuration
+    STOPPED = 17  # Stopped, wait record; no answer: the run ends
+    CATCH_UP = 18  # until the rest of the world has come to the rank's time, which takes CATCH_UP_TIME -> Quiet
+    PIO_READ = 19  # PioRead -> bytes
+    PIN = 20  # Pin -> Pinned, a BusAddress for each page
+    ALLOC = 21  # Allocate -> BusAddress
+    WAIT_ANY = 22  # WaitAny, its WatchedWords, wait record -> nothing, when one of them has changed or time is up
     SYNC = 23  # until all that was posted has reached the NIC -> nothing
-    FINALIZE = 24  # u32 `Device.placement`; the rank leaves the simulation -> nothing
-    ABORT = 25  # u32 exit code; no answer
+    FINALIZE = 24  # Finalize; the rank leaves the simulation -> nothing
+    ABORT = 25  # Abort; no answer
     REPORT_LOST = 26  # text: this rank can be reached no more -> nothing
     LOST = 27  # -> JSON, by rank: why it can be reached no more
     EXAMINE = 28  # have the NIC checked -> text: what is wrong with it, empty if nothing is
@@ -70,11 +70,7 @@ class FinalState(NamedTuple):
 
 
 CATCH_UP_TIME = 10_000  # picoseconds, so that a free host that only polls still lets time pass
-# Answer of CATCH_UP: up to when, in picoseconds, nothing can change for the rank unless it asks for something; 0: unknown.
-QUIET = struct.Struct("<q")
 HEADER = struct.Struct("<IHHq")  # payload bytes, op or status, flags (0), picoseconds
-STOPPED = struct.Struct("<q")  # picoseconds, FOREVER for never
-CHANGE = struct.Struct("<IIq")  # the head of WAIT_CHANGE
 WAIT = struct.Struct(
     "<iii"
 )  # peer, tag, context; then call, site, "all" or "any", note, ranks awaited, with \0 between them

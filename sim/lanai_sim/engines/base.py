@@ -168,10 +168,12 @@ class Engine(ABC):
 
     @abstractmethod
     def watch(self, nic: int, address: int, seen: int, tag: int) -> None:
-        """Tell when the NIC makes the word at this bus address, in a local page, differ from `seen`."""
+        """Tell when the NIC makes the word at this bus address, in a local page, differ from `seen`. Several words may share a
+        tag."""
 
     @abstractmethod
-    def unwatch(self, nic: int, tag: int) -> None: ...
+    def unwatch(self, nic: int, tag: int) -> None:
+        """Watch no word of this tag any more."""
 
     def save(self) -> bytes | None:
         """All state of the units and what is between them; None if it cannot be told now, or ever. What the host has mapped, watches

@@ -61,7 +61,7 @@ class _Host:
         self.accesses: deque[Access] = deque()
         self.pages: dict[int, _Local | _Remote] = {}
         self.refused = 0
-        self.watches: dict[int, tuple[int, int]] = {}  # tag -> (address, seen)
+        self.watches: list[tuple[int, int, int]] = []  # tag, address, seen
         self.events: list[Event] = []
         self.reading = False
         self.answer = (0, 0, 0)  # valid, data, error
@@ -122,7 +122,7 @@ class _Host:
         except OSError:
             self.refused += 1
             return 1, self.answer[1] if write else 0xDEADDEAD, 1
-        for tag, (watched, seen) in self.watches.items():
+        for tag, watched, seen in self.watches:
             if watched == address and value != seen:
                 self.events.append(Event(slot + 1, EventKind.WATCH, self.number, tag, 0))
         return 1, self.answer[1], 0
@@ -236,10 +236,11 @@ class PysimEngine(Engine):
         self._hosts[nic].pages.pop(page, None)
 
     def watch(self, nic: int, address: int, seen: int, tag: int) -> None:
-        self._hosts[nic].watches[tag] = (address, seen)
+        self._hosts[nic].watches.append((tag, address, seen))
 
     def unwatch(self, nic: int, tag: int) -> None:
-        self._hosts[nic].watches.pop(tag, None)
+        host = self._hosts[nic]
+        host.watches = [watch for watch in host.watches if watch[0] != tag]
 
     def refused(self, nic: int) -> int:
         return self._hosts[nic].refused

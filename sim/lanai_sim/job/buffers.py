@@ -46,6 +46,9 @@ def environment(buffers: Buffers, given: Mapping[str, str]) -> dict[str, str]:
     return {PRELOAD: f"{page_malloc()} {before}".strip(), "PYTHONMALLOC": "malloc"}
 
 
-def digest(placements: Sequence[bytes]) -> str:
+def digest(placements: Sequence[int | None]) -> str:
     """Of what the ranks said of their buffers: equal if all lay alike, empty if not all have said so."""
-    return hashlib.blake2b(b"".join(placements), digest_size=4).hexdigest() if all(placements) else ""
+    said = [placement for placement in placements if placement is not None]
+    if len(said) < len(placements):
+        return ""
+    return hashlib.blake2b(b"".join(one.to_bytes(4, "little") for one in said), digest_size=4).hexdigest()

@@ -4,7 +4,6 @@ import contextlib
 import json
 import mmap
 import os
-import struct
 from collections.abc import Awaitable, Callable, Sequence
 from ctypes import addressof, c_char
 from itertools import count
@@ -13,18 +12,27 @@ from lanai_firmware.image import Image
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.config import HostConfig
-from lanai_host.simulator.protocol import CHANGE, Op
+from lanai_host.simulator.protocol import Op
+from lanai_host.simulator.requests import (
+    ALLOCATE,
+    BUS_ADDRESS,
+    PIN,
+    PINNED,
+    PIO_READ,
+    PIO_WRITE,
+    UNPIN,
+    BusAddress,
+    Pinned,
+    split_wait_any,
+)
 from lanai_host.stacks.base import Attachment, NicStack
 
 from ..engines.base import Burst
-from ..kernel.node import Node, Patience
+from ..kernel.node import Node, WaitTimeout, Word
 from .grant import Forbidden, Grant
 from .rank_service import Refused
 from .ranks import Request
 
-_OFFSET = struct.Struct("<I")
-_READ = struct.Struct("<II")
-_PIN = struct.Struct("<QQI")
 USER_END = 1 << 47  # end of a process's own addresses
 
 
@@ -42,7 +50,7 @@ class RankAccess:
         self._pins: dict[int, list[int]] = {}
         self._buffers: list[tuple[int, mmap.mmap]] = []  # (bus address, memory)
         self._tokens = count(1)
-        self.patience = Patience()
+        self.timeout = WaitTimeout()
 
     def attach(self, stack: NicStack, attachment: Attachment, host: HostConfig, image: Image) -> None:
         """The NIC is booted, with this as the rank's part of it. `host` prices what the driver does for the rank."""
@@ -73,7 +81,7 @@ class RankAccess:
         bursts: list[Burst] = []
         try:
             for request in requests:
-                offset, data = _OFFSET.unpack_from(request.payload)[0], request.payload[_OFFSET.size :]
+                (offset,), data = PIO_WRITE.split(request.payload)
                 self.grant.check_write(offset, data)
                 bursts.append(Burst(request.elapsed, offset, data))
         except Forbidden:
@@ -86,23 +94,23 @@ class RankAccess:
 
     async def _serve(self, op: Op, payload: bytes, clock: int) -> tuple[int, bytes]:
         if op == Op.PIO_READ:
-            offset, size = _READ.unpack(payload)
+            offset, size = PIO_READ.unpack(payload)
             self.grant.check_read(offset, size)
             return await self.node.read(clock, offset, size)
-        if op == Op.WAIT_CHANGE:
-            address, seen, time = CHANGE.unpack_from(payload)
-            patience = self.patience.wait(clock, time, address, seen)
-            clock, value = await self.node.changed(clock, address, self._word(address), seen, self.number, patience)
-            return clock, value.to_bytes(4, "little")
+        if op == Op.WAIT_ANY:
+            head, watched, _ = split_wait_any(payload)
+            words = [Word(address, self._word(address), seen) for address, seen in watched]
+            timeout = self.timeout.wait(clock, head.timeout, words)
+            return await self.node.changed(clock, words, self.number, timeout), b""
         if op == Op.UNPIN:
             # At the rank's own time: the NIC may use the pages until then.
             await self.node.cluster.kernel.until(clock, self.number)
-            self._unpin(_OFFSET.unpack(payload)[0])
+            self._unpin(UNPIN.unpack(payload).token)
             return clock, b""
         if op == Op.PIN:
-            return clock, self._pin(*_PIN.unpack(payload))
+            return clock, self._pin(*PIN.unpack(payload))
         if op == Op.ALLOC:
-            return clock, self._allocate(*_READ.unpack(payload)).to_bytes(4, "little")
+            return clock, BUS_ADDRESS.pack(BusAddress(self._allocate(*ALLOCATE.unpack(payload))))
         if op == Op.REPORT_LOST:
             self.node.cluster.report_lost(self.number, payload.decode(errors="replace"))
             return clock, b""
@@ -128,7 +136,7 @@ class RankAccess:
             self.node.engine.map_remote(self.node.number, page, self._pid, start + i * PAGE_SIZE, bool(writable))
         token = next(self._tokens)
         self._pins[token] = pages
-        return struct.pack(f"<{1 + len(pages)}I", token, *(page * PAGE_SIZE for page in pages))
+        return PINNED.pack(Pinned(token), b"".join(BUS_ADDRESS.pack(BusAddress(page * PAGE_SIZE)) for page in pages))
 
     def _probe(self, address: int, size: int) -> None:
         """Refuse what is not mapped, as pinning does in a kernel: first and last byte tell for all that one object holds."""

@@ -132,8 +132,8 @@ class NicWorld(World):
 
     def look(self, rank: Rank) -> tuple[int, bool, bytes]:
         clock, runs, why = super().look(rank)
-        patience = self.accesses[rank.number].patience
-        return (patience.since if patience.lost and not runs else clock), runs, why
+        timeout = self.accesses[rank.number].timeout
+        return (timeout.since if timeout.expired and not runs else clock), runs, why
 
     def report_lost(self, rank: int, text: str) -> None:
         self.cluster.report_lost(rank, text)

@@ -5,12 +5,16 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
-from lanai_host.simulator.protocol import CATCH_UP_TIME, FOREVER, QUIET, STOPPED, VERSION, Op, Status
+from lanai_host.errors import UserError
+from lanai_host.simulator.protocol import CATCH_UP_TIME, FOREVER, VERSION, Op, Status
+from lanai_host.simulator.requests import ABORT, FINALIZE, HELLO, QUIET, STOPPED, Quiet
 
 from ..kernel.kernel import Kernel
 from .ranks import Rank, Ranks, Request
 
-QUIET_AT_MOST = 1_000_000_000  # picoseconds that a rank may go on without a word, so that it is known how far the run is
+QUIET_AT_MOST = (
+    1_000_000_000  # picoseconds that a rank may go on without a word, so that it is known how far the run is
+)
 
 
 class Abort(Exception):
@@ -72,7 +76,7 @@ class Service:
                 rank.op = request.op
                 try:
                     answer = await self._blocking(request)
-                except Refused as refusal:
+                except (Refused, UserError) as refusal:
                     rank.answer(str(refusal).encode(), Status.ERROR)
                     continue
                 rank.answer(answer)
@@ -100,20 +104,20 @@ class Service:
         if op == Op.CATCH_UP:
             rank.clock += CATCH_UP_TIME
             await self.kernel.until(rank.clock, rank.number)
-            return QUIET.pack(self._quiet_until())
+            return QUIET.pack(Quiet(self._quiet_until()))
         if op == Op.STOPPED:
             # What could wake it has been looked for where the mail is: nothing can, or nothing before the limit of time.
-            wake = STOPPED.unpack_from(request.payload)[0]
+            wake = STOPPED.split(request.payload)[0].wake
             await (self.kernel.suspension() if wake == FOREVER else self.kernel.until(wake, rank.number))
         if op == Op.HELLO:
             return await self._hello(request.payload)
         if op == Op.FINALIZE:
             await self.kernel.until(rank.clock, rank.number)
             rank.finalized = True
-            rank.placement = request.payload
+            rank.placement = FINALIZE.unpack(request.payload).placement
             return b""
         if op == Op.ABORT:
-            raise Abort(rank.number, int.from_bytes(request.payload, "little"))
+            raise Abort(rank.number, ABORT.unpack(request.payload).code)
         return await self._nic(request)
 
     def _quiet_until(self) -> int:
@@ -125,7 +129,7 @@ class Service:
         return min(most, self.access.quiet_until()) if most > self.rank.clock else 0
 
     async def _hello(self, payload: bytes) -> bytes:
-        version, pid = int.from_bytes(payload[:4], "little"), int.from_bytes(payload[4:8], "little")
+        version, pid = HELLO.unpack(payload)
         if version != VERSION:
             raise Refused(
                 f"this rank speaks portal version {version}, the simulator {VERSION}; use one openlanai for both"

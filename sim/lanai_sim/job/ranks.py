@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from lanai_host.device import Envelope
-from lanai_host.simulator.protocol import ABORT_PATIENCE, CHANGE, HEADER, STOPPED, FinalState, Op, Status
+from lanai_host.errors import UserError
+from lanai_host.simulator.protocol import ABORT_PATIENCE, HEADER, FinalState, Op, Status
+from lanai_host.simulator.requests import STOPPED, split_wait_any
 from lanai_host.simulator.spin import Chunk, SpinWait
 
 from ..kernel.kernel import Kernel, Suspension
@@ -32,10 +34,13 @@ class Request:
 
 
 def why_of(request: Request) -> bytes:
-    """The wait record in a request; empty if it has none."""
-    if request.op == Op.STOPPED:
-        return request.payload[STOPPED.size :]
-    return request.payload[CHANGE.size :] if request.op == Op.WAIT_CHANGE else b""
+    """The wait record in a request; empty if it has none, or is cut short and will be refused."""
+    with suppress(UserError):
+        if request.op == Op.STOPPED:
+            return STOPPED.split(request.payload)[1]
+        if request.op == Op.WAIT_ANY:
+            return split_wait_any(request.payload)[2]
+    return b""
 
 
 class Rank:
@@ -50,7 +55,7 @@ class Rank:
         self.running = True
         self.connected = False  # has said HELLO
         self.finalized = False
-        self.placement = b""  # what it said of its buffers when it left
+        self.placement: int | None = None  # what it said of its buffers when it left
         self.gone = False  # nothing will come from it any more
         self.op: int | None = None
         self.why = b""  # wait record of the request that it is in

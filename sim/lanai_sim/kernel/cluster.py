@@ -16,13 +16,13 @@ from typing import Any
 
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.machine import PAGE_SIZE
-from lanai_host.bus.base import Bus, HostBuffer, Pinned, Wait
+from lanai_host.bus.base import Bus, HostBuffer, Pinned, Wait, Watched, changed, words_of
 from lanai_host.config import HostConfig, free
 
 from ..engines.base import NEVER, Engine, Event, EventKind, Layout
 from ..machine.fabric import Fabric
 from .kernel import FOREVER, Kernel, Suspension, Task
-from .node import BusPages, Node, Patience
+from .node import BusPages, Node, WaitTimeout, Word
 
 MakeEngine = Callable[[Layout], Engine]
 _CLOCKS = struct.Struct(
@@ -159,7 +159,7 @@ class ClusterBus(Bus):
         self._allocated: list[HostBuffer] = []
         self._pins: dict[int, list[int]] = {}
         self._tokens = count(1)
-        self._patience = Patience()
+        self._timeout = WaitTimeout()
 
     @property
     def now(self) -> int:
@@ -217,17 +217,14 @@ class ClusterBus(Bus):
             self.node.engine.unmap(self.node.number, page)
         self.pages.give_back(pages)
 
-    async def wait_change(
-        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, patience: int = 0
-    ) -> int:
+    async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
         self.why = why
-        address = buffer.bus_address + offset
-        self.clock, value = await self.node.changed(
-            self.clock, address, buffer.view[offset : offset + 4], seen, self.number,
-            self._patience.wait(self.clock, patience, address, seen),
-        )  # fmt: skip
+        memory = [one.now[at : at + 4] for one in watched for at in range(0, len(one.seen), 4)]
+        words = [Word(address, view, seen) for (address, seen), view in zip(words_of(watched), memory, strict=True)]
+        limit = self._timeout.wait(self.clock, timeout, words)
+        self.clock = await self.node.changed(self.clock, words, self.number, limit)
         self.why = None
-        return value
+        return changed(watched)
 
     async def elapse(self, picoseconds: int) -> None:
         self.clock += picoseconds

@@ -4,7 +4,7 @@ process and ranks in their own, stand on this."""
 import struct
 from collections import deque
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import COUNTER_NAMES, PAGE_SIZE, PIO_WINDOW_SIZE, host_offset
@@ -52,22 +52,40 @@ class BusPages:
         self._free.extend(pages)
 
 
-class Patience:
-    """How long one process waits for a word before it looks at its NIC. `lost`: it has looked, and waits for the same again;
-    `since`: when it began to."""
+class Word(NamedTuple):
+    """A word of host memory that a process waits for: its bus address, its memory here, what it held."""
+
+    address: int
+    view: memoryview
+    seen: int
+
+    @property
+    def changed(self) -> bool:
+        return int.from_bytes(self.view[:4], "big") != self.seen
+
+
+class WaitTimeout:
+    """How long one process waits for words before it looks at its NIC.
+
+    Members:
+        time: picoseconds.
+        expired: the last wait ended so, and the process waits for the same again.
+        since: when it began to.
+    """
 
     def __init__(self) -> None:
         self.time = 0
-        self.lost = False
+        self.expired = False
         self.since = 0
-        self._word = (0, 0)
+        self._words: list[tuple[int, int]] = []
 
-    def wait(self, clock: int, time: int, address: int, seen: int) -> "Patience | None":
+    def wait(self, clock: int, time: int, words: Sequence[Word]) -> "WaitTimeout | None":
         """For a wait from `clock` on that is to last `time` picoseconds at most; None for one without end."""
-        self.lost = self.lost and (address, seen) == self._word
-        if not self.lost:
+        waited_for = [(word.address, word.seen) for word in words]
+        self.expired = self.expired and waited_for == self._words
+        if not self.expired:
             self.since = clock
-        self.time, self._word = time, (address, seen)
+        self.time, self._words = time, waited_for
         return self if time else None
 
 
@@ -147,28 +165,27 @@ class Node:
         return clock, value
 
     async def changed(
-        self, clock: int, address: int, view: memoryview, seen: int, number: int, patience: "Patience | None" = None
-    ) -> tuple[int, int]:
-        """Wait until the word at bus address `address`, which is `view` here, differs from `seen`; or until `patience` ends."""
+        self, clock: int, words: Sequence[Word], number: int, timeout: "WaitTimeout | None" = None
+    ) -> int:
+        """Wait until one of some words differs from what was seen, or until `timeout`."""
         kernel = self.cluster.kernel
         await kernel.until(clock, number)
-        value = int.from_bytes(view[:4], "big")
-        while value == seen:
+        while not any(word.changed for word in words):
             tag, answer = self.cluster.expect()
-            self.engine.watch(self.number, address, seen, tag)
-            if patience is not None:
-                kernel.wake_at(clock + patience.time, number, answer, patience.lost)
+            for word in words:
+                self.engine.watch(self.number, word.address, word.seen, tag)
+            if timeout is not None:
+                kernel.wake_at(clock + timeout.time, number, answer, timeout.expired)
             told = await answer
             self.engine.unwatch(self.number, tag)
-            value = int.from_bytes(view[:4], "big")
             if told is None:
                 self.cluster.forget(tag)
                 clock = kernel.now
                 break
             clock = told[0]
-        if patience is not None:
-            patience.lost = value == seen
-        return clock, value
+        if timeout is not None:
+            timeout.expired = not any(word.changed for word in words)
+        return clock
 
     async def _access(self, clock: int, words: list[tuple[int, int, int]], write: bool) -> tuple[int, int]:
         await self.cluster.kernel.until(clock, self.number)
@@ -192,4 +209,4 @@ class Node:
 
 
 Answer = Awaitable[tuple[int, int]]
-__all__ = ["PAGE_SIZE", "Answer", "BusPages", "Node", "Patience", "words_of"]
+__all__ = ["PAGE_SIZE", "Answer", "BusPages", "Node", "WaitTimeout", "Word", "words_of"]

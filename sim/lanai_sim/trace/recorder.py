@@ -4,7 +4,6 @@ A rank's clock is known here at each of its frames; its notes give moments since
 edges, and a rank's stretches follow each other without a gap: what nobody named is OTHER.
 """
 
-import struct
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,15 +12,14 @@ from typing import Any, Protocol
 from lanai_host.bus.base import Wait
 from lanai_host.config import HostConfig
 from lanai_host.simulator.notes import OUTSIDE, Fields, Note, Notebooks
-from lanai_host.simulator.protocol import CHANGE, Op, unpack_wait
+from lanai_host.simulator.protocol import Op, unpack_wait
+from lanai_host.simulator.requests import PIO_READ, PIO_WRITE, split_wait_any
 from lanai_host.stacks.base import PlacedRequest
 
 from ..job.ranks import Request
 from .schema import HostKind
 from .writer import Writer
 
-OFFSET = struct.Struct("<I")
-RANGE = struct.Struct("<II")
 KEEP = 4096  # rows of a table to collect before they are written
 
 
@@ -132,13 +130,13 @@ class Recorder:
         book = self.books[rank]
         book.clock = clock
         if op == Op.PIO_WRITE:
-            offset = OFFSET.unpack_from(payload)[0]
-            self._host(book, HostKind.PIO_WRITE, clock, book.call, offset=offset, size=len(payload) - OFFSET.size)
+            (offset,), data = PIO_WRITE.split(payload)
+            self._host(book, HostKind.PIO_WRITE, clock, book.call, offset=offset, size=len(data))
         elif op == Op.PIO_READ:
-            offset, size = RANGE.unpack(payload)
+            offset, size = PIO_READ.unpack(payload)
             self._host(book, HostKind.PIO_READ, clock, book.call, offset=offset, size=size)
-        elif op == Op.WAIT_CHANGE:
-            why = unpack_wait(payload[CHANGE.size :]) or Wait("the NIC")
+        elif op == Op.WAIT_ANY:
+            why = unpack_wait(split_wait_any(payload)[2]) or Wait("the NIC")
             peer, tag = (-1 if n is None else n for n in (why.peer, why.tag))
             self._host(book, HostKind.WAIT, clock, book.call, self.writer.name(why.call), peer, tag)
         else:
@@ -233,7 +231,8 @@ class Recorder:
         """Does this write complete a request?"""
         if book.attachment is None:
             return
-        one = book.attachment.request_in(OFFSET.unpack_from(payload)[0], payload[OFFSET.size :])
+        head, data = PIO_WRITE.split(payload)
+        one = book.attachment.request_in(head.offset, data)
         if one is not None:
             row = (book.rank // self.ranks_per_node, one.seat, one.slot, one.op, book.rank, book.call)
             self._add(b"SLOT", (*row, one.operation, one.peer, one.tag, one.context, one.length, clock))

@@ -79,8 +79,9 @@ def test_buffers_cross_no_more_pages_than_they_must():
 
 
 def test_the_digest_is_of_all_ranks():
-    assert digest([b"1234", b"5678"]) != digest([b"5678", b"1234"])
-    assert digest([b"1234", b""]) == ""  # one has not finalized
+    assert digest([1234, 5678]) != digest([5678, 1234]) != ""
+    assert digest([1234, None]) == ""  # one has not finalized
+    assert digest([0, 0]) != ""
 
 
 def test_a_library_that_the_user_preloads_stays():

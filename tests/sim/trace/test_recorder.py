@@ -11,6 +11,7 @@ from lanai_host.config import HostConfig
 from lanai_host.simulator import notes
 from lanai_host.simulator.notes import Note
 from lanai_host.simulator.protocol import Op
+from lanai_host.simulator.requests import PIO_WRITE, PioWrite, pack_wait_any
 from lanai_host.stacks.mpi_np.driver import Attachment
 from lanai_sim.job.ranks import Request
 from lanai_sim.trace import Trace
@@ -66,12 +67,12 @@ def test_time_is_told_without_a_gap(recorder):
     books.put(Note.BEGIN, 100, name=4, a=1, b=7, c=0, d=64, e=0)
     books.put(Note.WORK, 150, sub=int(HostKind.POST), call=0, a=1, d=200)
     books.put(Note.END, 0, frame=1, e=0)
-    write = Request(Op.PIO_WRITE, 400 + 30_000, struct.pack("<I", 0x9000) + bytes(8))
+    write = Request(Op.PIO_WRITE, 400 + 30_000, PIO_WRITE.pack(PioWrite(0x9000), bytes(8)))
     recorder.asked(0, write, 31_400)
     recorder.answered(0, Op.PIO_WRITE, write.payload, 40_000)
-    wait = Request(Op.WAIT_CHANGE, 0, struct.pack("<IIq", 0, 0, 0))
+    wait = Request(Op.WAIT_ANY, 0, pack_wait_any([(0, 0)], 0, b""))
     recorder.asked(0, wait, 40_000)
-    recorder.answered(0, Op.WAIT_CHANGE, wait.payload, 90_000)
+    recorder.answered(0, Op.WAIT_ANY, wait.payload, 90_000)
     trace = read(recorder, 90_500)
     rows = [(HostKind(h["kind"]).name, int(h["call"]), int(h["begin"]), int(h["end"])) for h in trace.host]
     assert rows == [
@@ -114,7 +115,7 @@ def test_finalizing_ends_all_calls(recorder):
 
 def test_a_write_to_the_end_of_a_slot_is_a_request(recorder):
     at = HERE.region + 64 + 3 * HERE.slot_bytes - 16  # the third slot
-    payload = struct.pack("<I", at) + struct.pack(">IIHHI", 7, 64, 5, 1, 2 << 24 | 4 << 16 | 9)
+    payload = PIO_WRITE.pack(PioWrite(at)) + struct.pack(">IIHHI", 7, 64, 5, 1, 2 << 24 | 4 << 16 | 9)
     recorder.asked(0, Request(Op.PIO_WRITE, 30_000, payload), 31_000)
     recorder.answered(0, Op.PIO_WRITE, payload, 32_000)
     elsewhere = replace(HERE, region=0x100000)
@@ -163,9 +164,9 @@ def test_a_trace_that_lost_notes_says_so(tmp_path, monkeypatch):
     assert note(Note.NAME, name=0, d=8, text=b"MPI_Send")
     calls(0, 500)
     assert not note(Note.NAME, name=1, d=8, text=b"MPI_Recv")
-    service = Request(Op.WAIT_CHANGE, 0, struct.pack("<IIq", 0, 0, 0))
+    service = Request(Op.WAIT_ANY, 0, pack_wait_any([(0, 0)], 0, b""))
     made.asked(1, service, 10)
-    made.answered(1, Op.WAIT_CHANGE, service.payload, 10)
+    made.answered(1, Op.WAIT_ANY, service.payload, 10)
     rank.begin_anew()
     note(Note.END, e=499)
     note(Note.DONE, e=499)

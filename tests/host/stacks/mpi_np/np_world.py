@@ -10,7 +10,7 @@ import threading
 from lanai_firmware.programs.mpi_np.model import Fabric
 from lanai_firmware.programs.mpi_np.plan import Line, McpConfig, Seat
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
-from lanai_host.bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned
+from lanai_host.bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, changed
 from lanai_host.config import free
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES, RECORDS, WINDOW_MASK, Attachment, channel_number, window_of
@@ -125,12 +125,12 @@ class ModelBus(Bus):
             self.world.fabric.act(action)
         return bool(actions)
 
-    async def wait_change(self, buffer, offset, seen, why=None, patience=0):
+    async def wait_any(self, watched, why=None, timeout=0):
         while True:
-            word = int.from_bytes(buffer.view[offset : offset + 4], "big")
-            if word != seen:
+            place = changed(watched)
+            if place is not None:
                 self.world.baton.moved()
-                return word
+                return place
             if self.step():
                 self.world.baton.moved()
                 continue

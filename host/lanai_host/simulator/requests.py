@@ -1,0 +1,142 @@
+"""What the payload of each request and answer between a rank and the simulator begins with: one record each, with its size.
+
+Some are followed by bytes of any length, as `protocol.Op` says.
+"""
+
+import struct
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from ..errors import UserError
+
+RECORD = TypeVar("RECORD", bound=tuple[Any, ...])
+
+
+class Format(Generic[RECORD]):
+    """A record as bytes, little-endian without padding. `size` is asserted, so that a change is one that somebody meant."""
+
+    def __init__(self, record: type[RECORD], fields: str, size: int) -> None:
+        self.struct = struct.Struct("<" + fields)
+        self.size = self.struct.size
+        self.record = record
+        assert self.size == size, f"{record.__name__} has {self.size} bytes, not {size}"
+        assert len(self.struct.unpack(bytes(size))) == len(record.__annotations__), f"fields of {record.__name__}"
+
+    def pack(self, record: RECORD, rest: bytes = b"") -> bytes:
+        return self.struct.pack(*record) + rest
+
+    def unpack(self, payload: bytes) -> RECORD:
+        """The record that a payload consists of. Raises UserError if it has another size."""
+        if len(payload) != self.size:
+            raise self._wrong(payload)
+        return self.record(*self.struct.unpack(payload))
+
+    def split(self, payload: bytes) -> tuple[RECORD, bytes]:
+        """The record that a payload begins with, and what follows. Raises UserError if it is too short."""
+        if len(payload) < self.size:
+            raise self._wrong(payload)
+        return self.record(*self.struct.unpack_from(payload)), payload[self.size :]
+
+    def _wrong(self, payload: bytes) -> UserError:
+        return UserError(f"{self.record.__name__} of {len(payload)} bytes; it has {self.size}")
+
+
+class Hello(NamedTuple):
+    version: int
+    pid: int
+
+
+class Stopped(NamedTuple):
+    """A wait record follows."""
+
+    wake: int  # picoseconds, when it might go on; FOREVER for never
+
+
+class PioWrite(NamedTuple):
+    """The bytes to write follow."""
+
+    offset: int
+
+
+class PioRead(NamedTuple):
+    offset: int
+    size: int
+
+
+class Pin(NamedTuple):
+    address: int
+    size: int
+    writable: int
+
+
+class Pinned(NamedTuple):
+    """The bus address of each page follows, a `BusAddress` each."""
+
+    token: int
+
+
+class Unpin(NamedTuple):
+    token: int
+
+
+class Allocate(NamedTuple):
+    file: int  # a descriptor of the rank's
+    size: int
+
+
+class BusAddress(NamedTuple):
+    address: int
+
+
+class WaitAny(NamedTuple):
+    """So many `WatchedWord`s follow, then a wait record."""
+
+    words: int
+    timeout: int  # picoseconds; 0: none
+
+
+class WatchedWord(NamedTuple):
+    address: int  # on the bus
+    seen: int
+
+
+class Quiet(NamedTuple):
+    until: int  # picoseconds, before which nothing can change for the rank unless it asks for something; 0: unknown
+
+
+class Finalize(NamedTuple):
+    placement: int  # `Device.placement`
+
+
+class Abort(NamedTuple):
+    code: int
+
+
+HELLO = Format(Hello, "II", 8)
+STOPPED = Format(Stopped, "q", 8)
+PIO_WRITE = Format(PioWrite, "I", 4)
+PIO_READ = Format(PioRead, "II", 8)
+PIN = Format(Pin, "QQI", 20)
+PINNED = Format(Pinned, "I", 4)
+UNPIN = Format(Unpin, "I", 4)
+ALLOCATE = Format(Allocate, "II", 8)
+BUS_ADDRESS = Format(BusAddress, "I", 4)
+WAIT_ANY = Format(WaitAny, "Iq", 12)
+WATCHED_WORD = Format(WatchedWord, "II", 8)
+QUIET = Format(Quiet, "q", 8)
+FINALIZE = Format(Finalize, "I", 4)
+ABORT = Format(Abort, "I", 4)
+
+
+def pack_wait_any(words: list[tuple[int, int]], timeout: int, why: bytes) -> bytes:
+    """A request to wait for `words`, each a bus address and what it held."""
+    pack = WATCHED_WORD.struct.pack
+    return WAIT_ANY.pack(WaitAny(len(words), timeout), b"".join([pack(*word) for word in words]) + why)
+
+
+def split_wait_any(payload: bytes) -> tuple[WaitAny, list[WatchedWord], bytes]:
+    """The request's head, its words, its wait record. Raises UserError if it is cut short."""
+    head, rest = WAIT_ANY.split(payload)
+    end = head.words * WATCHED_WORD.size
+    if len(rest) < end:
+        raise UserError(f"WaitAny of {head.words} words has {len(rest)} bytes after its head")
+    return head, [WatchedWord(*word) for word in WATCHED_WORD.struct.iter_unpack(rest[:end])], rest[end:]
