@@ -1,6 +1,7 @@
 """Epochs: what opens and closes them, and what they refuse."""
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -266,3 +267,33 @@ def test_all_assertions_of_a_fence(assertions):
         windows.free(win)
 
     run(2, program, LateDevice)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        lambda win: (sync.lock(win, SHARED, win.rank, 0), sync.unlock(win, win.rank)),
+        lambda win: (sync.lock_all(win, 0), sync.flush(win, win.rank), sync.unlock_all(win)),
+        sync.sync,
+    ],
+    ids=["lock", "flush", "sync"],
+)
+def test_calls_that_only_concern_itself_let_others_in(turn):
+    """A program may look at its own memory until another process has written there."""
+
+    def program(world):
+        comm = world.comm_world
+        memory = ints(0)
+        win = window_on(comm, memory)
+        if comm.rank == 1:
+            sync.lock(win, SHARED, 0, 0)
+            windows.put(win, *buffer(ints(1)), 0, 0, 1, INT)
+            sync.unlock(win, 0)
+        else:
+            end = time.monotonic() + 20
+            while not memory[0]:
+                turn(win)
+                assert time.monotonic() < end
+        windows.free(win)
+
+    run(2, program)
