@@ -16,17 +16,10 @@ VERSION = "4.1.2"
 # Modules that are left out, and why.
 LEFT_OUT = {
     "test_dynproc": "dynamic processes",
-    "test_rma": "one-sided communication",
-    "test_rma_nb": "one-sided communication",
     "test_spawn": "dynamic processes",
-    "test_util_sync": "its counters and locks are windows of one-sided communication",
-    "test_win": "one-sided communication",
 }
 # Classes and tests elsewhere that need the same chapters.
-LEFT_OUT_TESTS = {
-    "TestErrhandlerWin": "error handlers of windows",
-    "TestMessageRMA": "message specifications of one-sided calls",
-}
+LEFT_OUT_TESTS: dict[str, str] = {}
 # Modules that get more time than others, and how many times as much.
 HEAVY = {
     "test_io": 4,  # each test goes through all types of arrays, and synchronizes the file with the disk for each
