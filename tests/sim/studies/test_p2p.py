@@ -40,6 +40,15 @@ def test_figures_on_record(small, name, expected):
     expected(name, round(small[0][name], 6))
 
 
+def test_other_figures_of_the_readme_on_record(tmp_path, expected):
+    """The peak bandwidth is that of the longest message."""
+    command = ["bench", "p2p", "--parts", "traffic", "--sizes", "64,1048576"]
+    assert main([*command, "--json", str(tmp_path / "p2p.json")]) == 0
+    figures = json.loads((tmp_path / "p2p.json").read_text())["figures"]
+    for name in ("p2p.latency_us.64", "p2p.unaligned_latency_us.64", "p2p.bandwidth_MBps.1048576"):
+        expected(name, round(figures[name], 6))
+
+
 def test_a_message_across_pages_keeps_cut_through(small):
     """Two pieces cost a second upload, not the wait for the whole packet."""
     figures, _ = small
