@@ -1,5 +1,6 @@
 """Functions of the program that the library calls: the codes that they return, and error handlers."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ..mpi.errhandler import Errhandler
@@ -22,16 +23,35 @@ def with_code(code: int, text: str = "") -> MpiError:
     return error
 
 
+_CXX_KINDS = ("Comm", "File", "Win")  # as the C++ bindings number them
+
+
+class Reporter:
+    """The program's error handler: a function at `address`, for objects whose handles are in `table`."""
+
+    def __init__(self, address: int, table: HandleTable) -> None:
+        self.address, self.table = address, table
+        self._handle = abi.flavor.handle(f"MPI_{table.kind}")
+        self._call = abi.ffi.cast(f"void (*)({self._handle} *, int *)", address)
+
+    def __call__(self, place: Any, code: int) -> None:
+        self._call(*self.arguments(place, code))
+
+    def arguments(self, place: Any, code: int) -> tuple[Any, Any]:
+        """Pointers to the object's handle and to the code."""
+        value = self.table.null if isinstance(place, Unborn | NullFile) else self.table.handle_of(place)
+        return abi.ffi.new(f"{self._handle} *", value), abi.ffi.new("int *", abi.code_out(code))
+
+    def through_cxx(self, call_function: int) -> Callable[[Any, int], None]:
+        """The same for a C++ function, which the C++ bindings' own function calls."""
+        through = abi.ffi.cast("void (*)(int, void *, int *, intptr_t)", call_function)
+        kind = _CXX_KINDS.index(self.table.kind)
+        return lambda place, code: through(kind, *self.arguments(place, code), self.address)
+
+
 def errhandler(address: int, table: HandleTable) -> Errhandler:
     """The error handler that is a function at `address`, for objects whose handles are in `table`."""
-    handle = abi.flavor.handle(f"MPI_{table.kind}")
-    call = abi.ffi.cast(f"void (*)({handle} *, int *)", address)
-
-    def report(place: Any, code: int) -> None:
-        value = table.null if isinstance(place, Unborn | NullFile) else table.handle_of(place)
-        call(abi.ffi.new(f"{handle} *", value), abi.ffi.new("int *", abi.code_out(code)))
-
-    return Errhandler("user", report)
+    return Errhandler("user", Reporter(address, table))
 
 
 def handle_type() -> str:

@@ -15,7 +15,7 @@ _FOREIGN = {"libmpi.so.40": "Open MPI", "libmpi.so.20": "Open MPI"}
 
 def check_program(path: Path) -> None:
     """Raise UserError if the program needs an MPI library that cannot be ours. Scripts, and files that are no ELF, pass."""
-    tags = _dynamic(path)
+    tags = dynamic_names(path)
     libraries = tags.get("DT_NEEDED", [])
     for name in libraries:
         if name in _FOREIGN:
@@ -46,10 +46,10 @@ def _check_rpath(path: Path, text: str, libraries: list[str]) -> None:
 
 def needed(path: Path) -> list[str]:
     """The shared libraries that an ELF file names; none for other files."""
-    return _dynamic(path).get("DT_NEEDED", [])
+    return dynamic_names(path).get("DT_NEEDED", [])
 
 
-def _dynamic(path: Path) -> dict[str, list[str]]:
+def dynamic_names(path: Path) -> dict[str, list[str]]:
     """The names in an ELF file's dynamic section, by tag."""
     from elftools.common.exceptions import ELFError  # a tenth of a second
     from elftools.elf.dynamic import DynamicSection

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from lanai_firmware import cache
 from lanai_host import compilers
-from lanai_host.abi import wrappers
+from lanai_host.abi import imports, wrappers
 from lanai_host.abi.library import shared_libpython
 from lanai_host.compilers import Language
 from lanai_host.errors import UserError
@@ -24,7 +24,7 @@ from lanai_host.errors import UserError
 from ..console import wide
 
 NAME = "doctor"
-HELP = "what is present, what works without each part, how to get it"
+HELP = "what is present, what works without each part; what a program needs of MPI that is not there"
 MPI_IN_FORTRAN = "program trial\nuse mpi\ninteger :: error\ncall MPI_Init(error)\nend program\n"
 
 
@@ -136,11 +136,33 @@ PARTS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    pass
+    parser.add_argument(
+        "program", nargs="?", metavar="PROGRAM", help="list the MPI symbols that this binary imports and lanai has not"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code 1 if a part is missing without which the main job does not run."""
+    """Exit code 1 if something is missing without which the main job, or the program, does not run."""
+    return machine() if args.program is None else program(Path(args.program))
+
+
+def program(path: Path) -> int:
+    """What a compiled program, with the libraries that it needs, imports of MPI."""
+    if not path.is_file():
+        raise UserError(f"doctor: {str(path)!r} is no file")
+    found = imports.imports(path)
+    for missing in found.missing:
+        where = "" if missing.binary == str(path) else f" (in {missing.binary})"
+        print(f"{missing.symbol}: {missing.why}{where}")
+    print(
+        f"{path}: {found.symbols} MPI symbols through {found.flavor.soname}, "
+        + (f"{len(found.missing)} of them missing" if found.missing else "none of them missing")
+    )
+    return int(bool(found.missing))
+
+
+def machine() -> int:
+    """The parts that this machine has."""
     table = Table()
     for title in ("part", "found", "without it", "how to get it"):
         table.add_column(title, overflow="fold")

@@ -11,6 +11,7 @@ from .jobs import CLI, C, alone, together
 PROGRAMS = [
     "collectives",
     "communicators",
+    "cxx",
     "datatypes",
     "environment",
     "files",

@@ -1,4 +1,4 @@
-"""What MPICH's Fortran bindings call beside MPI itself: attributes that are integers, and callbacks in Fortran.
+"""What MPICH's Fortran and C++ bindings call beside MPI itself: attributes that are integers, callbacks in their language.
 
 Values of attributes travel as they are: C's are pointers, Fortran's are integers of which the program wants the value back.
 C reads an integer of Fortran's through a pointer, as MPI says; Fortran reads a pointer of C's as an address.
@@ -6,9 +6,13 @@ C reads an integer of Fortran's through a pointer, as MPI says; Fortran reads a 
 
 from typing import Any
 
+from ...mpi.errhandler import Errhandler
+from ...mpi.op import Op
+from .. import callbacks
 from ..binding import bind, binding, errors
 from ..context import abi
 from . import attributes
+from .operations import UserFunction, of_cxx
 
 POINTER = 0  # the kind of attributes of C
 
@@ -71,6 +75,21 @@ def MPII_Keyval_set_proxy(keyval: int, copy_proxy: int, delete_proxy: int) -> No
 def MPII_Grequest_set_lang_f77(greq: Any) -> None:
     """The callbacks of this generalized request are Fortran's."""
     greq.callbacks.fortran = True
+
+
+# The functions of these operations and error handlers are C++'s: the bindings' own function calls them.
+
+
+@binding
+def MPII_Op_set_cxx(op: Op, call_function: int) -> None:
+    if isinstance(op.function, UserFunction):
+        op.function = of_cxx(call_function, op.function.address)
+
+
+@binding
+def MPII_Errhandler_set_cxx(errhandler: Errhandler, call_function: int) -> None:
+    if isinstance(errhandler.function, callbacks.Reporter):
+        errhandler.function = errhandler.function.through_cxx(call_function)
 
 
 # Older names of the calls that remove what the program added.

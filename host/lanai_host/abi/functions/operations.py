@@ -10,21 +10,34 @@ from ..callbacks import handle_type
 from ..context import abi
 
 
-def _user_function(address: int, large: bool) -> Callable[[int, int, int, Any], None]:
-    ffi = abi.ffi
-    number = "long long" if large else "int"
-    handle = handle_type()
-    function = ffi.cast(f"void (*)(intptr_t, intptr_t, {number} *, {handle} *)", address)
+class UserFunction:
+    """The program's function at `address`."""
+
+    def __init__(self, address: int, large: bool) -> None:
+        self.address = address
+        self._number = "long long" if large else "int"
+        self._handle = handle_type()
+        self._call = abi.ffi.cast(f"void (*)(intptr_t, intptr_t, {self._number} *, {self._handle} *)", address)
+
+    def __call__(self, incoming: int, inout: int, count: int, datatype: Any) -> None:
+        new, handle = abi.ffi.new, abi.types.handle_of(datatype)
+        self._call(incoming, inout, new(f"{self._number} *", count), new(f"{self._handle} *", handle))
+
+
+def of_cxx(call_function: int, address: int) -> Callable[[int, int, int, Any], None]:
+    """The program's C++ function at `address`, which the C++ bindings' own function calls."""
+    form = f"void (*)(intptr_t, intptr_t, int, {handle_type()}, intptr_t)"
+    through = abi.ffi.cast(form, call_function)
 
     def call(incoming: int, inout: int, count: int, datatype: Any) -> None:
-        function(incoming, inout, ffi.new(f"{number} *", count), ffi.new(f"{handle} *", abi.types.handle_of(datatype)))
+        through(incoming, inout, count, abi.types.handle_of(datatype), address)
 
     return call
 
 
 @binding
 def MPI_Op_create(user_fn: int, commute: int, large: bool) -> Op:
-    return Op(_user_function(user_fn, large), bool(commute))
+    return Op(UserFunction(user_fn, large), bool(commute))
 
 
 @binding
