@@ -4,43 +4,25 @@ A packet that finds the host's ring full, or no host yet, stays on the NIC, unan
 are dropped, and then their sender waits for ever: this system is for links without errors.
 """
 
-from lanai_firmware.lang import Array, Const, Global, Struct, address_of, firmware, register, u32
+from lanai_firmware.lang import Array, Const, Global, Struct, address_of, firmware, u32
+from lanai_firmware.nic import events, host_dma, receive_dma, send_dma
 from lanai_firmware.nic.registers import (
-    DOORBELL,
     EVENT_DOORBELL,
     EVENT_RECV,
     EVENT_SEND,
-    FIRST,
-    HDMA_DONE,
-    HDMA_HOST,
-    HDMA_LENGTH,
-    HDMA_LOCAL,
-    HDMA_START,
-    ISR,
-    LAST,
-    RECV_LENGTH,
-    RECV_LIMIT,
-    RECV_POINTER,
-    RECV_VERDICT,
     SCRATCH0,
-    SEND_DONE,
-    SEND_LENGTH,
-    SEND_POINTER,
-    SEND_ROUTE,
-    SEND_START,
+    SCRATCH1,
+    SCRATCH2,
+    SCRATCH3,
+    SCRATCH4,
     TO_HOST,
     TO_SRAM,
     VALID,
-    WAIT,
 )
-from lanai_hdl.machine import local_address
 
 from . import layout
 
-MEMORY = register(u32, local_address("SCRATCH1"))
-ASKED = register(u32, local_address("SCRATCH2"))
-ASKED_BYTES = register(u32, local_address("SCRATCH3"))
-TAKEN = register(u32, local_address("SCRATCH4"))
+MEMORY, ASKED, ASKED_BYTES, TAKEN = SCRATCH1, SCRATCH2, SCRATCH3, SCRATCH4
 
 READY: Const[u32] = u32(layout.READY)
 RING: Const[u32] = u32(layout.RING)
@@ -71,24 +53,9 @@ state: Global[State]
 
 
 @firmware
-def transfer(host: u32, local: u32, size: u32, direction: u32) -> None:
-    """Between host memory and SRAM; returns when it is done."""
-    done = HDMA_DONE.load()
-    HDMA_HOST.store(host)
-    HDMA_LOCAL.store(local)
-    HDMA_LENGTH.store(size)
-    HDMA_START.store(direction)
-    while HDMA_DONE.load() == done:
-        pass
-
-
-@firmware
 def send(route: u32, local: u32, size: u32) -> None:
     """Begin to send a packet."""
-    SEND_ROUTE.store(route)
-    SEND_POINTER.store(local)
-    SEND_LENGTH.store(size)
-    SEND_START.store(FIRST | LAST)
+    send_dma.queue_packet(route, local, size)
     state.sent += 1
 
 
@@ -96,15 +63,14 @@ def send(route: u32, local: u32, size: u32) -> None:
 def post() -> None:
     """Offer the buffer to the receive DMA."""
     start = u32(address_of(state.incoming))
-    RECV_POINTER.store(start)
-    RECV_LIMIT.store(start + BUFFER)
+    receive_dma.post(start, start + BUFFER)
 
 
 @firmware
 def publish() -> None:
     """Tell the host. The sum is written last: the host waits for it to change."""
     state.counters[2] = state.counters[0] + state.counters[1]
-    transfer(MEMORY.load(), u32(address_of(state.counters)), u32(12), TO_HOST)
+    host_dma.transfer(MEMORY.load(), u32(address_of(state.counters)), 12, TO_HOST)
 
 
 @firmware
@@ -113,7 +79,7 @@ def send_next() -> None:
 
     Nothing here waits: two NICs that each wait to send before they receive would block each other.
     """
-    if SEND_DONE.load() != state.sent:
+    if send_dma.done() != state.sent:
         return
     if state.owed_first != state.owed_last:
         send(state.owed[state.owed_first % RANKS], u32(address_of(state.acknowledgement)), ACKNOWLEDGEMENT)
@@ -121,7 +87,7 @@ def send_next() -> None:
     elif ASKED.load() != state.asked:
         state.asked += 1
         start = u32(address_of(state.outgoing))
-        transfer(MEMORY.load() + OUTGOING, start, ASKED_BYTES.load(), TO_SRAM)
+        host_dma.transfer(MEMORY.load() + OUTGOING, start, ASKED_BYTES.load(), TO_SRAM)
         send(state.outgoing[0], start, ASKED_BYTES.load())
 
 
@@ -129,7 +95,7 @@ def send_next() -> None:
 def deliver(size: u32) -> None:
     """Put the packet into the host's ring. Its acknowledgement is owed."""
     place = INCOMING + state.counters[1] % RING * PAGE
-    transfer(MEMORY.load() + place, u32(address_of(state.incoming)), size, TO_HOST)
+    host_dma.transfer(MEMORY.load() + place, u32(address_of(state.incoming)), size, TO_HOST)
     state.counters[1] += 1
     publish()
     state.owed[state.owed_last % RANKS] = state.incoming[1]
@@ -139,8 +105,8 @@ def deliver(size: u32) -> None:
 @firmware
 def take() -> bool:
     """Deal with the packet that has arrived. False if it must wait for the host."""
-    size = RECV_LENGTH.load()
-    if RECV_VERDICT.load() == VALID:
+    size = receive_dma.length()
+    if receive_dma.verdict() == VALID:
         if size == ACKNOWLEDGEMENT:
             state.counters[0] += 1
             publish()
@@ -148,7 +114,7 @@ def take() -> bool:
             deliver(size)
         else:
             return False
-    RECV_VERDICT.store(u32(0))
+    receive_dma.release()
     post()
     return True
 
@@ -158,11 +124,11 @@ def main() -> None:
     post()
     SCRATCH0.store(READY)
     while True:
-        ISR.store(EVENT_SEND)
-        if DOORBELL.load():
-            DOORBELL.store(u32(1))
+        events.clear(EVENT_SEND)
+        if events.rung():
+            events.answer(1)
         awaited = HOST_OR_SENT
-        if RECV_VERDICT.load() == 0 or take():
+        if receive_dma.verdict() == 0 or take():
             awaited = awaited | EVENT_RECV
         send_next()
-        WAIT.store(awaited)
+        events.wait(awaited)

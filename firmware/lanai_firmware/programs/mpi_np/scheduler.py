@@ -8,6 +8,7 @@ are cleared before looking, so that none is slept through.
 
 from lanai_firmware.lang import Ptr, firmware, inline, u32
 
+from ...nic import events
 from ...nic.registers import (
     EVENT_DOORBELL,
     EVENT_HDMA,
@@ -16,8 +17,6 @@ from ...nic.registers import (
     EVENT_RECV,
     EVENT_SEND,
     EVENT_TIMER,
-    ISR,
-    WAIT,
 )
 from .border.requests import take_requests
 from .layout import Type
@@ -42,26 +41,26 @@ BUSY_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_HDMA | EVENT_SEND | EVENT_PR
 @firmware
 def turn() -> None:
     """One turn; ends waiting if there was nothing to do."""
-    events = ISR.load()
-    if (events & EVENT_RECV) != 0 and receive_packet():
+    happened = events.pending()
+    if (happened & EVENT_RECV) != 0 and receive_packet():
         nic.idle_turns = u32(0)
-        events = ISR.load()
-    if (events & EVENT_DOORBELL) != 0:
+        happened = events.pending()
+    if (happened & EVENT_DOORBELL) != 0:
         take_requests()
         nic.idle_turns = u32(0)
-    if (events & (EVENT_PROGRESS | EVENT_TIMER | EVENT_HDMA_ERROR)) != 0:
-        if (events & EVENT_PROGRESS) != 0:
+    if (happened & (EVENT_PROGRESS | EVENT_TIMER | EVENT_HDMA_ERROR)) != 0:
+        if (happened & EVENT_PROGRESS) != 0:
             follow()
-        elif (events & EVENT_TIMER) != 0:
+        elif (happened & EVENT_TIMER) != 0:
             tick()
         else:
             resume()
         nic.idle_turns = u32(0)
     if not pending():
-        WAIT.store(IDLE_MASK)
+        events.wait(IDLE_MASK)
         return
     if nic.idle_turns == 0:
-        ISR.store(EVENT_HDMA | EVENT_SEND)
+        events.clear(EVENT_HDMA | EVENT_SEND)
     nic.idle_turns = nic.idle_turns + 1
     if nic.stage_launch != nic.stage_tail:
         launch_stages()
@@ -75,7 +74,7 @@ def turn() -> None:
         nic.idle_turns = u32(0)
     if nic.idle_turns != 0 and nic.idle_turns >= nic.ready_count:
         nic.idle_turns = u32(0)
-        WAIT.store(BUSY_MASK)
+        events.wait(BUSY_MASK)
 
 
 @inline
@@ -88,7 +87,7 @@ def pending() -> bool:
 @firmware(inline=False)
 def tick() -> None:
     """The timer of recovery: what is owed is acknowledged, what was not is sent again, and who never answers is given up."""
-    ISR.store(EVENT_TIMER)
+    events.clear(EVENT_TIMER)
     nic.armed = u32(0)
     nic.ticks = nic.ticks + 1
     for number in range(nic.channel_count):

@@ -1,40 +1,33 @@
 """The self-test's firmware: SRAM, link (looped back), host DMA (there and back). Reports in SCRATCH7, bit by bit."""
 
 from lanai_firmware.lang import Array, Const, Global, Ptr, Struct, address_of, at, firmware, register, u32
-from lanai_hdl.machine import Event, HostDmaStart, SendStart, Verdict, local_address
+from lanai_hdl.machine import REGISTERS_SIZE, local_address
 
+from ...nic import events, host_dma, receive_dma, send_dma, timer
+from ...nic.registers import (
+    EVENT_DOORBELL,
+    EVENT_HOST_SIGNAL,
+    HOST_IRQ_MASK,
+    HOST_SIGNAL,
+    SRAM_SIZE,
+    TO_HOST,
+    TO_SRAM,
+    VALID,
+)
 from .report import DETAIL_REGISTER, GO_REGISTER, REPORT_REGISTER, REQUEST_REGISTER, TEST_BYTES, Report
 
-SRAM_SIZE = register(u32, local_address("SRAM_SIZE"))
-CYCLES = register(u32, local_address("CYCLES"))
-WAIT = register(u32, local_address("WAIT"))
-HOST_IRQ_MASK = register(u32, local_address("HOST_IRQ_MASK"))
-HOST_SIGNAL = register(u32, local_address("HOST_SIGNAL"))
 REPORT = register(u32, local_address(REPORT_REGISTER))
 REQUEST = register(u32, local_address(REQUEST_REGISTER))
 GO = register(u32, local_address(GO_REGISTER))
 DETAIL = register(u32, local_address(DETAIL_REGISTER))
-HDMA_HOST = register(u32, local_address("HDMA_HOST"))
-HDMA_LOCAL = register(u32, local_address("HDMA_LOCAL"))
-HDMA_LENGTH = register(u32, local_address("HDMA_LENGTH"))
-HDMA_START = register(u32, local_address("HDMA_START"))
-HDMA_DONE = register(u32, local_address("HDMA_DONE"))
-SEND_ROUTE = register(u32, local_address("SEND_ROUTE"))
-SEND_POINTER = register(u32, local_address("SEND_POINTER"))
-SEND_LENGTH = register(u32, local_address("SEND_LENGTH"))
-SEND_START = register(u32, local_address("SEND_START"))
-RECV_POINTER = register(u32, local_address("RECV_POINTER"))
-RECV_LIMIT = register(u32, local_address("RECV_LIMIT"))
-RECV_LENGTH = register(u32, local_address("RECV_LENGTH"))
-RECV_VERDICT = register(u32, local_address("RECV_VERDICT"))
 
 BYTES: Const[u32] = u32(TEST_BYTES)
 WORDS: Const[u32] = u32(TEST_BYTES // 4)
 LINES_FROM: Const[u32] = u32(0x4000)  # address lines below are proved by the program itself running
 MARCH_WORDS: Const[u32] = u32(128)
-WINDOW: Const[u32] = u32(0x1000)  # the last 4 KiB of 1 MiB are registers to the processor
-PATIENCE: Const[u32] = u32(1 << 26)  # cycles: two seconds at 33 MHz, for a host at the end of a serial line
-LINK_PATIENCE: Const[u32] = u32(10_000)
+WINDOW: Const[u32] = u32(REGISTERS_SIZE)  # the last bytes of 1 MiB are registers to the processor
+TIMEOUT: Const[u32] = u32(1 << 26)  # cycles: two seconds at 33 MHz, for a host at the end of a serial line
+LINK_TIMEOUT: Const[u32] = u32(10_000)
 
 
 class Scratch(Struct):
@@ -113,32 +106,28 @@ def link_loop() -> bool:
     """A packet without hops comes back to its sender when the link is looped."""
     prepare()
     buffer: u32 = u32(address_of(scratch.returned))
-    RECV_POINTER.store(buffer)
-    RECV_LIMIT.store(buffer + BYTES)
-    SEND_ROUTE.store(u32(0))
-    SEND_POINTER.store(u32(address_of(scratch.sent)))
-    SEND_LENGTH.store(BYTES)
-    SEND_START.store(u32(SendStart.FIRST | SendStart.LAST))
-    began: u32 = CYCLES.load()
-    while RECV_VERDICT.load() == 0:
-        if CYCLES.load() - began > LINK_PATIENCE:
+    receive_dma.post(buffer, buffer + BYTES)
+    send_dma.queue_packet(0, u32(address_of(scratch.sent)), BYTES)
+    began = timer.now()
+    while receive_dma.verdict() == 0:
+        if timer.now() - began > LINK_TIMEOUT:
             return False
-    good = RECV_VERDICT.load() == u32(Verdict.VALID) and RECV_LENGTH.load() == BYTES
-    RECV_VERDICT.store(u32(1))
+    good = receive_dma.verdict() == VALID and receive_dma.length() == BYTES
+    receive_dma.release()
     return compare() and good
 
 
 @firmware
 def move(host: u32, local: u32, direction: u32) -> bool:
     """One host DMA descriptor, waited for."""
-    before: u32 = HDMA_DONE.load()
-    HDMA_HOST.store(host)
-    HDMA_LOCAL.store(local)
-    HDMA_LENGTH.store(BYTES)
-    HDMA_START.store(direction)
-    began: u32 = CYCLES.load()
-    while HDMA_DONE.load() == before:
-        if CYCLES.load() - began > PATIENCE:
+    before = host_dma.done()
+    host_dma.queue(host, local, BYTES, direction)
+    began = timer.now()
+    while host_dma.done() == before:
+        if host_dma.stopped():
+            host_dma.resume()
+            return False
+        if timer.now() - began > TIMEOUT:
             return False
     return True
 
@@ -149,8 +138,8 @@ def host_loop(host: u32) -> bool:
     if host == 0:
         return False
     prepare()
-    there = move(host, u32(address_of(scratch.sent)), u32(HostDmaStart.TO_HOST))
-    back = there and move(host, u32(address_of(scratch.returned)), u32(HostDmaStart.TO_SRAM))
+    there = move(host, u32(address_of(scratch.sent)), TO_HOST)
+    back = there and move(host, u32(address_of(scratch.returned)), TO_SRAM)
     return back and compare()
 
 
@@ -173,7 +162,7 @@ def main() -> None:
     if host_loop(REQUEST.load()):
         result = result | u32(Report.HOST_DMA)
     REPORT.store(result | u32(Report.DONE))
-    HOST_IRQ_MASK.store(u32(Event.HOST_SIGNAL))
+    HOST_IRQ_MASK.store(EVENT_HOST_SIGNAL)
     HOST_SIGNAL.store(u32(1))
     while True:
-        WAIT.store(u32(Event.DOORBELL))
+        events.wait(EVENT_DOORBELL)

@@ -43,6 +43,7 @@ LIMITS = {
     "total",
     "length",  # of a send: what was announced
 }
+PACKET_BYTES = "receive_dma.length()"
 LIMIT_NAMES = {"PAGE", "first", "left", "size"}  # the same where they are no members
 EXEMPT = {
     "answering.step: cursor.left < left": "the smaller of the two",
@@ -95,8 +96,8 @@ class Replace(ast.NodeTransformer):
 
 
 def answer_of(comparison):
-    """What the comparison says if all is well. A limit is an upper one, but what RECV_LENGTH is held to and `first` are lower ones."""
-    lower = "RECV_LENGTH" in ast.unparse(comparison.left) or ast.unparse(comparison.comparators[0]) == "first"
+    """What the comparison says if all is well. A limit is an upper one, but what PACKET_BYTES is held to and `first` are lower ones."""
+    lower = PACKET_BYTES in ast.unparse(comparison.left) or ast.unparse(comparison.comparators[0]) == "first"
     return WELL[type(comparison.ops[0])] is not lower
 
 
@@ -124,7 +125,7 @@ def is_comparison(node):
     parts = list(ast.walk(node.comparators[0]))
     members = {part.attr for part in parts if isinstance(part, ast.Attribute)}
     names = {part.id for part in parts if isinstance(part, ast.Name)}
-    return bool(members & LIMITS or names & LIMIT_NAMES) or "RECV_LENGTH" in ast.unparse(node.left)
+    return bool(members & LIMITS or names & LIMIT_NAMES) or PACKET_BYTES in ast.unparse(node.left)
 
 
 def module_of(name):

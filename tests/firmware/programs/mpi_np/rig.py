@@ -1,9 +1,10 @@
 """NICs of the Python model and the barest of hosts: requests and records by hand, any order of events at will."""
 
 from lanai_firmware.lang import sizeof
+from lanai_firmware.nic.model import HostMemory
 from lanai_firmware.programs.mpi_np.codec import pack, unpack
 from lanai_firmware.programs.mpi_np.layout import REQUEST_TAIL, Kind, Op, PageEntry, Record, Region, Request
-from lanai_firmware.programs.mpi_np.model import Fabric, HostMemory
+from lanai_firmware.programs.mpi_np.model import fabric, plug
 from lanai_firmware.programs.mpi_np.plan import Line, McpConfig, Seat
 
 WINDOW, WINDOW_MASK = 0x1000_0000, 0xF000_0000
@@ -133,7 +134,7 @@ class Rig:
     """`places`: how many ranks each NIC has. They are numbered from the first NIC on; `hosts` is in their order. `nic`: what NICs are built as."""
 
     def __init__(self, config=SMALL, places=(1, 1), nic=None):
-        self.fabric = Fabric(len(places), nic)
+        self.fabric = fabric(len(places), nic)
         self.hosts = []
         ranks = sum(places)
         seats = [(nic, seat) for nic, count in enumerate(places) for seat in range(count)]  # by rank
@@ -142,7 +143,7 @@ class Rig:
             here = [(rank, seat) for rank, (place, seat) in enumerate(seats) if place == number]
             plan = [self._seat(rank, seat * WINDOW) for rank, seat in here]
             lines = [Line((0x80 | place) << 24, seat * ranks + rank) for rank, _ in here for place, seat in seats]
-            layout = nic.plug(config, ranks, plan, lines, max(places))
+            layout = plug(nic, config, ranks, plan, lines, max(places))
             self.hosts += [Host(nic, layout, rank, seat, ranks) for rank, seat in here]
         self.packets = []
         self.fabric.filter = self._see

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from lanai_firmware.nic.model import Packet
 from lanai_firmware.programs.mpi_np.layout import Kind, Op
-from lanai_firmware.programs.mpi_np.model import Packet
 from lanai_hdl.machine import Verdict
 
 from .rig import SMALL, Rig

@@ -6,8 +6,8 @@ from collections import deque
 import pytest
 
 from lanai_firmware.lang import sizeof
+from lanai_firmware.nic.model import Packet
 from lanai_firmware.programs.mpi_np.layout import ANY, Header, Kind, Op, Region, Type
-from lanai_firmware.programs.mpi_np.model import Packet
 
 from .rig import BODY, SMALL, Rig
 

@@ -6,10 +6,10 @@ rank 2 where a message is needed. The victim has asked for nothing unless the at
 
 from collections import deque
 
+from lanai_firmware.nic.model import Packet
 from lanai_firmware.programs.mpi_np import state
 from lanai_firmware.programs.mpi_np.codec import pack
 from lanai_firmware.programs.mpi_np.layout import IN_SLOT, Error, Header, Kind, Op, PageEntry, Type
-from lanai_firmware.programs.mpi_np.model import Packet
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_hdl.machine import Verdict
 

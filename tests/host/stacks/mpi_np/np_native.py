@@ -1,7 +1,7 @@
 """Model NICs whose firmware is compiled for this machine: the same turns, sooner."""
 
 from lanai_firmware.native import NativeProgram
-from lanai_firmware.programs.mpi_np.model import Nic
+from lanai_firmware.nic.model import Nic
 from lanai_firmware.programs.mpi_np.scheduler import turn
 
 

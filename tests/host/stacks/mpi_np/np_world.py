@@ -7,7 +7,7 @@ lets time pass. So a run is the same each time.
 import ctypes
 import threading
 
-from lanai_firmware.programs.mpi_np.model import Fabric
+from lanai_firmware.programs.mpi_np.model import fabric, plug
 from lanai_firmware.programs.mpi_np.plan import Line, McpConfig, Seat
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
 from lanai_host.bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, changed
@@ -150,7 +150,7 @@ class World:
         self.config = config or McpConfig()
         self.host = host or free()
         nics = -(-ranks // per_nic)
-        self.fabric = Fabric(nics)
+        self.fabric = fabric(nics)
         self.baton = Baton(self.fabric)
         self.attachments = []
         for number in range(nics):
@@ -170,7 +170,7 @@ class World:
                 for rank in mine
                 for peer in range(ranks)
             ]
-            layout = self.fabric.nics[number].plug(self.config, ranks, seats, lines, per_nic)
+            layout = plug(self.fabric.nics[number], self.config, ranks, seats, lines, per_nic)
             for a, region in zip(attachments, layout.regions, strict=True):
                 values = a.to_dict() | {"region": region, "slot_bytes": layout.slot_bytes}
                 self.attachments.append(Attachment.from_dict(values))

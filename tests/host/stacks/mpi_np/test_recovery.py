@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from lanai_firmware.programs.mpi_np.model import Packet
+from lanai_firmware.nic.model import Packet
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_hdl.machine import Verdict
 from lanai_host.operation import ANY_SOURCE, ErrorKind

@@ -2,9 +2,10 @@
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, offset_of, sizeof, u32
 
-from ....nic.registers import HDMA_HOST, HDMA_LENGTH, HDMA_LOCAL, HDMA_START, TO_HOST
+from ....nic import host_dma
+from ....nic.registers import TO_HOST
 from ..layout import Error, Kind, Record
-from ..memory.hostdma import room, wait_for_room
+from ..memory.hostdma import make_room
 from ..state import RECORDS, Endpoint, nic, staged_records
 
 SECOND_HALF = offset_of(Record, "tag")
@@ -27,12 +28,8 @@ def deliver(endpoint: Ptr[Endpoint], record: Ptr[Record], skip: u32) -> None:
     number = nic.hdma + 1
     record.number = number
     place = endpoint.record
-    if room() == 0:
-        wait_for_room()
-    HDMA_HOST.store(place + skip)
-    HDMA_LOCAL.store(u32(record) + skip)
-    HDMA_LENGTH.store(sizeof(Record) - skip)
-    HDMA_START.store(TO_HOST)
+    make_room()
+    host_dma.queue(place + skip, u32(record) + skip, sizeof(Record) - skip, TO_HOST)
     nic.hdma = number
     place = place + sizeof(Record)
     if place == endpoint.record_end:
@@ -46,10 +43,7 @@ def finish_record(endpoint: Ptr[Endpoint], record: Ptr[Record], sequence: u32, n
     says already. The host DMA's queue must have room."""
     endpoint.sequence = sequence + 1
     place = endpoint.record
-    HDMA_HOST.store(place + SECOND_HALF)
-    HDMA_LOCAL.store(u32(record) + SECOND_HALF)
-    HDMA_LENGTH.store(sizeof(Record) - SECOND_HALF)
-    HDMA_START.store(TO_HOST)
+    host_dma.queue(place + SECOND_HALF, u32(record) + SECOND_HALF, sizeof(Record) - SECOND_HALF, TO_HOST)
     record.number = number
     place = place + sizeof(Record)
     if place == endpoint.record_end:

@@ -9,7 +9,7 @@ once. What is needed later is copied, to a `Send` or a `Receive`; other modules 
 
 from lanai_firmware.lang import Ptr, address_of, barrier, firmware, inline, null, u32
 
-from ....nic.registers import DOORBELL
+from ....nic import events
 from ..layout import ANY, NO_TAG, SLOTS, Error, Op, Request
 from ..matching.claiming import claim
 from ..matching.matching import append_posted, describe, find_anywhere, find_unclaimed, spread
@@ -29,12 +29,12 @@ from .slots import give_slot_back
 @firmware
 def take_requests() -> None:
     """Deal with one request: of the endpoints that rang, the one whose turn is next. A bit stays set until its endpoint has no request left."""
-    rung = DOORBELL.load()
+    rung = events.rung()
     endpoint = nic.turn
     if (rung & endpoint.bit) == 0:
         endpoint = next_that_rang(endpoint, rung)
         if not endpoint:
-            DOORBELL.store(rung)
+            events.answer(rung)
             return
     nic.turn = endpoint.following
     if not send_short(endpoint):
@@ -61,7 +61,7 @@ def take_request(endpoint: Ptr[Endpoint]) -> None:
     command = request.command
     op = command >> 24
     if op == Op.NONE:
-        DOORBELL.store(endpoint.bit)
+        events.answer(endpoint.bit)
         barrier()
         command = request.command
         op = command >> 24

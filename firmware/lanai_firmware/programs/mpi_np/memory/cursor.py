@@ -6,9 +6,10 @@ must lie in the endpoint's window and in one page. A page entry without a first 
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, offset_of, sizeof, u32
 
+from ....nic import host_dma
 from ..layout import PAGE, PageEntry, Piece
 from ..state import Cursor, Endpoint, Nic, nic
-from .hostdma import download, finish, reached, upload
+from .hostdma import download, finish, upload
 
 
 @inline
@@ -79,7 +80,7 @@ def peek(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor]) -> Ptr[Piece]:
     entry = address_of(cursor.entries[cursor.side])
     number = cursor.piece + 1
     if number > 3 or entry.pieces[number].length == 0:
-        if cursor.more == 0 or not reached(cursor.fetched):
+        if cursor.more == 0 or not host_dma.reached(cursor.fetched):
             return null(Piece)
         entry = other(cursor)
         number = u32(0)

@@ -9,7 +9,7 @@ Nothing here queues a transfer, as this runs wherever the firmware waits for the
 
 from lanai_firmware.lang import Ptr, address_of, at, firmware, i32, null, sizeof, u32
 
-from ....nic.registers import EVENT_HDMA_ERROR, HDMA_DONE, HDMA_POINTER, HDMA_STATUS, ISR, STOPPED
+from ....nic import host_dma
 from ..layout import FLAG_FAILED, PACKET_BODY, Error, Header, Kind, PageEntry, Record, Type
 from ..state import (
     JOB_FREE,
@@ -29,11 +29,11 @@ from ..state import (
 @firmware(inline=False)
 def resume() -> None:
     """If the host DMA has stopped, mark the message concerned as failed, and let the engine go on."""
-    if (HDMA_STATUS.load() & STOPPED) == 0:
+    if not host_dma.stopped():
         return
     nic.dma_errors = nic.dma_errors + 1
-    blame(HDMA_DONE.load() + 1, HDMA_POINTER.load() - 1)
-    ISR.store(EVENT_HDMA_ERROR)
+    blame(host_dma.done() + 1, host_dma.last_byte())
+    host_dma.resume()
 
 
 @firmware

@@ -8,11 +8,12 @@ sends to itself reads of both ends at once, when its receive is done (NP-29).
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, u32
 
+from ....nic import host_dma
 from ..border.records import deliver, next_record, report
 from ..layout import FLAG_FAILED, FLAG_LAST, IN_SLOT, PACKET_BODY, Error, Header, Kind, Type
 from ..memory.cursor import fetch, next_piece, open_piece, take
 from ..memory.failing import resume
-from ..memory.hostdma import bring, reached, room
+from ..memory.hostdma import bring
 from ..state import (
     JOB_FETCHING,
     JOB_FREE,
@@ -73,11 +74,11 @@ def serve_jobs(channel: Ptr[Channel]) -> u32:
     for i in range(2):
         job = address_of(channel.jobs[i])
         state = job.state
-        if state == JOB_FETCHING and reached(job.cursor.fetched):
+        if state == JOB_FETCHING and host_dma.reached(job.cursor.fetched):
             begin(channel, job)
             done = done + 1
         elif state == JOB_MOVING:
-            while job.state == JOB_MOVING and stage_free(channel) and room() >= 2:
+            while job.state == JOB_MOVING and stage_free(channel) and host_dma.free() >= 2:
                 step(channel, job)
                 done = done + 1
         elif state == JOB_SLOT and stage_free(channel):

@@ -5,7 +5,8 @@ Like `requests` this reads a `Request`, which the host may change at any time: e
 
 from lanai_firmware.lang import Ptr, address_of, at, barrier, inline, offset_of, sizeof, u32
 
-from ....nic.registers import FIRST, FREE, LAST, SEND_LENGTH, SEND_POINTER, SEND_ROUTE, SEND_START, SEND_STATUS
+from ....nic import send_dma
+from ....nic.registers import FIRST, LAST
 from ..layout import SLOTS, Header, Op, Request
 from ..state import OWE_ACK, SEND_LEAVING, Endpoint, Send, nic
 from ..wire.credit import blocks_for
@@ -47,7 +48,7 @@ def send_short(endpoint: Ptr[Endpoint]) -> bool:
         return False
     if tail - nic.stage_head >= nic.short_stages:
         return False
-    if (SEND_STATUS.load() & FREE) < 2:
+    if send_dma.free() < 2:
         return False
     stage = nic.stages + (tail & nic.stage_mask)
     header = address_of(stage.header)
@@ -59,18 +60,15 @@ def send_short(endpoint: Ptr[Endpoint]) -> bool:
     header.context = request.context
     sequence = channel.sequence
     header.sequence = sequence
-    SEND_ROUTE.store(channel.route)
-    SEND_POINTER.store(u32(header))
-    SEND_LENGTH.store(u32(sizeof(Header)))
+    send_dma.route(channel.route)
+    send_dma.describe(u32(header), sizeof(Header))
     sends = nic.sends + 1
     if length == 0:
-        SEND_START.store(FIRST | LAST)
+        send_dma.start(FIRST | LAST)
     else:
-        SEND_START.store(FIRST)
-        SEND_POINTER.store(slot_body(send, length))
-        SEND_LENGTH.store(length)
-        SEND_START.store(LAST)
-        sends = sends + 1
+        send_dma.start(FIRST)
+        send_dma.queue(slot_body(send, length), length, LAST)
+        sends += 1
     nic.sends = sends
     stage.done = sends
     stage.send = send

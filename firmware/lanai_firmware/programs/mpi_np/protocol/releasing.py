@@ -2,8 +2,8 @@
 
 from lanai_firmware.lang import Ptr, at, firmware, null, u32
 
+from ....nic import host_dma
 from ..memory.heap import free_body
-from ..memory.hostdma import reached
 from ..state import MESSAGE_FREE, MESSAGE_LEAVING, MESSAGE_PROMISE, Channel, Message, nic
 from ..wire.credit import blocks_for, give_back
 
@@ -40,7 +40,7 @@ def release_read() -> None:
     """Release the messages whose bodies have been read."""
     message = nic.leaving_first
     while message:
-        if not reached(message.release):
+        if not host_dma.reached(message.release):
             return
         following = message.next
         nic.leaving_first = following

@@ -9,11 +9,12 @@ else it waits here, without the host, until credit comes (NP-17, NP-18).
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, minimum, null, sizeof, u32
 
+from ....nic import host_dma
 from ..border.records import refuse, report
 from ..border.slots import give_slot_back
 from ..layout import IN_SLOT, Error, Kind, Op, Type
 from ..memory.cursor import allowed
-from ..memory.hostdma import bring, room
+from ..memory.hostdma import bring
 from ..state import SEND_LEAVING, SEND_PARKED, SEND_WAITING, Channel, Endpoint, Send, Stage, nic
 from ..wire.credit import blocks_for
 from ..wire.outgoing import commit, drop_stage, new_stage, stage_free
@@ -102,7 +103,7 @@ def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
         blocks = blocks_for(length)
         paid = paid and blocks <= channel.block_credit
         if paid or (length < nic.unpaid_limit and send.unpaid == 0):
-            if not inline_body and room() < 3:
+            if not inline_body and host_dma.free() < 3:
                 return u32(BUSY)
             stage = new_stage(channel, u32(Type.EAGER) if paid else u32(Type.EAGER_UNPAID))
             stage.length = length

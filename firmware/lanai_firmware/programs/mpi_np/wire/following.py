@@ -10,35 +10,21 @@ what a followed packet still needs never waits behind another followed one.
 
 from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, sizeof, u32
 
-from ....nic.registers import (
-    BUSY,
-    CHECKED,
-    FOLLOW,
-    HDMA_HOST,
-    HDMA_LENGTH,
-    HDMA_LOCAL,
-    HDMA_START,
-    RECV_CURRENT,
-    RECV_DONE,
-    RECV_STATUS,
-    RECV_VERDICT,
-    RECV_WATERMARK,
-    TO_HOST,
-)
+from ....nic import host_dma, receive_dma
+from ....nic.registers import FOLLOW, TO_HOST
 from ..layout import PACKET_BODY, Error, Header, Type
 from ..matching.receives import measure
 from ..memory.cursor import peek
-from ..memory.hostdma import room
 from ..state import RECEIVE_ARRIVING, RECEIVE_POSTED, RECEIVE_PULLING, Channel, Receive, nic
 
 
 @firmware(inline=False)
 def follow() -> None:
     """Enough of a packet has arrived: queue its upload if it is clear where it goes. Asked once for each packet."""
-    RECV_WATERMARK.store(0)
-    nic.looked = RECV_DONE.load()
-    start = RECV_CURRENT.load()
-    if (RECV_STATUS.load() & (BUSY | CHECKED)) != BUSY | CHECKED or nic.followed != 0 or room() != nic.hdma_queue:
+    receive_dma.watch(0)
+    nic.looked = receive_dma.done()
+    start = receive_dma.arriving()
+    if not receive_dma.header_arrived() or nic.followed != 0 or host_dma.free() != nic.hdma_queue:
         return
     header = at(Ptr[Header], start)
     if header.channel >= nic.channel_count or header.length > PACKET_BODY:
@@ -55,7 +41,7 @@ def follow() -> None:
         receive = channel.expected.next.receive
     else:
         return
-    if RECV_VERDICT.load() != 0 or RECV_CURRENT.load() != start:
+    if receive_dma.verdict() != 0 or receive_dma.arriving() != start:
         return  # meanwhile it has become whole, or another one is arriving
     cursor = address_of(receive.cursor)
     length = header.length
@@ -86,10 +72,7 @@ def follow_split(receive: Ptr[Receive], body: u32, length: u32) -> None:
 @inline
 def upload_behind(local: u32, host: u32, length: u32) -> None:
     """Queue an upload that keeps behind the receive DMA. The queue must have room."""
-    HDMA_HOST.store(host)
-    HDMA_LOCAL.store(local)
-    HDMA_LENGTH.store(length)
-    HDMA_START.store(TO_HOST | FOLLOW)
+    host_dma.queue(host, local, length, TO_HOST | FOLLOW)
     nic.hdma = nic.hdma + 1
 
 

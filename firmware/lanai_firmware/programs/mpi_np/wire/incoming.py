@@ -6,26 +6,8 @@ and counted. The source of a message is what its channel says, so an envelope ca
 
 from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, offset_of, sizeof, u32
 
-from ....nic.registers import (
-    FREE,
-    HDMA_HOST,
-    HDMA_LENGTH,
-    HDMA_LOCAL,
-    HDMA_START,
-    HDMA_STATUS,
-    HEADER_CHECKED,
-    RECV_BUFFER,
-    RECV_DONE,
-    RECV_LENGTH,
-    RECV_LIMIT,
-    RECV_POINTER,
-    RECV_VERDICT,
-    RECV_WATERMARK,
-    STOPPED,
-    TO_HOST,
-    VALID,
-    VALID_CHECKED,
-)
+from ....nic import host_dma, receive_dma
+from ....nic.registers import FREE, HDMA_STATUS, HEADER_CHECKED, STOPPED, TO_HOST, VALID, VALID_CHECKED
 from ..border.records import finish_record, next_record, report
 from ..layout import FLAG_FAILED, FLAG_LAST, NO_BODY, PACKET_BODY, Error, Header, Kind, Record, Type
 from ..matching.claiming import deliver_eager, tell_followed
@@ -34,7 +16,7 @@ from ..matching.searching import accepted, denied, searched
 from ..matching.unclaimed import keep
 from ..memory.cursor import next_piece
 from ..memory.failing import lose_body, resume
-from ..memory.hostdma import reached, room, upload
+from ..memory.hostdma import upload
 from ..protocol.answering import asked
 from ..protocol.pulling import fail_body, pull, take_answer
 from ..protocol.ready import make_ready
@@ -63,23 +45,22 @@ RECEIVED_OK = int(Kind.RECEIVED) << 8
 @firmware
 def post_buffers() -> None:
     """Give the receive DMA every buffer that has been emptied, in turn."""
-    if RECV_DONE.load() != nic.looked:
-        RECV_WATERMARK.store(nic.watermark)
+    if receive_dma.done() != nic.looked:
+        receive_dma.watch(nic.watermark)
     while nic.buffers_posted != nic.buffers_due:
         buffer = nic.buffers + ((nic.buffers_posted + nic.recv_queue) & nic.buffer_mask)
-        if not reached(buffer.release):
+        if not host_dma.reached(buffer.release):
             return
-        RECV_POINTER.store(buffer.start)
-        RECV_LIMIT.store(buffer.limit)
+        receive_dma.post(buffer.start, buffer.limit)
         nic.buffers_posted = nic.buffers_posted + 1
 
 
 @firmware
 def receive_packet() -> bool:
     """Deal with the oldest packet that has arrived. False if there is none, or no room in the host DMA's queue for it."""
-    verdict = RECV_VERDICT.load()
+    verdict = receive_dma.verdict()
     if verdict == VALID or verdict == VALID_CHECKED:  # noqa: SIM109 - the language has no tuples of variables
-        header = at(Ptr[Header], RECV_BUFFER.load())
+        header = at(Ptr[Header], receive_dma.packet())
         word = at(Ptr[u32], u32(header))[0]
         number = word & 0xFFFF
         if number < nic.channel_count:
@@ -112,22 +93,19 @@ def receive_part(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
         return False
     if length > receive.length - arrived:
         return False
-    if RECV_LENGTH.load() < length + u32(sizeof(Header)):
+    if receive_dma.length() < length + u32(sizeof(Header)):
         return False
-    if room() == 0:
+    if host_dma.free() == 0:
         return False
     address = receive.cursor.address
     uploads = nic.hdma
     if nic.followed == u32(header):
         nic.followed = u32(0)
     else:
-        HDMA_HOST.store(address)
-        HDMA_LOCAL.store(u32(header) + u32(sizeof(Header)))
-        HDMA_LENGTH.store(length)
-        HDMA_START.store(TO_HOST)
+        host_dma.queue(address, u32(header) + sizeof(Header), length, TO_HOST)
         uploads = uploads + 1
         nic.hdma = uploads
-    RECV_VERDICT.store(1)
+    receive_dma.release()
     receive.arrived = arrived + length
     receive.cursor.address = address + length
     receive.cursor.left = left - length
@@ -161,17 +139,14 @@ def receive_short(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     cursor = address_of(receive.cursor)
     if length > receive.whole:
         return length <= receive.both and receive_split(channel, header, node)
-    if RECV_LENGTH.load() < length + u32(sizeof(Header)):
+    if receive_dma.length() < length + u32(sizeof(Header)):
         return False
-    if room() < 2:
+    if host_dma.free() < 2:
         return False
-    RECV_VERDICT.store(1)
+    receive_dma.release()
     uploads = nic.hdma + 1
     if length != 0:
-        HDMA_HOST.store(cursor.address)
-        HDMA_LOCAL.store(u32(header) + u32(sizeof(Header)))
-        HDMA_LENGTH.store(length)
-        HDMA_START.store(TO_HOST)
+        host_dma.queue(cursor.address, u32(header) + sizeof(Header), length, TO_HOST)
         uploads = uploads + 1
     nic.hdma = uploads
     endpoint = channel.endpoint
@@ -203,9 +178,9 @@ def receive_split(channel: Ptr[Channel], header: Ptr[Header], node: Ptr[Posted])
     """The same for a message that goes to the first two pieces of its receive."""
     receive = node.receive
     length = header.length
-    if RECV_LENGTH.load() < length + u32(sizeof(Header)) or room() < 3:
+    if receive_dma.length() < length + u32(sizeof(Header)) or host_dma.free() < 3:
         return False
-    RECV_VERDICT.store(1)
+    receive_dma.release()
     cursor = address_of(receive.cursor)
     body = u32(header) + u32(sizeof(Header))
     first = cursor.left
@@ -225,14 +200,14 @@ def receive_split(channel: Ptr[Channel], header: Ptr[Header], node: Ptr[Posted])
 @firmware(inline=False)
 def receive_any() -> bool:
     """The same for any packet."""
-    verdict = RECV_VERDICT.load()
+    verdict = receive_dma.verdict()
     status = HDMA_STATUS.load()
     if (status & STOPPED) != 0:
         resume()  # here too, as a turn with requests does not look
     if verdict == 0 or (status & FREE) < 3:
         return False
-    header = at(Ptr[Header], RECV_BUFFER.load())
-    size = RECV_LENGTH.load()
+    header = at(Ptr[Header], receive_dma.packet())
+    size = receive_dma.length()
     if (
         nic.recovery != 0
         and (verdict & nic.flaws) == 0
@@ -240,7 +215,7 @@ def receive_any() -> bool:
         and header.channel < nic.channel_count
     ):
         return receive_numbered(nic.channels + header.channel, header, size)
-    RECV_VERDICT.store(1)
+    receive_dma.release()
     if (verdict & nic.flaws) != 0:
         forget(header)
         nic.wire_errors = nic.wire_errors + 1
@@ -266,7 +241,7 @@ def receive_numbered(channel: Ptr[Channel], header: Ptr[Header], size: u32) -> b
         if kind == Type.ANSWER and header.flags & (FLAG_LAST | FLAG_FAILED) == 0 and receive_part(channel, header):
             return True
         act(channel, header, size)
-    RECV_VERDICT.store(1)
+    receive_dma.release()
     empty_buffer()
     return True
 

@@ -6,22 +6,12 @@ Packets with an envelope or a body go through the stages, a ring kept in order, 
 wait for the link alone (NP-27).
 """
 
-from lanai_firmware.lang import Ptr, address_of, at, firmware, i32, inline, null, sizeof, u32
+from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, null, sizeof, u32
 
-from ....nic.registers import (
-    FIRST,
-    FREE,
-    LAST,
-    SEND_DONE,
-    SEND_LENGTH,
-    SEND_POINTER,
-    SEND_ROUTE,
-    SEND_START,
-    SEND_STATUS,
-)
+from ....nic import host_dma, send_dma
+from ....nic.registers import FIRST, LAST
 from ..border.slots import give_slot_back
 from ..layout import Header
-from ..memory.hostdma import reached
 from ..state import FRAMES, OWE_ACK, Channel, Send, Stage, frames, nic
 from .recovery import launch_numbered, send_numbered, take_buffer, untake_buffer, window_open
 
@@ -38,7 +28,7 @@ def stamp(channel: Ptr[Channel], header: Ptr[Header]) -> None:
 @inline
 def can_send() -> bool:
     """Does the send DMA's queue take a header and a body?"""
-    return (SEND_STATUS.load() & FREE) >= 2
+    return send_dma.free() >= 2
 
 
 @inline
@@ -99,7 +89,7 @@ def copy_header(stage: Ptr[Stage]) -> None:
 @inline
 def may_chase() -> bool:
     """May a packet leave whose body is not all here? Not behind one that is followed: see `following`."""
-    return nic.watermark != 0 and reached(nic.follow_until)
+    return nic.watermark != 0 and host_dma.reached(nic.follow_until)
 
 
 @firmware
@@ -107,7 +97,7 @@ def launch_stages() -> None:
     """Hand stages to the send DMA while their bodies are there and its queue takes them."""
     while nic.stage_launch != nic.stage_tail:
         stage = nic.stages + (nic.stage_launch & nic.stage_mask)
-        if not can_send() or not (may_chase() or reached(stage.ready)):
+        if not can_send() or not (may_chase() or host_dma.reached(stage.ready)):
             return
         if nic.recovery != 0:
             if not launch_numbered(stage):
@@ -115,40 +105,31 @@ def launch_stages() -> None:
             continue
         channel = stage.channel
         stamp(channel, address_of(stage.header))
-        SEND_ROUTE.store(channel.route)
+        send_dma.route(channel.route)
         if stage.body == stage.buffer and nic.watermark != 0:  # the body may be on its way: the header goes before it
-            SEND_POINTER.store(u32(stage))
-            SEND_LENGTH.store(u32(sizeof(Header)))
-            SEND_START.store(nic.check)
-            SEND_POINTER.store(stage.body)
-            SEND_LENGTH.store(stage.length)
-            SEND_START.store(nic.chase)
-            nic.sends = nic.sends + 2
+            send_dma.queue(u32(stage), sizeof(Header), nic.check)
+            send_dma.queue(stage.body, stage.length, nic.chase)
+            nic.sends += 2
             stage.done = nic.sends
-            nic.stage_launch = nic.stage_launch + 1
+            nic.stage_launch += 1
             continue
         if stage.body == stage.buffer:  # the header fits in front of the body: one descriptor
             copy_header(stage)
-            SEND_POINTER.store(stage.body - u32(sizeof(Header)))
-            SEND_LENGTH.store(stage.length + u32(sizeof(Header)))
-            SEND_START.store(FIRST | LAST)
-            nic.sends = nic.sends + 1
+            send_dma.queue(stage.body - sizeof(Header), stage.length + sizeof(Header), FIRST | LAST)
+            nic.sends += 1
             stage.done = nic.sends
-            nic.stage_launch = nic.stage_launch + 1
+            nic.stage_launch += 1
             continue
-        SEND_POINTER.store(u32(stage))
-        SEND_LENGTH.store(u32(sizeof(Header)))
+        send_dma.describe(u32(stage), sizeof(Header))
         if stage.length == 0:
-            SEND_START.store(FIRST | LAST)
-            nic.sends = nic.sends + 1
+            send_dma.start(FIRST | LAST)
+            nic.sends += 1
         else:
-            SEND_START.store(FIRST)
-            SEND_POINTER.store(stage.body)
-            SEND_LENGTH.store(stage.length)
-            SEND_START.store(LAST)
-            nic.sends = nic.sends + 2
+            send_dma.start(FIRST)
+            send_dma.queue(stage.body, stage.length, LAST)
+            nic.sends += 2
         stage.done = nic.sends
-        nic.stage_launch = nic.stage_launch + 1
+        nic.stage_launch += 1
 
 
 @firmware
@@ -156,7 +137,7 @@ def retire_stages() -> None:
     """Give back what packets that have left occupied."""
     while nic.stage_head != nic.stage_launch:
         stage = nic.stages + (nic.stage_head & nic.stage_mask)
-        if i32(SEND_DONE.load() - stage.done) < 0:
+        if not send_dma.reached(stage.done):
             return
         if stage.send:
             give_slot_back(stage.send)
@@ -182,8 +163,5 @@ def send_frame(channel: Ptr[Channel], header: Ptr[Header]) -> None:
         send_numbered(channel, header)
         return
     stamp(channel, header)
-    SEND_ROUTE.store(channel.route)
-    SEND_POINTER.store(u32(header))
-    SEND_LENGTH.store(u32(sizeof(Header)))
-    SEND_START.store(FIRST | LAST)
+    send_dma.queue_packet(channel.route, u32(header), sizeof(Header))
     nic.sends = nic.sends + 1

@@ -10,21 +10,10 @@ Packets go again from the first one missing (go back N): when the other end tell
 A packet's memory may be reused only when it is acknowledged AND the send DMA has read its last repetition.
 """
 
-from lanai_firmware.lang import Ptr, address_of, at, copy, firmware, i32, inline, null, sizeof, u32
+from lanai_firmware.lang import Ptr, address_of, at, copy, firmware, inline, null, sizeof, u32
 
-from ....nic.registers import (
-    CYCLES,
-    FIRST,
-    FREE,
-    LAST,
-    SEND_DONE,
-    SEND_LENGTH,
-    SEND_POINTER,
-    SEND_ROUTE,
-    SEND_START,
-    SEND_STATUS,
-    TIMER,
-)
+from ....nic import send_dma, timer
+from ....nic.registers import FIRST, LAST
 from ..border.slots import give_slot_back
 from ..layout import FLAG_GAP, FLAG_NUMBERED, Header, Type
 from ..protocol.ready import make_ready
@@ -140,19 +129,16 @@ def transmit(channel: Ptr[Channel], entry: Ptr[Unacked]) -> None:
     line = channel.line
     entry.header.seen = line.expect
     line.owed = u32(0)
-    SEND_ROUTE.store(channel.route)
-    SEND_POINTER.store(u32(entry))
-    SEND_LENGTH.store(u32(sizeof(Header)))
+    send_dma.route(channel.route)
+    send_dma.describe(u32(entry), sizeof(Header))
     length = entry.length
     if length == 0:
-        SEND_START.store(FIRST | LAST)
-        nic.sends = nic.sends + 1
+        send_dma.start(FIRST | LAST)
+        nic.sends += 1
     else:
-        SEND_START.store(FIRST)
-        SEND_POINTER.store(entry.body)
-        SEND_LENGTH.store(length)
-        SEND_START.store(LAST)
-        nic.sends = nic.sends + 2
+        send_dma.start(FIRST)
+        send_dma.queue(entry.body, length, LAST)
+        nic.sends += 2
     entry.done = nic.sends
     arm()
 
@@ -174,12 +160,12 @@ def resend(channel: Ptr[Channel]) -> bool:
 @inline
 def two_free() -> bool:
     """Does the send DMA's queue take a header and a body?"""
-    return (SEND_STATUS.load() & FREE) >= 2
+    return send_dma.free() >= 2
 
 
 @inline
 def has_left(entry: Ptr[Unacked]) -> bool:
-    return i32(SEND_DONE.load() - entry.done) >= 0
+    return send_dma.reached(entry.done)
 
 
 @firmware
@@ -275,10 +261,7 @@ def send_seen(channel: Ptr[Channel]) -> None:
     header.sequence = channel.line.here
     header.seen = channel.line.expect
     channel.line.owed = u32(0)
-    SEND_ROUTE.store(channel.route)
-    SEND_POINTER.store(u32(header))
-    SEND_LENGTH.store(u32(sizeof(Header)))
-    SEND_START.store(FIRST | LAST)
+    send_dma.queue_packet(channel.route, u32(header), sizeof(Header))
     nic.sends = nic.sends + 1
 
 
@@ -287,7 +270,7 @@ def arm() -> None:
     """Let the timer tick, unless it does."""
     if nic.armed == 0:
         nic.armed = u32(1)
-        TIMER.store((CYCLES.load() + nic.tick) | 1)
+        timer.start(nic.tick)
 
 
 @firmware
