@@ -1,11 +1,13 @@
 """Calls: firmware functions, conversions, registers, and the operations of `lang.intrinsics`."""
 
 import ast
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 
+from ..errors import UserError
 from ..lang import functions, intrinsics, types, views
 from ..lang.functions import Function
 from ..lang.integers import i32, u32
@@ -29,10 +31,12 @@ def call(body: Body, node: ast.Call, evaluate: Evaluate) -> Any:
     target = callee.python
     if target in KEYWORDS:
         return KEYWORDS[target](body, node, evaluate)
-    if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
-        body.source.fail(node, "arguments are given by position, each one written out")
+    if any(isinstance(argument, ast.Starred) for argument in node.args) or any(k.arg is None for k in node.keywords):
+        body.source.fail(node, "`*` and `**` are not in the language; write each argument")
     if isinstance(target, Function):
         return call_function(body, node, target, evaluate)
+    if node.keywords:
+        body.source.fail(node, f"{ast.unparse(node.func)} takes its arguments by position")
     if is_integer(target):
         (given,) = arguments(body, node, evaluate, 1)
         return operators.convert(body, node, target, given)
@@ -69,17 +73,26 @@ def arguments(body: Body, node: ast.Call, evaluate: Evaluate, count: int | None)
 def call_function(body: Body, node: ast.Call, target: Function, evaluate: Evaluate) -> Value:
     callee = body.program.declare(target, body.source, node)
     kinds, result = target.signature
-    if len(node.args) != len(kinds):
-        body.source.fail(node, f"{target.python.__name__} takes {len(kinds)} arguments, not {len(node.args)}")
-    given = []
-    for argument, (name, kind) in zip(node.args, kinds.items(), strict=True):
-        value = evaluate(body, argument)
-        given.append(operators.accept(body, argument, kind, value, f"{name!r} of {target.python.__name__}"))
+    named = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
+    try:
+        bound = target.bind(node.args, named)
+    except UserError as error:
+        body.source.fail(node, str(error))
+    given = {}
+    for name, argument in sorted(bound.items(), key=lambda one: _place(one[1])):  # evaluated as they are written
+        value = evaluate(body, argument) if isinstance(argument, ast.expr) else constant(argument)
+        where = argument if isinstance(argument, ast.expr) else node
+        given[name] = operators.accept(body, where, kinds[name], value, f"{name!r} of {target.python.__name__}")
     body.mark(node)
-    returned = body.builder.call(callee, given, cconv="fastcc")
+    returned = body.builder.call(callee, [given[name] for name in kinds], cconv="fastcc")
     if result is None:
         return NOTHING
     return Value(result.wide if is_integer(result) else result, returned)
+
+
+def _place(argument: Any) -> tuple[int, int]:
+    """Where in the source an argument stands; defaults come last."""
+    return (argument.lineno, argument.col_offset) if isinstance(argument, ast.expr) else (sys.maxsize, 0)
 
 
 def register_access(body: Body, node: ast.Call, method: Method, evaluate: Evaluate) -> Value:

@@ -105,10 +105,11 @@ class Program:
             return self.functions[name]
         source = source_of(function)
         tree = source.tree.args
-        if tree.vararg or tree.kwarg or tree.defaults or tree.kwonlyargs:
-            source.fail(source.tree, "defaults and `*` are not in the language; each argument is written in each call")
+        if tree.vararg or tree.kwarg or tree.kwonlyargs or tree.posonlyargs:
+            source.fail(source.tree, "`*` and `/` are not in the language; name each parameter")
         try:
             kinds, result = function.signature
+            _ = function.defaults
         except Exception as error:
             source.fail(source.tree, str(error))
         returned = VOID if result is None else self.ir_type(result)

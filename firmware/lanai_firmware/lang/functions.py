@@ -2,7 +2,7 @@
 
 import builtins
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import rules
@@ -42,12 +42,29 @@ class Function:
         result = kinds.pop("return")
         return kinds, result
 
-    def __call__(self, *arguments: Any) -> Any:
+    @functools.cached_property
+    def defaults(self) -> dict[str, Any]:
+        """What parameters get that a call leaves out: constants that these hold."""
+        kinds, _ = self.signature
+        values = self.python.__defaults__ or ()
+        found = dict(zip(list(kinds)[len(kinds) - len(values) :], values, strict=True))
+        for name, value in found.items():
+            what = f"the default of {name!r} of {self.python.__name__}"
+            if not isinstance(value, int):
+                raise FirmwareError(f"{what} is {value!r}; a default is an integer constant")
+            coerce(kinds[name], value, what)
+        return found
+
+    def bind(self, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """What each parameter gets in a call with these arguments."""
+        return rules.bind_arguments(self.python.__name__, list(self.signature[0]), self.defaults, given, named)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         if "signature" not in self.__dict__:
             bind_globals(self.python.__globals__)
         kinds, result = self.signature
-        if len(arguments) != len(kinds):
-            raise FirmwareError(f"{self.python.__name__} takes {len(kinds)} arguments, not {len(arguments)}")
+        if named or len(arguments) != len(kinds):
+            arguments = tuple(self.bind(arguments, named).values())
         own = self.python.__name__
         values = [
             coerce(kind, value, f"{name!r} of {own}")

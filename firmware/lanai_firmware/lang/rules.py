@@ -5,7 +5,7 @@ kind of the result or raises `FirmwareError`, whose text is the same in all ways
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,6 +103,25 @@ def check_place(kind: Any, given: Operand, what: str) -> None:
             f"{given} given for {what} does not fit {kind.__name__}; write {kind.__name__}({given}) "
             "if the low bits are meant"
         )
+
+
+def bind_arguments(
+    name: str, parameters: Sequence[str], defaults: Mapping[str, Any], given: Sequence[Any], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What each parameter of the function `name` gets, in the order of the parameters; a default where a call gives nothing."""
+    if len(given) > len(parameters):
+        raise FirmwareError(f"{name} takes {len(parameters)} arguments, not {len(given) + len(named)}")
+    bound = dict(zip(parameters, given, strict=False))
+    for keyword, value in named.items():
+        if keyword not in parameters:
+            raise FirmwareError(f"{name} has no parameter {keyword!r}; it has {', '.join(parameters)}")
+        if keyword in bound:
+            raise FirmwareError(f"{name} is given {keyword!r} twice; leave one out")
+        bound[keyword] = value
+    missing = [parameter for parameter in parameters if parameter not in bound and parameter not in defaults]
+    if missing:
+        raise FirmwareError(f"{name} lacks the argument {missing[0]!r}; it takes {', '.join(parameters)}")
+    return {parameter: bound[parameter] if parameter in bound else defaults[parameter] for parameter in parameters}
 
 
 def range_kind(start: Operand, stop: Operand, step: int, unsigned: Any, signed: Any) -> Any:

@@ -3,8 +3,9 @@
 `LIBRARY` maps LLVM's names to ours. Each is its own object, linked only if something calls it.
 """
 
+from typing import Any
+
 from lanai_firmware.lang import Ptr, firmware, i32, u8, u32
-from lanai_firmware.lang.functions import Function
 
 
 @firmware
@@ -97,7 +98,7 @@ def set_block(target: Ptr[u8], value: u32, size: u32) -> Ptr[u8]:
     return target
 
 
-LIBRARY: dict[str, Function] = {
+LIBRARY: dict[str, Any] = {  # firmware functions, which type checkers take for plain ones
     "__mulsi3": multiply,
     "__udivsi3": divide,
     "__umodsi3": modulo,
