@@ -80,7 +80,7 @@ def take_plan() -> None:
     nic.hdma_queue = plan.hdma_queue
     nic.stages = at(Ptr[Stage], plan.stage_table)
     nic.stage_mask = plan.stages - 1
-    nic.inline_limit = plan.slot_bytes - u32(sizeof(Request))
+    nic.inline_limit = plan.slot_bytes - sizeof(Request)
     nic.eager_limit = plan.eager_limit
     nic.short_limit = minimum(nic.inline_limit, nic.eager_limit)
     nic.unpaid_limit = plan.unpaid_limit
@@ -88,7 +88,7 @@ def take_plan() -> None:
     nic.ack_blocks = plan.ack_blocks
     nic.flaws = plan.flaws
     nic.mark_entries = plan.mark_entries
-    nic.mark = u32(1)
+    nic.mark = 1
     nic.looked = ~u32(0)
     nic.feed = TO_SRAM
     nic.chase = LAST
@@ -120,25 +120,25 @@ def boot_endpoint(endpoint: Ptr[Endpoint], number: u32) -> None:
     endpoint.window = given.window
     endpoint.window_mask = given.window_mask
     endpoint.record_ring = given.record_ring
-    endpoint.record_end = given.record_ring + given.records * u32(sizeof(Record))
+    endpoint.record_end = given.record_ring + given.records * sizeof(Record)
     endpoint.record = given.record_ring
-    endpoint.sequence = u32(1)
+    endpoint.sequence = 1
     endpoint.page_table = given.page_table
     endpoint.page_entries = given.page_entries
     endpoint.sends = nic.sends_table + number * SLOTS
     endpoint.poll = endpoint.sends
     endpoint.channels = nic.channels + number * plan.ranks
     endpoint.receives = nic.receives + number * plan.receives_per_endpoint
-    endpoint.region.freed = u32(0)
-    endpoint.region.alarm = u32(0)
-    tail = given.region + u32(sizeof(Region)) + plan.slot_bytes - REQUEST_TAIL
+    endpoint.region.freed = 0
+    endpoint.region.alarm = 0
+    tail = given.region + sizeof(Region) + plan.slot_bytes - REQUEST_TAIL
     for slot in range(SLOTS):
         send = endpoint.sends + slot
         send.tail = tail
-        live_request(send).command = u32(0)
+        live_request(send).command = 0
         send.endpoint = endpoint
         send.bit = u32(1) << slot
-        tail = tail + plan.slot_bytes
+        tail += plan.slot_bytes
     for index in range(plan.receives_per_endpoint):
         receive = endpoint.receives + index
         receive.endpoint = endpoint
@@ -148,7 +148,7 @@ def boot_endpoint(endpoint: Ptr[Endpoint], number: u32) -> None:
     for _ in range(copies):
         copy.chain = endpoint.copy_free
         endpoint.copy_free = copy
-        copy = copy + 1
+        copy += 1
 
 
 @firmware
@@ -196,8 +196,8 @@ def boot_buffers() -> None:
         buffer = nic.buffers + i
         buffer.start = start
         buffer.limit = start + room
-        buffer.release = u32(0)
-        start = start + room
+        buffer.release = 0
+        start += room
     start = plan.stage_space
     for i in range(plan.stages):
         stage = nic.stages + i

@@ -43,11 +43,11 @@ def turn() -> None:
     """One turn; ends waiting if there was nothing to do."""
     happened = events.pending()
     if (happened & EVENT_RECV) != 0 and receive_packet():
-        nic.idle_turns = u32(0)
+        nic.idle_turns = 0
         happened = events.pending()
     if (happened & EVENT_DOORBELL) != 0:
         take_requests()
-        nic.idle_turns = u32(0)
+        nic.idle_turns = 0
     if (happened & (EVENT_PROGRESS | EVENT_TIMER | EVENT_HDMA_ERROR)) != 0:
         if (happened & EVENT_PROGRESS) != 0:
             follow()
@@ -55,13 +55,13 @@ def turn() -> None:
             tick()
         else:
             resume()
-        nic.idle_turns = u32(0)
+        nic.idle_turns = 0
     if not pending():
         events.wait(IDLE_MASK)
         return
     if nic.idle_turns == 0:
         events.clear(EVENT_HDMA | EVENT_SEND)
-    nic.idle_turns = nic.idle_turns + 1
+    nic.idle_turns += 1
     if nic.stage_launch != nic.stage_tail:
         launch_stages()
     if nic.stage_head != nic.stage_launch:
@@ -71,9 +71,9 @@ def turn() -> None:
     if nic.buffers_posted != nic.buffers_due:
         post_buffers()
     if nic.ready_first and serve(next_ready()):
-        nic.idle_turns = u32(0)
+        nic.idle_turns = 0
     if nic.idle_turns != 0 and nic.idle_turns >= nic.ready_count:
-        nic.idle_turns = u32(0)
+        nic.idle_turns = 0
         events.wait(BUSY_MASK)
 
 
@@ -88,8 +88,8 @@ def pending() -> bool:
 def tick() -> None:
     """The timer of recovery: what is owed is acknowledged, what was not is sent again, and who never answers is given up."""
     events.clear(EVENT_TIMER)
-    nic.armed = u32(0)
-    nic.ticks = nic.ticks + 1
+    nic.armed = 0
+    nic.ticks += 1
     for number in range(nic.channel_count):
         channel = nic.channels + number
         if late(channel):
@@ -106,19 +106,19 @@ def pay(channel: Ptr[Channel]) -> bool:
         return False
     elif (owed & OWE_TAKEN) != 0:
         channel.control = owed & ~OWE_TAKEN
-        send_frame(channel, new_frame(channel, u32(Type.TAKEN)))
+        send_frame(channel, new_frame(channel, Type.TAKEN))
     elif (owed & OWE_DROPPED) != 0:
         channel.control = owed & ~OWE_DROPPED
-        header = new_frame(channel, u32(Type.DROPPED))
+        header = new_frame(channel, Type.DROPPED)
         header.length = channel.dropped_length
         send_frame(channel, header)
     elif (owed & OWE_ACK) != 0:
-        send_frame(channel, new_frame(channel, u32(Type.ACK)))
+        send_frame(channel, new_frame(channel, Type.ACK))
     elif (owed & OWE_SEARCH) != 0:
         search(channel)
     elif (owed & OWE_NACK) != 0:
         channel.control = owed & ~OWE_NACK
-        send_frame(channel, new_frame(channel, u32(Type.NACK)))
+        send_frame(channel, new_frame(channel, Type.NACK))
     else:
         return False
     return True

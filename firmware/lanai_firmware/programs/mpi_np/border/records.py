@@ -31,7 +31,7 @@ def deliver(endpoint: Ptr[Endpoint], record: Ptr[Record], skip: u32) -> None:
     make_room()
     host_dma.queue(place + skip, u32(record) + skip, sizeof(Record) - skip, TO_HOST)
     nic.hdma = number
-    place = place + sizeof(Record)
+    place += sizeof(Record)
     if place == endpoint.record_end:
         place = endpoint.record_ring
     endpoint.record = place
@@ -45,14 +45,22 @@ def finish_record(endpoint: Ptr[Endpoint], record: Ptr[Record], sequence: u32, n
     place = endpoint.record
     host_dma.queue(place + SECOND_HALF, u32(record) + SECOND_HALF, sizeof(Record) - SECOND_HALF, TO_HOST)
     record.number = number
-    place = place + sizeof(Record)
+    place += sizeof(Record)
     if place == endpoint.record_end:
         place = endpoint.record_ring
     endpoint.record = place
 
 
 @firmware
-def report(endpoint: Ptr[Endpoint], kind: u32, error: u32, operation: u32, source: u32, tag: u32, length: u32) -> None:
+def report(
+    endpoint: Ptr[Endpoint],
+    kind: u32,
+    error: u32 = Error.OK,
+    operation: u32 = 0,
+    source: u32 = 0,
+    tag: u32 = 0,
+    length: u32 = 0,
+) -> None:
     """Tell the host what became of `operation`."""
     record = next_record()
     record.tag = tag
@@ -78,11 +86,11 @@ def answer_probe(
     record.operation = operation
     record.kind = kind
     record.error = Error.OK
-    deliver(endpoint, record, u32(0))
+    deliver(endpoint, record, 0)
 
 
 @firmware
 def refuse(endpoint: Ptr[Endpoint], operation: u32, error: u32) -> None:
     """Tell the host that a request made no sense."""
-    nic.refused = nic.refused + 1
-    report(endpoint, u32(Kind.REFUSED), error, operation, u32(0), u32(0), u32(0))
+    nic.refused += 1
+    report(endpoint, Kind.REFUSED, error=error, operation=operation)

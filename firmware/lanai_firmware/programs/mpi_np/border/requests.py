@@ -67,37 +67,37 @@ def take_request(endpoint: Ptr[Endpoint]) -> None:
         op = command >> 24
         if op == Op.NONE:
             return
-    request.command = u32(0)  # marks the slot as read
+    request.command = 0  # marks the slot as read
     endpoint.poll = endpoint.sends + ((command >> 16) & (SLOTS - 1))
     operation = command & 0xFFFF
     if send.state != SEND_FREE:
-        refuse(endpoint, operation, u32(Error.BAD_INDEX))  # the slot was not given back: its send goes on
+        refuse(endpoint, operation, Error.BAD_INDEX)  # the slot was not given back: its send goes on
         return
     send.state = SEND_LEAVING
     peer = u32(request.peer)
     if op <= Op.SEND_SYNC:
         if peer >= nic.ranks:
-            refuse(endpoint, operation, u32(Error.BAD_PEER))
+            refuse(endpoint, operation, Error.BAD_PEER)
             give_slot_back(send)
         elif copy_send(send, request, op, operation):
             post_send(endpoint, send, peer)
         else:
-            refuse_send(send, u32(Error.BAD_LENGTH))
+            refuse_send(send, Error.BAD_LENGTH)
         return
     if op == Op.CANCEL:
         cancel(endpoint, request.token, operation)
     elif peer >= nic.ranks and (peer != ANY or op == Op.RECEIVE_TAKEN or op == Op.RECEIVE_PULL):
-        refuse(endpoint, operation, u32(Error.BAD_PEER))
+        refuse(endpoint, operation, Error.BAD_PEER)
     elif op == Op.RECEIVE or op == Op.RECEIVE_TAKEN or op == Op.RECEIVE_PULL or op == Op.RECEIVE_ASK:
         take_receive(endpoint, request, peer, op, operation)
     elif op == Op.PROBE:
-        probe(endpoint, u32(request.context), request.tag, peer, operation, True)
+        probe(endpoint, request.context, request.tag, peer, operation, True)
     elif op == Op.PROBE_TAKE:
-        probe(endpoint, u32(request.context), request.tag, peer, operation, False)
+        probe(endpoint, request.context, request.tag, peer, operation, False)
     elif op == Op.DRAIN:
         drain(endpoint, free_receive(endpoint, request, operation), peer, request.spare & 0xFFFF)
     else:
-        refuse(endpoint, operation, u32(Error.BAD_OP))
+        refuse(endpoint, operation, Error.BAD_OP)
     give_slot_back(send)
 
 
@@ -138,16 +138,16 @@ def free_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], operation: u32)
     receive.operation = operation
     receive.limit = request.limit
     cursor = address_of(receive.cursor)
-    cursor.side = u32(0)
-    cursor.more = u32(0)
+    cursor.side = 0
+    cursor.more = 0
     entry = address_of(cursor.entries[0])
     entry.pieces[0].address = request.pieces[0].address
     entry.pieces[0].length = request.pieces[0].length
     entry.pieces[1].address = request.pieces[1].address
     entry.pieces[1].length = request.pieces[1].length
-    entry.pieces[2].length = u32(0)
+    entry.pieces[2].length = 0
     entry.next = request.table
-    open_piece(endpoint, cursor, u32(0))
+    open_piece(endpoint, cursor, 0)
     measure(receive)
     return receive
 
@@ -157,7 +157,7 @@ def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: 
     """A receive: for a message taken before, for one that is here, or for one to come (NP-22, NP-35)."""
     receive = free_receive(endpoint, request, operation)
     if not receive:
-        refuse(endpoint, operation, u32(Error.BAD_INDEX))
+        refuse(endpoint, operation, Error.BAD_INDEX)
         return
     tag = request.tag
     if op != Op.RECEIVE:
@@ -174,12 +174,12 @@ def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: 
         channel = find_anywhere(endpoint, context, tag, mask)
         if not channel:
             if hopeless(endpoint, channel):
-                refuse(endpoint, operation, u32(Error.PEER_FAILED))
+                refuse(endpoint, operation, Error.PEER_FAILED)
                 return
             receive.state = RECEIVE_POSTED
             if not spread(endpoint, receive, context, tag, mask):
                 receive.state = RECEIVE_FREE
-                refuse(endpoint, operation, u32(Error.BAD_INDEX))
+                refuse(endpoint, operation, Error.BAD_INDEX)
             return
     else:
         channel = endpoint.channels + peer
@@ -190,7 +190,7 @@ def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: 
             claim(channel, receive, message)
             return
     if hopeless(endpoint, channel):
-        refuse(endpoint, operation, u32(Error.PEER_FAILED))
+        refuse(endpoint, operation, Error.PEER_FAILED)
         return
     receive.state = RECEIVE_POSTED
     node = address_of(receive.posted)

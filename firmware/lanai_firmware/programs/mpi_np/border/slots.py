@@ -1,6 +1,6 @@
 """Request slots: given back to the host by flipping a bit, without a message unless the host waits for one."""
 
-from lanai_firmware.lang import Ptr, firmware, u32
+from lanai_firmware.lang import Ptr, firmware
 
 from ..layout import Kind
 from ..state import SEND_FREE, Send
@@ -17,5 +17,5 @@ def give_slot_back(send: Ptr[Send]) -> None:
     region = endpoint.region
     region.freed = freed
     if region.alarm != 0:
-        region.alarm = u32(0)
-        report(endpoint, u32(Kind.ROOM), u32(0), u32(0), u32(0), u32(0), u32(0))
+        region.alarm = 0
+        report(endpoint, Kind.ROOM)

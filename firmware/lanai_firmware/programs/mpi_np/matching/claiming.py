@@ -22,23 +22,39 @@ def deliver_eager(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length
     cursor = address_of(receive.cursor)
     endpoint = receive.endpoint
     if length != 0:
-        if open_piece(endpoint, cursor, u32(0)) and length <= cursor.left:
+        if open_piece(endpoint, cursor, 0) and length <= cursor.left:
             upload(body, cursor.address, length)
         else:
             nic.taking = receive
             fetch(endpoint, cursor, cursor.entries[0].next)
-            open_piece(endpoint, cursor, u32(0))
+            open_piece(endpoint, cursor, 0)
             deliver_part(receive, body, length)
             nic.taking = null(Receive)
     receive.state = RECEIVE_FREE
-    report(endpoint, u32(Kind.RECEIVED), receive.error, receive.operation, channel.rank, tag, length)
+    report(
+        endpoint,
+        Kind.RECEIVED,
+        error=receive.error,
+        operation=receive.operation,
+        source=channel.rank,
+        tag=tag,
+        length=length,
+    )
 
 
 @firmware
 def tell_followed(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32) -> None:
     """The same where the body has been sent on while it came: `following` saw that it fits."""
     receive.state = RECEIVE_FREE
-    report(receive.endpoint, u32(Kind.RECEIVED), receive.error, receive.operation, channel.rank, tag, length)
+    report(
+        receive.endpoint,
+        Kind.RECEIVED,
+        error=receive.error,
+        operation=receive.operation,
+        source=channel.rank,
+        tag=tag,
+        length=length,
+    )
     nic.follow_record = nic.hdma
 
 
@@ -58,17 +74,25 @@ def claim(channel: Ptr[Channel], receive: Ptr[Receive], message: Ptr[Message]) -
     endpoint = receive.endpoint
     cursor = address_of(receive.cursor)
     fetch(endpoint, cursor, cursor.entries[0].next)
-    open_piece(endpoint, cursor, u32(0))
+    open_piece(endpoint, cursor, 0)
     nic.taking = receive
     number = message.handle
     left = length
     while left != 0:
         part = run_length(number, left)
         deliver_part(receive, block_address(number), part)
-        left = left - part
+        left -= part
         if left != 0:
             number = skip_blocks(number, part)
     receive.state = RECEIVE_FREE
-    report(endpoint, u32(Kind.RECEIVED), receive.error, receive.operation, channel.rank, tag, length)
+    report(
+        endpoint,
+        Kind.RECEIVED,
+        error=receive.error,
+        operation=receive.operation,
+        source=channel.rank,
+        tag=tag,
+        length=length,
+    )
     nic.taking = null(Receive)
     leave(channel, message)

@@ -38,8 +38,8 @@ def find_expected(channel: Ptr[Channel], context: u32, tag: u32) -> Ptr[Posted]:
     """The oldest receive that takes such a message, or null. The anchor is made to take it, so the loop needs no test for the end."""
     anchor = address_of(channel.expected)
     key = key_of(context, tag)
-    anchor.care = u32(0)
-    anchor.mask = u32(0)
+    anchor.care = 0
+    anchor.mask = 0
     node = anchor
     while True:
         node = node.next
@@ -74,10 +74,10 @@ def find_anywhere(endpoint: Ptr[Endpoint], context: u32, tag: u32, mask: u32) ->
     for _ in range(nic.ranks):
         channel = endpoint.channels + rank
         if channel.waiting != 0 and find_unclaimed(channel, context, tag, mask):
-            rank = rank + 1
+            rank += 1
             endpoint.rotation = rank if rank < nic.ranks else u32(0)
             return channel
-        rank = rank + 1
+        rank += 1
         if rank == nic.ranks:
             rank = u32(0)
     return null(Channel)
@@ -89,7 +89,7 @@ def next_waiting(endpoint: Ptr[Endpoint]) -> Ptr[Channel]:
     rank = endpoint.rotation
     for _ in range(nic.ranks):
         channel = endpoint.channels + rank
-        rank = rank + 1
+        rank += 1
         if rank == nic.ranks:
             rank = u32(0)
         if channel.waiting != 0:

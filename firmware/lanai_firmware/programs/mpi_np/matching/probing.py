@@ -53,7 +53,7 @@ def drain(endpoint: Ptr[Endpoint], receive: Ptr[Receive], peer: u32, question: u
         tell(endpoint, channel, message, question, False)
         return
     if not receive:
-        refuse(endpoint, question, u32(Error.BAD_INDEX))
+        refuse(endpoint, question, Error.BAD_INDEX)
         return
     tell(endpoint, channel, message, question, False)
     claim(channel, receive, message)
@@ -63,15 +63,24 @@ def drain(endpoint: Ptr[Endpoint], receive: Ptr[Receive], peer: u32, question: u
 def tell(endpoint: Ptr[Endpoint], channel: Ptr[Channel], message: Ptr[Message], operation: u32, keep: bool) -> None:
     """Answer a probe that found `message`, or none: then the next arrival will be announced."""
     if not message:
-        endpoint.notify = u32(1)
-        report(endpoint, u32(Kind.MISSING), u32(Error.OK), operation, u32(0), u32(0), u32(0))
+        endpoint.notify = 1
+        report(endpoint, Kind.MISSING, operation=operation)
         return
     kind = u32(Kind.FOUND)
     token = (u32(message) - u32(nic.messages)) >> 5
     if message.state == MESSAGE_PROMISE:
         kind = u32(Kind.FOUND_PULL)
         token = message.handle
-    answer_probe(endpoint, kind, operation, channel.rank, message.tag, message.length, message.key >> 16, token)
+    answer_probe(
+        endpoint,
+        kind,
+        operation=operation,
+        source=channel.rank,
+        tag=message.tag,
+        length=message.length,
+        context=message.key >> 16,
+        token=token,
+    )
     if keep:
         return
     remove(channel, message)
@@ -89,11 +98,11 @@ def receive_taken(endpoint: Ptr[Endpoint], receive: Ptr[Receive], peer: u32, ind
         come_home(channel)
     first = room_number(channel) * nic.messages_per_channel
     if index < first or index >= first + nic.messages_per_channel:
-        refuse(endpoint, receive.operation, u32(Error.BAD_INDEX))
+        refuse(endpoint, receive.operation, Error.BAD_INDEX)
         return
     message = nic.messages + index
     if message.state != MESSAGE_TAKEN:
-        refuse(endpoint, receive.operation, u32(Error.BAD_INDEX))
+        refuse(endpoint, receive.operation, Error.BAD_INDEX)
         return
     claim(channel, receive, message)
 
@@ -115,6 +124,6 @@ def cancel(endpoint: Ptr[Endpoint], index: u32, operation: u32) -> None:
         if receive.state == RECEIVE_POSTED:
             withdraw(receive)
             receive.state = RECEIVE_FREE
-            report(endpoint, u32(Kind.CANCELLED), u32(Error.OK), operation, u32(0), u32(0), u32(0))
+            report(endpoint, Kind.CANCELLED, operation=operation)
             return
-    report(endpoint, u32(Kind.NOT_CANCELLED), u32(Error.OK), operation, u32(0), u32(0), u32(0))
+    report(endpoint, Kind.NOT_CANCELLED, operation=operation)

@@ -1,6 +1,6 @@
 """Which messages a receive takes by a shorter way: those that fit into its first piece of host memory, or into the first two."""
 
-from lanai_firmware.lang import Ptr, address_of, firmware, inline, minimum, u32
+from lanai_firmware.lang import Ptr, address_of, firmware, inline, minimum
 
 from ..memory.cursor import allowed
 from ..state import Receive
@@ -11,7 +11,7 @@ def measure(receive: Ptr[Receive]) -> None:
     """Note how long they are. The cursor must stand at the first piece."""
     cursor = address_of(receive.cursor)
     receive.whole = minimum(cursor.left, receive.limit)
-    receive.both = u32(0)
+    receive.both = 0
     if cursor.entries[0].pieces[1].length != 0:
         measure_both(receive)
 

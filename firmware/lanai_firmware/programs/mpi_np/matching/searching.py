@@ -14,7 +14,7 @@ from lanai_firmware.lang import Const, Ptr, address_of, firmware, inline, null, 
 
 from ..border.records import report
 from ..border.slots import give_slot_back
-from ..layout import IN_SLOT, NO_TAG, Error, Header, Kind, Op, Type
+from ..layout import IN_SLOT, NO_TAG, Header, Kind, Op, Type
 from ..protocol.answering import asked
 from ..protocol.pulling import meet
 from ..protocol.ready import make_ready
@@ -45,22 +45,22 @@ def wish(channel: Ptr[Channel], receive: Ptr[Receive]) -> None:
     if channel.expected.next != address_of(receive.posted):
         return
     channel.asking = receive
-    receive.asked = u32(1)
-    channel.pulls = channel.pulls + 1
-    channel.control = channel.control | OWE_SEARCH
+    receive.asked = 1
+    channel.pulls += 1
+    channel.control |= OWE_SEARCH
     make_ready(channel)
 
 
 @firmware
 def search(channel: Ptr[Channel]) -> None:
     """Send the question, unless a message has come for the receive in the meantime."""
-    channel.control = channel.control & ~OWE_SEARCH
+    channel.control &= ~OWE_SEARCH
     receive = channel.asking
     node = address_of(receive.posted)
     if receive.state != RECEIVE_POSTED or channel.expected.next != node:
         denied(channel)
         return
-    header = new_frame(channel, u32(Type.SEARCH_REQ))
+    header = new_frame(channel, Type.SEARCH_REQ)
     header.tag = node.tag
     header.context = node.key >> 16
     header.length = receive.limit
@@ -73,7 +73,7 @@ def searched(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     """A SEARCH_REQ has come: let the head of the send ring go if it is what is meant, else owe a NACK."""
     send = channel.first
     if not (send and is_meant(channel, send, header) and stage_free(channel) and accept(channel, send, header)):
-        channel.control = channel.control | OWE_NACK
+        channel.control |= OWE_NACK
     make_ready(channel)
     return True
 
@@ -103,9 +103,9 @@ def accept(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> bool:
         send.state = SEND_WAITING
         return False
     channel.first = following
-    stage = new_stage(channel, u32(Type.ACCEPT))
-    envelope(channel, stage, send, length, u32(0))
-    channel.slot_credit = channel.slot_credit + 1
+    stage = new_stage(channel, Type.ACCEPT)
+    envelope(channel, stage, send, length, 0)
+    channel.slot_credit += 1
     answer = address_of(stage.header)
     answer.handle = number
     commit()
@@ -121,10 +121,10 @@ def accepted(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     if not receive or receive.number != header.handle or channel.expected.next != address_of(receive.posted):
         return False
     channel.asking = null(Receive)
-    channel.arrived = channel.arrived + 1
-    receive.asked = u32(0)
+    channel.arrived += 1
+    receive.asked = 0
     withdraw(receive)
-    tell_canceller(receive, u32(Kind.NOT_CANCELLED))
+    tell_canceller(receive, Kind.NOT_CANCELLED)
     meet(channel, receive, header.tag, header.length)
     return True
 
@@ -137,10 +137,10 @@ def denied(channel: Ptr[Channel]) -> bool:
     if not receive:
         return False
     channel.asking = null(Receive)
-    channel.pulls = channel.pulls - 1
+    channel.pulls -= 1
     if channel.first_pull:
         make_ready(channel)
-    receive.asked = u32(0)
+    receive.asked = 0
     outcome = u32(Kind.NOT_CANCELLED)
     if receive.cancel != 0 and receive.state == RECEIVE_POSTED:
         withdraw(receive)
@@ -154,5 +154,5 @@ def denied(channel: Ptr[Channel]) -> bool:
 def tell_canceller(receive: Ptr[Receive], outcome: u32) -> None:
     """Whoever wished to cancel a receive that asked learns now what became of it. `cancel` holds the operation, and a bit above it."""
     if receive.cancel != 0:
-        report(receive.endpoint, outcome, u32(Error.OK), receive.cancel & LOW, u32(0), u32(0), u32(0))
-        receive.cancel = u32(0)
+        report(receive.endpoint, outcome, operation=receive.cancel & LOW)
+        receive.cancel = 0

@@ -6,7 +6,7 @@ A message slot holds the envelope, the channel's heap the body; `releasing` give
 from lanai_firmware.lang import Ptr, firmware, u32
 
 from ..border.records import report
-from ..layout import Error, Kind
+from ..layout import Kind
 from ..memory.heap import store_body
 from ..memory.rooms import come_home
 from ..state import MESSAGE_BODY, MESSAGE_PROMISE, Channel, Message, nic
@@ -40,8 +40,8 @@ def keep(channel: Ptr[Channel], context: u32, tag: u32, length: u32, handle: u32
     channel.waiting = waiting
     endpoint = channel.endpoint
     if endpoint.notify != 0 or waiting == nic.pressure:
-        endpoint.notify = u32(0)
-        report(endpoint, u32(Kind.ARRIVED), u32(Error.OK), u32(0), channel.rank, tag, waiting)
+        endpoint.notify = 0
+        report(endpoint, Kind.ARRIVED, source=channel.rank, tag=tag, length=waiting)
     return True
 
 
@@ -49,4 +49,4 @@ def keep(channel: Ptr[Channel], context: u32, tag: u32, length: u32, handle: u32
 def remove(channel: Ptr[Channel], message: Ptr[Message]) -> None:
     """Take a message out of the unclaimed list; its slot and body stay in use."""
     unlink_message(message)
-    channel.waiting = channel.waiting - 1
+    channel.waiting -= 1

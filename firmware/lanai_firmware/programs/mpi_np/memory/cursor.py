@@ -29,16 +29,16 @@ def other(cursor: Ptr[Cursor]) -> Ptr[PageEntry]:
 @firmware
 def fetch(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], index: u32) -> None:
     """Begin to fetch page entry `index` into the side that is not current. An index out of the table fetches none."""
-    cursor.more = u32(0)
+    cursor.more = 0
     if index != 0 and index < endpoint.page_entries:
-        download(u32(other(cursor)), endpoint.page_table + index * sizeof(PageEntry), u32(sizeof(PageEntry)))
+        download(u32(other(cursor)), endpoint.page_table + index * sizeof(PageEntry), sizeof(PageEntry))
         cursor.fetched = nic.hdma
-        cursor.more = u32(1)
+        cursor.more = 1
         if nic.mark_entries != 0:
             upload(
                 u32(address_of(nic)) + offset_of(Nic, "mark"),
                 endpoint.page_table + index * sizeof(PageEntry) + offset_of(PageEntry, "used"),
-                u32(4),
+                4,
             )
 
 
@@ -50,10 +50,10 @@ def open_piece(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], piece: u32) -> bool
     length = entry.pieces[piece].length
     cursor.piece = piece
     cursor.address = address
-    cursor.left = u32(0)
+    cursor.left = 0
     if length == 0 or not allowed(endpoint, address, length):
-        cursor.piece = u32(3)  # nothing may follow: it would land in the wrong place
-        cursor.more = u32(0)
+        cursor.piece = 3  # nothing may follow: it would land in the wrong place
+        cursor.more = 0
         return False
     cursor.left = length
     return True
@@ -65,10 +65,10 @@ def next_piece(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor]) -> bool:
     piece = cursor.piece + 1
     if piece > 3 or cursor.entries[cursor.side].pieces[piece].length == 0:
         if cursor.more == 0:
-            cursor.left = u32(0)
+            cursor.left = 0
             return False
         finish(cursor.fetched)
-        cursor.side = cursor.side ^ 1
+        cursor.side ^= 1
         piece = u32(0)
         fetch(endpoint, cursor, cursor.entries[cursor.side].next)
     return open_piece(endpoint, cursor, piece)
@@ -94,7 +94,7 @@ def peek(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor]) -> Ptr[Piece]:
 def skip(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], length: u32) -> None:
     """The next `length` bytes, which reach no further than into the piece behind the open one, have been dealt with."""
     if length > cursor.left:
-        length = length - cursor.left
+        length -= cursor.left
         next_piece(endpoint, cursor)
     take(cursor, length)
 
@@ -102,5 +102,5 @@ def skip(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], length: u32) -> None:
 @inline
 def take(cursor: Ptr[Cursor], length: u32) -> None:
     """The next `length` bytes, at most `cursor.left`, have been dealt with."""
-    cursor.address = cursor.address + length
-    cursor.left = cursor.left - length
+    cursor.address += length
+    cursor.left -= length

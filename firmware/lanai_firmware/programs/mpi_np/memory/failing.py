@@ -31,7 +31,7 @@ def resume() -> None:
     """If the host DMA has stopped, mark the message concerned as failed, and let the engine go on."""
     if not host_dma.stopped():
         return
-    nic.dma_errors = nic.dma_errors + 1
+    nic.dma_errors += 1
     blame(host_dma.done() + 1, host_dma.last_byte())
     host_dma.resume()
 
@@ -54,7 +54,7 @@ def blame(number: u32, last: u32) -> None:
     elif is_in(last, plan.receive_table, nic.receive_count * sizeof(Receive)) or is_in(
         last, plan.channel_table, nic.channel_count * sizeof(Channel)
     ):
-        clear_entry(at(Ptr[u32], last + 1 - u32(sizeof(PageEntry))))
+        clear_entry(at(Ptr[u32], last + 1 - sizeof(PageEntry)))
 
 
 @firmware
@@ -129,7 +129,7 @@ def lose_body(header: Ptr[Header]) -> None:
     elif header.type == Type.EAGER_UNPAID:
         header.type = Type.UNPAID_LOST
     elif header.type == Type.ANSWER:
-        header.flags = header.flags | FLAG_FAILED
+        header.flags |= FLAG_FAILED
 
 
 @firmware
@@ -169,4 +169,4 @@ def fail_sent(number: u32) -> None:
 def clear_entry(words: Ptr[u32]) -> None:
     """A page entry that did not come says nothing: the message ends as one whose entry is wrong."""
     for i in range(sizeof(PageEntry) >> 2):
-        words[i] = u32(0)
+        words[i] = 0

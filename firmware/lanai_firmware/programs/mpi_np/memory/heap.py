@@ -24,31 +24,31 @@ def store_body(channel: Ptr[Channel], body: u32, length: u32) -> u32:
     count = needed
     while count > 1 and last != 0:
         last = links[last]
-        count = count - 1
+        count -= 1
     if last == 0 or needed == 0:
-        return u32(0)
+        return 0
     channel.free_block = links[last]
-    links[last] = u32(0)
+    links[last] = 0
     first = number
     source = at(Ptr[u32], body)
     words = (length + 3) >> 2
     while words != 0:
         target = at(Ptr[u32], block_address(number))
         part = words if words < (BLOCK >> 2) else BLOCK >> 2
-        words = words - part
+        words -= part
         while part >= 4:
             target[0] = source[0]
             target[1] = source[1]
             target[2] = source[2]
             target[3] = source[3]
-            target = target + 4
-            source = source + 4
-            part = part - 4
+            target += 4
+            source += 4
+            part -= 4
         while part != 0:
             target[0] = source[0]
-            target = target + 1
-            source = source + 1
-            part = part - 1
+            target += 1
+            source += 1
+            part -= 1
         number = links[number]
     return first
 
@@ -57,12 +57,12 @@ def store_body(channel: Ptr[Channel], body: u32, length: u32) -> u32:
 def free_body(channel: Ptr[Channel], first: u32) -> u32:
     """Give all blocks of a body back to the channel; how many there were."""
     if first == 0:
-        return u32(0)
+        return 0
     count = u32(1)
     last = first
     while links[last] != 0:
         last = links[last]
-        count = count + 1
+        count += 1
     links[last] = channel.free_block
     channel.free_block = first
     return count
@@ -74,8 +74,8 @@ def run_length(first: u32, wanted: u32) -> u32:
     length = BLOCK
     number = first
     while length < wanted and links[number] == number + 1:
-        length = length + BLOCK
-        number = number + 1
+        length += BLOCK
+        number += 1
     return length if length < wanted else wanted
 
 
@@ -85,5 +85,5 @@ def skip_blocks(first: u32, bytes: u32) -> u32:
     number = first
     while bytes != 0:
         number = links[number]
-        bytes = bytes - BLOCK
+        bytes -= BLOCK
     return number

@@ -36,11 +36,11 @@ def furnish(channel: Ptr[Channel], number: u32) -> None:
         message.state = MESSAGE_FREE
         message.next = channel.free_messages
         channel.free_messages = message
-        message = message + 1
+        message += 1
     first = number * nic.blocks_per_channel + 1
     for i in range(nic.blocks_per_channel):
         links[first + i] = first + i + 1
-    links[first + nic.blocks_per_channel - 1] = u32(0)
+    links[first + nic.blocks_per_channel - 1] = 0
     channel.free_block = first
 
 
@@ -72,7 +72,7 @@ def come_home(channel: Ptr[Channel]) -> None:
         give_up(other)
     if channel.away == KEPT:
         fetch_home(channel)
-    channel.away = u32(0)
+    channel.away = 0
 
 
 @firmware
@@ -84,7 +84,7 @@ def holds(channel: Ptr[Channel]) -> bool:
     for _ in range(nic.messages_per_channel):
         if message.state != MESSAGE_FREE:
             return True
-        message = message + 1
+        message += 1
     return False
 
 
@@ -99,7 +99,7 @@ def save(channel: Ptr[Channel]) -> None:
     channel.away_free = channel.free_messages
     anchor.next = anchor
     channel.free_messages = null(Message)
-    nic.saved = nic.saved + 1
+    nic.saved += 1
 
 
 @firmware
@@ -109,7 +109,7 @@ def fetch_home(channel: Ptr[Channel]) -> None:
     finish(nic.hdma)
     address_of(channel.unclaimed).next = channel.away_unclaimed
     channel.free_messages = channel.away_free
-    nic.fetched = nic.fetched + 1
+    nic.fetched += 1
 
 
 @inline
@@ -127,11 +127,11 @@ def move(channel: Ptr[Channel], out: bool) -> None:
     messages = nic.messages + number * nic.messages_per_channel
     first = number * nic.blocks_per_channel + 1
     home = nic.homes + channel.number * nic.home_bytes
-    envelopes = nic.messages_per_channel * u32(sizeof(Message))
+    envelopes = nic.messages_per_channel * sizeof(Message)
     copy_part(u32(messages), home, envelopes, out)
-    home = home + envelopes
+    home += envelopes
     copy_part(u32(address_of(links)) + (first << 2), home, nic.blocks_per_channel << 2, out)
-    home = home + (nic.blocks_per_channel << 2)
+    home += nic.blocks_per_channel << 2
     if not out:
         finish(nic.hdma)  # what follows reads what has come
     end = messages + nic.messages_per_channel
@@ -142,7 +142,7 @@ def move(channel: Ptr[Channel], out: bool) -> None:
         while left != 0:
             part = run_length(block, left)
             copy_part(block_address(block), home + ((block - first) << 7), part, out)
-            left = left - part
+            left -= part
             if left != 0:
                 block = skip_blocks(block, part)
         message = next_body(message + 1, end)
@@ -155,5 +155,5 @@ def next_body(message: Ptr[Message], end: Ptr[Message]) -> Ptr[Message]:
         state = message.state
         if state == MESSAGE_BODY or state == MESSAGE_TAKEN:  # noqa: SIM109 - the language has no tuples of variables
             return message
-        message = message + 1
+        message += 1
     return message

@@ -44,7 +44,7 @@ def asked(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     handle = header.handle
     job.receive = header.tag
     job.left = header.length
-    job.offset = u32(0)
+    job.offset = 0
     if (handle & IN_SLOT) != 0:
         number = handle & ~IN_SLOT
         if number >= nic.send_count:
@@ -57,12 +57,12 @@ def asked(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
         job.state = JOB_SLOT
     else:
         cursor = address_of(job.cursor)
-        cursor.side = u32(1)
+        cursor.side = 1
         fetch(channel.endpoint, cursor, handle)
         if cursor.more == 0:
             return False
         job.state = JOB_FETCHING
-    channel.jobs_active = channel.jobs_active + 1
+    channel.jobs_active += 1
     make_ready(channel)
     return True
 
@@ -76,14 +76,14 @@ def serve_jobs(channel: Ptr[Channel]) -> u32:
         state = job.state
         if state == JOB_FETCHING and host_dma.reached(job.cursor.fetched):
             begin(channel, job)
-            done = done + 1
+            done += 1
         elif state == JOB_MOVING:
             while job.state == JOB_MOVING and stage_free(channel) and host_dma.free() >= 2:
                 step(channel, job)
-                done = done + 1
+                done += 1
         elif state == JOB_SLOT and stage_free(channel):
             answer_from_slot(channel, job)
-            done = done + 1
+            done += 1
     return done
 
 
@@ -91,27 +91,27 @@ def serve_jobs(channel: Ptr[Channel]) -> u32:
 def begin(channel: Ptr[Channel], job: Ptr[Job]) -> None:
     """The first page entry is here. It was the host's to fill: the entry must fit what was asked, else the answer fails."""
     cursor = address_of(job.cursor)
-    cursor.side = u32(0)
+    cursor.side = 0
     entry = address_of(cursor.entries[0])
     job.operation = u32(entry.operation)
     job.total = entry.total
     if job.left > entry.total:
-        job.left = u32(0)
+        job.left = 0
         job.failed = Error.BAD_ADDRESS
     if job.left != 0:
         fetch(channel.endpoint, cursor, entry.next)
-        open_piece(channel.endpoint, cursor, u32(0))
+        open_piece(channel.endpoint, cursor, 0)
     job.state = JOB_MOVING
 
 
 @firmware
 def step(channel: Ptr[Channel], job: Ptr[Job]) -> None:
     """Stage the next packet: what is left of the current piece, so packets end where pages do."""
-    stage = new_stage(channel, u32(Type.ANSWER))
+    stage = new_stage(channel, Type.ANSWER)
     header = address_of(stage.header)
     header.tag = job.receive
     header.handle = job.offset
-    header.length = u32(0)
+    header.length = 0
     cursor = address_of(job.cursor)
     left = job.left
     if left != 0:
@@ -124,9 +124,9 @@ def step(channel: Ptr[Channel], job: Ptr[Job]) -> None:
                 part = PACKET_BODY
             bring(stage.buffer, cursor.address, part)
             take(cursor, part)
-            left = left - part
+            left -= part
             header.length = part
-            job.offset = job.offset + part
+            job.offset += part
             stage.length = part
             stage.body = stage.buffer
             stage.ready = nic.hdma
@@ -146,7 +146,7 @@ def finish_job(channel: Ptr[Channel], job: Ptr[Job]) -> None:
         job.state = JOB_OWN
         job.failed = error
     else:
-        report(channel.endpoint, u32(Kind.SENT), error, job.operation, channel.rank, u32(0), job.total)
+        report(channel.endpoint, Kind.SENT, error=error, operation=job.operation, source=channel.rank, length=job.total)
         job.record = nic.hdma
 
 
@@ -154,10 +154,10 @@ def finish_job(channel: Ptr[Channel], job: Ptr[Job]) -> None:
 def answer_from_slot(channel: Ptr[Channel], job: Ptr[Job]) -> None:
     """One packet brings a body that the host wrote into a request slot; the slot is free once it has left."""
     send = nic.sends_table + job.operation
-    stage = new_stage(channel, u32(Type.ANSWER))
+    stage = new_stage(channel, Type.ANSWER)
     header = address_of(stage.header)
     header.tag = job.receive
-    header.handle = u32(0)
+    header.handle = 0
     header.length = job.left
     header.flags = FLAG_LAST
     stage.body = slot_body(send, send.length)
@@ -182,9 +182,9 @@ def own_received(channel: Ptr[Channel], receive: Ptr[Receive]) -> bool:
             record.operation = receive.operation
             record.kind = Kind.RECEIVED_OWN
             record.error = receive.error
-            deliver(channel.endpoint, record, u32(0))
+            deliver(channel.endpoint, record, 0)
             job.record = nic.hdma
-            job.failed = u32(0)
+            job.failed = 0
             job.state = JOB_FREE
             return True
     return False
@@ -193,5 +193,5 @@ def own_received(channel: Ptr[Channel], receive: Ptr[Receive]) -> bool:
 @firmware
 def end(channel: Ptr[Channel], job: Ptr[Job]) -> None:
     job.state = JOB_FREE
-    job.failed = u32(0)
-    channel.jobs_active = channel.jobs_active - 1
+    job.failed = 0
+    channel.jobs_active -= 1

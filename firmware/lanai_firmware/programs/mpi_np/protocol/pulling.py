@@ -29,15 +29,17 @@ def meet(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32) ->
         length = receive.limit
         receive.error = Error.TRUNCATED
     receive.length = length
-    receive.arrived = u32(0)
+    receive.arrived = 0
     endpoint = receive.endpoint
     if nic.recovery != 0 and channel.line.dead != 0:
         receive.state = RECEIVE_FREE
-        report(endpoint, u32(Kind.RECEIVED), u32(Error.PEER_FAILED), receive.operation, channel.rank, tag, u32(0))
+        report(
+            endpoint, Kind.RECEIVED, error=Error.PEER_FAILED, operation=receive.operation, source=channel.rank, tag=tag
+        )
         return False
     cursor = address_of(receive.cursor)
     fetch(endpoint, cursor, cursor.entries[0].next)
-    open_piece(endpoint, cursor, u32(0))
+    open_piece(endpoint, cursor, 0)
     return True
 
 
@@ -45,7 +47,9 @@ def meet(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32) ->
 def fail_body(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32) -> None:
     """The receive has met a message whose body is lost."""
     receive.state = RECEIVE_FREE
-    report(receive.endpoint, u32(Kind.RECEIVED), u32(Error.DAMAGED), receive.operation, channel.rank, tag, u32(0))
+    report(
+        receive.endpoint, Kind.RECEIVED, error=Error.DAMAGED, operation=receive.operation, source=channel.rank, tag=tag
+    )
 
 
 @firmware
@@ -73,8 +77,8 @@ def ask(channel: Ptr[Channel]) -> bool:
     if not receive or channel.pulls >= PULLS:
         return False
     channel.first_pull = receive.next
-    channel.pulls = channel.pulls + 1
-    header = new_frame(channel, u32(Type.SEND_REQ))
+    channel.pulls += 1
+    header = new_frame(channel, Type.SEND_REQ)
     header.tag = receive.number
     header.length = receive.length
     header.handle = receive.handle
@@ -95,7 +99,7 @@ def take_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32
     failed = (header.flags & FLAG_FAILED) != 0
     if (length > size and not failed) or length > receive.length - receive.arrived:
         return False
-    receive.arrived = receive.arrived + length
+    receive.arrived += length
     followed = was_followed(header)
     if failed:
         receive.error = Error.DAMAGED
@@ -106,7 +110,7 @@ def take_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32
     if (header.flags & FLAG_LAST) != 0:
         if receive.arrived != receive.length:
             receive.error = Error.DAMAGED
-        channel.pulls = channel.pulls - 1
+        channel.pulls -= 1
         if channel.first_pull:
             make_ready(channel)
         receive.state = RECEIVE_FREE
@@ -115,12 +119,12 @@ def take_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32
             return True
         report(
             receive.endpoint,
-            u32(Kind.RECEIVED),
-            receive.error,
-            receive.operation,
-            channel.rank,
-            receive.posted.tag,
-            receive.arrived,
+            Kind.RECEIVED,
+            error=receive.error,
+            operation=receive.operation,
+            source=channel.rank,
+            tag=receive.posted.tag,
+            length=receive.arrived,
         )
         receive.record = nic.hdma
     return True
@@ -140,5 +144,5 @@ def deliver_part(receive: Ptr[Receive], body: u32, length: u32) -> None:
         part = left if left < length else length
         upload(body, cursor.address, part)
         take(cursor, part)
-        body = body + part
-        length = length - part
+        body += part
+        length -= part

@@ -29,7 +29,7 @@ def send_short(endpoint: Ptr[Endpoint]) -> bool:
     length = request.length
     peer = u32(request.peer)
     # What must be zero is or-ed together: on the Lanai a test costs as much as three such operations.
-    if ((command >> 24) ^ u32(Op.SEND_INLINE)) | send.state != 0:
+    if ((command >> 24) ^ Op.SEND_INLINE) | send.state != 0:
         return False
     if length > nic.short_limit:
         return False
@@ -74,11 +74,11 @@ def send_short(endpoint: Ptr[Endpoint]) -> bool:
     stage.send = send
     nic.stage_tail = tail + 1
     nic.stage_launch = tail + 1
-    request.command = u32(0)
+    request.command = 0
     endpoint.poll = endpoint.sends + ((command >> 16) & (SLOTS - 1))
     send.state = SEND_LEAVING
     channel.told = given
-    channel.control = channel.control & ~OWE_ACK
+    channel.control &= ~OWE_ACK
     channel.sequence = sequence + 1
     channel.slot_credit = slot_credit - 1
     channel.block_credit = block_credit - blocks

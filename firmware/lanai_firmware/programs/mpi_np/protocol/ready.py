@@ -1,6 +1,6 @@
 """The ready ring: channels with something to send, each at most once, served in turn (NP-10, NP-11)."""
 
-from lanai_firmware.lang import Ptr, firmware, null, u32
+from lanai_firmware.lang import Ptr, firmware, null
 
 from ..state import Channel, nic
 
@@ -8,17 +8,17 @@ from ..state import Channel, nic
 @firmware
 def make_ready(channel: Ptr[Channel]) -> None:
     """Put the channel at the back of the ring unless it is in it. The scheduler looks at it afresh either way."""
-    nic.idle_turns = u32(0)
+    nic.idle_turns = 0
     if channel.ready != 0:
         return
-    channel.ready = u32(1)
+    channel.ready = 1
     channel.ready_next = null(Channel)
     if nic.ready_first:
         nic.ready_last.ready_next = channel
     else:
         nic.ready_first = channel
     nic.ready_last = channel
-    nic.ready_count = nic.ready_count + 1
+    nic.ready_count += 1
 
 
 @firmware
@@ -26,6 +26,6 @@ def next_ready() -> Ptr[Channel]:
     """Take the channel at the front out of the ring; there must be one."""
     channel = nic.ready_first
     nic.ready_first = channel.ready_next
-    channel.ready = u32(0)
-    nic.ready_count = nic.ready_count - 1
+    channel.ready = 0
+    nic.ready_count -= 1
     return channel

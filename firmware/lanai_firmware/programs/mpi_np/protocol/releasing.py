@@ -18,7 +18,7 @@ def release(channel: Ptr[Channel], message: Ptr[Message]) -> None:
     message.state = MESSAGE_FREE
     message.next = channel.free_messages
     channel.free_messages = message
-    give_back(channel, u32(1), blocks)
+    give_back(channel, 1, blocks)
 
 
 @firmware
@@ -45,5 +45,5 @@ def release_read() -> None:
         following = message.next
         nic.leaving_first = following
         release(at(Ptr[Channel], message.tag), message)
-        nic.idle_turns = u32(0)
+        nic.idle_turns = 0
         message = following

@@ -45,9 +45,9 @@ def envelope(channel: Ptr[Channel], stage: Ptr[Stage], send: Ptr[Send], length: 
     header.length = length
     header.context = send.context
     header.sequence = channel.sequence
-    channel.sequence = channel.sequence + 1
-    channel.slot_credit = channel.slot_credit - 1
-    channel.block_credit = channel.block_credit - blocks
+    channel.sequence += 1
+    channel.slot_credit -= 1
+    channel.block_credit -= blocks
 
 
 @firmware
@@ -83,8 +83,8 @@ def send_pieces(channel: Ptr[Channel], send: Ptr[Send], stage: Ptr[Stage], lengt
 @firmware
 def announce(channel: Ptr[Channel], send: Ptr[Send], length: u32, handle: u32) -> None:
     """RECV_REQ: the envelope goes, the body stays."""
-    stage = new_stage(channel, u32(Type.RECV_REQ))
-    envelope(channel, stage, send, length, u32(0))
+    stage = new_stage(channel, Type.RECV_REQ)
+    envelope(channel, stage, send, length, 0)
     header = address_of(stage.header)
     header.handle = handle
     commit()
@@ -94,7 +94,7 @@ def announce(channel: Ptr[Channel], send: Ptr[Send], length: u32, handle: u32) -
 def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
     """Try to let the envelope of a send go. LEFT: it no longer belongs to the send ring."""
     if not stage_free(channel):
-        return u32(BUSY)
+        return BUSY
     length = send.length
     slots = channel.slot_credit
     inline_body = send.op == Op.SEND_INLINE
@@ -104,7 +104,7 @@ def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
         paid = paid and blocks <= channel.block_credit
         if paid or (length < nic.unpaid_limit and send.unpaid == 0):
             if not inline_body and host_dma.free() < 3:
-                return u32(BUSY)
+                return BUSY
             stage = new_stage(channel, u32(Type.EAGER) if paid else u32(Type.EAGER_UNPAID))
             stage.length = length
             if inline_body:
@@ -116,34 +116,34 @@ def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
                 commit()
             elif not send_pieces(channel, send, stage, length, blocks):
                 drop_stage(stage)
-                refuse_send(send, u32(Error.BAD_ADDRESS))
-                return u32(LEFT)
+                refuse_send(send, Error.BAD_ADDRESS)
+                return LEFT
             if not paid:
                 channel.unpaid = send
                 channel.unpaid_error = Error.OK
-                return u32(BLOCKED)
+                return BLOCKED
             if not inline_body:
-                report(send.endpoint, u32(Kind.SENT), u32(Error.OK), u32(send.operation), channel.rank, u32(0), length)
+                report(send.endpoint, Kind.SENT, operation=send.operation, source=channel.rank, length=length)
                 give_slot_back(send)
-            return u32(LEFT)
+            return LEFT
     if slots == 0:
-        return u32(BLOCKED)
+        return BLOCKED
     if inline_body:
         send.state = SEND_PARKED
         announce(channel, send, length, IN_SLOT | slot_number(send))
-        return u32(LEFT)
+        return LEFT
     table = send.table
     if table == 0 or table >= send.endpoint.page_entries:
-        refuse_send(send, u32(Error.BAD_INDEX))
-        return u32(LEFT)
+        refuse_send(send, Error.BAD_INDEX)
+        return LEFT
     announce(channel, send, length, table)
     give_slot_back(send)
-    return u32(LEFT)
+    return LEFT
 
 
 @firmware
 def refuse_send(send: Ptr[Send], error: u32) -> None:
-    refuse(send.endpoint, u32(send.operation), error)
+    refuse(send.endpoint, send.operation, error)
     give_slot_back(send)
 
 
@@ -152,9 +152,9 @@ def post_send(endpoint: Ptr[Endpoint], send: Ptr[Send], peer: u32) -> None:
     """A request to send: let it go at once if it can, else put it into its channel's send ring."""
     channel = endpoint.channels + peer
     send.channel = channel
-    send.unpaid = u32(0)
+    send.unpaid = 0
     if nic.recovery != 0 and channel.line.dead != 0:
-        refuse_send(send, u32(Error.PEER_FAILED))
+        refuse_send(send, Error.PEER_FAILED)
         return
     if not channel.first and attempt(channel, send) == LEFT:
         return
@@ -173,7 +173,7 @@ def serve_sends(channel: Ptr[Channel]) -> u32:
     """Let the head of the send ring go if it can: BLOCKED (or nothing to do), BUSY, or LEFT."""
     send = channel.first
     if not send or channel.unpaid:
-        return u32(BLOCKED)
+        return BLOCKED
     following = send.next
     outcome = attempt(channel, send)
     if outcome == LEFT:
@@ -192,12 +192,11 @@ def unpaid_taken(channel: Ptr[Channel]) -> None:
     if send.op != Op.SEND_INLINE:
         report(
             send.endpoint,
-            u32(Kind.SENT),
-            channel.unpaid_error,
-            u32(send.operation),
-            channel.rank,
-            u32(0),
-            send.length,
+            Kind.SENT,
+            error=channel.unpaid_error,
+            operation=send.operation,
+            source=channel.rank,
+            length=send.length,
         )
     give_slot_back(send)
     make_ready(channel)
@@ -210,8 +209,8 @@ def unpaid_dropped(channel: Ptr[Channel], length: u32) -> None:
     if not send:
         return
     channel.unpaid = null(Send)
-    send.unpaid = u32(1)
-    channel.sequence = channel.sequence - 1
-    channel.slot_credit = channel.slot_credit + 1
-    channel.block_credit = channel.block_credit + blocks_for(length)
+    send.unpaid = 1
+    channel.sequence -= 1
+    channel.slot_credit += 1
+    channel.block_credit += blocks_for(length)
     make_ready(channel)

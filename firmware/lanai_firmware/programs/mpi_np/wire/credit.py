@@ -23,8 +23,8 @@ def credit_arrived(channel: Ptr[Channel], word: u32) -> None:
     """A credit word that differs from the last one came from the other end."""
     seen = channel.credit_seen
     channel.credit_seen = word
-    channel.slot_credit = channel.slot_credit + (((word >> 16) - (seen >> 16)) & 0xFFFF)
-    channel.block_credit = channel.block_credit + ((word - seen) & 0xFFFF)
+    channel.slot_credit += ((word >> 16) - (seen >> 16)) & 0xFFFF
+    channel.block_credit += (word - seen) & 0xFFFF
     if channel.first:
         make_ready(channel)
 
@@ -37,5 +37,5 @@ def give_back(channel: Ptr[Channel], slots: u32, blocks: u32) -> None:
     channel.given = given
     told = channel.told
     if (((given >> 16) - (told >> 16)) & 0xFFFF) >= nic.ack_slots or ((given - told) & 0xFFFF) >= nic.ack_blocks:
-        channel.control = channel.control | OWE_ACK
+        channel.control |= OWE_ACK
         make_ready(channel)

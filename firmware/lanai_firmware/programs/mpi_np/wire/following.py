@@ -47,17 +47,17 @@ def follow() -> None:
     length = header.length
     nic.follow_from = nic.hdma + 1
     if length <= cursor.left:
-        upload_behind(start + u32(sizeof(Header)), cursor.address, length)
+        upload_behind(start + sizeof(Header), cursor.address, length)
     else:
-        follow_split(receive, start + u32(sizeof(Header)), length)
+        follow_split(receive, start + sizeof(Header), length)
     nic.follow_until = nic.hdma
     nic.followed = start
     nic.followed_receive = receive
     if receive.state == RECEIVE_POSTED:
         receive.state = RECEIVE_ARRIVING
         receive.error = Error.OK
-        receive.whole = u32(0)  # off the fast paths, which would queue the upload again
-        receive.both = u32(0)
+        receive.whole = 0  # off the fast paths, which would queue the upload again
+        receive.both = 0
 
 
 @firmware(inline=False)
@@ -73,7 +73,7 @@ def follow_split(receive: Ptr[Receive], body: u32, length: u32) -> None:
 def upload_behind(local: u32, host: u32, length: u32) -> None:
     """Queue an upload that keeps behind the receive DMA. The queue must have room."""
     host_dma.queue(host, local, length, TO_HOST | FOLLOW)
-    nic.hdma = nic.hdma + 1
+    nic.hdma += 1
 
 
 @firmware
@@ -115,7 +115,7 @@ def was_followed(header: Ptr[Header]) -> bool:
     """Is the upload of this packet, which is whole now, queued already? Asked once for each packet."""
     if nic.followed != u32(header):
         return False
-    nic.followed = u32(0)
+    nic.followed = 0
     return True
 
 

@@ -9,7 +9,7 @@ from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, offset_of
 from ....nic import host_dma, receive_dma
 from ....nic.registers import FREE, HDMA_STATUS, HEADER_CHECKED, STOPPED, TO_HOST, VALID, VALID_CHECKED
 from ..border.records import finish_record, next_record, report
-from ..layout import FLAG_FAILED, FLAG_LAST, NO_BODY, PACKET_BODY, Error, Header, Kind, Record, Type
+from ..layout import FLAG_FAILED, FLAG_LAST, NO_BODY, PACKET_BODY, Header, Kind, Record, Type
 from ..matching.claiming import deliver_eager, tell_followed
 from ..matching.matching import find_expected, unlink_posted, withdraw
 from ..matching.searching import accepted, denied, searched
@@ -52,7 +52,7 @@ def post_buffers() -> None:
         if not host_dma.reached(buffer.release):
             return
         receive_dma.post(buffer.start, buffer.limit)
-        nic.buffers_posted = nic.buffers_posted + 1
+        nic.buffers_posted += 1
 
 
 @firmware
@@ -93,17 +93,17 @@ def receive_part(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
         return False
     if length > receive.length - arrived:
         return False
-    if receive_dma.length() < length + u32(sizeof(Header)):
+    if receive_dma.length() < length + sizeof(Header):
         return False
     if host_dma.free() == 0:
         return False
     address = receive.cursor.address
     uploads = nic.hdma
     if nic.followed == u32(header):
-        nic.followed = u32(0)
+        nic.followed = 0
     else:
         host_dma.queue(address, u32(header) + sizeof(Header), length, TO_HOST)
-        uploads = uploads + 1
+        uploads += 1
         nic.hdma = uploads
     receive_dma.release()
     receive.arrived = arrived + length
@@ -111,7 +111,7 @@ def receive_part(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     receive.cursor.left = left - length
     buffer = nic.buffers + (nic.buffers_due & nic.buffer_mask)
     buffer.release = uploads
-    nic.buffers_due = nic.buffers_due + 1
+    nic.buffers_due += 1
     post_buffers()
     if left == length:
         next_piece(receive.endpoint, address_of(receive.cursor))
@@ -139,7 +139,7 @@ def receive_short(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     cursor = address_of(receive.cursor)
     if length > receive.whole:
         return length <= receive.both and receive_split(channel, header, node)
-    if receive_dma.length() < length + u32(sizeof(Header)):
+    if receive_dma.length() < length + sizeof(Header):
         return False
     if host_dma.free() < 2:
         return False
@@ -147,7 +147,7 @@ def receive_short(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     uploads = nic.hdma + 1
     if length != 0:
         host_dma.queue(cursor.address, u32(header) + sizeof(Header), length, TO_HOST)
-        uploads = uploads + 1
+        uploads += 1
     nic.hdma = uploads
     endpoint = channel.endpoint
     sequence = endpoint.sequence
@@ -163,13 +163,13 @@ def receive_short(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     word = header.credit
     seen = channel.credit_seen
     channel.credit_seen = word
-    channel.slot_credit = channel.slot_credit + (((word >> 16) - (seen >> 16)) & 0xFFFF)
-    channel.block_credit = channel.block_credit + ((word - seen) & 0xFFFF)
-    channel.arrived = channel.arrived + 1
+    channel.slot_credit += ((word >> 16) - (seen >> 16)) & 0xFFFF
+    channel.block_credit += (word - seen) & 0xFFFF
+    channel.arrived += 1
     buffer = nic.buffers + (nic.buffers_due & nic.buffer_mask)
     buffer.release = uploads
-    nic.buffers_due = nic.buffers_due + 1
-    give_back(channel, u32(1), blocks_for(length))
+    nic.buffers_due += 1
+    give_back(channel, 1, blocks_for(length))
     return True
 
 
@@ -178,22 +178,24 @@ def receive_split(channel: Ptr[Channel], header: Ptr[Header], node: Ptr[Posted])
     """The same for a message that goes to the first two pieces of its receive."""
     receive = node.receive
     length = header.length
-    if receive_dma.length() < length + u32(sizeof(Header)) or host_dma.free() < 3:
+    if receive_dma.length() < length + sizeof(Header) or host_dma.free() < 3:
         return False
     receive_dma.release()
     cursor = address_of(receive.cursor)
-    body = u32(header) + u32(sizeof(Header))
+    body = u32(header) + sizeof(Header)
     first = cursor.left
     upload(body, cursor.address, first)
     upload(body + first, cursor.entries[0].pieces[1].address, length - first)
     unlink_posted(node)
     receive.state = RECEIVE_FREE
-    report(receive.endpoint, u32(Kind.RECEIVED), u32(Error.OK), receive.operation, channel.rank, header.tag, length)
+    report(
+        receive.endpoint, Kind.RECEIVED, operation=receive.operation, source=channel.rank, tag=header.tag, length=length
+    )
     if header.credit != channel.credit_seen:
         credit_arrived(channel, header.credit)
-    channel.arrived = channel.arrived + 1
+    channel.arrived += 1
     empty_buffer()
-    give_back(channel, u32(1), blocks_for(length))
+    give_back(channel, 1, blocks_for(length))
     return True
 
 
@@ -218,13 +220,13 @@ def receive_any() -> bool:
     receive_dma.release()
     if (verdict & nic.flaws) != 0:
         forget(header)
-        nic.wire_errors = nic.wire_errors + 1
+        nic.wire_errors += 1
         if (verdict & HEADER_CHECKED) != 0 and header.channel < nic.channel_count:
             # Nobody sends it again, and its envelope is sound: the message it belongs to fails, and nobody waits for it.
             lose_body(header)
             act(nic.channels + header.channel, header, size)
     elif size < sizeof(Header) or header.channel >= nic.channel_count:
-        nic.dropped = nic.dropped + 1
+        nic.dropped += 1
     else:
         act(nic.channels + header.channel, header, size)
     empty_buffer()
@@ -252,8 +254,8 @@ def act(channel: Ptr[Channel], header: Ptr[Header], size: u32) -> None:
     word = header.credit
     if word != channel.credit_seen:
         credit_arrived(channel, word)
-    if not dispatch(channel, header, u32(header) + u32(sizeof(Header)), size - u32(sizeof(Header))):
-        nic.dropped = nic.dropped + 1
+    if not dispatch(channel, header, u32(header) + sizeof(Header), size - sizeof(Header)):
+        nic.dropped += 1
 
 
 @firmware
@@ -261,7 +263,7 @@ def empty_buffer() -> None:
     """The oldest packet has been dealt with; its buffer may be posted again when what it queued has been uploaded."""
     buffer = nic.buffers + (nic.buffers_due & nic.buffer_mask)
     buffer.release = nic.hdma
-    nic.buffers_due = nic.buffers_due + 1
+    nic.buffers_due += 1
     post_buffers()
 
 
@@ -302,7 +304,7 @@ def take_eager(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32)
     length = header.length
     if length > size or length > PACKET_BODY:
         return False
-    channel.arrived = channel.arrived + 1
+    channel.arrived += 1
     node = find_expected(channel, header.context, header.tag)
     if node:
         receive = node.receive
@@ -311,9 +313,9 @@ def take_eager(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32)
             tell_followed(channel, receive, header.tag, length)
         else:
             deliver_eager(channel, receive, header.tag, length, body)
-        give_back(channel, u32(1), blocks_for(length))
+        give_back(channel, 1, blocks_for(length))
         return True
-    return keep(channel, header.context, header.tag, length, u32(0), MESSAGE_BODY, body)
+    return keep(channel, header.context, header.tag, length, 0, MESSAGE_BODY, body)
 
 
 @firmware(inline=False)
@@ -323,35 +325,35 @@ def take_lost(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     if length > PACKET_BODY:
         return False
     if header.type == Type.UNPAID_LOST:
-        channel.control = channel.control | OWE_TAKEN
+        channel.control |= OWE_TAKEN
         make_ready(channel)
-    channel.arrived = channel.arrived + 1
+    channel.arrived += 1
     forget(header)
     node = find_expected(channel, header.context, header.tag)
     if node:
         receive = node.receive
         withdraw(receive)
         fail_body(channel, receive, header.tag)
-        give_back(channel, u32(1), blocks_for(length))
+        give_back(channel, 1, blocks_for(length))
         return True
-    if not keep(channel, header.context, header.tag, length, NO_BODY, MESSAGE_PROMISE, u32(0)):
+    if not keep(channel, header.context, header.tag, length, NO_BODY, MESSAGE_PROMISE, 0):
         return False
-    give_back(channel, u32(0), blocks_for(length))
+    give_back(channel, 0, blocks_for(length))
     return True
 
 
 @firmware
 def take_promise(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     """An envelope whose body waits at the sender: match it, or keep it."""
-    channel.arrived = channel.arrived + 1
+    channel.arrived += 1
     node = find_expected(channel, header.context, header.tag)
     if node:
         receive = node.receive
         withdraw(receive)
         pull(channel, receive, header.tag, header.length, header.handle)
-        give_back(channel, u32(1), u32(0))
+        give_back(channel, 1, 0)
         return True
-    return keep(channel, header.context, header.tag, header.length, header.handle, MESSAGE_PROMISE, u32(0))
+    return keep(channel, header.context, header.tag, header.length, header.handle, MESSAGE_PROMISE, 0)
 
 
 @firmware
@@ -360,10 +362,10 @@ def take_unpaid(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32
     if header.length > size or header.length > PACKET_BODY:
         return False
     if take_eager(channel, header, body, size):
-        channel.control = channel.control | OWE_TAKEN
+        channel.control |= OWE_TAKEN
     else:
-        channel.arrived = channel.arrived - 1
+        channel.arrived -= 1
         channel.dropped_length = header.length
-        channel.control = channel.control | OWE_DROPPED
+        channel.control |= OWE_DROPPED
     make_ready(channel)
     return True

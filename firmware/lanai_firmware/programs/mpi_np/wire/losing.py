@@ -4,7 +4,7 @@ Messages of its that are here stay, and may be received. The LOST record comes l
 host's memory that the channel had begun, so that the host may free what it had lent.
 """
 
-from lanai_firmware.lang import Ptr, address_of, firmware, null, u32
+from lanai_firmware.lang import Ptr, address_of, firmware, null
 
 from ..border.records import report
 from ..border.slots import give_slot_back
@@ -30,36 +30,28 @@ from ..state import (
 def lose(channel: Ptr[Channel]) -> None:
     """Give the peer at the other end up."""
     line = channel.line
-    line.dead = u32(1)
+    line.dead = 1
     line.acked = line.next
     line.again = line.next
-    line.owed = u32(0)
+    line.owed = 0
     endpoint = channel.endpoint
-    endpoint.lost = endpoint.lost + 1
+    endpoint.lost += 1
     fail_sends(channel)
     fail_receives(channel)
-    report(endpoint, u32(Kind.LOST), u32(Error.PEER_FAILED), u32(0), channel.rank, u32(0), u32(0))
+    report(endpoint, Kind.LOST, error=Error.PEER_FAILED, source=channel.rank)
     make_ready(channel)
 
 
 @firmware
 def fail_sends(channel: Ptr[Channel]) -> None:
     """Sends in the ring, answers under way, and bodies parked in request slots."""
-    channel.control = u32(0)
+    channel.control = 0
     channel.unpaid = null(Send)
     send = channel.first
     channel.first = null(Send)
     while send:
         following = send.next
-        report(
-            send.endpoint,
-            u32(Kind.REFUSED),
-            u32(Error.PEER_FAILED),
-            u32(send.operation),
-            channel.rank,
-            u32(0),
-            u32(0),
-        )
+        report(send.endpoint, Kind.REFUSED, error=Error.PEER_FAILED, operation=send.operation, source=channel.rank)
         give_slot_back(send)
         send = following
     for i in range(2):
@@ -67,7 +59,7 @@ def fail_sends(channel: Ptr[Channel]) -> None:
         if job.state == JOB_SLOT:
             give_slot_back(nic.sends_table + job.operation)
         job.state = JOB_FREE
-    channel.jobs_active = u32(0)
+    channel.jobs_active = 0
     for number in range(nic.send_count):
         send = nic.sends_table + number
         if send.state == SEND_PARKED and send.channel == channel:
@@ -90,15 +82,13 @@ def fail_receives(channel: Ptr[Channel]) -> None:
     channel.first_pull = null(Receive)
     if channel.asking:
         denied(channel)
-    channel.pulls = u32(0)
+    channel.pulls = 0
 
 
 @firmware
 def fail_receive(channel: Ptr[Channel], receive: Ptr[Receive]) -> None:
     receive.state = RECEIVE_FREE
-    report(
-        receive.endpoint, u32(Kind.RECEIVED), u32(Error.PEER_FAILED), receive.operation, channel.rank, u32(0), u32(0)
-    )
+    report(receive.endpoint, Kind.RECEIVED, error=Error.PEER_FAILED, operation=receive.operation, source=channel.rank)
 
 
 @firmware

@@ -22,7 +22,7 @@ def stamp(channel: Ptr[Channel], header: Ptr[Header]) -> None:
     given = channel.given
     header.credit = given
     channel.told = given
-    channel.control = channel.control & ~OWE_ACK
+    channel.control &= ~OWE_ACK
 
 
 @inline
@@ -50,12 +50,12 @@ def new_stage(channel: Ptr[Channel], kind: u32) -> Ptr[Stage]:
     stage = nic.stages + (nic.stage_tail & nic.stage_mask)
     stage.channel = channel
     stage.send = null(Send)
-    stage.length = u32(0)
-    stage.body = u32(0)
+    stage.length = 0
+    stage.body = 0
     stage.ready = nic.hdma
     header = address_of(stage.header)
     header.type = kind
-    header.flags = u32(0)
+    header.flags = 0
     header.channel = channel.peer_channel
     if nic.recovery != 0:
         take_buffer(stage)
@@ -72,7 +72,7 @@ def drop_stage(stage: Ptr[Stage]) -> None:
 @inline
 def commit() -> None:
     """The stage got by `new_stage` is complete; send it at once if nothing is before it."""
-    nic.stage_tail = nic.stage_tail + 1
+    nic.stage_tail += 1
     launch_stages()
 
 
@@ -80,7 +80,7 @@ def commit() -> None:
 def copy_header(stage: Ptr[Stage]) -> None:
     """Put the header right before a body that lies in the stage's own room."""
     source = at(Ptr[u32], u32(stage))
-    target = at(Ptr[u32], stage.buffer - u32(sizeof(Header)))
+    target = at(Ptr[u32], stage.buffer - sizeof(Header))
     for i in range(5):
         target[i] = source[i]
     target[5] = source[5]
@@ -141,7 +141,7 @@ def retire_stages() -> None:
             return
         if stage.send:
             give_slot_back(stage.send)
-        nic.stage_head = nic.stage_head + 1
+        nic.stage_head += 1
 
 
 @inline
@@ -151,7 +151,7 @@ def new_frame(channel: Ptr[Channel], kind: u32) -> Ptr[Header]:
     nic.frame = (nic.frame + 1) & (FRAMES - 1)
     header = address_of(frame.header)
     header.type = kind
-    header.flags = u32(0)
+    header.flags = 0
     header.channel = channel.peer_channel
     return header
 
@@ -164,4 +164,4 @@ def send_frame(channel: Ptr[Channel], header: Ptr[Header]) -> None:
         return
     stamp(channel, header)
     send_dma.queue_packet(channel.route, u32(header), sizeof(Header))
-    nic.sends = nic.sends + 1
+    nic.sends += 1

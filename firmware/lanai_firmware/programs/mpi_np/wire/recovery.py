@@ -43,7 +43,7 @@ def take_buffer(stage: Ptr[Stage]) -> None:
     nic.spare_buffer = at(Ptr[u32], buffer)[0]
     stage.buffer = buffer
     line = stage.channel.line
-    line.reserved = line.reserved + 1
+    line.reserved += 1
 
 
 @firmware
@@ -51,7 +51,7 @@ def untake_buffer(stage: Ptr[Stage]) -> None:
     """The new stage is not committed after all."""
     return_buffer(stage.buffer)
     line = stage.channel.line
-    line.reserved = line.reserved - 1
+    line.reserved -= 1
 
 
 @firmware
@@ -68,10 +68,10 @@ def launch_numbered(stage: Ptr[Stage]) -> bool:
     if line.again != line.next and (not resend(channel) or not two_free()):
         return False
     buffer = stage.buffer
-    nic.stage_launch = nic.stage_launch + 1
+    nic.stage_launch += 1
     stage.done = nic.sends
     if line.dead != 0:
-        line.reserved = line.reserved - 1
+        line.reserved -= 1
         return_buffer(buffer)
         if stage.send:
             give_slot_back(stage.send)
@@ -85,7 +85,7 @@ def launch_numbered(stage: Ptr[Stage]) -> bool:
     stage.send = null(Send)
     if stage.body != buffer:
         return_buffer(buffer)
-        entry.buffer = u32(0)
+        entry.buffer = 0
     transmit(channel, entry)
     return True
 
@@ -93,10 +93,10 @@ def launch_numbered(stage: Ptr[Stage]) -> bool:
 @firmware
 def send_numbered(channel: Ptr[Channel], header: Ptr[Header]) -> None:
     """Send a packet of control; room in the window and in the send DMA's queue must be there."""
-    channel.line.reserved = channel.line.reserved + 1
+    channel.line.reserved += 1
     entry = enter(channel, header)
-    entry.length = u32(0)
-    entry.buffer = u32(0)
+    entry.length = 0
+    entry.buffer = 0
     entry.send = null(Send)
     transmit(channel, entry)
 
@@ -112,14 +112,14 @@ def enter(channel: Ptr[Channel], header: Ptr[Header]) -> Ptr[Unacked]:
     line.again = line.next
     given = channel.given
     channel.told = given
-    channel.control = channel.control & ~(OWE_ACK | OWE_SEEN)
+    channel.control &= ~(OWE_ACK | OWE_SEEN)
     entry = entry_of(line, number)
     header.credit = given
-    header.flags = header.flags | FLAG_NUMBERED
+    header.flags |= FLAG_NUMBERED
     header.number = number
     header.sequence = line.here
-    copy(address_of(entry.header), header, u32(sizeof(Header)))
-    nic.unacked = nic.unacked + 1
+    copy(address_of(entry.header), header, sizeof(Header))
+    nic.unacked += 1
     return entry
 
 
@@ -128,7 +128,7 @@ def transmit(channel: Ptr[Channel], entry: Ptr[Unacked]) -> None:
     """Queue a kept packet for the send DMA, which must have room for two descriptors."""
     line = channel.line
     entry.header.seen = line.expect
-    line.owed = u32(0)
+    line.owed = 0
     send_dma.route(channel.route)
     send_dma.describe(u32(entry), sizeof(Header))
     length = entry.length
@@ -152,7 +152,7 @@ def resend(channel: Ptr[Channel]) -> bool:
         if not has_left(entry) or not two_free():
             return False
         line.again = (line.again + 1) & NUMBERS
-        nic.resent = nic.resent + 1
+        nic.resent += 1
         transmit(channel, entry)
     return True
 
@@ -181,8 +181,8 @@ def release_seen(channel: Ptr[Channel]) -> bool:
         if entry.send:
             give_slot_back(entry.send)
         line.base = (line.base + 1) & NUMBERS
-        line.reserved = line.reserved - 1
-        nic.unacked = nic.unacked - 1
+        line.reserved -= 1
+        nic.unacked -= 1
     return True
 
 
@@ -206,7 +206,7 @@ def handle(channel: Ptr[Channel], header: Ptr[Header]) -> None:
         if ((line.again - line.acked) & NUMBERS) < news:
             line.again = seen
         line.acked = seen
-        line.tries = u32(0)
+        line.tries = 0
         line.since = nic.ticks
         release_seen(channel)
         make_ready(channel)
@@ -221,7 +221,7 @@ def admit(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     """Is this the packet that comes next? Others are dropped, and the other end is told what is missing."""
     line = channel.line
     if header.sequence != line.there or (header.flags & FLAG_NUMBERED) == 0:
-        nic.dropped = nic.dropped + 1
+        nic.dropped += 1
         return False
     handle(channel, header)
     if header.type == Type.SEEN or line.dead != 0:
@@ -230,19 +230,19 @@ def admit(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     early = (u32(header.number) - line.expect) & NUMBERS
     if early == 0:
         line.expect = (line.expect + 1) & NUMBERS
-        line.gap = u32(0)
+        line.gap = 0
         owed = line.owed + 1
         line.owed = owed
         if owed > nic.window_mask >> 1:
-            channel.control = channel.control | OWE_SEEN
+            channel.control |= OWE_SEEN
             make_ready(channel)
         return True
-    nic.repeated = nic.repeated + 1
+    nic.repeated += 1
     if early > nic.window_mask:
-        channel.control = channel.control | OWE_SEEN
+        channel.control |= OWE_SEEN
     elif line.gap == 0:
-        line.gap = u32(1)  # told once: if what is missing gets lost again, the other end's timeout brings it
-        channel.control = channel.control | OWE_GAP
+        line.gap = 1  # told once: if what is missing gets lost again, the other end's timeout brings it
+        channel.control |= OWE_GAP
     make_ready(channel)
     return False
 
@@ -260,16 +260,16 @@ def send_seen(channel: Ptr[Channel]) -> None:
     header.channel = channel.peer_channel
     header.sequence = channel.line.here
     header.seen = channel.line.expect
-    channel.line.owed = u32(0)
+    channel.line.owed = 0
     send_dma.queue_packet(channel.route, u32(header), sizeof(Header))
-    nic.sends = nic.sends + 1
+    nic.sends += 1
 
 
 @inline
 def arm() -> None:
     """Let the timer tick, unless it does."""
     if nic.armed == 0:
-        nic.armed = u32(1)
+        nic.armed = 1
         timer.start(nic.tick)
 
 
@@ -278,7 +278,7 @@ def late(channel: Ptr[Channel]) -> bool:
     """One tick of the timer for one channel. True if its peer has not answered for so long that it counts as lost."""
     line = channel.line
     if line.owed != 0:
-        channel.control = channel.control | OWE_SEEN
+        channel.control |= OWE_SEEN
         make_ready(channel)
     if line.next == line.acked:
         return False
