@@ -20,10 +20,10 @@ from ...nic.registers import (
 )
 from .border.requests import take_requests
 from .layout import Type
-from .matching.searching import search
+from .matching.searching import send_search_req
 from .memory.failing import resume
 from .protocol.answering import serve_jobs
-from .protocol.pulling import ask
+from .protocol.pulling import send_send_req
 from .protocol.ready import make_ready, next_ready
 from .protocol.releasing import release_read
 from .protocol.sending import BLOCKED, LEFT, serve_sends
@@ -97,7 +97,7 @@ def tick() -> None:
 
 
 @firmware
-def pay(channel: Ptr[Channel]) -> bool:
+def send_control(channel: Ptr[Channel]) -> bool:
     """Send one packet of control that the channel owes. False if none was sent."""
     owed = channel.control
     if (owed & (OWE_SEEN | OWE_GAP)) != 0:
@@ -115,7 +115,7 @@ def pay(channel: Ptr[Channel]) -> bool:
     elif (owed & OWE_ACK) != 0:
         send_frame(channel, new_frame(channel, Type.ACK))
     elif (owed & OWE_SEARCH) != 0:
-        search(channel)
+        send_search_req(channel)
     elif (owed & OWE_NACK) != 0:
         channel.control = owed & ~OWE_NACK
         send_frame(channel, new_frame(channel, Type.NACK))
@@ -136,9 +136,9 @@ def serve(channel: Ptr[Channel]) -> bool:
                 back_in_line(channel)
             return done
     if channel.first_pull and channel.pulls < PULLS and can_control(channel):
-        done = ask(channel)
+        done = send_send_req(channel)
     if channel.control != 0 and can_send():
-        done = pay(channel)
+        done = send_control(channel)
     outcome = serve_sends(channel)
     if outcome == LEFT:
         done = True

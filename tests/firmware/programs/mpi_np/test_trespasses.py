@@ -12,7 +12,7 @@ from .mutants import mutants
 from .trespasses import ATTEMPTS
 
 BORDER = {"boot", "quick_sends", "requests"}  # boot clears the slots before the host may write to them
-DRIVER = {"layout", "plan"}
+DRIVER = {"layout", "plan", "trace"}
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.__name__)

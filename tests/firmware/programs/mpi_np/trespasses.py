@@ -328,7 +328,7 @@ def pull(scene, number, size, peer):
     )
 
 
-@attempt("answering.asked")
+@attempt("answering.on_send_req")
 def pull_what_another_rank_has_parked():
     """Rank 1 helps rank 2 to a message of rank 0's to rank 2, with an envelope that rank 0 has not sent."""
     scene = Scene(attacker=1, config=PARKING)
@@ -338,7 +338,7 @@ def pull_what_another_rank_has_parked():
     assert scene.dropped() == before + 1
 
 
-@attempt("answering.asked")
+@attempt("answering.on_send_req")
 def pull_more_than_was_announced():
     scene = Scene(attacker=1, config=PARKING)
     number = parked(scene)
@@ -348,7 +348,7 @@ def pull_more_than_was_announced():
     assert scene.dropped() == before + 1
 
 
-@attempt("answering.asked")
+@attempt("answering.on_send_req")
 def pull_from_a_slot_that_does_not_exist():
     scene = Scene()
     pull(scene, FAR, 100, peer=0)
@@ -475,7 +475,7 @@ def damaged_packets_for_a_channel_that_does_not_exist():
         assert state.nic.wire_errors == 3
 
 
-@attempt("incoming.receive_part", "pulling.take_answer", "following.answers")
+@attempt("incoming.receive_part", "pulling.on_answer", "following.answers")
 def parts_for_a_receive_that_does_not_exist():
     for size, flags in ((64, 0), (64, 1), (1000, 0)):
         scene = Scene()
@@ -488,9 +488,9 @@ def parts_for_a_receive_that_does_not_exist():
     "incoming.receive_short",
     "incoming.receive_split",
     "incoming.receive_part",
-    "incoming.take_eager",
-    "incoming.take_unpaid",
-    "pulling.take_answer",
+    "incoming.on_eager",
+    "incoming.on_eager_unpaid",
+    "pulling.on_answer",
 )
 def packets_shorter_than_they_say():
     """What lies behind them in the buffer came with earlier ones."""
@@ -521,7 +521,7 @@ def asking(size):
     return scene, scene.attacker.body
 
 
-@attempt("incoming.receive_part", "pulling.take_answer", "following.answers")
+@attempt("incoming.receive_part", "pulling.on_answer", "following.answers")
 def answers_with_more_than_was_asked_for():
     for size, flags in ((200, 0), (200, 1), (2000, 0)):
         scene, memory = asking(100)

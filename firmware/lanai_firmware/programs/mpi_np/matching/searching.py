@@ -15,7 +15,7 @@ from lanai_firmware.lang import Const, Ptr, address_of, firmware, inline, null, 
 from ..border.records import report
 from ..border.slots import give_slot_back
 from ..layout import IN_SLOT, NO_TAG, Header, Kind, Op, Type
-from ..protocol.answering import asked
+from ..protocol.answering import on_send_req
 from ..protocol.pulling import meet
 from ..protocol.ready import make_ready
 from ..protocol.sending import envelope, slot_number
@@ -52,13 +52,13 @@ def wish(channel: Ptr[Channel], receive: Ptr[Receive]) -> None:
 
 
 @firmware
-def search(channel: Ptr[Channel]) -> None:
+def send_search_req(channel: Ptr[Channel]) -> None:
     """Send the question, unless a message has come for the receive in the meantime."""
     channel.control &= ~OWE_SEARCH
     receive = channel.asking
     node = address_of(receive.posted)
     if receive.state != RECEIVE_POSTED or channel.expected.next != node:
-        denied(channel)
+        on_nack(channel)
         return
     header = new_frame(channel, Type.SEARCH_REQ)
     header.tag = node.tag
@@ -69,10 +69,10 @@ def search(channel: Ptr[Channel]) -> None:
 
 
 @firmware
-def searched(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+def on_search_req(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     """A SEARCH_REQ has come: let the head of the send ring go if it is what is meant, else owe a NACK."""
     send = channel.first
-    if not (send and is_meant(channel, send, header) and stage_free(channel) and accept(channel, send, header)):
+    if not (send and is_meant(channel, send, header) and stage_free(channel) and send_accept(channel, send, header)):
         channel.control |= OWE_NACK
     make_ready(channel)
     return True
@@ -87,7 +87,7 @@ def is_meant(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> boo
 
 
 @inline
-def accept(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> bool:
+def send_accept(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> bool:
     """Turn the question into the SEND_REQ that it stands for, and send the envelope, which takes no message slot, before the
     body. False, with nothing changed, if there is no room for the body's job, or the host's request is no sound one."""
     following = send.next
@@ -99,7 +99,7 @@ def accept(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> bool:
     in_slot = send.op == Op.SEND_INLINE
     header.handle = IN_SLOT | slot_number(send) if in_slot else send.table
     send.state = SEND_PARKED
-    if not asked(channel, header):
+    if not on_send_req(channel, header):
         send.state = SEND_WAITING
         return False
     channel.first = following
@@ -115,7 +115,7 @@ def accept(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> bool:
 
 
 @firmware
-def accepted(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+def on_accept(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     """ACCEPT has come: the receive that asked has its message. False if none asked, or another."""
     receive = channel.asking
     if not receive or receive.number != header.handle or channel.expected.next != address_of(receive.posted):
@@ -130,7 +130,7 @@ def accepted(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
 
 
 @firmware
-def denied(channel: Ptr[Channel]) -> bool:
+def on_nack(channel: Ptr[Channel]) -> bool:
     """The question is answered by NACK, or of no use any more: the receive goes on waiting, if it still does, unless it is to be
     cancelled. False if there was no question."""
     receive = channel.asking

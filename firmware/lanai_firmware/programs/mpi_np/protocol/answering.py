@@ -33,7 +33,7 @@ from .sending import slot_body
 
 
 @firmware
-def asked(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+def on_send_req(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     """A SEND_REQ has come: make it a job. False if it asks for nothing that was announced, or for too much at once."""
     resume()  # the last transfer of an ended job may have failed, which its entry must still be there to hear
     job = address_of(channel.jobs[0])

@@ -71,7 +71,7 @@ def pull(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, ha
 
 
 @firmware
-def ask(channel: Ptr[Channel]) -> bool:
+def send_send_req(channel: Ptr[Channel]) -> bool:
     """Send the SEND_REQ of the first receive that waits to, if another may be outstanding. False if none was sent."""
     receive = channel.first_pull
     if not receive or channel.pulls >= PULLS:
@@ -87,7 +87,7 @@ def ask(channel: Ptr[Channel]) -> bool:
 
 
 @firmware
-def take_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
+def on_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
     """A part of a body has come. False if nobody waits for it."""
     number = header.tag
     if number >= nic.receive_count:

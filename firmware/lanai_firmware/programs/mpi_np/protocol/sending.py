@@ -81,7 +81,7 @@ def send_pieces(channel: Ptr[Channel], send: Ptr[Send], stage: Ptr[Stage], lengt
 
 
 @firmware
-def announce(channel: Ptr[Channel], send: Ptr[Send], length: u32, handle: u32) -> None:
+def send_recv_req(channel: Ptr[Channel], send: Ptr[Send], length: u32, handle: u32) -> None:
     """RECV_REQ: the envelope goes, the body stays."""
     stage = new_stage(channel, Type.RECV_REQ)
     envelope(channel, stage, send, length, 0)
@@ -130,13 +130,13 @@ def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
         return BLOCKED
     if inline_body:
         send.state = SEND_PARKED
-        announce(channel, send, length, IN_SLOT | slot_number(send))
+        send_recv_req(channel, send, length, IN_SLOT | slot_number(send))
         return LEFT
     table = send.table
     if table == 0 or table >= send.endpoint.page_entries:
         refuse_send(send, Error.BAD_INDEX)
         return LEFT
-    announce(channel, send, length, table)
+    send_recv_req(channel, send, length, table)
     give_slot_back(send)
     return LEFT
 
@@ -182,7 +182,7 @@ def serve_sends(channel: Ptr[Channel]) -> u32:
 
 
 @firmware
-def unpaid_taken(channel: Ptr[Channel]) -> None:
+def on_taken(channel: Ptr[Channel]) -> None:
     """The other end had room for a send without credit: it has left, and what it used is on its way back as credit."""
     send = channel.unpaid
     if not send:
@@ -203,7 +203,7 @@ def unpaid_taken(channel: Ptr[Channel]) -> None:
 
 
 @firmware
-def unpaid_dropped(channel: Ptr[Channel], length: u32) -> None:
+def on_dropped(channel: Ptr[Channel], length: u32) -> None:
     """The other end had no room: the send waits for real credit, and is not sent without again."""
     send = channel.unpaid
     if not send:

@@ -12,15 +12,15 @@ from ..border.records import finish_record, next_record, report
 from ..layout import FLAG_FAILED, FLAG_LAST, NO_BODY, PACKET_BODY, Header, Kind, Record, Type
 from ..matching.claiming import deliver_eager, tell_followed
 from ..matching.matching import find_expected, unlink_posted, withdraw
-from ..matching.searching import accepted, denied, searched
+from ..matching.searching import on_accept, on_nack, on_search_req
 from ..matching.unclaimed import keep
 from ..memory.cursor import next_piece
 from ..memory.failing import lose_body, resume
 from ..memory.hostdma import upload
-from ..protocol.answering import asked
-from ..protocol.pulling import fail_body, pull, take_answer
+from ..protocol.answering import on_send_req
+from ..protocol.pulling import fail_body, on_answer, pull
 from ..protocol.ready import make_ready
-from ..protocol.sending import unpaid_dropped, unpaid_taken
+from ..protocol.sending import on_dropped, on_taken
 from ..state import (
     MESSAGE_BODY,
     MESSAGE_PROMISE,
@@ -272,34 +272,34 @@ def dispatch(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -
     """Act on a sound packet. False if it makes no sense."""
     kind = header.type
     if kind == Type.EAGER:
-        return take_eager(channel, header, body, size)
+        return on_eager(channel, header, body, size)
     if kind == Type.ANSWER:
-        return take_answer(channel, header, body, size)
+        return on_answer(channel, header, body, size)
     if kind == Type.SEND_REQ:
-        return asked(channel, header)
+        return on_send_req(channel, header)
     if kind == Type.RECV_REQ:
-        return take_promise(channel, header)
+        return on_recv_req(channel, header)
     if kind == Type.EAGER_UNPAID:
-        return take_unpaid(channel, header, body, size)
+        return on_eager_unpaid(channel, header, body, size)
     if kind == Type.TAKEN:
-        unpaid_taken(channel)
+        on_taken(channel)
         return True
     if kind == Type.DROPPED:
-        unpaid_dropped(channel, header.length)
+        on_dropped(channel, header.length)
         return True
     if kind == Type.ACK:
         return True
     if kind == Type.SEARCH_REQ:
-        return searched(channel, header)
+        return on_search_req(channel, header)
     if kind == Type.NACK:
-        return denied(channel)
+        return on_nack(channel)
     if kind == Type.ACCEPT:
-        return accepted(channel, header)
-    return (kind == Type.EAGER_LOST or kind == Type.UNPAID_LOST) and take_lost(channel, header)
+        return on_accept(channel, header)
+    return (kind == Type.EAGER_LOST or kind == Type.UNPAID_LOST) and on_body_lost(channel, header)
 
 
 @inline
-def take_eager(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
+def on_eager(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
     """Envelope and body on credit: there is room, so it is delivered or kept."""
     length = header.length
     if length > size or length > PACKET_BODY:
@@ -319,7 +319,7 @@ def take_eager(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32)
 
 
 @firmware(inline=False)
-def take_lost(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+def on_body_lost(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     """An envelope whose body is lost: the receive that takes it fails. Without one it is kept, like a promise."""
     length = header.length
     if length > PACKET_BODY:
@@ -343,7 +343,7 @@ def take_lost(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
 
 
 @firmware
-def take_promise(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+def on_recv_req(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     """An envelope whose body waits at the sender: match it, or keep it."""
     channel.arrived += 1
     node = find_expected(channel, header.context, header.tag)
@@ -357,11 +357,11 @@ def take_promise(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
 
 
 @firmware
-def take_unpaid(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
+def on_eager_unpaid(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
     """Envelope and body without credit: taken if there happens to be room, else dropped; the sender is told (NP-24)."""
     if header.length > size or header.length > PACKET_BODY:
         return False
-    if take_eager(channel, header, body, size):
+    if on_eager(channel, header, body, size):
         channel.control |= OWE_TAKEN
     else:
         channel.arrived -= 1

@@ -10,7 +10,7 @@ from ..border.records import report
 from ..border.slots import give_slot_back
 from ..layout import Error, Kind
 from ..matching.matching import withdraw
-from ..matching.searching import denied
+from ..matching.searching import on_nack
 from ..protocol.ready import make_ready
 from ..state import (
     JOB_FREE,
@@ -81,7 +81,7 @@ def fail_receives(channel: Ptr[Channel]) -> None:
             fail_receive(channel, receive)
     channel.first_pull = null(Receive)
     if channel.asking:
-        denied(channel)
+        on_nack(channel)
     channel.pulls = 0
 
 
