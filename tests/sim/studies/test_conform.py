@@ -122,12 +122,12 @@ def test_heavy_modules_get_more_time(monkeypatch):
 
 
 def test_modules_are_chosen_by_name_or_pattern(tmp_path, monkeypatch):
-    for name in ("test_p2p_a", "test_p2p_b", "test_win", "test_x"):
+    for name in ("test_p2p_a", "test_p2p_b", "test_spawn", "test_x"):
         (tmp_path / f"{name}.py").write_text("")
     monkeypatch.setattr(suite, "directory", lambda: tmp_path)
     assert suite.modules() == ["test_p2p_a", "test_p2p_b", "test_x"]
     assert suite.modules(["test_x", "test_p2p_*"]) == ["test_x", "test_p2p_a", "test_p2p_b"]
-    assert suite.modules(["test_win"]) == ["test_win"]  # asked for by name
+    assert suite.modules(["test_spawn"]) == ["test_spawn"]  # asked for by name
     with pytest.raises(UserError, match="no module 'test_z'; it has test_p2p_a"):
         suite.modules(["test_z"])
 
