@@ -11,8 +11,6 @@ ALLOWED = [
         f"lanai_firmware.compiler.{module}"
         for module in ("body", "calls", "expressions", "operators", "program", "statements", "targets")
     },
-    {f"lanai_sim.trace.{module}" for module in ("messages", "packets", "reader", "work")},
-    {"lanai_sim.kernel.cluster", "lanai_sim.kernel.node"},
 ]
 
 

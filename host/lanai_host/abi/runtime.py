@@ -25,12 +25,12 @@ from ..mpi.unreceived import unreceived
 from ..mpi.world import World
 from ..simulator.client import Portal
 from ..simulator.notes import ENV_NOTES, Notebook
-from ..simulator.observe import Observer
 from ..simulator.protocol import ENV_LEAKS, FinalState
 from . import binding, functions, leaks
 from .context import Phase, abi
 from .flavor import BRIDGE, FLAVORS, INTERFACE
 from .mixture import check_process
+from .observe import Observer
 
 DEAD = 2  # the front's state once Python has ended
 SLOT = 1 / 66.6e6  # seconds; MPI_Wtick, where the device does not say

@@ -28,6 +28,7 @@ from lanai_host.simulator.requests import (
 from lanai_host.stacks.base import Attachment, NicStack
 
 from ..engines.base import Burst
+from ..kernel.cluster import Cluster
 from ..kernel.node import Node, WaitTimeout, Word
 from .grant import Forbidden, Grant
 from .rank_service import Refused
@@ -40,7 +41,8 @@ class RankAccess:
     """Serves one rank: PIO to its own part of the NIC, host memory that the NIC may reach, waits for words in it. Its pinned memory is
     reached by (pid, address), what it allocated is mapped here too. PIO is refused until `attach`."""
 
-    def __init__(self, node: Node, number: int) -> None:
+    def __init__(self, cluster: Cluster, node: Node, number: int) -> None:
+        self.cluster = cluster
         self.node = node
         self.number = number
         self.pages = node.seat()
@@ -57,7 +59,7 @@ class RankAccess:
         self.grant = Grant.of(attachment)
 
         async def look(clock: int) -> tuple[int, bytes]:
-            bus = self.node.cluster.bus(self.node.number, host)
+            bus = self.cluster.bus(self.node.number, host)
             bus.clock, bus.number = clock, self.number
             finding = await stack.examine(
                 bus, attachment, lambda pc: str(image.where(pc)), lambda: self.node.keep_counts(bus)
@@ -90,7 +92,7 @@ class RankAccess:
         return await self.node.write_all(clock, bursts)
 
     def quiet_until(self) -> int:
-        return self.node.cluster.quiet_until()
+        return self.cluster.quiet_until()
 
     async def _serve(self, op: Op, payload: bytes, clock: int) -> tuple[int, bytes]:
         if op == Op.PIO_READ:
@@ -104,7 +106,7 @@ class RankAccess:
             return await self.node.changed(clock, words, self.number, timeout), b""
         if op == Op.UNPIN:
             # At the rank's own time: the NIC may use the pages until then.
-            await self.node.cluster.kernel.until(clock, self.number)
+            await self.cluster.kernel.until(clock, self.number)
             self._unpin(UNPIN.unpack(payload).token)
             return clock, b""
         if op == Op.PIN:
@@ -112,12 +114,12 @@ class RankAccess:
         if op == Op.ALLOC:
             return clock, BUS_ADDRESS.pack(BusAddress(self._allocate(*ALLOCATE.unpack(payload))))
         if op == Op.REPORT_LOST:
-            self.node.cluster.report_lost(self.number, payload.decode(errors="replace"))
+            self.cluster.report_lost(self.number, payload.decode(errors="replace"))
             return clock, b""
         if op == Op.EXAMINE and self._examine is not None:
             return await self._examine(clock)
         if op == Op.LOST:
-            return clock, json.dumps(self.node.cluster.lost).encode()
+            return clock, json.dumps(self.cluster.lost).encode()
         raise Refused(f"{op.name} is no request to a NIC")
 
     def _word(self, address: int) -> memoryview:
@@ -173,7 +175,7 @@ class RankAccess:
 
     def close(self) -> None:
         """The rank has left: the NIC can no longer reach its memory."""
-        cluster = self.node.cluster
+        cluster = self.cluster
         if cluster.lost and self.number not in cluster.lost:  # else all leave together
             cluster.report_lost(self.number, f"rank {self.number} has left the job")
         for token in list(self._pins):

@@ -55,7 +55,8 @@ class NicWorld(World):
         self.buses: list[ClusterBus] = []  # what they allocated at boot is the NICs' as long as the world lasts
         self.image: Image | None = None
         self.accesses = [
-            RankAccess(self.cluster.nodes[self.placement.node_of(rank)], rank) for rank in range(config.ranks)
+            RankAccess(self.cluster, self.cluster.nodes[self.placement.node_of(rank)], rank)
+            for rank in range(config.ranks)
         ]
 
     def _make_engine(self, layout: Layout) -> Engine:

@@ -114,7 +114,7 @@ class Cluster:
 
     def bus(self, node: int, host: HostConfig | None = None) -> "ClusterBus":
         """Access to one NIC for one more process of its host. Its work is free unless `host` prices it."""
-        return ClusterBus(self.nodes[node], host or free())
+        return ClusterBus(self, self.nodes[node], host or free())
 
     def spawn(
         self, node: int, program: Callable[["ClusterBus"], Coroutine[Any, Any, Any]], host: HostConfig | None = None
@@ -148,10 +148,11 @@ class Cluster:
 class ClusterBus(Bus):
     """A coroutine's bus. Its memory is this Python process's own."""
 
-    def __init__(self, node: Node, host: HostConfig) -> None:
+    def __init__(self, cluster: Cluster, node: Node, host: HostConfig) -> None:
+        self.cluster = cluster
         self.node = node
         self.host = host
-        self.clock = node.cluster.kernel.now
+        self.clock = cluster.kernel.now
         self.pages: BusPages = node.seat()
         self.number = node.number
         self.why: Wait | None = None
@@ -228,10 +229,10 @@ class ClusterBus(Bus):
 
     async def elapse(self, picoseconds: int) -> None:
         self.clock += picoseconds
-        await self.node.cluster.kernel.until(self.clock, self.number)
+        await self.cluster.kernel.until(self.clock, self.number)
 
     async def report_lost(self, rank: int, text: str) -> None:
-        self.node.cluster.report_lost(rank, text)
+        self.cluster.report_lost(rank, text)
 
     async def lost(self) -> Mapping[int, str]:
-        return self.node.cluster.lost
+        return self.cluster.lost

@@ -4,16 +4,14 @@ process and ranks in their own, stand on this."""
 import struct
 from collections import deque
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import COUNTER_NAMES, PAGE_SIZE, PIO_WINDOW_SIZE, host_offset
 from lanai_host.bus.base import Bus
 
-from ..engines.base import Access, Burst
-
-if TYPE_CHECKING:
-    from .cluster import Cluster
+from ..engines.base import Access, Burst, Engine
+from .kernel import Kernel, Suspension
 
 WINDOW_PAGES = 1 << 16  # bus pages of one process: 256 MB, as `lanai_host.stacks.mpi_np.driver.WINDOW` has it
 
@@ -103,12 +101,26 @@ def words_of(offset: int, data: bytes) -> list[tuple[int, int, int]]:
     return words
 
 
+class EngineEvents(Protocol):
+    """Where a node's engine tells what has happened (`Cluster`)."""
+
+    engine: Engine
+    kernel: Kernel
+
+    def expect(self) -> tuple[int, Suspension[tuple[int, int]]]:
+        """A tag for the engine, and the suspension that ends with (time, value) when it comes back."""
+
+    def forget(self, tag: int) -> None:
+        """Nobody waits for this any more."""
+
+
 class Node:
     """A NIC's host side. Operations take the host's time in picoseconds and give it back."""
 
-    def __init__(self, cluster: "Cluster", number: int) -> None:
-        self.cluster = cluster
-        self.engine = cluster.engine
+    def __init__(self, events: EngineEvents, number: int) -> None:
+        self.events = events
+        self.engine = events.engine
+        self.kernel = events.kernel
         self.number = number
         self._seats = 0
         self.was_reset = False  # since its boot
@@ -154,10 +166,10 @@ class Node:
 
     async def perform(self, clock: int, bursts: Sequence[Burst]) -> tuple[int, int]:
         """PIO of one processor from `clock` on: the time at which it is done, and the word that the last burst read."""
-        tag, answer = self.cluster.expect()
+        tag, answer = self.events.expect()
         if self.engine.bursts(self.number, clock, bursts, tag):
             return await answer
-        self.cluster.forget(tag)
+        self.events.forget(tag)
         value = 0
         for burst in bursts:
             words = words_of(burst.offset, burst.data) or [(burst.offset, 0, 0b1111)]
@@ -168,10 +180,10 @@ class Node:
         self, clock: int, words: Sequence[Word], number: int, timeout: "WaitTimeout | None" = None
     ) -> int:
         """Wait until one of some words differs from what was seen, or until `timeout`."""
-        kernel = self.cluster.kernel
+        kernel = self.kernel
         await kernel.until(clock, number)
         while not any(word.changed for word in words):
-            tag, answer = self.cluster.expect()
+            tag, answer = self.events.expect()
             for word in words:
                 self.engine.watch(self.number, word.address, word.seen, tag)
             if timeout is not None:
@@ -179,7 +191,7 @@ class Node:
             told = await answer
             self.engine.unwatch(self.number, tag)
             if told is None:
-                self.cluster.forget(tag)
+                self.events.forget(tag)
                 clock = kernel.now
                 break
             clock = told[0]
@@ -188,8 +200,8 @@ class Node:
         return clock
 
     async def _access(self, clock: int, words: list[tuple[int, int, int]], write: bool) -> tuple[int, int]:
-        await self.cluster.kernel.until(clock, self.number)
-        tag, answer = self.cluster.expect()
+        await self.kernel.until(clock, self.number)
+        tag, answer = self.events.expect()
         slot = max(self.engine.time.slot(clock), self.engine.slot(self.number))
         last = len(words) - 1
         self.engine.pio(

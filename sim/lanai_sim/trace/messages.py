@@ -7,19 +7,17 @@ receive at that rank that got such a message. Sends to be cancelled and receives
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .schema import MESSAGES, REQUESTS, RequestKind
-
-if TYPE_CHECKING:
-    from .reader import Trace
+from .stored import StoredTrace
 
 CANCELLED = 255  # REQUESTS.error; other errors are `lanai_host.device.ErrorKind`'s values
 
 
-def link(trace: "Trace") -> tuple[Any, Any]:
+def link(trace: StoredTrace) -> tuple[Any, Any]:
     """Requests and messages, each naming the other. What packets tell of messages is not yet filled in."""
     requests = _requests(trace)
     sends = np.flatnonzero((requests["kind"] == RequestKind.SEND) & (requests["error"] != CANCELLED))
@@ -38,7 +36,7 @@ def link(trace: "Trace") -> tuple[Any, Any]:
     return requests, messages
 
 
-def _requests(trace: "Trace") -> Any:
+def _requests(trace: StoredTrace) -> Any:
     stored, ends = trace.stored(b"RQST"), trace.stored(b"RDON")
     requests = np.zeros(len(stored), REQUESTS)
     for name in stored.dtype.names:

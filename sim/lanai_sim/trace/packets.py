@@ -6,7 +6,7 @@ entry. TAKEN and DROPPED answer the channel's last UNPAID. Packets without a rol
 """
 
 from collections import defaultdict, deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from lanai_firmware.programs.vocabulary import ENVELOPES, Role
 from lanai_hdl.machine import Verdict
 
 from .schema import PACKETS, Engine, Fault, Protocol
-
-if TYPE_CHECKING:
-    from .reader import Trace
+from .stored import StoredTrace
 
 PROTOCOLS = {
     Role.EAGER: Protocol.EAGER,
@@ -29,8 +27,8 @@ PROTOCOLS = {
 SOUND = int(Verdict.VALID)
 
 
-def link(trace: "Trace") -> tuple[Any, Any]:
-    """Packets, and for each row of PRX the row of `Trace.packets`. Fills in what packets tell of messages."""
+def link(trace: StoredTrace, messages: Any) -> tuple[Any, Any]:
+    """Packets, and for each row of PRX the row of `Trace.packets`. Fills in what packets tell of `messages`."""
     out, arrivals = trace.stored(b"PTX "), trace.stored(b"PRX ")
     out = out[np.argsort(out["head"], kind="stable")]
     packets, arrived = _join(trace, out, arrivals)
@@ -43,7 +41,7 @@ def link(trace: "Trace") -> tuple[Any, Any]:
     headers = np.concatenate([out["header"], arrivals["header"][_extra(arrived, len(out))]])[order]
     packets, arrived = packets[order], place[arrived] if len(arrived) else arrived
     packets["id"] = np.arange(len(packets))
-    _attribute(trace, packets, headers)
+    _attribute(trace, messages, packets, headers)
     return packets, arrived
 
 
@@ -59,7 +57,7 @@ def _extra(arrived: Any, sent: int) -> Any:
     return np.flatnonzero(arrived >= sent)
 
 
-def _join(trace: "Trace", out: Any, arrivals: Any) -> tuple[Any, Any]:
+def _join(trace: StoredTrace, out: Any, arrivals: Any) -> tuple[Any, Any]:
     """Packets leave and arrive unchanged and, on one path, in order. `arrived`: which packet each arrival is."""
     routes = {(a, route): b for a, row in enumerate(trace.meta["routes"]) for b, route in enumerate(row)}
     packets = np.zeros(len(out), PACKETS)
@@ -100,7 +98,7 @@ def _join(trace: "Trace", out: Any, arrivals: Any) -> tuple[Any, Any]:
 LOST_AFTER = 1 << 40  # slots
 
 
-def _verdicts(trace: "Trace", packets: Any, arrivals: Any, arrived: Any) -> None:
+def _verdicts(trace: StoredTrace, packets: Any, arrivals: Any, arrived: Any) -> None:
     """The receive DMA takes packets in the order in which they came; what it drops unread has no verdict."""
     stored = trace.stored(b"DMA ")
     taken = stored[stored["engine"] == Engine.RECEIVE]
@@ -128,13 +126,13 @@ def _whole(one: Any) -> bool:
     return not int(one["flags"]) & int(Verdict.OVERRUN | Verdict.TRUNCATED)
 
 
-def _attribute(trace: "Trace", packets: Any, headers: Any) -> None:
+def _attribute(trace: StoredTrace, messages: Any, packets: Any, headers: Any) -> None:
     """The ranks at both ends, and the message."""
     packets["to_rank"], packets["message"] = -1, -1
     vocabulary = trace.vocabulary
     if vocabulary is None:
         return
-    messages, header = trace._linked_messages[1], vocabulary.header
+    header = vocabulary.header
     packets["kind"], packets["channel"] = field(headers, header, "type"), field(headers, header, "channel")
     packets["kind"][packets["bytes"] < int(sizeof(header))] = 0
     packets["from_rank"] = packets["channel"] % max(trace.ranks, 1)
@@ -159,7 +157,7 @@ def _attribute(trace: "Trace", packets: Any, headers: Any) -> None:
 class _Follow:
     """What the protocol has said so far."""
 
-    def __init__(self, trace: "Trace", messages: Any, known: dict[tuple[int, int, int], int]) -> None:
+    def __init__(self, trace: StoredTrace, messages: Any, known: dict[tuple[int, int, int], int]) -> None:
         self.node_of = trace.node_of
         self.messages = messages
         self.known = known

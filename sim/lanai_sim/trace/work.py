@@ -9,7 +9,7 @@ their packet's.
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,17 +17,24 @@ from lanai_firmware.programs.vocabulary import Table, Touch, Vocabulary
 from lanai_hdl.machine import SRAM_HOST
 
 from .schema import BY_HOST, DMA, HOSTBUS, PROCESSOR, Engine, HostKind, RequestKind, State
-
-if TYPE_CHECKING:
-    from .reader import Trace
+from .stored import StoredTrace
 
 FIRST = 1  # DMA.flags of a send descriptor
 FAILED = 0x80
 
 
-def link(trace: "Trace") -> tuple[Any, Any, Any]:
+class Links(NamedTuple):
+    """Tables whose rows name each other. `arrived`: for each row of PRX the row of `packets`."""
+
+    requests: Any
+    messages: Any
+    packets: Any
+    arrived: Any
+
+
+def link(trace: StoredTrace, links: Links) -> tuple[Any, Any, Any]:
     """`dma`, `processor` and `hostbus` of a trace."""
-    dma = _transfers(trace)
+    dma = _transfers(trace, links)
     processor = _stretches(trace)
     bus = trace.stored(b"HBUS")
     bus = bus[np.lexsort((bus["begin"], bus["node"]))]
@@ -39,7 +46,7 @@ def link(trace: "Trace") -> tuple[Any, Any, Any]:
     if vocabulary is None:
         processor["message"] = -1
         return dma, processor, hostbus
-    slots = _Slots(trace, vocabulary)
+    slots = _Slots(trace, links, vocabulary)
     for node in range(len(trace.nodes)):
         mine = np.flatnonzero(dma["node"] == node)
         rows = np.flatnonzero(processor["node"] == node)
@@ -49,11 +56,11 @@ def link(trace: "Trace") -> tuple[Any, Any, Any]:
         host = mine[(dma["engine"][mine] == Engine.HOST_READ) | (dma["engine"][mine] == Engine.HOST_WRITE)]
         dma["message"][host] = work.at(dma["posted"][host])
         here = np.flatnonzero(hostbus["node"] == node)
-        _bus(trace, node, hostbus, here, dma[host], slots, tables)
+        _bus(trace, links, node, hostbus, here, dma[host], slots, tables)
     return dma, processor, hostbus
 
 
-def _transfers(trace: "Trace") -> Any:
+def _transfers(trace: StoredTrace, links: Links) -> Any:
     """Transfers with their beginnings, packets and, where a packet tells, messages."""
     stored = trace.stored(b"DMA ")
     stored = stored[np.lexsort((stored["end"], stored["engine"], stored["node"]))]
@@ -69,7 +76,7 @@ def _transfers(trace: "Trace") -> Any:
             rows = rows[np.argsort(dma["end"][rows], kind="stable")]
             dma["begin"][rows[1:]] = np.maximum(dma["posted"][rows[1:]], dma["end"][rows[:-1]])
     dma["message"] = dma["packet"] = -1
-    packets, arrived = trace._linked_packets
+    packets, arrived = links.packets, links.arrived
     arrivals = trace.stored(b"PRX ")
     for node in range(len(trace.nodes)):
         sent = np.flatnonzero(packets["source"] == node)
@@ -86,7 +93,7 @@ def _transfers(trace: "Trace") -> Any:
     return dma
 
 
-def _stretches(trace: "Trace") -> Any:
+def _stretches(trace: StoredTrace) -> Any:
     stored = trace.stored(b"PROC")
     stored = stored[np.argsort(stored["node"], kind="stable")]
     processor = np.zeros(len(stored), PROCESSOR)
@@ -106,11 +113,11 @@ def _stretches(trace: "Trace") -> Any:
 class _Slots:
     """Requests by the slot in which they were placed, with the messages that they were for."""
 
-    def __init__(self, trace: "Trace", vocabulary: Vocabulary) -> None:
+    def __init__(self, trace: StoredTrace, links: Links, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         stored = trace.stored(b"SLOT")
         stored = stored[np.argsort(stored["time"], kind="stable")]
-        requests, messages = trace.requests, trace.messages
+        requests, messages = links.requests, links.messages
         sent: dict[Any, deque[int]] = defaultdict(deque)
         for message in messages[["source", "target", "id"]].tolist():
             sent[message[0], message[1]].append(message[2])
@@ -142,7 +149,7 @@ class _Work:
     """What one NIC's processor worked on, and when: `slots` where that changed, `found` the message from there on."""
 
     def __init__(
-        self, trace: "Trace", node: int, processor: Any, dma: Any, slots: _Slots, tables: Sequence[Table]
+        self, trace: StoredTrace, node: int, processor: Any, dma: Any, slots: _Slots, tables: Sequence[Table]
     ) -> None:
         touches = trace.stored(b"TUCH")
         touches = touches[touches["node"] == node]
@@ -153,14 +160,14 @@ class _Work:
         buffers = next(table for table in tables if table.kind == Touch.BUFFER)
         self._follow(trace, node, touches, packets, slots, buffers)
 
-    def _scheduler(self, trace: "Trace", processor: Any, module: str) -> Any:
+    def _scheduler(self, trace: StoredTrace, processor: Any, module: str) -> Any:
         """When the processor began or came back to code of the scheduler itself, or waited."""
         pcs, inverse = np.unique(processor["pc"], return_inverse=True)
         scheduler = np.array([trace.firmware.where(int(pc)).function.startswith(module) for pc in pcs], bool)
         idle = processor["state"] != State.RUN
         return processor["begin"][scheduler[inverse] | idle] if len(pcs) else processor["begin"]
 
-    def _follow(self, trace: "Trace", node: int, touches: Any, packets: Any, slots: _Slots, buffers: Table) -> None:
+    def _follow(self, trace: StoredTrace, node: int, touches: Any, packets: Any, slots: _Slots, buffers: Table) -> None:
         begins = packets["begin"].tolist()
         numbers = ((packets["local"].astype(np.int64) - buffers.begin) // buffers.stride).tolist()
         times = trace.picoseconds(touches["slot"]).tolist() if len(touches) else []
@@ -204,7 +211,16 @@ class _Work:
         return np.where(rows["state"] == State.RUN, found, -1)
 
 
-def _bus(trace: "Trace", node: int, hostbus: Any, rows: Any, dma: Any, slots: _Slots, tables: Sequence[Table]) -> None:
+def _bus(
+    trace: StoredTrace,
+    links: Links,
+    node: int,
+    hostbus: Any,
+    rows: Any,
+    dma: Any,
+    slots: _Slots,
+    tables: Sequence[Table],
+) -> None:
     """What the NIC moves belongs to the descriptor that runs; what the host does, to the call in which it does it."""
     host = trace.host
     pio = (host["kind"] == HostKind.PIO_WRITE) | (host["kind"] == HostKind.PIO_READ)
@@ -227,7 +243,7 @@ def _bus(trace: "Trace", node: int, hostbus: Any, rows: Any, dma: Any, slots: _S
         one = order[np.maximum(index, 0)]
         inside = (index >= 0) & (hostbus["begin"][theirs] < one["end"])
         hostbus["message"][theirs] = np.where(inside, one["message"], -1)
-        messages = trace.messages
+        messages = links.messages
         # A message's transfers were caused by its send on the sender's NIC, by its receive on the other.
         named = hostbus["message"][theirs]
         if len(messages):
@@ -237,7 +253,9 @@ def _bus(trace: "Trace", node: int, hostbus: Any, rows: Any, dma: Any, slots: _S
             hostbus["call"][theirs] = np.where(named >= 0, call, -1)
 
 
-def _slot_writes(trace: "Trace", node: int, hostbus: Any, rows: Any, slots: _Slots, tables: Sequence[Table]) -> None:
+def _slot_writes(
+    trace: StoredTrace, node: int, hostbus: Any, rows: Any, slots: _Slots, tables: Sequence[Table]
+) -> None:
     """A write to a request slot belongs to the request's message."""
     for seat, table in enumerate(table for table in tables if table.kind == Touch.SLOT):
         first = SRAM_HOST + table.begin

@@ -13,9 +13,10 @@ from ..bus.base import Wait
 from ..config import HostCost
 from ..device import Device, SendMode
 from ..operation import Operation
-from .client import Portal
-from .notes import CANCELLED, NOT_SAID, OUTSIDE, Note, Notebook
-from .protocol import Op
+from ..simulator.client import Portal
+from ..simulator.notes import CANCELLED, NOT_SAID, OUTSIDE, Note, Notebook
+from ..simulator.protocol import Op
+from .context import abi
 
 KINDS = {cost: number for number, cost in enumerate(HostCost)}
 MODES = {mode: number for number, mode in enumerate(SendMode)}
@@ -228,14 +229,10 @@ class Observer:
 
 def _context(handle: int) -> int:
     """The communicator's context, if the handle means one."""
-    from ..abi.context import abi
-
     comm = abi.comms.get(handle)
     return int(getattr(comm, "context", NOT_SAID)) if comm is not None else NOT_SAID
 
 
 def _size(handle: int) -> int:
-    from ..abi.context import abi
-
     datatype = abi.types.get(handle)
     return int(datatype.size) if datatype is not None else 0
