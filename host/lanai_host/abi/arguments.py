@@ -155,6 +155,9 @@ _EXCEPTIONS: dict[tuple[str, str], _Row] = {
     ("MPI_Type_create_darray", "rank"): _NONE_REFUSED,  # of a grid, not of a communicator
     **{(f"MPI_{name}", "request"): _NULL_HANDLE_ALLOWED for name in ("Request_get_status", "Parrived", "Wait", "Test")},
     ("MPI_Comm_get_name", "comm"): _NULL_HANDLE_ALLOWED,
+    **{
+        (f"MPI_Comm_{what}", "port_name"): _NULL_ALLOWED for what in ("accept", "connect")
+    },  # means something at the root only
     ("MPI_Type_get_name", "datatype"): _NULL_HANDLE_ALLOWED,
     ("MPI_Win_get_name", "win"): _NULL_HANDLE_ALLOWED,
     ("MPI_Win_set_info", "info"): _NULL_INFO,

@@ -172,6 +172,8 @@ def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, A
         return f"{base}[{own}]"
     if pointers == 1 and const and base == "char":
         names["text"] = abi.text
+        if own == "port_name" and name in ("MPI_Comm_accept", "MPI_Comm_connect"):  # means something at the root only
+            return f"text({own}) if {own} else ''"
         return f"text({own})"
     if pointers == 1 and const and base == "MPI_Status":
         names["get_status"] = abi.get_status
@@ -232,6 +234,7 @@ _SIZES = {
     "name": "MPI_MAX_PROCESSOR_NAME",
     "string": "MPI_MAX_ERROR_STRING",
     "datarep": "MPI_MAX_DATAREP_STRING",
+    "port_name": "MPI_MAX_PORT_NAME",
     "version": "MPI_MAX_LIBRARY_VERSION_STRING",
 }
 _PUT: dict[str, Callable[[Any], int]] = {

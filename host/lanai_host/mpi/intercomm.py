@@ -46,17 +46,23 @@ def create_intercomm(
     found: list[Communicator] = []
 
     def steps() -> Steps:
-        members = yield from _meet(comm, link, local_leader, bridge, remote_leader)
-        remote = Group(members, comm.process.rank)
-        if set(members) & set(comm.group.members):
-            raise MpiError(ErrorClass.COMM, f"{call}: the two groups have a process in common")
-        made = make(comm, comm.group, remote)
-        number = yield from agree_across(link, local_leader, bridge, remote_leader)
-        made.number_agreed(number)
-        found.append(made)
+        found.append((yield from join_groups(comm, link, local_leader, bridge, remote_leader)))
 
     launch(link, steps()).wait()
     return found[0]
+
+
+def join_groups(
+    comm: Communicator, link: Link, leader: int, bridge: Link | None, remote: int
+) -> Generator[Iterable[Operation], None, Communicator]:
+    """The inter-communicator of two groups, of which each has one process, its `leader`, with a `bridge` to the other's, who
+    is its rank `remote`."""
+    members = yield from _meet(comm, link, leader, bridge, remote)
+    if set(members) & set(comm.group.members):
+        raise MpiError(ErrorClass.COMM, f"{link.call}: the two groups have a process in common")
+    made = make(comm, comm.group, Group(members, comm.process.rank))
+    made.number_agreed((yield from agree_across(link, leader, bridge, remote)))
+    return made
 
 
 def _meet(

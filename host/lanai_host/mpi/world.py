@@ -17,6 +17,7 @@ from .errhandler import Errhandler
 from .errors import ErrorClass, ErrorTable, MpiError
 from .group import Group
 from .info import Info
+from .ports import Ports
 from .probing import NoProcMessage
 from .progress import Progress
 from .request import GeneralizedRequest
@@ -55,6 +56,7 @@ class World:
         self.comm_world = self._builtin(0, Group(range(self.size), self.rank), "MPI_COMM_WORLD")
         self.comm_self = self._builtin(1, Group([self.rank], self.rank), "MPI_COMM_SELF")
         self.message_no_proc = NoProcMessage(self.comm_self)
+        self.ports = Ports(self.comm_world)
 
     def _builtin(self, number: int, group: Group, name: str) -> Communicator:
         communicator = Communicator(self.process, number, group, name=name)

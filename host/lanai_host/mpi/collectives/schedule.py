@@ -98,9 +98,11 @@ class Link:
         """The same call between other processes, such as both groups of an inter-communicator."""
         return self._with(Link(self.communicator, self.call, self.tag, self.context, group))
 
-    def through(self, communicator: Communicator, tag: int) -> "Link":
+    def through(self, communicator: Communicator, tag: int, context: int | None = None) -> "Link":
         """A part of this call that goes through another communicator, outside its collectives."""
-        return self._with(Link(communicator, self.call, tag, communicator.creation_context))
+        return self._with(
+            Link(communicator, self.call, tag, communicator.creation_context if context is None else context)
+        )
 
     def _with(self, link: "Link") -> "Link":
         link._expected = self._expected

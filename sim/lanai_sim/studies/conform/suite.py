@@ -15,7 +15,6 @@ VERSION = "4.1.2"
 
 # Modules that are left out, and why.
 LEFT_OUT = {
-    "test_dynproc": "dynamic processes",
     "test_spawn": "dynamic processes",
 }
 # Classes and tests elsewhere that need the same chapters.

@@ -1,0 +1,25 @@
+"""Ports, names, and groups of processes that become connected."""
+
+from typing import Any
+
+from ..binding import bind
+from ..context import abi
+
+bind("MPI_Open_port", lambda info: abi.world.ports.open())
+bind("MPI_Close_port", lambda port_name: abi.world.ports.close(port_name))
+
+
+def _accept(comm: Any, port_name: str, info: Any, root: int) -> Any:
+    return abi.world.ports.accept(comm, port_name, root)
+
+
+def _connect(comm: Any, port_name: str, info: Any, root: int) -> Any:
+    return abi.world.ports.connect(comm, port_name, root)
+
+
+bind("MPI_Comm_accept", _accept)
+bind("MPI_Comm_connect", _connect)
+bind("MPI_Comm_join", lambda fd: abi.world.ports.join(abi.world.comm_self, fd))
+bind("MPI_Publish_name", lambda service_name, info, port_name: abi.world.ports.publish(service_name, port_name))
+bind("MPI_Unpublish_name", lambda service_name, info, port_name: abi.world.ports.unpublish(service_name, port_name))
+bind("MPI_Lookup_name", lambda service_name, info: abi.world.ports.lookup(service_name))
