@@ -139,9 +139,13 @@ _EXCEPTIONS: dict[tuple[str, str], _Row] = {
     ("MPI_Dist_graph_neighbors", "sourceweights"): _NULL_ALLOWED,
     ("MPI_Dist_graph_neighbors", "destweights"): _NULL_ALLOWED,
     **{
-        (f"MPI_{name}", "size"): {Wrong.NEGATIVE: _ARG} for name in ("Alloc_mem", "Buffer_attach", "Comm_attach_buffer")
+        (f"MPI_{name}", "size"): {Wrong.NEGATIVE: _ARG}
+        for name in ("Alloc_mem", "Buffer_attach", "Comm_attach_buffer", "Session_attach_buffer")
     },
-    **{(f"MPI_{name}", "buffer"): {Wrong.NULL: _ARG} for name in ("Buffer_attach", "Comm_attach_buffer")},
+    **{
+        (f"MPI_{name}", "buffer"): {Wrong.NULL: _ARG}
+        for name in ("Buffer_attach", "Comm_attach_buffer", "Session_attach_buffer")
+    },
     **{(f"MPI_File_{name}", "size"): {Wrong.NEGATIVE: _ARG} for name in ("set_size", "preallocate")},
     **{(f"MPI_File_{name}_errhandler", "file"): _NULL_HANDLE_ALLOWED for name in ("get", "set")},
     ("MPI_File_call_errhandler", "fh"): _NULL_HANDLE_ALLOWED,

@@ -60,7 +60,8 @@ class Context:
     """One process's binding. `abi` below is the only one; `attach` fills it before any other module of the binding is used.
 
     Attributes:
-        phase: MPI_Init and MPI_Finalize move it on.
+        phase: what begins and ends MPI, MPI_Init and MPI_Finalize or the first and the last session, moves it on.
+        initialized, finalized: MPI_Init, MPI_Finalize was called.
         world: from MPI_Init on.
         constants: the header's, by name.
         numbers: the maps of an ABI whose numbers are not the library's own; None for MPICH's.
@@ -69,6 +70,7 @@ class Context:
 
     def __init__(self) -> None:
         self.phase = Phase.BEFORE
+        self.initialized = self.finalized = False
 
     def attach(
         self, ffi: Any, lib: Any, flavor: Flavor, constants: dict[str, int], unweighted: int, weights_empty: int

@@ -59,18 +59,17 @@ class Map:
 
 
 class BitMap:
-    """A set of bits, each of which has another place. Bits that mean nothing outside become one that means nothing inside."""
+    """A set of bits, each of which has another place. Bits that mean nothing outside make the whole a `Stray`."""
 
     def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
         """`pairs` are (inside, outside)."""
         self._pairs = tuple(pairs)
-        self._unknown = 2 * max(inside for inside, _ in self._pairs)
+        self._known = sum(outside for _, outside in self._pairs)
 
     def inward(self, value: int) -> int:
-        known = sum(outside for _, outside in self._pairs)
-        return sum(inside for inside, outside in self._pairs if value & outside) | (
-            self._unknown if value & ~known else 0
-        )
+        if value & ~self._known:
+            return Stray(value)
+        return sum(inside for inside, outside in self._pairs if value & outside)
 
     def outward(self, value: int) -> int:
         return sum(outside for inside, outside in self._pairs if value & inside)

@@ -1,12 +1,14 @@
 """Buffered sends, and the buffers that programs attach for them (NP-G8)."""
 
+from typing import Protocol
+
 from ..body import Run
 from ..config import HostCost
 from ..device import SendMode
 from ..operation import Operation
 from .arguments import check_send
 from .buffers import gather_bytes
-from .communicator import CALL, Communicator, ProcessState
+from .communicator import CALL, Communicator
 from .constants import PROC_NULL
 from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
@@ -19,7 +21,14 @@ from .status import Status
 # messages only once they are asked for, and a program whose buffer is too small must hear of it on each.
 LONG = 1 << 14
 
-Owner = ProcessState | Communicator  # what a buffer can be attached to
+
+class Owner(Protocol):
+    """What a buffer can be attached to: the process, a communicator, a session."""
+
+    send_buffer: SendBuffer | None
+
+    @property
+    def progress(self) -> Progress: ...
 
 
 def attach(owner: Owner, address: int | None, size: int, call: str = "MPI_Buffer_attach") -> None:
@@ -108,11 +117,13 @@ def bsend_init(
 def _start(
     comm: Communicator, call: str, address: int, count: int, datatype: Datatype, dest: int, tag: int
 ) -> Operation | None:
-    """Check the arguments, copy the message and start it. A communicator's own buffer goes before the process's."""
+    """Check the arguments, copy the message and start it. A communicator's own buffer goes before its session's,
+    and that before the process's."""
     check_send(comm, call, address, count, datatype, dest, tag)
     if dest == PROC_NULL:
         return None
-    buffer = comm.send_buffer or comm.process.send_buffer
+    of_session = None if comm.session is None else comm.session.send_buffer
+    buffer = comm.send_buffer or of_session or comm.process.send_buffer
     if buffer is None:
         raise MpiError(ErrorClass.BUFFER, f"{call}: no buffer is attached; call MPI_Buffer_attach first")
     size = count * datatype.size

@@ -3,6 +3,7 @@
 What MPI does with a communicator are functions, a module for each chapter of the standard: see `lanai_host.mpi`.
 """
 
+from typing import Any
 from weakref import WeakSet
 
 from ..config import HostCost
@@ -89,6 +90,7 @@ class Communicator:
         self.info = Info()
         self.topology: Topology | None = None
         self.send_buffer: SendBuffer | None = None
+        self.session: Any = None  # that it was made from, directly or not
         self.sequence = 0  # of blocking collectives, the same on all members
         self.background_sequence = 0  # of the others
         self.partitioned_sends = 0  # initialized so far

@@ -136,6 +136,7 @@ def create_from_group(
     made = create_group(everybody, group, tag_of(everybody, stringtag), call)
     assert made is not None
     made.errhandler = errhandler
+    made.session = group.session
     made.info = Info() if info is None else info.duplicate()
     return made
 

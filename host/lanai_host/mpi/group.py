@@ -1,18 +1,21 @@
 """Groups: ordered sets of processes, named by their world ranks."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from .constants import PROC_NULL, UNDEFINED, Comparison
 from .errors import ErrorClass, MpiError
 
 
 class Group:
-    """MPI_Group: immutable. `members[rank]` is a world rank; `rank` is this process's own, or UNDEFINED."""
+    """MPI_Group: immutable. `members[rank]` is a world rank; `rank` is this process's own, or UNDEFINED; `session` the session
+    that it came from, if it came from one."""
 
-    __slots__ = ("_positions", "me", "members", "rank", "size")
+    __slots__ = ("_positions", "me", "members", "rank", "session", "size")
 
-    def __init__(self, members: Iterable[int], me: int) -> None:
+    def __init__(self, members: Iterable[int], me: int, session: Any = None) -> None:
         self.members = tuple(members)
+        self.session = session
         self.me = me
         self.size = len(self.members)
         self._positions = {world: rank for rank, world in enumerate(self.members)}
@@ -43,26 +46,26 @@ class Group:
 
     def union(self, other: "Group") -> "Group":
         """MPI_Group_union."""
-        return Group((*self.members, *(w for w in other.members if w not in self._positions)), self.me)
+        return Group((*self.members, *(w for w in other.members if w not in self._positions)), self.me, self.session)
 
     def intersection(self, other: "Group") -> "Group":
         """MPI_Group_intersection."""
-        return Group((w for w in self.members if w in other._positions), self.me)
+        return Group((w for w in self.members if w in other._positions), self.me, self.session)
 
     def difference(self, other: "Group") -> "Group":
         """MPI_Group_difference."""
-        return Group((w for w in self.members if w not in other._positions), self.me)
+        return Group((w for w in self.members if w not in other._positions), self.me, self.session)
 
     def include(self, ranks: Sequence[int]) -> "Group":
         """MPI_Group_incl."""
         self._check_ranks("MPI_Group_incl", ranks)
-        return Group((self.members[rank] for rank in ranks), self.me)
+        return Group((self.members[rank] for rank in ranks), self.me, self.session)
 
     def exclude(self, ranks: Sequence[int]) -> "Group":
         """MPI_Group_excl."""
         self._check_ranks("MPI_Group_excl", ranks)
         left_out = set(ranks)
-        return Group((w for rank, w in enumerate(self.members) if rank not in left_out), self.me)
+        return Group((w for rank, w in enumerate(self.members) if rank not in left_out), self.me, self.session)
 
     def include_ranges(self, ranges: Sequence[tuple[int, int, int]]) -> "Group":
         """MPI_Group_range_incl."""
@@ -74,7 +77,7 @@ class Group:
 
     def first(self, count: int) -> "Group":
         """The first `count` processes."""
-        return Group(self.members[:count], self.me)
+        return Group(self.members[:count], self.me, self.session)
 
     def _check_rank(self, call: str, rank: int) -> None:
         if not 0 <= rank < self.size:

@@ -23,6 +23,7 @@ def make(comm: Communicator, group: Group, remote: Group | None) -> Communicator
     """A communicator that still needs its context number, and inherits the error handler of `comm`."""
     made = Communicator(comm.process, 0, group, remote)
     made.errhandler = comm.errhandler
+    made.session = comm.session
     comm.process.communicators.add(made)
     return made
 

@@ -1,9 +1,10 @@
-"""Sessions: another way into MPI, through named sets of processes. They share the one world that MPI_Init made."""
+"""Sessions: another way into MPI, through named sets of processes. All of a process share one world."""
 
 from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
 from .group import Group
 from .info import Info
+from .send_buffer import SendBuffer
 from .world import World
 
 
@@ -17,7 +18,10 @@ class Session:
         self.info = Info() if info is None else info.duplicate()
         self.errhandler = errhandler
         # The two sets that MPI names; there are no others here.
-        self._sets = {"mpi://WORLD": world.comm_world.group, "mpi://SELF": world.comm_self.group}
+        named = {"mpi://WORLD": world.comm_world.group, "mpi://SELF": world.comm_self.group}
+        self._sets = {name: Group(group.members, group.me, self) for name, group in named.items()}
+        self.progress = world.process.progress
+        self.send_buffer: SendBuffer | None = None
 
     def set_names(self) -> list[str]:
         """MPI_Session_get_num_psets counts them, MPI_Session_get_nth_pset gives one."""

@@ -18,9 +18,11 @@ from ..context import Phase, abi
 
 
 def _init(call: str, required: int) -> int:
-    if abi.phase is not Phase.BEFORE:
+    if abi.initialized or abi.phase is Phase.AFTER:
         raise MpiError(ErrorClass.OTHER, f"{call}: MPI was initialized before")
-    return runtime.start(required)
+    level = runtime.start(required) if abi.phase is Phase.BEFORE else abi.world.thread_level
+    abi.initialized = True
+    return level
 
 
 @always
@@ -35,17 +37,22 @@ def MPI_Init_thread(argc: int, argv: int, required: int) -> int:
 
 @binding
 def MPI_Finalize() -> None:
+    if not abi.initialized:
+        raise MpiError(
+            ErrorClass.OTHER, "MPI_Finalize: MPI_Init was not called; sessions end with MPI_Session_finalize"
+        )
     runtime.process.close()
+    abi.finalized = True
 
 
 @always
 def MPI_Initialized() -> bool:
-    return abi.phase is not Phase.BEFORE
+    return abi.initialized
 
 
 @always
 def MPI_Finalized() -> bool:
-    return abi.phase is Phase.AFTER
+    return abi.finalized
 
 
 @anywhere
@@ -176,6 +183,20 @@ def MPI_Comm_detach_buffer(comm: Any, buffer_addr: int) -> int:
     return size
 
 
+@binding
+def MPI_Session_attach_buffer(session: Any, buffer: int, size: int) -> None:
+    buffered.attach(session, _attached(buffer), size, "MPI_Session_attach_buffer")
+
+
+@binding
+def MPI_Session_detach_buffer(session: Any, buffer_addr: int) -> int:
+    address, size = buffered.detach(session)
+    _detached(buffer_addr, address)
+    return size
+
+
+bind("MPI_Session_flush_buffer", buffered.flush, "session")
+bind("MPI_Session_iflush_buffer", buffered.iflush, "session")
 bind("MPI_Buffer_flush", lambda: buffered.flush(abi.world.process))
 bind("MPI_Comm_flush_buffer", buffered.flush, "comm")
 bind("MPI_Buffer_iflush", lambda: buffered.iflush(abi.world.process))

@@ -2,29 +2,51 @@
 
 from typing import Any
 
+from ...mpi.constants import ThreadLevel
 from ...mpi.errhandler import Errhandler
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
 from ...mpi.session import Session
 from ...mpi.text import byte_length
-from .. import callbacks
+from .. import callbacks, runtime
 from ..binding import always, bind, binding
 from ..context import Phase, abi
 
 
 @always
 def MPI_Session_init(info: Info | None, errhandler: Errhandler) -> Session:
-    if abi.phase is not Phase.RUNNING:
+    if abi.phase is Phase.AFTER:
         raise MpiError(
-            ErrorClass.UNSUPPORTED_OPERATION, "MPI_Session_init: not supported by this MPI library without MPI_Init"
+            ErrorClass.UNSUPPORTED_OPERATION,
+            "MPI_Session_init: this MPI library cannot begin again once MPI_Finalize or the last session has ended it",
         )
+    level = _thread_level(info)
+    if abi.phase is Phase.BEFORE:
+        runtime.start(level)
     return Session(abi.world, info, errhandler)
 
 
-@binding
+def _thread_level(info: Info | None) -> ThreadLevel:
+    """What the hint `thread_level` asks for."""
+    wanted = None if info is None else info.get("thread_level")
+    if wanted is None:
+        return ThreadLevel.MULTIPLE
+    levels = {f"MPI_THREAD_{level.name}": level for level in ThreadLevel}
+    if wanted not in levels:
+        raise MpiError(
+            ErrorClass.INFO_VALUE,
+            f"MPI_Session_init: thread_level is {wanted!r}; it must be one of {', '.join(levels)}",
+        )
+    return levels[wanted]
+
+
+@always
 def MPI_Session_finalize(session: Any) -> None:
+    """MPI_Finalize has ended those that are still there: they only give back their handles."""
     abi.sessions.remove(_known(session[0]))
     session[0] = abi.sessions.null
+    if abi.phase is Phase.RUNNING and not abi.initialized and not abi.sessions.made():  # nothing else keeps MPI going
+        runtime.process.close()
 
 
 def _known(handle: int) -> int:

@@ -1,0 +1,55 @@
+"""Sessions as the only way into MPI, and beside MPI_Init."""
+
+import subprocess
+import sys
+
+import pytest
+
+from .jobs import CLI, C, alone, together
+
+
+@pytest.fixture(scope="module", params=[[], ["-mpi-abi"]], ids=["mpich", "abi"])
+def program(request, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("sessions") / "sessions")
+    command = [*CLI, "mpicc", *request.param, "-O1", "-Wall", "-Werror", str(C / "sessions.c"), "-o", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("beside", [[], ["init"]], ids=["alone", "with MPI_Init"])
+def test_a_program_of_sessions(program, ranks, beside):
+    done = together(ranks, program, *beside)
+    assert (done.stdout, done.returncode) == ("all right\n", 0), done.stderr
+    assert "without" not in done.stderr  # nobody misses MPI_Finalize
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("MPI_THREAD_SOME", "thread_level is 'MPI_THREAD_SOME'; it must be one of MPI_THREAD_SINGLE, "),
+        (
+            "",
+            "MPI_Session_init: this MPI library cannot begin again once MPI_Finalize or the last session has ended it",
+        ),
+    ],
+)
+def test_what_a_session_cannot_be(text, said):
+    program = f"""if True:
+        import ctypes, os
+        mpi = ctypes.CDLL(os.environ["MPI4PY_LIBMPI"] + "/libmpi.so.12")
+        info, session, length = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        room = ctypes.create_string_buffer(512)
+        mpi.MPI_Info_create(ctypes.byref(info))
+        if {text!r}:
+            mpi.MPI_Info_set(info, b"thread_level", {text.encode()!r})
+        else:
+            assert mpi.MPI_Session_init(info, 0x54000001, ctypes.byref(session)) == 0
+            assert mpi.MPI_Session_finalize(ctypes.byref(session)) == 0
+        code = mpi.MPI_Session_init(info, 0x54000001, ctypes.byref(session))
+        mpi.MPI_Error_string(code, room, ctypes.byref(length))
+        print(room.value.decode())
+        """
+    done = alone(sys.executable, "-c", program)
+    assert said in done.stdout + done.stderr
