@@ -22,10 +22,12 @@ from ..device import Device, Envelope
 from ..errors import UserError
 from ..mpi.constants import ThreadLevel
 from ..mpi.unreceived import unreceived
+from ..mpi.windows.races import Watch
 from ..mpi.world import World
 from ..simulator.client import Portal
 from ..simulator.notes import ENV_NOTES, Notebook
-from ..simulator.protocol import ENV_LEAKS, FinalState
+from ..simulator.protocol import ENV_LEAKS, ENV_RACES, FinalState
+from ..source_lines import place_of
 from . import binding, functions, leaks
 from .context import Phase, abi
 from .flavor import BRIDGE, FLAVORS, INTERFACE
@@ -104,6 +106,8 @@ class Process:
     def _open(self, required: int, device: Device, tick: float) -> ThreadLevel:
         world = World(device, self.end, foreign_threads=self.foreign, tick=tick, lockstep=self.portal is not None)
         world.errors = binding.EARLY_ERRORS
+        if os.environ.get(ENV_RACES):
+            world.process.races = Watch(self._report_race, _place)
         level = world.init(required)
         abi.open(world)
         if self.portal is not None:
@@ -139,6 +143,9 @@ class Process:
         for line in [*found, *leaks.found()]:
             print(f"lanai: leak: rank {abi.world.rank}: {line}", file=sys.stderr)
 
+    def _report_race(self, found: str) -> None:
+        print(f"lanai: race: rank {abi.world.rank}: {found}", file=sys.stderr, flush=True)
+
     def end(self, code: int, text: str) -> None:
         """Ends the job with this exit code; never returns."""
         sys.stdout.flush()
@@ -147,6 +154,13 @@ class Process:
         if self.portal is not None and abi.phase is not Phase.AFTER:
             self.portal.abort(code)
         os._exit(code & 0xFF or 1)
+
+
+def _place(call: str) -> str:
+    """The call of MPI that the program is in, and where it made it."""
+    here = call_site.located(Wait(call))
+    site = place_of(os.getpid(), here.site)
+    return f"{here.call} at {site}" if site else here.call
 
 
 process = Process()

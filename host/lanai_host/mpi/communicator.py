@@ -46,6 +46,7 @@ class ProcessState:
         self.send_buffer: SendBuffer | None = None
         self.communicators: WeakSet[Communicator] = WeakSet()  # those that the program made
         self.one_sided: object = None  # the service of windows (`windows.service`), once there is one
+        self.races: object = None  # how races are reported (`windows.races`), where they are
 
 
 class Communicator:

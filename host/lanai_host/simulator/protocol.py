@@ -18,6 +18,7 @@ ENV_SOCKET = "LANAI_PORTAL_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
 ENV_DEVICE = "LANAI_DEVICE"
+ENV_RACES = "LANAI_RACES"  # if not empty: tell which one-sided operations race
 ENV_LEAKS = "LANAI_LEAKS"  # if not empty: tell at MPI_Finalize what was left behind
 
 

@@ -10,7 +10,7 @@ from lanai_hdl.config import PRESETS as NIC_PRESETS
 from lanai_host.config import DRIVER_ONLY
 from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.errors import UserError
-from lanai_host.simulator.protocol import ENV_LEAKS
+from lanai_host.simulator.protocol import ENV_LEAKS, ENV_RACES
 from lanai_host.stacks import names as device_names
 from lanai_host.stacks import stack
 
@@ -105,6 +105,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--buffers", choices=[one.value for one in Buffers],
         help="page: buffers of ranks cross no more page boundaries than they must; any (the default): as the heap has it")  # fmt: skip
     add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
+    add(
+        "--report-races",
+        action="store_true",
+        help="tell which one-sided operations of two ranks race for the same bytes",
+    )
     add("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 
 
@@ -203,6 +208,8 @@ def config_of(args: argparse.Namespace) -> RunConfig:
     environment = libmpi_environment(command[0])
     if args.report_leaks:
         environment[ENV_LEAKS] = "1"
+    if args.report_races:
+        environment[ENV_RACES] = "1"
     if args.trace is not None and "wave" in document:
         raise UserError("--trace and waveforms need the NICs built in different ways; run twice, the runs are the same")
     tty = sys.stderr.isatty()

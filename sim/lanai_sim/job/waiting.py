@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from lanai_host.bus.base import Wait
 from lanai_host.device import Unreceived
 from lanai_host.simulator.protocol import FinalState, unpack_wait
+from lanai_host.source_lines import place_of
 
 from ..units import format_time
 from .ranks import Rank
-from .source_lines import place_of
 
 MOST_RANKS = 8  # that a line names
 MOST_MESSAGES = 8  # lines on those that lie at one rank

@@ -18,6 +18,7 @@ from ..info import Info
 from ..memory import Scratch
 from .memory import Memory
 from .messages import Messages
+from .races import Watch
 from .service import service_of
 from .shared import map_shared
 from .target import Target
@@ -85,7 +86,8 @@ def _make(comm: Communicator, call: str, flavor: WindowFlavor, memory: Memory, u
         window.set_info(info)
     window.epochs.name = window.label
     # Others may use the window as soon as they have this process's row.
-    window.way = Messages(own, Target(own, memory), service_of(comm.process), window.label)
+    watch = comm.process.races if isinstance(comm.process.races, Watch) else None
+    window.way = Messages(own, Target(own, memory), service_of(comm.process), window.label, watch)
     table = np.zeros((own.size, _COLUMNS), np.int64)
     row = Scratch(8 * _COLUMNS)
     row.data.view(np.int64)[:] = memory.size, unit, flavor, comm.process.node

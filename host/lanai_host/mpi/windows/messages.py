@@ -16,6 +16,7 @@ from ..memory import Scratch
 from ..op import Op
 from ..request import device_error, hold
 from . import wire
+from .races import Races, Watch
 from .service import Service
 from .target import MOST_REFUSED, Target
 from .way import Buffer, Pending, Place, Transfer, Way
@@ -61,6 +62,7 @@ class Peer:
         self.applied = self.confirmed = True
         self.used = 0
         self.slots: list[Datatype | None] = [None] * wire.SLOTS
+        self.sites: dict[str, int] = {}  # the calls that it remembers, where races are reported
         self.next_slot = 0
         self.told = 0  # completes counted by MPI_Win_wait
 
@@ -99,17 +101,27 @@ class _Until(Pending):
 class Messages(Way):
     """`name` is what reports call the window."""
 
-    def __init__(self, communicator: Communicator, target: Target, service: Service, name: str) -> None:
+    def __init__(
+        self, communicator: Communicator, target: Target, service: Service, name: str, watch: Watch | None = None
+    ) -> None:
         self.communicator = communicator
         self.target = target
         self.name = name
         self._service = service
+        self._watch = watch
+        if watch is not None:
+            target.races = Races(watch.report, name)
         self._device = communicator.device
         self._progress = communicator.progress
         self._me = communicator.rank
         self._peers = [Peer(rank, world) for rank, world in enumerate(communicator.route)]
         self._serial = 0
         service.targets[communicator.number] = target
+
+    def rename(self, name: str) -> None:
+        self.name = name
+        if self.target.races is not None:
+            self.target.races.window = name
 
     # Messages
 
@@ -157,7 +169,7 @@ class Messages(Way):
         peer.replies.append(reply)
         return reply
 
-    def _header(self, kind: Kind, place: Place, serial: int, size: int, op: int = 0) -> Header:
+    def _header(self, call: str, kind: Kind, place: Place, serial: int, size: int, op: int = 0) -> Header:
         """The request for an operation at a place, once the target knows the place's datatype."""
         datatype, count, offset, basic, slot = place.datatype, place.elements, place.offset, place.basic, wire.NO_SLOT
         number = wire.TYPE_NUMBERS.get(id(datatype))
@@ -168,7 +180,31 @@ class Messages(Way):
             count = place.size // wire.TYPES[basic].size
         else:
             slot = self._slot(self._peers[place.rank], datatype)
-        return Header(kind, op, basic, self.communicator.number, slot, serial, count, offset, size)
+        site = 0 if self._watch is None else self._site(self._peers[place.rank], self._watch.place(call))
+        number = self.communicator.number
+        return Header(kind, op, basic, number, slot, serial, count, offset, size, self.epoch, site)
+
+    def _site(self, peer: Peer, call: str) -> int:
+        """The number under which the target remembers the words for a call."""
+        site = peer.sites.get(call)
+        if site is None:
+            site = peer.sites[call] = len(peer.sites) % (wire.SITES - 1) + 1
+            text = Scratch(len(call.encode()))
+            text.data[:] = bytearray(call.encode())
+            size = len(text.data)
+            header = Header(
+                Kind.SITE, window=self.communicator.number, slot=site, serial=self._next_serial(), size=size
+            )
+            self._send(peer, header, Run(text.address, size))
+            if peer.sends:
+                hold(peer.sends[-1], text)
+        return site
+
+    def _note_here(self, call: str, kind: Kind, place: Place, op: int = 0) -> None:
+        """An operation of this process on its own memory."""
+        if self._watch is not None:
+            header = Header(kind, op, place.basic, 0, 0, 0, place.elements, place.offset, 0, self.epoch)
+            self.target.note(self._me, self._watch.place(call), header, place.datatype)
 
     def _slot(self, peer: Peer, datatype: Datatype) -> int:
         """The place where the target remembers a datatype, which it is sent if it does not."""
@@ -199,6 +235,7 @@ class Messages(Way):
         why = self._why(call, target.rank, "put")
         if target.rank == self._me:
             with self._progress.lock:
+                self._note_here(call, Kind.PUT, target)
                 packed = self._packed(origin)
                 self.target.put(target.datatype, target.elements, target.offset, packed.address, origin.size)
             return _Moved(why)
@@ -208,6 +245,7 @@ class Messages(Way):
         why = self._why(call, target.rank, "accumulate")
         if target.rank == self._me:
             with self._progress.lock:
+                self._note_here(call, Kind.ACCUMULATE, target, wire.OP_NUMBERS[id(op)])
                 self._accumulate_here(origin, target, op)
             return _Moved(why)
         return self._give(why, self._peers[target.rank], Kind.ACCUMULATE, origin, target, op)
@@ -215,7 +253,7 @@ class Messages(Way):
     def _give(self, why: Wait, peer: Peer, kind: Kind, origin: Buffer, target: Place, op: Op | None = None) -> Transfer:
         with self._progress.lock:
             number = 0 if op is None else wire.OP_NUMBERS[id(op)]
-            header = self._header(kind, target, self._next_serial(), origin.size, number)
+            header = self._header(why.call, kind, target, self._next_serial(), origin.size, number)
             before = len(peer.sends)
             self._send(peer, header, origin.body())
             peer.applied = False
@@ -225,18 +263,21 @@ class Messages(Way):
         why = self._why(call, target.rank, "get")
         with self._progress.lock:
             if target.rank == self._me:
+                self._note_here(call, Kind.GET, target)
                 found = self.target.fetch(target.datatype, target.elements, target.offset)
                 origin.datatype.unpack(found.address, origin.address, origin.elements, 0, target.size)
                 return _Moved(why)
             peer = self._peers[target.rank]
             reply = self._expect(peer, origin.body(), target.size)
-            self._send(peer, self._header(Kind.GET, target, reply.serial, 0))
+            peer.applied = peer.applied and self._watch is None  # where reads are watched, their end must be told too
+            self._send(peer, self._header(call, Kind.GET, target, reply.serial, 0))
             return _Moved(why, (), [reply])
 
     def get_accumulate(self, call: str, origin: Buffer, result: Buffer, target: Place, op: Op) -> Transfer:
         why = self._why(call, target.rank, "get and accumulate")
         with self._progress.lock:
             if target.rank == self._me:
+                self._note_here(call, Kind.GET_ACCUMULATE, target, wire.OP_NUMBERS[id(op)])
                 packed = self._packed(origin)
                 found = self.target.fetch(target.datatype, target.elements, target.offset)
                 self._accumulate_here(origin, target, op, packed)
@@ -245,7 +286,8 @@ class Messages(Way):
             peer = self._peers[target.rank]
             number = wire.OP_NUMBERS[id(op)]
             reply = self._expect(peer, result.body(), target.size)
-            header = self._header(Kind.GET_ACCUMULATE, target, reply.serial, origin.size, number)
+            peer.applied = peer.applied and self._watch is None
+            header = self._header(call, Kind.GET_ACCUMULATE, target, reply.serial, origin.size, number)
             before = len(peer.sends)
             self._send(peer, header, origin.body())
             return _Moved(why, peer.sends[before:], [reply])
@@ -255,12 +297,14 @@ class Messages(Way):
         basic = wire.TYPES[target.basic]
         with self._progress.lock:
             if target.rank == self._me:
+                self._note_here(call, Kind.COMPARE_AND_SWAP, target)
                 old = self.target.compare_and_swap(basic, target.offset, origin.address, compare.address)
                 result.datatype.unpack(old.address, result.address, 1)
                 return _Moved(why)
             peer = self._peers[target.rank]
             reply = self._expect(peer, result.body(), basic.size)
-            header = self._header(Kind.COMPARE_AND_SWAP, target, reply.serial, 2 * basic.size)
+            peer.applied = peer.applied and self._watch is None
+            header = self._header(call, Kind.COMPARE_AND_SWAP, target, reply.serial, 2 * basic.size)
             self._send(peer, header, Runs([*origin.body().segments(), *compare.body().segments()]))
             return _Moved(why, (), [reply])
 
@@ -281,12 +325,14 @@ class Messages(Way):
     def flush_local(self, call: str, ranks: Iterable[int]) -> None:
         self._finish(call, [self._peers[rank] for rank in ranks])
 
-    def flush(self, call: str, ranks: Iterable[int]) -> None:
+    def flush(self, call: str, ranks: Iterable[int], fence: bool = False) -> None:
         peers = [self._peers[rank] for rank in ranks]
         with self._progress.lock:
             for peer in peers:
                 if not peer.applied:
-                    self._ask(peer, Kind.FLUSH)
+                    self._ask(peer, Kind.FLUSH, wire.FENCE if fence else 0)
+                if peer.rank == self._me and not fence:
+                    self.target.done(self._me)
         self._finish(call, peers)
 
     def _ask(self, peer: Peer, kind: Kind, op: int = 0) -> Reply:
@@ -319,7 +365,7 @@ class Messages(Way):
         with self._progress.lock:
             for peer in self._peers:
                 if not peer.confirmed:
-                    self._ask(peer, Kind.FLUSH)
+                    self._ask(peer, Kind.FLUSH, wire.FENCE)
         self._finish(call, self._peers)
 
     # Locks
@@ -346,6 +392,7 @@ class Messages(Way):
         with self._progress.lock:
             for peer in peers:
                 if peer.rank == self._me:
+                    self.target.done(self._me)
                     self.target.locks.release(self._me)
                 elif not peer.applied:
                     self._ask(peer, Kind.UNLOCK)
@@ -390,6 +437,8 @@ class Messages(Way):
         return _Until(why, lambda: all(completes[rank] > self._peers[rank].told for rank in ranks), self._service)
 
     def end_exposure(self, ranks: Iterable[int]) -> None:
+        if self.target.races is not None:
+            self.target.races.closed()
         for rank in ranks:
             self._peers[rank].told += 1
 

@@ -10,6 +10,7 @@ from ..errors import ErrorClass, MpiError
 from ..group import Group
 from .epochs import check_assertion
 from .window import Window
+from .wire import EPOCHS
 
 
 def _charge(window: Window) -> None:
@@ -23,11 +24,12 @@ def fence(window: Window, assertion: int) -> None:
     window.epochs.fenced(call, check_assertion(call, assertion))
     _charge(window)
     try:
-        window.way.flush(call, range(window.size))
+        window.way.flush(call, range(window.size), fence=True)
     finally:
         run_for(
             window.communicator, call, barrier
         )  # the others come here too, whatever became of this one's operations
+        window.way.epoch = (window.way.epoch + 1) % EPOCHS
 
 
 # Post, start, complete, wait

@@ -18,9 +18,12 @@ from ..request import hold
 from . import combining, wire
 from .locks import Locks
 from .memory import Memory
+from .races import Access, Races
 from .wire import Header, Kind
 
-_DATA = frozenset({Kind.ACCUMULATE, Kind.GET_ACCUMULATE, Kind.COMPARE_AND_SWAP, Kind.TYPE})  # need all data to begin
+_DATA = frozenset(
+    {Kind.ACCUMULATE, Kind.GET_ACCUMULATE, Kind.COMPARE_AND_SWAP, Kind.TYPE, Kind.SITE}
+)  # need all data to begin
 MOST_REFUSED = 200  # bytes of an answer that says what could not be done
 
 
@@ -44,6 +47,8 @@ class Target:
         refused: what could not be done, by origin, until it is told.
     """
 
+    races: Races | None = None  # where they are reported
+
     def __init__(self, communicator: Communicator, memory: Memory) -> None:
         self.communicator = communicator
         self.memory = memory
@@ -53,6 +58,7 @@ class Target:
         self.refused: dict[int, str] = {}
         self._device = communicator.device
         self._types: defaultdict[int, dict[int, Datatype]] = defaultdict(dict)
+        self._sites: defaultdict[int, dict[int, str]] = defaultdict(dict)
         self._queues: defaultdict[int, deque[Entry]] = defaultdict(deque)
 
     # What has come
@@ -130,11 +136,16 @@ class Target:
                 self._access(origin, entry)
             except MpiError as error:  # memory that cannot be reached: the origin's call fails, not one of this process
                 self._refuse(origin, header, error.text)
+        elif kind is Kind.SITE:
+            self._sites[origin][header.slot] = bytes(array_at(entry.data, header.size, "u1")).decode()
         elif kind is Kind.FLUSH:
+            if header.op != wire.FENCE:
+                self.done(origin)
             self.tell(origin, serial)
         elif kind is Kind.LOCK:
             self.locks.request(origin, LockType(header.op), partial(self.tell, origin, serial))
         elif kind is Kind.UNLOCK:
+            self.done(origin)
             self.locks.release(origin)
             if serial:
                 self.tell(origin, serial)
@@ -148,7 +159,10 @@ class Target:
         datatype = self._datatype(origin, header)
         if not self.memory.holds(header.offset, header.elements, datatype):
             self._refuse(origin, header, "outside the memory that is attached")
-        elif header.kind is Kind.GET:
+            return
+        if self.races is not None:
+            self.note(origin, self._sites[origin].get(header.site, ""), header, datatype)
+        if header.kind is Kind.GET:
             self._answer(origin, header.serial, datatype.body(self.memory.base + header.offset, header.elements), self)
         elif header.kind is Kind.PUT:
             if entry.operation is None:  # else the device has put it there
@@ -189,6 +203,20 @@ class Target:
             return
         where = f"displacement {header.offset:#x} of rank {self.communicator.rank}"
         self.refused.setdefault(origin, f"{header.elements} elements at {where}: {why}")
+
+    # Races
+
+    def note(self, origin: int, call: str, header: Header, datatype: Datatype) -> None:
+        """An operation takes effect."""
+        if self.races is not None:
+            runs = tuple(datatype.body(header.offset, header.elements).segments())
+            access = Access(origin, call, header.kind, header.op, header.basic, runs)
+            self.races.note(header.epoch, access)
+
+    def done(self, origin: int) -> None:
+        """An origin knows that all it has begun is done."""
+        if self.races is not None:
+            self.races.done(origin)
 
     # The memory
 

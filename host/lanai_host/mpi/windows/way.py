@@ -81,6 +81,11 @@ class Way(ABC):
     """Ranks are those of the window's communicator. `call` is the MPI function that reports name, `name` what they call the window."""
 
     name: str
+    epoch = 0  # fences passed, of wire.EPOCHS
+
+    def rename(self, name: str) -> None:
+        """The program has named the window."""
+        self.name = name
 
     @abstractmethod
     def put(self, call: str, origin: Buffer, target: Place) -> Transfer: ...
@@ -103,8 +108,8 @@ class Way(ABC):
         """Block until what was started to these targets is done locally. Raises the first error."""
 
     @abstractmethod
-    def flush(self, call: str, ranks: Iterable[int]) -> None:
-        """Block until it is done at the targets too. Raises the first error."""
+    def flush(self, call: str, ranks: Iterable[int], fence: bool = False) -> None:
+        """Block until it is done at the targets too. Raises the first error. `fence`: all processes do, and then meet."""
 
     @abstractmethod
     def lock(self, call: str, rank: int, kind: LockType) -> None:

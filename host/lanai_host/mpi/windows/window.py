@@ -76,7 +76,8 @@ class Window:
                 f"MPI_Win_set_name: win_name has {length} bytes; at most {MAX_OBJECT_NAME - 1} fit",
             )
         self.name = name
-        self.epochs.name = self.way.name = self.label
+        self.epochs.name = self.label
+        self.way.rename(self.label)
 
     def set_info(self, info: Info) -> None:
         """MPI_Win_set_info."""

@@ -20,6 +20,9 @@ EAGER = 4096  # bytes of data that go with a request
 SLOTS = 64  # datatypes that a target remembers of each origin
 NO_SLOT = -1
 SERIALS = 1 << 31
+EPOCHS = 1 << 16
+SITES = 1 << 15
+FENCE = 1  # `Header.op` of a flush that all processes do: what it completes still belongs to the epoch
 
 OPS = tuple(OPERATIONS.values())  # by number
 TYPES = tuple(PREDEFINED.values())
@@ -43,19 +46,22 @@ class Kind(enum.IntEnum):
     UNLOCK = 8  # answered if it has a serial number
     POST = 9  # MPI_Win_post, to an origin
     COMPLETE = 10  # MPI_Win_complete
+    SITE = 11  # remember where the program made a call, for the report of a race
 
 
 class Header(NamedTuple):
     """The beginning of a request.
 
     Members:
-        op: the operation of an accumulate, or the type of a lock.
+        op: the operation of an accumulate, the type of a lock, or FENCE.
         basic: the predefined datatype of the elements at the target, which is the target's datatype unless `slot` names another.
         window: the context number of the window's communicator.
         serial: of the data that follow, or of the answer; 0: neither.
         elements: how many of the target's datatype.
         offset: bytes from the beginning of the target's memory.
         size: bytes of data that come with the request or follow it.
+        epoch: how many fences the origin has passed, of EPOCHS.
+        site: what the target remembers under this number is the call; 0: nothing.
     """
 
     kind: Kind
@@ -67,10 +73,12 @@ class Header(NamedTuple):
     elements: int = 0
     offset: int = 0
     size: int = 0
+    epoch: int = 0
+    site: int = 0
 
 
 _KINDS = tuple(Kind)
-_FORM = struct.Struct("<BBHHhIqqq")
+_FORM = struct.Struct("<BBHHhIqqqHH")
 HEADER = _FORM.size
 
 

@@ -1,0 +1,101 @@
+"""Races: accesses of two processes to the same bytes of a third one's window in one epoch, of which one at least changes them.
+
+What one process reads or writes of its own memory without MPI is not seen. Two accumulates with one operation on one datatype are no
+race, because the library keeps elements whole. Nor are accesses of which one is known to be done before the other began.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from .wire import OPS, Kind
+
+_NO_OP = next(number for number, op in enumerate(OPS) if op.name == "MPI_NO_OP")
+_BY_ELEMENT = frozenset({Kind.ACCUMULATE, Kind.GET_ACCUMULATE, Kind.COMPARE_AND_SWAP})
+
+
+class Watch(NamedTuple):
+    """What a process whose races are reported has: `report` takes a sentence, `place` gives the words for the call of MPI that the
+    program is in."""
+
+    report: Callable[[str], None]
+    place: Callable[[str], str]
+
+
+class Access(NamedTuple):
+    """One operation of an origin: `call` says where, `runs` are (offset, bytes) in the target's memory."""
+
+    origin: int
+    call: str
+    kind: Kind
+    op: int
+    basic: int
+    runs: tuple[tuple[int, int], ...]
+
+    @property
+    def reads(self) -> bool:
+        """Nothing is changed."""
+        return self.kind is Kind.GET or (self.kind is Kind.GET_ACCUMULATE and self.op == _NO_OP)
+
+    def race(self, other: "Access") -> int | None:
+        """The first byte on which two accesses race."""
+        if self.origin == other.origin or (self.reads and other.reads) or self._whole_beside(other):
+            return None
+        return _common(self.runs, other.runs)
+
+    def _whole_beside(self, other: "Access") -> bool:
+        """Both go element by element, and MPI allows them together."""
+        if self.kind not in _BY_ELEMENT or other.kind not in _BY_ELEMENT or self.basic != other.basic:
+            return False
+        return Kind.COMPARE_AND_SWAP in (self.kind, other.kind) or self.op == other.op or _NO_OP in (self.op, other.op)
+
+
+def _common(runs: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> int | None:
+    """The first byte that two lists of runs share."""
+    mine, theirs = sorted(runs), sorted(others)
+    i = j = 0
+    while i < len(mine) and j < len(theirs):
+        (first, size), (second, length) = mine[i], theirs[j]
+        if first < second + length and second < first + size:
+            return max(first, second)
+        if first + size < second + length:
+            i += 1
+        else:
+            j += 1
+    return None
+
+
+class Races:
+    """The accesses to one process's part of a window that are not known to be done. `window` is what reports call it."""
+
+    def __init__(self, report: Callable[[str], None], window: str) -> None:
+        self.window = window
+        self._report = report
+        self._epoch = 0
+        self._open: list[Access] = []
+        self._told: set[tuple[str, str]] = set()
+
+    def note(self, epoch: int, access: Access) -> None:
+        """An operation takes effect that its origin began after `epoch` fences. What it began before is done everywhere."""
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._open.clear()
+        for other in self._open:
+            byte = other.race(access)
+            if byte is not None:
+                self._tell(other, access, byte)
+        self._open.append(access)
+
+    def done(self, origin: int) -> None:
+        """An origin knows that all it has begun is done."""
+        self._open = [access for access in self._open if access.origin != origin]
+
+    def closed(self) -> None:
+        """The exposure epoch has ended."""
+        self._open.clear()
+
+    def _tell(self, first: Access, second: Access, byte: int) -> None:
+        """Once for each pair of calls."""
+        one, other = sorted(f"{access.call} of rank {access.origin}" for access in (first, second))
+        if (one, other) not in self._told:
+            self._told.add((one, other))
+            self._report(f"{one} and {other} race for byte {byte} of {self.window}")

@@ -1,0 +1,119 @@
+"""One-sided programs under `lanai run`: what reports say of them."""
+
+import pytest
+
+from .jobs import together
+
+pytest.importorskip("mpi4py")
+
+SETUP = """
+from mpi4py import MPI
+import numpy as np
+comm = MPI.COMM_WORLD
+win = MPI.Win.Allocate(80, 8, comm=comm)
+win.Set_name("table")
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text):
+        path = tmp_path / "program.py"
+        path.write_text(SETUP + text)
+        return str(path)
+
+    return write
+
+
+def test_a_deadlock_report_names_window_target_and_epoch(script):
+    program = script("""
+if comm.rank == 0:
+    win.Lock(0)
+    comm.Recv(bytearray(1), 1, 5)
+else:
+    win.Lock(0)
+""")
+    done = together(2, "python", program)
+    assert done.returncode != 0
+    assert f"waits in MPI_Win_lock at {program}:12, peer 0, exclusive lock of rank 0 on window table" in done.stderr
+    assert "circle of waits:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ("win.Start(win.group.Incl([1])); win.Put(bytearray(8), 1)", "MPI_Put at {}:9, peer 1, MPI_Win_post of rank 1"),
+        ("win.Post(win.group.Incl([1])); win.Wait()", "MPI_Win_wait at {}:9, peer 1, MPI_Win_complete of rank 1"),
+        ("win.Fence()", "MPI_Win_fence at {}:9"),
+    ],
+)
+def test_a_deadlock_report_names_the_call_that_is_missing(script, calls, expected):
+    program = script(f"""
+if comm.rank == 0:
+    {calls}
+else:
+    comm.Recv(bytearray(1), 0, 5)
+""")
+    done = together(2, "python", program)
+    assert done.returncode != 0
+    assert "waits in " + expected.format(program) in done.stderr
+
+
+def test_races_are_reported_with_both_calls(script):
+    program = script("""
+mine = np.zeros(4)
+win.Fence()
+win.Put(mine, 0, 2 * comm.rank)
+win.Fence()
+win.Free()
+""")
+    done = together(2, "python", program, options=["--report-races"])
+    assert done.returncode == 0
+    put = f"MPI_Put at {program}:10"
+    assert done.stderr == (
+        f"lanai: race: rank 0: {put} of rank 0 and {put} of rank 1 race for byte 16 of window table\n"
+    )
+    assert together(2, "python", program).stderr == ""
+
+
+def test_a_window_that_is_not_freed_is_a_leak(script):
+    done = together(2, "python", script(""), options=["--report-leaks"])
+    assert sorted(done.stderr.splitlines()) == [
+        f"lanai: leak: rank {rank}: the window table was not freed" for rank in range(2)
+    ]
+
+
+def test_a_target_that_only_computes_answers_when_it_enters_mpi(script):
+    """Computing is free: in simulated time the origin does not wait at all."""
+    program = script("""
+import time
+if comm.rank == 1:
+    time.sleep(0.3)
+else:
+    win.Lock(1)
+    win.Put(np.ones(1), 1)
+    win.Unlock(1)
+    print(MPI.Wtime() < 1e-3)
+win.Free()
+""")
+    assert together(2, "python", program).stdout == "True\n"
+
+
+def test_two_sided_messages_take_as_long_beside_an_idle_window(script):
+    """Of simulated time, to the picosecond."""
+    text = """
+comm.Barrier()
+start = MPI.Wtime()
+for turn in range(20):
+    if comm.rank == turn % 2:
+        comm.Send(bytearray(100), 1 - comm.rank)
+    else:
+        comm.Recv(bytearray(100), 1 - comm.rank)
+if comm.rank == 0:
+    print(round((MPI.Wtime() - start) * 1e12))
+"""
+    without = together(
+        2, "python", script("win.Free()" + text.replace("comm.Barrier()", "comm.Barrier(); comm.Barrier()"))
+    )
+    beside = together(2, "python", script("comm.Barrier()" + text + "win.Free()"))
+    assert without.stdout == beside.stdout != ""
