@@ -263,7 +263,7 @@ class Core(Processor):
             & ~self.issued.valid
             & ~self.access.loaded
             & ~self.go
-            & ~self.retire.valid
+            & ~self.tracker.retires
         )
         m.d.comb += self.idle.eq(
             settled & self.fetch.idle & (self.trap.valid | ~self.run | (self.ready.valid & self.wait))

@@ -35,7 +35,9 @@ class Retired(data.Struct):
 
 
 class RetireTracker(wiring.Component):
-    """Follows instructions through the last stages. Nothing else depends on it: unconnected, it vanishes in synthesis.
+    """Follows instructions through the last stages. Nothing else depends on `o`: unconnected, it vanishes in synthesis.
+
+    `retires` is `o.valid`, for who wants no more. Simulators keep or drop `o` as a whole.
 
     Members: `go` with `pc`, `word`, `outcome`, `transfer` and `memory` of the execute stage; `done` of the memory stage, `value` in the slot
     after it. Anything but a load or store retires in the slot in which it executes, those in the slot after `done`.
@@ -49,21 +51,24 @@ class RetireTracker(wiring.Component):
     memory: In(MemoryRequest)
     done: In(1)
     value: In(32)
+    retires: Out(1)
     o: Out(Retired)
 
     def elaborate(self, platform):
         m = Module()
-        seen, held = Signal(Retired), Signal(Retired)
+        seen, held, is_held = Signal(Retired), Signal(Retired), Signal()
         self._note(m, seen)
         with m.If(self.go):
             m.d.sync += held.eq(seen)
-        m.d.sync += held.valid.eq(self.done)
-        with m.If(held.valid):
+        m.d.sync += is_held.eq(self.done)
+        m.d.comb += self.retires.eq(is_held | self.go & ~self.memory.valid)
+        with m.If(is_held):
             m.d.comb += self.o.eq(held)
             with m.If(~held.store):
                 m.d.comb += self.o.result.eq(self.value)
         with m.Else():
-            m.d.comb += [self.o.eq(seen), self.o.valid.eq(self.go & ~self.memory.valid)]
+            m.d.comb += self.o.eq(seen)
+        m.d.comb += self.o.valid.eq(self.retires)
         return m
 
     def _note(self, m, held):

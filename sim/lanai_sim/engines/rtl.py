@@ -77,16 +77,15 @@ TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with
 
 def models_header(switch: SwitchConfig | None, probes: bool = False, as_synthesized: bool = False) -> str:
     """The C++ that knows the Verilated classes and, for the switch, its ports as arrays."""
+    tops = [NIC_TOP] if switch is None else [NIC_TOP, SWITCH_TOP]
     lines = [
         "#pragma once",
         *(["#define LANAI_TRACED"] if probes else []),
         *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
-        f'#include "V{NIC_TOP}.h"',
-        f'#include "V{NIC_TOP}___024root.h"',
+        *(line for top in tops for line in _model(top)),
         f"using NicModel = V{NIC_TOP};",
     ]
     if switch is not None:
-        lines += [f'#include "V{SWITCH_TOP}.h"', f'#include "V{SWITCH_TOP}___024root.h"']
         lines += [f"using SwitchModel = V{SWITCH_TOP};", f"#define SWITCH_PORTS {switch.ports}"]
         wires = (("kind", "CData"), ("data", "IData"), ("stop", "CData"))
         arrays = [(side, port, kind) for side in ("tx", "rx") for port, kind in wires]
@@ -98,6 +97,23 @@ def models_header(switch: SwitchConfig | None, probes: bool = False, as_synthesi
             lines += [f"    {side}_{port}[{n}] = &m.{side}{sep}{n}{sep}{port};" for side, port, kind in arrays]
         lines += ["  }", "};"]
     return "\n".join(lines) + "\n"
+
+
+def _model(top: str) -> list[str]:
+    """C++ that knows one Verilated class. `evaluate` is `eval` without what that does for waves, messages and models that are deleted,
+    a twentieth of a slot's time."""
+    return [
+        f'#include "V{top}.h"',
+        f'#include "V{top}___024root.h"',
+        f"void V{top}___024root___eval(V{top}___024root*);",
+        f"inline void evaluate(V{top}& model) {{",
+        "#if VM_TRACE || defined(LANAI_AS_SYNTHESIZED)",
+        "  model.eval();",
+        "#else",
+        f"  V{top}___024root___eval(model.rootp);",
+        "#endif",
+        "}",
+    ]
 
 
 def build(

@@ -21,14 +21,15 @@ bool rearm(Root*, long) {
     return false;
 }
 
+// One slot of a model that `eval` has begun.
 template <class Model>
 void tick(Model& model) {
     if (VM_TRACE || !rearm(model.rootp, 0)) {
         model.clk = 0;
-        model.eval();
+        evaluate(model);
     }
     model.clk = 1;
-    model.eval();
+    evaluate(model);
 }
 
 struct NicInputs {  // of one slot; mirrored by lanai_sim.engines.replay.INPUTS
