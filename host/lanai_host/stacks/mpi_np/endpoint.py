@@ -7,7 +7,7 @@ short; a process about to sleep for want of slots sets the alarm instead.
 
 import struct
 from collections import deque
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.programs.mpi_np.codec import pack, unpack
@@ -31,12 +31,11 @@ ALARM = int(offset_of(Region, "alarm"))
 DOORBELL = host_offset("DOORBELL")
 INLINE_SHARE = (12, 12)  # of SLOTS: how many must stay free, how many sends to one rank may hold
 LONG_SHARE = (8, 20)
-KINDS = frozenset(int(kind) for kind in Kind if kind is not Kind.NONE)
+KINDS = {int(kind): kind for kind in Kind if kind is not Kind.NONE}
 ERRORS = frozenset(int(error) for error in Error)
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(NamedTuple):
     """A record, decoded."""
 
     kind: Kind
@@ -170,7 +169,7 @@ class Endpoint:
         self.charge(HostCost.COMPLETE)
         self.heard = self.bus.now
         return Notice(
-            Kind(record["kind"]), record["error"], record["operation"], record["source"], record["tag"],
+            KINDS[record["kind"]], record["error"], record["operation"], record["source"], record["tag"],
             record["length"], record["context"], record["token"],
         )  # fmt: skip
 

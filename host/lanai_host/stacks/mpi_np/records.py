@@ -1,7 +1,6 @@
 """What the NIC tells, and waiting for it."""
 
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from typing import Any
 
 from lanai_firmware.programs.mpi_np.layout import Kind, Op
@@ -109,8 +108,8 @@ class Records:
             if notice.length >= self.pressure:
                 self.short_of_slots.add(notice.source)
         elif notice.kind is Kind.RECEIVED_OWN:  # both ends of a message to oneself
-            await self._end(replace(notice, kind=Kind.RECEIVED))
-            await self._end(replace(notice, kind=Kind.SENT, operation=notice.token, error=notice.context))
+            await self._end(notice._replace(kind=Kind.RECEIVED))
+            await self._end(notice._replace(kind=Kind.SENT, operation=notice.token, error=notice.context))
         else:
             await self._end(notice)
 
