@@ -71,9 +71,10 @@ class Observer:
         found by their names."""
         name = name.removesuffix("_c")
         places = {parameter[0]: index for index, parameter in enumerate(prototype[1]) if parameter[2] == 0}
-        peer = places.get("dest", places.get("source", places.get("root", places.get("target_rank"))))
-        tag = places.get("tag", places.get("sendtag"))
-        count, datatype = places.get("count", places.get("sendcount")), places.get("datatype", places.get("sendtype"))
+        peer = _first(places, "dest", "source", "root", "target_rank")
+        tag = _first(places, "tag", "sendtag")
+        count = _first(places, "count", "sendcount", "origin_count")
+        datatype = _first(places, "datatype", "sendtype", "origin_datatype")
         comm = places.get("comm")
 
         def entry(*arguments: Any) -> Any:
@@ -225,6 +226,11 @@ class Observer:
         if stack is None:
             stack = self._stack.calls = []
         return stack
+
+
+def _first(places: dict[str, int], *names: str) -> int | None:
+    """The place of the first of these parameters that there is."""
+    return next((places[name] for name in names if name in places), None)
 
 
 def _context(handle: int) -> int:
