@@ -11,7 +11,7 @@ from zlib import crc32
 from ...body import Body
 from ...bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned
 from ...config import HostConfig, HostCost
-from .pages import Piece, Pins, pieces_of, pieces_of_run
+from ..pinning import Piece, Pins, pieces_of, pieces_of_run
 
 SHORTEST_RUN = 512  # bytes that runs must have on average to be worth a piece each
 INLINE_PIECES = 2

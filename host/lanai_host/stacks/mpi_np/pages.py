@@ -1,6 +1,5 @@
-"""User memory for the NIC: pinning with or without a cache, runs cut at pages, page-table entries (NP-44..NP-49)."""
+"""The page table of an endpoint: entries that describe a message's pieces to the NIC (NP-45..NP-48)."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -8,92 +7,10 @@ from lanai_firmware.lang import sizeof
 from lanai_firmware.programs.mpi_np.codec import pack
 from lanai_firmware.programs.mpi_np.layout import PageEntry
 
-from ...bus import reach
-from ...bus.base import PAGE_SIZE, Bus, BusError, Pinned
-from ...config import HostConfig, HostCost
+from ..pinning import Piece
 
 ENTRY = int(sizeof(PageEntry))
 PER_ENTRY = 4
-
-Piece = tuple[int, int]  # bus address, bytes; within one page
-
-
-class Pins:
-    """Pins ranges of the process's memory. With a cache, pages stay pinned until others need the room, oldest use first."""
-
-    def __init__(self, bus: Bus, config: HostConfig) -> None:
-        self.bus = bus
-        self.config = config
-        self.kept: OrderedDict[tuple[int, int], Pinned] = OrderedDict()  # (first page, pages) not in use
-        self.kept_pages = 0
-        self.hits = self.misses = 0  # ranges found pinned, and not
-        self.work: list[tuple[HostCost, int]] = []  # what the host must pay for
-
-    async def pin(self, address: int, size: int, writable: bool) -> Pinned:
-        """Pin a range; whole pages, so that a later range in the same pages may find them in the cache. Raises BusError.
-
-        Pages that may be written are pinned so in any case, for a receive may come to use them; `writable` asks for no less.
-        """
-        first = address // PAGE_SIZE
-        count = (address + size - 1) // PAGE_SIZE - first + 1
-        kept = self.kept.get((first, count))
-        if kept is not None and kept.writable >= writable:
-            del self.kept[first, count]
-            self.hits += 1
-            self.kept_pages -= count
-            return kept
-        self.misses += 1
-        self.work += [(HostCost.PIN, 1), (HostCost.PIN_PAGE, count)]
-        for attempt in (True,) if writable else (True, False):
-            try:
-                return await self.bus.pin(first * PAGE_SIZE, count * PAGE_SIZE, attempt)
-            except BusError:
-                pass
-        raise reach.unwritable(address, size) if writable else reach.unreadable(address, size)
-
-    async def release(self, pinned: Pinned) -> None:
-        """The range is no longer in use by this message."""
-        pages = len(pinned.pages)
-        key = (pinned.address // PAGE_SIZE, pages)
-        if key in self.kept or pages > self.config.pinned_cache_pages:
-            await self._unpin(pinned)
-            return
-        self.kept[key] = pinned
-        self.kept_pages += pages
-        while self.kept_pages > self.config.pinned_cache_pages:
-            _, oldest = self.kept.popitem(last=False)
-            self.kept_pages -= len(oldest.pages)
-            await self._unpin(oldest)
-
-    async def _unpin(self, pinned: Pinned) -> None:
-        self.work += [(HostCost.PIN, 1), (HostCost.UNPIN_PAGE, len(pinned.pages))]
-        await self.bus.unpin(pinned)
-
-    async def close(self) -> None:
-        while self.kept:
-            await self._unpin(self.kept.popitem()[1])
-
-
-def pieces_of(pinned: Pinned, address: int, size: int) -> list[Piece]:
-    """The pieces of a pinned range, cut at pages."""
-    pieces = []
-    while size:
-        part = min(size, PAGE_SIZE - address % PAGE_SIZE)
-        pieces.append((pinned.bus_address(address), part))
-        address += part
-        size -= part
-    return pieces
-
-
-def pieces_of_run(bus_address: int, size: int) -> list[Piece]:
-    """The same for memory whose bus addresses are in one run, as `Bus.allocate` gives."""
-    pieces = []
-    while size:
-        part = min(size, PAGE_SIZE - bus_address % PAGE_SIZE)
-        pieces.append((bus_address, part))
-        bus_address += part
-        size -= part
-    return pieces
 
 
 @dataclass

@@ -1,0 +1,206 @@
+"""The device as the MPI library sees it."""
+
+from collections.abc import Coroutine, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from lanai_firmware.lang import sizeof
+from lanai_firmware.programs.put.layout import Border, Counter
+from lanai_hdl.machine import SRAM_HOST
+
+from ...body import Body
+from ...bus.base import Bus, BusError, Wait, run_now
+from ...config import HostConfig, HostCost
+from ...device import Arrived, Device, Envelope, SendMode
+from ...operation import DeviceError, ErrorKind, Operation
+from ..pinning import Pins
+from .heap import WORD, Heap, HeapLayout
+from .operations import Message, Receive, Send, fail
+from .options import T3dOptions
+from .puts import Puts
+from .receiving import Receiving
+from .sending import Sending
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """What a rank must know of its NIC: the routes to all ranks, where in SRAM it writes requests, and the options."""
+
+    rank: int
+    routes: tuple[int, ...]
+    border: int
+    short: int
+    long_sends: int
+    reply_pages: int
+
+    @property
+    def reach(self) -> range:
+        return range(SRAM_HOST + self.border, SRAM_HOST + self.border + int(sizeof(Border)))
+
+    @property
+    def doorbell_bits(self) -> int:
+        return 1
+
+    @property
+    def options(self) -> T3dOptions:
+        return T3dOptions(self.short, self.long_sends, self.reply_pages)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        return cls(**{**values, "routes": tuple(values["routes"])})
+
+
+class T3d(Device):
+    """Messages by put. Nothing moves on while the program is outside the library: who receives asks, and who sends answers."""
+
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
+        self.rank = attachment.rank
+        self.size = len(attachment.routes)
+        self._bus = bus
+        self._costs = costs
+        layout = HeapLayout(self.size, attachment.options)
+        self._heap = heap = Heap(layout, bus.allocate(layout.size))
+        self._puts = puts = Puts(bus, heap, attachment.routes, attachment.border, costs)
+        self._pins = Pins(bus, costs)
+        self._sending = Sending(bus, heap, puts, self._pins, self.rank, costs)
+        self._receiving = Receiving(bus, heap, puts, self._pins, self.rank, costs)
+        self._receives: set[Receive] = set()  # not done
+        self._seen = 0  # the counters' sum at the last look
+        self._failure: DeviceError | None = None
+        run_now(puts.open())
+
+    def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
+        return run_now(self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)))
+
+    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
+        receive = Receive(source, tag, context, body)
+        return run_now(self._receive(receive, self._receiving.receive(receive)))
+
+    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        matching = self._receiving.matching
+        message = matching.find(source, tag, context)
+        if message is None:
+            return None
+        if take:
+            matching.remove(message)
+        return Arrived(message.source, message.tag, message.length, message.context, message)
+
+    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
+        assert isinstance(arrived.handle, Message)
+        receive = Receive(arrived.source, arrived.tag, arrived.context, body)
+        return run_now(self._receive(receive, self._receiving.take(arrived.handle, receive)))
+
+    def cancel(self, operation: Operation) -> bool:
+        """Receives that have met no message. The paper's device cannot take a send back."""
+        if not isinstance(operation, Receive) or not operation.posted:
+            return False
+        self._receiving.matching.withdraw(operation)
+        operation.cancelled = operation.done = True
+        return True
+
+    def progress(self) -> None:
+        run_now(self._bus.catch_up())
+        run_now(self._look())
+
+    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        run_now(self._wait(operations, why))
+
+    def now(self) -> int:
+        return self._bus.now
+
+    def price(self, what: HostCost) -> int:
+        return self._costs.price(what)
+
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        run_now(self._bus.elapse(self._costs.price(what, count)))
+
+    def unexpected(self) -> list[Envelope]:
+        return self._receiving.matching.unexpected()
+
+    def close(self) -> None:
+        run_now(self._finish())
+
+    async def _send(self, send: Send) -> Send:
+        if self._failure is not None:
+            send.error, send.done = self._failure, True
+        elif send.dest == self.rank:
+            await self._send_to_self(send)
+        else:
+            self._sending.queue(send)
+            await self._sending.advance()
+        return send
+
+    async def _send_to_self(self, send: Send) -> None:
+        """A match on this host (T3-G4)."""
+        try:
+            data = send.body.read()
+        except BusError as error:
+            fail(send, ErrorKind.BUS_ERROR, str(error))
+            return
+        message = Message(self.rank, send.tag, send.context, len(data), data)
+        message.own_send = send if send.synchronous else None
+        send.done = not send.synchronous
+        await self._receiving.arrive(message)
+        await self._puts.push()
+
+    async def _receive(self, receive: Receive, begin: Coroutine[Any, Any, None]) -> Receive:
+        if self._failure is not None:
+            begin.close()
+            receive.error, receive.done = self._failure, True
+            return receive
+        await begin
+        await self._puts.push()
+        if not receive.done:
+            self._receives.add(receive)
+        return receive
+
+    async def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        await self._bus.catch_up()
+        while True:
+            before = self._seen
+            await self._look()
+            if any(operation.done for operation in operations) if operations is not None else self._seen != before:
+                return
+            if self._failure is not None:
+                return
+            place = WORD.size * Counter.SUM
+            await self._bus.wait_change(self._heap.memory, place, self._seen, why)
+
+    async def _look(self) -> None:
+        """Once over all that peers may have written."""
+        self._seen = self._heap.counter(Counter.SUM)
+        faults = self._heap.counter(Counter.FAULTS)
+        if faults and self._failure is None:
+            self._fail(f"the NIC of rank {self.rank} met {faults} packets or accesses that failed; t3d has no recovery")
+        if self._failure is not None:
+            return
+        await self._receiving.scan()
+        await self._sending.advance()
+        await self._pay_for_pins()
+        self._receives = {receive for receive in self._receives if not receive.done}
+
+    async def _pay_for_pins(self) -> None:
+        for what, count in self._pins.work:
+            await self._bus.elapse(self._costs.price(what, count))
+        self._pins.work.clear()
+
+    def _fail(self, text: str) -> None:
+        """Nothing can be trusted any more: what is under way ends with an error, and so does what begins."""
+        self._failure = DeviceError(ErrorKind.NIC_LOST, text)
+        self.impaired = True
+        self._sending.fail_all(ErrorKind.NIC_LOST, text)
+        self._receiving.fail_all(list(self._receives), ErrorKind.NIC_LOST, text)
+        self._receives.clear()
+
+    async def _finish(self) -> None:
+        why = Wait("MPI_Finalize", note="the last messages leave")
+        while self._failure is None and not (self._sending.idle and self._puts.completed(self._puts.asked)):
+            seen = self._heap.counter(Counter.SUM)
+            await self._look()
+            if not (self._sending.idle and self._puts.completed(self._puts.asked)):
+                await self._bus.wait_change(self._heap.memory, WORD.size * Counter.SUM, seen, why)
+        await self._puts.close()
+        await self._pins.close()

@@ -1,0 +1,108 @@
+"""Sends and receives under way."""
+
+from dataclasses import dataclass
+
+from ...body import NOTHING, Body
+from ...bus.base import BusError, Pinned
+from ...operation import DeviceError, ErrorKind, Operation
+from .heap import NONE
+
+
+class Receive(Operation):
+    """`posted`: it waits in the queue. `order` is the queues' to use."""
+
+    __slots__ = ("body", "context", "order", "posted")
+
+    def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
+        super().__init__(source, tag)
+        self.context = context
+        self.body = body
+        self.order = 0
+        self.posted = False
+
+
+class Send(Operation):
+    """`matched`: the number of the flag that the receiver sets; None for sends that need no answer, or have had it."""
+
+    __slots__ = ("body", "context", "dest", "matched", "synchronous")
+
+    def __init__(self, source: int, dest: int, tag: int, context: int, body: Body, synchronous: bool) -> None:
+        super().__init__(source, tag)
+        self.dest = dest
+        self.context = context
+        self.body = body
+        self.length = body.size
+        self.synchronous = synchronous
+        self.matched: int | None = None
+
+
+@dataclass
+class Message:
+    """A message that has arrived, or is arriving. `data` has its bytes once it is `whole`.
+
+    Attributes:
+        matched: the sender's flag to set when a receive takes it; NONE for none.
+        own_send: the synchronous send of this rank that it is, which ends then.
+        receive: that is to have it once it is whole.
+        order: the queues' to use.
+    """
+
+    source: int
+    tag: int
+    context: int
+    length: int
+    data: bytes | bytearray = b""
+    whole: bool = True
+    matched: int = NONE
+    own_send: Send | None = None
+    receive: Receive | None = None
+    order: int = 0
+
+
+@dataclass
+class Landing:
+    """Memory of this process that a long message is written to, in chunks."""
+
+    message: Message
+    reply: int  # the sender's reply structure
+    arrival: int  # the number of this rank's word that the sender writes
+    address: int
+    pinned: Pinned
+    asked: int = 0  # bytes whose addresses the sender has been told
+    chunks: int = 0
+    buffer: bytearray | None = None  # None: the receive's own memory
+
+
+@dataclass
+class LongSend:
+    """A long message that leaves when its receiver replies."""
+
+    send: Send
+    reply: int  # the number of the reply structure
+    address: int = 0
+    pinned: Pinned | None = None
+    packed: bytearray | None = None  # a copy of a message that does not lie in one run
+    sent: int = 0  # bytes
+    chunks: int = 0  # replies answered
+    last: int = 0  # number of the last put
+
+
+def fail(operation: Operation, kind: ErrorKind, text: str) -> None:
+    operation.error = DeviceError(kind, text)
+    operation.done = True
+
+
+def deliver(receive: Receive, message: Message, data: bytes | bytearray | None) -> None:
+    """End a receive. `data` None: its memory has them already."""
+    receive.source, receive.tag = message.source, message.tag
+    receive.length = message.length
+    try:
+        if data is not None:
+            receive.length = receive.body.write(memoryview(data)[: message.length])
+    except BusError as error:
+        receive.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
+    else:
+        if receive.length < message.length:
+            receive.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {message.length} bytes)")
+    receive.body = NOTHING
+    receive.done = True

@@ -1,0 +1,167 @@
+"""Receives: slots are scanned in turn (T3-07), short messages copied out, long ones asked for at once (T3-10, T3-11)."""
+
+from ...bus import reach
+from ...bus.base import PAGE_SIZE, Bus, BusError
+from ...config import HostConfig, HostCost
+from ...operation import ErrorKind
+from ..pinning import Pins, pieces_of
+from .heap import HEADER, LONG, NONE, REPLY, STATUS, WORD, Heap
+from .matching import Matching
+from .operations import Landing, Message, Receive, deliver, fail
+from .puts import Put, Puts, Remote
+
+CLEAR = WORD.pack(0)
+SET = WORD.pack(1)
+
+
+class Receiving:
+    """Messages to this rank."""
+
+    def __init__(self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, rank: int, costs: HostConfig) -> None:
+        self._bus = bus
+        self._heap = heap
+        self._puts = puts
+        self._pins = pins
+        self._rank = rank
+        self._costs = costs
+        self._layout = heap.layout
+        self.matching = Matching()
+        self._served = 0  # the peer whose slot was served last
+        self._landings: list[Landing] = []
+        self._free_arrivals = list(range(self._layout.arrivals))
+        self._waiting: set[Receive] = set()  # receives whose long messages are coming
+
+    async def scan(self) -> None:
+        """Serve the slots that hold a message, the one after the last served first; then see which long messages are there."""
+        ranks = self._layout.ranks
+        await self._bus.elapse(self._costs.price(HostCost.POLL, ranks))
+        first = self._served + 1
+        for peer in (number % ranks for number in range(first, first + ranks)):
+            if self._heap.word(self._layout.slot(peer) + self._layout.options.short + STATUS):
+                self._served = peer
+                await self._serve(peer)
+        for landing in list(self._landings):
+            if self._heap.word(self._layout.arrival(landing.arrival)) == landing.chunks:
+                await self._ask_on(landing)
+
+    async def receive(self, receive: Receive) -> None:
+        """Take a message that waits, or wait for one."""
+        message = self.matching.find(receive.source, receive.tag, receive.context)
+        if message is None:
+            self.matching.post(receive)
+        else:
+            self.matching.remove(message)
+            await self.take(message, receive)
+
+    async def take(self, message: Message, receive: Receive) -> None:
+        """A receive takes a message that came unexpected. It has it when all bytes are there."""
+        self._tell_matched(message)
+        message.receive = receive
+        if message.whole:
+            await self._bus.elapse(self._costs.price(HostCost.COPY, message.length))
+            deliver(receive, message, message.data)
+        else:
+            self._waiting.add(receive)
+
+    async def arrive(self, message: Message) -> None:
+        """A message whose bytes are all there meets its receive, or is kept."""
+        receive = self.matching.meet(message.source, message.tag, message.context)
+        await self._bus.elapse(self._costs.price(HostCost.MATCH))
+        if receive is None:
+            self.matching.keep(message)
+            return
+        await self.take(message, receive)
+
+    def fail_all(self, receives: list[Receive], kind: ErrorKind, text: str) -> None:
+        for receive in [*receives, *self._waiting]:
+            if not receive.done:
+                fail(receive, kind, text)
+        self._waiting.clear()
+        self._landings.clear()
+
+    async def _serve(self, peer: int) -> None:
+        slot = self._layout.slot(peer)
+        end = slot + self._layout.options.short
+        mode, context, tag, length, reply, matched, _, _ = HEADER.unpack_from(self._heap.view, end)
+        message = Message(peer, tag, context, length, matched=matched)
+        if mode == LONG:
+            await self._land(message, reply)
+        else:
+            start = end - (length + -length % WORD.size)
+            message.data = bytes(self._heap.view[start : start + length])
+            await self._bus.elapse(self._costs.price(HostCost.COPY, length))
+            await self.arrive(message)
+        self._heap.set_word(end + STATUS, 0)
+        self._puts.put(Put(Remote(peer, self._layout.flag(self._rank)), CLEAR))
+
+    async def _land(self, message: Message, reply: int) -> None:
+        """Ask for a long message: into the receive's memory, or into memory allocated for it (T3-11)."""
+        receive = self.matching.meet(message.source, message.tag, message.context)
+        await self._bus.elapse(self._costs.price(HostCost.MATCH))
+        message.whole = False
+        pinned, buffer = None, None
+        if receive is not None:
+            self._tell_matched(message)
+            message.receive = receive
+            self._waiting.add(receive)
+            if receive.body.runs == 1 and receive.body.size >= message.length:
+                address = receive.body.address
+                try:
+                    pinned = await self._pins.pin(address, message.length, writable=True)
+                except BusError as error:
+                    fail(receive, ErrorKind.BUS_ERROR, str(error))  # its bytes still come, to memory of ours
+        else:
+            self.matching.keep(message)
+        if pinned is None:
+            buffer = bytearray(message.length)
+            address = reach.address_of(buffer)
+            pinned = await self._pins.pin(address, message.length, writable=True)
+        number = self._free_arrivals.pop()
+        self._heap.set_word(self._layout.arrival(number), 0)
+        landing = Landing(message, reply, number, address, pinned, buffer=buffer)
+        self._landings.append(landing)
+        self._ask(landing)
+
+    def _ask(self, landing: Landing) -> None:
+        """Tell the sender where the next bytes shall go (T3-10)."""
+        options = self._layout.options
+        address = landing.address + landing.asked
+        most = options.reply_pages * PAGE_SIZE - address % PAGE_SIZE
+        size = min(landing.message.length - landing.asked, most)
+        pages = [piece for piece, _ in pieces_of(landing.pinned, address, size)]
+        landing.asked += size
+        landing.chunks += 1
+        arrival = self._layout.arrival(landing.arrival)
+        data = b"".join(map(WORD.pack, pages)) + REPLY.pack(len(pages), size, arrival, landing.chunks)
+        place = landing.reply + self._layout.reply_size - len(data)
+        self._puts.put(Put(Remote(landing.message.source, place), data))
+
+    async def _ask_on(self, landing: Landing) -> None:
+        """What was asked for is there: ask for more, or the message is whole."""
+        message = landing.message
+        if landing.asked < message.length:
+            self._ask(landing)
+            return
+        self._landings.remove(landing)
+        self._free_arrivals.append(landing.arrival)
+        await self._pins.release(landing.pinned)
+        message.whole = True
+        if landing.buffer is not None:
+            message.data = landing.buffer
+        receive = message.receive
+        if receive is None:
+            return
+        self._waiting.discard(receive)
+        if receive.done:  # its memory could not be written
+            return
+        if landing.buffer is not None:
+            await self._bus.elapse(self._costs.price(HostCost.COPY, message.length))
+        deliver(receive, message, landing.buffer)
+
+    def _tell_matched(self, message: Message) -> None:
+        """Tell a synchronous sender that its message has met a receive (T3-12)."""
+        if message.matched != NONE:
+            self._puts.put(Put(Remote(message.source, message.matched), SET))
+            message.matched = NONE
+        if message.own_send is not None:
+            message.own_send.done = True

@@ -1,0 +1,171 @@
+"""Sends: one message a peer is outstanding (T3-05); long ones wait for their receivers' replies (T3-10, T3-15)."""
+
+from collections import deque
+
+from ...bus import reach
+from ...bus.base import PAGE_SIZE, Bus, BusError
+from ...config import HostConfig, HostCost
+from ...operation import ErrorKind
+from ..pinning import Pins, pieces_of
+from .heap import HEADER, LONG, NONE, REPLY, SHORT, SYNCHRONOUS_SENDS, WORD, Heap
+from .operations import LongSend, Send, fail
+from .puts import Put, Puts, Remote
+
+BUSY = 1  # a flag: the slot at that peer holds a message
+
+
+class Sending:
+    """Sends of this rank that are not done."""
+
+    def __init__(self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, rank: int, costs: HostConfig) -> None:
+        self._bus = bus
+        self._heap = heap
+        self._puts = puts
+        self._pins = pins
+        self._rank = rank
+        self._costs = costs
+        self._layout = heap.layout
+        self._queues: dict[int, deque[Send]] = {}  # by destination
+        self._long: list[LongSend] = []
+        self._matched: dict[int, Send] = {}  # synchronous sends whose receivers have not answered, by flag
+        self._free_replies = list(range(self._layout.options.long_sends))
+        self._free_matched = list(range(SYNCHRONOUS_SENDS))
+
+    @property
+    def idle(self) -> bool:
+        """No message of this rank is under way."""
+        return not (any(self._queues.values()) or self._long or self._matched)
+
+    def queue(self, send: Send) -> None:
+        self._queues.setdefault(send.dest, deque()).append(send)
+
+    async def advance(self) -> None:
+        """Send what can leave, and see what has ended."""
+        for dest in [dest for dest, queue in self._queues.items() if queue]:
+            await self._start(self._queues[dest], dest)
+        for long in list(self._long):
+            await self._advance_long(long)
+        for number, send in list(self._matched.items()):
+            if self._heap.word(self._layout.matched(number)):
+                del self._matched[number]
+                self._free_matched.append(number)
+                send.matched = None
+                self._end(send)
+        await self._puts.push()
+
+    def fail_all(self, kind: ErrorKind, text: str) -> None:
+        pending = [send for queue in self._queues.values() for send in queue]
+        pending += [long.send for long in self._long] + list(self._matched.values())
+        for send in pending:
+            fail(send, kind, text)
+        self._queues.clear()
+        self._long.clear()
+        self._matched.clear()
+
+    async def _start(self, queue: deque[Send], dest: int) -> None:
+        """The oldest message for a peer leaves if the slot there is free. Nothing overtakes it (T3-16)."""
+        flag = self._layout.flag(dest)
+        while queue and not self._heap.word(flag):
+            send = queue[0]
+            is_long = send.body.size > self._layout.options.short
+            if (is_long and not self._free_replies) or (send.synchronous and not self._free_matched):
+                return
+            queue.popleft()
+            self._heap.set_word(flag, BUSY)
+            if send.synchronous:
+                send.matched = self._free_matched.pop()
+                self._matched[send.matched] = send
+                self._heap.set_word(self._layout.matched(send.matched), 0)
+            if is_long:
+                await self._announce(send)
+            else:
+                self._send_short(send)
+
+    def _send_short(self, send: Send) -> None:
+        try:
+            data = send.body.read()
+        except BusError as error:
+            self._give_up(send, error)
+            return
+        self._put_message(send, SHORT, data, NONE)
+        self._end(send)
+
+    def _give_up(self, send: Send, error: BusError) -> None:
+        """The message's memory cannot be read, so nothing of it leaves."""
+        self._heap.set_word(self._layout.flag(send.dest), 0)
+        if send.matched is not None:
+            del self._matched[send.matched]
+            self._free_matched.append(send.matched)
+            send.matched = None
+        fail(send, ErrorKind.BUS_ERROR, str(error))
+
+    def _put_message(self, send: Send, mode: int, data: bytes, reply: int) -> None:
+        """Message and header as one put. The status is its last word (T3-08, T3-09)."""
+        matched = NONE if send.matched is None else self._layout.matched(send.matched)
+        header = HEADER.pack(mode, send.context, send.tag, send.body.size, reply, matched, 0, BUSY)
+        data = data + bytes(-len(data) % WORD.size)
+        place = self._layout.slot(self._rank) + self._layout.options.short - len(data)
+        self._puts.put(Put(Remote(send.dest, place), data + header))
+
+    async def _announce(self, send: Send) -> None:
+        """The header of a long message leaves, and names the reply structure. The message's memory is pinned before."""
+        long = LongSend(send, self._free_replies[-1])
+        try:
+            await self._lend(long)
+        except BusError as error:
+            self._give_up(send, error)
+            return
+        self._free_replies.pop()
+        reply = self._layout.reply(long.reply)
+        self._heap.set_word(reply + self._layout.reply_size - WORD.size, 0)
+        self._long.append(long)
+        self._put_message(send, LONG, b"", reply)
+
+    async def _lend(self, long: LongSend) -> None:
+        """Pin the message's memory; a message in several runs is packed first (T3-22). Raises BusError."""
+        body = long.send.body
+        long.address = body.address
+        if body.runs > 1:
+            long.packed = bytearray(body.size)
+            long.address = reach.address_of(long.packed)
+            body.pack(0, body.size, long.address)
+            await self._bus.elapse(self._costs.price(HostCost.COPY, body.size))
+        long.pinned = await self._pins.pin(long.address, body.size, writable=False)
+
+    async def _advance_long(self, long: LongSend) -> None:
+        assert long.pinned is not None
+        if long.last:
+            if self._puts.completed(long.last):
+                self._long.remove(long)
+                await self._pins.release(long.pinned)
+                self._end(long.send)
+            return
+        end = self._layout.reply(long.reply) + self._layout.reply_size - REPLY.size
+        count, size, arrival, status = REPLY.unpack_from(self._heap.view, end)
+        if status != long.chunks + 1:
+            return
+        self._put_chunk(long, size, [self._heap.word(end - WORD.size * n) for n in range(count, 0, -1)])
+        long.chunks += 1
+        long.last = self._puts.put(Put(Remote(long.send.dest, arrival), WORD.pack(long.chunks)))
+        if long.sent < long.send.body.size:
+            long.last = 0
+        else:
+            self._free_replies.append(long.reply)
+
+    def _put_chunk(self, long: LongSend, size: int, pages: list[int]) -> None:
+        """The next bytes, cut where a page ends here or there."""
+        assert long.pinned is not None
+        left = size
+        for address in pages:
+            here = min(PAGE_SIZE - address % PAGE_SIZE, left)
+            left -= here
+            for source, part in pieces_of(long.pinned, long.address + long.sent, here):
+                there = Remote(long.send.dest, address, on_bus=True)
+                self._puts.put(Put(there, source=source, size=part))
+                address += part
+                long.sent += part
+
+    def _end(self, send: Send) -> None:
+        """The send is done, unless its receiver must still answer, or its bytes must still leave."""
+        if send.matched is None and not any(long.send is send for long in self._long):
+            send.done = True

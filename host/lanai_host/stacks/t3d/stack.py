@@ -1,0 +1,61 @@
+"""MPICH on the Cray T3D as a messaging system: `lanai run --device t3d`."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lanai_firmware.lang import offset_of
+from lanai_firmware.programs.put import state
+from lanai_firmware.programs.put.layout import NODES
+from lanai_firmware.programs.put.program import FIRMWARE
+from lanai_hdl.machine import host_offset
+
+from ...bus.base import Bus
+from ...config import HostConfig
+from ...device import Device
+from ...errors import UserError
+from ...simulator.client import Portal
+from ..base import NicStack, Placement
+from ..loader import check_machine, load, reset, start
+from .device import Attachment
+from .options import T3dOptions
+
+if TYPE_CHECKING:
+    from lanai_firmware.image import Image
+
+
+class T3dStack(NicStack):
+    name = "t3d"
+    help = "MPICH on the Cray T3D (1996): puts into slots, matching on the receiver's host; one rank a NIC"
+    firmware = FIRMWARE
+    presets = {"default": T3dOptions}
+    options_table = "t3d"
+
+    async def boot(
+        self, bus: Bus, image: "Image", options: T3dOptions, placement: Placement, node: int
+    ) -> Mapping[int, Attachment]:
+        if placement.ranks_per_node != 1:
+            raise UserError(f"t3d puts one rank on a NIC, not {placement.ranks_per_node}; leave out --ranks-per-node")
+        if placement.ranks > int(NODES):
+            raise UserError(f"t3d has room for {int(NODES)} ranks, not {placement.ranks}; start fewer")
+        await check_machine(bus)
+        await reset(bus)
+        await load(bus, image)
+        await bus.write(host_offset("SCRATCH1"), node)
+        await start(bus, FIRMWARE, options.boot_polls)
+        routes = tuple(placement.route(node, other) for other in range(placement.nodes))
+        border = image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "border"))
+        return {node: Attachment(node, routes, border, options.short, options.long_sends, options.reply_pages)}
+
+    async def examine(
+        self, bus: Bus, attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
+    ) -> str | None:
+        return None  # its ranks wait without a limit, so that nobody asks
+
+    def open(self, portal: Portal, costs: HostConfig) -> Device:
+        from ...bus.rank import RankBus
+        from .device import T3d
+
+        return T3d(RankBus(portal, costs), Attachment.from_dict(portal.config["nic"]), costs)
+
+
+STACK = T3dStack()
