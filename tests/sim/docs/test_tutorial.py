@@ -1,5 +1,5 @@
-"""Every step of the tutorial works, in the order of the page, and prints what the page shows. The same for the outputs of README
-and of the page on running programs."""
+"""Every step of the tutorial works, in the order of the page, and prints what the page shows. The same for the outputs of other
+pages."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from . import pages
 
 TUTORIAL = pages.ROOT / "docs" / "tutorial.md"
-PAGES = [pages.ROOT / "README.md", pages.ROOT / "docs" / "running.md"]
+PAGES = [pages.ROOT / page for page in ("README.md", "docs/running.md", "docs/reference/t3d.md")]
 
 
 @pytest.fixture

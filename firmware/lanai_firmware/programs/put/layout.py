@@ -23,6 +23,9 @@ NODES: Const[u32] = u32(256)  # at most
 BODY: Const[u32] = u32(2048)  # bytes of a packet
 HEADER: Const[u32] = u32(12)
 BUS: Const[u32] = u32(1 << 31)  # in `length`: the address is on the bus of the remote host, not an offset in its heap
+# In `length`: these bytes tell the remote rank that what came before them is there. The remote NIC writes them when all that
+# came before them is in memory, and not at all if something failed.
+FLAG: Const[u32] = u32(1 << 30)
 LENGTH: Const[u32] = u32((1 << 16) - 1)  # mask: bytes of a request or a packet
 
 
@@ -45,7 +48,7 @@ class Request(Struct):
     route: u32
     node: u32
     address: u32  # there
-    length: u32  # with BUS
+    length: u32  # with BUS and FLAG
     source: u32  # here, on the bus; 0: in `inline`
     number: u32
 
@@ -61,5 +64,5 @@ class Border(Struct):
 
 class Header(Struct):
     address: u32
-    length: u32  # with BUS
+    length: u32  # with BUS and FLAG
     number: u32  # node of the sender in the upper half, number of the packet in the lower

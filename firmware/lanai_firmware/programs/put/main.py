@@ -1,24 +1,17 @@
-"""The put firmware: turns through sending, receiving and reporting. No step of a turn waits."""
+"""The put firmware: turns through receiving, sending and reporting. No step of a turn waits."""
 
-from lanai_firmware.lang import firmware, u32
+from lanai_firmware.lang import Const, firmware, u32
 
-from ...nic.registers import (
-    DOORBELL,
-    EVENT_DOORBELL,
-    EVENT_HDMA,
-    EVENT_RECV,
-    EVENT_SEND,
-    ISR,
-    SCRATCH0,
-    WAIT,
-)
+from ...nic import events
+from ...nic.registers import EVENT_DOORBELL, EVENT_HDMA, EVENT_HDMA_ERROR, EVENT_RECV, EVENT_SEND, SCRATCH0
 from .layout import READY
 from .receiving import DEALT, NOTHING, post_buffers, receive
-from .reporting import report
+from .reporting import note_failures, report
 from .sending import begin, launch
 
-READY_WORD = u32(READY)
-DONE = u32(int(EVENT_HDMA) | int(EVENT_SEND))
+READY_WORD: Const[u32] = u32(READY)
+ENGINES: Const[u32] = u32(int(EVENT_HDMA) | int(EVENT_SEND))
+ALWAYS: Const[u32] = u32(int(ENGINES) | int(EVENT_HDMA_ERROR) | int(EVENT_DOORBELL))
 
 
 @firmware
@@ -26,10 +19,11 @@ def main() -> None:
     post_buffers()
     SCRATCH0.store(READY_WORD)
     while True:
-        ISR.store(DONE)
-        if DOORBELL.load():
-            DOORBELL.store(u32(1))
-        awaited = DONE | EVENT_DOORBELL
+        events.clear(ENGINES)
+        if events.rung() != 0:
+            events.answer(1)
+        awaited = ALWAYS
+        note_failures()
         post_buffers()
         outcome = receive()
         while outcome == DEALT:
@@ -41,4 +35,4 @@ def main() -> None:
         while launch():  # behind `begin`: a packet from a request's own words is complete at once, and no event tells
             pass
         report()
-        WAIT.store(awaited)
+        events.wait(awaited)

@@ -2,9 +2,9 @@
 
 from lanai_firmware.lang import Const, address_of, firmware, u32
 
-from ...nic.registers import FREE, RECV_LENGTH, RECV_LIMIT, RECV_POINTER, RECV_STATUS, RECV_VERDICT, VALID
-from .hostdma import TO_HOST, done, room, transfer
-from .layout import BODY, BUS, HEADER, LENGTH, NODES, Counter
+from ...nic import host_dma, receive_dma
+from ...nic.registers import FREE, RECV_STATUS, TO_HOST, VALID
+from .layout import BODY, BUS, FLAG, HEADER, LENGTH, NODES, Counter
 from .state import BUFFERS, nic
 
 FAULTS: Const[u32] = u32(int(Counter.FAULTS))
@@ -21,38 +21,41 @@ def post_buffers() -> None:
     """Give every buffer that is free to the receive DMA, as far as its queue goes."""
     while nic.posted - nic.stored != PLACES and RECV_STATUS.load() & FREE != 0:
         buffer = nic.incoming[nic.posted % PLACES]
-        if not done(buffer.stored):
+        if not host_dma.reached(buffer.stored):
             return
         start = u32(address_of(buffer.packet))
-        RECV_POINTER.store(start)
-        RECV_LIMIT.store(start + WHOLE)
+        receive_dma.post(start, start + WHOLE)
         nic.posted += 1
 
 
 @firmware
 def receive() -> u32:
     """Deal with the oldest packet that has arrived: DEALT. NOTHING has arrived, or it is KEPT: for the rank, or the host DMA."""
-    verdict = RECV_VERDICT.load()
+    verdict = receive_dma.verdict()
     if verdict == 0:
         return NOTHING
-    if nic.border.heap == 0 or room() == 0:
+    if nic.border.heap == 0 or host_dma.free() == 0:
         return KEPT
     buffer = nic.incoming[nic.stored % PLACES]
+    flag = buffer.packet[1] & FLAG != 0
+    if flag and not host_dma.reached(nic.transfers):
+        return KEPT
     length = buffer.packet[1] & LENGTH
     whole = (length + 3 & ~3) + HEADER  # packets are whole words
-    if verdict != VALID or not expected(buffer.packet[2]) or RECV_LENGTH.load() != whole:
+    if verdict != VALID or not expected(buffer.packet[2]) or receive_dma.length() != whole:
         nic.counters[FAULTS] += 1
     else:
         host = buffer.packet[0]
         if buffer.packet[1] & BUS == 0:
             host += nic.border.heap
-        if length != 0:
-            transfer(host, u32(address_of(buffer.packet)) + HEADER, length, TO_HOST)
+        if length != 0 and not (flag and nic.counters[FAULTS] != 0):
+            host_dma.queue(host, u32(address_of(buffer.packet)) + HEADER, length, TO_HOST)
+            nic.transfers += 1
         nic.counters[RECEIVED] += 1
-    nic.changed = u32(1)
+    nic.changed = 1
     buffer.stored = nic.transfers
     nic.stored += 1
-    RECV_VERDICT.store(u32(0))
+    receive_dma.release()
     return DEALT
 
 
@@ -62,6 +65,6 @@ def expected(number: u32) -> bool:
     node = number >> 16
     if node >= NODES:
         return False
-    right = nic.got_from[node] & 0xFFFF == number & 0xFFFF
-    nic.got_from[node] = (number & 0xFFFF) + 1
+    right: bool = (nic.got_from[node] ^ number) & 0xFFFF == 0
+    nic.got_from[node] = number + 1
     return right

@@ -2,9 +2,9 @@
 
 from lanai_firmware.lang import Const, address_of, firmware, u32
 
-from .hostdma import TO_HOST, done, room, transfer
+from ...nic import host_dma
+from ...nic.registers import TO_HOST
 from .layout import COUNTERS, Counter
-from .registers import ERRORS
 from .state import nic
 
 FAULTS: Const[u32] = u32(int(Counter.FAULTS))
@@ -13,24 +13,30 @@ BYTES: Const[u32] = u32(4 * int(COUNTERS))
 
 
 @firmware
+def note_failures() -> None:
+    """Count a transfer that failed, and let the engine go on."""
+    if host_dma.stopped():
+        host_dma.resume()
+        nic.counters[FAULTS] += 1
+        nic.changed = 1
+
+
+@firmware
 def report() -> None:
     """Copy the counters to the heap if they changed, and the last copy has arrived.
 
     They are queued behind the packets that they count, so the host finds the bytes when it finds the count.
     """
-    if ERRORS.load() != nic.errors:
-        nic.errors = ERRORS.load()
-        nic.changed = u32(1)
-    if nic.border.heap == 0 and nic.border.still == 0 and done(nic.transfers):
-        nic.border.still = u32(1)
-    if nic.changed == 0 or nic.border.heap == 0 or room() == 0 or not done(nic.shown_after):
+    if nic.border.heap == 0 and nic.border.still == 0 and host_dma.reached(nic.transfers):
+        nic.border.still = 1
+    if nic.changed == 0 or nic.border.heap == 0 or host_dma.free() == 0 or not host_dma.reached(nic.shown_after):
         return
     total = u32(0)
     for n in range(SUM):
         nic.shown[n] = nic.counters[n]
         total += nic.counters[n]
-    nic.shown[FAULTS] += nic.errors
-    nic.shown[SUM] = total + nic.errors
-    transfer(nic.border.heap, u32(address_of(nic.shown)), BYTES, TO_HOST)
+    nic.shown[SUM] = total
+    host_dma.queue(nic.border.heap, u32(address_of(nic.shown)), BYTES, TO_HOST)
+    nic.transfers += 1
     nic.shown_after = nic.transfers
-    nic.changed = u32(0)
+    nic.changed = 0

@@ -2,24 +2,13 @@
 
 from lanai_firmware.lang import Const, Ptr, address_of, firmware, u32
 
-from ...nic.registers import (
-    FIRST,
-    FREE,
-    LAST,
-    SEND_DONE,
-    SEND_LENGTH,
-    SEND_POINTER,
-    SEND_ROUTE,
-    SEND_START,
-    SEND_STATUS,
-)
-from .hostdma import FROM_HOST, done, room, transfer
-from .layout import BODY, BUS, HEADER, INLINE_WORDS, LENGTH, NODES, RING, Counter, Request
-from .registers import NODE
+from ...nic import host_dma, send_dma
+from ...nic.registers import SCRATCH1, TO_SRAM
+from .layout import BODY, HEADER, INLINE_WORDS, LENGTH, NODES, RING, Counter, Request
 from .state import BUFFERS, Outgoing, nic
 
+NODE = SCRATCH1
 COMPLETED: Const[u32] = u32(int(Counter.COMPLETED))
-WHOLE: Const[u32] = u32(int(FIRST) | int(LAST))
 PLACES: Const[u32] = u32(BUFFERS)
 
 
@@ -27,7 +16,7 @@ PLACES: Const[u32] = u32(BUFFERS)
 def begin() -> bool:
     """Begin the next packet of the oldest request. False if there is none, or no room for it."""
     request = address_of(nic.border.requests[nic.taken % RING])
-    if request.number != nic.taken + 1 or nic.begun - SEND_DONE.load() == PLACES or room() == 0:
+    if request.number != nic.taken + 1 or nic.begun - send_dma.done() == PLACES or host_dma.free() == 0:
         return False
     packet = address_of(nic.outgoing[nic.begun % PLACES])
     whole = request.length & LENGTH
@@ -38,13 +27,14 @@ def begin() -> bool:
     if request.source == 0:
         copy_inline(packet, request, size)
     elif size != 0:
-        transfer(request.source + nic.offset, u32(address_of(packet.packet)) + HEADER, size, FROM_HOST)
+        host_dma.queue(request.source + nic.offset, u32(address_of(packet.packet)) + HEADER, size, TO_SRAM)
+        nic.transfers += 1
     packet.fetched = nic.transfers
     nic.offset += size
-    packet.ends = u32(0)
+    packet.ends = 0
     if nic.offset == whole:
-        packet.ends = u32(1)
-        nic.offset = u32(0)
+        packet.ends = 1
+        nic.offset = 0
         nic.taken += 1
     nic.begun += 1
     return True
@@ -57,7 +47,7 @@ def head(packet: Ptr[Outgoing], request: Ptr[Request], size: u32) -> None:
     packet.route = request.route
     packet.size = HEADER + size
     packet.packet[0] = request.address + nic.offset
-    packet.packet[1] = request.length & BUS | size
+    packet.packet[1] = request.length & ~LENGTH | size
     packet.packet[2] = NODE.load() << 16 | nic.sent_to[node] & 0xFFFF
     nic.sent_to[node] += 1
 
@@ -73,17 +63,14 @@ def copy_inline(packet: Ptr[Outgoing], request: Ptr[Request], size: u32) -> None
 @firmware
 def launch() -> bool:
     """Give the oldest packet whose bytes are there to the send DMA. False if there is none, or no room for it."""
-    if nic.launched == nic.begun or SEND_STATUS.load() & FREE == 0:
+    if nic.launched == nic.begun or send_dma.free() == 0:
         return False
-    packet = nic.outgoing[nic.launched % PLACES]
-    if not done(packet.fetched):
+    packet = address_of(nic.outgoing[nic.launched % PLACES])
+    if not host_dma.reached(packet.fetched):
         return False
-    SEND_ROUTE.store(packet.route)
-    SEND_POINTER.store(u32(address_of(packet.packet)))
-    SEND_LENGTH.store(packet.size)
-    SEND_START.store(WHOLE)
+    send_dma.queue_packet(packet.route, u32(address_of(packet.packet)), packet.size)
     nic.launched += 1
     if packet.ends != 0:
         nic.counters[COMPLETED] += 1
-        nic.changed = u32(1)
+        nic.changed = 1
     return True

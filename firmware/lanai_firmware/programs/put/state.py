@@ -40,7 +40,6 @@ class Nic(Struct):
     sent_to: Array[u32, int(NODES)]  # packets, by node
     got_from: Array[u32, int(NODES)]
     border: Border
-    errors: u32  # transfers that failed
     outgoing: Array[Outgoing, BUFFERS]
     incoming: Array[Incoming, BUFFERS]
 

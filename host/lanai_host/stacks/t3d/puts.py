@@ -5,7 +5,7 @@ from collections import deque
 from typing import NamedTuple
 
 from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.put.layout import BUS, INLINE_WORDS, RING, Border, Counter, Request
+from lanai_firmware.programs.put.layout import BUS, FLAG, INLINE_WORDS, RING, Border, Counter, Request
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import Bus
@@ -27,12 +27,16 @@ class Remote(NamedTuple):
 
 
 class Put(NamedTuple):
-    """`data`, or `size` bytes at the bus address `source` of this host."""
+    """`data`, or `size` bytes at the bus address `source` of this host.
+
+    A `flag` arrives when all that was put before it is there, and not at all if something failed.
+    """
 
     there: Remote
     data: bytes = b""
     source: int = 0
     size: int = 0
+    flag: bool = False
 
 
 class Puts:
@@ -95,7 +99,7 @@ class Puts:
             inline = put.data
         elif put.data:
             source = self._stage(put.data)
-        length = size | (int(BUS) if put.there.on_bus else 0)
+        length = size | int(BUS) * put.there.on_bus | int(FLAG) * put.flag
         route = self._routes[put.there.rank]
         fields = FIELDS.pack(route, put.there.rank, put.there.address, length, source, self._written & 0xFFFF_FFFF)
         end = self._border + (slot + 1) * int(sizeof(Request))

@@ -146,7 +146,7 @@ class Sending:
             return
         self._put_chunk(long, size, [self._heap.word(end - WORD.size * n) for n in range(count, 0, -1)])
         long.chunks += 1
-        long.last = self._puts.put(Put(Remote(long.send.dest, arrival), WORD.pack(long.chunks)))
+        long.last = self._puts.put(Put(Remote(long.send.dest, arrival), WORD.pack(long.chunks), flag=True))
         if long.sent < long.send.body.size:
             long.last = 0
         else:

@@ -1,0 +1,142 @@
+"""Puts on the gateware: bytes arrive where they should, from a request's own words and from memory, and more than the ring holds."""
+
+import pytest
+
+from lanai_firmware.lang import offset_of
+from lanai_firmware.programs.put import state
+from lanai_firmware.programs.put.layout import RING, Counter
+from lanai_firmware.programs.put.program import FIRMWARE
+from lanai_hdl.config import lanai41
+from lanai_hdl.machine import host_offset
+from lanai_host.config import HostConfig
+from lanai_host.stacks.loader import load, reset, start
+from lanai_host.stacks.t3d.heap import WORD, Heap, HeapLayout
+from lanai_host.stacks.t3d.options import T3dOptions
+from lanai_host.stacks.t3d.puts import Put, Puts, Remote
+from lanai_sim.kernel.cluster import Cluster
+from lanai_sim.machine.fabrics.switch import star
+
+LAYOUT = HeapLayout(2, T3dOptions())
+PLACE = LAYOUT.slot(0)
+
+
+class Host:
+    """One of two hosts, each with its heap and its queue of puts."""
+
+    def __init__(self, cluster, number):
+        self.cluster, self.number = cluster, number
+        self.image = FIRMWARE.image(cluster.config)
+
+    async def up(self, bus):
+        await reset(bus)
+        await load(bus, self.image)
+        await bus.write(host_offset("SCRATCH1"), self.number)
+        await start(bus, FIRMWARE)
+        self.bus = bus
+        self.heap = Heap(LAYOUT, bus.allocate(LAYOUT.size))
+        routes = tuple(self.cluster.fabric.route(self.number, other) for other in range(2))
+        border = self.image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "border"))
+        self.puts = Puts(bus, self.heap, routes, border, HostConfig())
+        await self.puts.open()
+
+    async def until(self, done):
+        while not done():
+            seen = self.heap.counter(Counter.SUM)
+            await self.puts.push()
+            if not done() and self.heap.counter(Counter.SUM) == seen:
+                await self.bus.wait_change(self.heap.memory, WORD.size * Counter.SUM, seen)
+
+
+def play(sender, receiver):
+    cluster = Cluster(star(2), lanai41())
+    hosts = [Host(cluster, number) for number in range(2)]
+
+    async def send(bus):
+        await hosts[0].up(bus)
+        await sender(hosts[0])
+        await hosts[0].until(lambda: hosts[0].puts.completed(hosts[0].puts.asked))
+        await hosts[0].puts.close()
+
+    async def receive(bus):
+        await hosts[1].up(bus)
+        await receiver(hosts[1])
+        await hosts[1].puts.close()
+
+    cluster.spawn(0, send)
+    cluster.spawn(1, receive)
+    cluster.run()
+    cluster.close()
+    return hosts
+
+
+def received(host, count):
+    return host.until(lambda: host.heap.counter(Counter.RECEIVED) == count)
+
+
+@pytest.mark.parametrize("size", [4, 96, 97, 100, 1023])
+def test_bytes_of_the_library_arrive(size):
+    data = bytes(n % 251 for n in range(size))
+
+    async def send(host):
+        host.puts.put(Put(Remote(1, PLACE), data))
+        await host.puts.push()
+
+    hosts = play(send, lambda host: received(host, 1))
+    assert hosts[1].heap.view[PLACE : PLACE + size].tobytes() == data
+    assert hosts[1].heap.view[PLACE + size] == 0
+    assert hosts[1].heap.counter(Counter.FAULTS) == 0
+
+
+@pytest.mark.parametrize(("offset", "size"), [(0, 4096), (3, 4093), (1, 1), (2, 2049)])
+def test_bytes_of_memory_arrive_in_packets(offset, size):
+    data = bytes(n * 7 % 253 for n in range(size))
+
+    async def send(host):
+        page = host.bus.allocate(4096 + offset)
+        page.view[offset : offset + size] = data
+        host.puts.put(Put(Remote(1, LAYOUT.staging(0)), source=page.bus_address + offset, size=size))
+        await host.puts.push()
+
+    hosts = play(send, lambda host: received(host, -(-size // 2048)))
+    begin = LAYOUT.staging(0)
+    assert hosts[1].heap.view[begin : begin + size].tobytes() == data
+
+
+def test_more_puts_than_the_ring_holds_arrive_in_order():
+    count = 3 * int(RING) + 5
+
+    async def send(host):
+        for number in range(count):
+            host.puts.put(Put(Remote(1, PLACE + 4 * number), WORD.pack(number + 1)))
+            host.puts.put(Put(Remote(1, PLACE), WORD.pack(number + 1)))
+        await host.puts.push()
+
+    seen = []
+
+    async def receive(host):
+        def done():
+            seen.append(host.heap.word(PLACE))
+            return host.heap.counter(Counter.RECEIVED) == 2 * count
+
+        await host.until(done)
+
+    hosts = play(send, receive)
+    words = [hosts[1].heap.word(PLACE + 4 * number) for number in range(1, count)]
+    assert words == list(range(2, count + 1))
+    assert seen == sorted(seen)
+    assert seen[-1] == count
+
+
+def test_no_flag_arrives_behind_bytes_that_could_not_be_written():
+    async def send(host):
+        host.puts.put(Put(Remote(1, PLACE), WORD.pack(1), flag=True))
+        host.puts.put(Put(Remote(1, 0x7FFF_F000, on_bus=True), bytes(2048)))
+        host.puts.put(Put(Remote(1, PLACE + 4), WORD.pack(2), flag=True))
+        host.puts.put(Put(Remote(1, PLACE + 8), WORD.pack(3)))
+        await host.puts.push()
+
+    async def receive(host):
+        await host.until(lambda: host.heap.counter(Counter.RECEIVED) == 4 and host.heap.counter(Counter.FAULTS) == 1)
+
+    hosts = play(send, receive)
+    assert [hosts[1].heap.word(PLACE + 4 * n) for n in range(3)] == [1, 0, 3]
