@@ -1,4 +1,4 @@
-"""The page table of an endpoint: entries that describe a message's pieces to the NIC (NP-45..NP-48)."""
+"""The page table of an endpoint: entries that describe a message's pieces to the NIC (NP-44..NP-48)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

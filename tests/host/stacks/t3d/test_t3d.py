@@ -49,7 +49,7 @@ def test_on_a_torus_with_long_messages():
 def test_a_damaged_packet_ends_in_an_error_and_not_in_wrong_bytes():
     run = lanai("-q", "-n", 2, "--device", "t3d", "--fault", "corrupt nic0 packet=3", sys.executable, PROGRAM, "2000")
     assert run.returncode == 3, "the other rank waits for the one that failed"
-    assert "the NIC of rank 1 met 1 packets or accesses that failed; t3d has no recovery" in run.stderr
+    assert re.search(r"the NIC of rank 1 met \d packets or accesses that failed; t3d has no recovery", run.stderr)
 
 
 def test_a_deadlock_is_reported():
