@@ -25,7 +25,7 @@ ROUNDS = 3  # the best of them counts: other work on the machine only ever slows
 SWITCHES = 4000
 PING_PONG = """
 import sys, time
-from lanai_host.bus import Wait
+from lanai_host.bus.base import Wait
 from lanai_host.simulator.client import Portal
 portal, rounds = Portal.from_environment(), int(sys.argv[1])
 mail, why = portal.mail, Wait("bench")
