@@ -5,7 +5,7 @@ Ranks are world ranks, addresses this process's virtual addresses, contexts 16 b
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
@@ -148,6 +148,14 @@ class Device(ABC):
         says who is lost.
         """
         return None
+
+    def counters(self) -> Mapping[str, str]:
+        """What the hardware below counts: names, with what each counts. They run on from its boot, and may wrap."""
+        return {}
+
+    def read_counter(self, name: str) -> int:
+        """What one of `counters` says now; costs host time."""
+        raise KeyError(name)
 
     def unexpected(self) -> list[Envelope]:
         """Messages that this process keeps and no receive has taken, in order of arrival. Those on a NIC are not among them."""

@@ -24,6 +24,7 @@ from .context import Phase, abi
 from .tables import BadHandle, NullPointer
 
 INT_MAX = 2**31 - 1
+TOOLS = "MPI_T_"  # functions of the tools interface: they look at their arguments themselves, and answer by codes of their own
 ENV_TRACEBACK = "LANAI_TRACEBACK"  # set: internal errors come with their Python traceback
 
 
@@ -117,10 +118,15 @@ def _source(name: str, result: str, parameters: list[Any], found: Binding) -> tu
         before += _threads(name, own, place, found, names)
     call = f"function({', '.join(arguments)})"
     null_status = not abi.constants["MPI_STATUS_IGNORE"]
-    inside = checks.lines(name, parameters, found.lenient, null_status, names) if result == "int" else []
+    of_tools = name.startswith(TOOLS)
+    checked = result == "int" and not of_tools
+    inside = checks.lines(name, parameters, found.lenient, null_status, names) if checked else []
     inside += [*handles, *_results(name, call, result, outputs, names)]
     lines = ["    try:", *(f"        {line}" for line in inside)]
     lines += ["    except Exception as error:", f"        return failed({name!r}, error, find_place, {place})"]
+    if of_tools:
+        names["tool_failed"] = tool_failed
+        lines[-1] = f"        return tool_failed({name!r}, error)"
     entry = [f"def entry({own}):", *before, *lines]
     return "\n".join([f"def body({own}):", *lines, *entry]), names
 
@@ -249,7 +255,7 @@ def _unsupported(name: str, result: str) -> Callable[..., Any]:
         """Legal at any time, and never calls an error handler."""
         return abi.code_out(errors().encode(unsupported(name)))
 
-    if name.startswith("MPI_T_") and result == "int":
+    if name.startswith(TOOLS) and result == "int":
         return of_tools
 
     def entry(*arguments: Any) -> Any:
@@ -305,6 +311,18 @@ def failed(name: str, error: Exception, find_place: places.Find | None = None, *
     if place is None and find_place is not None:
         place = find_place(*arguments)
     return abi.code_out(abi.world.report(told, place))
+
+
+class ToolError(Exception):
+    """What a call of the tools interface returns: MPI_T_ERR_ and this name."""
+
+
+def tool_failed(name: str, error: Exception) -> int:
+    """The code of a call of the tools interface that raised. It never calls an error handler."""
+    if isinstance(error, ToolError):
+        code: int = abi.constants[f"MPI_T_ERR_{error.args[0]}"]
+        return code
+    return abi.code_out(errors().encode(_as_mpi_error(name, error)))
 
 
 def _as_mpi_error(name: str, error: Exception) -> MpiError:

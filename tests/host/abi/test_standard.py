@@ -12,7 +12,7 @@ from lanai_host.errors import UserError
 
 from .jobs import CLI, C, alone, together
 
-PROGRAMS = ["collectives", "communicators", "files", "numbers", "one_sided", "point_to_point", "topologies"]
+PROGRAMS = ["collectives", "communicators", "files", "numbers", "one_sided", "point_to_point", "tools", "topologies"]
 
 
 @pytest.fixture(scope="module")

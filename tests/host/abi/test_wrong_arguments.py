@@ -45,7 +45,7 @@ def compiled(flavor, source):
 def test_every_function_is_tried(prototypes, all_cases):
     without = {name for name in prototypes if not prototypes[name]} | wrong_arguments.NOT_CALLED
     tried = {case.function for case in all_cases}
-    missing = {name for name in prototypes if name.startswith("MPI_")} - tried - without
+    missing = {name for name in prototypes if name.startswith("MPI_") and name[:6] != "MPI_T_"} - tried - without
     # Functions for which every value of every argument is right.
     assert missing == {"MPI_Free_mem", "MPI_Remove_error_class", "MPI_Remove_error_code", "MPI_Remove_error_string"}
     assert len(all_cases) > 2000

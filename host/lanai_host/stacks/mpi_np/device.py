@@ -1,7 +1,9 @@
 """The device as the MPI library sees it."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
+
+from lanai_hdl.machine import COUNTERS, host_offset
 
 from ...body import Body
 from ...bus.base import ANSWER, Bus, HostBuffer, Wait, run_now
@@ -132,6 +134,16 @@ class MpiNp(Device):
 
     def charge(self, what: HostCost, count: int = 1) -> None:
         self.endpoint.charge(what, count)
+
+    def counters(self) -> Mapping[str, str]:
+        return {counter.name: counter.counts for counter in COUNTERS}
+
+    def read_counter(self, name: str) -> int:
+        return self._now(self._count(name))
+
+    async def _count(self, name: str) -> int:
+        await self.endpoint.pay()
+        return await self.bus.read(host_offset(name))
 
     def unexpected(self) -> list[Envelope]:
         return [Envelope(one.source, one.tag, one.context, one.length) for one in self.host_queues.messages]
