@@ -35,3 +35,10 @@ def test_leaks_are_told_when_asked(program):
 def test_and_not_otherwise(program):
     done = together(2, program)
     assert (done.stdout, done.stderr) == ("all right\n", "")
+
+
+def test_a_file_that_was_not_closed_is_told(tmp_path):
+    text = f"from mpi4py import MPI; MPI.File.Open(MPI.COMM_WORLD, {str(tmp_path / 'file')!r}, 9)"
+    done = together(2, "python", "-c", text, options=["--report-leaks"])
+    told = [f"lanai: leak: rank {rank}: the file {str(tmp_path / 'file')!r} was not freed" for rank in (0, 1)]
+    assert sorted(done.stderr.splitlines()) == told

@@ -69,7 +69,7 @@ class SharedPointer:
         if not self._local:
             yield from self._ask(link, _What.LOCK, 0)
         elif self._service is not None:
-            yield from self._service.lock_own(link)
+            yield from self._service.lock_own()
 
     def unlock(self, link: Link) -> None:
         if not self._local:
@@ -164,13 +164,12 @@ class _Service:
 
     # The lock
 
-    def lock_own(self, link: Link) -> Generator[Iterable[Operation], None, None]:
+    def lock_own(self) -> Generator[Iterable[Operation], None, None]:
         """The keeper's own turn, which comes after those of all who asked before."""
         own = (self._comm.process.rank, self._numbered())
         self._waiting.append(own)
         self._grant()
         while own in self._waiting:
-            link.under_way.append((self._coming, ANY_SOURCE))
             yield [self._coming]
             self.advance()
 
