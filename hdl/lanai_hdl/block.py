@@ -42,11 +42,17 @@ class NicBlock(wiring.Component):
     survives_reset : true if CONTROL.RESET does not reset the block
     lbus_master : the block's entry in the LBUS's list; it then has a member ``lbus``, ``Out(LbusMaster())``
     bus_engine : true if the block moves bursts on the host bus; it then has a member ``bus``, ``Out(BurstPort())``
+    host_window : true if the block serves the part of the host's window that its configuration names; it then has a member
+        ``window``, ``In(RegisterAccess())``, whose address counts from the start of that part
+    first_bytes : of the packets that the block receives; it then has members ``packets_in``, ``In(stream.Signature(Part))``,
+        and ``packets_out``, ``Out(stream.Signature(Flit))``, its packets to the wire
     """
 
     survives_reset = False
     lbus_master = None
     bus_engine = False
+    host_window = False
+    first_bytes: tuple[int, ...] = ()
 
     def connect_registers(self, bank) -> Iterable[Any]:
         """Statements that join the block with its registers in `bank`, a `RegisterFile`."""

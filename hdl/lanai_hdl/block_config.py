@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .csr.declare import RegisterBlock
@@ -12,6 +13,14 @@ if TYPE_CHECKING:
     from .config import NicConfig
 
 
+@dataclass(frozen=True)
+class HostWindow:
+    """Bytes of the host's PIO window that a block serves itself: `size`, a power of two, from `offset`, a multiple of it."""
+
+    offset: int
+    size: int
+
+
 class BlockConfig(ABC):
     """What a block's folder offers to `NicConfig.blocks`. A subclass is a frozen dataclass of the block's parameters.
 
@@ -19,11 +28,16 @@ class BlockConfig(ABC):
         name: of the block's submodule in the NIC.
         declares: its registers, events and counters.
         lbus_master: its entry in the LBUS's list, if it is a master; it comes after the engines of every NIC.
+        host_window: the part of the host's PIO window that the block serves, if any. One block of a NIC may have one.
     """
 
     name: ClassVar[str]
     declares: ClassVar[RegisterBlock]
     lbus_master: ClassVar[Master | None] = None
+
+    @property
+    def host_window(self) -> HostWindow | None:
+        return None
 
     @abstractmethod
     def build(self, config: NicConfig) -> Any:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any, Self
 
-from .block_config import BlockConfig
+from .block_config import BlockConfig, HostWindow
 from .csr.machine import Machine
 from .errors import UserError
 from .machine import machine_with
@@ -82,6 +82,9 @@ class NicConfig:
         for name in names:
             if names.count(name) > 1:
                 raise UserError(f"blocks has {name!r} {names.count(name)} times; a NIC has at most one of each")
+        windows = [block.name for block in self.blocks if block.host_window is not None]
+        if len(windows) > 1:
+            raise UserError(f"blocks: {' and '.join(windows)} both want a part of the host's window; one may have it")
         try:
             _ = self.machine
         except ValueError as error:
@@ -91,6 +94,11 @@ class NicConfig:
     def machine(self) -> Machine:
         """The registers, events and counters of this NIC, those of its optional blocks included."""
         return machine_with(*(block.all_declared for block in self.blocks))
+
+    @property
+    def host_window(self) -> HostWindow | None:
+        """The part of the host's window that an optional block serves."""
+        return next((block.host_window for block in self.blocks if block.host_window is not None), None)
 
     @property
     def rx_slack(self) -> int:

@@ -22,6 +22,7 @@ from .lbus.lbus import Lbus
 from .lbus.masters import CPU, ENGINES
 from .link.deframer import Deframer
 from .link.flit import Kind, LinkPort
+from .link.packets import PacketDemux, PacketMux
 from .link.receiver import LinkReceiver
 from .link.transmitter import LinkTransmitter
 from .receive_dma.engine import ReceiveDma
@@ -185,6 +186,9 @@ class Nic(wiring.Component):
         wiring.connect(m, wiring.flipped(self.mem), self.host_bus.mem)
         wiring.connect(m, self.host_bus.registers, self.registers.host)
         self._connect_bus_engines(m)
+        for block in self.blocks.values():
+            if block.host_window:
+                wiring.connect(m, self.host_bus.window, block.window)
         wiring.connect(m, self.lbus.sram, self.sram.port)
         m.d.comb += [
             self.lbus.odd.eq(self.now[0]),
@@ -239,10 +243,29 @@ class Nic(wiring.Component):
     def _connect_link(self, m):
         wiring.connect(m, wiring.flipped(self.link_tx), self.transmitter.link)
         wiring.connect(m, wiring.flipped(self.link_rx), self.receiver.link)
-        wiring.connect(m, self.send_dma.o, self.transmitter.i)
-        wiring.connect(m, self.receiver.o, self.deframer.i)
-        wiring.connect(m, self.deframer.o, self.receive_dma.i)
+        self._connect_packets(m)
         m.d.comb += [self.transmitter.up.eq(self.receiver.up), self.deframer.up.eq(self.receiver.up)]
+
+    def _connect_packets(self, m):
+        """Packets of the DMA engines, and of the blocks that send and receive their own."""
+        sharers = [block for block in self.blocks.values() if block.first_bytes]
+        if not sharers:
+            wiring.connect(m, self.send_dma.o, self.transmitter.i)
+            wiring.connect(m, self.receiver.o, self.deframer.i)
+            wiring.connect(m, self.deframer.o, self.receive_dma.i)
+            return
+        mux, demux = PacketMux(1 + len(sharers)), PacketDemux([block.first_bytes for block in sharers])
+        m.submodules.packet_mux = ResetInserter(self.control.reset)(mux)
+        m.submodules.packet_demux = ResetInserter(self.control.reset)(demux)
+        wiring.connect(m, mux.o, self.transmitter.i)
+        wiring.connect(m, self.receiver.o, self.deframer.i)
+        wiring.connect(m, self.deframer.o, demux.i)
+        sources = [self.send_dma.o, *(block.packets_out for block in sharers)]
+        sinks = [self.receive_dma.i, *(block.packets_in for block in sharers)]
+        for source, port in zip(sources, mux.ports(), strict=True):
+            wiring.connect(m, source, port)
+        for port, sink in zip(demux.ports(), sinks, strict=True):
+            wiring.connect(m, port, sink)
 
     def _connect_processor(self, m):
         processor, timer = self.processor, self.timer

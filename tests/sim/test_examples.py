@@ -31,5 +31,21 @@ def test_example(example, device):
     assert EXAMPLES[example] in run.stdout
 
 
+REMOTE_EXAMPLES = {
+    "put.py": "written by another host",
+    "counter.py": "every number once: True",
+    "lock.py": "sum: 24, expected 24",
+}
+
+
+@pytest.mark.parametrize("example", REMOTE_EXAMPLES)
+def test_remote_memory_example(example):
+    command = [sys.executable, f"examples/remote/{example}"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert REMOTE_EXAMPLES[example] in run.stdout
+
+
 def test_every_example_is_run_here():
+    assert {path.name for path in (ROOT / "examples" / "remote").glob("*.py")} == set(REMOTE_EXAMPLES)
     assert {path.name for path in (ROOT / "examples" / "mpi").glob("*.py")} == set(EXAMPLES)

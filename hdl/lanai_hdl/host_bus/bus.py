@@ -13,13 +13,13 @@ from .clock import HostClock
 from .csr import HOST_BUS
 from .master import BusMaster
 from .ports import BurstPort, HostMemoryPort, PioPort
-from .target import PioTarget, RegisterAccess
+from .target import PioTarget, RegisterAccess, window_member
 
 
 class HostBus(NicBlock):
     """`PioTarget` and `BusMaster` on one bus: one owner at a time, PIO first, for as long as it wants.
 
-    Members are theirs: `pio`, `lbus`, `registers`; `engine`, `mem`; events `read`, `wrote`, `begun`, `beat`; `fault`, an event of
+    Members are theirs: `pio`, `lbus`, `registers`, `window`; `engine`, `mem`; events `read`, `wrote`, `begun`, `beat`; `fault`, an event of
     the slot before; `idle`. `reset` resets the master half, never the target.
     """
 
@@ -27,22 +27,25 @@ class HostBus(NicBlock):
     survives_reset = True
     lbus_master = PIO
 
-    pio: In(PioPort())
-    lbus: Out(LbusMaster())
-    registers: Out(RegisterAccess())
-    engine: In(BurstPort())
-    mem: Out(HostMemoryPort())
-    read: Out(1)
-    wrote: Out(1)
-    fault: Out(1)
-    begun: Out(1)
-    beat: Out(1)
-    idle: Out(1)
-    reset: In(1)
-
     def __init__(self, config: NicConfig):
         self.config = config
-        super().__init__()
+        super().__init__(
+            {
+                "pio": In(PioPort()),
+                "lbus": Out(LbusMaster()),
+                "registers": Out(RegisterAccess()),
+                "engine": In(BurstPort()),
+                "mem": Out(HostMemoryPort()),
+                "read": Out(1),
+                "wrote": Out(1),
+                "fault": Out(1),
+                "begun": Out(1),
+                "beat": Out(1),
+                "idle": Out(1),
+                "reset": In(1),
+                **window_member(config),
+            }
+        )
 
     def raises(self):
         yield Raises(CONTROL.events.BUS_ERROR, self.fault, delayed=True)
@@ -61,7 +64,7 @@ class HostBus(NicBlock):
         m.submodules.target = target = PioTarget(self.config)
         master = BusMaster(self.config)
         m.submodules.master = ResetInserter(self.reset)(master)
-        for name in ("pio", "lbus", "registers"):
+        for name in ("pio", "lbus", "registers", *window_member(self.config)):
             wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(target, name))
         for name in ("engine", "mem"):
             wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(master, name))

@@ -13,14 +13,17 @@ LINGER = 2  # clocks that the bus is kept for the next word of a combined write
 
 
 class RegisterAccess(wiring.Signature):
-    """The host's port to the on-chip registers, seen from the host bus; as `LbusMaster`, whole words only."""
+    """The host's port to the on-chip registers, seen from the host bus; as `LbusMaster`, whole words only.
 
-    def __init__(self):
+    `size`: bytes that it reaches.
+    """
+
+    def __init__(self, size=REGISTERS_SIZE):
         super().__init__(
             {
                 "request": Out(1),
                 "write": Out(1),
-                "addr": Out(range(REGISTERS_SIZE)),
+                "addr": Out(range(size)),
                 "wdata": Out(32),
                 "grant": In(1),
                 "rdata": In(32),
@@ -45,6 +48,12 @@ class Access(data.Struct):
     be: 4
 
 
+def window_member(config: NicConfig):
+    """The member `window` of a component that passes the host's accesses on to a block, if there is such a block."""
+    window = config.host_window
+    return {} if window is None else {"window": Out(RegisterAccess(window.size))}
+
+
 class PioTarget(wiring.Component):
     """Takes the host's accesses, charges them what the bus costs, performs them.
 
@@ -53,23 +62,27 @@ class PioTarget(wiring.Component):
     host: NP-59). A read costs `pio_read_setup` and one more, and what the NIC takes. Two writes to the SRAM may wait for their
     LBUS slots after the bus has taken them, so that combined writes take one clock a word in whichever slot the bus clock begins.
     Outside the map (`fault`) reads give all ones and writes nothing; so does a partial write to a register.
+    `window`, only if a block of the configuration serves a part of the host's window: accesses to that part, as to registers.
     Events of a slot: `read`, `wrote`; of the slot before: `fault`. `idle` while nothing is under way.
     """
 
-    pio: In(PioPort())
-    lbus: Out(LbusMaster())
-    registers: Out(RegisterAccess())
-    want: Out(1)
-    granted: In(1)
-    tick: In(1)
-    read: Out(1)
-    wrote: Out(1)
-    fault: Out(1)
-    idle: Out(1)
-
     def __init__(self, config: NicConfig):
         self.config = config
-        super().__init__()
+        super().__init__(
+            {
+                "pio": In(PioPort()),
+                "lbus": Out(LbusMaster()),
+                "registers": Out(RegisterAccess()),
+                "want": Out(1),
+                "granted": In(1),
+                "tick": In(1),
+                "read": Out(1),
+                "wrote": Out(1),
+                "fault": Out(1),
+                "idle": Out(1),
+                **window_member(config),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -85,17 +98,27 @@ class PioTarget(wiring.Component):
         granted = Signal()  # which is known only then, for the registers' grant comes late
         behind = Signal()  # an access will still wait in the next slot
         posted, waiting = Signal(Access), Signal()  # a write to the SRAM behind that, if `waiting`
-        m.d.sync += granted.eq(self.lbus.grant | self.registers.grant)
+        pending, grants = to_lbus | to_registers, self.lbus.grant | self.registers.grant
+        block = self.config.host_window is not None
+        if block:
+            self._to_block = Signal()
+            in_block = Signal()  # where no region of every NIC is
+            m.d.comb += in_block.eq(self._in_block(access.addr))
+            pending, grants = pending | self._to_block, grants | self.window.grant
+            m.d.comb += self.window.request.eq(self._to_block & ~granted)
+        m.d.sync += granted.eq(grants)
         m.d.comb += [
             self.lbus.request.eq(to_lbus & ~granted),
             self.registers.request.eq(to_registers & ~granted),
-            behind.eq((to_lbus | to_registers) & ~(granted & ~waiting)),
+            behind.eq(pending & ~(granted & ~waiting)),
             region.eq(self._region(access.addr)),
             last_of_line.eq(access.addr[2:line_bits].all() if line_bits > 2 else 1),
         ]
         m.d.sync += [self.pio.rvalid.eq(0), self.fault.eq(0)]
         with m.If(granted):
             m.d.sync += [to_lbus.eq(waiting), to_registers.eq(0), waiting.eq(0)]
+            if block:
+                m.d.sync += self._to_block.eq(0)
             with m.If(waiting):
                 self._request(m, posted)
         with m.If(self.tick & (linger != 0)):
@@ -143,6 +166,10 @@ class PioTarget(wiring.Component):
                     with m.Default():
                         m.d.sync += self.pio.rdata.eq(0xFFFFFFFF)
                         m.next = "NOWHERE"
+                        if block:
+                            with m.If(in_block):
+                                m.d.sync += self.pio.rdata.eq(self.window.rdata)
+                                m.next = "READ"
                 with m.If(granted):
                     m.d.sync += self.pio.rvalid.eq(1)
                     m.next = "IDLE"
@@ -157,6 +184,11 @@ class PioTarget(wiring.Component):
         registers = (addr >= REGISTERS_HOST) & (addr < REGISTERS_HOST + REGISTERS_SIZE)
         return Mux(sram, Region.SRAM.value, Mux(registers, Region.REGISTERS.value, Region.NOWHERE.value))
 
+    def _in_block(self, addr):
+        """In the part of the window that a block serves, which no region of every NIC overlaps."""
+        bits = len(self.window.addr)
+        return addr[bits:] == self.config.host_window.offset >> bits
+
     def _cost(self, follows, linger):
         """Clocks that the access now offered will be charged."""
         config, pio = self.config, self.pio
@@ -167,8 +199,18 @@ class PioTarget(wiring.Component):
     def _perform(self, m, access, region, to_lbus, to_registers):
         whole = access.be == 0b1111
         sram, registers = region == Region.SRAM, region == Region.REGISTERS
+        nowhere, whole_only = region == Region.NOWHERE, registers
+        if self.config.host_window is not None:
+            block = self._in_block(access.addr)
+            nowhere, whole_only = nowhere & ~block, registers | block
+            m.d.sync += [
+                self._to_block.eq(block & (whole | ~access.write)),
+                self.window.write.eq(access.write),
+                self.window.addr.eq(access.addr),
+                self.window.wdata.eq(access.wdata),
+            ]
         m.d.sync += [
-            self.fault.eq((region == Region.NOWHERE) | (registers & access.write & ~whole)),
+            self.fault.eq(nowhere | (whole_only & access.write & ~whole)),
             to_lbus.eq(sram),
             to_registers.eq(registers & (whole | ~access.write)),
             self.registers.write.eq(access.write),

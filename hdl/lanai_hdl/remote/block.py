@@ -1,0 +1,203 @@
+"""The remote-memory adapter: its parts, wired, and its registers."""
+
+from amaranth import Cat, Const, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..block import Counts, NicBlock, Raises
+from ..config import NicConfig
+from ..errors import UserError
+from ..host_bus.burst_arbiter import BurstArbiter
+from ..host_bus.ports import BurstPort
+from ..host_bus.target import RegisterAccess
+from ..link.deframer import Part
+from ..link.flit import Flit
+from ..queue import Queue
+from .arrivals import Arrivals
+from .commands import CommandCutter
+from .config import Remote
+from .csr import ENABLE, NUMBER_SHIFT, REMOTE
+from .lookup import BusWindow, Lookup
+from .packets import FIRST_BYTES
+from .reply import Reply
+from .sender import PacketSender
+from .sequencer import Sequencer
+from .server import PacketServer
+from .window import HostSide
+
+SENDER, SERVER = 0, 1  # ports of the lookup, the burst arbiter and the command words
+
+
+class RemoteAdapter(NicBlock):
+    """What `HostSide`, `CommandCutter`, `Sequencer`, `PacketSender`, `Arrivals` and `PacketServer` make together.
+
+    Commands: host side -> cutter -> sequencer -> sender -> wire. Packets: wire -> arrivals -> server -> host memory, replies
+    back to the sender. Every bus address comes from `Lookup`.
+
+    Members
+    -------
+    window, bus, packets_in, packets_out : as `NicBlock` says
+    control, timeout, peer, owner, route, window_word : ``In(32)``, values of the registers; `set_route`, `set_window`: written
+    lost : ``Out(32)``, REMOTE_LOST
+    idle : ``Out(1)``
+    """
+
+    bus_engine = True
+    host_window = True
+    first_bytes = FIRST_BYTES
+
+    def __init__(self, nic: NicConfig, config: Remote):
+        if config.payload > nic.max_burst:
+            raise UserError(
+                f"payload={config.payload} of the remote-memory adapter must be at most max_burst={nic.max_burst}"
+            )
+        self.nic = nic
+        self.config = config
+        self.host, self.cutter = HostSide(config), CommandCutter(config)
+        self.sequencer, self.sender = Sequencer(config), PacketSender(nic, config)
+        self.arrivals, self.server = Arrivals(config), PacketServer(config)
+        self.lookup = Lookup(config, 2)
+        super().__init__(
+            {
+                "window": In(RegisterAccess(config.host_window.size)),
+                "bus": Out(BurstPort()),
+                "packets_in": In(stream.Signature(Part)),
+                "packets_out": Out(stream.Signature(Flit)),
+                "control": In(32),
+                "timeout": In(32),
+                "peer": In(32),
+                "owner": In(32),
+                "wdata": In(32),
+                "set_route": In(1),
+                "set_window": In(1),
+                "lost": Out(32),
+                "idle": Out(1),
+            }
+        )
+
+    def connect_registers(self, bank):
+        registers = REMOTE.registers
+
+        def written(register):
+            return bank.written(register) | bank.written_by_host(register)
+
+        return [
+            self.control.eq(bank.value(registers.REMOTE_CONTROL)),
+            self.timeout.eq(bank.value(registers.REMOTE_TIMEOUT)),
+            self.peer.eq(bank.value(registers.REMOTE_PEER)),
+            self.owner.eq(bank.value(registers.REMOTE_PROCESS)),
+            self.wdata.eq(bank.wdata),
+            self.set_route.eq(written(registers.REMOTE_ROUTE)),
+            self.set_window.eq(written(registers.REMOTE_WINDOW)),
+            bank.value(registers.REMOTE_LOST).eq(self.lost),
+        ]
+
+    def raises(self):
+        yield Raises(REMOTE.events.REMOTE_LOST, self.sequencer.lost_now)
+
+    def counts(self):
+        counters, server, sender = REMOTE.counters, self.server, self.sender
+        yield Counts(counters.REMOTE_COMMANDS, self.cutter.begun)
+        yield Counts(counters.REMOTE_PACKETS, sender.requested)
+        yield Counts(counters.REMOTE_REPLIES, sender.replied)
+        yield Counts(counters.REMOTE_SERVED, server.served)
+        yield Counts(counters.REMOTE_ATOMICS, server.atomic)
+        yield Counts(counters.REMOTE_REFUSED, server.refused)
+        yield Counts(counters.REMOTE_READS_REFUSED, sender.refused)
+        yield Counts(counters.REMOTE_TIMEOUTS, self.sequencer.expired)
+        yield Counts(counters.REMOTE_DUPLICATES, server.duplicate)
+        yield Counts(counters.REMOTE_AHEAD, server.ahead)
+        yield Counts(counters.REMOTE_STALE, server.stale)
+        yield Counts(counters.REMOTE_MALFORMED, server.malformed)
+        yield Counts(counters.REMOTE_DAMAGED, self.arrivals.damaged)
+        yield Counts(counters.REMOTE_NO_ROOM, server.no_room)
+        yield Counts(counters.REMOTE_INVALID, self.cutter.invalid)
+        yield Counts(counters.REMOTE_FAILED, sender.failed)
+        yield Counts(counters.REMOTE_FAULTS, self.host.fault)
+
+    def elaborate(self, platform):
+        m = Module()
+        for name in ("host", "cutter", "sequencer", "sender", "arrivals", "server", "lookup"):
+            m.submodules[name] = getattr(self, name)
+        m.submodules.replies = self._replies = Queue(Reply, self.config.answers)
+        self._ready = Signal()  # all memories have been cleared since reset
+        m.submodules.bursts = bursts = BurstArbiter(2)
+        wiring.connect(m, bursts.bus, wiring.flipped(self.bus))
+        wiring.connect(m, self.sender.bus, bursts.ports()[SENDER])
+        wiring.connect(m, self.server.bus, bursts.ports()[SERVER])
+        wiring.connect(m, self.sender.lookup, self.lookup.port(SENDER))
+        wiring.connect(m, self.server.lookup, self.lookup.port(SERVER))
+        self._connect_commands(m)
+        self._connect_packets(m)
+        self._connect_settings(m)
+        parts = (self.host, self.cutter, self.sequencer, self.sender, self.arrivals, self.server, self.lookup)
+        m.d.comb += [
+            self._ready.eq(self.lookup.ready & self.sequencer.ready & self.server.ready),
+            self.idle.eq(
+                Cat(part.idle for part in parts).all() & bursts.idle & (self._replies.level == 0) & self._ready
+            ),
+        ]
+        return m
+
+    def _connect_commands(self, m):
+        host, sequencer, sender, server = self.host, self.sequencer, self.sender, self.server
+        wiring.connect(m, wiring.flipped(self.window), host.window)
+        wiring.connect(m, host.started, self.cutter.i)
+        wiring.connect(m, self.cutter.o, sequencer.i)
+        wiring.connect(m, sequencer.send, sender.send)
+        wiring.connect(m, sender.sent, sequencer.sent)
+        wiring.connect(m, server.answered, sequencer.answered)
+        reads = (host.read_0, host.read_1, host.read_2)
+        for client, port in zip((self.cutter.words, sender.words, server.command), reads, strict=True):
+            wiring.connect(m, client, port)
+        m.d.comb += [
+            host.free.eq(server.free),
+            host.server_busy.eq(server.busy),
+            host.sender_busy.eq(sender.busy),
+            host.freed.eq(server.freed),
+            host.open.eq(self._ready),
+            sequencer.void.eq(sender.void),
+            sequencer.void_status.eq(sender.void_status),
+            sender.voided.eq(sequencer.voided),
+            sequencer.resolve.eq(server.resolve),
+            sequencer.resolution.eq(server.resolution),
+            server.ended.eq(sequencer.ended),
+            server.oldest.eq(sequencer.oldest),
+            server.oldest_status.eq(sequencer.oldest_status),
+            sequencer.retire.eq(server.retire),
+        ]
+        for name in ("exposure_write", "page_write", "owner", "index", "field", "wdata"):
+            m.d.comb += getattr(self.lookup, name).eq(getattr(host, name))
+
+    def _connect_packets(self, m):
+        arrivals, server = self.arrivals, self.server
+        wiring.connect(m, wiring.flipped(self.packets_in), arrivals.i)
+        wiring.connect(m, self.sender.o, wiring.flipped(self.packets_out))
+        wiring.connect(m, server.replies, self._replies.i)
+        wiring.connect(m, self._replies.o, self.sender.replies)
+        m.d.comb += [
+            server.full.eq(arrivals.full),
+            server.words.eq(arrivals.words),
+            server.word.eq(arrivals.word),
+            arrivals.index.eq(server.index),
+            arrivals.release.eq(server.release),
+        ]
+
+    def _connect_settings(self, m):
+        windows = Signal(data.ArrayLayout(BusWindow, self.config.processes))
+        enable = Signal()
+        m.d.comb += [
+            enable.eq((self.control & ENABLE) != 0),
+            self.sender.enable.eq(enable),
+            self.server.enable.eq(enable),
+            self.sender.number.eq(self.control[NUMBER_SHIFT : NUMBER_SHIFT + 8]),
+            self.sequencer.timeout.eq(self.timeout[:24]),
+            self.sequencer.retries.eq(self.timeout[24:]),
+            self.sender.route_write.eq(self.set_route & (self.peer < self.config.peers)),
+            self.sender.route_peer.eq(self.peer),
+            self.sender.route.eq(self.wdata),
+            self.lookup.windows.eq(windows),
+            self.lost.eq(Cat(self.sequencer.lost_peer, Const(0, 23), self.sequencer.lost)),
+        ]
+        with m.If(self.set_window & (self.owner < self.config.processes)):
+            m.d.sync += windows[self.owner[:3]].eq(self.wdata[:5])

@@ -1,0 +1,131 @@
+"""Cuts the host's commands into requests."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..machine import PAGE_SIZE
+from .config import Remote
+from .lookup import LENGTH_BITS
+from .packets import Atomic, Op, Status
+from .sequencer import NewEntry
+from .tables import COMMAND_FIELDS, CommandWord
+from .window import BUFFER_BITS, FIELD_BITS, CommandRead
+
+LAST_FIELD = COMMAND_FIELDS.index("local_offset")
+
+
+class CommandCutter(wiring.Component):
+    """Runs commands in the order in which they were started.
+
+    A request's bytes lie in one page at the peer and in one page here, and in one piece of `payload` bytes at the side that is written. A
+    command that means nothing ends as `Status.INVALID`; one of no bytes ends well at once, unsent.
+
+    Members: `i`, numbers of command buffers; `words`; `o`; `begun`, `invalid`, events of a slot; `idle`.
+    """
+
+    def __init__(self, config: Remote):
+        self.config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(BUFFER_BITS)),
+                "words": Out(CommandRead()),
+                "o": Out(stream.Signature(NewEntry)),
+                "begun": Out(1),
+                "invalid": Out(1),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        buffer = Signal(BUFFER_BITS)
+        field, arriving = Signal(FIELD_BITS), Signal(FIELD_BITS)
+        head, key = Signal(CommandWord), Signal(16)
+        offset, left, local_offset = Signal(32), Signal(32), Signal(32)
+        kept = {"head": head, "key": key, "offset": offset, "length": left, "local_offset": local_offset}
+        length = Signal(LENGTH_BITS)
+        status = Signal(Status)
+        m.d.comb += [self.words.buffer.eq(buffer), self.words.field.eq(field)]
+        m.d.sync += arriving.eq(field)
+        self._entry(m, buffer, head, key, offset, left, local_offset, length, status)
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += [self.i.ready.eq(1), self.idle.eq(~self.i.valid), self.begun.eq(self.i.valid)]
+                m.d.sync += [buffer.eq(self.i.payload), field.eq(0)]
+                with m.If(self.i.valid):
+                    m.next = "FIRST"
+            with m.State("FIRST"):
+                m.d.sync += field.eq(1)
+                m.next = "LOAD"
+            with m.State("LOAD"):
+                m.d.sync += field.eq(field + 1)
+                with m.Switch(arriving):
+                    for name, register in kept.items():
+                        with m.Case(COMMAND_FIELDS.index(name)):
+                            m.d.sync += register.eq(self.words.data)
+                with m.If(arriving == LAST_FIELD):
+                    m.next = "JUDGE"
+            with m.State("JUDGE"):
+                judged = Signal(Status)
+                m.d.comb += [judged.eq(self._judge(head, offset)), self.invalid.eq(judged != Status.OK)]
+                m.d.sync += status.eq(judged)
+                with m.If(head.op == Op.ATOMIC):
+                    m.d.sync += left.eq(4)
+                m.next = "CUT"
+            with m.State("CUT"):
+                written = Mux(head.op == Op.READ, local_offset, offset)
+                m.d.sync += length.eq(self._least(left, offset, local_offset, written, head.op == Op.ATOMIC))
+                m.next = "GIVE"
+            with m.State("GIVE"):
+                m.d.comb += self.o.valid.eq(1)
+                with m.If(self.o.ready):
+                    m.d.sync += [
+                        offset.eq(offset + length),
+                        local_offset.eq(local_offset + length),
+                        left.eq(left - length),
+                    ]
+                    m.next = "CUT"
+                    with m.If(self.o.payload.entry.last):
+                        m.next = "IDLE"
+        return m
+
+    def _entry(self, m, buffer, head, key, offset, left, local_offset, length, status):
+        new, entry = self.o.payload, self.o.payload.entry
+        m.d.comb += [
+            new.ended.eq((status != Status.OK) | (left == 0)),
+            new.status.eq(status),
+            entry.buffer.eq(buffer),
+            entry.peer.eq(head.peer),
+            entry.op.eq(head.op),
+            entry.atomic.eq(head.atomic),
+            entry.exposure.eq(head.exposure),
+            entry.key.eq(key),
+            entry.offset.eq(offset),
+            entry.length.eq(length),
+            entry.local.eq(head.local),
+            entry.local_offset.eq(local_offset),
+            entry.last.eq((left == length) | new.ended),
+        ]
+
+    def _judge(self, head, offset):
+        atomic = head.op == Op.ATOMIC
+        known = (head.op == Op.WRITE) | (head.op == Op.READ) | (atomic & (head.atomic.as_value() <= Atomic.XOR.value))
+        unaligned = atomic & offset[:2].any()
+        valid = known & (head.peer < self.config.peers)
+        return Mux(~valid, Status.INVALID, Mux(unaligned, Status.ALIGNMENT, Status.OK))
+
+    def _least(self, left, offset, local_offset, written, atomic):
+        """Bytes until one of the limits is met. Only differences below the payload count, so few bits are compared."""
+        payload = self.config.payload
+        limits = [
+            Mux(left < payload, left, payload),
+            payload - written[: (payload - 1).bit_length()],
+            PAGE_SIZE - offset[: (PAGE_SIZE - 1).bit_length()],
+            # An ATOMIC has no memory of its own: its answer comes with the flag.
+            PAGE_SIZE - Mux(atomic, 0, local_offset[: (PAGE_SIZE - 1).bit_length()]),
+        ]
+        least = limits[0]
+        for limit in limits[1:]:
+            least = Mux(limit < least, limit, least)
+        return least

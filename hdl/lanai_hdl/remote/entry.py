@@ -1,0 +1,24 @@
+"""One request, as the adapter that sends it keeps it until it is answered."""
+
+from amaranth.lib import data
+
+from .lookup import LENGTH_BITS
+from .packets import Atomic, Op
+from .window import BUFFER_BITS
+
+
+class Entry(data.Struct):
+    """A packet of a command. `buffer` is the command's, `last` its last packet; `local` and `local_offset` name the sender's memory."""
+
+    buffer: BUFFER_BITS
+    peer: 8
+    sequence: 16
+    op: Op
+    atomic: Atomic
+    exposure: 8
+    key: 16
+    offset: 32
+    length: LENGTH_BITS
+    local: 4
+    local_offset: 32
+    last: 1

@@ -1,0 +1,99 @@
+"""What the adapters of two NICs say to each other. Gateware, reference model and tests take the formats from here.
+
+A request has four words and then its data; a reply has two words and then its data. Data lie in their words as they will lie
+in the words of the memory that they are written to.
+"""
+
+from amaranth.lib import data, enum
+
+MARK = 0xE  # upper half of the first byte of every packet; no packet of the firmware begins with it
+FIRST_BYTES = tuple(range(MARK << 4, (MARK + 1) << 4))
+WINDOW = 16  # requests that may be outstanding, of all peers together
+MOST_PEERS = 256
+REQUEST_WORDS = 4
+REPLY_WORDS = 2
+
+
+class Op(enum.Enum, shape=4):
+    """What a packet asks for or answers."""
+
+    NOP = 0  # takes a sequence number and nothing else: stands in for a request that failed at its source
+    WRITE = 1  # data follow
+    READ = 2
+    ATOMIC = 3  # operand and comparand follow
+    ACK = 8  # `Status` of a request
+    DATA = 9  # what a READ asked for, or the value before an ATOMIC
+
+
+class Atomic(enum.Enum, shape=3):
+    """What an ATOMIC makes of the 32-bit word at its address. The answer is the value before."""
+
+    SWAP = 0
+    ADD = 1
+    CAS = 2  # the operand replaces the word if that equals the comparand
+    AND = 3
+    OR = 4
+    XOR = 5
+
+
+class Status(enum.Enum, shape=4):
+    """How a command or a request ended."""
+
+    OK = 0
+    EXPOSURE = 1  # the exposure is not valid
+    KEY = 2  # the key differs
+    RIGHT = 3  # the exposure does not give the right
+    RANGE = 4  # bytes outside the exposure, or a packet across a page boundary
+    PAGE = 5  # the page is outside the bus window of the process that owns it
+    BUS = 6  # the host refused the access
+    ALIGNMENT = 7  # an ATOMIC at an address that is not a multiple of 4
+    LOST = 8  # the peer has not answered
+    INVALID = 9  # a command that means nothing: unknown op, no such peer
+
+
+class RequestWord(data.Struct):
+    """First word of a packet. `sequence` numbers the requests from one NIC to another; a reply repeats it."""
+
+    sequence: 16
+    source: 8  # number of the NIC that sends the packet
+    op: Op
+    mark: 4
+
+
+class TargetWord(data.Struct):
+    """Second word of a request."""
+
+    key: 16
+    exposure: 8  # of the target NIC
+    entry: 8  # of the sender's window; the reply repeats it
+
+
+class SizeWord(data.Struct):
+    """Third word of a request. The fourth is the byte offset in the exposure."""
+
+    length: 16  # bytes
+    align: 2  # of a READ: lower bits of the address that the data will be written to
+    atomic: Atomic
+    _reserved: 11
+
+
+class ReplyWord(data.Struct):
+    """Second word of a reply."""
+
+    status: Status
+    _reserved: 20
+    entry: 8
+
+
+for _word in (RequestWord, TargetWord, SizeWord, ReplyWord):
+    assert data.Layout.cast(_word).size == 32, f"{_word.__name__} is a word"
+
+
+def words_of(offset: int, length: int) -> int:
+    """Words that `length` bytes at an address with these lower bits touch."""
+    return (offset % 4 + length + 3) // 4
+
+
+def word(layout, **fields) -> int:
+    """The value of a word with these fields, for models and tests."""
+    return layout.const(fields).as_bits()

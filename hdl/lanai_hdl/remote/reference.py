@@ -1,0 +1,179 @@
+"""What the adapters of several NICs do to the memory of their hosts, in plain Python, from the same parameters and formats.
+
+Wires lose nothing here and nothing takes time: each command is carried out at once. What faults on the wire do to the gateware must
+not show in anything that this model tells.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..machine import PAGE_SIZE
+from .config import Remote
+from .lookup import Need
+from .packets import Atomic, Op, Status
+from .tables import EXPOSURES, NIBBLE, PAGE_BITS
+
+MASK = 0xFFFFFFFF
+
+
+@dataclass
+class ReferenceExposure:
+    """The four words of an exposure."""
+
+    first: int = 0
+    end: int = 0
+    key: int = 0
+    page: int = 0
+    valid: bool = False
+    read: bool = False
+    write: bool = False
+    atomic: bool = False
+    little: bool = False
+
+    def allows(self, need: Need) -> bool:
+        return {Need.READ: self.read, Need.WRITE: self.write, Need.ATOMIC: self.atomic}[need]
+
+
+@dataclass(frozen=True)
+class ReferenceCommand:
+    """What a process writes into a command buffer, without the tag."""
+
+    op: Op
+    peer: int
+    exposure: int
+    key: int
+    offset: int
+    length: int
+    local: int
+    local_offset: int
+    atomic: Atomic = Atomic.SWAP
+    operand: int = 0
+    comparand: int = 0
+
+
+@dataclass
+class ReferenceNic:
+    """One NIC's tables, and its host's memory: `memory` has a bytearray for each bus page that the host lets the NIC reach."""
+
+    config: Remote
+    memory: dict[int, bytearray] = field(default_factory=dict)
+    windows: dict[int, int] = field(default_factory=dict)  # the upper bits of a process's bus addresses
+    exposures: dict[tuple[int, int], ReferenceExposure] = field(default_factory=dict)
+    pages: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def lookup(
+        self, owner: int, number: int, need: Need, key: int, offset: int, length: int
+    ) -> tuple[Status, int, bool]:
+        """(status, bus address, little) as `Lookup` answers."""
+        exposure = self.exposures.get((owner, number), ReferenceExposure())
+        status = self._judge(owner, exposure, need, key, offset, length)
+        page = self.pages.get((owner, (exposure.page + offset // PAGE_SIZE) % self.config.pages), 0)
+        if status is Status.OK and self.windows.get(owner) != page >> (PAGE_BITS - NIBBLE):
+            status = Status.PAGE
+        return status, page * PAGE_SIZE + offset % PAGE_SIZE, exposure.little
+
+    def _judge(self, owner: int, exposure: ReferenceExposure, need: Need, key: int, offset: int, length: int) -> Status:
+        if owner >= self.config.processes or not exposure.valid:
+            return Status.EXPOSURE
+        if need is not Need.OWN:
+            if key != exposure.key:
+                return Status.KEY
+            if not exposure.allows(need):
+                return Status.RIGHT
+        inside = exposure.first <= offset and offset + length <= exposure.end
+        return Status.OK if inside and offset % PAGE_SIZE + length <= PAGE_SIZE else Status.RANGE
+
+    def read(self, address: int, length: int) -> bytes | None:
+        """None if the host refuses."""
+        page = self.memory.get(address // PAGE_SIZE)
+        return None if page is None else bytes(page[address % PAGE_SIZE :][:length])
+
+    def write(self, address: int, data: bytes) -> bool:
+        page = self.memory.get(address // PAGE_SIZE)
+        if page is not None:
+            page[address % PAGE_SIZE : address % PAGE_SIZE + len(data)] = data
+        return page is not None
+
+
+def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: ReferenceCommand) -> tuple[Status, int]:
+    """Carry out a command of a process of NIC `source`. The status is that of the first packet that failed; the number is what an ATOMIC
+    that succeeded found."""
+    config = nics[source].config
+    if command.op not in (Op.WRITE, Op.READ, Op.ATOMIC) or command.peer >= config.peers:
+        return Status.INVALID, 0
+    if command.op is Op.ATOMIC and (command.offset % 4):
+        return Status.ALIGNMENT, 0
+    if command.op is Op.ATOMIC:
+        return _atomic(nics[command.peer], command)
+    worst = Status.OK
+    offset, local, left = command.offset, command.local_offset, command.length
+    while left:
+        length = packet_length(config, command.op, offset, local, left)
+        status = _packet(nics[source], nics[command.peer], process, command, offset & MASK, local & MASK, length)
+        worst = status if worst is Status.OK else worst
+        offset, local, left = offset + length, local + length, left - length
+    return worst, 0
+
+
+def packet_length(config: Remote, op: Op, offset: int, local: int, left: int) -> int:
+    """Bytes of the next packet of a command."""
+    written = local if op is Op.READ else offset
+    to_boundary = config.payload - written % config.payload
+    return min(left, config.payload, to_boundary, PAGE_SIZE - offset % PAGE_SIZE, PAGE_SIZE - local % PAGE_SIZE)
+
+
+def _packet(
+    here: ReferenceNic,
+    there: ReferenceNic,
+    process: int,
+    command: ReferenceCommand,
+    offset: int,
+    local: int,
+    length: int,
+) -> Status:
+    own = here.lookup(process, command.local, Need.OWN, 0, local, length)
+    need = Need.WRITE if command.op is Op.WRITE else Need.READ
+    if command.op is Op.WRITE and own[0] is not Status.OK:
+        return own[0]
+    data = here.read(own[1], length) if command.op is Op.WRITE else b""
+    if data is None:
+        return Status.BUS
+    owner, number = divmod(command.exposure, EXPOSURES)
+    status, address, _ = there.lookup(owner, number, need, command.key, offset, length)
+    if status is not Status.OK:
+        return status
+    if command.op is Op.WRITE:
+        return Status.OK if there.write(address, data) else Status.BUS
+    answer = there.read(address, length)
+    if answer is None:
+        return Status.BUS
+    if own[0] is not Status.OK:
+        return own[0]
+    return Status.OK if here.write(own[1], answer) else Status.BUS
+
+
+def _atomic(there: ReferenceNic, command: ReferenceCommand) -> tuple[Status, int]:
+    owner, number = divmod(command.exposure, EXPOSURES)
+    status, address, little = there.lookup(owner, number, Need.ATOMIC, command.key, command.offset, 4)
+    if status is not Status.OK:
+        return status, 0
+    word = there.read(address, 4)
+    if word is None:
+        return Status.BUS, 0
+    order: Literal["little", "big"] = "little" if little else "big"
+    old = int.from_bytes(word, order)
+    new = compute(command.atomic, old, command.operand, command.comparand)
+    return (Status.OK, old) if there.write(address, new.to_bytes(4, order)) else (Status.BUS, 0)
+
+
+def compute(atomic: Atomic, old: int, operand: int, comparand: int) -> int:
+    """What an atomic makes of a word."""
+    return {
+        Atomic.SWAP: operand,
+        Atomic.ADD: (old + operand) & MASK,
+        Atomic.CAS: operand if old == comparand else old,
+        Atomic.AND: old & operand,
+        Atomic.OR: old | operand,
+        Atomic.XOR: old ^ operand,
+    }[atomic]

@@ -1,0 +1,26 @@
+"""What a receiver owes a sender."""
+
+from amaranth.lib import data
+
+from .lookup import LENGTH_BITS
+from .packets import Status
+
+
+class Reply(data.Struct):
+    """An answer to request `sequence`, entry `entry` of `peer`'s window: `status` alone, or data.
+
+    With `reads` the data are `length` bytes of an exposure, with `returns` they are `value`.
+    """
+
+    peer: 8
+    sequence: 16
+    entry: 8
+    status: Status
+    reads: 1
+    returns: 1
+    value: 32
+    exposure: 8
+    key: 16
+    offset: 32
+    length: LENGTH_BITS
+    align: 2

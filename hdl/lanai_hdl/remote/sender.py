@@ -1,0 +1,299 @@
+"""Makes packets: of requests, with data from host memory, and of replies."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import enum, memory, stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+
+from ..config import NicConfig
+from ..host_bus.ports import BurstPort
+from ..host_dma.aligner import Aligner
+from ..host_dma.cutter import BurstCutter
+from ..link.flit import Flit, Kind
+from .config import Remote
+from .entry import Entry
+from .lookup import LookupPort, Need
+from .packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord
+from .reply import Reply
+from .sequencer import INDEX_BITS, EntryRead
+from .tables import EXPOSURES, OPERAND
+from .window import CommandRead
+
+FLITS_BESIDE_DATA = 16  # of a packet: HEAD, TAIL, at most 4 + 2 words; and as much for the NOP or ACK that may follow
+EXPOSURE_BITS = (EXPOSURES - 1).bit_length()
+
+
+class Part(enum.Enum, shape=4):
+    """The flits of a packet before its data, in order; a reply leaves out those between TARGET and DATA."""
+
+    HEAD = 0
+    FIRST = 1
+    TARGET = 2
+    SIZE = 3
+    OFFSET = 4
+    OPERAND = 5
+    COMPARAND = 6
+    VALUE = 7
+    DATA = 8
+    TAIL = 9
+
+
+class PacketSender(wiring.Component):
+    """Sends what waits, replies and requests in turn.
+
+    A packet is begun only when all of it has room in the queue to the wire. So a burst of the host bus never waits for the
+    wire, and what arrives can always be written to host memory.
+
+    A request whose memory cannot be read goes out as a NOP, which keeps the peer's sequence whole; a reply's READ that cannot be carried out is
+    answered by an ACK with the reason. If the host refuses a word in the midst of a packet, the packet's CRC is spoiled and
+    the NOP or ACK follows.
+
+    Members: `replies`; `send`, `sent`, `void`, `void_status`, `voided` as `Sequencer` has them; `words`, of commands; `lookup`; `bus`; `o`;
+    `number`, this NIC's; `enable`; `route_write` of `route` for `route_peer`; events of a slot: `requested`, `replied`, `refused`
+    (a reply that became a refusal), `failed` (a request that became a NOP); `busy`
+    while a packet is made; `idle`.
+    """
+
+    def __init__(self, nic: NicConfig, config: Remote):
+        self.nic = nic
+        self.config = config
+        super().__init__(
+            {
+                "replies": In(stream.Signature(Reply)),
+                "send": In(stream.Signature(INDEX_BITS)),
+                "sent": Out(EntryRead()),
+                "void": Out(1),
+                "void_status": Out(Status),
+                "voided": In(1),
+                "words": Out(CommandRead()),
+                "lookup": Out(LookupPort()),
+                "bus": Out(BurstPort()),
+                "o": Out(stream.Signature(Flit)),
+                "number": In(8),
+                "enable": In(1),
+                "route_write": In(1),
+                "route_peer": In(8),
+                "route": In(32),
+                "requested": Out(1),
+                "replied": Out(1),
+                "refused": Out(1),
+                "failed": Out(1),
+                "busy": Out(1),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        largest = self.config.payload // 4 + 1 + FLITS_BESIDE_DATA
+        depth = 2 * largest
+        m.submodules.flits = flits = SyncFIFOBuffered(width=Flit.as_shape().size, depth=depth)
+        m.submodules.routes = routes = memory.Memory(shape=32, depth=max(self.config.peers, 2), init=[])
+        m.submodules.aligner = aligner = Aligner()
+        m.submodules.cutter = cutter = BurstCutter(self.nic)
+        wiring.connect(m, cutter.o, wiring.flipped(self.bus.burst))
+        self._routes(m, routes)
+
+        entry, reply = Signal(Entry), Signal(Reply)
+        index = Signal(INDEX_BITS)
+        replies = Signal()  # this packet is a reply
+        last_was_reply = Signal()
+        room = Signal()
+        op, part = Signal(Op), Signal(Part)
+        reads = Signal()  # its data come from host memory
+        spoiled = Signal()
+        address = Signal(32)
+        m.d.sync += room.eq(flits.w_level <= depth - largest - 2)
+        m.d.comb += [
+            self.sent.index.eq(index),
+            self.o.valid.eq(flits.r_rdy),
+            self.o.payload.eq(flits.r_data),
+            flits.r_en.eq(self.o.ready),
+            self.words.buffer.eq(entry.buffer),
+            self.void_status.eq(self.lookup.status),
+        ]
+        route = self._route(m, routes, Mux(replies, reply.peer, entry.peer))
+        self._ask(m, entry, reply, replies)
+        self._load(m, aligner, cutter, entry, reply, replies, address)
+        out = Signal(Flit)
+        m.d.comb += flits.w_data.eq(out)
+        words = self._words(m, entry, reply, replies, op, index)
+        # A command's word stands on `words` in the slot after it was asked for.
+        m.d.comb += self.words.field.eq(Mux(part == Part.OPERAND, OPERAND + 1, OPERAND))
+
+        m.d.comb += self.busy.eq(1)
+        with m.FSM():
+            with m.State("IDLE"):
+                takes_reply = Signal()
+                m.d.comb += [
+                    takes_reply.eq(self.replies.valid & ~(last_was_reply & self.send.valid)),
+                    self.idle.eq(~self.replies.valid & ~self.send.valid & ~flits.r_rdy & (flits.w_level == 0)),
+                    self.replies.ready.eq(room & self.enable & takes_reply),
+                    self.send.ready.eq(room & self.enable & ~takes_reply),
+                ]
+                m.d.sync += [reply.eq(self.replies.payload), replies.eq(takes_reply), part.eq(Part.HEAD), spoiled.eq(0)]
+                with m.If(room & self.enable & (self.replies.valid | self.send.valid)):
+                    m.d.sync += last_was_reply.eq(takes_reply)
+                    with m.If(~takes_reply):
+                        m.d.sync += index.eq(self.send.payload)
+                    m.next = "TAKE"
+                m.d.comb += self.busy.eq(0)
+            with m.State("TAKE"):
+                m.d.sync += entry.eq(self.sent.entry)
+                with m.If(replies):
+                    m.d.sync += [
+                        op.eq(Mux(reply.reads | reply.returns, Op.DATA, Op.ACK)),
+                        reads.eq(reply.reads),
+                    ]
+                with m.Else():
+                    m.d.sync += [
+                        op.eq(Mux(self.voided, Op.NOP, self.sent.entry.op)),
+                        reads.eq((self.sent.entry.op == Op.WRITE) & ~self.voided),
+                    ]
+                m.next = "ASK"
+            with m.State("ASK"):
+                m.d.comb += self.lookup.start.eq(reads)
+                m.next = "WORDS"
+                with m.If(reads):
+                    m.next = "LOOKUP"
+            with m.State("LOOKUP"):
+                m.d.sync += address.eq(self.lookup.address)
+                with m.If(self.lookup.done):
+                    m.next = "WORDS"
+                    with m.If(self.lookup.status == Status.OK):
+                        m.next = "BURST"
+                    with m.Else():
+                        self._fail(m, reply, replies, op, reads, self.lookup.status)
+            with m.State("BURST"):
+                m.d.comb += [aligner.load.eq(1), cutter.load.eq(1)]
+                m.next = "WORDS"
+            with m.State("WORDS"):
+                m.d.comb += flits.w_en.eq(1)
+                with m.Switch(part):
+                    with m.Case(Part.HEAD):
+                        m.d.comb += [out.kind.eq(Kind.HEAD), out.data.eq(route)]
+                    for which, value in words.items():
+                        with m.Case(which):
+                            m.d.comb += [out.kind.eq(Kind.DATA), out.data.eq(value)]
+                    with m.Case(Part.TAIL):
+                        m.d.comb += [out.kind.eq(Kind.TAIL), out.data.eq(spoiled)]
+                m.d.sync += part.eq(self._after(part, replies, op, reads))
+                with m.If(part == Part.TAIL):
+                    m.d.comb += [
+                        self.requested.eq(~replies),
+                        self.replied.eq(replies),
+                    ]
+                    m.next = "IDLE"
+                    with m.If(spoiled):
+                        m.d.sync += [part.eq(Part.HEAD), spoiled.eq(0)]
+                        m.d.comb += self.void_status.eq(Status.BUS)
+                        self._fail(m, reply, replies, op, reads, Status.BUS)
+                        m.next = "WORDS"
+                with m.Elif(self._after(part, replies, op, reads) == Part.DATA):
+                    m.next = "DATA"
+            with m.State("DATA"):
+                word = aligner.o
+                m.d.comb += [
+                    word.ready.eq(1),
+                    flits.w_en.eq(word.valid),
+                    out.kind.eq(Kind.DATA),
+                    out.data.eq(word.payload.data),
+                ]
+                with m.If(word.valid):
+                    m.d.sync += spoiled.eq(spoiled | word.payload.error)
+                with m.If(~aligner.busy):
+                    m.d.sync += part.eq(Part.TAIL)
+                    m.next = "WORDS"
+        return m
+
+    def _routes(self, m, routes):
+        write = routes.write_port()
+        m.d.comb += [
+            write.addr.eq(self.route_peer),
+            write.data.eq(self.route),
+            write.en.eq(self.route_write),
+        ]
+
+    def _route(self, m, routes, peer):
+        read = routes.read_port()
+        m.d.comb += read.addr.eq(peer)
+        return read.data
+
+    def _ask(self, m, entry, reply, replies):
+        lookup = self.lookup
+        with m.If(replies):
+            m.d.comb += [
+                lookup.owner.eq(reply.exposure >> EXPOSURE_BITS),
+                lookup.exposure.eq(reply.exposure),
+                lookup.need.eq(Need.READ),
+                lookup.key.eq(reply.key),
+                lookup.offset.eq(reply.offset),
+                lookup.length.eq(reply.length),
+            ]
+        with m.Else():
+            m.d.comb += [
+                lookup.owner.eq(entry.buffer >> 3),
+                lookup.exposure.eq(entry.local),
+                lookup.need.eq(Need.OWN),
+                lookup.offset.eq(entry.local_offset),
+                lookup.length.eq(entry.length),
+            ]
+
+    def _load(self, m, aligner, cutter, entry, reply, replies, address):
+        length = Mux(replies, reply.length, entry.length)
+        m.d.comb += [
+            aligner.source.eq(address[:2]),
+            aligner.target.eq(Mux(replies, reply.align, entry.offset[:2])),
+            aligner.length.eq(length),
+            cutter.addr.eq(address),
+            cutter.length.eq(length),
+            aligner.i.valid.eq(self.bus.read.valid),
+            aligner.i.payload.eq(self.bus.read.payload),
+            self.bus.read.ready.eq(aligner.i.ready),
+        ]
+
+    def _fail(self, m, reply, replies, op, reads, status):
+        """What cannot be read is not sent: a NOP or an ACK goes in its place."""
+        m.d.sync += [op.eq(Mux(replies, Op.ACK, Op.NOP)), reads.eq(0)]
+        m.d.sync += [reply.status.eq(status), reply.reads.eq(0)]
+        m.d.comb += [self.void.eq(~replies), self.failed.eq(~replies), self.refused.eq(replies)]
+
+    def _words(self, m, entry, reply, replies, op, index):
+        """The value of each word but the data from host memory."""
+        first, target, size, answer = (Signal(layout) for layout in (RequestWord, TargetWord, SizeWord, ReplyWord))
+        m.d.comb += [
+            first.mark.eq(MARK),
+            first.op.eq(op),
+            first.source.eq(self.number),
+            first.sequence.eq(Mux(replies, reply.sequence, entry.sequence)),
+            target.key.eq(entry.key),
+            target.exposure.eq(entry.exposure),
+            target.entry.eq(index),
+            size.length.eq(entry.length),
+            size.align.eq(entry.local_offset[:2]),
+            size.atomic.eq(entry.atomic),
+            answer.status.eq(reply.status),
+            answer.entry.eq(reply.entry),
+        ]
+        return {
+            Part.FIRST: first.as_value(),
+            Part.TARGET: Mux(replies, answer.as_value(), target.as_value()),
+            Part.SIZE: size.as_value(),
+            Part.OFFSET: entry.offset,
+            Part.OPERAND: self.words.data,
+            Part.COMPARAND: self.words.data,
+            Part.VALUE: reply.value,
+        }
+
+    def _after(self, part, replies, op, reads):
+        behind_reply = Mux(reads, Part.DATA, Mux(op == Op.DATA, Part.VALUE, Part.TAIL))
+        behind_request = Mux(reads, Part.DATA, Mux(op == Op.ATOMIC, Part.OPERAND, Part.TAIL))
+        return Mux(
+            part == Part.TARGET,
+            Mux(replies, behind_reply, Part.SIZE),
+            Mux(
+                part == Part.OFFSET,
+                behind_request,
+                Mux((part == Part.COMPARAND) | (part == Part.VALUE), Part.TAIL, part.as_value() + 1),
+            ),
+        )

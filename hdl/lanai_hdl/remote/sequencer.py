@@ -1,0 +1,198 @@
+"""Requests that are outstanding: sent again until they are answered, and each command's end in order."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from .cleared import ClearedMemory
+from .config import Remote
+from .entry import Entry
+from .packets import WINDOW, Op, Status
+
+INDEX_BITS = (WINDOW - 1).bit_length()
+
+
+class NewEntry(data.Struct):
+    """`ended`: the request is not sent; it has ended with `status`. The sequencer fills in `entry.sequence`."""
+
+    entry: Entry
+    ended: 1
+    status: Status
+
+
+class EntryRead(wiring.Signature):
+    """Looks at entry `index`, within the slot. `open`: it is in use and not answered yet."""
+
+    def __init__(self):
+        super().__init__({"index": Out(INDEX_BITS), "entry": In(Entry), "open": In(1)})
+
+
+class Sequencer(wiring.Component):
+    """A ring of `WINDOW` requests to all peers, in the order in which their commands began.
+
+    Requests to one peer have consecutive sequence numbers. The receiver carries out only the request that it expects next, so one that is
+    lost takes those behind it along: after `timeout` slots without an answer or a packet, all that are not answered are sent
+    again, oldest first. After `retries` such rounds the oldest one's peer is lost, and all requests to it end so.
+
+    A receiver answers a repeated READ with what the memory holds by then, and keeps one result of an ATOMIC. So nothing but
+    another READ is admitted while a READ is outstanding, and nothing while an ATOMIC is.
+
+    Members
+    -------
+    i : ``In(stream)``, a new request
+    send : ``Out(stream)``, the index of the next request to send
+    sent : ``In(EntryRead)``, for who sends
+    answered : ``In(EntryRead)``, for who takes replies; `resolve` ends entry `answered.index` with `resolution`
+    void : ``In(1)``, entry `sent.index` failed here with `void_status`: it goes out as a NOP, and ends so once that is answered
+    voided : ``Out(1)``, of entry `sent.index`
+    ended, oldest, oldest_status : the oldest request has ended; `retire` removes it
+    timeout, retries : ``In``; `expired`, a slot's event
+    lost_now, lost_peer, lost : a peer is lost in this slot; the last one lost, and that one was
+    ready, idle : ``Out(1)``
+    """
+
+    def __init__(self, config: Remote):
+        self.config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(NewEntry)),
+                "send": Out(stream.Signature(INDEX_BITS)),
+                "sent": In(EntryRead()),
+                "answered": In(EntryRead()),
+                "resolve": In(1),
+                "resolution": In(Status),
+                "void": In(1),
+                "void_status": In(Status),
+                "voided": Out(1),
+                "ended": Out(1),
+                "oldest": Out(Entry),
+                "oldest_status": Out(Status),
+                "retire": In(1),
+                "timeout": In(24),
+                "retries": In(8),
+                "expired": Out(1),
+                "lost_now": Out(1),
+                "lost_peer": Out(8),
+                "lost": Out(1),
+                "ready": Out(1),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        peers = self.config.peers
+        m.submodules.entries = entries = memory.Memory(shape=Entry, depth=WINDOW, init=[])
+        m.submodules.sequences = sequences = ClearedMemory(16, peers)
+        head, send, tail = (Signal(INDEX_BITS + 1, name=name) for name in ("head", "send_at", "tail"))
+        done, void = Signal(WINDOW), Signal(WINDOW)
+        status = Signal(data.ArrayLayout(Status, WINDOW))
+        gone = Signal(peers)  # lost peers
+        room, empty = Signal(), Signal()
+        level = Signal(INDEX_BITS + 1)
+        m.d.comb += [
+            level.eq(head - tail),
+            room.eq(level != WINDOW),
+            empty.eq(head == tail),
+            self.ready.eq(sequences.ready),
+            self.idle.eq(empty & ~self.i.valid),
+        ]
+        self._admit(m, entries, sequences, head, done, void, status, room, empty)
+        self._oldest(m, entries, tail, done, status, gone, empty)
+        for name, port in (("sent", self.sent), ("answered", self.answered)):
+            self._look(m, entries, name, port, level, tail, done)
+        at = send[:INDEX_BITS]
+        skip = done.bit_select(at, 1)
+        m.d.comb += [
+            self.send.valid.eq((send != head) & ~skip),
+            self.send.payload.eq(at),
+            self.voided.eq(void.bit_select(self.sent.index, 1)),
+        ]
+        with m.If((send != head) & (skip | self.send.ready)):
+            m.d.sync += send.eq(send + 1)
+        with m.If(self.void):
+            m.d.sync += void.bit_select(self.sent.index, 1).eq(1)
+            m.d.sync += status[self.sent.index].eq(self.void_status)
+        with m.If(self.resolve):
+            m.d.sync += done.bit_select(self.answered.index, 1).eq(1)
+            with m.If(~void.bit_select(self.answered.index, 1)):
+                m.d.sync += status[self.answered.index].eq(self.resolution)
+        self._repeat(m, send, tail, gone, empty)
+        with m.If(self.retire):
+            m.d.sync += tail.eq(tail + 1)
+            with m.If(send == tail):  # it ended before it was sent
+                m.d.sync += send.eq(tail + 1)
+        return m
+
+    def _admit(self, m, entries, sequences, head, done, void, status, room, empty):
+        new, at = self.i.payload, head[:INDEX_BITS]
+        before = Signal(Op)  # of the request that came last
+        address, sequence = sequences.read(0)
+        write = entries.write_port()
+        alone = (before == Op.ATOMIC) | ((before == Op.READ) & (new.entry.op != Op.READ))
+        takes = self.i.valid & self.i.ready
+        m.d.comb += [
+            self.i.ready.eq(room & self.ready & (empty | ~alone)),
+            address.eq(new.entry.peer),
+            write.addr.eq(at),
+            write.en.eq(takes),
+            write.data.eq(new.entry),
+            write.data.sequence.eq(sequence),
+            sequences.write_addr.eq(address),
+            sequences.write_data.eq(sequence + 1),
+            sequences.write_en.eq(takes & ~new.ended),
+        ]
+        with m.If(takes):
+            m.d.sync += [
+                head.eq(head + 1),
+                before.eq(Mux(new.ended, Op.NOP, new.entry.op)),
+                done.bit_select(at, 1).eq(new.ended),
+                void.bit_select(at, 1).eq(0),
+                status[at].eq(new.status),
+            ]
+
+    def _oldest(self, m, entries, tail, done, status, gone, empty):
+        at = tail[:INDEX_BITS]
+        read = entries.read_port(domain="comb")
+        oldest_done = done.bit_select(at, 1)
+        lost = Signal()
+        m.d.comb += [
+            read.addr.eq(at),
+            self.oldest.eq(read.data),
+            lost.eq(gone.bit_select(self.oldest.peer[: (self.config.peers - 1).bit_length()], 1)),
+            self.ended.eq(~empty & (oldest_done | lost)),
+            self.oldest_status.eq(Mux(oldest_done, status[at], Status.LOST)),
+        ]
+
+    def _look(self, m, entries, name, port, level, tail, done):
+        read = entries.read_port(domain="comb")
+        distance = Signal(INDEX_BITS, name=f"{name}_distance")
+        m.d.comb += [
+            read.addr.eq(port.index),
+            port.entry.eq(read.data),
+            distance.eq(port.index - tail[:INDEX_BITS]),
+            port.open.eq((distance < level) & ~done.bit_select(port.index, 1)),
+        ]
+
+    def _repeat(self, m, send, tail, gone, empty):
+        waited, rounds = Signal(24), Signal(8)
+        progress = Signal()
+        m.d.comb += progress.eq(self.resolve | self.retire | empty)
+        with m.If(progress):
+            m.d.sync += rounds.eq(0)
+        with m.If(progress | (self.send.valid & self.send.ready)):
+            m.d.sync += waited.eq(0)
+        with m.Elif(~self.ended):
+            m.d.sync += waited.eq(waited + 1)
+            with m.If(waited == self.timeout):
+                m.d.comb += self.expired.eq(1)
+                m.d.sync += [waited.eq(0), rounds.eq(rounds + 1)]
+                with m.If(rounds == self.retries):
+                    m.d.comb += self.lost_now.eq(1)
+                    m.d.sync += [
+                        gone.bit_select(self.oldest.peer[: (self.config.peers - 1).bit_length()], 1).eq(1),
+                        self.lost_peer.eq(self.oldest.peer),
+                        self.lost.eq(1),
+                    ]
+                with m.Else():
+                    m.d.sync += send.eq(tail)

@@ -1,0 +1,117 @@
+"""What software writes into the adapter's part of the host's window, and its address map. Plain declarations.
+
+Each process of the host has one page of the window: command buffers, its exposures, its page table.
+"""
+
+from amaranth.lib import data
+
+from .packets import Atomic, Op
+
+WINDOW_HOST = 0x180000  # offset of process 0's page in the host's window
+PROCESS_BYTES = 0x1000  # a page for each process
+
+COMMANDS = 8  # command buffers of a process
+COMMAND_WORDS = 8
+COMMANDS_AT = 0x000
+BUSY_AT = 0x100  # read only: a bit for each command buffer that is in use
+IN_USE_AT = 0x104  # read only: `InUseWord`
+EXPOSURES = 16  # of a process
+EXPOSURE_WORDS = 4
+EXPOSURES_AT = 0x200
+PAGES_AT = 0x800
+MOST_PAGES = (PROCESS_BYTES - PAGES_AT) // 4
+
+PAGE_BITS = 20  # of a bus page number
+NIBBLE = 4  # upper bits of a bus page number that name a process's bus window
+
+
+class CommandWord(data.Struct):
+    """First word of a command. The others: key, offset, length, local offset, operand, comparand, tag.
+
+    Writing the tag starts the command. `exposure` is a number of the peer NIC, `local` one of the process's own.
+    """
+
+    exposure: 8
+    local: 4
+    _reserved: 4
+    op: Op
+    atomic: Atomic
+    _unused: 1
+    peer: 8
+
+
+COMMAND_FIELDS = ("head", "key", "offset", "length", "local_offset", "operand", "comparand", "tag")
+OPERAND = COMMAND_FIELDS.index("operand")
+START = COMMAND_FIELDS.index("tag")
+TAG_BITS = 24
+FLAG_BYTES = 8  # of each command buffer in page 0 of the page table: an ATOMIC's result, and the `FlagWord`
+FLAG_AT = 4
+
+
+class FlagWord(data.Struct):
+    """What the adapter writes to host memory when a command has ended: second word of its `FLAG_BYTES` in page 0 of the page table.
+
+    The word before it is what the memory held before an ATOMIC; other commands leave it as it is.
+    """
+
+    status: 8
+    tag: TAG_BITS
+
+
+class InUseWord(data.Struct):
+    """Who may still use what a lookup has allowed: a part of the adapter that is `busy`, until that ends or its count moves on."""
+
+    server_busy: 1
+    server_count: 7
+    sender_busy: 1
+    sender_count: 7
+    _reserved: 16
+
+
+class Rights(data.Struct):
+    """Last word of an exposure; the others: first byte, end, `PlaceWord`. Writing it makes the exposure valid or not."""
+
+    valid: 1
+    read: 1
+    write: 1
+    atomic: 1
+    little: 1  # atomics take the word's bytes in little-endian order
+    _reserved: 27
+
+
+class PlaceWord(data.Struct):
+    """Third word of an exposure."""
+
+    key: 16
+    page: 16  # entry of the process's page table that holds the exposure's first page
+
+
+EXPOSURE_FIELDS = ("first", "end", "place", "rights")
+
+for _word in (CommandWord, FlagWord, InUseWord, Rights, PlaceWord):
+    assert data.Layout.cast(_word).size == 32, f"{_word.__name__} is a word"
+assert len(COMMAND_FIELDS) == COMMAND_WORDS
+assert len(EXPOSURE_FIELDS) == EXPOSURE_WORDS
+assert COMMANDS * COMMAND_WORDS * 4 <= BUSY_AT
+assert EXPOSURES_AT + EXPOSURES * EXPOSURE_WORDS * 4 <= PAGES_AT
+
+
+def command_at(process: int, command: int) -> int:
+    """Offset of a command buffer in the host's window."""
+    return WINDOW_HOST + process * PROCESS_BYTES + COMMANDS_AT + 4 * COMMAND_WORDS * command
+
+
+def exposure_at(process: int, exposure: int) -> int:
+    return WINDOW_HOST + process * PROCESS_BYTES + EXPOSURES_AT + 4 * EXPOSURE_WORDS * exposure
+
+
+def page_at(process: int, index: int) -> int:
+    return WINDOW_HOST + process * PROCESS_BYTES + PAGES_AT + 4 * index
+
+
+def in_use_at(process: int) -> int:
+    return WINDOW_HOST + process * PROCESS_BYTES + IN_USE_AT
+
+
+def busy_at(process: int) -> int:
+    return WINDOW_HOST + process * PROCESS_BYTES + BUSY_AT

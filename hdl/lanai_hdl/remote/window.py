@@ -1,0 +1,144 @@
+"""The adapter's part of the host's window: where processes leave commands, exposures and pages."""
+
+from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth.lib import memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..host_bus.target import RegisterAccess
+from ..queue import Queue
+from .config import Remote
+from .tables import (
+    BUSY_AT,
+    COMMAND_WORDS,
+    COMMANDS,
+    COMMANDS_AT,
+    EXPOSURE_WORDS,
+    EXPOSURES,
+    EXPOSURES_AT,
+    IN_USE_AT,
+    PAGES_AT,
+    PROCESS_BYTES,
+    START,
+    InUseWord,
+)
+
+FIELD_BITS = (COMMAND_WORDS - 1).bit_length()
+COMMAND_BITS = (COMMANDS - 1).bit_length()
+BUFFER_BITS = COMMAND_BITS + 3  # a command buffer's number, with its process above
+
+
+class CommandRead(wiring.Signature):
+    """Reads word `field` of command buffer `buffer`; `data` stands in the next slot."""
+
+    def __init__(self):
+        super().__init__({"buffer": Out(BUFFER_BITS), "field": Out(FIELD_BITS), "data": In(32)})
+
+
+class HostSide(wiring.Component):
+    """Takes the host's accesses, a word each.
+
+    A write of a command's last word starts it if its buffer is free, and does nothing else (`fault`) if it is not. The words
+    of a command that runs may be overwritten: that spoils this command, and nothing of another process.
+
+    Members
+    -------
+    window : ``In(RegisterAccess)``
+    started : ``Out(stream)``, numbers of command buffers, in the order in which they were started
+    read_<n> : ``In(CommandRead())``, n from 0 to 2
+    free : ``In(1)``, the command in buffer `freed` has ended
+    exposure_write, page_write, owner, index, field, wdata : to `Lookup`
+    server_busy, sender_busy : ``In(1)``, that part makes an access that a lookup has allowed, or may yet
+    open : ``In(1)``, accesses may be granted
+    fault : ``Out(1)``, a slot's event
+    idle : ``Out(1)``, no command is under way
+    """
+
+    def __init__(self, config: Remote):
+        self.config = config
+        super().__init__(
+            {
+                "window": In(RegisterAccess(config.host_window.size)),
+                "started": Out(stream.Signature(BUFFER_BITS)),
+                "read_0": In(CommandRead()),
+                "read_1": In(CommandRead()),
+                "read_2": In(CommandRead()),
+                "free": In(1),
+                "freed": In(BUFFER_BITS),
+                "exposure_write": Out(1),
+                "page_write": Out(1),
+                "owner": Out(3),
+                "index": Out(range(max(config.pages, EXPOSURES))),
+                "field": Out(2),
+                "wdata": Out(32),
+                "server_busy": In(1),
+                "sender_busy": In(1),
+                "open": In(1),
+                "fault": Out(1),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        buffers = self.config.processes * COMMANDS
+        m.submodules.words = words = memory.Memory(shape=32, depth=buffers * COMMAND_WORDS, init=[])
+        m.submodules.queue = queue = Queue(BUFFER_BITS, buffers)
+        wiring.connect(m, queue.o, wiring.flipped(self.started))
+        store = words.write_port()
+        for reader in (self.read_0, self.read_1, self.read_2):
+            port = words.read_port()
+            m.d.comb += [port.addr.eq(Cat(reader.field, reader.buffer)), reader.data.eq(port.data)]
+        busy = Signal(buffers)
+        window = self.window
+        inside = window.addr[: (PROCESS_BYTES - 1).bit_length()]
+        owner = window.addr[len(inside) :]
+        command = window.addr[2 + FIELD_BITS :][:COMMAND_BITS]
+        field = window.addr[2 : 2 + FIELD_BITS]
+        buffer = Cat(command, owner)
+        written = Signal()
+        in_commands = inside < COMMANDS_AT + 4 * COMMAND_WORDS * COMMANDS
+        in_exposures = (inside >= EXPOSURES_AT) & (inside < EXPOSURES_AT + 4 * EXPOSURE_WORDS * EXPOSURES)
+        in_pages = (inside >= PAGES_AT) & (inside < PAGES_AT + 4 * self.config.pages)
+        taken = Signal()
+        begins = written & in_commands & (field == START)
+        m.d.comb += [
+            window.grant.eq(window.request & self.open),
+            written.eq(window.grant & window.write),
+            taken.eq(busy.bit_select(buffer[: len(busy).bit_length() - 1], 1)),
+            store.addr.eq(Cat(field, buffer)),
+            store.data.eq(window.wdata),
+            store.en.eq(written & in_commands),
+            queue.i.valid.eq(begins & ~taken),
+            queue.i.payload.eq(buffer),
+            self.owner.eq(owner),
+            self.wdata.eq(window.wdata),
+            self.exposure_write.eq(written & in_exposures),
+            self.page_write.eq(written & in_pages),
+            self.field.eq(window.addr[2:4]),
+            self.index.eq(Mux(in_pages, (inside - PAGES_AT) >> 2, window.addr[4:8])),
+            self.fault.eq((begins & taken) | (written & ~(in_commands | in_exposures | in_pages))),
+            self.idle.eq(~busy.any() & ~window.request),
+        ]
+        with m.If(begins & ~taken):
+            m.d.sync += busy.bit_select(buffer[: len(busy).bit_length() - 1], 1).eq(1)
+        with m.If(self.free):
+            m.d.sync += busy.bit_select(self.freed[: len(busy).bit_length() - 1], 1).eq(0)
+        of_process = Array(busy.word_select(n, COMMANDS) for n in range(self.config.processes))
+        in_use = self._in_use(m)
+        with m.If(inside == BUSY_AT):
+            m.d.sync += window.rdata.eq(of_process[owner] if len(owner) else of_process[0])
+        with m.Elif(inside == IN_USE_AT):
+            m.d.sync += window.rdata.eq(in_use)
+        with m.Else():
+            m.d.sync += window.rdata.eq(0)
+        return m
+
+    def _in_use(self, m):
+        in_use, before = Signal(InUseWord), Signal(2)
+        m.d.comb += [in_use.server_busy.eq(self.server_busy), in_use.sender_busy.eq(self.sender_busy)]
+        m.d.sync += before.eq(Cat(self.server_busy, self.sender_busy))
+        with m.If(before[0] & ~self.server_busy):
+            m.d.sync += in_use.server_count.eq(in_use.server_count + 1)
+        with m.If(before[1] & ~self.sender_busy):
+            m.d.sync += in_use.sender_count.eq(in_use.sender_count + 1)
+        return in_use

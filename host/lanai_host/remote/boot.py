@@ -1,0 +1,61 @@
+"""What the host sets up before processes use the adapter: numbers, routes, bus windows. Only the host itself may do this."""
+
+from collections.abc import Mapping
+
+from lanai_hdl.errors import UserError
+from lanai_hdl.machine import REGISTERS_HOST
+from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.csr import ENABLE, NUMBER_SHIFT, REMOTE, WINDOW_VALID
+
+from ..bus.base import Bus
+
+WINDOW = 1 << 28  # bus addresses of a process; window 0 belongs to nobody
+TIMEOUT = 6600  # slots: 100 us at 66 MHz, some times what the longest packet needs with both buses busy
+RETRIES = 8
+
+
+def register(name: str) -> int:
+    """Offset of one of the adapter's registers in the host's window."""
+    return REGISTERS_HOST + int(getattr(REMOTE.registers, name).offset)
+
+
+def counter(name: str) -> int:
+    """Offset of one of the adapter's counters in the host's window."""
+    return REGISTERS_HOST + int(getattr(REMOTE.counters, name).offset)
+
+
+async def boot(
+    bus: Bus,
+    config: Remote,
+    number: int,
+    routes: Mapping[int, int],
+    *,
+    timeout: int = TIMEOUT,
+    retries: int = RETRIES,
+) -> None:
+    """Enable the adapter of a NIC that has been reset, or never used.
+
+    Args:
+        number: of this NIC among all.
+        routes: for each NIC that this one may reach, what the head of a packet carries.
+        timeout: slots without an answer until requests are sent again.
+        retries: how often that is done until the peer is lost.
+
+    Raises:
+        UserError: a number that the adapter was not built for.
+    """
+    for what, peer in (("number", number), *(("routes", peer) for peer in routes)):
+        if not 0 <= peer < config.peers:
+            raise UserError(f"{what}: NIC {peer!r} must be from 0 to {config.peers - 1} (Remote.peers)")
+    if not 1 <= timeout < 1 << 24:
+        raise UserError(f"timeout={timeout!r} must be from 1 to {(1 << 24) - 1} slots")
+    if not 0 <= retries <= 255:
+        raise UserError(f"retries={retries!r} must be from 0 to 255")
+    for peer, route in routes.items():
+        await bus.write(register("REMOTE_PEER"), peer)
+        await bus.write(register("REMOTE_ROUTE"), route)
+    for process in range(config.processes):
+        await bus.write(register("REMOTE_PROCESS"), process)
+        await bus.write(register("REMOTE_WINDOW"), WINDOW_VALID | (process + 1) * WINDOW >> 28)
+    await bus.write(register("REMOTE_TIMEOUT"), timeout | retries << 24)
+    await bus.write(register("REMOTE_CONTROL"), ENABLE | number << NUMBER_SHIFT)

@@ -1,0 +1,83 @@
+"""Remote memory on the gateware: time of a put, a get and an atomic, and bandwidth, between two hosts on a switch."""
+
+import argparse
+
+from lanai_hdl.config import lanai41
+from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.packets import Atomic
+from lanai_host.config import HostConfig, free, pentium2_266
+
+from ...kernel.remote_hosts import RemoteHost, idle, play
+from ...machine.fabric import star
+
+NAME = "remote"
+HELP = "remote memory: put, get, fetch-and-add, bandwidth"
+
+SIZES = (8, 64, 512, 4096)
+ROUNDS = 8
+MEGABYTE = 1_000_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--stream",
+        type=int,
+        default=512 * 1024,
+        metavar="BYTES",
+        help="bytes of a bandwidth run (default: %(default)s)",
+    )
+
+
+async def latency(host: RemoteHost, size: int, get: bool) -> float:
+    """Microseconds from the call of a put, or get, to the return of settle."""
+    move = host.remote.get if get else host.remote.put
+    begin = host.bus.now
+    for _ in range(ROUNDS):
+        await move(host.tokens[1], 0, host.address, size)
+        await host.remote.settle()
+    return (host.bus.now - begin) / ROUNDS / 1e6
+
+
+async def add(host: RemoteHost) -> float:
+    """Microseconds of a fetch-and-add whose result is waited for."""
+    begin = host.bus.now
+    for _ in range(ROUNDS):
+        await host.remote.wait(await host.remote.atomic(host.tokens[1], 0, Atomic.ADD, 1))
+    return (host.bus.now - begin) / ROUNDS / 1e6
+
+
+async def bandwidth(host: RemoteHost, total: int, get: bool) -> float:
+    """Megabytes a second of one long put, or get."""
+    move = host.remote.get if get else host.remote.put
+    begin, left = host.bus.now, total
+    while left:
+        size = min(left, host.size)
+        await move(host.tokens[1], 0, host.address, size)
+        left -= size
+    await host.remote.settle()
+    return total / ((host.bus.now - begin) / 1e12) / MEGABYTE
+
+
+def measure(costs: HostConfig, stream: int) -> dict[str, float]:
+    """The figures for hosts whose work costs so much."""
+
+    async def program(host: RemoteHost) -> dict[str, float]:
+        figures = {"fetch_add_us": await add(host)}
+        for size in SIZES:
+            figures[f"put_{size}_us"] = await latency(host, size, get=False)
+            figures[f"get_{size}_us"] = await latency(host, size, get=True)
+        figures["put_mb_per_s"] = await bandwidth(host, stream, get=False)
+        figures["get_mb_per_s"] = await bandwidth(host, stream, get=True)
+        return figures
+
+    nic = lanai41().but(blocks=(Remote(),))
+    figures: dict[str, float] = play([program, idle], nic, star(2), costs=costs, size=128 * 1024)[0]
+    return figures
+
+
+def run(args: argparse.Namespace) -> dict[str, float]:
+    if args.stream < 1:
+        raise SystemExit(f"--stream {args.stream} must be at least 1 byte")
+    figures = {f"remote.{name}": value for name, value in measure(pentium2_266(), args.stream).items()}
+    free_hosts = measure(free(), args.stream)
+    return {**figures, **{f"remote.nic.{name}": value for name, value in free_hosts.items()}}

@@ -1,0 +1,187 @@
+"""Random commands, good and bad, over wires that lose, damage, double, delay and reorder packets: what the reference model says happens.
+
+One NIC gives the commands, so the order in which they take effect is the model's. Every status, every result of an atomic and
+every byte of both hosts must be the model's.
+"""
+
+import random
+from dataclasses import asdict, dataclass
+
+import pytest
+
+from lanai_hdl.config import lanai41
+from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.packets import Atomic, Op, Status, word
+from lanai_hdl.remote.reference import ReferenceCommand, ReferenceExposure, ReferenceNic, run
+from lanai_hdl.remote.tables import (
+    COMMANDS,
+    FLAG_AT,
+    FLAG_BYTES,
+    CommandWord,
+    FlagWord,
+    PlaceWord,
+    Rights,
+    command_at,
+    exposure_at,
+    page_at,
+)
+from lanai_sim.kernel.remote_hosts import idle, play
+
+REMOTE = Remote()
+NIC = lanai41().but(blocks=(REMOTE,))
+PAGE = 4096
+SIZE = 4 * PAGE  # of each host's memory
+TABLE = 20  # first entry of the page table that the exposures here use
+FAULTS = [
+    "drop * rate=0.02 seed=1",
+    "corrupt * rate=0.02 seed=2 bit=40",
+    "duplicate * rate=0.02 seed=3",
+    "delay * rate=0.02 seed=4 by=3us",
+    "reorder * rate=0.02 seed=5 by=2us",
+]
+EXPOSED = {
+    1: ReferenceExposure(0, SIZE, 0x1111, TABLE, True, read=True, write=True, atomic=True, little=True),
+    2: ReferenceExposure(100, 3000, 0x2222, TABLE, True, read=True, write=True, atomic=True),
+    3: ReferenceExposure(0, SIZE, 0x3333, TABLE, True, read=True),
+    4: ReferenceExposure(0, SIZE, 0x4444, TABLE, True, write=True),
+    5: ReferenceExposure(0, 6 * PAGE, 0x5555, TABLE, True, read=True, write=True, atomic=True),
+    6: ReferenceExposure(0, SIZE, 0x6666, TABLE, False, read=True, write=True, atomic=True),
+}
+UNMAPPED, FOREIGN = 4, 5  # pages of exposure 5: one that the host refuses, one of another process's bus window
+
+
+@dataclass
+class Raw:
+    """A host's tables and memory as the gateware has them and as the model has them."""
+
+    host: object
+    model: ReferenceNic
+
+    @classmethod
+    async def set_up(cls, host, content):
+        host.memory[:SIZE] = content
+        bus = host.bus
+        pages = [address // PAGE for address in host.exposure.pinned.pages[: SIZE // PAGE]]
+        entries = [*pages, 0x1FFFF, 0x20000]
+        model = ReferenceNic(REMOTE, windows={n: n + 1 for n in range(REMOTE.processes)})
+        for index, page in enumerate(entries):
+            await bus.write(page_at(0, TABLE + index), page)
+            model.pages[0, TABLE + index] = page
+        for index, page in enumerate(pages):
+            model.memory[page] = bytearray(content[PAGE * index :][:PAGE])
+        for number, exposure in EXPOSED.items():
+            fields = asdict(exposure)
+            first, end, key, page = (fields.pop(name) for name in ("first", "end", "key", "page"))
+            words = (first, end, word(PlaceWord, key=key, page=page), word(Rights, **fields))
+            data = b"".join(one.to_bytes(4, "big") for one in words)
+            await bus.write_block(exposure_at(0, number), data)
+            model.exposures[0, number] = exposure
+        return cls(host, model)
+
+    def compare(self):
+        content = b"".join(bytes(self.model.memory[page]) for page in sorted(self.model.memory))
+        assert bytes(self.host.memory[:SIZE]) == content
+
+
+def any_command(chance):
+    exposure = chance.choice([1, 1, 1, 2, 3, 4, 5, 5, 6, 7, 130])
+    key = EXPOSED[exposure].key if exposure in EXPOSED and chance.random() < 0.95 else 0x1111
+    op = chance.choice([Op.WRITE, Op.READ, Op.ATOMIC, Op.ATOMIC])
+    offset = chance.randrange(6 * PAGE) if exposure == 5 else chance.randrange(SIZE // 2)
+    if op is Op.ATOMIC and chance.random() < 0.9:
+        offset &= ~3
+    length = chance.choice([0, 1, 3, 4, 5, 64, 700, 1024, 3000])
+    return ReferenceCommand(
+        op, 1 if chance.random() < 0.98 else 77, exposure, key, offset, length, chance.choice([1, 1, 1, 1, 5, 6]),
+        chance.randrange(SIZE // 2), chance.choice(list(Atomic)), chance.getrandbits(32), chance.choice([0, chance.getrandbits(32)]),
+    )  # fmt: skip
+
+
+async def give(host, buffer, tag, command):
+    head = word(
+        CommandWord,
+        exposure=command.exposure,
+        local=command.local,
+        op=command.op,
+        atomic=command.atomic,
+        peer=command.peer,
+    )
+    words = (
+        head,
+        command.key,
+        command.offset,
+        command.length,
+        command.local_offset,
+        command.operand,
+        command.comparand,
+        tag,
+    )
+    await host.bus.write_block(command_at(0, buffer), b"".join(one.to_bytes(4, "big") for one in words))
+
+
+async def take(host, buffer, tag):
+    """(status, result) once the flag has come."""
+    flags, at = host.remote._flags, FLAG_BYTES * buffer
+    seen = int.from_bytes(flags.view[at + FLAG_AT :][:4], "big")
+    while seen >> 8 != tag:
+        seen = await host.bus.wait_change(flags, at + FLAG_AT, seen)
+    return Status(FlagWord.from_bits(seen).status), int.from_bytes(flags.view[at : at + 4], "big")
+
+
+def compare(count, seed, faults):
+    chance = random.Random(seed)
+    contents = [chance.randbytes(SIZE) for _ in range(2)]
+    sides = {}
+
+    async def program(host):
+        sides[0] = await Raw.set_up(host, contents[0])
+        while len(sides) < 2:
+            await host.bus.elapse(1_000_000)
+        nics = {n: side.model for n, side in sides.items()}
+        seen = set()
+        for first in range(0, count, COMMANDS):
+            commands = [any_command(chance) for _ in range(COMMANDS)]
+            for buffer, command in enumerate(commands):
+                await give(host, buffer, first + buffer + 1, command)
+            for buffer, command in enumerate(commands):
+                status, result = await take(host, buffer, first + buffer + 1)
+                expected, value = run(nics, 0, 0, command)
+                assert status is expected, command
+                seen.add(status)
+                if command.op is Op.ATOMIC and status is Status.OK:
+                    assert result == value, command
+        return seen, await host.counter("REMOTE_TIMEOUTS")
+
+    async def target(host):
+        sides[1] = await Raw.set_up(host, contents[1])
+        return None
+
+    async def program_and_check(host):
+        answer = await program(host)
+        for side in sides.values():
+            side.compare()
+        return answer
+
+    async def wait(host):
+        await target(host)
+        await idle(host)
+
+    return play([program_and_check, wait], NIC, faults=faults, timeout=2000, retries=50)[0]
+
+
+def test_sound_wires():
+    seen, timeouts = compare(400, 1, [])
+    assert timeouts == 0
+    assert seen == set(Status) - {Status.LOST}
+
+
+def test_faulty_wires():
+    seen, timeouts = compare(800, 2, FAULTS)
+    assert timeouts > 10
+    assert Status.LOST not in seen
+
+
+@pytest.mark.slow
+def test_many_commands_on_faulty_wires():
+    seen, _ = compare(100_000, 3, FAULTS)
+    assert seen == set(Status) - {Status.LOST}
