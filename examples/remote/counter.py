@@ -9,7 +9,7 @@ from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic
 from lanai_sim.kernel.remote_hosts import play
-from lanai_sim.machine.fabric import star
+from lanai_sim.machine.fabrics.switch import star
 
 HOSTS, DRAWS = 4, 5
 

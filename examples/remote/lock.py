@@ -7,7 +7,7 @@ from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic
 from lanai_sim.kernel.remote_hosts import play
-from lanai_sim.machine.fabric import star
+from lanai_sim.machine.fabrics.switch import star
 
 HOSTS, ROUNDS = 3, 4
 LOCK, SUM = 0, 64  # offsets in host 0's memory; a free lock is 0

@@ -14,12 +14,13 @@ from typing import Any
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
+from lanai_host.adapter import Exposure, RemoteMemory, Token, boot
+from lanai_host.adapter.boot import RETRIES, TIMEOUT, counter
 from lanai_host.bus.base import Bus
 from lanai_host.config import HostConfig, free
-from lanai_host.remote import Exposure, RemoteMemory, Token, boot
-from lanai_host.remote.boot import RETRIES, TIMEOUT, counter
 
-from ..machine.fabric import Fabric, pair
+from ..machine.fabric import Fabric
+from ..machine.fabrics.pair import pair
 from ..machine.faults import parse, plan
 from .cluster import Cluster, MakeEngine, rtl_engine
 

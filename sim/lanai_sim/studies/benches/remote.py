@@ -8,7 +8,7 @@ from lanai_hdl.remote.packets import Atomic
 from lanai_host.config import HostConfig, free, pentium2_266
 
 from ...kernel.remote_hosts import RemoteHost, idle, play
-from ...machine.fabric import star
+from ...machine.fabrics.switch import star
 
 NAME = "remote"
 HELP = "remote memory: put, get, fetch-and-add, bandwidth"

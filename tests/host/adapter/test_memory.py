@@ -8,9 +8,10 @@ from lanai_hdl.config import lanai41
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic, Status
-from lanai_host.remote import Access, RemoteError, Token
+from lanai_host.adapter import RemoteError, Token
+from lanai_host.remote import Access
 from lanai_sim.kernel.remote_hosts import idle, play
-from lanai_sim.machine.fabric import star
+from lanai_sim.machine.fabrics.switch import star
 
 NIC = lanai41().but(blocks=(Remote(),))
 QUIET = ("REMOTE_TIMEOUTS", "REMOTE_INVALID", "REMOTE_FAILED", "REMOTE_STALE", "REMOTE_FAULTS")

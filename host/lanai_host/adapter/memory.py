@@ -3,7 +3,6 @@
 import random
 from collections import deque
 from dataclasses import dataclass
-from enum import Flag, auto
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
@@ -27,24 +26,17 @@ from lanai_hdl.remote.tables import (
 
 from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, Wait
 from ..config import HostConfig, HostCost, free
+from ..remote import Access
 from .operation import RemoteOperation
 from .pagetable import PageTable
 from .token import Token
 
-
-class Access(Flag):
-    """What others may do with exposed memory."""
-
-    NONE = 0
-    READ = auto()
-    WRITE = auto()
-    ATOMIC = auto()
-    ALL = READ | WRITE | ATOMIC
+ALL = Access.READ | Access.WRITE | Access.ATOMIC
 
 
 @dataclass(frozen=True)
 class Exposure:
-    """Memory that others may access, with its `token`; or, with Access.NONE, that this process may name in its own commands."""
+    """Memory that others may access, with its `token`; or, with no access, that this process may name in its own commands."""
 
     number: int
     address: int
@@ -102,8 +94,8 @@ class RemoteMemory:
         await memory._map(memory._pages.take(1), [memory._flags.bus_address])
         return memory
 
-    async def expose(self, address: int, size: int, access: Access = Access.ALL, *, little: bool = True) -> Exposure:
-        """Pin `size` bytes at `address` and let whoever has the token access them; with Access.NONE nobody but this process.
+    async def expose(self, address: int, size: int, access: Access = ALL, *, little: bool = True) -> Exposure:
+        """Pin `size` bytes at `address` and let whoever has the token access them; with Access(0) nobody but this process.
 
         `little`: atomics take words in little-endian order, as the processors of today's hosts have them.
         """
@@ -114,9 +106,7 @@ class RemoteMemory:
             raise UserError(f"a process has {EXPOSURES} exposures at most; conceal one first")
         first = address % PAGE_SIZE
         index = self._pages.take((first + size - 1) // PAGE_SIZE + 1)
-        pinned = await self.bus.pin(
-            address, size, bool(access & (Access.WRITE | Access.ATOMIC)) or access is Access.NONE
-        )
+        pinned = await self.bus.pin(address, size, access != Access.READ)
         await self._map(index, pinned.pages)
         key = self._keys.randrange(1, 1 << 16)
         await self._write_exposure(number, first, first + size, index, key, access, little=little)

@@ -1,0 +1,8 @@
+"""The driver of the NIC's remote-memory adapter: what a process exposes, and its commands."""
+
+from .boot import boot
+from .memory import Exposure, RemoteMemory
+from .operation import RemoteError, RemoteOperation
+from .token import Token
+
+__all__ = ["Exposure", "RemoteError", "RemoteMemory", "RemoteOperation", "Token", "boot"]
