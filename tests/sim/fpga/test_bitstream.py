@@ -10,6 +10,7 @@ from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.fpga import bitstream
 from lanai_sim.fpga.bitstream import Block, Built, area_by_block, block_of, build, fmax_by_block, synthesize
+from lanai_sim.fpga.optional import with_blocks
 
 BOARD = find("ulx3s-85f")
 
@@ -20,6 +21,7 @@ BOARD = find("ulx3s-85f")
         ("top.nic.send_dma.piece_TRELLIS_FF_Q_15", "send_dma"),
         ("top.nic.control$538.run_LUT4", "control"),
         ("top.nic.host_bus.master.state_LUT4", "host_bus"),
+        ("top.nic.remote.sender.part_LUT4", "remote"),
         ("top.bridge.gather.count_LUT4", "bridge"),
         ("top.nic.idle_TRELLIS_FF_Q", "nic"),
         ("clock.pll", "pins"),
@@ -28,6 +30,13 @@ BOARD = find("ulx3s-85f")
 )
 def test_a_cell_belongs_to_the_block_that_its_name_tells(cell, block):
     assert block_of(cell) == block
+
+
+def test_an_optional_block_joins_the_nic_of_a_board():
+    assert [block.name for block in with_blocks(BOARD, ["remote"]).config.blocks] == ["remote"]
+    assert with_blocks(BOARD, []) == BOARD
+    with pytest.raises(UserError, match="no optional block is called 'romote'; there are: remote"):
+        with_blocks(BOARD, ["romote"])
 
 
 def test_area_counts_carries_and_distributed_memory_as_luts():

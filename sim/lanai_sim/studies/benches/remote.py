@@ -8,7 +8,6 @@ from lanai_hdl.remote.packets import Atomic
 from lanai_host.config import HostConfig, free, pentium2_266
 
 from ...kernel.remote_hosts import RemoteHost, idle, play
-from ...machine.fabrics.switch import star
 
 NAME = "remote"
 HELP = "remote memory: put, get, fetch-and-add, bandwidth"
@@ -71,7 +70,7 @@ def measure(costs: HostConfig, stream: int) -> dict[str, float]:
         return figures
 
     nic = lanai41().but(blocks=(Remote(),))
-    figures: dict[str, float] = play([program, idle], nic, star(2), costs=costs, size=128 * 1024)[0]
+    figures: dict[str, float] = play([program, idle], nic, costs=costs, size=128 * 1024)[0]
     return figures
 
 
