@@ -4,6 +4,7 @@ from lanai_firmware.lang import Ptr, address_of, at, firmware, minimum, sizeof, 
 
 from ...nic.registers import CHASE, CHECK, FEED, FIRST, LAST, SCRATCH0, TO_SRAM
 from .layout import (
+    BLOCK,
     FOLLOW_FROM,
     HEADER_ROOM,
     LAYOUT_MAGIC,
@@ -69,7 +70,7 @@ def take_plan() -> None:
     nic.messages = at(Ptr[Message], plan.message_table)
     nic.messages_per_channel = plan.messages_per_channel
     nic.message_count = plan.messages_per_channel * plan.channels
-    nic.blocks = plan.block_table - 128  # blocks are numbered from 1
+    nic.blocks = plan.block_table - BLOCK  # blocks are numbered from 1
     nic.receives = at(Ptr[Receive], plan.receive_table)
     nic.receives_per_endpoint = plan.receives_per_endpoint
     nic.receive_count = plan.receives_per_endpoint * plan.endpoints

@@ -31,11 +31,11 @@ from .layout import (
 )
 from .wire.recovery import TICKS
 
-MAX_ENDPOINTS = 8
+MAX_ENDPOINTS = int(state.MAX_ENDPOINTS)
 MAX_CHANNELS = 64  # the thesis's ceiling: each with a room of its own
 MOST_CHANNELS = 1024  # that use rooms by turns; how many fit depends on SRAM
 ROOM_BLOCKS = 72  # most heap blocks of such a room: each turn may move them all
-MAX_BLOCKS = 4095  # state.links
+MAX_BLOCKS = int(state.MAX_BLOCKS)
 BAD_CRC, LENGTH_FLAWS = int(Verdict.CRC), int(Verdict.OVERRUN | Verdict.TRUNCATED)
 LEAST_HDMA = 3  # descriptors that must be free before a packet is dealt with (`incoming`)
 LEAST_SEND = 2  # ... before one is sent: header and body (`outgoing.can_send`)

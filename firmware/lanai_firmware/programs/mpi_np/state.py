@@ -378,10 +378,12 @@ assert sizeof(Room) == 16, sizeof(Room)
 
 FRAMES: Const[u32] = u32(16)
 RECORDS: Const[u32] = u32(16)
+MAX_ENDPOINTS: Const[u32] = u32(8)
+MAX_BLOCKS: Const[u32] = u32(4095)  # of the heap; their numbers begin with 1
 
 plan: Global[Plan]
 nic: Global[Nic]
-frames: Global[Array[Frame, 16]]
-staged_records: Global[Array[Record, 16]]
-endpoint_plans: Global[Array[EndpointPlan, 8]]
-links: Global[Array[u32, 4096]]  # heap: the number of the block that follows, 0: none
+frames: Global[Array[Frame, FRAMES]]
+staged_records: Global[Array[Record, RECORDS]]
+endpoint_plans: Global[Array[EndpointPlan, MAX_ENDPOINTS]]
+links: Global[Array[u32, MAX_BLOCKS + 1]]  # heap: the number of the block that follows, 0: none

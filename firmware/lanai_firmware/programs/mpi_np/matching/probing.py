@@ -5,7 +5,7 @@ a promise leaves nothing here: its handle, kept by the host, is all that RECEIVE
 message slots are used up, as long as it has memory, and no program is stopped by messages it does not want yet (NP-G9).
 """
 
-from lanai_firmware.lang import Ptr, firmware, null, u32
+from lanai_firmware.lang import Ptr, firmware, null, sizeof, u32
 
 from ..border.records import answer_probe, refuse, report
 from ..layout import ANY, NO_TAG, Error, Kind
@@ -67,7 +67,7 @@ def tell(endpoint: Ptr[Endpoint], channel: Ptr[Channel], message: Ptr[Message], 
         report(endpoint, Kind.MISSING, operation=operation)
         return
     kind = u32(Kind.FOUND)
-    token = (u32(message) - u32(nic.messages)) >> 5
+    token = (u32(message) - u32(nic.messages)) // sizeof(Message)
     if message.state == MESSAGE_PROMISE:
         kind = u32(Kind.FOUND_PULL)
         token = message.handle

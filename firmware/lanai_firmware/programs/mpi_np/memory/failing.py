@@ -10,7 +10,7 @@ Nothing here queues a transfer, as this runs wherever the firmware waits for the
 from lanai_firmware.lang import Ptr, address_of, at, firmware, i32, null, sizeof, u32
 
 from ....nic import host_dma
-from ..layout import FLAG_FAILED, PACKET_BODY, Error, Header, Kind, PageEntry, Record, Type
+from ..layout import BLOCK, FLAG_FAILED, PACKET_BODY, Error, Header, Kind, PageEntry, Record, Type
 from ..state import (
     JOB_FREE,
     JOB_MOVING,
@@ -49,7 +49,7 @@ def blame(number: u32, last: u32) -> None:
         if stage.buffer <= last and last < stage.buffer + PACKET_BODY:
             fail_stage(number, stage)
             return
-    if last >= plan.block_table and last < plan.block_table + plan.blocks_per_channel * shares() * 128:
+    if last >= plan.block_table and last < plan.block_table + plan.blocks_per_channel * shares() * BLOCK:
         fail_kept(number)
     elif is_in(last, plan.receive_table, nic.receive_count * sizeof(Receive)) or is_in(
         last, plan.channel_table, nic.channel_count * sizeof(Channel)

@@ -12,13 +12,13 @@ from ..state import Channel, links, nic
 
 @inline
 def block_address(number: u32) -> u32:
-    return nic.blocks + (number << 7)
+    return nic.blocks + number * BLOCK
 
 
 @firmware
 def store_body(channel: Ptr[Channel], body: u32, length: u32) -> u32:
     """Copy a body into the heap. The number of its first block, or 0 if there is no room (or nothing to store)."""
-    needed = (length + (BLOCK - 1)) >> 7
+    needed = (length + (BLOCK - 1)) // BLOCK
     number = channel.free_block
     last = number
     count = needed

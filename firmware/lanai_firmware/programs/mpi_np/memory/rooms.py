@@ -138,10 +138,10 @@ def move(channel: Ptr[Channel], out: bool) -> None:
     message = next_body(messages, end)
     while message != end:
         block = message.handle
-        left = ((message.length + (BLOCK - 1)) >> 7) << 7
+        left = (message.length + (BLOCK - 1)) // BLOCK * BLOCK
         while left != 0:
             part = run_length(block, left)
-            copy_part(block_address(block), home + ((block - first) << 7), part, out)
+            copy_part(block_address(block), home + (block - first) * BLOCK, part, out)
             left -= part
             if left != 0:
                 block = skip_blocks(block, part)

@@ -15,7 +15,7 @@ from ..state import OWE_ACK, Channel, nic
 @inline
 def blocks_for(length: u32) -> u32:
     """Heap blocks that a body of `length` bytes takes."""
-    return (length + (BLOCK - 1)) >> 7
+    return (length + (BLOCK - 1)) // BLOCK
 
 
 @firmware
