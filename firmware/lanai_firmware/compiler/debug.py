@@ -4,8 +4,8 @@ from typing import Any
 
 from llvmlite import ir
 
+from .lowering.words import WORD
 from .source import Source, stable_path
-from .values import WORD
 
 
 class DebugInfo:

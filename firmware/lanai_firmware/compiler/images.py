@@ -12,7 +12,7 @@ from lanai_hdl.config import NicConfig, lanai41
 
 from .. import cache
 from ..errors import UserError
-from ..image import Image, Site, SourceSpan, Symbol
+from ..image import Image, SourceSpan, Symbol
 from ..lang.functions import Function
 from ..lang.types import ArrayType, is_struct, layout, name_of
 from ..link.lines import line_rows
@@ -98,7 +98,7 @@ def check_recursion(program: Program) -> None:
 def tool_digest() -> str:
     """Changes when the toolchain does: a digest of its own sources."""
     root = Path(__file__).parents[1]
-    files = [p for room in ("compiler", "link", "lang", "runtime") for p in sorted((root / room).glob("*.py"))]
+    files = [p for room in ("compiler", "link", "lang", "runtime") for p in sorted((root / room).rglob("*.py"))]
     return cache.key_of(part for p in [*files, root / "image.py"] for part in (p.name, p.read_bytes()))
 
 
@@ -163,7 +163,7 @@ def image_of(program: Program, entry: Function, linked: Linked, emitted: Emitted
         symbols=symbols,
         lines=tuple(line_rows(linked)),
         spans=tuple(spans_of(program)),
-        sites=tuple(Site(s.file, s.line, s.function, s.reason) for s in program.sites),
+        sites=tuple(program.sites),
         halt=linked.halt,
         stack_bottom=(linked.stack_top - bound) & -8,
         stack_top=linked.stack_top,

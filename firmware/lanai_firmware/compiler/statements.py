@@ -8,264 +8,241 @@ from ..lang import rules
 from ..lang.functions import typed_range, value_kind
 from ..lang.integers import i32, u32
 from ..lang.types import is_integer, name_of
-from . import operators, refusals
-from .body import Body, Loop
+from . import operators, refusals, tree
 from .expressions import condition, element_place, expression, load, member_place, store, value
-from .values import Entity, Reference, Value, View, constant, describe, word_constant
+from .scope import Loop, Scope, Unit
+from .source import Source
+from .tree import Value, constant
+from .values import Entity, Reference, View, describe
 
 
-def statements(body: Body, nodes: Sequence[ast.stmt]) -> None:
+def check_function(unit: Unit, source: Source) -> tree.Body:
+    """The typed tree of a function. Raises `CompileError` at the first thing that is not allowed."""
+    scope = Scope(unit, source, expression)
+    kinds, result = source.function.signature
+    for parameter, kind in kinds.items():
+        scope.declare(source.tree, parameter, kind.wide if is_integer(kind) else kind)
+    found = statements(scope, source.tree.body)
+    if result is not None and not scope.dead:
+        scope.fail(source.tree, f"{source.tree.name} may end without a value; add a return")
+    return tree.Body(found, scope.has_local)
+
+
+def statements(scope: Scope, nodes: Sequence[ast.stmt]) -> list[tree.Statement]:
+    found: list[tree.Statement] = []
     for node in nodes:
-        if body.dead:
-            return  # never reached; Python does not look at it either
-        body.mark(node)
+        if scope.dead:
+            break  # never reached; Python does not look at it either
         handler = HANDLERS.get(type(node))
         if handler is None:
             what, instead = refusals.STATEMENTS.get(
                 type(node), (type(node).__name__, "assignments, if, while, for, return")
             )
-            body.source.fail(node, f"{what} not in the language; use {instead}")
-        handler(body, node)
+            scope.fail(node, f"{what} not in the language; use {instead}")
+        made = handler(scope, node)
+        if made is not None:
+            found.append(made)
+    return found
 
 
-def assign_name(body: Body, node: ast.AST, name: str, given: Any) -> None:
+def assign_name(scope: Scope, node: ast.AST, name: str, given: Any) -> tree.Assign:
     if isinstance(given, View):
         kind: Any = Reference(given.kind)
-        held = given.pointer
+        held: Value = given.pointer
     elif isinstance(given, Value) and given.kind is not None:
         if given.kind is int:
-            hint = name_of(body.variables[name].kind) if name in body.variables else "u32"
-            body.source.fail(
+            hint = name_of(scope.variables[name]) if name in scope.variables else "u32"
+            scope.fail(
                 node, f"{name!r} is given {describe(given)}, which would not wrap; write {hint}({given.python!r})"
             )
-        kind, held = given.kind, given.ir
+        kind, held = given.kind, given
     else:
-        body.source.fail(node, f"{name!r} is given {describe(given)}; variables hold integers, bools and pointers")
-    variable = body.declare(node, name, kind)
-    body.builder.store(held, variable.slot)
-    body.assigned.add(name)
+        scope.fail(node, f"{name!r} is given {describe(given)}; variables hold integers, bools and pointers")
+    scope.declare(node, name, kind)
+    return tree.Assign(scope.line(node), name, kind, held)
 
 
-def place_of(body: Body, node: ast.expr) -> tuple[Any, Any]:
+def place_of(scope: Scope, node: ast.expr) -> tuple[Any, Value]:
     """Kind and address of a member or element that is assigned to."""
     if isinstance(node, ast.Attribute):
-        owner = expression(body, node.value)
+        owner = expression(scope, node.value)
         if isinstance(owner, Entity):
-            body.source.fail(node, f"{ast.unparse(node)} is not in SRAM; assign to members of Globals and pointers")
-        return member_place(body, node, owner)
+            scope.fail(node, f"{ast.unparse(node)} is not in SRAM; assign to members of Globals and pointers")
+        return member_place(scope, node, owner)
     if isinstance(node, ast.Subscript):
-        owner = expression(body, node.value)
+        owner = expression(scope, node.value)
         if isinstance(owner, Entity):
-            body.source.fail(node, f"{ast.unparse(node.value)} is not in SRAM; declare it Global[Array[T, n]]")
-        return element_place(body, node, owner)
-    body.source.fail(node, f"`{ast.unparse(node)}` is not assigned to; assign to a name, a member or an element")
+            scope.fail(node, f"{ast.unparse(node.value)} is not in SRAM; declare it Global[Array[T, n]]")
+        return element_place(scope, node, owner)
+    scope.fail(node, f"`{ast.unparse(node)}` is not assigned to; assign to a name, a member or an element")
 
 
-def assign(body: Body, node: ast.Assign) -> None:
+def assign(scope: Scope, node: ast.Assign) -> tree.Statement:
     if len(node.targets) > 1:
-        body.source.fail(node, "several targets of one `=` are not in the language; write one statement for each")
+        scope.fail(node, "several targets of one `=` are not in the language; write one statement for each")
     target = node.targets[0]
     if isinstance(target, ast.Tuple | ast.List):
-        body.source.fail(node, "unpacking is not in the language; write one statement for each name")
-    given = expression(body, node.value)
+        scope.fail(node, "unpacking is not in the language; write one statement for each name")
+    given = expression(scope, node.value)
     if isinstance(target, ast.Name):
-        assign_name(body, node, target.id, given)
-    else:
-        store(body, node, *place_of(body, target), given)
+        return assign_name(scope, node, target.id, given)
+    return store(scope, node, *place_of(scope, target), given)
 
 
-def annotated(body: Body, node: ast.AnnAssign) -> None:
+def annotated(scope: Scope, node: ast.AnnAssign) -> tree.Statement:
     if node.value is None or not isinstance(node.target, ast.Name):
-        body.source.fail(node, f"a type without a value; write {ast.unparse(node.target)} = u32(0)")
-    kind = value_kind(eval_annotation(body, node), body.namespace, node.target.id)
-    given = expression(body, node.value)
+        scope.fail(node, f"a type without a value; write {ast.unparse(node.target)} = u32(0)")
+    kind = value_kind(eval_annotation(scope, node), scope.namespace, node.target.id)
+    given = expression(scope, node.value)
     if isinstance(given, Value) and given.kind is int:
-        body.source.fail(
-            node, f"{node.target.id!r} is given {describe(given)}; write {name_of(kind)}({given.python!r})"
-        )
+        scope.fail(node, f"{node.target.id!r} is given {describe(given)}; write {name_of(kind)}({given.python!r})")
     if not isinstance(given, Value) or given.kind != (kind.wide if is_integer(kind) else kind):
-        body.source.fail(
-            node, f"{node.target.id!r} is declared {name_of(kind)} and given {describe(given)}; convert it"
-        )
-    assign_name(body, node, node.target.id, given)
+        scope.fail(node, f"{node.target.id!r} is declared {name_of(kind)} and given {describe(given)}; convert it")
+    return assign_name(scope, node, node.target.id, given)
 
 
-def eval_annotation(body: Body, node: ast.AnnAssign) -> Any:
+def eval_annotation(scope: Scope, node: ast.AnnAssign) -> Any:
     try:
-        return eval(ast.unparse(node.annotation), body.namespace)
+        return eval(ast.unparse(node.annotation), scope.namespace)
     except Exception as error:
-        body.source.fail(node, f"{ast.unparse(node.annotation)} is no type: {error}")
+        scope.fail(node, f"{ast.unparse(node.annotation)} is no type: {error}")
 
 
-def augmented(body: Body, node: ast.AugAssign) -> None:
+def augmented(scope: Scope, node: ast.AugAssign) -> tree.Statement:
     if isinstance(node.target, ast.Name):
         reading = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
-        old = expression(body, reading)
-        given = operators.binary(body, node, node.op, old, value(body, node.value))
-        assign_name(body, node, node.target.id, given)
-        return
-    kind, pointer = place_of(body, node.target)
-    old = load(body, kind, pointer)
-    store(body, node, kind, pointer, operators.binary(body, node, node.op, old, value(body, node.value)))
+        old = expression(scope, reading)
+        given = operators.binary(scope, node, node.op, old, value(scope, node.value))
+        return assign_name(scope, node, node.target.id, given)
+    kind, address = place_of(scope, node.target)
+    before = load(kind, address)
+    given = operators.binary(scope, node, node.op, before, value(scope, node.value))
+    return store(scope, node, kind, address, given)
 
 
-def alternative(body: Body, node: ast.If) -> None:
-    yes, no = body.block("then"), body.block("else")
-    end = None
-    condition(body, node.test, yes, no)
-    before = set(body.assigned)
+def alternative(scope: Scope, node: ast.If) -> tree.If:
+    test = condition(scope, node.test)
+    before = set(scope.assigned)
     falling: list[set[str]] = []
-    for block, part in ((yes, node.body), (no, node.orelse)):
-        body.enter(block)
-        body.assigned = set(before)
-        statements(body, part)
-        if not body.dead:
-            falling.append(body.assigned)
-            end = end or body.block("after_if")
-            body.jump(end)
-    if end is None:
-        body.dead = True
-        return
-    body.enter(end)
-    body.assigned = set.intersection(*falling)
+    parts = []
+    for part in (node.body, node.orelse):
+        scope.dead = False
+        scope.assigned = set(before)
+        parts.append(statements(scope, part))
+        if not scope.dead:
+            falling.append(scope.assigned)
+    scope.dead = not falling
+    if falling:
+        scope.assigned = set.intersection(*falling)
+    return tree.If(scope.line(node), test, *parts)
 
 
-def while_loop(body: Body, node: ast.While) -> None:
+def while_loop(scope: Scope, node: ast.While) -> tree.While:
     if node.orelse:
-        body.source.fail(node, "`else` of a loop is not in the language; use a bool variable")
-    head, inner, after = body.block("while"), body.block("do"), body.block("after_while")
-    body.jump(head)
-    body.enter(head)
-    condition(body, node.test, inner, after)
+        scope.fail(node, "`else` of a loop is not in the language; use a bool variable")
+    test = condition(scope, node.test)
     endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
-    loop = Loop(after, head)
-    before = set(body.assigned)
-    run_loop(body, loop, inner, node.body)
-    body.jump(head)
+    loop = Loop()
+    before = set(scope.assigned)
+    body = run_loop(scope, loop, node.body)
     ends = loop.leaving if endless else [before, *loop.leaving]
-    body.enter(after)
     if ends:
-        body.assigned = set.intersection(*ends)
-    body.dead = not ends
+        scope.assigned = set.intersection(*ends)
+    scope.dead = not ends
+    return tree.While(scope.line(node), test, body, bool(ends))
 
 
-def run_loop(body: Body, loop: Loop, inner: Any, nodes: Sequence[ast.stmt]) -> None:
-    body.loops.append(loop)
-    body.enter(inner)
-    statements(body, nodes)
-    body.loops.pop()
+def run_loop(scope: Scope, loop: Loop, nodes: Sequence[ast.stmt]) -> list[tree.Statement]:
+    scope.loops.append(loop)
+    scope.dead = False
+    found = statements(scope, nodes)
+    scope.loops.pop()
+    return found
 
 
-def for_loop(body: Body, node: ast.For) -> None:
-    """`for i in range(...)`: the count is fixed at the start, and i may be changed without effect on it, as in Python.
-
-    Rotated by hand: one compare and branch a turn, and no step past the end that could wrap.
-    """
+def for_loop(scope: Scope, node: ast.For) -> tree.For:
+    """`for i in range(...)`: the count is fixed at the start, and i may be changed without effect on it, as in Python."""
     if node.orelse:
-        body.source.fail(node, "`else` of a loop is not in the language; use a bool variable")
+        scope.fail(node, "`else` of a loop is not in the language; use a bool variable")
     if not isinstance(node.target, ast.Name):
-        body.source.fail(node, "a for loop has one variable; write for i in range(...)")
-    start, stop, step, kind = range_bounds(body, node)
-    b = body.builder
-    compare: Any = b.icmp_signed if kind is i32 else b.icmp_unsigned
-    counter = body.entry.alloca(operators.integer_type(32))
-    turn, again, after = body.block("turn"), body.block("again"), body.block("after_for")
-    b.store(start, counter)
-    b.cbranch(compare("<" if step > 0 else ">", start, stop), turn, after)
-    before = set(body.assigned)
-    loop = Loop(after, again)
-    body.enter(turn)
-    assign_name(body, node, node.target.id, Value(kind, b.load(counter, typ=operators.integer_type(32))))
-    run_loop(body, loop, turn, node.body)
-    body.jump(again)
-    body.enter(again)
-    body.mark(node)
-    now = b.load(counter, typ=operators.integer_type(32))
-    following = b.add(now, word_constant(step))
-    b.store(following, counter)
-    if abs(step) == 1:
-        more = b.icmp_unsigned("!=", following, stop)
-    else:
-        left = b.sub(stop, now) if step > 0 else b.sub(now, stop)
-        more = b.icmp_unsigned(">", left, word_constant(abs(step)))
-    b.cbranch(more, turn, after)
-    body.assigned = before
-    body.enter(after)
+        scope.fail(node, "a for loop has one variable; write for i in range(...)")
+    start, stop, step, kind = range_bounds(scope, node)
+    before = set(scope.assigned)
+    scope.declare(node, node.target.id, kind)
+    body = run_loop(scope, Loop(), node.body)
+    scope.assigned = before
+    scope.dead = False
+    return tree.For(scope.line(node), node.target.id, kind, start, stop, step, body)
 
 
-def range_bounds(body: Body, node: ast.For) -> tuple[Any, Any, int, Any]:
+def range_bounds(scope: Scope, node: ast.For) -> tuple[Value, Value, int, Any]:
     call = node.iter
-    callee = expression(body, call.func) if isinstance(call, ast.Call) else None
+    callee = expression(scope, call.func) if isinstance(call, ast.Call) else None
     if not isinstance(call, ast.Call) or not isinstance(callee, Entity) or callee.python not in (range, typed_range):
-        body.source.fail(node, "a for loop runs over range() only; write for i in range(len(a))")
+        scope.fail(node, "a for loop runs over range() only; write for i in range(len(a))")
     if call.keywords or not 1 <= len(call.args) <= 3:
-        body.source.fail(call, "range takes a stop, or a start and a stop, or both and a constant step")
-    bounds = [value(body, argument) for argument in call.args]
+        scope.fail(call, "range takes a stop, or a start and a stop, or both and a constant step")
+    bounds = [value(scope, argument) for argument in call.args]
     if len(bounds) == 1:
         bounds.insert(0, constant(0))
     step = bounds[2] if len(bounds) == 3 else constant(1)
     if not step.constant or step.kind is bool:
-        body.source.fail(call, "the step of range must be a constant")
-    given = [operators.operand(body, call, bound, "range") for bound in bounds[:2]]
-    kind = operators.ruled(body, call, rules.range_kind, *given, int(step.python), u32, i32)
-    return operators.word(bounds[0]), operators.word(bounds[1]), int(step.python), kind
+        scope.fail(call, "the step of range must be a constant")
+    given = [operators.operand(scope, call, bound, "range") for bound in bounds[:2]]
+    kind = operators.ruled(scope, call, rules.range_kind, *given, int(step.python), u32, i32)
+    return bounds[0], bounds[1], int(step.python), kind
 
 
-def leave_loop(body: Body, node: ast.Break) -> None:
-    body.loops[-1].leaving.append(set(body.assigned))
-    body.jump(body.loops[-1].after)
+def leave_loop(scope: Scope, node: ast.Break) -> tree.Break:
+    scope.loops[-1].leaving.append(set(scope.assigned))
+    scope.dead = True
+    return tree.Break(scope.line(node))
 
 
-def next_turn(body: Body, node: ast.Continue) -> None:
-    body.jump(body.loops[-1].again)
+def next_turn(scope: Scope, node: ast.Continue) -> tree.Continue:
+    scope.dead = True
+    return tree.Continue(scope.line(node))
 
 
-def give_back(body: Body, node: ast.Return) -> None:
-    _, result = body.source.function.signature
-    name = body.source.tree.name
+def give_back(scope: Scope, node: ast.Return) -> tree.Statement:
+    _, result = scope.source.function.signature
+    name = scope.source.tree.name
+    returned: Value | None = None
     if result is None:
         if node.value is not None:
-            body.source.fail(node, f"{name} is declared `-> None` and returns a value; declare its type")
-        returned = None
+            scope.fail(node, f"{name} is declared `-> None` and returns a value; declare its type")
     else:
         if node.value is None:
-            body.source.fail(node, f"{name} returns nothing where {name_of(result)} was declared")
-        returned = operators.accept(body, node, result, expression(body, node.value), f"the result of {name}")
-    if body.dead:
-        return
-    body.leave()
-    if returned is None:
-        body.builder.ret_void()
-    else:
-        body.builder.ret(returned)
-    body.dead = True
+            scope.fail(node, f"{name} returns nothing where {name_of(result)} was declared")
+        returned = operators.accept(scope, node, result, expression(scope, node.value), f"the result of {name}")
+    scope.dead = True
+    return tree.Return(scope.line(node), returned)
 
 
-def evaluate(body: Body, node: ast.Expr) -> None:
+def evaluate(scope: Scope, node: ast.Expr) -> tree.Evaluate | None:
     if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-        return  # a docstring
-    result = expression(body, node.value)
+        return None  # a docstring
+    result = expression(scope, node.value)
     if not isinstance(result, Value):
-        body.source.fail(node, f"{describe(result)} does nothing here; call it, or remove the line")
+        scope.fail(node, f"{describe(result)} does nothing here; call it, or remove the line")
+    return tree.Evaluate(scope.line(node), result)
 
 
-def check(body: Body, node: ast.Assert) -> None:
+def check(scope: Scope, node: ast.Assert) -> tree.Check:
     message = node.msg
     if message is not None and not (isinstance(message, ast.Constant) and isinstance(message.value, str)):
-        body.source.fail(node, "the message of assert is a literal text")
+        scope.fail(node, "the message of assert is a literal text")
     reason = message.value if isinstance(message, ast.Constant) else f"assert {ast.unparse(node.test)}"
-    good, bad = body.block("holds"), body.block("fails")
-    condition(body, node.test, good, bad)
-    body.enter(bad)
-    body.trap(node, str(reason))
-    body.enter(good)
+    test = condition(scope, node.test)
+    scope.dead = False
+    return tree.Check(scope.line(node), test, str(reason))
 
 
-def nothing(body: Body, node: ast.Pass) -> None:
+def nothing(scope: Scope, node: ast.Pass) -> None:
     pass
 
 
-HANDLERS: dict[type[ast.AST], Callable[[Body, Any], None]] = {
+HANDLERS: dict[type[ast.AST], Callable[[Scope, Any], tree.Statement | None]] = {
     ast.Assign: assign,
     ast.AnnAssign: annotated,
     ast.AugAssign: augmented,

@@ -5,16 +5,14 @@ stores swap bytes, so that memory looks the same to everyone who looks.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from llvmlite import ir
 
 from ..lang.types import align_up
-from .values import BYTE, VOID, WORD, word_constant
-
-if TYPE_CHECKING:
-    from .body import Body
+from .lowering.words import BYTE, VOID, WORD, word_constant
 
 LANAI_TRIPLE = "lanai-unknown-unknown"
 LANAI_LAYOUT = "E-m:e-p:32:32-i64:64-a:0:32-n32-S64"
@@ -40,6 +38,14 @@ def opaque(pointer: Any) -> Any:
     """llvmlite tells globals and stack slots apart by what they hold; LLVM's pointers are all of one type."""
     pointer.type = ir.PointerType()
     return pointer
+
+
+class Frame(Protocol):
+    """A function on its way to IR. `leavers` emit what must happen before it returns."""
+
+    entry: ir.IRBuilder
+    builder: ir.IRBuilder
+    leavers: list[Callable[[], object]]
 
 
 class Target(ABC):
@@ -82,10 +88,10 @@ class Target(ABC):
     @abstractmethod
     def trap(self, b: ir.IRBuilder, site: int) -> None: ...
     @abstractmethod
-    def local(self, body: "Body", size: int, align: int) -> Any: ...
+    def local(self, frame: Frame, size: int, align: int) -> Any: ...
 
-    def begin(self, body: "Body") -> None:  # noqa: B027 - most targets have nothing to do here
-        """Called at the start of each function."""
+    def begin(self, frame: Frame, has_local: bool) -> None:  # noqa: B027 - most targets have nothing to do here
+        """Called at the start of each function. `has_local`: it uses `local()`."""
 
     def barrier(self, b: ir.IRBuilder) -> None:
         b.asm(ir.FunctionType(VOID, []), "", "~{memory}", [], True)
@@ -175,8 +181,8 @@ class LanaiTarget(Target):
         b.call(self.stop, [])
         b.unreachable()
 
-    def local(self, body: "Body", size: int, align: int) -> Any:
-        entry = body.entry
+    def local(self, frame: Frame, size: int, align: int) -> Any:
+        entry = frame.entry
         by_hand = align > STACK_ALIGN and self.guards.align_by_hand
         room = size + align - STACK_ALIGN if by_hand else size
         slot = entry.alloca(ir.ArrayType(BYTE, align_up(room, 4)))

@@ -9,6 +9,7 @@ from lanai_hdl.isa import Decoded, Reg, decode
 from lanai_hdl.isa.operations import AluOp
 
 from ..errors import UserError
+from ..graph import components
 from .linker import Linked, Placed
 from .stub import RETURN_AT
 
@@ -94,6 +95,4 @@ def deepest(
 
 
 def groups(calls: Mapping[str, set[str]]) -> list[list[str]]:
-    from ..compiler.program import components
-
     return components({name: set(targets) for name, targets in calls.items()})

@@ -9,7 +9,6 @@ The generated module has these words of its own, written from Python before a ru
     __escape     a jmp_buf: where a trap or a stop goes to
 """
 
-import ast
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,10 +16,8 @@ from llvmlite import ir
 
 from lanai_hdl.machine import REGISTERS_LOCAL
 
-from ..compiler.body import Body
-from ..compiler.targets import Guards, Target, opaque
-from ..compiler.values import BIT, BYTE, VOID, WORD, word_constant
-from ..lang import functions
+from ..compiler.lowering.words import BIT, BYTE, VOID, WORD, word_constant
+from ..compiler.targets import Frame, Guards, Target, opaque
 from ..lang.types import align_up
 
 LONG = ir.IntType(64)
@@ -149,14 +146,14 @@ class NativeTarget(Target):
         b.call(self.jump, [self.escape, word_constant(site)])
         b.unreachable()
 
-    def begin(self, body: Body) -> None:
+    def begin(self, frame: Frame, has_local: bool) -> None:
         """A function that has `local()` gives the room back whichever way it returns."""
-        if any(isinstance(node, ast.Call) and is_local(body, node) for node in ast.walk(body.source.tree)):
-            before = body.builder.load(self.stack, typ=WORD)
-            body.leavers.append(lambda: body.builder.store(before, self.stack))
+        if has_local:
+            before = frame.builder.load(self.stack, typ=WORD)
+            frame.leavers.append(lambda: frame.builder.store(before, self.stack))
 
-    def local(self, body: Body, size: int, align: int) -> Any:
-        b = body.builder
+    def local(self, frame: Frame, size: int, align: int) -> Any:
+        b = frame.builder
         top = b.load(self.stack, typ=WORD)
         place = b.and_(b.sub(top, word_constant(align_up(size, 4))), word_constant(-align))
         b.store(place, self.stack)
@@ -197,8 +194,3 @@ class Callee:
 
 def likely(branch: Any) -> None:
     branch.set_weights([1 << 16, 1])
-
-
-def is_local(body: Body, node: ast.Call) -> bool:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return name == "local" or body.namespace.get(name) is functions.local
