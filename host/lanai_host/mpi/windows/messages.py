@@ -143,7 +143,10 @@ class Messages(Way):
         if along:
             self._keep(peer, first)
         else:
-            self._keep(peer, self._device.send(peer.world, header.serial, ONE_SIDED_DATA, body, SendMode.STANDARD))
+            self._keep(
+                peer,
+                self._device.send(peer.world, wire.data_tag(header.serial), ONE_SIDED_DATA, body, SendMode.STANDARD),
+            )
 
     @staticmethod
     def _keep(peer: Peer, operation: Operation) -> None:
@@ -161,7 +164,7 @@ class Messages(Way):
         scratch = Scratch(MOST_REFUSED) if buffer is None else None
         body = Run(scratch.address, MOST_REFUSED) if scratch is not None else buffer or NOTHING
         serial = self._next_serial()
-        operation = self._device.receive(peer.world, serial, ONE_SIDED_DATA, body)
+        operation = self._device.receive(peer.world, wire.answer_tag(serial), ONE_SIDED_DATA, body)
         hold(operation, scratch)
         reply = Reply(peer.rank, serial, operation, size, scratch)
         if len(peer.replies) > 64:

@@ -116,7 +116,7 @@ class Target:
             inside = self.memory.holds(header.offset, header.elements, datatype)
             body = datatype.body(self.memory.base + header.offset, header.elements) if inside else NOTHING
         world = self.communicator.route[origin]
-        entry.operation = self._device.receive(world, header.serial, ONE_SIDED_DATA, body)
+        entry.operation = self._device.receive(world, wire.data_tag(header.serial), ONE_SIDED_DATA, body)
         hold(entry.operation, (entry.held, self))
 
     def _datatype(self, origin: int, header: Header) -> Datatype:
@@ -186,7 +186,7 @@ class Target:
 
     def _answer(self, origin: int, serial: int, body: Body, held: object) -> None:
         world = self.communicator.route[origin]
-        operation = self._device.send(world, serial, ONE_SIDED_DATA, body, SendMode.STANDARD)
+        operation = self._device.send(world, wire.answer_tag(serial), ONE_SIDED_DATA, body, SendMode.STANDARD)
         hold(operation, held)
 
     def tell(self, origin: int, serial: int) -> None:

@@ -19,7 +19,7 @@ from ..op import PREDEFINED as OPERATIONS
 EAGER = 4096  # bytes of data that go with a request
 SLOTS = 64  # datatypes that a target remembers of each origin
 NO_SLOT = -1
-SERIALS = 1 << 31
+SERIALS = 1 << 30
 EPOCHS = 1 << 16
 SITES = 1 << 15
 FENCE = 1  # `Header.op` of a flush that all processes do: what it completes still belongs to the epoch
@@ -80,6 +80,16 @@ class Header(NamedTuple):
 _KINDS = tuple(Kind)
 _FORM = struct.Struct("<BBHHhIqqqHH")
 HEADER = _FORM.size
+
+
+def data_tag(serial: int) -> int:
+    """The tag of the data that follow a request of this serial number."""
+    return 2 * serial
+
+
+def answer_tag(serial: int) -> int:
+    """The tag of the answer to a request of this serial number: two processes may use one number for requests to each other."""
+    return 2 * serial + 1
 
 
 def pack(header: Header) -> bytes:

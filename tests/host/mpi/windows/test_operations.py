@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from lanai_host.mpi import datatypes, windows
+from lanai_host.mpi.collectives import barrier
+from lanai_host.mpi.collectives import run as collective
 from lanai_host.mpi.constants import LockType
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.op import PREDEFINED as OPS
@@ -263,3 +265,33 @@ def test_requests_of_the_r_forms():
         windows.free(win)
 
     run(3, program, LateDevice)
+
+
+@DEVICES
+def test_data_and_answers_between_two_ranks_are_told_apart(device):
+    """Rank 1 waits for a lock under the serial number under which rank 0, which holds it, sends long data."""
+
+    def program(world):
+        comm = world.comm_world
+        memory = np.zeros(3000, np.int32)
+        win = window_on(comm, memory)
+        if comm.rank == 1:
+            sync.lock(win, LockType.SHARED, 0, 0)
+            sync.unlock(win, 0)
+        else:
+            collective(comm, barrier)
+            sync.lock(win, LockType.EXCLUSIVE, 0, 0)
+        collective(comm, barrier)
+        if comm.rank == 1:
+            collective(comm, barrier)
+            sync.lock(win, LockType.SHARED, 0, 0)
+            sync.unlock(win, 0)
+        else:
+            sync.lock(win, LockType.SHARED, 1, 0)
+            windows.put(win, *buffer(np.ones(3000, np.int32)), 1, 0, 3000, INT)
+            sync.unlock(win, 1)
+            sync.unlock(win, 0)
+        windows.free(win)
+        return memory.sum()
+
+    assert run(2, program, device) == [0, 3000]
