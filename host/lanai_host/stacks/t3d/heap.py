@@ -8,7 +8,6 @@ slots       one for each peer: its message, written by that peer (T3-04). A mess
 flags       one for each peer: this rank's slot there is in use (T3-04, T3-05)
 replies     one for each long message under way: where its bytes shall go, written by the receiver (T3-10)
 arrivals    one for each long message coming: how much of it is there, written by the sender
-matched     one for each synchronous send: its message has met a receive, written by the receiver (T3-12)
 staging     copies of messages that leave by a put from memory, one for each request
 """
 
@@ -26,7 +25,6 @@ REPLY = struct.Struct(">IIII")  # addresses, bytes, arrival, status; before it s
 SHORT, LONG = 1, 2  # modes
 STATUS = HEADER.size - WORD.size
 NONE = 0xFFFF_FFFF  # no reply structure, no matched flag
-SYNCHRONOUS_SENDS = 64
 
 
 @dataclass(frozen=True)
@@ -58,11 +56,8 @@ class HeapLayout:
     def arrival(self, number: int) -> int:
         return self.reply(self.options.long_sends) + number * WORD.size
 
-    def matched(self, number: int) -> int:
-        return self.arrival(self.arrivals) + number * WORD.size
-
     def staging(self, number: int) -> int:
-        return self.matched(SYNCHRONOUS_SENDS) + number % int(RING) * self.staging_size
+        return self.arrival(self.arrivals) + number % int(RING) * self.staging_size
 
     @property
     def staging_size(self) -> int:
@@ -71,8 +66,9 @@ class HeapLayout:
 
     @property
     def arrivals(self) -> int:
-        """Long messages that can come at a time: as many as all peers send."""
-        return self.options.long_sends * self.ranks
+        """Long messages that can come at a time: as many as all peers send, and one more of each that begins before this rank has
+        seen that another is there."""
+        return (self.options.long_sends + 1) * self.ranks
 
     @property
     def size(self) -> int:

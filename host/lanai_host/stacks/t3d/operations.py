@@ -22,7 +22,7 @@ class Receive(Operation):
 
 
 class Send(Operation):
-    """`matched`: the number of the flag that the receiver sets; None for sends that need no answer, or have had it."""
+    """`matched`: the flag that the receiver sets; None for sends that need no answer, or have had it."""
 
     __slots__ = ("body", "context", "dest", "matched", "synchronous")
 
@@ -41,7 +41,7 @@ class Message:
     """A message that has arrived, or is arriving. `data` has its bytes once it is `whole`.
 
     Attributes:
-        matched: the sender's flag to set when a receive takes it; NONE for none.
+        matched: bus address of the sender's flag to set when a receive takes it; NONE for none.
         own_send: the synchronous send of this rank that it is, which ends then.
         receive: that is to have it once it is whole.
         order: the queues' to use.

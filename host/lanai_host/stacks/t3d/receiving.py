@@ -32,7 +32,10 @@ class Receiving:
         self._waiting: set[Receive] = set()  # receives whose long messages are coming
 
     async def scan(self) -> None:
-        """Serve the slots that hold a message, the one after the last served first; then see which long messages are there."""
+        """See which long messages are there; then serve the slots that hold a message, the one after the last served first."""
+        for landing in list(self._landings):
+            if self._heap.word(self._layout.arrival(landing.arrival)) == landing.chunks:
+                await self._ask_on(landing)
         ranks = self._layout.ranks
         await self._bus.elapse(self._costs.price(HostCost.POLL, ranks))
         first = self._served + 1
@@ -40,9 +43,6 @@ class Receiving:
             if self._heap.word(self._layout.slot(peer) + self._layout.options.short + STATUS):
                 self._served = peer
                 await self._serve(peer)
-        for landing in list(self._landings):
-            if self._heap.word(self._layout.arrival(landing.arrival)) == landing.chunks:
-                await self._ask_on(landing)
 
     async def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
@@ -161,7 +161,7 @@ class Receiving:
     def _tell_matched(self, message: Message) -> None:
         """Tell a synchronous sender that its message has met a receive (T3-12)."""
         if message.matched != NONE:
-            self._puts.put(Put(Remote(message.source, message.matched), SET))
+            self._puts.put(Put(Remote(message.source, message.matched, on_bus=True), SET))
             message.matched = NONE
         if message.own_send is not None:
             message.own_send.done = True

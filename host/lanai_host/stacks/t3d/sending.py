@@ -7,7 +7,8 @@ from ...bus.base import PAGE_SIZE, Bus, BusError
 from ...config import HostConfig, HostCost
 from ...operation import ErrorKind
 from ..pinning import Pins, pieces_of
-from .heap import HEADER, LONG, NONE, REPLY, SHORT, SYNCHRONOUS_SENDS, WORD, Heap
+from .heap import HEADER, LONG, NONE, REPLY, SHORT, WORD, Heap
+from .matched_flags import MatchedFlags
 from .operations import LongSend, Send, fail
 from .puts import Put, Puts, Remote
 
@@ -29,7 +30,7 @@ class Sending:
         self._long: list[LongSend] = []
         self._matched: dict[int, Send] = {}  # synchronous sends whose receivers have not answered, by flag
         self._free_replies = list(range(self._layout.options.long_sends))
-        self._free_matched = list(range(SYNCHRONOUS_SENDS))
+        self._flags = MatchedFlags(bus)
 
     @property
     def idle(self) -> bool:
@@ -40,17 +41,17 @@ class Sending:
         self._queues.setdefault(send.dest, deque()).append(send)
 
     async def advance(self) -> None:
-        """Send what can leave, and see what has ended."""
-        for dest in [dest for dest, queue in self._queues.items() if queue]:
-            await self._start(self._queues[dest], dest)
+        """See what has ended, then send what can leave: it may have waited for what ended."""
         for long in list(self._long):
             await self._advance_long(long)
-        for number, send in list(self._matched.items()):
-            if self._heap.word(self._layout.matched(number)):
-                del self._matched[number]
-                self._free_matched.append(number)
+        for flag, send in list(self._matched.items()):
+            if self._flags.is_set(flag):
+                del self._matched[flag]
+                self._flags.give(flag)
                 send.matched = None
                 self._end(send)
+        for dest in [dest for dest, queue in self._queues.items() if queue]:
+            await self._start(self._queues[dest], dest)
         await self._puts.push()
 
     def fail_all(self, kind: ErrorKind, text: str) -> None:
@@ -68,14 +69,13 @@ class Sending:
         while queue and not self._heap.word(flag):
             send = queue[0]
             is_long = send.body.size > self._layout.options.short
-            if (is_long and not self._free_replies) or (send.synchronous and not self._free_matched):
+            if is_long and not self._free_replies:
                 return
             queue.popleft()
             self._heap.set_word(flag, BUSY)
             if send.synchronous:
-                send.matched = self._free_matched.pop()
+                send.matched = self._flags.take()
                 self._matched[send.matched] = send
-                self._heap.set_word(self._layout.matched(send.matched), 0)
             if is_long:
                 await self._announce(send)
             else:
@@ -95,13 +95,13 @@ class Sending:
         self._heap.set_word(self._layout.flag(send.dest), 0)
         if send.matched is not None:
             del self._matched[send.matched]
-            self._free_matched.append(send.matched)
+            self._flags.give(send.matched)
             send.matched = None
         fail(send, ErrorKind.BUS_ERROR, str(error))
 
     def _put_message(self, send: Send, mode: int, data: bytes, reply: int) -> None:
         """Message and header as one put. The status is its last word (T3-08, T3-09)."""
-        matched = NONE if send.matched is None else self._layout.matched(send.matched)
+        matched = NONE if send.matched is None else send.matched
         header = HEADER.pack(mode, send.context, send.tag, send.body.size, reply, matched, 0, BUSY)
         data = data + bytes(-len(data) % WORD.size)
         place = self._layout.slot(self._rank) + self._layout.options.short - len(data)

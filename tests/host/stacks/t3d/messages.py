@@ -71,6 +71,16 @@ def same_order(count):
     MPI.Request.Waitall(sends)
 
 
+def many(count, length, start):
+    """More sends under way than there are flags or reply structures for."""
+    sends = [start(pattern(length, rank, n), right, n) for n in range(count)]
+    for n in reversed(range(count)):
+        theirs = np.zeros(length, "u1")
+        world.Recv(theirs, left, n)
+        assert (theirs == pattern(length, left, n)).all(), n
+    MPI.Request.Waitall(sends)
+
+
 for length in map(int, sys.argv[1].split(",")):
     exchange(length)
     unexpected(length)
@@ -78,6 +88,8 @@ truncated(100)
 truncated(5000)
 scattered()
 same_order(20)
+many(70, 8, world.Issend)
+many(20, 2000, world.Isend)
 assert world.sendrecv("me", rank, 5, source=rank, recvtag=5) == "me"
 assert world.allreduce(rank) == size * (size - 1) // 2
 if rank == 0:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanai_firmware.programs.put.layout import COUNTERS, RING
-from lanai_host.stacks.t3d.heap import SYNCHRONOUS_SENDS, WORD, HeapLayout
+from lanai_host.stacks.t3d.heap import WORD, HeapLayout
 from lanai_host.stacks.t3d.options import T3dOptions
 
 
@@ -22,8 +22,7 @@ def test_objects_lie_side_by_side(ranks, short, long_sends, reply_pages):
     ranges += [(layout.slot(peer), layout.slot_size) for peer in range(ranks)]
     ranges += [(layout.flag(peer), WORD.size) for peer in range(ranks)]
     ranges += [(layout.reply(number), layout.reply_size) for number in range(long_sends)]
-    ranges += [(layout.arrival(number), WORD.size) for number in range(long_sends * ranks)]
-    ranges += [(layout.matched(number), WORD.size) for number in range(SYNCHRONOUS_SENDS)]
+    ranges += [(layout.arrival(number), WORD.size) for number in range((long_sends + 1) * ranks)]
     ranges += [(layout.staging(number), layout.staging_size) for number in range(int(RING))]
     ranges.sort()
     assert all(start + size <= following for (start, size), (following, _) in pairwise(ranges))
