@@ -1,4 +1,5 @@
-"""Which MPI symbols a binary imports, and which of them this library has not: for `lanai doctor PROGRAM`."""
+"""Which MPI symbols a binary imports, and which of them this library has not: for `lanai doctor
+PROGRAM`."""
 
 import json
 import os
@@ -41,7 +42,8 @@ class Missing(NamedTuple):
 
 
 class Imports(NamedTuple):
-    """What a program needs of MPI: how many symbols, through which ABI, and those that are not there."""
+    """What a program needs of MPI: how many symbols, through which ABI, and those that are not
+    there."""
 
     flavor: Flavor
     symbols: int

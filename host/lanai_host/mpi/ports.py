@@ -1,7 +1,9 @@
-"""Ports and names: groups of processes of one run that become connected though they share no communicator.
+"""Ports and names: groups of processes of one run that become connected though they share no
+communicator.
 
-A port belongs to the process that opened it, and its name says which that is. Who connects sends that process a message;
-the leaders of both groups then build an inter-communicator through the world that `lanai run` started.
+A port belongs to the process that opened it, and its name says which that is. Who connects sends
+that process a message; the leaders of both groups then build an inter-communicator through the
+world that `lanai run` started.
 """
 
 import json
@@ -83,7 +85,8 @@ class Ports:
         return self._meet(comm, call, root, find, lambda: self._parts(call, name)[1] + _BRIDGE)
 
     def join(self, comm: Communicator, descriptor: int) -> Communicator:
-        """MPI_Comm_join, for MPI_COMM_SELF. The ends of the socket have each other's names, so nothing goes through it."""
+        """MPI_Comm_join, for MPI_COMM_SELF. The ends of the socket have each other's names, so
+        nothing goes through it."""
         call = "MPI_Comm_join"
         tag = _tag_of(call, descriptor)
 
@@ -99,8 +102,8 @@ class Ports:
     def _meet(
         self, comm: Communicator, call: str, root: int, find: Callable[[Link], Finding], tag: Callable[[], int]
     ) -> Communicator:
-        """`find(link)` tells the root who leads the others; the two then talk with this tag. An error of the root's is an
-        error of all."""
+        """`find(link)` tells the root who leads the others; the two then talk with this tag. An
+        error of the root's is an error of all."""
         check_intra(comm, call)
         if not 0 <= root < comm.size:
             raise MpiError(ErrorClass.ROOT, f"{call}: root is {root}; it must be from 0 to {comm.size - 1}")

@@ -1,4 +1,5 @@
-"""What tools may ask about: control variables (what host work costs) and performance variables (what the NIC counts)."""
+"""What tools may ask about: control variables (what host work costs) and performance variables
+(what the NIC counts)."""
 
 import enum
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""Files under `lanai run`: the order that the shared pointer gives is one of simulated time, and so is what all of it takes."""
+"""Files under `lanai run`: the order that the shared pointer gives is one of simulated time, and so
+is what all of it takes."""
 
 import os
 

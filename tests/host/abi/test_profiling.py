@@ -1,4 +1,5 @@
-"""Profiling: a tool that defines MPI's functions itself and calls the library's by their PMPI_ names."""
+"""Profiling: a tool that defines MPI's functions itself and calls the library's by their PMPI_
+names."""
 
 import subprocess
 
@@ -69,7 +70,8 @@ def test_a_shim_wraps_every_function_of_mpi_1_2(calls):
 
 
 def test_the_library_does_not_call_itself_through_the_shim(calls):
-    """MPI_Sendrecv, collectives and MPI_Finalize are one call each for the tool, whatever they are made of."""
+    """MPI_Sendrecv, collectives and MPI_Finalize are one call each for the tool, whatever they are
+    made of."""
     assert "MPI_Isend" not in calls["collectives"]
 
 

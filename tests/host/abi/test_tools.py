@@ -1,4 +1,5 @@
-"""The tools interface on NICs, where it reads what they count. (tests/host/c/tools.c is also among the programs on `ideal`.)"""
+"""The tools interface on NICs, where it reads what they count. (tests/host/c/tools.c is also among
+the programs on `ideal`.)"""
 
 import subprocess
 

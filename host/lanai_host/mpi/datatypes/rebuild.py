@@ -1,6 +1,8 @@
-"""Datatypes as they are in a file whose basic types have other sizes: built again from how they were made.
+"""Datatypes as they are in a file whose basic types have other sizes: built again from how they
+were made.
 
-Displacements and extents that the program gave in bytes stay as they are; those that count elements follow the new sizes.
+Displacements and extents that the program gave in bytes stay as they are; those that count elements
+follow the new sizes.
 """
 
 from collections.abc import Callable
@@ -43,7 +45,8 @@ def _bytes(size: int) -> Datatype:
 
 
 def _rebuilt(datatype: Datatype, replace: Callable[[Datatype], Datatype]) -> Datatype:
-    """One type after those that it was built from: types may be nested deeper than Python calls may be."""
+    """One type after those that it was built from: types may be nested deeper than Python calls may
+    be."""
     made: dict[Datatype, Datatype] = {}
     pending = [datatype]
     while pending:

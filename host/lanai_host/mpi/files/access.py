@@ -1,7 +1,9 @@
-"""Reading and writing: every data access of MPI is one `Access`, which `run`, `start` or `begin` and `end` carry out.
+"""Reading and writing: every data access of MPI is one `Access`, which `run`, `start` or `begin`
+and `end` carry out.
 
-An independent access of one process is done by its own system calls at once, also where MPI calls it nonblocking. An access
-that needs other processes (collective, by the shared pointer, in atomic mode) is a schedule that goes on in the background.
+An independent access of one process is done by its own system calls at once, also where MPI calls
+it nonblocking. An access that needs other processes (collective, by the shared pointer, in atomic
+mode) is a schedule that goes on in the background.
 """
 
 import enum

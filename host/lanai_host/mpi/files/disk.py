@@ -1,7 +1,8 @@
 """A file of the real file system, reached by this process's own system calls.
 
-Each call is charged to the device as host work (`HostCost.FILE_OPEN`, `FILE_CALL`, `FILE_BYTE`, `FILE_SYNC`): the time that it
-takes on the machine that simulates has no influence. What the kernel refuses is an `MpiError` of the class that MPICH gives.
+Each call is charged to the device as host work (`HostCost.FILE_OPEN`, `FILE_CALL`, `FILE_BYTE`,
+`FILE_SYNC`): the time that it takes on the machine that simulates has no influence. What the kernel
+refuses is an `MpiError` of the class that MPICH gives.
 """
 
 import errno
@@ -35,7 +36,8 @@ _ACCESS = {Mode.RDONLY: os.O_RDONLY, Mode.WRONLY: os.O_WRONLY, Mode.RDWR: os.O_R
 
 
 class FileError(MpiError):
-    """A system call failed; `number` is its `errno`, from which every process can make the same error."""
+    """A system call failed; `number` is its `errno`, from which every process can make the same
+    error."""
 
     def __init__(self, call: str, filename: str, number: int) -> None:
         super().__init__(_CLASSES.get(number, ErrorClass.IO), f"{call}: {filename!r}: {os.strerror(number)}")

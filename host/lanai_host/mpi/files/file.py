@@ -20,8 +20,8 @@ class Split:
 
 
 class File:
-    """MPI_File. `comm` is the library's own communicator of the processes that opened the file; `position` the individual
-    pointer, in etypes of the view."""
+    """MPI_File. `comm` is the library's own communicator of the processes that opened the file;
+    `position` the individual pointer, in etypes of the view."""
 
     def __init__(
         self, comm: Communicator, filename: str, mode: Mode, disk: Disk, hints: Hints, errhandler: Errhandler

@@ -1,4 +1,5 @@
-"""Hints: the keys of Info objects that this library knows, with ROMIO's names. All others are ignored, as MPI says."""
+"""Hints: the keys of Info objects that this library knows, with ROMIO's names. All others are
+ignored, as MPI says."""
 
 from typing import NamedTuple
 
@@ -8,9 +9,9 @@ _SWITCHES = ("automatic", "enable", "disable")
 
 
 class Hints(NamedTuple):
-    """`cb_nodes`: how many processes do the system calls of a collective access, each `cb_buffer_size` bytes at a time.
-    `cb_read`, `cb_write`: whether data is exchanged between processes first; "automatic" does it where accesses are
-    interleaved."""
+    """`cb_nodes`: how many processes do the system calls of a collective access, each
+    `cb_buffer_size` bytes at a time. `cb_read`, `cb_write`: whether data is exchanged between
+    processes first; "automatic" does it where accesses are interleaved."""
 
     cb_buffer_size: int
     cb_nodes: int

@@ -1,4 +1,5 @@
-"""What the collective calls on files have in common: hearing from all members, and failing together."""
+"""What the collective calls on files have in common: hearing from all members, and failing
+together."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from types import TracebackType
@@ -57,7 +58,8 @@ def same_everywhere(comm: Communicator, call: str, values: dict[str, int]) -> No
 
 
 class Trouble:
-    """Keeps the first error of this process's system calls until all processes have met: `with trouble: ...`."""
+    """Keeps the first error of this process's system calls until all processes have met: `with
+    trouble: ...`."""
 
     def __init__(self) -> None:
         self.error: FileError | None = None
@@ -77,7 +79,8 @@ class Trouble:
         return 0 if self.error is None else self.error.number
 
     def settle(self, call: str, filename: str, numbers: Iterable[int]) -> None:
-        """Raise the own error, or that of the first process that has one; `numbers` are what each said."""
+        """Raise the own error, or that of the first process that has one; `numbers` are what each
+        said."""
         if self.error is not None:
             raise self.error
         number = next(filter(None, numbers), 0)

@@ -1,4 +1,5 @@
-"""How a file is opened, and from where a pointer is moved: MPICH's numbers, as everywhere inside the library."""
+"""How a file is opened, and from where a pointer is moved: MPICH's numbers, as everywhere inside
+the library."""
 
 import enum
 from typing import Final

@@ -20,7 +20,8 @@ _FIRST = 0  # the rank that makes and deletes the file
 
 
 def open_file_of(comm: Communicator, filename: str, amode: int, info: Info | None, errhandler: Errhandler) -> File:
-    """MPI_File_open. The first process opens the file before the others, and makes it if it must be made."""
+    """MPI_File_open. The first process opens the file before the others, and makes it if it must be
+    made."""
     check_intra(comm, _OPEN)
     mode = check_mode(amode)
     hints = default_hints(comm.size).updated(info, comm.size)

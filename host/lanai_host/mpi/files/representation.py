@@ -33,7 +33,8 @@ class Representation:
         datatype.pack(address, count, target)
 
     def decode(self, source: int, size: int, address: int, count: int, datatype: Datatype) -> int:
-        """Put `size` bytes of the stream into a buffer; how many bytes of data in memory that makes."""
+        """Put `size` bytes of the stream into a buffer; how many bytes of data in memory that
+        makes."""
         return datatype.unpack(source, address, count, 0, size)
 
 
@@ -59,7 +60,8 @@ class External32(Representation):
 
 
 class Registered(Representation):
-    """One of the program's own (MPI_Register_datarep). Without a conversion function data is copied as it is."""
+    """One of the program's own (MPI_Register_datarep). Without a conversion function data is copied
+    as it is."""
 
     converts = True
 

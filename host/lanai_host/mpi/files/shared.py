@@ -1,7 +1,8 @@
 """The shared file pointer, and the lock of atomic mode: both are kept by the file's first process.
 
-The others ask it by messages, and it answers in the order in which they arrive. That is an order of simulated time, so a run
-is repeatable. It answers whenever it is inside an MPI call, as for any message: MPI promises no more.
+The others ask it by messages, and it answers in the order in which they arrive. That is an order of
+simulated time, so a run is repeatable. It answers whenever it is inside an MPI call, as for any
+message: MPI promises no more.
 """
 
 import enum
@@ -56,7 +57,8 @@ class SharedPointer:
         return (yield from self._ask(link, _What.ADD, amount))
 
     def in_order(self, link: Link, amount: int) -> Asking:
-        """Move the pointer on for all processes, in the order of their ranks; where it was for this one."""
+        """Move the pointer on for all processes, in the order of their ranks; where it was for this
+        one."""
         amounts = [row[0] for row in (yield from everyones(link, [amount]))]
         before = self.position
         if self._local:

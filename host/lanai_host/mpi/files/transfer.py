@@ -1,4 +1,5 @@
-"""One process's part of an access: a buffer in memory, and the bytes of the file that it stands for."""
+"""One process's part of an access: a buffer in memory, and the bytes of the file that it stands
+for."""
 
 import ctypes
 
@@ -12,7 +13,8 @@ from .view import Runs
 
 
 class Buffer:
-    """The buffer of an access, checked before anything is done. `size`: bytes of the stream; `units`: etypes."""
+    """The buffer of an access, checked before anything is done. `size`: bytes of the stream;
+    `units`: etypes."""
 
     def __init__(self, file: File, call: str, address: int, count: int, datatype: Datatype) -> None:
         check_buffer(call, address, count, datatype)
@@ -34,7 +36,8 @@ class Buffer:
         return self.datatype.dense and not self.representation.converts
 
     def stream(self) -> memoryview:
-        """The bytes to be written, in the user's memory where they are as in the file, else in a copy."""
+        """The bytes to be written, in the user's memory where they are as in the file, else in a
+        copy."""
         if self.direct:
             return memory_at(self.address + self.datatype.true_lb, self.size)
         scratch = Scratch(self.size)
@@ -49,8 +52,8 @@ class Buffer:
         return Scratch(self.size).view[: self.size]
 
     def deliver(self, read: memoryview, size: int, apart: bool = False) -> int:
-        """Put the first `size` bytes that were read into the buffer; how many bytes of data it now has. `apart`: they were
-        not read into `empty()`."""
+        """Put the first `size` bytes that were read into the buffer; how many bytes of data it now
+        has. `apart`: they were not read into `empty()`."""
         if self.direct:
             if apart:
                 self.empty()[:size] = read[:size]

@@ -1,8 +1,10 @@
-"""Collective access in two phases: data goes by messages between the processes that have it in memory and a few that do the
-system calls, so that pieces of many processes which lie side by side in the file become few long system calls.
+"""Collective access in two phases: data goes by messages between the processes that have it in
+memory and a few that do the system calls, so that pieces of many processes which lie side by side
+in the file become few long system calls.
 
-The part of the file that is accessed is divided among `cb_nodes` processes. Each takes its part in windows of
-`cb_buffer_size` bytes, one window a round. Where the parts of the processes follow each other anyway, each does its own.
+The part of the file that is accessed is divided among `cb_nodes` processes. Each takes its part in
+windows of `cb_buffer_size` bytes, one window a round. Where the parts of the processes follow each
+other anyway, each does its own.
 """
 
 from collections.abc import Generator, Iterable
@@ -30,7 +32,8 @@ _WORD = np.dtype(np.int64)
 
 
 class _Round(NamedTuple):
-    """What this process asks of each window of a round, and what each process asks of this one's own window, if it has one."""
+    """What this process asks of each window of a round, and what each process asks of this one's
+    own window, if it has one."""
 
     windows: list[Window]
     asking: list[Pieces]
@@ -66,7 +69,8 @@ class _Held:
 
 
 def write_all(link: Link, file: File, buffer: Buffer, runs: Runs) -> Moved:
-    """A collective write; bytes of data written from this process. An error at one process is an error at all."""
+    """A collective write; bytes of data written from this process. An error at one process is an
+    error at all."""
     trouble = Trouble()
     rounds = yield from _plan(link, file, buffer, runs, writing=True)
     if not rounds:
@@ -139,7 +143,8 @@ def _meet(link: Link, windows: list[Window], runs: Runs) -> Generator[Iterable[O
 
 
 def _to_windows(link: Link, this: _Round, held: _Held, stream: memoryview) -> Steps:
-    """The data of each process goes to those that write it. Where processes overlap, the one of highest rank wins."""
+    """The data of each process goes to those that write it. Where processes overlap, the one of
+    highest rank wins."""
     address = np.frombuffer(stream, np.uint8).__array_interface__["data"][0] if len(stream) else 0
     coming = {rank: Scratch(int(runs.lengths.sum())) for rank, runs in enumerate(this.asked) if len(runs.offsets)}
     operations = [

@@ -1,6 +1,7 @@
 """Views: which bytes of the file a process sees, as a stream of etypes.
 
-A position is counted in bytes of that stream: the data of the filetype, tile after tile, without its holes.
+A position is counted in bytes of that stream: the data of the filetype, tile after tile, without
+its holes.
 """
 
 from typing import NamedTuple
@@ -29,7 +30,8 @@ class Runs(NamedTuple):
         return int(self.offsets.min()) if len(self.offsets) else 0
 
     def before(self, end: int) -> int:
-        """How many bytes of the stream lie before byte `end` of the file, up to the first one that does not."""
+        """How many bytes of the stream lie before byte `end` of the file, up to the first one that
+        does not."""
         inside = np.clip(end - self.offsets, 0, self.lengths)
         cut = np.flatnonzero(inside < self.lengths)
         return int(inside.sum() if not len(cut) else inside[: cut[0] + 1].sum())
@@ -39,8 +41,8 @@ NOTHING = Runs(*NO_RUNS)
 
 
 class View:
-    """MPI_File_set_view. `etype` and `filetype` are as the program gave them; `unit` and `tile` the same as they lie in the
-    file, where the representation makes a difference."""
+    """MPI_File_set_view. `etype` and `filetype` are as the program gave them; `unit` and `tile` the
+    same as they lie in the file, where the representation makes a difference."""
 
     def __init__(
         self,
@@ -57,7 +59,8 @@ class View:
         self.tile = representation.in_file(filetype)
 
     def runs(self, position: int, size: int) -> Runs:
-        """Where bytes position..position+size-1 of the stream lie. Fewer, if the view shows no data at all."""
+        """Where bytes position..position+size-1 of the stream lie. Fewer, if the view shows no data
+        at all."""
         tile = self.tile
         if size == 0 or tile.size == 0:
             return NOTHING

@@ -1,4 +1,5 @@
-"""Who accesses which part of the file in a collective access, and what of a process's runs lies in a part. Arithmetic only."""
+"""Who accesses which part of the file in a collective access, and what of a process's runs lies in
+a part. Arithmetic only."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -1,4 +1,5 @@
-"""What goes wrong with files, and the error class of each: those of MPICH, where the standard does not say otherwise."""
+"""What goes wrong with files, and the error class of each: those of MPICH, where the standard does
+not say otherwise."""
 
 import errno
 import os

@@ -1,4 +1,5 @@
-"""Collective access in two phases: whatever elements of the file belong to which rank, every byte is where it must be."""
+"""Collective access in two phases: whatever elements of the file belong to which rank, every byte
+is where it must be."""
 
 import itertools
 
