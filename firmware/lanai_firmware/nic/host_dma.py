@@ -31,6 +31,12 @@ def queue(host: u32, local: u32, length: u32, flags: u32) -> None:
 
 
 @inline
+def status() -> u32:
+    """STOPPED, and in FREE the descriptors that the queue takes, in one access."""
+    return HDMA_STATUS.load()
+
+
+@inline
 def free() -> u32:
     """Descriptors that the queue takes without waiting."""
     return HDMA_STATUS.load() & FREE

@@ -9,6 +9,7 @@ from lanai_firmware.lang import inline, u32
 from .registers import (
     BUSY,
     CHECKED,
+    FREE,
     RECV_BUFFER,
     RECV_CURRENT,
     RECV_DONE,
@@ -26,6 +27,12 @@ def post(start: u32, limit: u32) -> None:
     """Offer a buffer, from `start` to below `limit`. The queue must have room."""
     RECV_POINTER.store(start)
     RECV_LIMIT.store(limit)
+
+
+@inline
+def free() -> u32:
+    """Buffers that the queue takes."""
+    return RECV_STATUS.load() & FREE
 
 
 @inline

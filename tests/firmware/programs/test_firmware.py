@@ -56,13 +56,19 @@ def test_a_vocabulary_names_what_is_there(name):
 
 
 def test_a_name_that_is_none_is_refused():
-    with pytest.raises(UserError, match="firmware 'mpi' is not known; choose one of mpi-np, selftest"):
+    with pytest.raises(UserError, match=r"firmware 'mpi' is not known; choose one of mpi-np, .*selftest"):
         programs.firmware("mpi")
 
 
 def test_a_program_without_choices_says_so():
     with pytest.raises(UserError, match="the firmware 'selftest' has no configuration to choose"):
         programs.firmware("selftest").default_config()
+
+
+def test_programs_leave_the_engines_to_the_driver_layer():
+    folders = ("firmware/lanai_firmware/programs", "examples/extending/stacks/echo", "tests/sim/engines")
+    for path in [path for folder in folders for path in (ROOT / folder).rglob("*.py")]:
+        assert not re.search(r"\b(HDMA|SEND|RECV)_\w+\.(load|store)\(", path.read_text()), path
 
 
 def test_what_serves_any_firmware_names_none():

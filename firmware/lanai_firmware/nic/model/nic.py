@@ -112,7 +112,8 @@ class Nic:
         if name == "SEND_DONE":
             return self.sent
         if name == "RECV_STATUS":
-            return int(Status.BUSY | Status.CHECKED) if self.arriving else 0
+            free = self.config.recv_queue - len(self.buffers)
+            return free | (int(Status.BUSY | Status.CHECKED) if self.arriving else 0)
         if name == "RECV_DONE":
             return self.latch[name]
         if name == "RECV_CURRENT":

@@ -3,7 +3,7 @@
 from lanai_firmware.lang import Const, address_of, firmware, u32
 
 from ...nic import host_dma, receive_dma
-from ...nic.registers import FREE, RECV_STATUS, TO_HOST, VALID
+from ...nic.registers import TO_HOST, VALID
 from .layout import BODY, BUS, FLAG, HEADER, LENGTH, NODES, Counter
 from .state import BUFFERS, nic
 
@@ -19,7 +19,7 @@ WHOLE: Const[u32] = u32(int(HEADER) + int(BODY))
 @firmware
 def post_buffers() -> None:
     """Give every buffer that is free to the receive DMA, as far as its queue goes."""
-    while nic.posted - nic.stored != PLACES and RECV_STATUS.load() & FREE != 0:
+    while nic.posted - nic.stored != PLACES and receive_dma.free() != 0:
         buffer = nic.incoming[nic.posted % PLACES]
         if not host_dma.reached(buffer.stored):
             return

@@ -7,7 +7,7 @@ and counted. The source of a message is what its channel says, so an envelope ca
 from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, offset_of, sizeof, u32
 
 from ....nic import host_dma, receive_dma
-from ....nic.registers import FREE, HDMA_STATUS, HEADER_CHECKED, STOPPED, TO_HOST, VALID, VALID_CHECKED
+from ....nic.registers import FREE, HEADER_CHECKED, STOPPED, TO_HOST, VALID, VALID_CHECKED
 from ..border.records import finish_record, next_record, report
 from ..layout import FLAG_FAILED, FLAG_LAST, NO_BODY, PACKET_BODY, Header, Kind, Record, Type
 from ..matching.claiming import deliver_eager, tell_followed
@@ -203,7 +203,7 @@ def receive_split(channel: Ptr[Channel], header: Ptr[Header], node: Ptr[Posted])
 def receive_any() -> bool:
     """The same for any packet."""
     verdict = receive_dma.verdict()
-    status = HDMA_STATUS.load()
+    status = host_dma.status()
     if (status & STOPPED) != 0:
         resume()  # here too, as a turn with requests does not look
     if verdict == 0 or (status & FREE) < 3:
