@@ -188,7 +188,7 @@ def break_copies(monkeypatch, folder):
     forward, helper = forward_copy(folder), Program.helper
 
     def chosen(self, name):
-        return self.declare(forward, None, None) if name == "copy_bytes" else helper(self, name)
+        return self.declare(forward, None) if name == "copy_bytes" else helper(self, name)
 
     monkeypatch.setattr(Program, "helper", chosen)
 
