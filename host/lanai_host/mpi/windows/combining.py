@@ -47,15 +47,14 @@ def combine(op: Op, basic: Datatype, source: int, size: int, address: int, count
         datatype.unpack(source, address, count, 0, size)
         return
     elements = size // basic.size
-    incoming = source if basic.dense else _spread(source, elements, basic).address
-    if datatype is basic:
-        op.function(incoming, address, elements, basic)
-        return
-    packed = Scratch(size)
+    packed = Scratch(size)  # combined beside the window, so that memory that is not there is an error and no signal
     datatype.pack(address, count, packed.address, 0, size)
-    held = _spread(packed.address, elements, basic)
-    op.function(incoming, held.address, elements, basic)
-    basic.pack(held.address, elements, packed.address)
+    if basic.dense:
+        op.function(source, packed.address, elements, basic)
+    else:
+        held = _spread(packed.address, elements, basic)
+        op.function(_spread(source, elements, basic).address, held.address, elements, basic)
+        basic.pack(held.address, elements, packed.address)
     datatype.unpack(packed.address, address, count, 0, size)
 
 
@@ -70,7 +69,7 @@ def compare_and_swap(origin: int, compare: int, address: int, datatype: Datatype
     """The element that lay at `address`, where that of `origin` now lies if the one that lay there was `compare`'s."""
     size = datatype.size
     old = Scratch(size)
-    old.data[:size] = array_at(address, size, np.uint8)
+    datatype.pack(address, 1, old.address)
     if bytes(old.data[:size]) == bytes(array_at(compare, size, np.uint8)):
-        array_at(address, size, np.uint8)[:] = array_at(origin, size, np.uint8)
+        datatype.unpack(origin, address, 1)
     return old

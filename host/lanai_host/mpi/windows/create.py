@@ -87,7 +87,8 @@ def _make(comm: Communicator, call: str, flavor: WindowFlavor, memory: Memory, u
     window.epochs.name = window.label
     # Others may use the window as soon as they have this process's row.
     watch = comm.process.races if isinstance(comm.process.races, Watch) else None
-    window.way = Messages(own, Target(own, memory), service_of(comm.process), window.label, watch)
+    service = service_of(comm.process)
+    window.way = Messages(own, Target(own, memory, service), service, window.label, watch)
     table = np.zeros((own.size, _COLUMNS), np.int64)
     row = Scratch(8 * _COLUMNS)
     row.data.view(np.int64)[:] = memory.size, unit, flavor, comm.process.node

@@ -4,6 +4,7 @@ It works whenever the process is inside MPI and looks at its device: a target th
 """
 
 from collections import deque
+from collections.abc import Callable
 
 from ...body import Run
 from ...operation import ANY_SOURCE, ANY_TAG, Operation
@@ -26,6 +27,7 @@ class Service:
         self._stopped = False
         self._busy = False
         self._waiting: set[Target] = set()  # where a request waits for its data
+        self._sends: list[tuple[Operation, Callable[[], object]]] = []
         self.targets: dict[int, Target] = {}
         for _ in range(RECEIVES):
             self._post()
@@ -43,10 +45,26 @@ class Service:
         return self._posted[0][0].done or bool(self._waiting)
 
     def operations(self) -> list[Operation]:
-        found = [operation for operation, _ in self._posted]
+        found = [operation for operation, _ in (*self._posted, *self._sends)]
         for target in self._waiting:
             found += target.operations()
         return found
+
+    def if_it_fails(self, send: Operation, then: Callable[[], object]) -> None:
+        """Call `then` if a send fails, now or later."""
+        if not send.done:
+            self._sends.append((send, then))
+        elif send.error is not None:
+            then()
+
+    def _look_at_sends(self) -> None:
+        ended = [entry for entry in self._sends if entry[0].done]
+        if ended:
+            self._sends = [entry for entry in self._sends if not entry[0].done]
+        for send, then in ended:
+            if send.error is not None:
+                self._device.charge(CALL)
+                then()
 
     def advance(self) -> bool:
         """Do what was asked for. It never ends by itself."""
@@ -54,6 +72,8 @@ class Service:
             return False
         self._busy = True
         try:
+            if self._sends:
+                self._look_at_sends()
             while self._posted[0][0].done:
                 operation, scratch = self._posted.popleft()
                 self._post()

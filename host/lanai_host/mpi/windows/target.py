@@ -1,7 +1,9 @@
 """The target's side of a window: requests of other processes, done in the order in which each of them sent them."""
 
 from collections import Counter, defaultdict, deque
+from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from ...body import NOTHING, Body, Run
 from ...config import HostCost
@@ -27,6 +29,13 @@ _DATA = frozenset(
 MOST_REFUSED = 200  # bytes of an answer that says what could not be done
 
 
+class Fallback(Protocol):
+    """What looks after sends."""
+
+    def if_it_fails(self, send: Operation, then: Callable[[], object]) -> None:
+        """Call `then` if a send fails, now or later."""
+
+
 class Entry:
     """A request that has come. `data` is where its data are or will be; `operation` the receive of what follows it."""
 
@@ -49,7 +58,7 @@ class Target:
 
     races: Races | None = None  # where they are reported
 
-    def __init__(self, communicator: Communicator, memory: Memory) -> None:
+    def __init__(self, communicator: Communicator, memory: Memory, fallback: Fallback) -> None:
         self.communicator = communicator
         self.memory = memory
         self.locks = Locks()
@@ -57,6 +66,7 @@ class Target:
         self.completes: Counter[int] = Counter()
         self.refused: dict[int, str] = {}
         self._device = communicator.device
+        self._fallback = fallback
         self._types: defaultdict[int, dict[int, Datatype]] = defaultdict(dict)
         self._sites: defaultdict[int, dict[int, str]] = defaultdict(dict)
         self._queues: defaultdict[int, deque[Entry]] = defaultdict(deque)
@@ -127,7 +137,9 @@ class Target:
     def _do(self, origin: int, entry: Entry) -> None:
         header = entry.header
         kind, serial = header.kind, header.serial
-        if entry.operation is not None and entry.operation.error is not None and kind is not Kind.PUT:
+        if entry.operation is not None and entry.operation.length < header.size and entry.operation.error is None:
+            self._refuse(origin, header, "its data could not be read")
+        elif entry.operation is not None and entry.operation.error is not None and kind is not Kind.PUT:
             self._refuse(origin, header, f"its data did not come: {entry.operation.error.text}")
         elif kind is Kind.TYPE:
             self._types[origin][header.slot] = wire.decode(bytes(array_at(entry.data, header.size, "u1")))
@@ -186,8 +198,10 @@ class Target:
 
     def _answer(self, origin: int, serial: int, body: Body, held: object) -> None:
         world = self.communicator.route[origin]
-        operation = self._device.send(world, wire.answer_tag(serial), ONE_SIDED_DATA, body, SendMode.STANDARD)
+        answer = partial(self._device.send, world, wire.answer_tag(serial), ONE_SIDED_DATA)
+        operation = answer(body, SendMode.STANDARD)
         hold(operation, held)
+        self._fallback.if_it_fails(operation, partial(answer, NOTHING, SendMode.STANDARD))
 
     def tell(self, origin: int, serial: int) -> None:
         """Answer that all is done, or what could not be."""

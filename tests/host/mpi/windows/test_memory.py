@@ -14,6 +14,7 @@ from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.errors import ErrorClass
 from lanai_host.mpi.info import Info
 from lanai_host.mpi.memory import array_at
+from lanai_host.mpi.op import PREDEFINED as OPS
 from lanai_host.mpi.windows import sync
 from lanai_host.mpi.windows.shared import PAGE
 from lanai_host.stacks.ideal.device import IdealDevice
@@ -22,7 +23,7 @@ from ..ranks import buffer, ints, run
 from .test_epochs import refused
 from .test_operations import DEVICES, window_on
 
-INT = PREDEFINED["MPI_INT"]
+INT, SUM = PREDEFINED["MPI_INT"], OPS["MPI_SUM"]
 
 
 class OneNode(IdealDevice):
@@ -198,3 +199,44 @@ def test_names_and_hints():
         windows.free(win)
 
     run(1, program)
+
+
+UNMAPPED = 4096  # no program has memory there
+
+
+@DEVICES
+@pytest.mark.parametrize("count", [10, 5000])
+@pytest.mark.parametrize("call", [windows.put, windows.accumulate])
+def test_a_buffer_that_cannot_be_read_keeps_nobody_waiting(call, count, device):
+    def program(world):
+        comm = world.comm_world
+        memory = np.zeros(5000, np.int32)
+        win = window_on(comm, memory)
+        more = (SUM,) if call is windows.accumulate else ()
+        if comm.rank == 0:
+            sync.lock(win, LockType.SHARED, 1, 0)
+            call(win, UNMAPPED, count, INT, 1, 0, count, INT, *more)
+            assert refused(sync.flush, win, 1)[0] in (ErrorClass.BUFFER, ErrorClass.RMA_RANGE)
+            windows.put(win, *buffer(ints(7)), 1, 3, 1, INT)
+            sync.unlock(win, 1)
+        windows.free(win)
+        return memory[:5].tolist()
+
+    assert run(2, program, device)[1] == [0, 0, 0, 7, 0]
+
+
+@DEVICES
+@pytest.mark.parametrize("count", [10, 5000])
+def test_a_window_on_memory_that_is_not_there_is_the_origins_error(count, device):
+    def program(world):
+        comm = world.comm_world
+        win = windows.create(comm, UNMAPPED, 4 * 5000, 4, None)
+        if comm.rank == 0:
+            values = buffer(np.zeros(count, np.int32))
+            for call, more in ((windows.put, ()), (windows.accumulate, (SUM,)), (windows.get, ())):
+                sync.lock(win, LockType.SHARED, 1, 0)
+                call(win, *values, 1, 0, count, INT, *more)
+                refused(sync.unlock, win, 1)
+        windows.free(win)
+
+    run(2, program, device)

@@ -1,0 +1,179 @@
+"""Requests to the targets of one window, and what is known of each of them."""
+
+from functools import partial
+
+from ...body import NOTHING, Body, Run, Runs
+from ...device import SendMode
+from ...operation import Operation
+from ..communicator import Communicator
+from ..context_numbers import ONE_SIDED, ONE_SIDED_DATA
+from ..datatypes import Datatype
+from ..errors import ErrorClass, MpiError
+from ..memory import Scratch
+from ..request import device_error, hold
+from . import wire
+from .races import Watch
+from .service import Service
+from .target import MOST_REFUSED
+from .way import Place
+from .wire import Header, Kind
+
+MOST_KEPT = 64  # operations that have ended are looked for when there are more than these
+
+
+class Reply:
+    """An answer under way: data of known size into the program's buffer, or the word that all is done."""
+
+    __slots__ = ("operation", "rank", "scratch", "serial", "size")
+
+    def __init__(self, rank: int, serial: int, operation: Operation, size: int, scratch: Scratch | None) -> None:
+        self.rank, self.serial, self.operation, self.size, self.scratch = rank, serial, operation, size, scratch
+
+    def error(self, call: str) -> MpiError | None:
+        operation = self.operation
+        if operation.error is not None:
+            return device_error(call, operation.error, operation.length, self.rank)
+        if self.scratch is not None and operation.length:
+            text = self.scratch.data[: operation.length].tobytes().decode(errors="replace")
+            return MpiError(ErrorClass.RMA_RANGE, f"{call}: rank {self.rank} refused {text}")
+        if self.scratch is None and operation.length < self.size:
+            text = f"{call}: rank {self.rank} refused to read memory that is not there, or not attached"
+            return MpiError(ErrorClass.RMA_RANGE, text)
+        return None
+
+
+class Peer:
+    """What this process knows of one target.
+
+    Attributes:
+        sends, replies: under way, as far as not looked at since they ended.
+        applied: nothing was sent that changes the target's memory and is not known to be done.
+        confirmed: nothing at all was sent that is not known to have come.
+        used: how many of its MPI_Win_post calls the access epochs of this process have taken.
+        slots: the datatypes that it remembers, by place.
+    """
+
+    def __init__(self, rank: int, world: int) -> None:
+        self.rank, self.world = rank, world
+        self.sends: list[Operation] = []
+        self.replies: list[Reply] = []
+        self.applied = self.confirmed = True
+        self.used = 0
+        self.slots: list[Datatype | None] = [None] * wire.SLOTS
+        self.sites: dict[str, int] = {}  # the calls that it remembers, where races are reported
+        self.next_slot = 0
+        self.told = 0  # completes counted by MPI_Win_wait
+
+
+class Sender:
+    """All methods are called under the lock of `Progress`, and none blocks."""
+
+    def __init__(self, communicator: Communicator, service: Service, watch: Watch | None) -> None:
+        self.peers = [Peer(rank, world) for rank, world in enumerate(communicator.route)]
+        self._device = communicator.device
+        self._number = communicator.number
+        self._service = service
+        self._watch = watch
+        self._serial = 0
+
+    def send(self, peer: Peer, header: Header, body: Body = NOTHING) -> list[Operation]:
+        """A request and its data, which go along if they fit. The operations that need the data's memory."""
+        head = _scratch(wire.pack(header))
+        start = (head.address, wire.HEADER)
+        along = body.size <= wire.EAGER
+        message = Runs([start, *body.segments()]) if along and body.size else Run(*start)
+        first = self._device.send(peer.world, header.kind, ONE_SIDED, message, SendMode.STANDARD)
+        hold(first, head)
+        peer.confirmed = False
+        if along:
+            return self._keep(peer, first)
+        tag = wire.data_tag(header.serial)
+        data = self._device.send(peer.world, tag, ONE_SIDED_DATA, body, SendMode.STANDARD)
+        nothing = partial(self._device.send, peer.world, tag, ONE_SIDED_DATA, NOTHING, SendMode.STANDARD)
+        self._service.if_it_fails(data, nothing)  # the target waits for the data, and must learn that there are none
+        return self._keep(peer, data)
+
+    @staticmethod
+    def _keep(peer: Peer, operation: Operation) -> list[Operation]:
+        if operation.done and operation.error is None:
+            return []
+        if len(peer.sends) > MOST_KEPT:
+            peer.sends = [one for one in peer.sends if not one.done or one.error is not None]
+        peer.sends.append(operation)
+        return [operation]
+
+    def tell(self, peer: Peer, kind: Kind) -> None:
+        """A request without data or answer."""
+        self.send(peer, Header(kind, window=self._number))
+
+    def ask(self, peer: Peer, kind: Kind, op: int = 0) -> Reply:
+        """A request that is answered when it, and all before it, is done."""
+        reply = self.expect(peer, None, 0)
+        self.send(peer, Header(kind, op, window=self._number, serial=reply.serial))
+        if kind is not Kind.LOCK:  # what comes after this needs an answer of its own
+            peer.applied = peer.confirmed = True
+        return reply
+
+    def expect(self, peer: Peer, buffer: Body | None, size: int) -> Reply:
+        """Be ready for an answer: into a buffer, or (None) that something is done."""
+        scratch = Scratch(MOST_REFUSED) if buffer is None else None
+        body = Run(scratch.address, MOST_REFUSED) if scratch is not None else buffer or NOTHING
+        serial = self.next_serial()
+        operation = self._device.receive(peer.world, wire.answer_tag(serial), ONE_SIDED_DATA, body)
+        hold(operation, scratch)
+        reply = Reply(peer.rank, serial, operation, size, scratch)
+        if len(peer.replies) > MOST_KEPT:
+            peer.replies = [one for one in peer.replies if not one.operation.done or one.error("") is not None]
+        peer.replies.append(reply)
+        return reply
+
+    def next_serial(self) -> int:
+        self._serial = self._serial % (wire.SERIALS - 1) + 1
+        return self._serial
+
+    def header(self, call: str, epoch: int, kind: Kind, place: Place, serial: int, size: int, op: int = 0) -> Header:
+        """The request for an operation at a place, once the target knows the place's datatype."""
+        peer, datatype, count, offset = self.peers[place.rank], place.datatype, place.elements, place.offset
+        basic, slot = place.basic, wire.NO_SLOT
+        number = wire.TYPE_NUMBERS.get(id(datatype))
+        if number is not None:
+            basic = number
+        elif datatype.dense and wire.TYPES[basic].dense:  # one run of elements
+            offset += datatype.true_lb
+            count = place.size // wire.TYPES[basic].size
+        else:
+            slot = self._slot(peer, datatype)
+        site = 0 if self._watch is None else self._site(peer, self._watch.place(call))
+        return Header(kind, op, basic, self._number, slot, serial, count, offset, size, epoch, site)
+
+    def _slot(self, peer: Peer, datatype: Datatype) -> int:
+        """The place where the target remembers a datatype, which it is sent if it does not."""
+        for slot, known in enumerate(peer.slots):
+            if known is datatype:
+                return slot
+        slot, peer.next_slot = peer.next_slot, (peer.next_slot + 1) % wire.SLOTS
+        peer.slots[slot] = datatype  # kept, so that no other takes its identity
+        self._teach(peer, Kind.TYPE, slot, wire.encode(datatype))
+        return slot
+
+    def _site(self, peer: Peer, call: str) -> int:
+        """The number under which the target remembers the words for a call."""
+        site = peer.sites.get(call)
+        if site is None:
+            site = peer.sites[call] = len(peer.sites) % (wire.SITES - 1) + 1
+            self._teach(peer, Kind.SITE, site, call.encode())
+        return site
+
+    def _teach(self, peer: Peer, kind: Kind, slot: int, data: bytes) -> None:
+        """What the target is to remember, under a number."""
+        scratch = _scratch(data)
+        header = Header(kind, window=self._number, slot=slot, serial=self.next_serial(), size=len(data))
+        for operation in self.send(peer, header, Run(scratch.address, len(data))):
+            hold(operation, scratch)
+
+
+def _scratch(data: bytes) -> Scratch:
+    """Bytes at an address."""
+    scratch = Scratch(len(data))
+    scratch.data[: len(data)] = bytearray(data)
+    return scratch
