@@ -1,4 +1,6 @@
-"""A whole program: every function reachable from its roots, the globals they touch, the places where they may stop."""
+"""A whole program: every function reachable from its roots, the globals they touch, the places
+where they may stop.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,7 +35,8 @@ class GlobalObject:
 
 @dataclass
 class Program:
-    """Firmware as one LLVM module. `roots` are called from outside, by their names as symbols, arguments in registers.
+    """Firmware as one LLVM module. `roots` are called from outside, by their names as symbols,
+    arguments in registers.
 
     `check` is the front end's part: it finds every error. `lower` makes the IR of what was found.
     """
@@ -56,7 +59,9 @@ class Program:
         self.calls: dict[str, set[str]] = {}
 
     def check(self) -> None:
-        """Check every function reachable from the roots. Raises `CompileError` at the first thing not allowed."""
+        """Check every function reachable from the roots. Raises `CompileError` at the first thing
+        not allowed.
+        """
         for root in self.roots:
             self.declare(root, None)
         while len(self.bodies) < len(self.sources):

@@ -1,4 +1,6 @@
-"""One function on its way through the front end: its variables, its loops, and what it may ask of the program."""
+"""One function on its way through the front end: its variables, its loops, and what it may ask of
+the program.
+"""
 
 import ast
 from collections.abc import Callable
@@ -34,8 +36,9 @@ class Loop:
 class Scope:
     """State of checking one function.
 
-    `dead` is set when control cannot get here; nothing is looked at until it can again. `assigned` are the variables that
-    surely have a value, so that reading an unset one is an error here as it is in Python. `expression` checks an expression.
+    `dead` is set when control cannot get here; nothing is looked at until it can again. `assigned`
+    are the variables that surely have a value, so that reading an unset one is an error here as it
+    is in Python. `expression` checks an expression.
     """
 
     def __init__(self, unit: Unit, source: Source, expression: Callable[["Scope", ast.expr], Result]) -> None:

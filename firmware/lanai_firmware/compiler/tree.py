@@ -1,7 +1,9 @@
-"""The typed tree: firmware whose every error has been found. The front end makes it, `lowering` makes IR of it.
+"""The typed tree: firmware whose every error has been found. The front end makes it, `lowering`
+makes IR of it.
 
-A node is evaluated once, where it is first met; another node may refer to its result. Kinds are those of the language: u32,
-i32, bool, a PtrType, a Reference, None for no value, and int for a literal without a type yet. `line` is that of the source.
+A node is evaluated once, where it is first met; another node may refer to its result. Kinds are
+those of the language: u32, i32, bool, a PtrType, a Reference, None for no value, and int for a
+literal without a type yet. `line` is that of the source.
 """
 
 from collections.abc import Sequence
@@ -181,7 +183,8 @@ class RegisterStore(Value):
 
 @dataclass(frozen=True, eq=False)
 class Call(Value):
-    """A firmware function by its symbol. `arguments` are in the order of evaluation, each with its position.
+    """A firmware function by its symbol. `arguments` are in the order of evaluation, each with its
+    position.
 
     `line` is None where the helpers of the run-time are called.
     """

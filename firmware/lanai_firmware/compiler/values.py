@@ -1,4 +1,6 @@
-"""What an expression is to the front end: a value of the typed tree, a view of memory, or a Python object."""
+"""What an expression is to the front end: a value of the typed tree, a view of memory, or a Python
+object.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +20,9 @@ class View:
 
 @dataclass(frozen=True)
 class Reference:
-    """Kind of a variable that names a struct or array: `e = pool[3]`. The variable holds its address."""
+    """Kind of a variable that names a struct or array: `e = pool[3]`. The variable holds its
+    address.
+    """
 
     kind: Any
 

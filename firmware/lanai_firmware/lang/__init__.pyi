@@ -1,6 +1,8 @@
-"""Types of the firmware language for type checkers and editors. Widths and signs are the compiler's: to them u8 to i32 are int.
+"""Types of the firmware language for type checkers and editors. Widths and signs are the
+compiler's: to them u8 to i32 are int.
 
-A pointer or an array is written as what it leads to: members of `Ptr[T]` and of the elements of `Array[T, n]` are those of T.
+A pointer or an array is written as what it leads to: members of `Ptr[T]` and of the elements of
+`Array[T, n]` are those of T.
 """
 
 from collections.abc import Callable

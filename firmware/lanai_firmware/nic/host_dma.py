@@ -1,7 +1,8 @@
 """The host DMA: a queue of copies between SRAM and host memory, done in order.
 
-A descriptor's flags are TO_SRAM or TO_HOST, with FEED or FOLLOW. A copy that failed stops the engine in front of the next one, and does not
-count as done until `resume`. Who counts the descriptors that it queues knows by `reached` which of them are done.
+A descriptor's flags are TO_SRAM or TO_HOST, with FEED or FOLLOW. A copy that failed stops the
+engine in front of the next one, and does not count as done until `resume`. Who counts the
+descriptors that it queues knows by `reached` which of them are done.
 """
 
 from lanai_firmware.lang import firmware, i32, inline, u32

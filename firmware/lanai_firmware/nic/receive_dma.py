@@ -1,7 +1,7 @@
 """The receive DMA: it fills the buffers posted to it, a packet each, in order.
 
-The oldest packet that is whole can be looked at, until it is released. One that is still arriving can be watched: once so many of its
-bytes are there, there is an event.
+The oldest packet that is whole can be looked at, until it is released. One that is still arriving
+can be watched: once so many of its bytes are there, there is an event.
 """
 
 from lanai_firmware.lang import inline, u32

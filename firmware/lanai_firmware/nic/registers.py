@@ -1,4 +1,6 @@
-"""The NIC's registers as the firmware names them; addresses come from the machine's one declaration."""
+"""The NIC's registers as the firmware names them; addresses come from the machine's one
+declaration.
+"""
 
 from lanai_firmware.lang import Const, register, u32
 from lanai_hdl.machine import Event, HostDmaStart, SendStart, Status, Verdict, local_address

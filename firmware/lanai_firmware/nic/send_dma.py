@@ -1,7 +1,7 @@
 """The send DMA: a queue of pieces of SRAM that leave as packets, in order.
 
-A packet is one descriptor with FIRST and LAST, or several, the first one with FIRST, the last one with LAST. Who counts the
-descriptors that it queues knows by `reached` which of them have left.
+A packet is one descriptor with FIRST and LAST, or several, the first one with FIRST, the last one
+with LAST. Who counts the descriptors that it queues knows by `reached` which of them have left.
 """
 
 from lanai_firmware.lang import i32, inline, u32

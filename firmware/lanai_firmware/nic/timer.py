@@ -13,5 +13,7 @@ def now() -> u32:
 
 @inline
 def start(cycles: u32) -> None:
-    """EVENT_TIMER comes after `cycles` processor cycles, or one more: the timer is off at 0, so its bit 0 is always set."""
+    """EVENT_TIMER comes after `cycles` processor cycles, or one more: the timer is off at 0, so its
+    bit 0 is always set.
+    """
     TIMER.store((CYCLES.load() + cycles) | 1)

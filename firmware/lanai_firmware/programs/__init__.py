@@ -1,7 +1,7 @@
 """Programs for the NIC's processor, one package each.
 
-A package `my_program` here that holds a module `program` with `FIRMWARE`, a `Firmware` object, is the firmware
-`my-program`. Nothing else needs to be registered.
+A package `my_program` here that holds a module `program` with `FIRMWARE`, a `Firmware` object, is
+the firmware `my-program`. Nothing else needs to be registered.
 """
 
 import pkgutil

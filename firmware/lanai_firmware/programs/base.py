@@ -1,4 +1,6 @@
-"""A firmware as one object: what others must know to build it, to load it, to configure it and to read its traces."""
+"""A firmware as one object: what others must know to build it, to load it, to configure it and to
+read its traces.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,13 +23,17 @@ class Firmware:
 
     Attributes:
         name: as commands spell it; the folder's name with dashes.
-        module: the module that holds the entry point, a firmware function `main`. It is imported when needed.
-        memory: the module that declares the globals that the driver writes or reads. Empty: it touches none.
-        presets: named choices of its configuration, a frozen dataclass; the first is the default. None: nothing can be chosen.
-        lay_out: shares out the SRAM behind the image for a configuration; the firmware's package says with which arguments.
-            None: the firmware uses no memory but its globals.
+        module: the module that holds the entry point, a firmware function `main`. It is imported
+            when needed.
+        memory: the module that declares the globals that the driver writes or reads. Empty: it
+            touches none.
+        presets: named choices of its configuration, a frozen dataclass; the first is the default.
+            None: nothing can be chosen.
+        lay_out: shares out the SRAM behind the image for a configuration; the firmware's package
+            says with which arguments. None: the firmware uses no memory but its globals.
         ready: what SCRATCH0 reads once the firmware runs.
-        refused: what SCRATCH0 reads if the firmware does not know the plan that the driver left. 0: there is no such answer.
+        refused: what SCRATCH0 reads if the firmware does not know the plan that the driver left. 0:
+            there is no such answer.
         vocabulary: how traces and waveforms read its packets and its memory. None: they cannot.
     """
 

@@ -1,4 +1,6 @@
-"""How a trace reads a firmware: its packets' header and types, and which memory belongs to which message."""
+"""How a trace reads a firmware: its packets' header and types, and which memory belongs to which
+message.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +9,9 @@ from typing import Any
 
 
 class Role(IntEnum):
-    """What a packet says of a message. Handles and receive entries are numbers that the header carries."""
+    """What a packet says of a message. Handles and receive entries are numbers that the header
+    carries.
+    """
 
     EAGER = 1  # envelope and body
     UNPAID = 2  # envelope and body, sent without credit: TAKEN or DROPPED answers
@@ -38,7 +42,8 @@ class Touch(IntEnum):
 class Table:
     """Entries of one kind in SRAM: `count` of `stride` bytes from `begin` on.
 
-    Reading a byte from `first` to below `last` of an entry means that the firmware deals with that entry.
+    Reading a byte from `first` to below `last` of an entry means that the firmware deals with that
+    entry.
     """
 
     kind: Touch
@@ -67,12 +72,15 @@ class Vocabulary:
     """One firmware's.
 
     Attributes:
-        header: the struct at the beginning of each packet. It has the members type, channel, tag, length, sequence and handle.
+        header: the struct at the beginning of each packet. It has the members type, channel, tag,
+            length, sequence and handle.
         types: packet types by name.
         roles: by type. Packets of other types belong to no message.
         tables: those of a NIC, by its plan, which is one of `NicStack.plans`.
-        bodies: SRAM that holds bodies of messages, by the plan. It may be damaged: what is not in it counts as nothing.
-        spilled: bus addresses of host memory in which the NIC leaves messages, by the plan. It is no rank's.
+        bodies: SRAM that holds bodies of messages, by the plan. It may be damaged: what is not in
+            it counts as nothing.
+        spilled: bus addresses of host memory in which the NIC leaves messages, by the plan. It is
+            no rank's.
         cut_through: None if packets are always whole before they go on.
         scheduler: module in which the processor works for no message.
         slots: request slots of an endpoint.

@@ -1,4 +1,6 @@
-"""What every driver does with a NIC before its firmware runs: check the hardware, write the image, start the processor."""
+"""What every driver does with a NIC before its firmware runs: check the hardware, write the image,
+start the processor.
+"""
 
 from lanai_firmware.image import Image
 from lanai_firmware.programs import Firmware

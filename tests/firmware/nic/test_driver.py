@@ -108,7 +108,9 @@ def test_events_and_the_timer(nic):
 
 
 def test_the_model_runs_any_program(module):
-    """A NIC sends a packet, whose first word is its route, to itself until it came four times; another drops a damaged one."""
+    """A NIC sends a packet, whose first word is its route, to itself until it came four times;
+    another drops a damaged one.
+    """
     program = module(ECHO)
     fabric = Fabric(2, program.turn)
     for nic in fabric.nics:

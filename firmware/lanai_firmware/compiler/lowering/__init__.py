@@ -1,1 +1,3 @@
-"""From the typed tree to LLVM IR. Nothing here can be a user's error: the front end has found them all."""
+"""From the typed tree to LLVM IR. Nothing here can be a user's error: the front end has found them
+all.
+"""

@@ -1,4 +1,6 @@
-"""One function on its way to IR: builder, variables, loops, and the small services that lowering shares."""
+"""One function on its way to IR: builder, variables, loops, and the small services that lowering
+shares.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +49,9 @@ def ir_type(target: Target, kind: Any) -> Any:
 
 
 class Emitter:
-    """State of lowering one function. `dead` is set when control cannot get here. `done` has the results of nodes."""
+    """State of lowering one function. `dead` is set when control cannot get here. `done` has the
+    results of nodes.
+    """
 
     def __init__(self, module: Module, source: Source, function: Any) -> None:
         self.module = module

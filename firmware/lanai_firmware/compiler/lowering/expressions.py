@@ -47,7 +47,9 @@ def shift(emitter: Emitter, node: tree.Shift) -> Any:
 
 
 def divide(emitter: Emitter, node: tree.Divide) -> Any:
-    """A constant power of two is a shift or a mask for both signs; i32 otherwise is a run-time helper."""
+    """A constant power of two is a shift or a mask for both signs; i32 otherwise is a run-time
+    helper.
+    """
     b = emitter.builder
     left, right = evaluate(emitter, node.left), evaluate(emitter, node.right)
     if not node.right.constant:
@@ -211,7 +213,9 @@ def choice(emitter: Emitter, node: tree.Choice) -> Any:
 
 
 def branch(emitter: Emitter, test: tree.Test, yes: Any, no: Any) -> None:
-    """Go to `yes` or `no`, evaluating no more of `and` and `or` than needed. Leaves the emitter dead."""
+    """Go to `yes` or `no`, evaluating no more of `and` and `or` than needed. Leaves the emitter
+    dead.
+    """
     if isinstance(test, tree.Not):
         branch(emitter, test.test, no, yes)
     elif isinstance(test, tree.Several):

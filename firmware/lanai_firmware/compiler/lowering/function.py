@@ -11,7 +11,9 @@ from .words import word_constant
 
 
 def lower_function(module: Module, source: Source, function: Any, body: tree.Body, depth_symbol: str) -> None:
-    """Emit the function's body. `depth_symbol`: the global that counts its open calls; empty if it does not call itself."""
+    """Emit the function's body. `depth_symbol`: the global that counts its open calls; empty if it
+    does not call itself.
+    """
     emitter = Emitter(module, source, function)
     module.target.begin(emitter, body.locals)
     kinds, _ = source.function.signature
@@ -25,7 +27,9 @@ def lower_function(module: Module, source: Source, function: Any, body: tree.Bod
 
 
 def count_depth(emitter: Emitter, counter: Any) -> None:
-    """A function that calls itself counts its open calls, so that the stack never grows past what was reserved."""
+    """A function that calls itself counts its open calls, so that the stack never grows past what
+    was reserved.
+    """
     target, source, b = emitter.target, emitter.source, emitter.builder
     depth, name = source.function.depth, source.tree.name
     opened = target.load(b, counter, 32)

@@ -25,7 +25,9 @@ def assign(emitter: Emitter, node: tree.Assign) -> None:
 
 
 def store(emitter: Emitter, node: tree.Store) -> None:
-    """The value is evaluated before the address, but for `+=`, whose value refers to what lies there."""
+    """The value is evaluated before the address, but for `+=`, whose value refers to what lies
+    there.
+    """
     given = evaluate(emitter, node.value)
     address = evaluate(emitter, node.address)
     if isinstance(node.kind, PtrType):

@@ -22,7 +22,9 @@ ROLES = {
 
 
 def tables(plan: Mapping[str, Any]) -> list[Table]:
-    """Of a receive only what lies behind its envelope counts: the envelope is also read by searches for another."""
+    """Of a receive only what lies behind its envelope counts: the envelope is also read by searches
+    for another.
+    """
     buffer = int(PACKET_BODY) + int(sizeof(Header))
     receive, stage, channel = int(sizeof(state.Receive)), int(sizeof(state.Stage)), int(sizeof(state.Channel))
     message = int(sizeof(state.Message))
