@@ -76,6 +76,22 @@ def test_a_body_is_on_its_way_to_the_host_before_it_is_whole(config):
     assert rig.hosts[1].page(1, 3001) == long_body(1)
 
 
+def test_after_a_damaged_body_the_next_one_is_followed_again():
+    rig = Rig(EAGER)
+    flaws = [int(Verdict.VALID | Verdict.CRC)]
+    rig.fabric.filter = lambda source, target, packet: [
+        Packet(packet.route, packet.data, flaws.pop()) if len(packet.data) > 100 and flaws else packet
+    ]
+    rig.hosts[1].receive(1, 7)
+    rig.run(lambda count: 0)
+    for number in (1, 2):
+        rig.hosts[0].send(number, 7, long_body(number), long=True)
+        arriving(rig)
+        rig.run(lambda count: count - 1)
+    assert [r["operation"] for r in rig.hosts[1].records()] == [1]
+    assert rig.hosts[1].page(1, 3002) == long_body(2)
+
+
 def test_a_damaged_body_leaves_its_receive_waiting():
     """The upload began before the CRC was known: the message is not reported, and the next one takes the receive."""
     rig = Rig(EAGER)

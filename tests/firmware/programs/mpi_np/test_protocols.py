@@ -149,6 +149,30 @@ def test_every_message_is_acknowledged():
         assert channel.slot_credit == FULL.messages
 
 
+@pytest.mark.parametrize(("ack_slots", "acks"), [(1, 8), (4, 2)])
+def test_messages_without_a_body_are_acknowledged_by_their_slots(ack_slots, acks):
+    """They take no block of the heap, so slots alone decide when an ACK is due."""
+    rig = Rig(FULL.but(messages=16, ack_slots=ack_slots))
+    for n in range(1, 9):
+        rig.hosts[1].receive(n, n)
+        rig.hosts[0].send(n, n, b"")
+        run(rig)
+    assert types(rig, 1) == {"ACK": acks}
+
+
+@pytest.mark.parametrize(("size", "blocks"), [(0, 0), (1, 1), (128, 1), (129, 2), (256, 2)])
+def test_a_body_takes_no_more_credit_than_it_fills(size, blocks):
+    """Byte credit is counted in whole blocks of 128 bytes (NP-15)."""
+    rig = Rig(FULL)
+    channel = channel_of(rig, 0)
+    with rig.fabric.nics[0].machine:
+        before = channel.slot_credit, channel.block_credit
+    rig.hosts[0].send(1, 1, body(1, size))
+    run(rig)
+    with rig.fabric.nics[0].machine:
+        assert (before[0] - channel.slot_credit, before[1] - channel.block_credit) == (1, blocks)
+
+
 def test_expected_data_need_no_byte_credit():
     """NP-25: the channel's heap is full of another message; a body that was asked for comes all the same, and the heap stays as it is."""
     rig = Rig(FULL.but(eager_limit=0))
