@@ -4,7 +4,8 @@ entering Python and switching to a rank's process cost."""
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from lanai_hdl.config import lanai41
 from lanai_hdl.machine import Control, host_offset
@@ -19,7 +20,10 @@ from .core import half_memory_loop
 NAME = "engine"
 HELP = "simulation engine: speed against bare Verilator, threads, entries"
 
-ROUNDS = 3  # the best of them counts: other work on the machine only ever slows
+# The best round counts, as other work on the machine only ever slows. Short rounds of what is compared alternate.
+ROUNDS = 150
+SHARE = 50  # of the cycles asked for that one round has
+STARTS = 3  # runs of ranks, of which the best counts
 
 # Two ranks that pass a word to and fro by mail, without MPI: each half of a round trip switches to a process once.
 SWITCHES = 4000
@@ -57,6 +61,9 @@ open(sys.argv[2], "w").write(str(spent / rounds))
 """
 
 
+BUSY = (1, 2, 4, 8)  # NICs
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cycles", type=int, default=100_000, help="cycles of each NIC to time (default: %(default)s)")
 
@@ -73,41 +80,56 @@ def busy_engine(nics: int, threads: int = 1, *, as_synthesized: bool = False) ->
 
 
 def rate(engine: RtlEngine, cycles: int, clock: Callable[[], float]) -> float:
-    """NIC cycles a second, all NICs together."""
-    nics = engine.layout.nics
-    best = 0.0
-    for _ in range(ROUNDS):
-        began, started = sum(map(engine.slot, range(nics))), clock()
-        engine.run(engine.slot(0) + 2 * cycles)
-        best = max(best, (sum(map(engine.slot, range(nics))) - began) / 2 / (clock() - started))
-    return best
+    """NIC cycles a second in one round, all NICs together."""
+    nics = range(engine.layout.nics)
+    began, started = sum(map(engine.slot, nics)), clock()
+    engine.run(engine.slot(0) + 2 * max(1, cycles // len(nics) // SHARE))
+    return (sum(map(engine.slot, nics)) - began) / 2 / (clock() - started)
 
 
-def bare_rate(cycles: int, clock: Callable[[], float]) -> float:
-    """Cycles a second of one NIC's model, evaluated in a loop of C++ with nothing around it."""
-    engine = busy_engine(1)
-    best = 0.0
-    for _ in range(ROUNDS):
-        started = clock()
-        engine.bare(2 * cycles)
-        best = max(best, cycles / (clock() - started))
-    engine.close()
-    return best
+def bare_rate(engine: RtlEngine, cycles: int, clock: Callable[[], float]) -> float:
+    """Cycles a second of one NIC's model, evaluated in a loop of C++ with nothing around it. The engine is of no other use then."""
+    cycles = max(1, cycles // SHARE)
+    started = clock()
+    engine.bare(2 * cycles)
+    return cycles / (clock() - started)
 
 
-def speedup(cycles: int) -> float:
-    """CPU time of one busy NIC made of the gateware as it is synthesized, by the usual compiler, over that of the engine's model.
+def best_of(measures: Mapping[str, Callable[[], float]]) -> dict[str, float]:
+    """The best of many rounds of each; they take turns."""
+    rounds = [{name: measure() for name, measure in measures.items()} for _ in range(ROUNDS)]
+    return {name: max(each[name] for each in rounds) for name in measures}
 
-    Rounds of the two alternate; the best of each counts.
-    """
-    engines = [busy_engine(1, as_synthesized=True), busy_engine(1)]
-    best = [0.0, 0.0]
-    for _ in range(ROUNDS):
-        for index, engine in enumerate(engines):
-            best[index] = max(best[index], rate(engine, cycles, time.process_time))
-    for engine in engines:
+
+def speeds(cycles: int) -> dict[str, float]:
+    """Figures of CPU time: the engine with some numbers of NICs, beside the bare loop, and beside a busy NIC made of the gateware as it is
+    synthesized, by the usual compiler."""
+    clock = time.process_time
+    bare, synthesized = busy_engine(1), busy_engine(1, as_synthesized=True)
+    engines = {nics: busy_engine(nics) for nics in BUSY}
+    measures = {
+        f"engine.nic_cycles_per_second.{n}": partial(rate, engine, cycles, clock) for n, engine in engines.items()
+    }
+    measures["engine.bare_cycles_per_second"] = partial(bare_rate, bare, cycles, clock)
+    measures["synthesized"] = partial(rate, synthesized, cycles, clock)
+    figures = best_of(measures)
+    for engine in (bare, synthesized, *engines.values()):
         engine.close()
-    return best[1] / best[0]
+    for nics in BUSY:
+        reached = figures[f"engine.nic_cycles_per_second.{nics}"]
+        figures[f"engine.ratio.{nics}"] = reached / figures["engine.bare_cycles_per_second"]
+    figures["engine.speedup"] = figures["engine.nic_cycles_per_second.1"] / figures.pop("synthesized")
+    return figures
+
+
+def two_threads(cycles: int) -> float:
+    """Wall time of the bare loop for each of eight NICs over that of two threads for them all."""
+    clock = time.perf_counter
+    bare, engine = busy_engine(1), busy_engine(8, threads=2)
+    best = best_of({"bare": partial(bare_rate, bare, cycles, clock), "threads": partial(rate, engine, cycles, clock)})
+    bare.close()
+    engine.close()
+    return best["threads"] / best["bare"]
 
 
 def entry_seconds(entries: int = 20_000) -> float:
@@ -126,7 +148,7 @@ def rank_seconds(program: str, ranks: int, folder: str) -> float:
     """What one round of a program of ranks takes; the best of a few runs."""
     result = f"{folder}/seconds"
     best = float("inf")
-    for _ in range(ROUNDS):
+    for _ in range(STARTS):
         done = launch(RunConfig((sys.executable, "-c", program, str(SWITCHES), result), ranks))
         if done.code:
             raise RuntimeError(done.report)
@@ -138,19 +160,8 @@ def rank_seconds(program: str, ranks: int, folder: str) -> float:
 def run(args: argparse.Namespace) -> dict[str, float]:
     import tempfile
 
-    figures: dict[str, float] = {}
-    bare = bare_rate(args.cycles, time.process_time)
-    figures["engine.bare_cycles_per_second"] = bare
-    figures["engine.speedup"] = speedup(args.cycles)
-    for nics in (1, 2, 4, 8):
-        engine = busy_engine(nics)
-        figures[f"engine.nic_cycles_per_second.{nics}"] = reached = rate(engine, args.cycles // nics, time.process_time)
-        figures[f"engine.ratio.{nics}"] = reached / bare
-        engine.close()
-    wall = bare_rate(args.cycles, time.perf_counter)
-    engine = busy_engine(8, threads=2)
-    figures["engine.ratio_2_threads.8"] = rate(engine, args.cycles // 8, time.perf_counter) / wall
-    engine.close()
+    figures = speeds(args.cycles)
+    figures["engine.ratio_2_threads.8"] = two_threads(args.cycles)
     figures["engine.entry_us"] = 1e6 * entry_seconds()
     with tempfile.TemporaryDirectory() as folder:
         figures["engine.rank_switch_us"] = 1e6 * rank_seconds(PING_PONG, 2, folder)
