@@ -1,0 +1,222 @@
+"""Adapters without the rest of their NICs: a host's memory and accesses on one side of each, packets on the other."""
+
+from collections import deque
+
+from amaranth import Cat, Module
+
+from lanai_hdl.bfm import Bench
+from lanai_hdl.config import NicConfig
+from lanai_hdl.link.deframer import PartKind
+from lanai_hdl.link.flit import Kind
+from lanai_hdl.remote.block import RemoteAdapter
+from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.csr import ENABLE, NUMBER_SHIFT, WINDOW_VALID
+from lanai_hdl.remote.packets import Atomic, Op, Status, word
+from lanai_hdl.remote.tables import (
+    FLAG_AT,
+    FLAG_BYTES,
+    WINDOW_HOST,
+    CommandWord,
+    PlaceWord,
+    Rights,
+    command_at,
+    exposure_at,
+    page_at,
+)
+
+SMALL = Remote(processes=2, peers=4, pages=8, payload=64, answers=2)
+NIC = NicConfig(sram_size=4096, blocks=(SMALL,))
+PAGE = 4096
+KEY = 0x1234
+ALL = {"read": 1, "write": 1, "atomic": 1}
+
+
+class Side:
+    """One adapter. `pages` is its host's memory, a bytearray a bus page; other pages are refused. `sent` has its packets' words.
+
+    Its host has process 0 with `window` 1, page table entries 0 to 3 on pages 0x10000 to 0x10003.
+    """
+
+    def __init__(self, number, *, timeout=2000, retries=3):
+        self.number, self.timeout, self.retries = number, timeout, retries
+        self.dut = RemoteAdapter(NIC, SMALL)
+        self.pages = {0x10000 + n: bytearray(PAGE) for n in range(4)}
+        self.sent, self.arriving = [], deque()
+        self.counts = dict.fromkeys((one.counter.name for one in self.dut.counts()), 0)
+        self.stop = False
+        self._tag = 0
+
+    # The host's memory.
+
+    async def memory(self, context):
+        """Serves the burst port, a word each few slots."""
+        bus = self.dut.bus
+        while True:
+            context.set(bus.burst.ready, 1)
+            _, _, valid, burst = await context.tick().sample(bus.burst.valid, bus.burst.payload)
+            if not valid:
+                continue
+            context.set(bus.burst.ready, 0)
+            for address in range(burst.word * 4, (burst.word + burst.words) * 4, 4):
+                await (self._write(context, address) if burst.write else self._read(context, address))
+
+    async def _read(self, context, address):
+        bus, page = self.dut.bus, self.pages.get(address // PAGE)
+        data = 0xDEADDEAD if page is None else int.from_bytes(page[address % PAGE :][:4], "big")
+        context.set(bus.read.payload, {"data": data, "error": page is None})
+        context.set(bus.read.valid, 1)
+        while not (await context.tick().sample(bus.read.ready))[2]:
+            pass
+        context.set(bus.read.valid, 0)
+
+    async def _write(self, context, address):
+        bus, page = self.dut.bus, self.pages.get(address // PAGE)
+        context.set(bus.write.ready, 1)
+        valid = 0
+        while not valid:
+            _, _, valid, word = await context.tick().sample(bus.write.valid, bus.write.payload)
+        context.set(bus.write.ready, 0)
+        for lane, byte in enumerate(word.data.to_bytes(4, "big")):
+            if page is not None and word.be >> (3 - lane) & 1:
+                page[address % PAGE + lane] = byte
+        await context.tick()
+        context.set(bus.written, 1)
+        context.set(bus.refused, page is None)
+        await context.tick()
+        context.set(bus.written, 0)
+
+    def load(self, offset, data):
+        """Into the page behind page table entry 1 and those after it."""
+        for at, byte in enumerate(data, PAGE + offset):
+            self.pages[0x10000 + at // PAGE][at % PAGE] = byte
+
+    def dump(self, offset, size):
+        return bytes(self.pages[0x10000 + at // PAGE][at % PAGE] for at in range(PAGE + offset, PAGE + offset + size))
+
+    # The wire.
+
+    async def transmits(self, context):
+        """Takes flits; a packet with a sound CRC goes to `sent`."""
+        out = self.dut.packets_out
+        words = []
+        while True:
+            context.set(out.ready, not self.stop)
+            _, _, valid, ready, flit = await context.tick().sample(out.valid, out.ready, out.payload)
+            if not (valid and ready):
+                continue
+            if flit.kind == Kind.HEAD:
+                words = []
+            elif flit.kind == Kind.DATA:
+                words.append(flit.data)
+            elif not flit.data & 1:
+                self.sent.append(words)
+
+    async def receives(self, context):
+        """Gives what is in `arriving`: (words, bad_crc, truncated)."""
+        port = self.dut.packets_in
+        while True:
+            if not self.arriving:
+                await context.tick()
+                continue
+            words, bad_crc, truncated = self.arriving.popleft()
+            parts = [{"kind": PartKind.START}, *({"kind": PartKind.WORD, "data": one} for one in words)]
+            for part in (*parts, {"kind": PartKind.END, "bad_crc": bad_crc, "truncated": truncated}):
+                context.set(port.payload, {"data": 0, "bad_crc": 0, "truncated": 0, **part})
+                context.set(port.valid, 1)
+                while not (await context.tick().sample(port.ready))[2]:
+                    pass
+                context.set(port.valid, 0)
+
+    def arrive(self, words, *, bad_crc=0, truncated=0):
+        self.arriving.append((words, bad_crc, truncated))
+
+    async def counting(self, context):
+        counts = list(self.dut.counts())
+        async for _, _, happened in context.tick().sample(Cat(one.signal for one in counts)):
+            for n, one in enumerate(counts):
+                self.counts[one.counter.name] += happened >> n & 1
+
+    def counted(self):
+        """Counters that are not zero."""
+        return {name: count for name, count in self.counts.items() if count}
+
+    # The host's accesses.
+
+    async def write(self, context, offset, *words):
+        window = self.dut.window
+        for at, value in enumerate(words):
+            context.set(window.addr, offset - WINDOW_HOST + 4 * at)
+            context.set(window.wdata, value)
+            context.set(window.write, 1)
+            context.set(window.request, 1)
+            while not (await context.tick().sample(window.grant))[2]:
+                pass
+            context.set(window.request, 0)
+
+    async def boot(self, context):
+        dut = self.dut
+        context.set(dut.control, ENABLE | self.number << NUMBER_SHIFT)
+        context.set(dut.timeout, self.timeout | self.retries << 24)
+        context.set(dut.wdata, WINDOW_VALID | 1)
+        context.set(dut.set_window, 1)
+        await context.tick()
+        context.set(dut.set_window, 0)
+        for index in range(4):
+            await self.write(context, page_at(0, index), 0x10000 + index)
+
+    async def expose(self, context, number, first, end, key=KEY, *, page=1, **rights):
+        place = word(PlaceWord, key=key, page=page)
+        await self.write(context, exposure_at(0, number), first, end, place, word(Rights, valid=1, **rights))
+
+    async def start(
+        self, context, op, peer, exposure, offset, length, local=0, local_offset=0, *,
+        key=KEY, atomic=Atomic.SWAP, operand=0, comparand=0, buffer=0,
+    ):  # fmt: skip
+        """Start a command; gives the tag to wait for."""
+        self._tag += 1
+        head = word(CommandWord, exposure=exposure, local=local, op=op, atomic=atomic, peer=peer)
+        words = (head, key, offset, length, local_offset, operand, comparand, self._tag)
+        await self.write(context, command_at(0, buffer), *words)
+        return self._tag
+
+    async def end(self, context, tag, buffer=0):
+        """Wait for a command's flag; gives its status."""
+        at = FLAG_BYTES * buffer + FLAG_AT
+        while int.from_bytes(self.pages[0x10000][at : at + 3], "big") != tag:
+            await context.tick()
+        return Status(self.pages[0x10000][at + 3])
+
+    async def command(self, context, *args, buffer=0, **options):
+        return await self.end(context, await self.start(context, *args, buffer=buffer, **options), buffer)
+
+    def result(self, buffer=0):
+        """What the last ATOMIC of this buffer found."""
+        return int.from_bytes(self.pages[0x10000][FLAG_BYTES * buffer :][:4], "big")
+
+    async def rest(self, context, slots=2000):
+        """Until the adapter has been idle for some slots, in which nothing has arrived."""
+        quiet = 0
+        for _ in range(slots):
+            await context.tick()
+            quiet = quiet + 1 if context.get(self.dut.idle) and not self.arriving else 0
+            if quiet == 8:
+                return
+        raise AssertionError("the adapter does not come to rest")
+
+
+def play(sides, story, *, slots=30_000, wire=None):
+    """Runs `async def story(context)` with the sides' models; `wire(context)` carries packets between them."""
+    top = Module()
+    for n, side in enumerate(sides):
+        top.submodules[f"side_{n}"] = side.dut
+    bench = Bench(top, slots)
+    for side in sides:
+        for model in (side.memory, side.transmits, side.receives, side.counting):
+            bench.meanwhile(model)
+    if wire is not None:
+        bench.meanwhile(wire)
+    bench.does(story)
+    bench.run()
+
+
+__all__ = ["ALL", "KEY", "NIC", "PAGE", "SMALL", "Atomic", "Op", "Side", "Status", "play"]
