@@ -30,6 +30,8 @@ class TestRtlWithoutSkipping(EngineContract):
         return RtlEngine(layout, skip=False)
 
 
+@pytest.mark.slow  # pysim does some thousand cycles a second
+@pytest.mark.bench
 class TestPysim(EngineContract):
     def make(self, layout):
         return PysimEngine(layout)
