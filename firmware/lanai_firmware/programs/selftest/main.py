@@ -43,7 +43,7 @@ scratch: Global[Scratch]
 
 @firmware
 def pattern(n: u32) -> u32:
-    return (n << u32(24)) ^ (n << u32(11)) ^ n ^ u32(0x5AA50FF0)
+    return (n << 24) ^ (n << 11) ^ n ^ 0x5AA50FF0
 
 
 @firmware
@@ -69,26 +69,26 @@ def march(first: u32, flip: u32) -> bool:
 @firmware
 def address_lines() -> bool:
     """A word at each power of two holds its own address: a stuck or crossed address line mixes two of them up."""
-    size: u32 = SRAM_SIZE.load() - WINDOW
+    size = SRAM_SIZE.load() - WINDOW
     good = True
-    address: u32 = LINES_FROM
+    address = LINES_FROM
     while address < size:
         at(Ptr[u32], address)[0] = address
-        address = address << u32(1)
+        address <<= 1
     address = LINES_FROM
     while address < size:
         if at(Ptr[u32], address)[0] != address:
             note(address)
             good = False
-        address = address << u32(1)
+        address <<= 1
     return good
 
 
 @firmware
 def prepare() -> None:
     for n in range(WORDS):
-        scratch.sent[n] = pattern(n + u32(7))
-        scratch.returned[n] = u32(0)
+        scratch.sent[n] = pattern(n + 7)
+        scratch.returned[n] = 0
 
 
 @firmware
@@ -105,7 +105,7 @@ def compare() -> bool:
 def link_loop() -> bool:
     """A packet without hops comes back to its sender when the link is looped."""
     prepare()
-    buffer: u32 = u32(address_of(scratch.returned))
+    buffer = u32(address_of(scratch.returned))
     receive_dma.post(buffer, buffer + BYTES)
     send_dma.queue_packet(0, u32(address_of(scratch.sent)), BYTES)
     began = timer.now()
@@ -145,24 +145,24 @@ def host_loop(host: u32) -> bool:
 
 @firmware
 def main() -> None:
-    REPORT.store(u32(0))
-    DETAIL.store(u32(0))
-    result: u32 = u32(0)
+    REPORT.store(0)
+    DETAIL.store(0)
+    result = u32(0)
     lines = address_lines()
-    plain = march(u32(0), u32(0))
-    flipped = march(u32(3), u32(0xFFFFFFFF))
+    plain = march(0, 0)
+    flipped = march(3, 0xFFFFFFFF)
     if lines and plain and flipped:
-        result = result | u32(Report.SRAM)
+        result |= u32(Report.SRAM)
     REPORT.store(result)
     if link_loop():
-        result = result | u32(Report.LINK)
+        result |= u32(Report.LINK)
     REPORT.store(result)
     while GO.load() == 0:
         pass
     if host_loop(REQUEST.load()):
-        result = result | u32(Report.HOST_DMA)
+        result |= u32(Report.HOST_DMA)
     REPORT.store(result | u32(Report.DONE))
     HOST_IRQ_MASK.store(EVENT_HOST_SIGNAL)
-    HOST_SIGNAL.store(u32(1))
+    HOST_SIGNAL.store(1)
     while True:
         events.wait(EVENT_DOORBELL)
