@@ -178,3 +178,14 @@ def test_user_errors_end_in_one_line(tmp_path, capsys):
     assert error.startswith("lanai: error: ")
     assert "floating.py:6:9: the float 1.5 is not in the language" in error
     assert main(["fw", "size", str(tmp_path / "missing.py")]) == 2
+
+
+def test_a_program_of_the_project_is_built_by_its_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fw", "build", "selftest"]) == 0
+    assert Image.load("selftest.image").entry == "lanai_firmware.programs.selftest.main.main"
+    assert main(["fw", "run", "selftest"]) == 2
+    Path("selftest").write_bytes(Path("selftest.image").read_bytes())
+    capsys.readouterr()
+    assert main(["fw", "size", "selftest"]) == 0  # a file of that name comes first
+    assert "lanai_firmware.programs.selftest.main.main" in capsys.readouterr().out
