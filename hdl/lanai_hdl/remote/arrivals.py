@@ -11,6 +11,26 @@ from .packets import REPLY_WORDS, REQUEST_WORDS
 BUFFERS = 2
 
 
+def longest_packet(config: Remote) -> int:
+    """Words of the longest packet that is taken."""
+    return REQUEST_WORDS + config.payload // 4 + 1
+
+
+def buffer_words(config: Remote) -> int:
+    return 1 << (longest_packet(config) - 1).bit_length()
+
+
+def packet_members(config: Remote):
+    """The members by which the oldest packet is read and released, seen from the buffers."""
+    return {
+        "full": Out(1),
+        "words": Out(range(longest_packet(config) + 1)),
+        "release": In(1),
+        "index": In(range(buffer_words(config))),
+        "word": Out(32),
+    }
+
+
 class Arrivals(wiring.Component):
     """Two buffers for packets: one arrives while the other is served.
 
@@ -24,16 +44,12 @@ class Arrivals(wiring.Component):
     """
 
     def __init__(self, config: Remote):
-        self.longest = REQUEST_WORDS + config.payload // 4 + 1
-        self.depth = 1 << (self.longest - 1).bit_length()
+        self.longest = longest_packet(config)
+        self.depth = buffer_words(config)
         super().__init__(
             {
                 "i": In(stream.Signature(Part)),
-                "full": Out(1),
-                "words": Out(range(self.longest + 1)),
-                "release": In(1),
-                "index": In(range(self.depth)),
-                "word": Out(32),
+                **packet_members(config),
                 "damaged": Out(1),
                 "idle": Out(1),
             }

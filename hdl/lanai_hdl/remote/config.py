@@ -26,7 +26,7 @@ class Remote(BlockConfig):
     peers: int = 16
     pages: int = 256
     payload: int = 1024
-    answers: int = 8
+    answers: int = 16
 
     def __post_init__(self):
         from .packets import MOST_PEERS

@@ -5,7 +5,7 @@ from amaranth.lib import enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
-from .arrivals import Arrivals
+from .arrivals import packet_members
 from .atomics import AtomicUnit
 from .config import Remote
 from .entry import Entry
@@ -52,10 +52,9 @@ class PacketServer(wiring.Component):
 
     def __init__(self, config: Remote):
         self.config = config
-        arrivals = Arrivals(config).signature.members
         super().__init__(
             {
-                **{name: arrivals[name].flip() for name in ("full", "words", "release", "index", "word")},
+                **{name: member.flip() for name, member in packet_members(config).items()},
                 "lookup": Out(LookupPort()),
                 "bus": Out(BurstPort()),
                 "replies": Out(stream.Signature(Reply)),

@@ -1,0 +1,88 @@
+"""Two adapters, packets carried between them as faithfully as a test wants: what one asks of the other's memory is what becomes of it."""
+
+import random
+
+from .bench import ALL, Atomic, Op, Side, Status, play
+
+
+class Link:
+    """Carries packets both ways. `fate(words)` gives the packets to deliver for one that was sent."""
+
+    def __init__(self, sides, fate=lambda words: [words]):
+        self.sides, self.fate = sides, fate
+
+    async def carry(self, context):
+        while True:
+            await context.tick()
+            for here, there in (self.sides, self.sides[::-1]):
+                while here.sent:
+                    for words in self.fate(here.sent.pop(0)):
+                        there.arrive(words)
+
+
+def between(story, fate=lambda words: [words], **options):
+    """Runs `story(context, source, target)`; the target exposes 3 pages as exposure 2, the source its own as 5."""
+    sides = Side(0, **options), Side(1)
+
+    async def whole(context):
+        for side in sides:
+            await side.boot(context)
+        await sides[0].expose(context, 5, 0, 3 * 4096)
+        await sides[1].expose(context, 2, 0, 3 * 4096, **ALL)
+        await story(context, *sides)
+        for side in sides:
+            await side.rest(context)
+
+    play(sides, whole, wire=Link(sides, fate).carry)
+    return sides
+
+
+def test_writes_and_reads_move_every_byte():
+    chance = random.Random(1)
+
+    async def story(context, source, target):
+        for n, size in enumerate((1, 3, 4, 63, 64, 65, 300)):
+            data = chance.randbytes(size)
+            here, there, back = 4001 + n, 4090 - 3 * n, 6001 + n
+            source.load(here, data)
+            assert await source.command(context, Op.WRITE, 1, 2, there, size, 5, here) is Status.OK
+            assert target.dump(there, size) == data
+            assert await source.command(context, Op.READ, 1, 2, there, size, 5, back) is Status.OK
+            assert source.dump(back, size) == data
+            assert source.dump(back - 1, 1) == b"\0" or n
+
+    between(story)
+
+
+def test_atomics_change_the_word_and_bring_what_it_was():
+    steps = [
+        (Atomic.ADD, 5, 0, 7),
+        (Atomic.SWAP, 100, 0, 12),
+        (Atomic.CAS, 1, 99, 100),
+        (Atomic.CAS, 1, 100, 100),
+        (Atomic.OR, 0xF0, 0, 1),
+        (Atomic.AND, 0x3F, 0, 0xF1),
+        (Atomic.XOR, 0x11, 0, 0x31),
+        (Atomic.ADD, 0xFFFFFFFF, 0, 0x20),
+    ]
+
+    async def story(context, source, target):
+        target.load(8, (7).to_bytes(4, "big"))
+        for atomic, operand, comparand, before in steps:
+            options = {"atomic": atomic, "operand": operand, "comparand": comparand}
+            assert await source.command(context, Op.ATOMIC, 1, 2, 8, 0, **options) is Status.OK
+            assert source.result() == before, atomic
+        assert target.dump(8, 4) == (0x1F).to_bytes(4, "big")
+
+    assert between(story)[1].counts["REMOTE_ATOMICS"] == len(steps)
+
+
+def test_a_dead_peer_is_lost_and_the_host_is_told():
+    async def story(context, source, target):
+        commands = [await source.start(context, Op.WRITE, 1, 2, 0, 4, 5, 0, buffer=n) for n in range(3)]
+        for n, tag in enumerate(commands):
+            assert await source.end(context, tag, n) is Status.LOST
+        assert context.get(source.dut.lost) == 1 << 31 | 1
+
+    source, _ = between(story, lambda words: [], timeout=300, retries=2)
+    assert source.counts["REMOTE_TIMEOUTS"] == 3
