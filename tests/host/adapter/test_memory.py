@@ -45,8 +45,9 @@ def test_two_nodes_that_write_and_read_each_other_never_stop():
             await host.remote.get(peer, 0, host.address + 20_000, size)
         await host.remote.settle()
         assert host.memory[20_000 : 20_000 + size] == bytes((7 * (1 - host.node) + i) & 0xFF for i in range(size))
+        return await host.counter("REMOTE_TIMEOUTS"), await host.counter("REMOTE_NO_ROOM")
 
-    play([program, program], NIC)
+    assert play([program, program], NIC) == [(0, 0), (0, 0)]
 
 
 def test_atomics_from_both_sides_lose_nothing():
