@@ -1,0 +1,67 @@
+"""cocotb: a NIC with the adapter. A peer writes into its host's memory."""
+
+import random
+
+import cocotb
+
+from lanai_hdl.bfm import HostMemory, LinkSink, LinkSource, PioHost
+from lanai_hdl.bfm.cocotb import CocotbPins, begin, number_slots
+from lanai_hdl.machine import machine_with
+from lanai_hdl.remote.csr import ENABLE, NUMBER_SHIFT, REMOTE, WINDOW_VALID
+from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, word
+from lanai_hdl.remote.tables import (
+    PlaceWord,
+    Rights,
+    exposure_at,
+    page_at,
+)
+
+PEER, KEY, ROUTE, SIZE = 1, 0x4711, 0x82000000, 61
+BASE = 0x1000_0000
+
+
+async def surroundings(dut):
+    await begin(dut)
+    cocotb.start_soon(number_slots(dut))
+    memory = HostMemory(CocotbPins(dut, "mem"), pause=0.1, seed=1)
+    sink, source = (
+        LinkSink(CocotbPins(dut, "link_tx"), stops=0.02, seed=2),
+        LinkSource(CocotbPins(dut, "link_rx"), idle=0.3, seed=3),
+    )
+    cocotb.start_soon(memory.serve())
+    cocotb.start_soon(sink.serve())
+    host = PioHost(CocotbPins(dut, "pio"), machine_with(REMOTE))
+    for name, value in (
+        ("REMOTE_PEER", PEER), ("REMOTE_ROUTE", ROUTE), ("REMOTE_PROCESS", 0), ("REMOTE_WINDOW", WINDOW_VALID | 1),
+        ("REMOTE_TIMEOUT", 20_000 | 3 << 24), ("REMOTE_CONTROL", ENABLE | 0 << NUMBER_SHIFT),
+    ):  # fmt: skip
+        await host.write_register(name, value)
+    await host.write_words(page_at(0, 0), [(BASE >> 12) + n for n in range(3)])
+    rights = word(Rights, valid=1, write=1)
+    await host.write_words(exposure_at(0, 2), [0, 8192, word(PlaceWord, key=KEY, page=1), rights])
+    return host, memory, sink, source
+
+
+async def packet(sink, number):
+    while len(sink.packets) <= number:
+        await sink.pins.step()
+    assert sink.packets[number].sound
+    return sink.packets[number]
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_peer_writes_into_the_hosts_memory(dut):
+    _, memory, sink, source = await surroundings(dut)
+    data = random.Random(4).randbytes(SIZE)
+    padded = b"\0" + data + bytes(-(SIZE + 1) % 4)
+    words = [int.from_bytes(padded[n : n + 4], "big") for n in range(0, len(padded), 4)]
+    head = word(RequestWord, mark=MARK, op=Op.WRITE, source=PEER, sequence=0)
+    target = word(TargetWord, key=KEY, exposure=2, entry=5)
+    await source.send([head, target, word(SizeWord, length=SIZE), 4097, *words])
+    answer = await packet(sink, 0)
+    assert answer.route == ROUTE
+    assert answer.words == [
+        word(RequestWord, mark=MARK, op=Op.ACK, source=0, sequence=0),
+        word(ReplyWord, status=Status.OK, entry=5),
+    ]
+    assert memory.dump(BASE + 4096 + 4096, SIZE + 2) == b"\0" + data + b"\0"
