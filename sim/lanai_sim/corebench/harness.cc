@@ -104,7 +104,14 @@ struct Bench {
 
     bool sample(Retired *out) const {
         if (!(top->retire[0] & 1)) return false;
-        *out = {slot, RETIRE(pc), RETIRE(word), RETIRE(result), RETIRE(moved), RETIRE(address), RETIRE(data)};
+        *out = {};
+        out->slot = slot;
+        out->pc = RETIRE(pc);
+        out->word = RETIRE(word);
+        out->result = RETIRE(result);
+        out->moved = RETIRE(moved);
+        out->address = RETIRE(address);
+        out->data = RETIRE(data);
         out->rd = RETIRE(rd);
         out->rd_we = RETIRE(rd_we);
         out->base = RETIRE(base);

@@ -74,7 +74,7 @@ class FaultKind(IntEnum):
 
 class Planned(NamedTuple):
     """One fault of one wire. It hits packet `packet`, or each packet with a `chance` of so many times 2**-53, and then
-    `packet` is the key of its random numbers (`Fault` in native/faults.h). For DOWN `packet` and `amount` are the slots."""
+    `packet` is the key of its random numbers (`hits` in native/faults.h). For DOWN `packet` and `amount` are the slots."""
 
     packet: int
     amount: int

@@ -16,19 +16,13 @@ from numpy.typing import NDArray
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 
+from . import declared
 from .base import Engine
 from .rtl import native
 
 MAGIC = b"lanai inputs 1\n"
 SUFFIX = ".inputs"
-INPUTS = np.dtype(  # struct NicInputs of native/nic.h
-    [
-        ("left_out", "u8"),
-        *((name, "u4") for name in ("rx_data", "mem_rdata", "pio_addr", "pio_wdata")),
-        *((name, "u1") for name in ("rx_kind", "tx_stop", "mem_ready", "mem_rvalid")),
-        *((name, "u1") for name in ("mem_rerror", "pio_valid", "pio_write", "pio_be")),
-    ]
-)
+INPUTS = np.dtype(list(declared.INPUTS.columns))
 
 
 def described(nic: NicConfig) -> str:

@@ -1,9 +1,7 @@
 """The `rtl` engine: the Verilated gateware, the truth. Native code in `native/`, this module generates what depends on ports."""
 
 import ctypes
-import struct
 from collections.abc import Sequence
-from enum import IntFlag
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +14,7 @@ from lanai_host.compilers import Language, find, for_models
 
 from . import designs
 from .base import Access, Burst, Engine, Event, FaultKind, Layout, Planned
+from .declared import BURST, EVENT, FAULT, INPUTS, PIO, Ending, header
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .verilator import Model, Source, library
 
@@ -23,20 +22,6 @@ HEADERS = (
     "engine.h", "faults.h", "flit.h", "memory.h", "nic.h", "pio.h", "replay.h", "state.h", "trace.h", "units.h", "wave.h",
 )  # fmt: skip
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
-INPUTS_SIZE = 32  # of struct NicInputs of nic.h
-_EVENT = struct.Struct("=QIIII")  # struct Event of engine.h
-_FAULT = struct.Struct("=QQQI4x")  # struct Fault of faults.h
-_ACCESS = struct.Struct("=QIIIII4x")  # struct Pio of pio.h
-_BURST = struct.Struct("=QII")  # struct Burst of pio.h
-
-
-class Ending(IntFlag):
-    """How a call of `run` in engine.cc ended, if neither by an event nor at the limit."""
-
-    STILL = 1
-    CUT = 2
-
-
 U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "new": (POINTER, (U32, U32, U64, U64)),
@@ -139,7 +124,8 @@ def build(
         return [Model(design.top, files, options=SAVABLE) for design, files in zip(wanted, texts, strict=True)]
 
     extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {
-        "models.h": models_header(switch, probes, as_synthesized)
+        "declared.h": header(),
+        "models.h": models_header(switch, probes, as_synthesized),
     }
     tool = find(Language.CXX) if as_synthesized else for_models()
     return library(
@@ -198,8 +184,8 @@ class RtlEngine(Engine):
         count = self._native.engine_events(self._engine, ctypes.byref(self._events))
         if not count:
             return Ending.STILL in ending, ()
-        raw = ctypes.string_at(self._events.value or 0, count * _EVENT.size)
-        return False, [Event(*_EVENT.unpack_from(raw, at)) for at in range(0, len(raw), _EVENT.size)]
+        raw = ctypes.string_at(self._events.value or 0, count * EVENT.size)
+        return False, [Event(*EVENT.struct.unpack_from(raw, at)) for at in range(0, len(raw), EVENT.size)]
 
     def quiet_until(self) -> int:
         """0 without `skip`: then all that could be left out is done."""
@@ -217,11 +203,11 @@ class RtlEngine(Engine):
         return int(self._native.engine_entries(self._engine))
 
     def pio(self, nic: int, accesses: Sequence[Access]) -> None:
-        packed = b"".join([_ACCESS.pack(*access) for access in accesses])
+        packed = b"".join([PIO.struct.pack(*access, 0) for access in accesses])
         self._native.engine_pio(self._engine, nic, packed, len(accesses))
 
     def bursts(self, nic: int, begin: int, bursts: Sequence[Burst], tag: int) -> bool:
-        packed = b"".join([_BURST.pack(burst.elapsed, burst.offset, len(burst.data)) for burst in bursts])
+        packed = b"".join([BURST.struct.pack(burst.elapsed, burst.offset, len(burst.data)) for burst in bursts])
         data = b"".join([burst.data for burst in bursts])
         self._native.engine_bursts(self._engine, nic, begin, packed, len(bursts), data, tag)
         return True
@@ -245,7 +231,7 @@ class RtlEngine(Engine):
         return int(self._native.engine_refused(self._engine, nic))
 
     def faults(self, wire: int, plan: Sequence[Planned]) -> None:
-        packed = b"".join([_FAULT.pack(*fault) for fault in plan])
+        packed = b"".join([FAULT.struct.pack(*fault) for fault in plan])
         self._native.engine_faults(self._engine, wire, packed, len(plan))
 
     def fault_count(self, wire: int, kind: FaultKind) -> int:
@@ -275,7 +261,7 @@ class RtlEngine(Engine):
     def recorded(self, nic: int) -> bytes:
         at = POINTER()
         count = self._native.engine_recorded(self._engine, nic, ctypes.byref(at))
-        return ctypes.string_at(at.value or 0, count * INPUTS_SIZE)
+        return ctypes.string_at(at.value or 0, count * INPUTS.size)
 
     def bare(self, slots: int) -> None:
         """Evaluate NIC 0 alone, with nothing around it, for comparison. The engine is of no use afterwards."""

@@ -1,7 +1,6 @@
 """The rtl engine of a traced run: it takes what its NICs tell and hands it to the writer."""
 
 import ctypes
-import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,14 +10,14 @@ from lanai_firmware.image import Image
 from lanai_firmware.programs.vocabulary import Vocabulary
 
 from ..engines.base import Event, Layout
+from ..engines.declared import ROWS, TOUCH_RANGE
 from ..engines.rtl import POINTER, RtlEngine
 from .schema import STORED
 from .writer import Writer
 
-TABLES = (b"PTX ", b"PRX ", b"DMA ", b"PROC", b"TUCH", b"LBUS", b"HBUS")  # as engine_trace_rows numbers them
+TABLES = tuple(ROWS)  # as engine_trace_rows numbers them
 ENOUGH = 1 << 20  # bytes to collect before they are written: what a killed run loses
-RANGE = struct.Struct("=6I")  # TouchRange of native/trace.h
-BARE = {tag: np.dtype(STORED[tag].descr[1:]) for tag in TABLES}  # without the node: as native rows are
+BARE = {tag: np.dtype(list(ROWS[tag].columns)) for tag in TABLES}  # without the node
 
 
 class TracingEngine(RtlEngine):
@@ -36,7 +35,7 @@ class TracingEngine(RtlEngine):
             for table in vocabulary.tables(plan)
         ]
         lines = line_numbers(image)
-        packed = b"".join(RANGE.pack(*entry) for entry in ranges)
+        packed = b"".join(TOUCH_RANGE.struct.pack(*entry) for entry in ranges)
         self._native.engine_trace_begin(self._engine, nic, packed, len(ranges), lines.tobytes(), len(lines))
 
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..engines.declared import ROWS
+
 MAGIC = b"LANAITR\x1a"
 VERSION = 2
 HEAD = struct.Struct("<8sHH")  # MAGIC, VERSION, 0
@@ -106,16 +108,8 @@ STORED: dict[bytes, Any] = {
     b"RDON": [("id", N), ("source", N), ("tag", N), ("length", T), ("error", "u1"), ("completed", T)],
     b"SLOT": [("node", "<u2"), ("seat", "u1"), ("slot", "u1"), ("op", "u1"), ("rank", N), ("call", N), ("operation", N),
               ("peer", N), ("tag", N), ("context", N), ("bytes", T), ("time", T)],
-    b"PTX ": [("node", "<u2"), ("route", "<u4"), ("words", "<u4"), ("header", "<u4", (7,)), ("head", T), ("tail", T)],
-    b"PRX ": [("node", "<u2"), ("words", "<u4"), ("header", "<u4", (7,)), ("head", T), ("tail", T)],
-    b"DMA ": [("node", "<u2"), ("engine", "u1"), ("flags", "u1"), ("local", "<u4"), ("host", "<u4"), ("bytes", "<u4"),
-              ("posted", T), ("end", T)],
-    b"PROC": [("node", "<u2"), ("pc", "<u4"), ("slots", "<u4"), ("stalled", "<u4"), ("count", "<u2"), ("state", "u1")],
-    b"TUCH": [("node", "<u2"), ("kind", "u1"), ("index", "<u4"), ("slot", T)],
-    b"LBUS": [("node", "<u2"), ("slots", "<u4"), ("used", "<u4", (5,)), ("waited", "<u4", (5,)), ("begin", T)],
-    b"HBUS": [("node", "<u2"), ("master", "u1"), ("write", "u1"), ("address", "<u4"), ("bytes", "<u4"), ("begin", T),
-              ("end", T)],
 }  # fmt: skip
+STORED |= {tag: [("node", "<u2"), *rows.columns] for tag, rows in ROWS.items()}
 STORED = {tag: np.dtype(columns) for tag, columns in STORED.items()}
 
 # Tables as `Trace` gives them, with what follows from others filled in.

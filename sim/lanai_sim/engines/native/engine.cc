@@ -12,7 +12,6 @@
 namespace {
 
 constexpr uint64_t EVALUATED = 1 << 17;  // slots of all units together in one call: some tenths of a second
-enum : uint32_t { STILL = 1, CUT = 2 };  // mirrored by lanai_sim.engines.rtl.Ending
 
 class Engine {
   public:
@@ -77,7 +76,7 @@ class Engine {
             if (!events.empty()) break;
         }
         for (Unit* unit : units) unit->pause();
-        return cut ? CUT : still && events.empty() ? STILL : 0;
+        return cut ? uint32_t(CUT) : still && events.empty() ? uint32_t(STILL) : 0;
     }
 
     // The slot up to which nothing happens unless the host does something; ~0 if nothing ever does, 0 if that is not known.
@@ -249,7 +248,7 @@ EXPORT uint32_t engine_wave(Engine* e, uint32_t nic, const char* file, uint64_t 
 EXPORT void engine_faults(Engine* e, uint32_t wire, const Fault* faults, uint32_t count) {
     e->wires[wire]->faults.reset(new Faults);
     for (uint32_t i = 0; i < count; i++)
-        (faults[i].kind == LINK_DOWN ? e->wires[wire]->faults->downs : e->wires[wire]->faults->plan).push_back(faults[i]);
+        (faults[i].kind == FAULT_DOWN ? e->wires[wire]->faults->downs : e->wires[wire]->faults->plan).push_back(faults[i]);
 }
 EXPORT uint64_t engine_fault_count(Engine* e, uint32_t wire, uint32_t kind) {
     return e->wires[wire]->faults ? e->wires[wire]->faults->counts[kind] : 0;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "declared.h"
 #include "faults.h"
 #include "state.h"
 
@@ -56,13 +57,6 @@ struct Wire {
         pass(way, last_kind);
         pass(way, last_stop);
     }
-};
-
-enum EventKind : uint32_t { PIO_DONE = 1, WATCH = 2, IRQ = 3 };
-
-struct Event {  // mirrored by lanai_sim.engines.rtl._EVENT
-    uint64_t slot;
-    uint32_t kind, unit, tag, value;
 };
 
 // A NIC or a switch: something with a clock of its own that may be stepped apart from the others.

@@ -5,27 +5,21 @@
 #include <utility>
 #include <vector>
 
+#include "declared.h"
 #include "flit.h"
 
-enum FaultKind : uint32_t { DROP = 1, CORRUPT = 2, DUPLICATE = 3, DELAY = 4, REORDER = 5, LINK_DOWN = 6 };
+// The output function of splitmix64 (Steele, Lea, Flood 2014).
+inline uint64_t dice(uint64_t key) {
+    key += 0x9E3779B97F4A7C15;
+    key = (key ^ key >> 30) * 0xBF58476D1CE4E5B9;
+    key = (key ^ key >> 27) * 0x94D049BB133111EB;
+    return key ^ key >> 31;
+}
 
-struct Fault {  // mirrored by lanai_sim.machine.faults.Planned
-    uint64_t packet;  // number on this wire; for LINK_DOWN the first slot; with `chance` the key of its dice
-    uint64_t amount;  // DELAY, REORDER: slots; CORRUPT: bit of the packet; LINK_DOWN: the slot after the last
-    uint64_t chance;  // of each packet, in 2^-53; 0: `packet` alone
-    uint32_t kind, spare;
-
-    bool hits(uint64_t number) const { return chance ? dice(packet ^ dice(number)) >> 11 < chance : packet == number; }
-
-    // The output function of splitmix64 (Steele, Lea, Flood 2014).
-    static uint64_t dice(uint64_t key) {
-        key += 0x9E3779B97F4A7C15;
-        key = (key ^ key >> 30) * 0xBF58476D1CE4E5B9;
-        key = (key ^ key >> 27) * 0x94D049BB133111EB;
-        return key ^ key >> 31;
-    }
-};
-static_assert(sizeof(Fault) == 32, "lanai_sim.engines.rtl packs it");
+// Whether a fault hits this packet of its wire.
+inline bool hits(const Fault& fault, uint64_t number) {
+    return fault.chance ? dice(fault.packet ^ dice(number)) >> 11 < fault.chance : fault.packet == number;
+}
 
 // Stands where the sender's flits enter the wire. What it holds back leaves at a flit a slot and handles STOP as a sender does.
 class Faults {
@@ -51,7 +45,7 @@ class Faults {
     void pass(uint64_t slot, bool stop, uint8_t& kind, uint32_t& data) {
         for (auto& down : downs)
             if (slot >= down.packet && slot < down.amount) {
-                if (slot == down.packet) counts[LINK_DOWN]++;
+                if (slot == down.packet) counts[FAULT_DOWN]++;
                 kind = DOWN;
                 queue_.clear();
                 held_.clear();
@@ -62,7 +56,7 @@ class Faults {
             bool last = kind == TAIL;
             take(kind, data);
             if (last) end(slot);
-        } else if (!held_.empty() && current_ != REORDER && slot >= held_until_) {
+        } else if (!held_.empty() && current_ != FAULT_REORDER && slot >= held_until_) {
             let_go();
         }
         kind = IDLE;
@@ -75,7 +69,7 @@ class Faults {
 
     const Fault* choose(uint64_t number) const {
         for (auto& fault : plan)
-            if (fault.hits(number)) return &fault;
+            if (hits(fault, number)) return &fault;
         return nullptr;
     }
 
@@ -96,22 +90,22 @@ class Faults {
         current_ = found->kind;
         amount_ = found->amount;
         counts[current_]++;
-        if (current_ == DELAY) release_ = slot + amount_;
+        if (current_ == FAULT_DELAY) release_ = slot + amount_;
     }
 
     void take(uint8_t kind, uint32_t data) {
-        if (current_ == DROP) return;
-        if (current_ == CORRUPT && (kind == DATA || kind == TAIL)) {
+        if (current_ == FAULT_DROP) return;
+        if (current_ == FAULT_CORRUPT && (kind == DATA || kind == TAIL)) {
             if (words_++ == amount_ / 32 || (kind == TAIL && words_ <= amount_ / 32)) data ^= 1u << (amount_ % 32);
         }
-        if (current_ == DUPLICATE) copy_.emplace_back(kind, data);
-        (current_ == REORDER ? held_ : queue_).emplace_back(kind, data);
+        if (current_ == FAULT_DUPLICATE) copy_.emplace_back(kind, data);
+        (current_ == FAULT_REORDER ? held_ : queue_).emplace_back(kind, data);
     }
 
     void end(uint64_t slot) {
         for (auto& flit : copy_) queue_.push_back(flit);
         copy_.clear();
-        if (current_ == REORDER)
+        if (current_ == FAULT_REORDER)
             held_until_ = slot + amount_;
         else if (!held_.empty())
             let_go();  // behind the packet that overtook it

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "declared.h"
 #include "models.h"
 #include "state.h"
 
@@ -32,14 +33,8 @@ void tick(Model& model) {
     evaluate(model);
 }
 
-struct NicInputs {  // of one slot; mirrored by lanai_sim.engines.replay.INPUTS
-    uint64_t left_out;
-    uint32_t rx_data, mem_rdata, pio_addr, pio_wdata;
-    uint8_t rx_kind, tx_stop, mem_ready, mem_rvalid, mem_rerror, pio_valid, pio_write, pio_be;
-
-    // No input asks for anything.
-    bool quiet() const { return !rx_kind && !tx_stop && !mem_rvalid && !pio_valid; }
-};
+// No input asks for anything.
+inline bool quiet(const NicInputs& in) { return !in.rx_kind && !in.tx_stop && !in.mem_rvalid && !in.pio_valid; }
 constexpr NicInputs NO_INPUTS{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0};
 
 // `begin` begins a slot: it ends the one before and gives the inputs of the new one. Then the outputs of the new slot can be read.

@@ -5,16 +5,7 @@
 #include <deque>
 #include <vector>
 
-struct Pio {  // mirrored by lanai_sim.engines.rtl._ACCESS
-    uint64_t slot;  // not before
-    uint32_t write, address, data, be, tag;
-    uint32_t program;  // whose burst ends with it; 0: none
-};
-
-struct Burst {  // mirrored by lanai_sim.engines.rtl._BURST; see lanai_sim.engines.base.Burst
-    uint64_t elapsed;
-    uint32_t offset, size;
-};
+#include "declared.h"
 
 // Programs: bursts of one processor, each begun so long after the one before was done. The next burst of each waits here for its time.
 class Processors {

@@ -5,47 +5,8 @@
 #include <deque>
 #include <vector>
 
+#include "declared.h"
 #include "flit.h"
-
-#pragma pack(push, 1)  // rows are mirrored by lanai_sim.trace.schema, without their first column
-struct PacketOutRow {
-    uint32_t route, words, header[7];
-    uint64_t head, tail;
-};
-struct PacketInRow {
-    uint32_t words, header[7];
-    uint64_t head, tail;
-};
-struct DmaRow {
-    uint8_t engine, flags;
-    uint32_t local, host, bytes;
-    uint64_t posted, end;
-};
-struct ProcessorRow {
-    uint32_t pc, slots, stalled;
-    uint16_t count;
-    uint8_t state;
-};
-struct TouchRow {
-    uint8_t kind;
-    uint32_t index;
-    uint64_t slot;
-};
-struct LbusRow {
-    uint32_t slots, used[5], waited[5];
-    uint64_t begin;
-};
-struct HostBusRow {
-    uint8_t master, write;
-    uint32_t address, bytes;
-    uint64_t begin, end;
-};
-#pragma pack(pop)
-
-// A table in SRAM whose entries the firmware deals with. An access within `from` and `to` of an entry is a touch of it.
-struct TouchRange {
-    uint32_t begin, end, stride, from, to, kind;
-};
 
 struct Spread {  // bit i of the index becomes 1 << 12 * i: five counts in one word
     uint64_t of[32];
@@ -283,9 +244,9 @@ class Tracer {
         for (const TouchRange& range : ranges) {
             if (address < range.begin || address >= range.end) continue;
             uint32_t index = (address - range.begin) / range.stride, within = (address - range.begin) % range.stride;
-            if (within < range.from || within >= range.to) return;
+            if (within < range.first || within >= range.last) return;
             // The last word of a request slot is its command: an empty one means that there is no request.
-            if (range.kind == 1 && (store || (within + 4 >= range.to && !(value >> 24)))) return;
+            if (range.kind == TOUCH_SLOT && (store || (within + 4 >= range.last && !(value >> 24)))) return;
             if (index == last_index_ && range.kind == last_kind_ && slot - last_slot_ < 256) return;
             last_slot_ = slot;
             last_index_ = index;

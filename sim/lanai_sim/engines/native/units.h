@@ -52,7 +52,7 @@ class NicUnit : public Unit {
         }
         slot++;
         evaluated++;
-        idle_ = m.idle && in.quiet();
+        idle_ = m.idle && ::quiet(in);
     }
 
     bool quiet() const override {

@@ -1,0 +1,126 @@
+"""What the native engine and Python share, declared here once: `header` is the same in C++, with sizes and offsets asserted."""
+
+import struct
+from collections.abc import Mapping, Sequence
+from enum import IntEnum, IntFlag
+
+from lanai_firmware.programs.vocabulary import Touch
+
+from .base import EventKind, FaultKind
+
+Column = tuple[str, str] | tuple[str, str, tuple[int]]  # name, type as numpy writes it, and the length of an array
+_TYPES = {"u1": "uint8_t", "u2": "uint16_t", "u4": "uint32_t", "u8": "uint64_t", "i8": "uint64_t"}
+_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+
+
+class Ending(IntFlag):
+    """How a call of `run` in engine.cc ended, if neither by an event nor at the limit."""
+
+    STILL = 1
+    CUT = 2
+
+
+class Shared:
+    """A struct. Its members are all unsigned: times, which Python has as signed numbers, are not negative here."""
+
+    def __init__(self, name: str, columns: Sequence[Column], *, packed: bool = False) -> None:
+        self.name = name
+        self.columns = tuple(columns)
+        self.packed = packed
+        self.offsets: dict[str, int] = {}
+        code, at, widest = "=", 0, 1
+        for member, kind, count in map(_whole, columns):
+            width = int(kind[-1])
+            widest = max(widest, 1 if packed else width)
+            pad = 0 if packed else -at % width
+            self.offsets[member] = at + pad
+            code += f"{pad}x{count}{_CODES[width]}"
+            at += pad + count * width
+        self.struct = struct.Struct(code + f"{-at % widest}x")
+        self.size = self.struct.size
+
+    @property
+    def text(self) -> str:
+        members = "".join(
+            f"    {_TYPES[kind[-2:]]} {member}{'' if count == 1 else f'[{count}]'};\n"
+            for member, kind, count in map(_whole, self.columns)
+        )
+        asserts = [f"sizeof({self.name}) == {self.size}"]
+        asserts += [f"offsetof({self.name}, {member}) == {at}" for member, at in self.offsets.items()]
+        body = f"struct {self.name} {{\n{members}}};\n"
+        if self.packed:
+            body = f"#pragma pack(push, 1)\n{body}#pragma pack(pop)\n"
+        return body + "".join(f'static_assert({one}, "lanai_sim.engines.declared");\n' for one in asserts)
+
+
+def _whole(column: Column) -> tuple[str, str, int]:
+    return column[0], column[1], column[2][0] if len(column) == 3 else 1
+
+
+def _words(*names: str) -> list[Column]:
+    return [(name, "u4") for name in names]
+
+
+EVENT = Shared("Event", [("slot", "u8"), *_words("kind", "unit", "tag", "value")])  # `base.Event`
+PIO = Shared(
+    "Pio", [("slot", "u8"), *_words("write", "address", "data", "be", "tag", "program")]
+)  # `base.Access`, program
+BURST = Shared("Burst", [("elapsed", "u8"), *_words("offset", "size")])  # `base.Burst`
+FAULT = Shared("Fault", [("packet", "u8"), ("amount", "u8"), ("chance", "u8"), ("kind", "u4")])  # `base.Planned`
+INPUTS = Shared(
+    "NicInputs",  # of one slot
+    [
+        ("left_out", "u8"),
+        *_words("rx_data", "mem_rdata", "pio_addr", "pio_wdata"),
+        *((name, "u1") for name in ("rx_kind", "tx_stop", "mem_ready", "mem_rvalid")),
+        *((name, "u1") for name in ("mem_rerror", "pio_valid", "pio_write", "pio_be")),
+    ],
+)
+TOUCH_RANGE = Shared("TouchRange", _words("begin", "end", "stride", "first", "last", "kind"))
+
+# What a traced NIC tells: rows of the tables of `trace.schema`, without the node's number, which is their first column.
+ROWS = {
+    b"PTX ": Shared(
+        "PacketOutRow",
+        [("route", "<u4"), ("words", "<u4"), ("header", "<u4", (7,)), ("head", "<i8"), ("tail", "<i8")],
+        packed=True,
+    ),
+    b"PRX ": Shared(
+        "PacketInRow", [("words", "<u4"), ("header", "<u4", (7,)), ("head", "<i8"), ("tail", "<i8")], packed=True
+    ),
+    b"DMA ": Shared(
+        "DmaRow",
+        [("engine", "u1"), ("flags", "u1"), ("local", "<u4"), ("host", "<u4"), ("bytes", "<u4"),
+         ("posted", "<i8"), ("end", "<i8")],
+        packed=True,
+    ),
+    b"PROC": Shared(
+        "ProcessorRow",
+        [("pc", "<u4"), ("slots", "<u4"), ("stalled", "<u4"), ("count", "<u2"), ("state", "u1")],
+        packed=True,
+    ),
+    b"TUCH": Shared("TouchRow", [("kind", "u1"), ("index", "<u4"), ("slot", "<i8")], packed=True),
+    b"LBUS": Shared(
+        "LbusRow", [("slots", "<u4"), ("used", "<u4", (5,)), ("waited", "<u4", (5,)), ("begin", "<i8")], packed=True
+    ),
+    b"HBUS": Shared(
+        "HostBusRow",
+        [("master", "u1"), ("write", "u1"), ("address", "<u4"), ("bytes", "<u4"), ("begin", "<i8"), ("end", "<i8")],
+        packed=True,
+    ),
+}  # fmt: skip
+
+STRUCTS = (EVENT, PIO, BURST, FAULT, INPUTS, TOUCH_RANGE, *ROWS.values())
+ENUMS: Mapping[type[IntEnum] | type[IntFlag], str] = {EventKind: "", FaultKind: "FAULT_", Ending: "", Touch: "TOUCH_"}
+
+
+def header() -> str:
+    """The text of declared.h."""
+    enums = [
+        f"enum {kind.__name__} : uint32_t {{ "
+        + ", ".join(f"{prefix}{member.name} = {member.value}" for member in kind)
+        + " };\n"
+        for kind, prefix in ENUMS.items()
+    ]
+    head = ("// Generated from lanai_sim.engines.declared.", "#pragma once", "#include <cstddef>", "#include <cstdint>")
+    return "\n".join([*head, "", *enums, *(one.text for one in STRUCTS)])

@@ -1,0 +1,104 @@
+"""Our own C++ compiles without a warning around the Verilated models, of which the same cannot be asked."""
+
+import subprocess
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+import lanai_host
+from lanai_hdl.boards import find as find_board
+from lanai_hdl.config import NicConfig
+from lanai_hdl.switch_config import SwitchConfig
+from lanai_host.compilers import Language, find
+from lanai_sim.corebench import rtl as core
+from lanai_sim.engines import rtl, verilator
+from lanai_sim.fpga import board_rtl
+
+WARNINGS = ("-Wall", "-Wextra", "-Werror")
+SMALL = NicConfig(sram_size=32768)
+
+
+class Captured(Exception):
+    pass
+
+
+def complain(build, module, monkeypatch, folder):
+    """What the compiler says of the wrapper that `build` hands to `module.library`."""
+    given = {}
+
+    def library(models, wrapper, *, trace=False, optimize="", extra=None, tool=None):
+        given.update(models=models, wrapper=wrapper, trace=trace, extra=extra or {})
+        raise Captured
+
+    monkeypatch.setattr(module, "library", library)
+    with pytest.raises(Captured):
+        build()
+    models = given["models"]
+    made, own = folder / "verilated", folder / "own"
+    made.mkdir()
+    own.mkdir()
+    for model in models.make() if isinstance(models, verilator.Source) else models:
+        verilator._verilate(model, given["trace"], made)
+    for name, text in {**given["extra"], "wrapper.cc": given["wrapper"]}.items():
+        (own / name).write_text(text)
+    root = verilator.verilator_root() / "include"
+    flags = [flag for flag in verilator.COMPILE if flag != "-w"] + verilator._defines(given["trace"])
+    includes = [f"-I{own}", *(f"-isystem{path}" for path in (made, root, root / "vltstd"))]
+    command = [
+        *find(Language.CXX).command,
+        *flags,
+        *WARNINGS,
+        *includes,
+        "-O1",
+        "-fsyntax-only",
+        str(own / "wrapper.cc"),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+
+@pytest.mark.parametrize("options", [{}, {"trace": True, "probes": True}], ids=["plain", "traced"])
+def test_engines(options, monkeypatch, tmp_path):
+    switch = SwitchConfig(ports=2, nic=SMALL)
+    assert complain(lambda: rtl.build(SMALL, switch, **options), rtl, monkeypatch, tmp_path) == ""
+
+
+def test_the_harness_of_the_core(monkeypatch, tmp_path):
+    core._library.cache_clear()
+    assert complain(lambda: core._library(4096), core, monkeypatch, tmp_path) == ""
+
+
+def test_the_harness_of_boards(monkeypatch, tmp_path):
+    board = find_board("ulx3s-85f")
+    assert complain(lambda: board_rtl._library(board), board_rtl, monkeypatch, tmp_path) == ""
+
+
+def test_a_warning_would_be_seen(monkeypatch, tmp_path):
+    wrapper = "static int unused() { int x; return 0; }"
+    said = complain(lambda: rtl.library([], wrapper), rtl, monkeypatch, tmp_path)
+    assert "Werror=unused-variable" in said
+
+
+C_PARTS = {
+    "guard": ("lanai_host.bus", "guard"),
+    "mail": ("lanai_host.simulator", "mail"),
+    "spin": ("lanai_host.simulator", "spin"),
+}
+
+
+@pytest.mark.parametrize("name", C_PARTS)
+def test_c_parts(name, tmp_path):
+    """As they are compiled, without the glue that cffi makes; Python's headers define _GNU_SOURCE there."""
+    parts = [C_PARTS["guard"], C_PARTS[name]] if name == "mail" else [C_PARTS[name]]
+    text = "".join((resources.files(package) / f"{part}.c").read_text() for package, part in parts)
+    source = tmp_path / f"{name}.c"
+    source.write_text(text)
+    command = [*find(Language.C).command, "-O2", "-pthread", "-D_GNU_SOURCE=1", *WARNINGS, "-c", str(source)]
+    run = subprocess.run([*command, "-o", str(tmp_path / "made.o")], capture_output=True, text=True, check=False)
+    assert run.stderr == ""
+
+
+def test_no_c_part_is_left_out():
+    """Those of lanai_sim.job are always compiled so, and the C binding's are glue of MPI's own header."""
+    found = {path.stem for path in Path(lanai_host.__file__).parent.rglob("*.c") if path.parent.name != "abi"}
+    assert found == set(C_PARTS)
