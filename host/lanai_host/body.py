@@ -1,8 +1,7 @@
 """Where the bytes of one message lie in this process's memory.
 
-A `Body` describes memory and copies nothing until it is asked. A device may take a message's bytes in any parts: each
-part costs its own bytes and no search through those before it.
-"""
+A `Body` describes memory and copies nothing until it is asked. A device may take a message's bytes
+in any parts: each part costs its own bytes and no search through those before it."""
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
@@ -14,10 +13,11 @@ from .bus.base import BusError
 
 
 class Body(ABC):
-    """The memory of `size` message bytes. A run is as many of them in a row as lie at adjacent addresses.
+    """The memory of `size` message bytes. A run is as many of them in a row as lie at adjacent
+    addresses.
 
-    `begin` and `end` count message bytes; `end` may be left out. Addresses of a stream are of the library's own memory.
-    """
+    `begin` and `end` count message bytes; `end` may be left out. Addresses of a stream are of the
+    library's own memory."""
 
     __slots__ = ("size",)
 
@@ -34,16 +34,18 @@ class Body(ABC):
 
     @abstractmethod
     def segments(self, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-        """(address, bytes) of each run of a part, in the message's order. Made one after the other, as they are asked for."""
+        """(address, bytes) of each run of a part, in the message's order. Made one after the other,
+        as they are asked for."""
 
     @abstractmethod
     def pack(self, begin: int, end: int, stream: int) -> None:
-        """Copy bytes begin..end-1 to the address `stream`. Raises BusError if not all of them can be read."""
+        """Copy bytes begin..end-1 to the address `stream`. Raises BusError if not all of them can
+        be read."""
 
     @abstractmethod
     def unpack(self, begin: int, end: int, stream: int) -> None:
-        """Copy bytes begin..end-1 from the address `stream` to where they belong. Raises BusError if some of that memory
-        cannot be written; the part before it may have been."""
+        """Copy bytes begin..end-1 from the address `stream` to where they belong. Raises BusError
+        if some of that memory cannot be written; the part before it may have been."""
 
     @property
     def address(self) -> int:
@@ -64,7 +66,8 @@ class Body(ABC):
         return bytes(copied)
 
     def write(self, data: bytes | memoryview) -> int:
-        """Copy data to the memory, as much as there is room for; how many bytes that was. Raises BusError."""
+        """Copy data to the memory, as much as there is room for; how many bytes that was. Raises
+        BusError."""
         size = min(len(data), self.size)
         if size:
             self.unpack(0, size, reach.address_of(data))

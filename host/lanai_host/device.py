@@ -1,8 +1,9 @@
-"""The messaging system below MPI: what a network interface, with its driver, offers to the MPI library.
+"""The messaging system below MPI: what a network interface, with its driver, offers to the MPI
+library.
 
-Ranks are world ranks, addresses this process's virtual addresses, contexts 16 bits, tags 31 bits. A message is known by
-(source, tag, context); among those that one receive could take, none overtakes another.
-"""
+Ranks are world ranks, addresses this process's virtual addresses, contexts 16 bits, tags 31 bits. A
+message is known by (source, tag, context); among those that one receive could take, none overtakes
+another."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,8 @@ class SendMode(Enum):
 
 @dataclass
 class Arrived:
-    """A message that has arrived and has not been received. `handle` means something to its device only."""
+    """A message that has arrived and has not been received. `handle` means something to its device
+    only."""
 
     source: int
     tag: int
@@ -69,8 +71,9 @@ class Unreceived(NamedTuple):
 
 
 class Quick(Protocol):
-    """A shorter way for the calls that programs make most, which a device may offer: the blocking ones with one run of memory. It may
-    be taken while no other thread can be in the library and no work is under way in the background. Both pay for the call."""
+    """A shorter way for the calls that programs make most, which a device may offer: the blocking
+    ones with one run of memory. It may be taken while no other thread can be in the library and no
+    work is under way in the background. Both pay for the call."""
 
     def send(self, dest: int, tag: int, context: int, address: int, size: int) -> bool:
         """A standard send that is done at once; False if it cannot be, and nothing was done."""
@@ -78,7 +81,8 @@ class Quick(Protocol):
     def receive(
         self, source: int, tag: int, context: int, address: int, size: int, why: Callable[[], Wait]
     ) -> Operation:
-        """A receive that is waited for: one done, good until the next call, or one that the caller waits for in the usual way."""
+        """A receive that is waited for: one done, good until the next call, or one that the caller
+        waits for in the usual way."""
 
 
 class Device(ABC):
@@ -107,7 +111,8 @@ class Device(ABC):
 
     @abstractmethod
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        """The message that such a receive would take now, or None. With `take` it leaves the queues for `receive_taken`.
+        """The message that such a receive would take now, or None. With `take` it leaves the queues
+        for `receive_taken`.
 
         Raises DeviceLost if the NIC is lost, and there is no operation that could say so.
         """
@@ -126,7 +131,8 @@ class Device(ABC):
 
     @abstractmethod
     def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        """Block until one of `operations` is done; with None, until anything arrived or ended since the last look."""
+        """Block until one of `operations` is done; with None, until anything arrived or ended since
+        the last look."""
 
     @abstractmethod
     def now(self) -> int:
@@ -143,14 +149,14 @@ class Device(ABC):
     def barrier(self, members: Sequence[int], number: int) -> Operation | None:
         """Start a barrier of some ranks; never blocks. Done when all `members` have started it.
 
-        `number` (below 2**47) is the same at all of them, and that of no other barrier that one of them takes part in at
-        the time. None if messages must do: either at all members or at none. If it fails with PEER_FAILED, the error's text
-        says who is lost.
-        """
+        `number` (below 2**47) is the same at all of them, and that of no other barrier that one of
+        them takes part in at the time. None if messages must do: either at all members or at none.
+        If it fails with PEER_FAILED, the error's text says who is lost."""
         return None
 
     def counters(self) -> Mapping[str, str]:
-        """What the hardware below counts: names, with what each counts. They run on from its boot, and may wrap."""
+        """What the hardware below counts: names, with what each counts. They run on from its boot,
+        and may wrap."""
         return {}
 
     def read_counter(self, name: str) -> int:
@@ -158,7 +164,8 @@ class Device(ABC):
         raise KeyError(name)
 
     def unexpected(self) -> list[Envelope]:
-        """Messages that this process keeps and no receive has taken, in order of arrival. Those on a NIC are not among them."""
+        """Messages that this process keeps and no receive has taken, in order of arrival. Those on
+        a NIC are not among them."""
         return []
 
     @abstractmethod

@@ -1,8 +1,7 @@
 """Watches one rank for a trace: its MPI calls, its host work, its requests to the device.
 
-Puts itself around the functions of one portal and one device, so that a process that is not traced has none of it. Charges nothing and
-reads clocks only: the rank's time stays as it is.
-"""
+Puts itself around the functions of one portal and one device, so that a process that is not traced
+has none of it. Charges nothing and reads clocks only: the rank's time stays as it is."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -67,8 +66,8 @@ class Observer:
         self._note(Note.END, 0, 0, 0, 0, 0, 0, number)
 
     def call(self, name: str, prototype: list[Any], function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function`, noted each time; variants with large counts go by the plain name. The arguments that say whom it talks to are
-        found by their names."""
+        """`function`, noted each time; variants with large counts go by the plain name. The
+        arguments that say whom it talks to are found by their names."""
         name = name.removesuffix("_c")
         places = {parameter[0]: index for index, parameter in enumerate(prototype[1]) if parameter[2] == 0}
         peer = _first(places, "dest", "source", "root", "target_rank")
@@ -182,7 +181,8 @@ class Observer:
     def _begun(
         self, number: int, operation: Operation, source: int | None = None, tag: int = 0, body: Body = NOTHING
     ) -> None:
-        """A device may answer with one operation that stands for all sends that were done at once: what was sent says more."""
+        """A device may answer with one operation that stands for all sends that were done at once:
+        what was sent says more."""
         if not operation.done:
             self._pending[number] = operation
         elif source is None:

@@ -1,9 +1,10 @@
-"""The only way to hardware: programmed I/O to one NIC, host memory that the NIC may reach, and the passing of host time.
+"""The only way to hardware: programmed I/O to one NIC, host memory that the NIC may reach, and the
+passing of host time.
 
-The driver is written once over `Bus` and runs unchanged under Amaranth's simulator, under cocotb, in the co-simulation and
-over a serial line to a board. Every operation that takes time is a coroutine; an implementation inside a rank process blocks
-rather than suspends, so that `run_now` can drive it without an event loop.
-"""
+The driver is written once over `Bus` and runs unchanged under Amaranth's simulator, under cocotb,
+in the co-simulation and over a serial line to a board. Every operation that takes time is a
+coroutine; an implementation inside a rank process blocks rather than suspends, so that `run_now`
+can drive it without an event loop."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping, Sequence
@@ -15,7 +16,8 @@ ANSWER = TypeVar("ANSWER")
 
 
 class Wait(NamedTuple):
-    """Why a process waits: what a report of a stopped run says about it. None is "any" or "does not apply".
+    """Why a process waits: what a report of a stopped run says about it. None is "any" or "does not
+    apply".
 
     Members:
         peer, tag: as the program gave them: a rank of the communicator, a tag of its own.
@@ -36,7 +38,8 @@ class Wait(NamedTuple):
 
 @dataclass(frozen=True)
 class HostBuffer:
-    """Page-aligned host memory that stays pinned and that the NIC sees as one run of bus addresses."""
+    """Page-aligned host memory that stays pinned and that the NIC sees as one run of bus
+    addresses."""
 
     bus_address: int
     view: memoryview  # writable, of `size` bytes
@@ -50,8 +53,8 @@ class HostBuffer:
 class Pinned:
     """Pages of a process's own memory that stay where they are until `Bus.unpin`.
 
-    `pages[i]` is the bus address of the start of the page that holds byte `i * PAGE_SIZE - address % PAGE_SIZE` of the range.
-    """
+    `pages[i]` is the bus address of the start of the page that holds byte `i * PAGE_SIZE - address
+    % PAGE_SIZE` of the range."""
 
     address: int
     size: int
@@ -68,8 +71,8 @@ class Pinned:
 
 
 class Watched(NamedTuple):
-    """Words of a buffer that a process waits for: 32 bits each, aligned, big-endian. `seen` is what they held when somebody
-    looked last."""
+    """Words of a buffer that a process waits for: 32 bits each, aligned, big-endian. `seen` is what
+    they held when somebody looked last."""
 
     buffer: HostBuffer
     offset: int
@@ -86,7 +89,8 @@ class BusError(Exception):
 
 
 class Bus(ABC):
-    """One process's access to one NIC and to host memory. Offsets are in the NIC's PIO window (`lanai_hdl.machine`)."""
+    """One process's access to one NIC and to host memory. Offsets are in the NIC's PIO window
+    (`lanai_hdl.machine`)."""
 
     @property
     @abstractmethod
@@ -111,11 +115,13 @@ class Bus(ABC):
 
     @abstractmethod
     def allocate(self, size: int) -> HostBuffer:
-        """Host memory that both this process and the NIC reach; zeroed, rounded up to pages, kept until the bus closes."""
+        """Host memory that both this process and the NIC reach; zeroed, rounded up to pages, kept
+        until the bus closes."""
 
     @abstractmethod
     async def pin(self, address: int, size: int, writable: bool) -> Pinned:
-        """Keep `size` bytes at this process's virtual `address` in place and translate them for the NIC."""
+        """Keep `size` bytes at this process's virtual `address` in place and translate them for the
+        NIC."""
 
     @abstractmethod
     async def unpin(self, pinned: Pinned) -> None:
@@ -123,12 +129,12 @@ class Bus(ABC):
 
     @abstractmethod
     async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
-        """Return as soon as any of some words differ from what was seen: the first of `watched` that has changed, by its place.
+        """Return as soon as any of some words differ from what was seen: the first of `watched`
+        that has changed, by its place.
 
-        With `timeout`, return None after so many picoseconds without a change, or sooner if there is news of a lost rank. A
-        second wait for the same does not count as pending work: if every process is in one and nothing moves, the simulation
-        is deadlocked.
-        """
+        With `timeout`, return None after so many picoseconds without a change, or sooner if there
+        is news of a lost rank. A second wait for the same does not count as pending work: if every
+        process is in one and nothing moves, the simulation is deadlocked."""
 
     async def wait_change(
         self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, timeout: int = 0
@@ -143,11 +149,13 @@ class Bus(ABC):
         """Let host time pass: work of the host's processor."""
 
     async def catch_up(self) -> None:
-        """Let the rest of the world come up to `now`, where `elapse` alone need not. Whoever looks at memory in a loop must call it."""
+        """Let the rest of the world come up to `now`, where `elapse` alone need not. Whoever looks
+        at memory in a loop must call it."""
         await self.elapse(0)
 
     async def report_lost(self, rank: int, text: str) -> None:
-        """Tell whoever runs the job that `rank`, a rank of this host, can be reached no more; without `text`, that it can again."""
+        """Tell whoever runs the job that `rank`, a rank of this host, can be reached no more;
+        without `text`, that it can again."""
         return None  # where nobody runs the job, nobody is told
 
     async def lost(self) -> Mapping[int, str]:
@@ -156,7 +164,8 @@ class Bus(ABC):
 
 
 def words_of(watched: Sequence[Watched]) -> list[tuple[int, int]]:
-    """(bus address, value seen) of each word. Raises ValueError for what is no run of aligned words in its buffer."""
+    """(bus address, value seen) of each word. Raises ValueError for what is no run of aligned words
+    in its buffer."""
     words = []
     for buffer, offset, seen in watched:
         if offset % 4 or len(seen) % 4 or not seen or not 0 <= offset <= buffer.size - len(seen):

@@ -1,4 +1,5 @@
-"""The driver's bus in a bench: over the models of `lanai_hdl.bfm`, hence under cocotb and in benches for Amaranth's simulator."""
+"""The driver's bus in a bench: over the models of `lanai_hdl.bfm`, hence under cocotb and in
+benches for Amaranth's simulator."""
 
 import ctypes
 import mmap
@@ -11,7 +12,8 @@ from .base import PAGE_SIZE, Bus, HostBuffer, Pinned, Wait, Watched, changed, wo
 
 
 class BusMemory(HostMemory):
-    """Host memory that is this process's own: pages that were allocated or pinned. The NIC is refused all else."""
+    """Host memory that is this process's own: pages that were allocated or pinned. The NIC is
+    refused all else."""
 
     def __init__(self, pins: Pins) -> None:
         super().__init__(pins)
@@ -30,7 +32,8 @@ class BusMemory(HostMemory):
 class BenchBus(Bus):
     """One process's access to one NIC.
 
-    `await bus.memory.serve()` must run beside the program, as a background task of the simulator. Time is counted in slots.
+    `await bus.memory.serve()` must run beside the program, as a background task of the simulator.
+    Time is counted in slots.
 
     Args:
         pio, memory: pins of the NIC's `pio` and `mem`.

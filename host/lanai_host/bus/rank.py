@@ -1,4 +1,5 @@
-"""A rank process's bus: the NIC through the portal. Nothing here suspends, so `bus.run_now` drives the driver over it."""
+"""A rank process's bus: the NIC through the portal. Nothing here suspends, so `bus.run_now` drives
+the driver over it."""
 
 import json
 import mmap
@@ -29,8 +30,8 @@ from .base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait, Watched, c
 
 
 class RankBus(Bus):
-    """PIO writes and unpinning are posted, everything else blocks. Allocated memory is shared with the simulator, pinned memory is
-    reached in place, at the simulated moment."""
+    """PIO writes and unpinning are posted, everything else blocks. Allocated memory is shared with
+    the simulator, pinned memory is reached in place, at the simulated moment."""
 
     def __init__(self, portal: Portal, host: HostConfig) -> None:
         self.portal = portal
@@ -97,7 +98,8 @@ class RankBus(Bus):
         return {int(rank): text for rank, text in json.loads(self._call(Op.LOST, b"")).items()}
 
     async def examine(self) -> str | None:
-        """Have the simulator, which is the driver's trusted half, check the NIC: what is wrong with it, or None."""
+        """Have the simulator, which is the driver's trusted half, check the NIC: what is wrong with
+        it, or None."""
         return self._call(Op.EXAMINE, b"").decode() or None
 
     def _call(self, op: Op, payload: bytes) -> bytes:

@@ -1,4 +1,5 @@
-"""The program's memory, as the library must doubt it: what cannot be reached is an error of one operation, not the process's end."""
+"""The program's memory, as the library must doubt it: what cannot be reached is an error of one
+operation, not the process's end."""
 
 import ctypes
 import errno
@@ -42,7 +43,8 @@ def write(address: int, data: bytes) -> None:
 
 
 def address_of(buffer: bytes | bytearray | memoryview) -> int:
-    """Where an object's bytes lie. They stay there as long as the object lives and keeps its size."""
+    """Where an object's bytes lie. They stay there as long as the object lives and keeps its
+    size."""
     ffi = _guard().ffi
     return int(ffi.cast("uintptr_t", ffi.from_buffer(buffer)))
 
@@ -55,7 +57,8 @@ def copy(to: int, source: int, size: int) -> bool:
 def copy_runs(
     packing: bool, stream: int, memory: int, extent: int, runs: tuple[int, int, int], first: int, skip: int, total: int
 ) -> bool:
-    """Copy `total` bytes between a packed stream and elements, `extent` bytes apart, that consist of runs.
+    """Copy `total` bytes between a packed stream and elements, `extent` bytes apart, that consist
+    of runs.
 
     Args:
         packing: to the stream, else from it.
@@ -69,8 +72,9 @@ def copy_runs(
 
 
 def copy_blocks(packing: bool, stream: int, memory: int, length: int, turns: Sequence[tuple[int, int, int]]) -> bool:
-    """Copy blocks of `length` bytes between a packed stream and memory. Each turn, outermost first, is how often what is
-    inside it repeats, how far apart in memory and how far apart in the stream. As `copy_runs` else."""
+    """Copy blocks of `length` bytes between a packed stream and memory. Each turn, outermost first,
+    is how often what is inside it repeats, how far apart in memory and how far apart in the stream.
+    As `copy_runs` else."""
     flat = [number for turn in turns for number in turn]
     return bool(_guard().lib.guard_blocks(packing, stream, memory, length, len(turns), flat))
 
@@ -88,7 +92,8 @@ def unwritable(address: int, size: int) -> BusError:
 
 
 def claim(address: int, size: int, writable: bool) -> bool:
-    """Let the kernel bring in the pages of a range, as a driver that pins them does. False if it may not be read, or written."""
+    """Let the kernel bring in the pages of a range, as a driver that pins them does. False if it
+    may not be read, or written."""
     if not _populates():
         return True
     first = address & -PAGE_SIZE

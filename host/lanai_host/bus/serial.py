@@ -1,8 +1,9 @@
-"""`Bus` over a serial line: the driver on a real board, or in the simulation of the very top that a board carries.
+"""`Bus` over a serial line: the driver on a real board, or in the simulation of the very top that a
+board carries.
 
-The NIC's end is `lanai_hdl.uart.UartBridge`. Memory that the NIC masters is served frame by frame while this side waits for
-anything at all, so a transfer moves only while the program is inside a call of the bus.
-"""
+The NIC's end is `lanai_hdl.uart.UartBridge`. Memory that the NIC masters is served frame by frame
+while this side waits for anything at all, so a transfer moves only while the program is inside a
+call of the bus."""
 
 import ctypes
 import os
@@ -32,11 +33,13 @@ class SerialLine(ABC):
 
     @abstractmethod
     async def read(self, size: int) -> bytes:
-        """Exactly `size` bytes, as soon as they are there. BusError if the line stays silent too long."""
+        """Exactly `size` bytes, as soon as they are there. BusError if the line stays silent too
+        long."""
 
 
 class SerialPort(SerialLine):
-    """A serial device of this machine, 8N1, blocking. `silence` seconds without an awaited byte are an error."""
+    """A serial device of this machine, 8N1, blocking. `silence` seconds without an awaited byte are
+    an error."""
 
     def __init__(self, path: str | Path, baud: int, silence: float = 5.0) -> None:
         speed = getattr(termios, f"B{baud}", None)
@@ -86,7 +89,8 @@ class _Page:
 
 
 class SerialBus(Bus):
-    """A `Bus` whose NIC is at the other end of `line`. `now` is this machine's clock: a board's time cannot be stopped."""
+    """A `Bus` whose NIC is at the other end of `line`. `now` is this machine's clock: a board's
+    time cannot be stopped."""
 
     def __init__(self, line: SerialLine) -> None:
         self.line = line
@@ -140,7 +144,8 @@ class SerialBus(Bus):
             self._pages.pop(page // PAGE_SIZE, None)
 
     async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
-        """The line tells of nothing but frames, so `timeout` ends with the first of them that comes too late."""
+        """The line tells of nothing but frames, so `timeout` ends with the first of them that comes
+        too late."""
         words_of(watched)
         until = self.now + timeout
         while (place := changed(watched)) is None and not (timeout and self.now >= until):
@@ -151,7 +156,8 @@ class SerialBus(Bus):
         """Host work takes the time it takes here."""
 
     def _map(self, address: int, size: int, writable: bool, contiguous: bool = False) -> list[int]:
-        """Bus pages for a range of this process. A fresh allocation need not be page aligned here: its pages are cut from it."""
+        """Bus pages for a range of this process. A fresh allocation need not be page aligned here:
+        its pages are cut from it."""
         pages = []
         at = address if contiguous else address - address % PAGE_SIZE
         while at < address + size:
@@ -163,7 +169,8 @@ class SerialBus(Bus):
         return pages
 
     async def _next_frame(self) -> Frame | None:
-        """Take one frame from the NIC. Memory accesses are served; the data of a PIO read is returned."""
+        """Take one frame from the NIC. Memory accesses are served; the data of a PIO read is
+        returned."""
         frame = Frame.from_bytes(await self.line.read(FRAME_BYTES))
         if frame.kind is FrameKind.PIO_DATA:
             return frame
@@ -174,7 +181,8 @@ class SerialBus(Bus):
         return None
 
     def _serve(self, frame: Frame) -> Frame:
-        """Answer one word access of the NIC; outside what is pinned, or a write to what is not writable, is refused."""
+        """Answer one word access of the NIC; outside what is pinned, or a write to what is not
+        writable, is refused."""
         page = self._pages.get(frame.addr // PAGE_SIZE)
         refused = Frame(FrameKind.MEMORY_REFUSED)
         if page is None:

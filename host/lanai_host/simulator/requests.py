@@ -1,4 +1,5 @@
-"""What the payload of each request and answer between a rank and the simulator begins with: one record each, with its size.
+"""What the payload of each request and answer between a rank and the simulator begins with: one
+record each, with its size.
 
 Some are followed by bytes of any length, as `protocol.Op` says.
 """
@@ -12,7 +13,8 @@ RECORD = TypeVar("RECORD", bound=tuple[Any, ...])
 
 
 class Format(Generic[RECORD]):
-    """A record as bytes, little-endian without padding. `size` is asserted, so that a change is one that somebody meant."""
+    """A record as bytes, little-endian without padding. `size` is asserted, so that a change is one
+    that somebody meant."""
 
     def __init__(self, record: type[RECORD], fields: str, size: int) -> None:
         self.struct = struct.Struct("<" + fields)
@@ -31,7 +33,8 @@ class Format(Generic[RECORD]):
         return self.record(*self.struct.unpack(payload))
 
     def split(self, payload: bytes) -> tuple[RECORD, bytes]:
-        """The record that a payload begins with, and what follows. Raises UserError if it is too short."""
+        """The record that a payload begins with, and what follows. Raises UserError if it is too
+        short."""
         if len(payload) < self.size:
             raise self._wrong(payload)
         return self.record(*self.struct.unpack_from(payload)), payload[self.size :]

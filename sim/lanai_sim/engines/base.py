@@ -1,8 +1,8 @@
 """What advances the NICs and the fabric: one interface, whatever evaluates the gateware.
 
-Time is in slots, and every unit (NICs first, then switches) has a slot of its own: a unit that has something to tell stops there, and
-the others are at most a link latency ahead, where nothing that is told now could reach them.
-"""
+Time is in slots, and every unit (NICs first, then switches) has a slot of its own: a unit that has
+something to tell stops there, and the others are at most a link latency ahead, where nothing that
+is told now could reach them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -46,8 +46,9 @@ class Access(NamedTuple):
 
 
 class Burst(NamedTuple):
-    """PIO of one processor of the host, begun `elapsed` picoseconds after its burst before was done: `data`, which goes to any byte
-    offset of the NIC's window, or, if there is none, one aligned word to be read."""
+    """PIO of one processor of the host, begun `elapsed` picoseconds after its burst before was
+    done: `data`, which goes to any byte offset of the NIC's window, or, if there is none, one
+    aligned word to be read."""
 
     elapsed: int
     offset: int
@@ -73,8 +74,9 @@ class FaultKind(IntEnum):
 
 
 class Planned(NamedTuple):
-    """One fault of one wire. It hits packet `packet`, or each packet with a `chance` of so many times 2**-53, and then
-    `packet` is the key of its random numbers (`hits` in native/faults.h). For DOWN `packet` and `amount` are the slots."""
+    """One fault of one wire. It hits packet `packet`, or each packet with a `chance` of so many
+    times 2**-53, and then `packet` is the key of its random numbers (`hits` in native/faults.h).
+    For DOWN `packet` and `amount` are the slots."""
 
     packet: int
     amount: int
@@ -98,7 +100,8 @@ class Layout:
 
 
 class SlotTime:
-    """Between picoseconds and slots, exactly: slot n begins at n / slot rate, rounded down to a picosecond."""
+    """Between picoseconds and slots, exactly: slot n begins at n / slot rate, rounded down to a
+    picosecond."""
 
     def __init__(self, slot_khz: int) -> None:
         self.khz = slot_khz
@@ -112,10 +115,11 @@ class SlotTime:
 
 
 class Engine(ABC):
-    """N NICs and a fabric. Bus addresses are mapped page by page, for each NIC; unmapped ones are refused as a bus error.
+    """N NICs and a fabric. Bus addresses are mapped page by page, for each NIC; unmapped ones are
+    refused as a bus error.
 
-    What is not abstract here is for engines whose `EngineKind` names the capability; others raise UserError.
-    """
+    What is not abstract here is for engines whose `EngineKind` names the capability; others raise
+    UserError."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -125,14 +129,16 @@ class Engine(ABC):
 
     @abstractmethod
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
-        """Run every unit up to slot `limit`, or a unit only to its first event, after which all stop within a latency. The flag
-        says that all is still, and will be until an access is queued; some units may then not have come to `limit`.
+        """Run every unit up to slot `limit`, or a unit only to its first event, after which all
+        stop within a latency. The flag says that all is still, and will be until an access is
+        queued; some units may then not have come to `limit`.
 
-        A call takes some tenths of a second at most. `cut_short` says that it ended for that, before `limit` and without an event: call
-        it again."""
+        A call takes some tenths of a second at most. `cut_short` says that it ended for that,
+        before `limit` and without an event: call it again."""
 
     def quiet_until(self) -> int:
-        """The slot up to which no unit does anything unless an access is queued; NEVER if none ever does, 0 if that is not known."""
+        """The slot up to which no unit does anything unless an access is queued; NEVER if none ever
+        does, 0 if that is not known."""
         return 0
 
     @abstractmethod
@@ -148,11 +154,12 @@ class Engine(ABC):
         """Queue accesses; they are performed in order."""
 
     def bursts(self, nic: int, begin: int, bursts: Sequence[Burst], tag: int) -> bool:
-        """Perform what one processor does from `begin` on, in picoseconds, and tell with `tag` when the last burst is done.
+        """Perform what one processor does from `begin` on, in picoseconds, and tell with `tag` when
+        the last burst is done.
 
-        Bursts of several processors go in the order of the times at which they want to begin, and at the same time in the order of
-        asking. False from an engine that leaves this to its caller, who then waits for each burst.
-        """
+        Bursts of several processors go in the order of the times at which they want to begin, and
+        at the same time in the order of asking. False from an engine that leaves this to its
+        caller, who then waits for each burst."""
         return False
 
     @abstractmethod
@@ -168,20 +175,21 @@ class Engine(ABC):
 
     @abstractmethod
     def watch(self, nic: int, address: int, seen: int, tag: int) -> None:
-        """Tell when the NIC makes the word at this bus address, in a local page, differ from `seen`. Several words may share a
-        tag."""
+        """Tell when the NIC makes the word at this bus address, in a local page, differ from
+        `seen`. Several words may share a tag."""
 
     @abstractmethod
     def unwatch(self, nic: int, tag: int) -> None:
         """Watch no word of this tag any more."""
 
     def save(self) -> bytes | None:
-        """All state of the units and what is between them; None if it cannot be told now, or ever. What the host has mapped, watches
-        and waits for is not part of it."""
+        """All state of the units and what is between them; None if it cannot be told now, or ever.
+        What the host has mapped, watches and waits for is not part of it."""
         return None
 
     def restore(self, state: bytes) -> None:
-        """Go on from what `save` of the same kind of engine with the same layout gave. Raises ValueError if it is not that."""
+        """Go on from what `save` of the same kind of engine with the same layout gave. Raises
+        ValueError if it is not that."""
         raise ValueError(f"{type(self).__name__} cannot go on from a saved state")
 
     @abstractmethod
@@ -189,8 +197,8 @@ class Engine(ABC):
         """Host memory accesses of a NIC that were answered with an error."""
 
     def faults(self, wire: int, plan: Sequence[Planned]) -> None:
-        """What goes wrong on a wire: 2 * cable from its first end to the other, 2 * cable + 1 back. Of several faults that
-        hit a packet the first counts. Capability FAULTS."""
+        """What goes wrong on a wire: 2 * cable from its first end to the other, 2 * cable + 1 back.
+        Of several faults that hit a packet the first counts. Capability FAULTS."""
         self._lacks("faults")
 
     def fault_count(self, wire: int, kind: FaultKind) -> int:
@@ -206,7 +214,8 @@ class Engine(ABC):
         self._lacks("recording")
 
     def recorded(self, nic: int) -> bytes:
-        """What was kept: a NicInputs of native/nic.h for each slot that was evaluated. Capability RECORD."""
+        """What was kept: a NicInputs of native/nic.h for each slot that was evaluated. Capability
+        RECORD."""
         self._lacks("recording")
 
     def _lacks(self, what: str) -> NoReturn:

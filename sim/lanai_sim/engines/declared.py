@@ -1,4 +1,5 @@
-"""What the native engine and Python share, declared here once: `header` is the same in C++, with sizes and offsets asserted."""
+"""What the native engine and Python share, declared here once: `header` is the same in C++, with
+sizes and offsets asserted."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,8 @@ class Ending(IntFlag):
 
 
 class Shared:
-    """A struct. Its members are all unsigned: times, which Python has as signed numbers, are not negative here."""
+    """A struct. Its members are all unsigned: times, which Python has as signed numbers, are not
+    negative here."""
 
     def __init__(self, name: str, columns: Sequence[Column], *, packed: bool = False) -> None:
         self.name = name

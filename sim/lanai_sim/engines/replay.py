@@ -1,8 +1,9 @@
-"""Recorded inputs of whole NICs, replayed through any model of the NIC: all outputs of all slots must be as they were.
+"""Recorded inputs of whole NICs, replayed through any model of the NIC: all outputs of all slots
+must be as they were.
 
-A file holds the inputs of each slot that one NIC evaluated in a real run, and the digest of the outputs that the gateware gave, built as
-it is synthesized. The engine's models leave out or move work; this is what shows that they are the same hardware.
-"""
+A file holds the inputs of each slot that one NIC evaluated in a real run, and the digest of the
+outputs that the gateware gave, built as it is synthesized. The engine's models leave out or move
+work; this is what shows that they are the same hardware."""
 
 import json
 import lzma
@@ -33,7 +34,8 @@ def described(nic: NicConfig) -> str:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of one NIC, slot by slot. `digest` is that of its outputs, 16 hexadecimal digits."""
+    """The inputs of one NIC, slot by slot. `digest` is that of its outputs, 16 hexadecimal
+    digits."""
 
     nic: NicConfig
     slots: NDArray[np.void]  # of INPUTS
@@ -76,7 +78,8 @@ class Inputs:
 
 
 def record(engine: Engine, nic: int) -> Callable[[], Inputs]:
-    """Keep the inputs of a NIC from now on; what comes back gives them, with the digest of the NIC as it is synthesized."""
+    """Keep the inputs of a NIC from now on; what comes back gives them, with the digest of the NIC
+    as it is synthesized."""
     engine.record(nic)
 
     def finish() -> Inputs:

@@ -38,8 +38,9 @@ USER_END = 1 << 47  # end of a process's own addresses
 
 
 class RankAccess:
-    """Serves one rank: PIO to its own part of the NIC, host memory that the NIC may reach, waits for words in it. Its pinned memory is
-    reached by (pid, address), what it allocated is mapped here too. PIO is refused until `attach`."""
+    """Serves one rank: PIO to its own part of the NIC, host memory that the NIC may reach, waits
+    for words in it. Its pinned memory is reached by (pid, address), what it allocated is mapped
+    here too. PIO is refused until `attach`."""
 
     def __init__(self, cluster: Cluster, node: Node, number: int) -> None:
         self.cluster = cluster
@@ -55,7 +56,8 @@ class RankAccess:
         self.timeout = WaitTimeout()
 
     def attach(self, stack: NicStack, attachment: Attachment, host: HostConfig, image: Image) -> None:
-        """The NIC is booted, with this as the rank's part of it. `host` prices what the driver does for the rank."""
+        """The NIC is booted, with this as the rank's part of it. `host` prices what the driver does
+        for the rank."""
         self.grant = Grant.of(attachment)
 
         async def look(clock: int) -> tuple[int, bytes]:
@@ -141,7 +143,8 @@ class RankAccess:
         return PINNED.pack(Pinned(token), b"".join(BUS_ADDRESS.pack(BusAddress(page * PAGE_SIZE)) for page in pages))
 
     def _probe(self, address: int, size: int) -> None:
-        """Refuse what is not mapped, as pinning does in a kernel: first and last byte tell for all that one object holds."""
+        """Refuse what is not mapped, as pinning does in a kernel: first and last byte tell for all
+        that one object holds."""
         handle = os.open(f"/proc/{self._pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
             for place in (address, address + size - 1):

@@ -1,1 +1,2 @@
-"""Simulated time: the tasks of a run, the nodes they drive, and the cluster that an engine advances."""
+"""Simulated time: the tasks of a run, the nodes they drive, and the cluster that an engine
+advances."""

@@ -1,4 +1,5 @@
-"""N nodes on a fabric, with host programs as coroutines over `Bus`: for tests and notebooks, and the base of `lanai run`.
+"""N nodes on a fabric, with host programs as coroutines over `Bus`: for tests and notebooks, and
+the base of `lanai run`.
 
 cluster = Cluster(fabrics.describe("pair", 2))
 async def program(bus):
@@ -68,7 +69,8 @@ class Cluster:
         self.kernel.clockwork = self
 
     def expect(self) -> tuple[int, Suspension[tuple[int, int]]]:
-        """A tag for the engine, and the suspension that ends with (time, value) when it comes back."""
+        """A tag for the engine, and the suspension that ends with (time, value) when it comes
+        back."""
         tag = next(self._tags) & 0xFFFFFFFF or next(self._tags)
         suspension: Suspension[tuple[int, int]] = self.kernel.suspension()
         self._expected[tag] = suspension
@@ -79,7 +81,8 @@ class Cluster:
         self._expected.pop(tag, None)
 
     def report_lost(self, rank: int, text: str) -> None:
-        """A rank can be reached no more, or, without `text`, again. All who wait for a word with patience look up."""
+        """A rank can be reached no more, or, without `text`, again. All who wait for a word with
+        patience look up."""
         self.lost.pop(rank, None)
         if text:
             self.lost[rank] = text
@@ -108,18 +111,21 @@ class Cluster:
         return True
 
     def quiet_until(self) -> int:
-        """The time up to which no NIC does anything unless a host asks for it; 0 if that is not known."""
+        """The time up to which no NIC does anything unless a host asks for it; 0 if that is not
+        known."""
         slot = self.engine.quiet_until()
         return FOREVER if slot == NEVER else self.engine.time.picoseconds(slot)
 
     def bus(self, node: int, host: HostConfig | None = None) -> "ClusterBus":
-        """Access to one NIC for one more process of its host. Its work is free unless `host` prices it."""
+        """Access to one NIC for one more process of its host. Its work is free unless `host` prices
+        it."""
         return ClusterBus(self, self.nodes[node], host or free())
 
     def spawn(
         self, node: int, program: Callable[["ClusterBus"], Coroutine[Any, Any, Any]], host: HostConfig | None = None
     ) -> Task:
-        """Start a host program on a node. After `run`, `result` of what comes back is its result."""
+        """Start a host program on a node. After `run`, `result` of what comes back is its
+        result."""
         bus = self.bus(node, host)
         return self.kernel.spawn(program(bus), bus.number)
 
@@ -128,7 +134,8 @@ class Cluster:
         self.kernel.run()
 
     def save(self) -> bytes | None:
-        """The state of engine and scheduler while no task is open, as far as it decides what comes. None if the engine cannot tell."""
+        """The state of engine and scheduler while no task is open, as far as it decides what comes.
+        None if the engine cannot tell."""
         state = self.engine.save()
         return None if state is None else _CLOCKS.pack(self.kernel.now, self._reached, self.still) + state
 

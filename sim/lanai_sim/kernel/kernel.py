@@ -1,11 +1,13 @@
-"""The scheduler of simulated time: tasks (coroutines), moments, signals, and ranks that run as processes.
+"""The scheduler of simulated time: tasks (coroutines), moments, signals, and ranks that run as
+processes.
 
-Time is in picoseconds. While any rank's process runs code nothing moves; when all wait, the earliest moments are taken in the order
-(time, task number, order of asking), so a run never depends on which process was faster. An engine, if there is one, is let run up to
-the next moment and may report events earlier.
+Time is in picoseconds. While any rank's process runs code nothing moves; when all wait, the
+earliest moments are taken in the order (time, task number, order of asking), so a run never depends
+on which process was faster. An engine, if there is one, is let run up to the next moment and may
+report events earlier.
 
-A task that waits for something may lose patience: it is woken at a moment of its own if nothing else wakes it. Who has lost it before and
-found nothing waits on alone: that such a task would wake once more is no reason to call the world alive.
+A wait may have a timeout: the task is woken at that time if nothing else wakes it. A task whose timeout
+expired once, and which waits for the same again, does not keep the simulation alive.
 """
 
 import heapq
@@ -36,7 +38,8 @@ class Interrupted(Exception):
 
 
 class Suspension(Generic[VALUE]):
-    """What a waiting task hangs on. `resume` once: the task goes on at that time with that value."""
+    """What a waiting task hangs on. `resume` once: the task goes on at that time with that
+    value."""
 
     __slots__ = ("done", "kernel", "task")
 
@@ -74,8 +77,9 @@ class Clockwork(Protocol):
     """What moves by itself between moments: the engine with its NICs."""
 
     def advance(self, limit: int) -> bool:
-        """Run up to `limit` picoseconds, or less if something happened that tasks must know: they have then been told; or less if that
-        takes long. The answer is then True. False: `limit` is reached, or nothing can happen until a task does something."""
+        """Run up to `limit` picoseconds, or less if something happened that tasks must know: they
+        have then been told; or less if that takes long. The answer is then True. False: `limit` is
+        reached, or nothing can happen until a task does something."""
 
     @property
     def still(self) -> bool:
@@ -86,7 +90,8 @@ class Outside(Protocol):
     """Where tasks wait for other processes."""
 
     def wait(self) -> None:
-        """Block until every process that runs code has asked for something, and hand over what was asked, in order of rank."""
+        """Block until every process that runs code has asked for something, and hand over what was
+        asked, in order of rank."""
 
     @property
     def running(self) -> int:
@@ -94,7 +99,8 @@ class Outside(Protocol):
 
 
 class Kernel:
-    """The scheduler. `now` is its time, `limit` where that ends, `deadline` the `time.monotonic()` at which real time ends."""
+    """The scheduler. `now` is its time, `limit` where that ends, `deadline` the `time.monotonic()`
+    at which real time ends."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -130,7 +136,8 @@ class Kernel:
         return suspension
 
     def wake_at(self, time: int, number: int, suspension: Suspension[Any], alone: bool) -> None:
-        """Resume a suspension with None at `time` unless it is resumed sooner. `alone`: that this will happen is no reason to go on."""
+        """Resume a suspension with None at `time` unless it is resumed sooner. `alone`: that this
+        will happen is no reason to go on."""
         self._order += 1
         heapq.heappush(self._patient, (time, number, self._order, suspension, alone))
 
@@ -166,7 +173,8 @@ class Kernel:
             raise WallLimit
 
     def run(self) -> None:
-        """Run until all tasks are done. Raises Deadlock, TimeLimit, WallLimit, Interrupted, or what a task raised."""
+        """Run until all tasks are done. Raises Deadlock, TimeLimit, WallLimit, Interrupted, or what
+        a task raised."""
         outside, clockwork, moments = self.outside, self.clockwork, self._moments
         while self._open:
             self.check()

@@ -1,5 +1,5 @@
-"""One NIC as host programs reach it: PIO with its time, bus pages, words to wait for. Both kinds of host program, coroutines in this
-process and ranks in their own, stand on this."""
+"""One NIC as host programs reach it: PIO with its time, bus pages, words to wait for. Both kinds of
+host program, coroutines in this process and ranks in their own, stand on this."""
 
 import struct
 from collections import deque
@@ -17,8 +17,8 @@ WINDOW_PAGES = 1 << 16  # bus pages of one process: 256 MB, as `lanai_host.stack
 
 
 class BusPages:
-    """The bus pages of one process: [first, first + WINDOW_PAGES). Fresh ones first, then those given back longest ago, so that a
-    stale address is refused for as long as can be."""
+    """The bus pages of one process: [first, first + WINDOW_PAGES). Fresh ones first, then those
+    given back longest ago, so that a stale address is refused for as long as can be."""
 
     def __init__(self, seat: int) -> None:
         self._next = (seat + 1) * WINDOW_PAGES
@@ -51,7 +51,8 @@ class BusPages:
 
 
 class Word(NamedTuple):
-    """A word of host memory that a process waits for: its bus address, its memory here, what it held."""
+    """A word of host memory that a process waits for: its bus address, its memory here, what it
+    held."""
 
     address: int
     view: memoryview
@@ -78,7 +79,8 @@ class WaitTimeout:
         self._words: list[tuple[int, int]] = []
 
     def wait(self, clock: int, time: int, words: Sequence[Word]) -> "WaitTimeout | None":
-        """For a wait from `clock` on that is to last `time` picoseconds at most; None for one without end."""
+        """For a wait from `clock` on that is to last `time` picoseconds at most; None for one
+        without end."""
         waited_for = [(word.address, word.seen) for word in words]
         self.expired = self.expired and waited_for == self._words
         if not self.expired:
@@ -108,7 +110,8 @@ class EngineEvents(Protocol):
     kernel: Kernel
 
     def expect(self) -> tuple[int, Suspension[tuple[int, int]]]:
-        """A tag for the engine, and the suspension that ends with (time, value) when it comes back."""
+        """A tag for the engine, and the suspension that ends with (time, value) when it comes
+        back."""
 
     def forget(self, tag: int) -> None:
         """Nobody waits for this any more."""
@@ -148,7 +151,8 @@ class Node:
         return clock, answer[offset - first :][:size]
 
     async def write(self, clock: int, offset: int, data: bytes) -> int:
-        """Write bytes. The processor goes on when the NIC has taken the last word; it may still be on its way inside."""
+        """Write bytes. The processor goes on when the NIC has taken the last word; it may still be
+        on its way inside."""
         return await self.write_all(clock, [Burst(0, offset, data)])
 
     async def write_all(self, clock: int, bursts: Sequence[Burst]) -> int:
@@ -165,7 +169,8 @@ class Node:
         return (await self.perform(clock, wanted) if wanted else (clock, 0))[0] + late
 
     async def perform(self, clock: int, bursts: Sequence[Burst]) -> tuple[int, int]:
-        """PIO of one processor from `clock` on: the time at which it is done, and the word that the last burst read."""
+        """PIO of one processor from `clock` on: the time at which it is done, and the word that the
+        last burst read."""
         tag, answer = self.events.expect()
         if self.engine.bursts(self.number, clock, bursts, tag):
             return await answer

@@ -82,7 +82,8 @@ def play(
     retries: int = RETRIES,
     make_engine: MakeEngine = rtl_engine,
 ) -> list[Any]:
-    """Run a program on each host, all at once; the NICs answer until the last has ended. Gives the programs' results.
+    """Run a program on each host, all at once; the NICs answer until the last has ended. Gives the
+    programs' results.
 
     Args:
         fabric: one switch unless given.

@@ -1,9 +1,10 @@
 """Which send met which receive.
 
-A message is a send: the n-th from one rank to another has sequence n, and so has its envelope on the wire (Header.sequence), for
-envelopes of a channel leave in the order of the sends. Messages of the same source, tag and context cannot overtake each other, and
-receives take them in the order in which they were posted, whatever wildcards they had; so the n-th of them went to the n-th
-receive at that rank that got such a message. Sends to be cancelled and receives that got nothing do not count.
+A message is a send: the n-th from one rank to another has sequence n, and so has its envelope on
+the wire (Header.sequence), for envelopes of a channel leave in the order of the sends. Messages of
+the same source, tag and context cannot overtake each other, and receives take them in the order in
+which they were posted, whatever wildcards they had; so the n-th of them went to the n-th receive at
+that rank that got such a message. Sends to be cancelled and receives that got nothing do not count.
 """
 
 from collections.abc import Iterable
@@ -18,7 +19,8 @@ CANCELLED = 255  # REQUESTS.error; other errors are `lanai_host.device.ErrorKind
 
 
 def link(trace: StoredTrace) -> tuple[Any, Any]:
-    """Requests and messages, each naming the other. What packets tell of messages is not yet filled in."""
+    """Requests and messages, each naming the other. What packets tell of messages is not yet filled
+    in."""
     requests = _requests(trace)
     sends = np.flatnonzero((requests["kind"] == RequestKind.SEND) & (requests["error"] != CANCELLED))
     messages = np.zeros(len(sends), MESSAGES)

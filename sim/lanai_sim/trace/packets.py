@@ -1,9 +1,9 @@
 """Both ends of each packet, and the message that it belongs to.
 
-The firmware's vocabulary says which role each packet type has. Envelopes carry their message's sequence in the channel. A
-PROMISE names a handle. The ASK for the body returns it and names a receive entry, as an ACCEPT does, and the BODY comes to that
-entry. TAKEN and DROPPED answer the channel's last UNPAID. Packets without a role belong to no message.
-"""
+The firmware's vocabulary says which role each packet type has. Envelopes carry their message's
+sequence in the channel. A PROMISE names a handle. The ASK for the body returns it and names a
+receive entry, as an ACCEPT does, and the BODY comes to that entry. TAKEN and DROPPED answer the
+channel's last UNPAID. Packets without a role belong to no message."""
 
 from collections import defaultdict, deque
 from typing import Any
@@ -28,7 +28,8 @@ SOUND = int(Verdict.VALID)
 
 
 def link(trace: StoredTrace, messages: Any) -> tuple[Any, Any]:
-    """Packets, and for each row of PRX the row of `Trace.packets`. Fills in what packets tell of `messages`."""
+    """Packets, and for each row of PRX the row of `Trace.packets`. Fills in what packets tell of
+    `messages`."""
     out, arrivals = trace.stored(b"PTX "), trace.stored(b"PRX ")
     out = out[np.argsort(out["head"], kind="stable")]
     packets, arrived = _join(trace, out, arrivals)
@@ -58,7 +59,8 @@ def _extra(arrived: Any, sent: int) -> Any:
 
 
 def _join(trace: StoredTrace, out: Any, arrivals: Any) -> tuple[Any, Any]:
-    """Packets leave and arrive unchanged and, on one path, in order. `arrived`: which packet each arrival is."""
+    """Packets leave and arrive unchanged and, on one path, in order. `arrived`: which packet each
+    arrival is."""
     routes = {(a, route): b for a, row in enumerate(trace.meta["routes"]) for b, route in enumerate(row)}
     packets = np.zeros(len(out), PACKETS)
     packets["source"], packets["bytes"] = out["node"], out["words"] * 4
@@ -99,7 +101,8 @@ LOST_AFTER = 1 << 40  # slots
 
 
 def _verdicts(trace: StoredTrace, packets: Any, arrivals: Any, arrived: Any) -> None:
-    """The receive DMA takes packets in the order in which they came; what it drops unread has no verdict."""
+    """The receive DMA takes packets in the order in which they came; what it drops unread has no
+    verdict."""
     stored = trace.stored(b"DMA ")
     taken = stored[stored["engine"] == Engine.RECEIVE]
     for node in range(len(trace.nodes)):

@@ -1,4 +1,5 @@
-"""A trace: `Trace.open(path)` gives numpy structured arrays, each row of which names the rows of others that it belongs to."""
+"""A trace: `Trace.open(path)` gives numpy structured arrays, each row of which names the rows of
+others that it belongs to."""
 
 from functools import cached_property
 from typing import Any
@@ -33,7 +34,8 @@ class Trace(StoredTrace):
 
     @cached_property
     def processor(self) -> Any:
-        """What each NIC's processor did: stretches that follow each other without a gap, by node and time."""
+        """What each NIC's processor did: stretches that follow each other without a gap, by node
+        and time."""
         return self._nic[1]
 
     @cached_property

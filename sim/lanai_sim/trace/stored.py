@@ -25,10 +25,11 @@ MOST_TEXT = 1 << 28  # bytes of JSON in a chunk
 
 
 class StoredTrace:
-    """One run. `missing` tells, line by line, what the file should hold and does not; `complete` that there is nothing to tell.
+    """One run. `missing` tells, line by line, what the file should hold and does not; `complete`
+    that there is nothing to tell.
 
-    Tables (`schema` has their columns) are made when first asked for. `outcome` is empty where the end is missing.
-    """
+    Tables (`schema` has their columns) are made when first asked for. `outcome` is empty where the
+    end is missing."""
 
     def __init__(self, path: Path, meta: dict[str, Any]) -> None:
         self.path = path
@@ -43,7 +44,8 @@ class StoredTrace:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Read a file. Raises UserError if it is none of ours; one that is cut short or damaged is read as far as it is whole."""
+        """Read a file. Raises UserError if it is none of ours; one that is cut short or damaged is
+        read as far as it is whole."""
         path = Path(path)
         try:
             data = path.read_bytes()
@@ -78,7 +80,8 @@ class StoredTrace:
             ) from None
 
     def _take(self, tag: bytes, content: "Content | str") -> str:
-        """Add a chunk; what is wrong with it, or nothing. Rows refer to rows before them, so none is taken after a damaged chunk."""
+        """Add a chunk; what is wrong with it, or nothing. Rows refer to rows before them, so none
+        is taken after a damaged chunk."""
         if isinstance(content, str):
             return content
         if self._damaged and tag != END:
@@ -152,7 +155,8 @@ class StoredTrace:
 
     @cached_property
     def vocabulary(self) -> Vocabulary | None:
-        """How to read packets and the NICs' memory; None if the run had no NICs. UserError if the device is not known here."""
+        """How to read packets and the NICs' memory; None if the run had no NICs. UserError if the
+        device is not known here."""
         device = self.meta.get("device")
         if device is None or not self.nodes:
             return None
@@ -194,7 +198,8 @@ class StoredTrace:
 
     @cached_property
     def host(self) -> Any:
-        """What each rank's processor did: stretches that follow each other without a gap, by rank and time."""
+        """What each rank's processor did: stretches that follow each other without a gap, by rank
+        and time."""
         host = self.stored(b"HOST")
         return host[np.lexsort((host["begin"], host["rank"]))]
 
@@ -239,7 +244,8 @@ class Content:
 
 
 def _chunks(data: bytes, at: int) -> Iterator[tuple[bytes, Content | str, int]]:
-    """Each chunk: tag, content or what is wrong with it, place. After what is no chunk, tag b"", there are no more."""
+    """Each chunk: tag, content or what is wrong with it, place. After what is no chunk, tag b"",
+    there are no more."""
     while at < len(data):
         rest = len(data) - at
         if rest < CHUNK.size:

@@ -1,10 +1,11 @@
-"""Whose work a NIC did: messages of transfers, of stretches of processor time, of host bus transactions.
+"""Whose work a NIC did: messages of transfers, of stretches of processor time, of host bus
+transactions.
 
-The processor works on a message from the moment at which it first reads one of the message's things (a request slot, a received
-packet, a posted receive, a staged packet, an answer under way) until it reads another message's, or comes back to the scheduler. A host
-DMA descriptor belongs to the message that was worked on when it was posted; a send descriptor and a received packet to
-their packet's.
-"""
+The processor works on a message from the moment at which it first reads one of the message's things
+(a request slot, a received packet, a posted receive, a staged packet, an answer under way) until it
+reads another message's, or comes back to the scheduler. A host DMA descriptor belongs to the
+message that was worked on when it was posted; a send descriptor and a received packet to their
+packet's."""
 
 from bisect import bisect_right
 from collections import defaultdict, deque
@@ -146,7 +147,8 @@ class _Slots:
 
 
 class _Work:
-    """What one NIC's processor worked on, and when: `slots` where that changed, `found` the message from there on."""
+    """What one NIC's processor worked on, and when: `slots` where that changed, `found` the message
+    from there on."""
 
     def __init__(
         self, trace: StoredTrace, node: int, processor: Any, dma: Any, slots: _Slots, tables: Sequence[Table]
@@ -221,7 +223,8 @@ def _bus(
     slots: _Slots,
     tables: Sequence[Table],
 ) -> None:
-    """What the NIC moves belongs to the descriptor that runs; what the host does, to the call in which it does it."""
+    """What the NIC moves belongs to the descriptor that runs; what the host does, to the call in
+    which it does it."""
     host = trace.host
     pio = (host["kind"] == HostKind.PIO_WRITE) | (host["kind"] == HostKind.PIO_READ)
     mine = host[pio & np.isin(host["rank"], trace.nodes[node])]

@@ -1,8 +1,7 @@
 """The body of a message of elements of a datatype that leave gaps (see `lanai_host.body`).
 
-A layout that keeps a table of its runs is copied run by run. Any other is copied leaf by leaf, so that a message of a
-million blocks needs no table of them.
-"""
+A layout that keeps a table of its runs is copied run by run. Any other is copied leaf by leaf, so
+that a message of a million blocks needs no table of them."""
 
 from collections.abc import Iterator
 

@@ -1,8 +1,8 @@
 """Copies between memory and a packed stream leaf by leaf, from any byte to any byte (SC-14, SC-15).
 
-What of a leaf lies in the wanted part of the stream is found by arithmetic. The two blocks that the part may cut are copied
-by themselves, the rest in strided boxes. Each function answers False if some of the memory cannot be reached.
-"""
+What of a leaf lies in the wanted part of the stream is found by arithmetic. The two blocks that the
+part may cut are copied by themselves, the rest in strided boxes. Each function answers False if
+some of the memory cannot be reached."""
 
 from ...bus import reach
 from .layout import Leaf, Turn

@@ -21,8 +21,8 @@ _SETTLED = frozenset({"dense", "layout", "signature", "true_extent", "true_lb"})
 
 
 class Envelope(NamedTuple):
-    """How a datatype was made: the constructor and its arguments, sorted as MPI sorts them: by C type, in order of
-    appearance. MPI_Type_get_envelope and MPI_Type_get_contents tell it."""
+    """How a datatype was made: the constructor and its arguments, sorted as MPI sorts them: by C
+    type, in order of appearance. MPI_Type_get_envelope and MPI_Type_get_contents tell it."""
 
     combiner: Combiner = Combiner.NAMED
     integers: tuple[int, ...] = ()
@@ -111,8 +111,8 @@ class Datatype:
         raise AttributeError(f"a Datatype has no {name!r}")
 
     def _settle(self) -> None:
-        """Describe this type, after the types that it was built from: one by one, because types may be nested deeper than
-        Python calls may be."""
+        """Describe this type, after the types that it was built from: one by one, because types may
+        be nested deeper than Python calls may be."""
         pending = [self]
         while pending:
             inner = [old for old in pending[-1].envelope.datatypes if old._describe is not None]
@@ -169,7 +169,8 @@ class Datatype:
         return TypedBody(self.layout, self.extent, count, address)
 
     def pack(self, address: int, count: int, stream: int, begin: int = 0, end: int | None = None) -> int:
-        """Copy bytes begin..end-1 of the packed form of `count` elements at `address` to `stream`; how many."""
+        """Copy bytes begin..end-1 of the packed form of `count` elements at `address` to `stream`;
+        how many."""
         begin, end = self._part(count, begin, end)
         try:
             self.body(address, count).pack(begin, end, stream)
@@ -178,7 +179,8 @@ class Datatype:
         return end - begin
 
     def unpack(self, stream: int, address: int, count: int, begin: int = 0, end: int | None = None) -> int:
-        """Copy `stream`, which is bytes begin..end-1 of the packed form, into `count` elements at `address`; how many."""
+        """Copy `stream`, which is bytes begin..end-1 of the packed form, into `count` elements at
+        `address`; how many."""
         begin, end = self._part(count, begin, end)
         try:
             self.body(address, count).unpack(begin, end, stream)
@@ -192,14 +194,16 @@ class Datatype:
         return min(begin, stop), stop
 
     def whole_count(self, size: int) -> int | None:
-        """How many whole elements `size` received bytes are (MPI_Get_count); None if they end inside one."""
+        """How many whole elements `size` received bytes are (MPI_Get_count); None if they end
+        inside one."""
         if self.size == 0:
             return None if size else 0
         full, rest = divmod(size, self.size)
         return None if rest else full
 
     def whole_elements(self, size: int) -> int | None:
-        """How many basic elements `size` received bytes are (MPI_Get_elements); None if they end inside one."""
+        """How many basic elements `size` received bytes are (MPI_Get_elements); None if they end
+        inside one."""
         return self.signature.whole_elements(size)
 
 

@@ -1,10 +1,10 @@
 """Where a datatype's bytes lie, flattened (SC-11): a list of leaves, each with a stack of repeats.
 
-A leaf is a run of adjacent bytes that repeats regularly. Its stack, root first, says how often, how far apart in memory
-(`extent`) and how far apart in the packed stream (`size`). Because a leaf carries its packed position too, leaves can be
-copied one after the other while the packed bytes still come out in the order of MPI's type map, whatever the type at the
-other end looks like. Blocks of one leaf are numbered in the order in which they are packed.
-"""
+A leaf is a run of adjacent bytes that repeats regularly. Its stack, root first, says how often, how
+far apart in memory (`extent`) and how far apart in the packed stream (`size`). Because a leaf
+carries its packed position too, leaves can be copied one after the other while the packed bytes
+still come out in the order of MPI's type map, whatever the type at the other end looks like. Blocks
+of one leaf are numbered in the order in which they are packed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,8 @@ class Turn(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """`length` adjacent bytes, first at `offset` in memory and at `packed` in the stream, repeated by `stack`."""
+    """`length` adjacent bytes, first at `offset` in memory and at `packed` in the stream, repeated
+    by `stack`."""
 
     length: int
     offset: int
@@ -45,7 +46,8 @@ class Leaf(NamedTuple):
         return total
 
     def blocks_before(self, position: int) -> int:
-        """How many of the blocks begin before `position` of the packed stream. O(depth), which keeps a resumed copy cheap."""
+        """How many of the blocks begin before `position` of the packed stream. O(depth), which
+        keeps a resumed copy cheap."""
         rest = position - self.packed
         if rest <= 0:
             return 0
@@ -77,8 +79,8 @@ class Leaf(NamedTuple):
         return offsets, packed
 
     def boxes(self, first: int, last: int) -> Iterator[tuple[int, tuple[Turn, ...]]]:
-        """Cut blocks first..last-1 into regular boxes: (first block, turns). At most two per level and one, so a copy that
-        begins and ends anywhere needs few strided moves."""
+        """Cut blocks first..last-1 into regular boxes: (first block, turns). At most two per level
+        and one, so a copy that begins and ends anywhere needs few strided moves."""
         while first < last:
             inner = self.blocks
             for level, turn in enumerate(self.stack):
@@ -123,7 +125,8 @@ class Layout:
 
     @cached_property
     def table(self) -> RunTable | None:
-        """All maximal runs of one element, kept. None if a copy leaf by leaf is better, because leaves repeat often."""
+        """All maximal runs of one element, kept. None if a copy leaf by leaf is better, because
+        leaves repeat often."""
         if not 0 < self.blocks <= max(TABLE_BLOCKS, BLOCKS_PER_LEAF * len(self.leaves)):
             return None
         return RunTable(*self.runs_of(0, self.size, 1, 0))
@@ -143,7 +146,8 @@ class Layout:
 
     @cached_property
     def window(self) -> int:
-        """Bytes of a part that has WINDOW blocks, or several of each leaf, on average: to list runs part by part."""
+        """Bytes of a part that has WINDOW blocks, or several of each leaf, on average: to list runs
+        part by part."""
         return max(1, self.size * max(WINDOW, BLOCKS_PER_LEAF * len(self.leaves)) // self.blocks)
 
     @cached_property
@@ -161,7 +165,8 @@ class Layout:
         return (leaf._replace(stack=(turn, *leaf.stack)) for leaf in self.leaves)
 
     def runs_of(self, begin: int, end: int, count: int, extent: int) -> tuple[Ints, Ints]:
-        """Offsets and lengths of the runs of bytes begin..end-1 of `count` elements, packed, as arrays."""
+        """Offsets and lengths of the runs of bytes begin..end-1 of `count` elements, packed, as
+        arrays."""
         places: list[tuple[Ints, Ints]] = []
         lengths: list[Ints] = []
         for leaf in self.repeated_leaves(count, extent):
@@ -206,7 +211,8 @@ def tidy(leaves: Iterable[Leaf], size: int) -> Layout:
 
 
 def _flattened(leaf: Leaf) -> Leaf:
-    """One leaf with turns dropped that repeat once, that only lengthen the block, or that continue the one outside."""
+    """One leaf with turns dropped that repeat once, that only lengthen the block, or that continue
+    the one outside."""
     length, stack = leaf.length, [turn for turn in leaf.stack if turn.count != 1]
     level = len(stack) - 1
     while level >= 0:
@@ -267,8 +273,8 @@ def _folded(leaves: Sequence[Leaf]) -> list[Leaf]:
 
 
 def _continued(first: Leaf, second: Leaf) -> Leaf | None:
-    """Both as one leaf with one turn, if one of them has that turn and the other goes on at its distances. A type that grows
-    by one block at each level of nesting so stays one leaf."""
+    """Both as one leaf with one turn, if one of them has that turn and the other goes on at its
+    distances. A type that grows by one block at each level of nesting so stays one leaf."""
     turns = first.stack or second.stack
     if len(turns) != 1 or first.length != second.length or len(first.stack) > 1 or len(second.stack) > 1:
         return None

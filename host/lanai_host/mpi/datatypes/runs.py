@@ -1,4 +1,5 @@
-"""Runs of adjacent bytes as arrays: offsets in memory and lengths, in the order of the packed stream."""
+"""Runs of adjacent bytes as arrays: offsets in memory and lengths, in the order of the packed
+stream."""
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,8 @@ def merge_runs(offsets: Ints, lengths: Ints) -> tuple[Ints, Ints]:
 
 
 def cut_runs(offsets: Ints, lengths: Ints, packed: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
-    """What of some runs, which lie at `packed` in the stream, is in its bytes begin..end-1; neighbours joined."""
+    """What of some runs, which lie at `packed` in the stream, is in its bytes begin..end-1;
+    neighbours joined."""
     starts = np.maximum(packed, begin)
     sizes = np.minimum(packed + lengths, end) - starts
     inside = sizes > 0
@@ -47,8 +49,9 @@ class RunTable:
         return int(np.searchsorted(self.packed, position, side="right")) - 1 if position else 0
 
     def copy(self, packing: bool, stream: int, memory: int, extent: int, position: int, size: int) -> bool:
-        """Copy `size` bytes from byte `position` of the element at `memory` on, and of those that follow it `extent` bytes
-        apart, to or from the address `stream`. False if some of the memory cannot be reached."""
+        """Copy `size` bytes from byte `position` of the element at `memory` on, and of those that
+        follow it `extent` bytes apart, to or from the address `stream`. False if some of the memory
+        cannot be reached."""
         run = self.run_of(position)
         skip = position - int(self.packed[run])
         return reach.copy_runs(packing, stream, memory, extent, self._native, run, skip, size)

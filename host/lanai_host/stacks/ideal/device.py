@@ -1,9 +1,10 @@
-"""The `ideal` device: no network interface. Messages go as mail that costs what `IdealOptions` says.
+"""The `ideal` device: no network interface. Messages go as mail that costs what `IdealOptions`
+says.
 
-It is the upper bound that real devices are compared with, and the fast way to test the MPI library. Standard and ready
-sends are done when posted, because mail carries a copy; a synchronous send is done when its receiver says that a receive
-took it. Cancelling reaches only synchronous sends not yet taken, by asking the receiver, and receives.
-"""
+It is the upper bound that real devices are compared with, and the fast way to test the MPI library.
+Standard and ready sends are done when posted, because mail carries a copy; a synchronous send is
+done when its receiver says that a receive took it. Cancelling reaches only synchronous sends not
+yet taken, by asking the receiver, and receives."""
 
 import struct
 from collections.abc import Sequence
@@ -30,10 +31,12 @@ class Mail(Protocol):
         """Host work; may be lazy."""
 
     def post(self, dest: int, head: bytes, body: Body) -> None:
-        """Send one letter, copied from where it lies; never blocks. Delivery may wait for the next `collect`."""
+        """Send one letter, copied from where it lies; never blocks. Delivery may wait for the next
+        `collect`."""
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
-        """(source, letter) of all that has arrived; with `why`, blocks until there is at least one."""
+        """(source, letter) of all that has arrived; with `why`, blocks until there is at least
+        one."""
 
     def close(self) -> None: ...
 
@@ -89,10 +92,11 @@ class _Unexpected:
 
 
 class IdealDevice(Device):
-    """Matching in the host, mail below. `host` prices the work above the device; the device's own work is free.
+    """Matching in the host, mail below. `host` prices the work above the device; the device's own
+    work is free.
 
-    `quick` (see `ideal_quick`) looks at its queues and its clock: what is `posted` (how much is `outstanding`), `arrived`, `owed`.
-    """
+    `quick` (see `ideal_quick`) looks at its queues and its clock: what is `posted` (how much is
+    `outstanding`), `arrived`, `owed`."""
 
     copies = True
     # Where both ways to reduce take equally long with the default options.

@@ -1,4 +1,5 @@
-"""`Device.quick` of an ideal device: messages that meet no queue, which the mail moves by itself from one rank's memory to the other's.
+"""`Device.quick` of an ideal device: messages that meet no queue, which the mail moves by itself
+from one rank's memory to the other's.
 
 All is as if they had gone the long way: the same matching, the same times.
 """

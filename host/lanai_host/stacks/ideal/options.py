@@ -1,4 +1,5 @@
-"""What a message costs where there is no NIC: LogGP with a latency, a byte time, and no gap between messages."""
+"""What a message costs where there is no NIC: LogGP with a latency, a byte time, and no gap between
+messages."""
 
 from dataclasses import dataclass
 
@@ -12,8 +13,9 @@ BYTE_TIME = SECOND // (1000 * lanai41().link_kbytes)  # of the link of 1999: wha
 
 @dataclass(frozen=True)
 class IdealOptions:
-    """Prices of the `ideal` device, in picoseconds. A message of n bytes that finds its sender's line free arrives latency +
-    n * byte_time after it was sent. The messages of one sender share its line; a receiver takes any number at once."""
+    """Prices of the `ideal` device, in picoseconds. A message of n bytes that finds its sender's
+    line free arrives latency + n * byte_time after it was sent. The messages of one sender share
+    its line; a receiver takes any number at once."""
 
     latency: int = 1_000_000  # of a message
     byte_time: int = BYTE_TIME  # of a byte on its sender's line; 0: a line of any bandwidth

@@ -1,8 +1,9 @@
-"""The two queues of one context on the `ideal` device: receives that wait for a message, messages that wait for a receive.
+"""The two queues of one context on the `ideal` device: receives that wait for a message, messages
+that wait for a receive.
 
-MPI's order counts: of several that match, the oldest is taken. Entries are found by source and tag in hash tables, so the cost
-of one match does not grow with the length of a queue, in whatever order a program meets its messages.
-"""
+MPI's order counts: of several that match, the oldest is taken. Entries are found by source and tag
+in hash tables, so the cost of one match does not grow with the length of a queue, in whatever order
+a program meets its messages."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -87,7 +88,8 @@ class Posted(Generic[E]):
 
 
 class Unexpected(Generic[E]):
-    """Messages. Each combination of wildcards has a table of its own, made when a program first asks with it."""
+    """Messages. Each combination of wildcards has a table of its own, made when a program first
+    asks with it."""
 
     def __init__(self) -> None:
         self._all: OrderedDict[int, E] = OrderedDict()

@@ -1,4 +1,5 @@
-"""The `ideal` device as a messaging system: ranks exchange messages through shared memory, and no NIC is simulated."""
+"""The `ideal` device as a messaging system: ranks exchange messages through shared memory, and no
+NIC is simulated."""
 
 from ...config import HostConfig
 from ...device import Device
