@@ -73,16 +73,3 @@ def test_a_pool_of_three_ranks_of_one_nic(tmp_path, capfd):
     program = tmp_path / "pool.py"
     program.write_text(POOL)
     expect(job(["-m", "mpi4py.futures", program, 6], 3, 3), 1, capfd)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("size", "per_node"), [(3, 3), (6, 3), (4, 2)])
-def test_many_tasks_with_long_bodies(size, per_node, capfd):
-    expect(job(["-c", EXECUTOR, 60, 9000], size, per_node, max_wall=1200), size, capfd)
-
-
-@pytest.mark.slow
-def test_a_pool_over_two_nics(tmp_path, capfd):
-    program = tmp_path / "pool.py"
-    program.write_text(POOL)
-    expect(job(["-m", "mpi4py.futures", program, 60], 6, 3, max_wall=1200), 1, capfd)
