@@ -182,7 +182,9 @@ def test_faulty_wires():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
+@pytest.mark.xfail(
+    strict=True, reason="after some 5,000 commands the peer's link stays stopped: see docs/reference/remote.md"
+)
 def test_many_commands_on_faulty_wires():
-    seen, _ = compare(20_000, 3, FAULTS)
+    seen, _ = compare(8000, 3, FAULTS)
     assert seen == set(Status) - {Status.LOST}
