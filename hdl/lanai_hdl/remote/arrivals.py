@@ -5,22 +5,22 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.deframer import Part, PartKind
-from .config import Remote
 from .packets import REPLY_WORDS, REQUEST_WORDS
+from .parameters import RemoteParameters
 
 BUFFERS = 2
 
 
-def longest_packet(config: Remote) -> int:
+def longest_packet(config: RemoteParameters) -> int:
     """Words of the longest packet that is taken."""
     return REQUEST_WORDS + config.payload // 4 + 1
 
 
-def buffer_words(config: Remote) -> int:
+def buffer_words(config: RemoteParameters) -> int:
     return 1 << (longest_packet(config) - 1).bit_length()
 
 
-def packet_members(config: Remote):
+def packet_members(config: RemoteParameters):
     """The members by which the oldest packet is read and released, seen from the buffers."""
     return {
         "full": Out(1),
@@ -43,7 +43,7 @@ class Arrivals(wiring.Component):
     idle : ``Out(1)``
     """
 
-    def __init__(self, config: Remote):
+    def __init__(self, config: RemoteParameters):
         self.longest = longest_packet(config)
         self.depth = buffer_words(config)
         super().__init__(

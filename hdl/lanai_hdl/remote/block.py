@@ -15,10 +15,10 @@ from ..link.flit import Flit
 from ..queue import Queue
 from .arrivals import Arrivals
 from .commands import CommandCutter
-from .config import Remote
 from .csr import ENABLE, NUMBER_SHIFT, REMOTE
 from .lookup import BusWindow, Lookup
 from .packets import FIRST_BYTES
+from .parameters import RemoteParameters
 from .reply import Reply
 from .sender import PacketSender
 from .sequencer import Sequencer
@@ -46,7 +46,7 @@ class RemoteAdapter(NicBlock):
     host_window = True
     first_bytes = FIRST_BYTES
 
-    def __init__(self, nic: NicConfig, config: Remote):
+    def __init__(self, nic: NicConfig, config: RemoteParameters):
         if config.payload > nic.max_burst:
             raise UserError(
                 f"payload={config.payload} of the remote-memory adapter must be at most max_burst={nic.max_burst}"

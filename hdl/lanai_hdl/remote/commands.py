@@ -5,9 +5,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..machine import PAGE_SIZE
-from .config import Remote
 from .lookup import LENGTH_BITS
 from .packets import Atomic, Op, Status
+from .parameters import RemoteParameters
 from .sequencer import NewEntry
 from .tables import COMMAND_FIELDS, CommandWord
 from .window import BUFFER_BITS, FIELD_BITS, CommandRead
@@ -24,7 +24,7 @@ class CommandCutter(wiring.Component):
     Members: `i`, numbers of command buffers; `words`; `o`; `begun`, `invalid`, events of a slot; `idle`.
     """
 
-    def __init__(self, config: Remote):
+    def __init__(self, config: RemoteParameters):
         self.config = config
         super().__init__(
             {

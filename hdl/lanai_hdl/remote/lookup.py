@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..machine import PAGE_SIZE
 from .cleared import ClearedMemory
-from .config import Remote
 from .packets import Status
+from .parameters import RemoteParameters
 from .tables import EXPOSURES, NIBBLE, PAGE_BITS, PlaceWord, Rights
 
 OFFSET_BITS = (PAGE_SIZE - 1).bit_length()
@@ -77,7 +77,7 @@ class Lookup(wiring.Component):
     idle : ``Out(1)``, no question is open
     """
 
-    def __init__(self, config: Remote, ports: int):
+    def __init__(self, config: RemoteParameters, ports: int):
         self.config = config
         self.ports = ports
         super().__init__(

@@ -5,8 +5,8 @@ from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from .cleared import ClearedMemory
-from .config import Remote
 from .packets import WINDOW, Status
+from .parameters import RemoteParameters
 
 
 class Place(enum.Enum, shape=2):
@@ -34,7 +34,7 @@ class ReceiveOrder(wiring.Component):
     ready : ``Out(1)``, cleared since reset
     """
 
-    def __init__(self, config: Remote):
+    def __init__(self, config: RemoteParameters):
         self.config = config
         super().__init__(
             {

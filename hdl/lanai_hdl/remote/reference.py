@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..machine import PAGE_SIZE
-from .config import Remote
 from .lookup import Need
 from .packets import Atomic, Op, Status
+from .parameters import RemoteParameters
 from .tables import EXPOSURES, NIBBLE, PAGE_BITS
 
 MASK = 0xFFFFFFFF
@@ -56,7 +56,7 @@ class ReferenceCommand:
 class ReferenceNic:
     """One NIC's tables, and its host's memory: `memory` has a bytearray for each bus page that the host lets the NIC reach."""
 
-    config: Remote
+    config: RemoteParameters
     memory: dict[int, bytearray] = field(default_factory=dict)
     windows: dict[int, int] = field(default_factory=dict)  # the upper bits of a process's bus addresses
     exposures: dict[tuple[int, int], ReferenceExposure] = field(default_factory=dict)
@@ -116,7 +116,7 @@ def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: Re
     return worst, 0
 
 
-def packet_length(config: Remote, op: Op, offset: int, local: int, left: int) -> int:
+def packet_length(config: RemoteParameters, op: Op, offset: int, local: int, left: int) -> int:
     """Bytes of the next packet of a command."""
     written = local if op is Op.READ else offset
     to_boundary = config.payload - written % config.payload

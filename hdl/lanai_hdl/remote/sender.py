@@ -10,10 +10,10 @@ from ..host_bus.ports import BurstPort
 from ..host_dma.aligner import Aligner
 from ..host_dma.cutter import BurstCutter
 from ..link.flit import Flit, Kind
-from .config import Remote
 from .entry import Entry
 from .lookup import LookupPort, Need
 from .packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord
+from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import INDEX_BITS, EntryRead
 from .tables import EXPOSURES, OPERAND
@@ -54,7 +54,7 @@ class PacketSender(wiring.Component):
     while a packet is made; `idle`.
     """
 
-    def __init__(self, nic: NicConfig, config: Remote):
+    def __init__(self, nic: NicConfig, config: RemoteParameters):
         self.nic = nic
         self.config = config
         super().__init__(

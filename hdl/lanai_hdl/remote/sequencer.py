@@ -5,9 +5,9 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .cleared import ClearedMemory
-from .config import Remote
 from .entry import Entry
 from .packets import WINDOW, Op, Status
+from .parameters import RemoteParameters
 
 INDEX_BITS = (WINDOW - 1).bit_length()
 
@@ -51,7 +51,7 @@ class Sequencer(wiring.Component):
     ready, idle : ``Out(1)``
     """
 
-    def __init__(self, config: Remote):
+    def __init__(self, config: RemoteParameters):
         self.config = config
         super().__init__(
             {

@@ -7,11 +7,11 @@ from amaranth.lib.wiring import In, Out
 from ..host_bus.ports import BurstPort
 from .arrivals import packet_members
 from .atomics import AtomicUnit
-from .config import Remote
 from .entry import Entry
 from .lookup import LookupPort, Need
 from .order import Place, ReceiveOrder
 from .packets import MARK, REPLY_WORDS, REQUEST_WORDS, Atomic, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord
+from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import EntryRead
 from .tables import FLAG_AT, FLAG_BYTES, START, TAG_BITS, FlagWord
@@ -50,7 +50,7 @@ class PacketServer(wiring.Component):
     ready, idle : ``Out(1)``
     """
 
-    def __init__(self, config: Remote):
+    def __init__(self, config: RemoteParameters):
         self.config = config
         super().__init__(
             {

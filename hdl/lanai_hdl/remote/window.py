@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..host_bus.target import RegisterAccess
 from ..queue import Queue
-from .config import Remote
+from .parameters import RemoteParameters
 from .tables import (
     BUSY_AT,
     COMMAND_WORDS,
@@ -53,7 +53,7 @@ class HostSide(wiring.Component):
     idle : ``Out(1)``, no command is under way
     """
 
-    def __init__(self, config: Remote):
+    def __init__(self, config: RemoteParameters):
         self.config = config
         super().__init__(
             {
