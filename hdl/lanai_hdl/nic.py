@@ -260,6 +260,9 @@ class Nic(wiring.Component):
         wiring.connect(m, mux.o, self.transmitter.i)
         wiring.connect(m, self.receiver.o, self.deframer.i)
         wiring.connect(m, self.deframer.o, demux.i)
+        m.d.comb += demux.drop.eq(
+            ~self.control.run
+        )  # without firmware no buffer is ever posted, and the link would stop
         sources = [self.send_dma.o, *(block.packets_out for block in sharers)]
         sinks = [self.receive_dma.i, *(block.packets_in for block in sharers)]
         for source, port in zip(sources, mux.ports(), strict=True):

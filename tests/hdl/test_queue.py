@@ -161,7 +161,7 @@ class QueueSpec(wiring.Component):
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=[pytest.mark.slow, pytest.mark.proof])])
 def test_every_entry_leaves_in_its_turn(prove, kind, depth):
     """For 12 slots from reset: every queue of these depths fills and empties three times in them."""
     prove(QueueSpec(kind, depth), mode="bmc", depth=12)

@@ -72,8 +72,9 @@ class PacketMux(wiring.Component):
 class PacketDemux(wiring.Component):
     """Gives each packet to one of several outputs, chosen by the first byte of its first word.
 
-    A packet whose first byte is in none of `routes`, or that ends before its first word, goes to output 0. START is held
-    back until the next part is offered, so a packet's first part leaves one slot later; there is no other latency.
+    A packet whose first byte is in none of `routes`, or that ends before its first word, goes to output 0, or is dropped if
+    nobody takes packets there. START is held back until the next part is offered, so a packet's first part leaves one slot
+    later; there is no other latency.
 
     Parameters
     ----------
@@ -83,6 +84,7 @@ class PacketDemux(wiring.Component):
     -------
     i : ``In(stream.Signature(Part))``
     o_<n> : ``Out(stream.Signature(Part))``, for n from 0
+    drop : ``In(1)``, packets for output 0 whose first word or end is offered now are dropped
     idle : ``Out(1)``, between packets and none is offered
     """
 
@@ -97,7 +99,7 @@ class PacketDemux(wiring.Component):
                     raise ValueError(f"first byte {byte:#04x} is taken by output {taken[byte]} and by output {output}")
                 taken[byte] = output
         members = {f"o_{n}": Out(stream.Signature(Part)) for n in range(1 + len(self.routes))}
-        super().__init__({"i": In(stream.Signature(Part)), **members, "idle": Out(1)})
+        super().__init__({"i": In(stream.Signature(Part)), **members, "drop": In(1), "idle": Out(1)})
 
     def ports(self):
         """The outputs, in order."""
@@ -124,6 +126,12 @@ class PacketDemux(wiring.Component):
                 with m.If(self.i.valid):
                     m.d.sync += owner.eq(routed)
                     m.next = "START"
+                    with m.If((routed == 0) & self.drop):
+                        m.next = "DROP"
+            with m.State("DROP"):
+                m.d.comb += self.i.ready.eq(1)
+                with m.If(self.i.valid & (self.i.payload.kind == PartKind.END)):
+                    m.next = "BETWEEN"
             with m.State("START"):
                 m.d.comb += sends_start.eq(1)
                 with m.If(ready):

@@ -6,7 +6,9 @@
    no letter can come any more that would arrive as early: when that time lies less than the latency after the earliest time at
    which anybody may still post. So what each rank gets, and when, depends on no machine's speed. A rank that knows how long it will
    post nothing more says so with its letter, which may then be taken while it goes on to its next call. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>

@@ -165,6 +165,8 @@ class MapSpec(Spec):
         return m
 
 
+@pytest.mark.slow
+@pytest.mark.proof
 def test_alu(prove):
     prove(AluSpec())
 

@@ -75,6 +75,40 @@ def word(value):
     return {"kind": PartKind.WORD, "data": value}
 
 
+def test_packets_that_nobody_takes_are_dropped_whole():
+    """While `drop` is high when their first word is offered; those of other outputs pass."""
+    dut = PacketDemux([(0x80,)])
+    bench = Bench(dut, 2_000)
+    packets = [[START, word(byte << 24), word(0x80000000), END] for byte in (1, 0x80, 2, 0x80)]
+    packets += [[START, END]]  # no word: to output 0
+
+    async def put(context):
+        context.set(dut.drop, 1)
+        await stream_put(context, dut.i, packets[0] + packets[1] + packets[2][:1])
+        context.set(dut.drop, 0)
+        await stream_put(context, dut.i, packets[2][1:] + packets[3])
+        context.set(dut.drop, 1)
+        await stream_put(context, dut.i, packets[4] + packets[1])
+
+    got = [[], []]
+
+    def takes(output, count):
+        async def take(context):
+            got[output] = await stream_get(context, dut.ports()[output], count)
+
+        return take
+
+    bench.does(put)
+    for output, count in enumerate((4, 12)):
+        bench.does(takes(output, count))
+    bench.run()
+    assert [[part.kind for part in parts] for parts in got] == [
+        [PartKind.START, PartKind.WORD, PartKind.WORD, PartKind.END],
+        3 * [PartKind.START, PartKind.WORD, PartKind.WORD, PartKind.END],
+    ]
+    assert got[0][1].data == 2 << 24
+
+
 @pytest.mark.parametrize("pause", [0.0, 0.6])
 def test_the_first_byte_chooses_the_receiver(pause):
     """Every first byte once, packets of two words; the second word's first byte is another's and decides nothing."""

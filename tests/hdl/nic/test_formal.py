@@ -219,6 +219,8 @@ def test_stop_go_slack_cannot_overflow(prove, latency, rx_fifo):
     prove(StopGoSpec(latency, rx_fifo), depth=2)
 
 
+@pytest.mark.slow
+@pytest.mark.proof
 def test_the_host_dma_touches_nothing_outside_its_descriptor(prove):
     prove(HostDmaSpec(longest=5, address_bits=4), mode="bmc", depth=12)
 

@@ -242,7 +242,7 @@ def test_a_file_may_describe_what_another_device_would_use(file):
     assert asked("--config", str(file(WHOLE)), "--device", "ideal", "--host-option", "call=5").device == "ideal"
 
 
-@pytest.mark.parametrize("name", ["sci", "mbcf", "t3d", "ccu", "MPI-NP"])
+@pytest.mark.parametrize("name", ["sci", "mbcf", "ccu", "MPI-NP", "T3D"])
 def test_devices_that_are_not_there_are_refused_with_those_that_are(name, capsys):
     with pytest.raises(UserError, match=f"device '{name}' is not known; choose one of ideal, mpi-np"):
         settings.run_config({"device": name}, ("true",))

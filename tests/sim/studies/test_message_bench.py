@@ -9,8 +9,8 @@ from lanai_sim.studies.benches import message
 
 
 def test_the_parts_make_the_whole(monkeypatch):
-    monkeypatch.setattr(message, "ROUNDS", 1)
-    figures = message.run(argparse.Namespace(sizes=[4], messages=200))
+    monkeypatch.setattr(message, "ROUNDS", 2)
+    figures = message.run(argparse.Namespace(sizes=[4], messages=1000))
     parts = {name: figures[f"message.cpu_us.4.{name}"] for name in message.PARTS}
     assert figures["message.cpu_us.4"] == pytest.approx(sum(parts.values()))
     assert figures["message.cpu_us.4.outside"] == pytest.approx(figures["message.cpu_us.4"] - parts["engine"])
