@@ -126,7 +126,7 @@ class Sequencer(wiring.Component):
 
     def _admit(self, m, entries, sequences, head, done, void, status, room, empty):
         new, at = self.i.payload, head[:INDEX_BITS]
-        before = Signal(Op)  # of the request that came last
+        before = Signal(Op)  # of the request that was sent or is to be sent last
         address, sequence = sequences.read(0)
         write = entries.write_port()
         alone = (before == Op.ATOMIC) | ((before == Op.READ) & (new.entry.op != Op.READ))
@@ -145,7 +145,8 @@ class Sequencer(wiring.Component):
         with m.If(takes):
             m.d.sync += [
                 head.eq(head + 1),
-                before.eq(Mux(new.ended, Op.NOP, new.entry.op)),
+                # One that has ended already must not hide a READ or ATOMIC that is outstanding before it.
+                before.eq(Mux(~new.ended, new.entry.op, Mux(empty, Op.NOP, before))),
                 done.bit_select(at, 1).eq(new.ended),
                 void.bit_select(at, 1).eq(0),
                 status[at].eq(new.status),

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from ..host_bus.ports import BurstPort
 from .arrivals import packet_members
 from .atomics import AtomicUnit
+from .cleared import ClearedMemory
 from .entry import Entry
 from .lookup import LookupPort, Need
 from .order import Place, ReceiveOrder
@@ -79,6 +80,7 @@ class PacketServer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.order = self._order = order = ReceiveOrder(self.config)
+        m.submodules.answers = self._answers = answers = ClearedMemory(16, self.config.peers)
         m.submodules.unit = unit = AtomicUnit()
         m.submodules.writer = writer = MemoryWriter()
         self._first, self._target = first, target = Signal(RequestWord), Signal(TargetWord)
@@ -94,7 +96,11 @@ class PacketServer(wiring.Component):
         entry = self.answered.entry
         m.d.sync += arriving.eq(self.index)
         m.d.comb += [
-            self.ready.eq(order.ready),
+            self.ready.eq(order.ready & answers.ready),
+            answers.read(0)[0].eq(first.source),
+            answers.write_addr.eq(first.source),
+            answers.write_data.eq(first.sequence + 1),
+            answers.write_en.eq(self.resolve),
             order.source.eq(first.source),
             order.sequence.eq(first.sequence),
             order.outcome.eq(status),
@@ -318,8 +324,15 @@ class PacketServer(wiring.Component):
         return fits & (self._first.mark == MARK) & (self._first.source < self.config.peers)
 
     def _judge_reply(self, m, entry, work, result):
-        """Only what an open request of this sender waits for is taken: an ACK that a READ or ATOMIC succeeded is not."""
-        asked = self.answered.open & (entry.peer == self._first.source) & (entry.sequence == self._first.sequence)
+        """Only what an open request of this sender waits for is taken: an ACK that a READ or ATOMIC succeeded is not.
+
+        Answers are taken in the order of the requests. Otherwise the data of a READ that is repeated could overwrite those of
+        a later READ into the same memory.
+        """
+        in_turn = self._answers.read(0)[1] == self._first.sequence
+        asked = (
+            self.answered.open & (entry.peer == self._first.source) & (entry.sequence == self._first.sequence) & in_turn
+        )
         wants_data = (entry.op == Op.READ) | (entry.op == Op.ATOMIC)
         refuses = (self._answer.status != Status.OK) | ~wants_data
         with m.If(~asked):
