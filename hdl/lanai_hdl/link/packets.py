@@ -72,8 +72,8 @@ class PacketMux(wiring.Component):
 class PacketDemux(wiring.Component):
     """Gives each packet to one of several outputs, chosen by the first byte of its first word.
 
-    A packet whose first byte is in none of `routes`, or that ends before its first word, goes to output 0, or is dropped if
-    nobody takes packets there. START is held back until the next part is offered, so a packet's first part leaves one slot
+    A packet whose first byte is in none of `routes`, or that ends before its first word, goes to output 0, or is dropped while
+    `drop` is high. START is held back until the next part is offered, so a packet's first part leaves one slot
     later; there is no other latency.
 
     Parameters

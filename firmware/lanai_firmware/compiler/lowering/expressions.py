@@ -177,7 +177,7 @@ def local(emitter: Emitter, node: tree.Local) -> Any:
 
 
 def trap(emitter: Emitter, node: tree.Trap) -> None:
-    """Nobody comes behind it; the rest of an expression lands somewhere."""
+    """No branch leads behind it, so what follows in the expression goes to a block of its own."""
     emitter.trap(node.line, node.reason)
     emitter.builder.position_at_end(emitter.block("after_trap"))
 

@@ -17,7 +17,7 @@ from ...config import HostConfig, HostCost
 from ...device import SERVICE_CONTEXT, Arrived, Device, Envelope, SendMode
 from ...errors import DeadlockError
 from ...operation import DeviceError, ErrorKind, Operation
-from .queues import Posted, Unexpected
+from ..queues import Posted, Unexpected
 
 
 class Mail(Protocol):

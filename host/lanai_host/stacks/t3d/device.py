@@ -54,7 +54,9 @@ class Attachment:
 
 
 class T3d(Device):
-    """Messages by put. Nothing moves on while the program is outside the library: who receives asks, and who sends answers."""
+    """Messages by put. Nothing moves on while the program is outside the library: who receives
+    asks, and who sends answers.
+    """
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
         self.rank = attachment.rank
@@ -162,19 +164,25 @@ class T3d(Device):
         while True:
             before = self._seen
             await self._look()
-            if any(operation.done for operation in operations) if operations is not None else self._seen != before:
-                return
-            if self._failure is not None:
+            if self._failure is not None or self._is_over(operations, before):
                 return
             place = WORD.size * Counter.SUM
             await self._bus.wait_change(self._heap.memory, place, self._seen, why)
+
+    def _is_over(self, operations: Sequence[Operation] | None, before: int) -> bool:
+        """Whether one of the operations is done; with None, whether there was news since the look that saw `before`."""
+        if operations is None:
+            return self._seen != before
+        return any(operation.done for operation in operations)
 
     async def _look(self) -> None:
         """Once over all that peers may have written."""
         self._seen = self._heap.counter(Counter.SUM)
         faults = self._heap.counter(Counter.FAULTS)
         if faults and self._failure is None:
-            self._fail(f"the NIC of rank {self.rank} met {faults} packets or accesses that failed; t3d has no recovery")
+            await self._fail(
+                f"the NIC of rank {self.rank} met {faults} packets or accesses that failed; t3d has no recovery"
+            )
         if self._failure is not None:
             return
         await self._receiving.scan()
@@ -187,8 +195,13 @@ class T3d(Device):
             await self._bus.elapse(self._costs.price(what, count))
         self._pins.work.clear()
 
-    def _fail(self, text: str) -> None:
-        """Nothing can be trusted any more: what is under way ends with an error, and so does what begins."""
+    async def _fail(self, text: str) -> None:
+        """Nothing can be trusted any more: what is under way ends with an error, and so does what begins.
+
+        The NIC lets go of this process's memory first, because peers may still put to buffers that
+        the program gets back now.
+        """
+        await self._puts.close()
         self._failure = DeviceError(ErrorKind.NIC_LOST, text)
         self.impaired = True
         self._sending.fail_all(ErrorKind.NIC_LOST, text)
@@ -202,5 +215,6 @@ class T3d(Device):
             await self._look()
             if not (self._sending.idle and self._puts.completed(self._puts.asked)):
                 await self._bus.wait_change(self._heap.memory, WORD.size * Counter.SUM, seen, why)
-        await self._puts.close()
+        if self._failure is None:
+            await self._puts.close()
         await self._pins.close()

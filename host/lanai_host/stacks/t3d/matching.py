@@ -1,7 +1,7 @@
 """Which message meets which receive: on the receiver's host (T3-03, T3-14, T3-16)."""
 
 from ...device import Envelope
-from ..ideal.queues import Posted, Unexpected
+from ..queues import Posted, Unexpected
 from .operations import Message, Receive
 
 

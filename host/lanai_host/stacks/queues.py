@@ -1,4 +1,4 @@
-"""The two queues of one context on the `ideal` device: receives that wait for a message, messages
+"""The two queues of one context, where the host matches: receives that wait for a message, messages
 that wait for a receive.
 
 MPI's order counts: of several that match, the oldest is taken. Entries are found by source and tag
@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
-from ...operation import ANY_SOURCE, ANY_TAG
+from ..operation import ANY_SOURCE, ANY_TAG
 
 
 class Entry(Protocol):

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from lanai_host.operation import ANY_SOURCE, ANY_TAG
-from lanai_host.stacks.ideal.queues import Posted, Unexpected
+from lanai_host.stacks.queues import Posted, Unexpected
 
 
 class Entry:
