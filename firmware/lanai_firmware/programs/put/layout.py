@@ -29,6 +29,9 @@ FLAG: Const[u32] = u32(1 << 30)
 LENGTH: Const[u32] = u32((1 << 16) - 1)  # mask: bytes of a request or a packet
 
 
+CLOSED: Const[u32] = u32(1)  # in place of the heap's address
+
+
 class Counter(IntEnum):
     """Words that the NIC writes to the start of the heap."""
 
@@ -54,12 +57,12 @@ class Request(Struct):
 
 
 class Border(Struct):
-    """What the rank may write. `heap` 0: it has not begun, or has ended, and packets wait. `still`: the NIC sets it to 1 when it
-    will not reach the heap any more."""
+    """What the rank may write. `heap` 0: the rank has not begun, and packets wait. CLOSED: it has ended, and packets are dropped.
+    The NIC sets `released` to 1 when it will not reach the memory of a rank that has ended any more."""
 
     requests: Array[Request, 16]
     heap: u32
-    still: u32
+    released: u32
 
 
 class Header(Struct):

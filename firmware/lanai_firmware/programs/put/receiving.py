@@ -4,7 +4,7 @@ from lanai_firmware.lang import Const, address_of, firmware, u32
 
 from ...nic import host_dma, receive_dma
 from ...nic.registers import TO_HOST, VALID
-from .layout import BODY, BUS, FLAG, HEADER, LENGTH, NODES, Counter
+from .layout import BODY, BUS, CLOSED, FLAG, HEADER, LENGTH, NODES, Counter
 from .state import BUFFERS, nic
 
 FAULTS: Const[u32] = u32(int(Counter.FAULTS))
@@ -34,7 +34,8 @@ def receive() -> u32:
     verdict = receive_dma.verdict()
     if verdict == 0:
         return NOTHING
-    if nic.border.heap == 0 or host_dma.free() == 0:
+    heap = nic.border.heap
+    if heap == 0 or host_dma.free() == 0:
         return KEPT
     buffer = nic.incoming[nic.stored % PLACES]
     flag = buffer.packet[1] & FLAG != 0
@@ -47,8 +48,8 @@ def receive() -> u32:
     else:
         host = buffer.packet[0]
         if buffer.packet[1] & BUS == 0:
-            host += nic.border.heap
-        if length != 0 and not (flag and nic.counters[FAULTS] != 0):
+            host += heap
+        if length != 0 and heap != CLOSED and not (flag and nic.counters[FAULTS] != 0):
             host_dma.queue(host, u32(address_of(buffer.packet)) + HEADER, length, TO_HOST)
             nic.transfers += 1
         nic.counters[RECEIVED] += 1

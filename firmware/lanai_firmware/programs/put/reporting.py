@@ -4,7 +4,7 @@ from lanai_firmware.lang import Const, address_of, firmware, u32
 
 from ...nic import host_dma
 from ...nic.registers import TO_HOST
-from .layout import COUNTERS, Counter
+from .layout import CLOSED, COUNTERS, Counter
 from .state import nic
 
 FAULTS: Const[u32] = u32(int(Counter.FAULTS))
@@ -27,16 +27,17 @@ def report() -> None:
 
     They are queued behind the packets that they count, so the host finds the bytes when it finds the count.
     """
-    if nic.border.heap == 0 and nic.border.still == 0 and host_dma.reached(nic.transfers):
-        nic.border.still = 1
-    if nic.changed == 0 or nic.border.heap == 0 or host_dma.free() == 0 or not host_dma.reached(nic.shown_after):
+    heap = nic.border.heap
+    if heap == CLOSED and nic.border.released == 0 and host_dma.reached(nic.transfers):
+        nic.border.released = 1
+    if nic.changed == 0 or heap == 0 or heap == CLOSED or host_dma.free() == 0 or not host_dma.reached(nic.shown_after):
         return
     total = u32(0)
     for n in range(SUM):
         nic.shown[n] = nic.counters[n]
         total += nic.counters[n]
     nic.shown[SUM] = total
-    host_dma.queue(nic.border.heap, u32(address_of(nic.shown)), BYTES, TO_HOST)
+    host_dma.queue(heap, u32(address_of(nic.shown)), BYTES, TO_HOST)
     nic.transfers += 1
     nic.shown_after = nic.transfers
     nic.changed = 0

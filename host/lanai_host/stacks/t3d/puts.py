@@ -5,7 +5,7 @@ from collections import deque
 from typing import NamedTuple
 
 from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.put.layout import BUS, FLAG, INLINE_WORDS, RING, Border, Counter, Request
+from lanai_firmware.programs.put.layout import BUS, CLOSED, FLAG, INLINE_WORDS, RING, Border, Counter, Request
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import Bus
@@ -58,11 +58,14 @@ class Puts:
         await self._bus.write(DOORBELL, 1)
 
     async def close(self) -> None:
-        """Take the heap away from the NIC. Returns when the NIC will not reach it any more."""
-        still = self._border + int(offset_of(Border, "still"))
-        await self._bus.write(self._border + int(offset_of(Border, "heap")), 0)
+        """Take this host's memory away from the NIC, which drops what arrives from now on.
+
+        Returns when the NIC will not reach the memory any more.
+        """
+        released = self._border + int(offset_of(Border, "released"))
+        await self._bus.write(self._border + int(offset_of(Border, "heap")), int(CLOSED))
         await self._bus.write(DOORBELL, 1)
-        while not await self._bus.read(still):
+        while not await self._bus.read(released):
             await self._bus.elapse(LOOK)
 
     def put(self, put: Put) -> int:

@@ -52,6 +52,34 @@ def test_a_damaged_packet_ends_in_an_error_and_not_in_wrong_bytes():
     assert re.search(r"the NIC of rank 1 met \d packets or accesses that failed; t3d has no recovery", run.stderr)
 
 
+AFTER_A_FAILURE = """
+import numpy as np
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+memory = np.zeros(60_000, "u1")
+start = MPI.Wtime()
+if world.rank == 0:
+    world.Isend(np.full(60_000, 7, "u1"), 1)
+    while MPI.Wtime() < start + 2e-3:
+        world.Iprobe(1)
+else:
+    try:
+        world.Recv(memory, 0)
+    except MPI.Exception:
+        memory[:] = 0
+    while MPI.Wtime() < start + 2e-3:
+        world.Iprobe(0)
+    print("written afterwards:", np.count_nonzero(memory))
+"""
+
+
+def test_nothing_is_written_to_a_buffer_whose_receive_has_failed():
+    """The third packet of the message is damaged; what follows it must not reach memory that the program has back."""
+    fault = ("--fault", "corrupt nic0 packet=3")
+    run = lanai("-q", "-n", 2, "--device", "t3d", *fault, sys.executable, "-c", AFTER_A_FAILURE)
+    assert run.stdout == "written afterwards: 0\n"
+
+
 def test_a_deadlock_is_reported():
     body = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.recv(source=1 - w.rank, tag=5)"
     run = lanai("-q", "-n", 2, "--device", "t3d", sys.executable, "-c", body)
