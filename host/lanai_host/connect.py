@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from .config import HostConfig
 from .device import Device
-from .simulator.client import Portal
+from .simulator.client import SimulatorClient
 from .simulator.protocol import ENV_DEVICE
 from .stacks import stack
 from .stacks.ideal.device import IdealDevice, Solo
@@ -43,9 +43,9 @@ def solo_device() -> Device:
     return IdealDevice(0, 1, Solo())
 
 
-def device_over(portal: Portal) -> Device:
+def device_over(client: SimulatorClient) -> Device:
     """The device that the environment names, with what the simulator said of its host and its node."""
-    costs = HostConfig(**portal.config.get("host", {}))
-    device = stack(os.environ.get(ENV_DEVICE, "ideal")).open(portal, costs)
-    device.node = portal.config.get("node")
+    costs = HostConfig(**client.config.get("host", {}))
+    device = stack(os.environ.get(ENV_DEVICE, "ideal")).open(client, costs)
+    device.node = client.config.get("node")
     return device

@@ -70,7 +70,7 @@ class Unreceived(NamedTuple):
     times: int
 
 
-class Quick(Protocol):
+class FastPath(Protocol):
     """A shorter way for the calls that programs make most, which a device may offer: the blocking
     ones with one run of memory. It may be taken while no other thread can be in the library and no
     work is under way in the background. Both pay for the call."""
@@ -92,7 +92,7 @@ class Device(ABC):
     size: int
     node: int | None = None  # the node that this process sits on, with others perhaps; None: nobody else's
     max_tag: int = MAX_TAG
-    quick: Quick | None = None
+    fast_path: FastPath | None = None
     remote: Remote | None = None  # memory of other ranks, if this device reaches it
     choices: Choices = Choices()
     copies: bool = (

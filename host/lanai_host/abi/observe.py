@@ -1,6 +1,6 @@
 """Watches one rank for a trace: its MPI calls, its host work, its requests to the device.
 
-Puts itself around the functions of one portal and one device, so that a process that is not traced
+Puts itself around the functions of one client and one device, so that a process that is not traced
 has none of it. Charges nothing and reads clocks only: the rank's time stays as it is."""
 
 import threading
@@ -12,7 +12,7 @@ from ..bus.base import Wait
 from ..config import HostCost
 from ..device import Device, SendMode
 from ..operation import Operation
-from ..simulator.client import Portal
+from ..simulator.client import SimulatorClient
 from ..simulator.notes import CANCELLED, NOT_SAID, OUTSIDE, Note, Notebook
 from ..simulator.protocol import Op
 from .context import abi
@@ -26,18 +26,18 @@ MOST = 2**31 - 1
 class Observer:
     """`call` wraps what C calls for an MPI function; `enter` and `leave` do the same by hand."""
 
-    def __init__(self, portal: Portal, device: Device, book: Notebook) -> None:
-        self.portal = portal
+    def __init__(self, client: SimulatorClient, device: Device, book: Notebook) -> None:
+        self.client = client
         self.device = device
         self.book = book
         self._frame = 0  # frames posted since the last answer
-        self._told = portal.clock
+        self._told = client.clock
         self._names: dict[str, int] = {}
         self._calls = 0
         self._requests = 0
         self._pending: dict[int, Operation] = {}
         self._stack = threading.local()
-        self._watch_portal()
+        self._watch_client()
         self._watch_device()
 
     # MPI calls.
@@ -91,14 +91,14 @@ class Observer:
 
         return entry
 
-    # Around portal and device.
+    # Around client and device.
 
-    def _watch_portal(self) -> None:
-        portal, post, call = self.portal, self.portal.post, self.portal.call
+    def _watch_client(self) -> None:
+        client, post, call = self.client, self.client.post, self.client.call
 
         def noted_post(op: Op, payload: bytes = b"") -> None:
             post(op, payload)
-            self._told = portal.clock
+            self._told = client.clock
             self._frame += 1
 
         def noted_call(op: Op, payload: bytes = b"") -> bytes:
@@ -108,14 +108,14 @@ class Observer:
                 return call(op, payload)
             finally:
                 self.book.begin_anew()
-                self._told = portal.clock
+                self._told = client.clock
                 self._frame = 0
 
-        portal.post, portal.call = noted_post, noted_call  # type: ignore[method-assign]
+        client.post, client.call = noted_post, noted_call  # type: ignore[method-assign]
 
     def _watch_device(self) -> None:
         device: Any = self.device
-        mail = self.portal.mail
+        transport = self.client.transport
         charged: Any = getattr(device, "endpoint", device)
         charge, price = charged.charge, charged.config.price if hasattr(charged, "config") else device._host.price
         send, receive, taken, wait = device.send, device.receive, device.receive_taken, device.wait
@@ -150,24 +150,24 @@ class Observer:
         charged.charge = noted_charge
         device.send, device.receive, device.receive_taken = noted_send, noted_receive, noted_taken
         device.wait = noted_wait
-        device.quick = None  # every message goes the way that is watched
-        if mail is not None:
-            self._watch_mail(mail)
+        device.fast_path = None  # every message goes the way that is watched
+        if transport is not None:
+            self._watch_transport(transport)
 
-    def _watch_mail(self, mail: Any) -> None:
-        collect = mail.collect
+    def _watch_transport(self, transport: Any) -> None:
+        collect = transport.collect
 
         def noted_collect(why: Wait | None) -> Any:
-            before = self.portal.clock
-            letters = collect(why)
-            spent = self.portal.clock - before
+            before = self.client.clock
+            datagrams = collect(why)
+            spent = self.client.clock - before
             if spent:
-                reason = why or Wait("looking for mail")
+                reason = why or Wait("looking for messages")
                 peer, tag, context = (NOT_SAID if n is None else n for n in (reason.peer, reason.tag, reason.context))
                 self._note(Note.WAIT, 0, self._name(reason.call), peer, tag, context, spent, 0, at=before)
-            return letters
+            return datagrams
 
-        mail.collect = noted_collect
+        transport.collect = noted_collect
 
     # Requests to the device.
 

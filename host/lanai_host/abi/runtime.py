@@ -24,7 +24,7 @@ from ..mpi.constants import ThreadLevel
 from ..mpi.unreceived import unreceived
 from ..mpi.windows.races import Watch
 from ..mpi.world import World
-from ..simulator.client import Portal
+from ..simulator.client import SimulatorClient
 from ..simulator.notes import ENV_NOTES, Notebook
 from ..simulator.protocol import ENV_LEAKS, ENV_RACES, FinalState
 from ..source_lines import place_of
@@ -87,16 +87,16 @@ class Process:
     """How this process is part of a run, or alone."""
 
     foreign = False
-    portal: Portal | None = None
+    client: SimulatorClient | None = None
     observer: Observer | None = None  # in a traced run
 
     def open(self, required: int) -> ThreadLevel:
         """MPI_Init_thread."""
         device, tick = self._device()
         notes = os.environ.get(ENV_NOTES, "").strip()
-        if self.portal is None or not notes:
+        if self.client is None or not notes:
             return self._open(required, device, tick)
-        self.observer = Observer(self.portal, device, Notebook(notes, self.portal.rank))
+        self.observer = Observer(self.client, device, Notebook(notes, self.client.rank))
         call = self.observer.enter("MPI_Init")
         try:
             return self._open(required, device, tick)
@@ -104,14 +104,14 @@ class Process:
             self.observer.leave(call)
 
     def _open(self, required: int, device: Device, tick: float) -> ThreadLevel:
-        world = World(device, self.end, foreign_threads=self.foreign, tick=tick, lockstep=self.portal is not None)
+        world = World(device, self.end, foreign_threads=self.foreign, tick=tick, lockstep=self.client is not None)
         world.errors = binding.EARLY_ERRORS
         if os.environ.get(ENV_RACES):
             world.process.races = Watch(self._report_race, _place)
         level = world.init(required)
         abi.open(world)
-        if self.portal is not None:
-            self.portal.on_end = self._final_state
+        if self.client is not None:
+            self.client.on_end = self._final_state
         return level
 
     def _final_state(self, on_nic: list[Envelope]) -> FinalState:
@@ -120,11 +120,11 @@ class Process:
         return FinalState(here.call, here.site, unreceived(abi.world, on_nic))
 
     def _device(self) -> tuple[Device, float]:
-        self.portal = Portal.from_environment()
-        if self.portal is None:
+        self.client = SimulatorClient.from_environment()
+        if self.client is None:
             return solo_device(), SLOT
-        slot_khz = self.portal.config.get("slot_khz")
-        return device_over(self.portal), 1 / (1000 * slot_khz) if slot_khz else SLOT
+        slot_khz = self.client.config.get("slot_khz")
+        return device_over(self.client), 1 / (1000 * slot_khz) if slot_khz else SLOT
 
     def close(self) -> None:
         """MPI_Finalize."""
@@ -134,9 +134,9 @@ class Process:
             text = f"rank {abi.world.rank}: MPI_Finalize: {wrong}"
             print(text, file=sys.stderr)
             self.end(1, text)  # whatever the program's error handlers are: it is not the program that was meant
-        if self.portal is not None:
+        if self.client is not None:
             # Whatever the device did: the simulation no longer waits for this process.
-            self.portal.finalize(abi.world.process.device.placement)
+            self.client.finalize(abi.world.process.device.placement)
         abi.phase = Phase.AFTER
 
     def _report_leaks(self, found: list[str]) -> None:
@@ -151,8 +151,8 @@ class Process:
         sys.stdout.flush()
         sys.stderr.flush()
         ctypes.CDLL(None).fflush(None)  # what C has printed so far
-        if self.portal is not None and abi.phase is not Phase.AFTER:
-            self.portal.abort(code)
+        if self.client is not None and abi.phase is not Phase.AFTER:
+            self.client.abort(code)
         os._exit(code & 0xFF or 1)
 
 

@@ -1,4 +1,4 @@
-"""A rank process's bus: the NIC through the portal. Nothing here suspends, so `bus.run_now` drives
+"""A rank process's bus: the NIC through the client. Nothing here suspends, so `bus.run_now` drives
 the driver over it."""
 
 import json
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from ..call_site import located
 from ..config import HostConfig
-from ..simulator.client import Portal, PortalError
+from ..simulator.client import SimulatorClient, SimulatorError
 from ..simulator.protocol import Op, pack_wait
 from ..simulator.requests import (
     ALLOCATE,
@@ -33,28 +33,28 @@ class RankBus(Bus):
     """PIO writes and unpinning are posted, everything else blocks. Allocated memory is shared with
     the simulator, pinned memory is reached in place, at the simulated moment."""
 
-    def __init__(self, portal: Portal, host: HostConfig) -> None:
-        self.portal = portal
+    def __init__(self, client: SimulatorClient, host: HostConfig) -> None:
+        self.client = client
         self.host = host
         self._buffers: list[mmap.mmap] = []
 
     @property
     def now(self) -> int:
-        return self.portal.clock
+        return self.client.clock
 
     async def read(self, offset: int) -> int:
         return int.from_bytes(await self.read_block(offset, 4), "big")
 
     async def write(self, offset: int, value: int) -> None:
-        self.portal.charge(self.host.pio_write)
-        self.portal.post(Op.PIO_WRITE, PIO_WRITE.pack(PioWrite(offset), (value & 0xFFFFFFFF).to_bytes(4, "big")))
+        self.client.charge(self.host.pio_write)
+        self.client.post(Op.PIO_WRITE, PIO_WRITE.pack(PioWrite(offset), (value & 0xFFFFFFFF).to_bytes(4, "big")))
 
     async def write_block(self, offset: int, data: bytes) -> None:
-        self.portal.charge(self.host.pio_write)
-        self.portal.post(Op.PIO_WRITE, PIO_WRITE.pack(PioWrite(offset), bytes(data)))
+        self.client.charge(self.host.pio_write)
+        self.client.post(Op.PIO_WRITE, PIO_WRITE.pack(PioWrite(offset), bytes(data)))
 
     async def read_block(self, offset: int, size: int) -> bytes:
-        self.portal.charge(self.host.pio_read)
+        self.client.charge(self.host.pio_read)
         return self._call(Op.PIO_READ, PIO_READ.pack(PioRead(offset, size)))
 
     def allocate(self, size: int) -> HostBuffer:
@@ -77,7 +77,7 @@ class RankBus(Bus):
         return Pinned(address, size, writable, addresses, head.token)
 
     async def unpin(self, pinned: Pinned) -> None:
-        self.portal.post(Op.UNPIN, UNPIN.pack(Unpin(pinned.token)))
+        self.client.post(Op.UNPIN, UNPIN.pack(Unpin(pinned.token)))
 
     async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
         located_why = None if why is None else located(why)
@@ -86,10 +86,10 @@ class RankBus(Bus):
 
     async def elapse(self, picoseconds: int) -> None:
         """Time passes for this process; others see it at its next blocking request."""
-        self.portal.charge(picoseconds)
+        self.client.charge(picoseconds)
 
     async def catch_up(self) -> None:
-        self.portal.catch_up()
+        self.client.catch_up()
 
     async def report_lost(self, rank: int, text: str) -> None:
         self._call(Op.REPORT_LOST, text.encode())
@@ -104,6 +104,6 @@ class RankBus(Bus):
 
     def _call(self, op: Op, payload: bytes) -> bytes:
         try:
-            return self.portal.call(op, payload)
-        except PortalError as error:
+            return self.client.call(op, payload)
+        except SimulatorError as error:
             raise BusError(str(error)) from error

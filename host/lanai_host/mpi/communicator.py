@@ -70,7 +70,7 @@ class Communicator:
         self._holds_number = False
         self.process = process
         self.device = process.device
-        self.quick = process.device.quick
+        self.fast_path = process.device.fast_path
         self.progress = process.progress
         self.lock = process.progress.lock
         self.tag_ub = process.tag_ub

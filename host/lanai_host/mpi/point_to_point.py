@@ -81,7 +81,7 @@ def _finish_send(comm: Communicator, call: str, operation: Operation, dest: int)
 def send(comm: Communicator, address: int, count: int, datatype: Datatype, dest: int, tag: int) -> None:
     """MPI_Send."""
     if (
-        comm.quick is not None
+        comm.fast_path is not None
         and 0 <= dest < comm.remote_size
         and 0 <= tag <= comm.tag_ub
         and count >= 0
@@ -89,7 +89,7 @@ def send(comm: Communicator, address: int, count: int, datatype: Datatype, dest:
         and datatype.committed
         and datatype.dense
         and comm.progress.alone()
-        and comm.quick.send(comm.route[dest], tag, comm.context, address + datatype.true_lb, datatype.size * count)
+        and comm.fast_path.send(comm.route[dest], tag, comm.context, address + datatype.true_lb, datatype.size * count)
     ):
         return
     operation = post_send(comm, "MPI_Send", address, count, datatype, dest, tag, STANDARD)
@@ -128,8 +128,8 @@ def irsend(comm: Communicator, address: int, count: int, datatype: Datatype, des
 def recv(comm: Communicator, address: int, count: int, datatype: Datatype, source: int, tag: int) -> Status:
     """MPI_Recv."""
     operation = (
-        _receive_quickly(comm, address, count, datatype, source, tag)
-        if comm.quick is not None
+        _receive_on_fast_path(comm, address, count, datatype, source, tag)
+        if comm.fast_path is not None
         and count >= 0
         and address > 0
         and datatype.committed
@@ -146,11 +146,11 @@ def recv(comm: Communicator, address: int, count: int, datatype: Datatype, sourc
     return Status(comm.remote_group.position(operation.source), operation.tag, operation.length)
 
 
-def _receive_quickly(
+def _receive_on_fast_path(
     comm: Communicator, address: int, count: int, datatype: Datatype, source: int, tag: int
 ) -> Operation | None:
-    """`post_receive` for MPI_Recv, where `quick` may be used."""
-    assert comm.quick is not None
+    """`post_receive` for MPI_Recv, where `fast_path` may be used."""
+    assert comm.fast_path is not None
     world_source, device_tag = envelope(comm, "MPI_Recv", source, tag)
     if source == PROC_NULL:
         return None
@@ -159,7 +159,7 @@ def _receive_quickly(
         return ReceiveRequest(comm, "MPI_Recv", Operation(world_source, device_tag), source).why()
 
     where, size = address + datatype.true_lb, datatype.size * count
-    return comm.quick.receive(world_source, device_tag, comm.context, where, size, why)
+    return comm.fast_path.receive(world_source, device_tag, comm.context, where, size, why)
 
 
 def irecv(comm: Communicator, address: int, count: int, datatype: Datatype, source: int, tag: int) -> Request:

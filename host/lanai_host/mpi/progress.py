@@ -47,7 +47,7 @@ class Task(Protocol):
 
 
 class Service(Task, Protocol):
-    """A task that answers other processes and lasts until MPI ends. `Device.quick` may be used while nothing is `pending`."""
+    """A task that answers other processes and lasts until MPI ends. `Device.fast_path` may be used while nothing is `pending`."""
 
     @property
     def pending(self) -> bool:
@@ -112,7 +112,7 @@ class Progress:
         return self.level > SINGLE and self.count() > self.usual_threads
 
     def alone(self) -> bool:
-        """No other thread, and no work in the background: `Device.quick` may be used."""
+        """No other thread, and no work in the background: `Device.fast_path` may be used."""
         return (
             not self._tasks
             and not (self._services and self._asked())

@@ -16,23 +16,23 @@ from typing import Any, NoReturn, Self
 
 from ..device import Envelope
 from ..errors import UserError
-from .mail import Mailbox
 from .protocol import CATCH_UP_TIME, ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
 from .requests import ABORT, FINALIZE, HELLO, QUIET, Abort, Finalize, Hello
 from .spin import Chunk, SpinWait
+from .transport import RankTransport
 
 FLUSH_BYTES = 1 << 18  # posts beyond this leave at once, so that a rank that only sends needs no boundless memory
 READ = 4096  # bytes of an answer read at first: more than most have
 
 
-class PortalError(Exception):
+class SimulatorError(Exception):
     """The simulator refused a request; the text says why."""
 
 
-class Portal:
+class SimulatorClient:
     """`clock` is this process's host time in picoseconds: the simulator's at the last answer, plus what was charged since.
 
-    `mail` is there in a world without NICs. `watchful` asks whoever does not go through `post` and `call` to `check` first.
+    `transport` is there in a world without NICs. `watchful` asks whoever does not go through `post` and `call` to `check` first.
     `on_end` says where this process stands, given the messages on its NIC that it has not received.
     """
 
@@ -59,12 +59,12 @@ class Portal:
         self._cpu_scale = float(self.config.get("host", {}).get("cpu_scale", 0.0))
         self._cpu = time.process_time()
         self.watchful = self._cpu_scale > 0
-        self.mail = Mailbox(self, self.config["mail"]) if "mail" in self.config else None
-        _portals.append(self)
+        self.transport = RankTransport(self, self.config["transport"]) if "transport" in self.config else None
+        _clients.append(self)
 
     @classmethod
     def from_environment(cls) -> Self | None:
-        """The portal that `lanai run` left in the environment; None in a process that it did not start."""
+        """The client that `lanai run` left in the environment; None in a process that it did not start."""
         number = os.environ.get(ENV_SOCKET)
         if number is None:
             return None
@@ -107,7 +107,7 @@ class Portal:
             if self.watchful:
                 self.count_from_now()
         if status == Status.ERROR:
-            raise PortalError(answer[HEADER.size :].decode())
+            raise SimulatorError(answer[HEADER.size :].decode())
         return answer[HEADER.size :]
 
     def catch_up(self) -> None:
@@ -118,7 +118,7 @@ class Portal:
         self._quiet_until = QUIET.unpack(self.call(Op.CATCH_UP)).until
 
     def finalize(self, placement: int = 0) -> None:
-        """Leave the simulation, and tell where buffers lay (`Device.placement`); nothing else may be asked of the portal afterwards."""
+        """Leave the simulation, and tell where buffers lay (`Device.placement`); nothing else may be asked of the client afterwards."""
         with self._lock:
             if not self._closed:
                 self.call(Op.FINALIZE, FINALIZE.pack(Finalize(placement)))
@@ -127,8 +127,8 @@ class Portal:
     def abort(self, code: int) -> NoReturn:
         """End the whole run with this exit code."""
         with self._lock:
-            if self.mail is not None:
-                self.mail.await_end()
+            if self.transport is not None:
+                self.transport.await_end()
             self.post(Op.ABORT, ABORT.pack(Abort(code & 0xFFFFFFFF)))
             self._flush()
         while self._sock.recv(READ):  # the launcher ends this process
@@ -210,13 +210,13 @@ class Portal:
         os._exit(1)
 
 
-_portals: list[Portal] = []
+_clients: list[SimulatorClient] = []
 
 
 def _be_watchful() -> None:
     """In a forked child: a rank is one process."""
-    for portal in _portals:
-        portal.watchful = True
+    for client in _clients:
+        client.watchful = True
 
 
 os.register_at_fork(after_in_child=_be_watchful)

@@ -14,7 +14,7 @@ from ..bus.base import Wait
 from ..device import Unreceived
 
 VERSION = 6
-ENV_SOCKET = "LANAI_PORTAL_FD"
+ENV_SOCKET = "LANAI_SIMULATOR_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
 ENV_DEVICE = "LANAI_DEVICE"
@@ -77,7 +77,7 @@ WAIT = struct.Struct(
 )  # peer, tag, context; then call, site, "all" or "any", note, ranks awaited, with \0 between them
 FOREVER = 2**63 - 1
 # Seconds of real time in which the other ranks may come to a wait when one aborts: what they print until then is the same in each run.
-ABORT_PATIENCE = 1.0
+ABORT_TIMEOUT = 1.0
 NONE = -(2**31)  # stands for None in a wait record
 
 assert HEADER.size == 16

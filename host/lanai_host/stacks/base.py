@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lanai_hdl.config import NicConfig
 
     from ..bus.base import Bus
-    from ..simulator.client import Portal
+    from ..simulator.client import SimulatorClient
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ class Stack(ABC):
         return next(iter(self.presets.values()))()
 
     @abstractmethod
-    def open(self, portal: "Portal", costs: HostConfig) -> Device:
-        """The device of a rank that the simulator serves over `portal`."""
+    def open(self, client: "SimulatorClient", costs: HostConfig) -> Device:
+        """The device of a rank that the simulator serves over `client`."""
 
 
 class NicStack(Stack):

@@ -1,4 +1,4 @@
-"""A rank process's side of its NIC: serves the portal's bus requests on a node."""
+"""A rank process's side of its NIC: serves the client's bus requests on a node."""
 
 import contextlib
 import json

@@ -106,7 +106,7 @@ class Service:
             await self.kernel.until(rank.clock, rank.number)
             return QUIET.pack(Quiet(self._quiet_until()))
         if op == Op.STOPPED:
-            # What could wake it has been looked for where the mail is: nothing can, or nothing before the limit of time.
+            # What could wake it has been looked for by the transport: nothing can, or nothing before the limit of time.
             wake = STOPPED.split(request.payload)[0].wake
             await (self.kernel.suspension() if wake == FOREVER else self.kernel.until(wake, rank.number))
         if op == Op.HELLO:
@@ -132,7 +132,7 @@ class Service:
         version, pid = HELLO.unpack(payload)
         if version != VERSION:
             raise Refused(
-                f"this rank speaks portal version {version}, the simulator {VERSION}; use one openlanai for both"
+                f"this rank speaks protocol version {version}, the simulator {VERSION}; use one openlanai for both"
             )
         self.rank.pid = pid
         self.rank.connected = True

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from lanai_host.device import Envelope
 from lanai_host.errors import UserError
-from lanai_host.simulator.protocol import ABORT_PATIENCE, HEADER, FinalState, Op, Status
+from lanai_host.simulator.protocol import ABORT_TIMEOUT, HEADER, FinalState, Op, Status
 from lanai_host.simulator.requests import STOPPED, split_wait_any
 from lanai_host.simulator.spin import Chunk, SpinWait
 
@@ -205,7 +205,7 @@ class Ranks:
         assert rank.pending is not None
         self._ready.append((rank.number, rank.pending, requests))
         if requests and requests[-1].op == Op.ABORT:
-            self._give_up = time.monotonic() + ABORT_PATIENCE
+            self._give_up = time.monotonic() + ABORT_TIMEOUT
         rank.pending = None
         rank.running = False
         rank.why = why_of(requests[-1]) if requests else b""

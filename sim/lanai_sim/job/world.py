@@ -1,4 +1,4 @@
-"""The part of a run that differs between fabrics: this one has mail and no NIC; `nic_world` has NICs."""
+"""The part of a run that differs between fabrics: this one has a transport and no NIC; `nic_world` has NICs."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from lanai_hdl.errors import UserError
 from lanai_host.device import Envelope
-from lanai_host.simulator.mail import LEFT, RUNS, PostOffice
 from lanai_host.simulator.notes import ENV_NOTES, PATH_ROOM
+from lanai_host.simulator.transport import LEFT, RUNS, TransportHub
 from lanai_host.stacks.ideal.stack import IdealStack
 
 from ..kernel.kernel import FOREVER, Kernel
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class World:
-    """The simulated world of a run: the part that differs between fabrics. This one has mail, which passes between the ranks
+    """The simulated world of a run: the part that differs between fabrics. This one has a transport, which passes between the ranks
     themselves, and no NIC."""
 
     def __init__(self, config: RunConfig, kernel: Kernel) -> None:
@@ -29,9 +29,9 @@ class World:
         self.kernel = kernel
         self.started = 0  # picoseconds at which the ranks begin
         self.session = trace_session(config) if config.trace is not None else None
-        self.mail: PostOffice | None = None
+        self.transport: TransportHub | None = None
         if isinstance(config.stack, IdealStack):
-            self.mail = config.stack.network(config.ranks, config.chosen_options, config.max_sim_time)
+            self.transport = config.stack.network(config.ranks, config.chosen_options, config.max_sim_time)
 
     def access(self, rank: int) -> NicAccess | None:
         """The rank's NIC."""
@@ -42,8 +42,8 @@ class World:
 
     def rank_config(self, rank: int) -> dict[str, Any]:
         """What the rank learns at HELLO."""
-        mail = {} if self.mail is None else {"mail": self.mail.path}
-        return {"host": dataclasses.asdict(self.config.host), "node": rank // self.config.ranks_per_node, **mail}
+        transport = {} if self.transport is None else {"transport": self.transport.path}
+        return {"host": dataclasses.asdict(self.config.host), "node": rank // self.config.ranks_per_node, **transport}
 
     def environment(self) -> dict[str, str]:
         """What the ranks' environment must hold beside what the run asks for: of the same size whether they are traced or not, as
@@ -81,17 +81,17 @@ class World:
 
     def look(self, rank: Rank) -> tuple[int, bool, bytes]:
         """What a rank is doing: its time, whether it runs code, the record of why it waits."""
-        if self.mail is None or not rank.connected or rank.finalized:
+        if self.transport is None or not rank.connected or rank.finalized:
             return rank.clock, rank.running, rank.why
-        seat = self.mail.look(rank.number)
-        if seat.state in (RUNS, LEFT):
-            return (seat.clock if rank.running else rank.clock), rank.running, rank.why
-        return seat.clock, False, rank.why or seat.why
+        state = self.transport.look(rank.number)
+        if state.state in (RUNS, LEFT):
+            return (state.clock if rank.running else rank.clock), rank.running, rank.why
+        return state.clock, False, rank.why or state.why
 
     def stop(self) -> None:
         """The run is over: ranks that wait among themselves are to say what for."""
-        if self.mail is not None:
-            self.mail.stop()
+        if self.transport is not None:
+            self.transport.stop()
 
     def waits(self, rank: Rank) -> bool:
         """Has the rank begun to wait, whether it has said so or not?"""
@@ -99,7 +99,7 @@ class World:
 
     def something_comes(self, rank: Rank) -> bool | None:
         """Is anything on its way that would let a waiting rank go on? None if that is not known."""
-        return None if self.mail is None else self.mail.look(rank.number).wake != FOREVER
+        return None if self.transport is None else self.transport.look(rank.number).wake != FOREVER
 
     def on_nics(self) -> Mapping[int, Sequence[Envelope]]:
         """By rank, messages that its NIC keeps and that no receive has taken."""
@@ -115,12 +115,12 @@ class World:
 
     def left(self, rank: int) -> None:
         """A rank's process has ended."""
-        if self.mail is not None:
-            self.mail.leave(rank)
+        if self.transport is not None:
+            self.transport.leave(rank)
 
     def close(self) -> None:
-        if self.mail is not None:
-            self.mail.close()
+        if self.transport is not None:
+            self.transport.close()
 
 
 def trace_session(config: RunConfig) -> "Session":

@@ -47,7 +47,7 @@ class HostKind(IntEnum):
     OTHER = 11  # charged without a name: time between two samples of the CPU clock, say
     PIO_WRITE = 12  # until the bus has taken the last word
     PIO_READ = 13  # until the NIC has answered
-    WAIT = 14  # for the NIC, or for mail
+    WAIT = 14  # for the NIC, or for a datagram
     SERVICE = 15  # a request to the simulator that took time and is none of these
 
 

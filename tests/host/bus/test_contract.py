@@ -17,7 +17,7 @@ from lanai_host.bus.bench import BenchBus
 from lanai_host.bus.rank import RankBus
 from lanai_host.bus.serial import SerialBus
 from lanai_host.config import free
-from lanai_host.simulator.client import Portal
+from lanai_host.simulator.client import SimulatorClient
 from lanai_host.stacks.mpi_np.driver import window_of
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.fpga.board_rtl import VerilatedBoard
@@ -60,9 +60,9 @@ class TestRankBus(BusContract):
 
         def rank_main():
             try:
-                portal = Portal(there, 0, 1)
-                run_now(program(RankBus(portal, free())))
-                portal.finalize()
+                client = SimulatorClient(there, 0, 1)
+                run_now(program(RankBus(client, free())))
+                client.finalize()
             except BaseException as failure:
                 failures.append(failure)
                 there.close()

@@ -16,8 +16,8 @@ LATENCY = 1_000_000  # picoseconds
 TIMEOUT = 30
 
 
-class Post:
-    """Mail between threads. Arrival is sending time plus LATENCY; order is that of the queue."""
+class ThreadTransport:
+    """A transport between threads. Arrival is sending time plus LATENCY; order is that of the queue."""
 
     def __init__(self, rank, boxes):
         self.now = 0
@@ -31,9 +31,9 @@ class Post:
         self._boxes[dest].put((self.now + LATENCY, self._rank, head + body.read()))
 
     def collect(self, why):
-        """One letter at a time, so that the clock is not set by letters that nobody waits for yet."""
+        """One datagram at a time, so that the clock is not set by datagrams that nobody waits for yet."""
         try:
-            arrival, source, letter = (
+            arrival, source, datagram = (
                 self._boxes[self._rank].get(timeout=TIMEOUT) if why else self._boxes[self._rank].get_nowait()
             )
         except queue.Empty:
@@ -41,7 +41,7 @@ class Post:
                 return []
             raise TimeoutError(f"rank {self._rank} waits: {why}") from None
         self.now = max(self.now, arrival)
-        return [(source, letter)]
+        return [(source, datagram)]
 
     def close(self):
         pass
@@ -113,7 +113,7 @@ def run(size, program, device=IdealDevice):
 
     def rank_main(rank):
         try:
-            world = World(device(rank, size, Post(rank, boxes), HostConfig()))
+            world = World(device(rank, size, ThreadTransport(rank, boxes), HostConfig()))
             world.init()
             results[rank] = program(world)
             world.finalize()

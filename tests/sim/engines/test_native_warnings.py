@@ -81,7 +81,7 @@ def test_a_warning_would_be_seen(monkeypatch, tmp_path):
 
 C_PARTS = {
     "guard": ("lanai_host.bus", "guard"),
-    "mail": ("lanai_host.simulator", "mail"),
+    "transport": ("lanai_host.simulator", "transport"),
     "spin": ("lanai_host.simulator", "spin"),
 }
 
@@ -89,7 +89,7 @@ C_PARTS = {
 @pytest.mark.parametrize("name", C_PARTS)
 def test_c_parts(name, tmp_path):
     """As they are compiled, without the glue that cffi makes; Python's headers define _GNU_SOURCE there."""
-    parts = [C_PARTS["guard"], C_PARTS[name]] if name == "mail" else [C_PARTS[name]]
+    parts = [C_PARTS["guard"], C_PARTS[name]] if name == "transport" else [C_PARTS[name]]
     text = "".join((resources.files(package) / f"{part}.c").read_text() for package, part in parts)
     source = tmp_path / f"{name}.c"
     source.write_text(text)

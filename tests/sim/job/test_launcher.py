@@ -1,4 +1,4 @@
-"""`lanai run` without NICs: mail, time, ends of every kind. Each test starts real processes."""
+"""`lanai run` without NICs: datagrams, time, ends of every kind. Each test starts real processes."""
 
 import os
 import signal
@@ -16,11 +16,11 @@ from lanai_sim.job.launcher import run
 PRELUDE = """
 import os, sys
 from lanai_host.bus.base import Wait
-from lanai_host.simulator.client import Portal
-portal = Portal.from_environment()
-rank, size, mail = portal.rank, portal.size, portal.mail
-send = mail.post
-def receive(tag=0): return mail.collect(Wait("receive", None, tag))
+from lanai_host.simulator.client import SimulatorClient
+client = SimulatorClient.from_environment()
+rank, size, transport = client.rank, client.size, client.transport
+send = transport.post
+def receive(tag=0): return transport.collect(Wait("receive", None, tag))
 """
 
 
@@ -42,19 +42,19 @@ def alive(marker):
     return found
 
 
-def test_letters_arrive_after_the_latency_in_order_of_time_and_source():
+def test_datagrams_arrive_after_the_latency_in_order_of_time_and_source():
     result = ranks(
         """
 if rank:
-    portal.charge(1000 * (3 - rank))
+    client.charge(1000 * (3 - rank))
     send(0, b"from %d" % rank)
     send(0, b"again %d" % rank)
 else:
     assert receive() == [(2, b"from 2"), (2, b"again 2")]
-    assert portal.clock == 1_001_000
+    assert client.clock == 1_001_000
     assert receive() == [(1, b"from 1"), (1, b"again 1")]
-    assert portal.clock == 1_002_000
-mail.close()
+    assert client.clock == 1_002_000
+transport.close()
 """,
         3,
     )
@@ -67,11 +67,11 @@ def test_a_run_is_the_same_beside_a_load():
 import random
 chance = random.Random(rank)
 for step in range(200):
-    portal.charge(chance.randrange(10_000))
+    client.charge(chance.randrange(10_000))
     send(chance.randrange(size), bytes(chance.randrange(64)))
     if step % 7 == 0:
-        mail.collect(None)
-mail.close()
+        transport.collect(None)
+transport.close()
 """
     quiet = ranks(body, 4)
     load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
@@ -86,7 +86,7 @@ mail.close()
 
 
 def test_deadlock_names_every_rank_its_call_peer_and_tag():
-    result = ranks('mail.collect(Wait("MPI_Recv", 1 - rank, 40 + rank, 3))')
+    result = ranks('transport.collect(Wait("MPI_Recv", 1 - rank, 40 + rank, 3))')
     assert result.code == Exit.DEADLOCK
     assert "deadlock" in result.report
     assert "rank 0 at 0 ps: waits in MPI_Recv, peer 1, tag 40" in result.report
@@ -94,13 +94,13 @@ def test_deadlock_names_every_rank_its_call_peer_and_tag():
 
 
 def test_a_rank_that_has_left_is_named_in_the_deadlock():
-    result = ranks("mail.close() if rank else receive(7)")
+    result = ranks("transport.close() if rank else receive(7)")
     assert result.code == Exit.DEADLOCK
     assert "rank 1 at 0 ps: has finalized" in result.report
 
 
 def test_abort_ends_all_with_its_code():
-    result = ranks("portal.abort(9) if rank else receive()")
+    result = ranks("client.abort(9) if rank else receive()")
     assert result.code == 9
     assert "rank 1 aborted with code 9" in result.report
 
@@ -151,12 +151,12 @@ def test_a_fork_may_not_call(capfd):
 child = os.fork()
 if child == 0:
     try:
-        mail.collect(None)
+        transport.collect(None)
     except Exception as error:
         print(error, flush=True)
     os._exit(0)
 os.waitpid(child, 0)
-mail.close()
+transport.close()
 """,
         1,
     )
@@ -165,7 +165,7 @@ mail.close()
 
 
 def test_limits_of_time():
-    poll = "while True: portal.charge(1000000); mail.collect(None)"
+    poll = "while True: client.charge(1000000); transport.collect(None)"
     simulated = ranks(poll, max_sim_time=50_000_000)
     assert simulated.code == Exit.TIME_LIMIT
     assert "--max-sim-time" in simulated.report

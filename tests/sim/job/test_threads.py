@@ -42,7 +42,7 @@ if world.rank == 0:
     thread.start()
     world.Recv(bytearray(1), source=1)
     thread.join()
-    assert seen[0] < 5e-6, seen  # rank 1's letter could have come meanwhile, but time stood still
+    assert seen[0] < 5e-6, seen  # rank 1's datagram could have come meanwhile, but time stood still
 else:
     world.Send(b"x", dest=0)
 """

@@ -49,7 +49,7 @@ def test_figures_are_written(tmp_path):
     subprocess.run([*RUN, "--json", str(file), *BARRIER], capture_output=True, text=True, check=True)
     record = json.loads(file.read_text())
     assert record["config"] == {"device": "ideal", "ranks": 2, "code": 0}
-    assert record["figures"]["run.simulated_us"] > 1  # a letter's latency
+    assert record["figures"]["run.simulated_us"] > 1  # a datagram's latency
 
 
 @pytest.mark.parametrize(("options", "lines"), [([], 2), (["--quiet"], 0)])

@@ -70,7 +70,7 @@ def copied(tmp_path, monkeypatch):
         "lanai_sim/kernel/node.py",
         "lanai_sim/studies/sweeps/queues.py",
         "lanai_sim/studies/papers/mpi_np/experiments.py",
-        "lanai_host/simulator/mail.c",
+        "lanai_host/simulator/transport.c",
         "lanai_host/stacks/mpi_np/driver.py",
         "lanai_hdl/nic.py",
     ],

@@ -12,11 +12,11 @@ from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError
-from ...simulator.client import Portal
+from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
 from ..loader import load, reset, start
 from . import layout
-from .mail import Attachment, PacketMail
+from .transport import Attachment, PacketTransport
 
 FIRMWARE = Firmware(name="echo", module=f"{__package__}.firmware", ready=layout.READY)
 
@@ -58,13 +58,13 @@ class EchoStack(NicStack):
     ) -> str | None:
         return None  # its ranks wait without a limit, so that nobody asks
 
-    def open(self, portal: Portal, costs: HostConfig) -> Device:
+    def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus
         from ..ideal.device import IdealDevice
 
-        nic = portal.config["nic"]
+        nic = client.config["nic"]
         attachment = Attachment(nic["rank"], tuple(nic["there"]), tuple(nic["back"]))
-        return IdealDevice(portal.rank, portal.size, PacketMail(RankBus(portal, costs), attachment), costs)
+        return IdealDevice(client.rank, client.size, PacketTransport(RankBus(client, costs), attachment), costs)
 
 
 STACK = EchoStack()

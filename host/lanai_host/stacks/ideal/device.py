@@ -1,8 +1,8 @@
-"""The `ideal` device: no network interface. Messages go as mail that costs what `IdealOptions`
-says.
+"""The `ideal` device: no network interface. Messages are datagrams that cost what `IdealOptions`
+states.
 
 It is the upper bound that real devices are compared with, and the fast way to test the MPI library.
-Standard and ready sends are done when posted, because mail carries a copy; a synchronous send is
+Standard and ready sends are done when posted, because a datagram is a copy; a synchronous send is
 done when its receiver says that a receive took it. Cancelling reaches only synchronous sends not
 yet taken, by asking the receiver, and receives."""
 
@@ -20,7 +20,7 @@ from ...operation import DeviceError, ErrorKind, Operation
 from ..queues import Posted, Unexpected
 
 
-class Mail(Protocol):
+class Transport(Protocol):
     """How the device's messages travel: in order between two processes, each piece whole."""
 
     @property
@@ -31,17 +31,17 @@ class Mail(Protocol):
         """Host work; may be lazy."""
 
     def post(self, dest: int, head: bytes, body: Body) -> None:
-        """Send one letter, copied from where it lies; never blocks. Delivery may wait for the next
+        """Send one datagram, copied from where it lies; never blocks. Delivery may wait for the next
         `collect`."""
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
-        """(source, letter) of all that has arrived; with `why`, blocks until there is at least
+        """(source, datagram) of all that has arrived; with `why`, blocks until there is at least
         one."""
 
     def close(self) -> None: ...
 
 
-# Kinds of letters. Plain numbers: they are compared for every message.
+# Kinds of datagrams. Plain numbers: they are compared for every message.
 MESSAGE = 0
 _SYNCHRONOUS = 1  # to be answered with TAKEN once a receive took it
 _TAKEN = 2
@@ -83,29 +83,29 @@ def _failed(operation: Operation, error: BusError) -> Operation:
 
 
 class _Unexpected:
-    __slots__ = ("context", "letter", "order", "serial", "source", "synchronous", "tag")
+    __slots__ = ("context", "datagram", "order", "serial", "source", "synchronous", "tag")
 
-    def __init__(self, source: int, tag: int, context: int, letter: bytes, synchronous: bool, serial: int) -> None:
-        self.source, self.tag, self.context, self.letter = source, tag, context, letter
+    def __init__(self, source: int, tag: int, context: int, datagram: bytes, synchronous: bool, serial: int) -> None:
+        self.source, self.tag, self.context, self.datagram = source, tag, context, datagram
         self.synchronous, self.serial = synchronous, serial
         self.order = 0
 
 
 class IdealDevice(Device):
-    """Matching in the host, mail below. `host` prices the work above the device; the device's own
+    """Matching in the host, datagrams below. `host` prices the work above the device; the device's own
     work is free.
 
-    `quick` (see `ideal_quick`) looks at its queues and its clock: what is `posted` (how much is
+    `fast_path` (see `fast_path.IdealFastPath`) looks at its queues and its clock: what is `posted` (how much is
     `outstanding`), `arrived`, `owed`."""
 
     copies = True
     # Where both ways to reduce take equally long with the default options.
     choices = Choices(long_vector=1024, long_vector_per_rank=64)
 
-    def __init__(self, rank: int, size: int, mail: Mail, host: HostConfig | None = None) -> None:
+    def __init__(self, rank: int, size: int, transport: Transport, host: HostConfig | None = None) -> None:
         self.rank = rank
         self.size = size
-        self._mail = mail
+        self._transport = transport
         self._host = host or HostConfig()
         self._call_price = self._host.price(HostCost.CALL)
         self.posted: dict[int, Posted[_Receive]] = {}  # by context
@@ -116,7 +116,7 @@ class IdealDevice(Device):
         self._sent = Operation(rank)  # stands for every send that ended at once
         self._sent.done = True
         self._serial = 0
-        self.owed = 0  # picoseconds of host work not yet told to the mail
+        self.owed = 0  # picoseconds of host work not yet charged to the transport
 
     # Device
 
@@ -154,7 +154,7 @@ class IdealDevice(Device):
             return None
         if take:
             self._remove(message)
-        return Arrived(message.source, message.tag, len(message.letter) - HEAD, context, message)
+        return Arrived(message.source, message.tag, len(message.datagram) - HEAD, context, message)
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
         operation = _Receive(arrived.source, arrived.tag, arrived.context, body)
@@ -186,7 +186,7 @@ class IdealDevice(Device):
             self._handle(why)
 
     def now(self) -> int:
-        return self._mail.now + self.owed
+        return self._transport.now + self.owed
 
     def price(self, what: HostCost) -> int:
         return self._host.price(what)
@@ -197,16 +197,16 @@ class IdealDevice(Device):
 
     def close(self) -> None:
         self._pay()
-        self._mail.close()
+        self._transport.close()
 
     def unexpected(self) -> list[Envelope]:
         return [
-            Envelope(message.source, message.tag, message.context, len(message.letter) - HEAD)
+            Envelope(message.source, message.tag, message.context, len(message.datagram) - HEAD)
             for queue in self.arrived.values()
             for message in queue
         ]
 
-    # Matching and mail
+    # Matching and transport
 
     def _post(self, operation: _Receive) -> None:
         posted = self.posted.get(operation.context)
@@ -231,7 +231,7 @@ class IdealDevice(Device):
     def _pay(self) -> None:
         if self.owed:
             owed, self.owed = self.owed, 0
-            self._mail.elapse(owed)
+            self._transport.elapse(owed)
 
     def _transmit(self, dest: int, head: bytes, body: Body = NOTHING) -> None:
         if dest == self.rank:
@@ -239,24 +239,24 @@ class IdealDevice(Device):
             return
         if self.owed:
             self._pay()
-        self._mail.post(dest, head, body)
+        self._transport.post(dest, head, body)
 
     def _handle(self, why: Wait | None) -> None:
         if self.owed:
             self._pay()
-        for source, letter in self._mail.collect(why):
-            self.arrive(source, letter)
+        for source, datagram in self._transport.collect(why):
+            self.arrive(source, datagram)
 
-    def arrive(self, source: int, letter: bytes) -> None:
-        kind, context, tag, serial = HEADER.unpack_from(letter)
+    def arrive(self, source: int, datagram: bytes) -> None:
+        kind, context, tag, serial = HEADER.unpack_from(datagram)
         if kind <= _SYNCHRONOUS:
             posted = self.posted.get(context)
             operation = posted.take(source, tag) if posted else None
             if operation is None:
-                self._keep(_Unexpected(source, tag, context, letter, kind == _SYNCHRONOUS, serial))
+                self._keep(_Unexpected(source, tag, context, datagram, kind == _SYNCHRONOUS, serial))
                 return
             self._count(operation, -1)
-            self._deliver(source, tag, letter, operation)
+            self._deliver(source, tag, datagram, operation)
             if kind == _SYNCHRONOUS:
                 self._transmit(source, HEADER.pack(_TAKEN, 0, 0, serial))
         elif kind == _RETRACT:
@@ -282,14 +282,14 @@ class IdealDevice(Device):
             self._transmit(source, HEADER.pack(_RETRACTED, 0, 0, serial))
 
     def _take(self, message: _Unexpected, operation: _Receive) -> None:
-        self._deliver(message.source, message.tag, message.letter, operation)
+        self._deliver(message.source, message.tag, message.datagram, operation)
         if message.synchronous:
             self._transmit(message.source, HEADER.pack(_TAKEN, 0, 0, message.serial))
 
-    def _deliver(self, source: int, tag: int, letter: bytes, operation: _Receive) -> None:
-        length = len(letter) - HEAD
+    def _deliver(self, source: int, tag: int, datagram: bytes, operation: _Receive) -> None:
+        length = len(datagram) - HEAD
         try:
-            operation.length = operation.body.write(letter[HEAD:])
+            operation.length = operation.body.write(datagram[HEAD:])
         except BusError as error:
             operation.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
         else:
@@ -301,7 +301,7 @@ class IdealDevice(Device):
 
 
 class Solo:
-    """The mail of a process that is alone: a program started without `lanai run` (a singleton)."""
+    """The transport of a process that is alone: a program started without `lanai run` (a singleton)."""
 
     def __init__(self) -> None:
         self.now = 0

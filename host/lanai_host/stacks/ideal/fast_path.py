@@ -1,7 +1,7 @@
-"""`Device.quick` of an ideal device: messages that meet no queue, which the mail moves by itself
-from one rank's memory to the other's.
+"""`Device.fast_path` of an ideal device: messages that meet no queue. The transport copies them from
+one rank's memory to the other's.
 
-All is as if they had gone the long way: the same matching, the same times.
+Matching and times are those of the usual path.
 """
 
 from collections.abc import Callable
@@ -11,13 +11,13 @@ from ...body import Body, Run
 from ...bus.base import BusError, Wait
 from ...config import HostConfig, HostCost
 from ...operation import ANY_TAG, Operation
-from .device import HEAD, HEADER, MESSAGE, IdealDevice, Mail
+from .device import HEAD, HEADER, MESSAGE, IdealDevice, Transport
 
 _KIND_AND_CONTEXT = 3  # bytes of a head
 
 
-class QuickMail(Mail, Protocol):
-    """Mail that can do more at once; `mail.Mailbox` says what."""
+class FastTransport(Transport, Protocol):
+    """A transport with calls that do several steps at once; see `transport.RankTransport`."""
 
     delivery: Any
 
@@ -30,50 +30,50 @@ class QuickMail(Mail, Protocol):
     ) -> list[tuple[int, bytes]]: ...
 
 
-class QuickIdeal:
-    """See `device.Quick`."""
+class IdealFastPath:
+    """See `device.FastPath`."""
 
-    def __init__(self, device: IdealDevice, mail: QuickMail, host: HostConfig) -> None:
-        self._device, self._mail = device, mail
+    def __init__(self, device: IdealDevice, transport: FastTransport, host: HostConfig) -> None:
+        self._device, self._transport = device, transport
         self._call = host.price(HostCost.CALL)
         self._got = Operation()
         self._got.done = True
 
     def send(self, dest: int, tag: int, context: int, address: int, size: int) -> bool:
-        device, mail = self._device, self._mail
+        device, transport = self._device, self._transport
         if dest == device.rank:
             return False
-        mail.elapse(device.owed + self._call)
+        transport.elapse(device.owed + self._call)
         device.owed = 0
-        # What this process posts next, it first has to pay a call for; but something under way may want an answer.
+        # Before its next post this process pays for a call, unless an operation under way needs an answer.
         quiet = 0 if device.outstanding or device.sends else self._call
         try:
-            mail.post(dest, HEADER.pack(MESSAGE, context, tag, 0), Run(address, size), quiet)
+            transport.post(dest, HEADER.pack(MESSAGE, context, tag, 0), Run(address, size), quiet)
         except BusError:
-            return False  # the long way tells what is wrong
+            return False  # the usual path reports the error
         return True
 
     def receive(
         self, source: int, tag: int, context: int, address: int, size: int, why: Callable[[], Wait]
     ) -> Operation:
-        device, mail, got = self._device, self._mail, self._got
+        device, transport, got = self._device, self._transport, self._got
         if device.arrived.get(context) or device.posted.get(context):
             device.owed += self._call
             return device.receive(source, tag, context, Run(address, size))
-        mail.elapse(device.owed + self._call)
+        transport.elapse(device.owed + self._call)
         device.owed = 0
         match = (
             HEADER.pack(MESSAGE, context, tag, 0)
             if tag != ANY_TAG
             else HEADER.pack(MESSAGE, context, 0, 0)[:_KIND_AND_CONTEXT]
         )
-        letters = mail.receive(source, match, HEAD, address, size, why)
-        delivery = mail.delivery
+        datagrams = transport.receive(source, match, HEAD, address, size, why)
+        delivery = transport.delivery
         if delivery.taken:
             got.source, got.length = delivery.source, delivery.size
-            got.tag = tag if tag != ANY_TAG else HEADER.unpack(mail.head(HEAD))[2]
+            got.tag = tag if tag != ANY_TAG else HEADER.unpack(transport.head(HEAD))[2]
         else:
             got = device.receive(source, tag, context, Run(address, size))
-        for sender, letter in letters:
-            device.arrive(sender, letter)
+        for sender, datagram in datagrams:
+            device.arrive(sender, datagram)
         return got

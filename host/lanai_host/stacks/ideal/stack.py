@@ -4,9 +4,9 @@ NIC is simulated."""
 from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError
-from ...simulator.client import Portal
-from ...simulator.mail import PostOffice
+from ...simulator.client import SimulatorClient
 from ...simulator.protocol import ENV_DEVICE
+from ...simulator.transport import TransportHub
 from ..base import Stack
 from .options import IdealOptions, unlimited
 
@@ -19,18 +19,18 @@ class IdealStack(Stack):
     presets = {"default": IdealOptions, "unlimited": unlimited}
     options_table = "ideal"
 
-    def network(self, ranks: int, options: IdealOptions, limit: int) -> PostOffice:
+    def network(self, ranks: int, options: IdealOptions, limit: int) -> TransportHub:
         """What carries the messages of a run, until `limit` picoseconds."""
-        return PostOffice(ranks, options.latency, options.byte_time, limit)
+        return TransportHub(ranks, options.latency, options.byte_time, limit)
 
-    def open(self, portal: Portal, costs: HostConfig) -> Device:
+    def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from .device import IdealDevice
-        from .fast_path import QuickIdeal
+        from .fast_path import IdealFastPath
 
-        if portal.mail is None:
+        if client.transport is None:
             raise UserError(f"{ENV_DEVICE}=ideal, but the simulator runs NICs; start with `lanai run`")
-        device = IdealDevice(portal.rank, portal.size, portal.mail, costs)
-        device.quick = QuickIdeal(device, portal.mail, costs)
+        device = IdealDevice(client.rank, client.size, client.transport, costs)
+        device.fast_path = IdealFastPath(device, client.transport, costs)
         return device
 
 

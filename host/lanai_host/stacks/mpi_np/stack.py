@@ -11,7 +11,7 @@ from lanai_hdl.config import NicConfig
 from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device, Envelope
-from ...simulator.client import Portal
+from ...simulator.client import SimulatorClient
 from ..base import Memory, NicStack, Placement
 from . import homes
 from .driver import Attachment, boot, channel_number
@@ -77,16 +77,16 @@ class MpiNpStack(NicStack):
             depths=plan.QueueDepths.built(nic),
         )
 
-    def open(self, portal: Portal, costs: HostConfig) -> Device:
+    def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus
         from .device import MpiNp
 
-        bus = RankBus(portal, costs)
+        bus = RankBus(client, costs)
 
         async def ask(_: Bus, __: Attachment) -> str | None:
             return await bus.examine()
 
-        return MpiNp(bus, Attachment.from_dict(portal.config["nic"]), costs, ask)
+        return MpiNp(bus, Attachment.from_dict(client.config["nic"]), costs, ask)
 
 
 STACK = MpiNpStack()

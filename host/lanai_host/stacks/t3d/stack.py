@@ -13,7 +13,7 @@ from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError
-from ...simulator.client import Portal
+from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
 from ..loader import check_machine, load, reset, start
 from .device import Attachment
@@ -51,11 +51,11 @@ class T3dStack(NicStack):
     ) -> str | None:
         return None  # its ranks wait without a limit, so that nobody asks
 
-    def open(self, portal: Portal, costs: HostConfig) -> Device:
+    def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus
         from .device import T3d
 
-        return T3d(RankBus(portal, costs), Attachment.from_dict(portal.config["nic"]), costs)
+        return T3d(RankBus(client, costs), Attachment.from_dict(client.config["nic"]), costs)
 
 
 STACK = T3dStack()

@@ -25,38 +25,38 @@ ROUNDS = 150
 SHARE = 50  # of the cycles asked for that one round has
 STARTS = 3  # runs of ranks, of which the best counts
 
-# Two ranks that pass a word to and fro by mail, without MPI: each half of a round trip switches to a process once.
+# Two ranks that exchange a word through the transport, without MPI: each half of a round trip switches to a process once.
 SWITCHES = 4000
 PING_PONG = """
 import sys, time
 from lanai_host.bus.base import Wait
-from lanai_host.simulator.client import Portal
-portal, rounds = Portal.from_environment(), int(sys.argv[1])
-mail, why = portal.mail, Wait("bench")
+from lanai_host.simulator.client import SimulatorClient
+client, rounds = SimulatorClient.from_environment(), int(sys.argv[1])
+transport, why = client.transport, Wait("bench")
 started = time.perf_counter()
 for _ in range(rounds // 2):
-    if portal.rank:
-        mail.collect(why)
-    mail.post(1 - portal.rank, b"word")
-    if not portal.rank:
-        mail.collect(why)
+    if client.rank:
+        transport.collect(why)
+    transport.post(1 - client.rank, b"word")
+    if not client.rank:
+        transport.collect(why)
 spent = time.perf_counter() - started
-mail.close()
-if not portal.rank:
+transport.close()
+if not client.rank:
     open(sys.argv[2], "w").write(str(spent / rounds))
 """
 
 # One rank that asks the simulator for something that it can do at once: what every request of a driver costs at least.
 REQUESTS = """
 import sys, time
-from lanai_host.simulator.client import Portal
+from lanai_host.simulator.client import SimulatorClient
 from lanai_host.simulator.protocol import Op
-portal, rounds = Portal.from_environment(), int(sys.argv[1])
+client, rounds = SimulatorClient.from_environment(), int(sys.argv[1])
 started = time.perf_counter()
 for _ in range(rounds):
-    portal.call(Op.CATCH_UP)
+    client.call(Op.CATCH_UP)
 spent = time.perf_counter() - started
-portal.finalize()
+client.finalize()
 open(sys.argv[2], "w").write(str(spent / rounds))
 """
 

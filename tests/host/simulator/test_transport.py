@@ -1,4 +1,5 @@
-"""Mail through shared memory, without a simulator: two mailboxes of one process in turns, each on its own thread where one must wait."""
+"""The transport through shared memory, without a simulator: the ends of all ranks in one process,
+each on its own thread where one must wait."""
 
 import ctypes
 import threading
@@ -8,15 +9,15 @@ import pytest
 from lanai_host.body import Run, Runs
 from lanai_host.bus.base import Wait
 from lanai_host.errors import UserError
-from lanai_host.simulator.mail import LEFT, LOOK_TIME, RUNS, WAITS, Mailbox, PostOffice
+from lanai_host.simulator.transport import LEFT, LOOK_TIME, RUNS, WAITS, RankTransport, TransportHub
 
 LATENCY = 1000
 WHY = Wait("MPI_Recv", 1, 7)
-KEPT = []  # memory that letters are copied from
+KEPT = []  # memory that datagrams are copied from
 
 
-class Line:
-    """A rank's portal, as far as mail needs one."""
+class Client:
+    """The part of `SimulatorClient` that the transport uses."""
 
     watchful = False
 
@@ -35,11 +36,11 @@ class Line:
 
 class Ranks:
     def __init__(self, count, **options):
-        self.office = PostOffice(count, options.pop("latency", LATENCY), **options)
-        self.mail = [Mailbox(Line(rank), self.office.path) for rank in range(count)]
+        self.hub = TransportHub(count, options.pop("latency", LATENCY), **options)
+        self.transports = [RankTransport(Client(rank), self.hub.path) for rank in range(count)]
 
     def clock(self, rank):
-        return self.mail[rank]._portal.clock
+        return self.transports[rank]._client.clock
 
 
 def body(data):
@@ -68,9 +69,9 @@ def apart(*functions):
     return results
 
 
-def test_a_short_letter_does_not_overtake_a_long_one():
+def test_a_short_datagram_does_not_overtake_a_long_one():
     ranks = Ranks(2, byte_time=10)
-    here, there = ranks.mail
+    here, there = ranks.transports
     here.post(1, b"", body(b"x" * 1000))
     here.post(1, b"y")
     here.close()
@@ -79,9 +80,9 @@ def test_a_short_letter_does_not_overtake_a_long_one():
 
 
 def test_the_bodies_of_one_sender_share_its_line():
-    """Whomever they go to; those of different senders do not. Heads cost nothing, and a line that rests gains nothing."""
+    """To any destination; those of different senders do not share one. Heads cost nothing, and an idle line accumulates nothing."""
     ranks = Ranks(3, byte_time=10)
-    first, second, there = ranks.mail
+    first, second, there = ranks.transports
     first.post(1, b"head", body(b"x" * 100))
     first.post(2, b"head", body(b"y" * 100))
     first.elapse(5_000)
@@ -91,29 +92,29 @@ def test_the_bodies_of_one_sender_share_its_line():
     second.close()
     arrivals = []
     for _ in range(3):
-        arrivals += [(letter[-1:], ranks.clock(2)) for _, letter in there.collect(WHY)]
+        arrivals += [(datagram[-1:], ranks.clock(2)) for _, datagram in there.collect(WHY)]
     assert arrivals == [(b"v", LATENCY + 1000), (b"y", LATENCY + 2000), (b"z", LATENCY + 5_000 + 500)]
 
 
-def test_letters_of_any_size_come_whole_and_their_room_is_used_again():
+def test_datagrams_of_any_size_arrive_whole_and_their_memory_is_reused():
     ranks = Ranks(2)
-    here, there = ranks.mail
+    here, there = ranks.transports
     for round_ in range(3):
         sent = [bytes([round_]) * size for size in (0, 1, 63, 4096, 1 << 20, 5_000_001)]
-        for letter in sent:
-            here.post(1, letter)
+        for datagram in sent:
+            here.post(1, datagram)
 
         here.elapse(10 * LATENCY)
         here.post(1, b"later")  # says how far this rank is
         got = []
         while len(got) < len(sent):
             got += [entry for entry in there.collect(WHY) if entry[1] != b"later"]
-        assert got == [(0, letter) for letter in sent]
+        assert got == [(0, datagram) for datagram in sent]
 
 
 def test_a_rank_that_only_looks_waits_until_the_others_have_come_as_far():
     ranks = Ranks(2)
-    here, there = ranks.mail
+    here, there = ranks.transports
 
     def post():
         here.elapse(5 * LATENCY)
@@ -133,13 +134,13 @@ def test_without_latency_ranks_go_one_by_one():
     ranks = Ranks(3, latency=0)
 
     def turn(rank):
-        mail = ranks.mail[rank]
+        transport = ranks.transports[rank]
         seen = []
         for _ in range(20):
-            mail.elapse(rank)
-            mail.post((rank + 1) % 3, bytes([rank]))
-            seen += mail.collect(None)
-        mail.close()
+            transport.elapse(rank)
+            transport.post((rank + 1) % 3, bytes([rank]))
+            seen += transport.collect(None)
+        transport.close()
         return seen, ranks.clock(rank)
 
     first = apart(*(lambda rank=rank: turn(rank) for rank in range(3)))
@@ -149,37 +150,37 @@ def test_without_latency_ranks_go_one_by_one():
 
 def test_all_are_stopped_when_nothing_can_come():
     ranks = Ranks(2)
-    ends = apart(*(lambda mail=mail: mail.collect(WHY) for mail in ranks.mail))
+    ends = apart(*(lambda transport=transport: transport.collect(WHY) for transport in ranks.transports))
     assert all(isinstance(end, EOFError) for end in ends)
-    for mail in ranks.mail:
-        ((_, payload),) = mail._portal.calls
+    for transport in ranks.transports:
+        ((_, payload),) = transport._client.calls
         assert b"MPI_Recv" in payload
 
 
 def test_states_are_seen_from_outside():
     ranks = Ranks(2)
-    assert ranks.office.look(0).state == RUNS
-    ranks.mail[0].elapse(5)
-    waiter = threading.Thread(target=lambda: ranks.mail[0].collect(WHY), daemon=True)
+    assert ranks.hub.look(0).state == RUNS
+    ranks.transports[0].elapse(5)
+    waiter = threading.Thread(target=lambda: ranks.transports[0].collect(WHY), daemon=True)
     waiter.start()
     for _ in range(2000):
-        if ranks.office.look(0).why:
+        if ranks.hub.look(0).why:
             break
         waiter.join(0.01)
-    seat = ranks.office.look(0)
-    assert (seat.state, seat.clock) == (WAITS, 5)
-    assert b"MPI_Recv" in seat.why
-    ranks.mail[1].post(0, b"end")
-    ranks.mail[1].close()
+    rank_state = ranks.hub.look(0)
+    assert (rank_state.state, rank_state.clock) == (WAITS, 5)
+    assert b"MPI_Recv" in rank_state.why
+    ranks.transports[1].post(0, b"end")
+    ranks.transports[1].close()
     waiter.join(30)
     assert not waiter.is_alive()
-    assert ranks.office.look(1).state == LEFT
+    assert ranks.hub.look(1).state == LEFT
 
 
-def test_a_letter_that_no_memory_is_left_for_is_refused():
+def test_a_datagram_that_does_not_fit_the_shared_memory_is_refused():
     ranks = Ranks(2)
-    with pytest.raises(UserError, match="no shared memory is left for a letter of 1099511627777 bytes"):
-        ranks.mail[0].post(1, b"x", Run(1, 1 << 40))
+    with pytest.raises(UserError, match="no shared memory is left for a datagram of 1099511627777 bytes"):
+        ranks.transports[0].post(1, b"x", Run(1, 1 << 40))
 
 
 def held(text):
@@ -188,9 +189,9 @@ def held(text):
     return memory, ctypes.addressof(memory)
 
 
-def test_a_letter_that_is_waited_for_goes_straight_to_its_place():
+def test_an_expected_datagram_is_copied_straight_to_its_buffer():
     ranks = Ranks(2)
-    here, there = ranks.mail
+    here, there = ranks.transports
     memory, place = held(b"........")
     here.post(1, b"head" + b"body")
     here.close()
@@ -202,9 +203,9 @@ def test_a_letter_that_is_waited_for_goes_straight_to_its_place():
 
 
 @pytest.mark.parametrize(("source", "match", "room"), [(1, b"head", 4), (0, b"heap", 4), (0, b"head", 3)])
-def test_a_letter_that_is_another_or_too_long_is_handed_over(source, match, room):
+def test_a_datagram_that_does_not_match_or_is_too_long_is_handed_over(source, match, room):
     ranks = Ranks(2)
-    here, there = ranks.mail
+    here, there = ranks.transports
     memory, place = held(b"....")
     here.post(1, b"head" + b"body")
     here.close()
@@ -212,9 +213,9 @@ def test_a_letter_that_is_another_or_too_long_is_handed_over(source, match, room
     assert (there.delivery.taken, memory.raw) == (0, b"....")
 
 
-def test_letters_that_came_with_the_one_that_was_waited_for_are_handed_over():
+def test_datagrams_that_arrived_with_the_expected_one_are_handed_over():
     ranks = Ranks(3)
-    one, two, there = ranks.mail
+    one, two, there = ranks.transports
     memory, place = held(b".")
     one.post(2, b"1")
     two.post(2, b"2")
@@ -224,15 +225,15 @@ def test_letters_that_came_with_the_one_that_was_waited_for_are_handed_over():
     assert (there.delivery.taken, there.delivery.source, memory.raw) == (1, 0, b"1")
 
 
-def test_who_says_how_long_it_posts_nothing_lets_its_letter_be_taken_at_once():
+def test_a_quiet_period_releases_the_receiver_while_the_sender_runs():
     ranks = Ranks(2)
-    here, there = ranks.mail
+    here, there = ranks.transports
     here.elapse(5)
     seen = []
     waiter = threading.Thread(target=lambda: seen.extend(there.collect(WHY)), daemon=True)
     waiter.start()
     for _ in range(3000):  # until it waits
-        if ranks.office.look(1).state == WAITS:
+        if ranks.hub.look(1).state == WAITS:
             break
         waiter.join(0.01)
     here.post(1, b"first", quiet=10)
@@ -241,9 +242,9 @@ def test_who_says_how_long_it_posts_nothing_lets_its_letter_be_taken_at_once():
     assert ranks.clock(1) == 5 + LATENCY
 
 
-def test_what_is_posted_against_that_word_counts_as_posted_later():
+def test_a_post_within_the_quiet_period_counts_as_posted_at_its_end():
     ranks = Ranks(2)
-    here, there = ranks.mail
+    here, there = ranks.transports
     here.post(1, b"first", quiet=10)
     here.post(1, b"second")
     here.close()

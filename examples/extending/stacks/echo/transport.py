@@ -37,7 +37,7 @@ class Attachment:
         return asdict(self)
 
 
-class PacketMail:
+class PacketTransport:
     """Messages of any length to any rank, in order. `post` never blocks: what cannot leave yet is queued here."""
 
     def __init__(self, bus: Bus, attachment: Attachment) -> None:

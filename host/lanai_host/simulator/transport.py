@@ -1,0 +1,250 @@
+"""Transport between ranks without a NIC: datagrams in shared memory. `transport.c` states when they
+arrive and which ranks are released."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+from ..body import NOTHING, Body, Run
+from ..bus import reach
+from ..bus.base import Wait
+from ..call_site import located
+from ..errors import UserError
+from ..native import load
+from .protocol import ABORT_TIMEOUT, FOREVER, Op, pack_wait
+from .requests import STOPPED, Stopped
+
+DECLARED = """
+typedef struct { uint64_t size; uint32_t source; int64_t arrival; char bytes[]; ...; } datagram;
+typedef struct { uint32_t state; int64_t clock, wake; uint32_t why_size; char why[...]; ...; } rank_state;
+typedef struct { uint64_t size; uint32_t source; int32_t taken, more; char head[...]; } delivery;
+typedef ... hub;
+hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t processors, int64_t latency, int64_t byte_time, int64_t limit);
+void hub_close(hub *);
+int hub_post(hub *, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size,
+                uintptr_t body, uint64_t body_size, uint64_t charged);
+int64_t hub_wait(hub *, uint32_t rank, int64_t clock, uint32_t what);
+int64_t hub_wait_on(hub *, uint32_t rank);
+int64_t hub_receive(hub *, uint32_t rank, int64_t clock, int64_t from, const char *match, uint32_t match_size, uint32_t head_size,
+                       uintptr_t to, uint64_t room, delivery *result);
+datagram *hub_take(hub *, uint32_t rank, datagram *done);
+void hub_leave(hub *, uint32_t rank);
+void hub_stop(hub *);
+void hub_state(hub *, uint32_t rank, rank_state *copy);
+void hub_set_reason(hub *, uint32_t rank, const char *why, uint32_t size);
+"""
+RUNS, WAITS, ENDED, LEFT = range(4)  # states of a rank
+DATAGRAM, LOOK, END = range(3)
+AGAIN = -1
+UNREADABLE = -1  # answer of hub_post: the datagram's body cannot be read
+LARGEST, SMALLEST = 1 << 38, 1 << 28  # bytes of the shared file; only what datagrams use takes memory
+LOOK_TIME = 10_000  # picoseconds that a look takes, so that time passes for a free host that only looks
+
+
+@dataclass(frozen=True)
+class RankState:
+    """A rank's state: its clock, when it resumes if no earlier datagram comes (FOREVER: never), and
+    after a long wait the reason."""
+
+    state: int
+    clock: int
+    wake: int
+    why: bytes
+
+
+@cache
+def native() -> Any:
+    return load(__package__, "transport", DECLARED, reach.GUARD_SOURCE)
+
+
+class TransportHub:
+    """The simulator's end. `latency` and `byte_time` (for each byte of a body) are in picoseconds. No
+    rank is released after `limit`. `path` names the shared memory to the ranks until `close`."""
+
+    def __init__(self, ranks: int, latency: int, byte_time: int = 0, limit: int = FOREVER) -> None:
+        made = native()
+        self._ffi, self._lib = made.ffi, made.lib
+        self._file = os.memfd_create("lanai-transport", os.MFD_CLOEXEC)
+        self.path = f"/proc/{os.getpid()}/fd/{self._file}"
+        processors = len(os.sched_getaffinity(0))
+        size = LARGEST
+        while True:
+            os.ftruncate(self._file, size)
+            self._hub = self._lib.hub_open(self._file, size, ranks, processors, latency, byte_time, limit)
+            if self._hub:
+                return
+            size //= 4
+            if size < SMALLEST:
+                os.close(self._file)
+                raise UserError(f"cannot map {4 * size} bytes of shared memory for messages; raise `ulimit -v`")
+
+    def look(self, rank: int) -> "RankState":
+        """What a rank is doing."""
+        return _look(self._ffi, self._lib, self._hub, rank)
+
+    def leave(self, rank: int) -> None:
+        """The rank's process has ended."""
+        self._lib.hub_leave(self._hub, rank)
+
+    def stop(self) -> None:
+        """The run is over: waiting ranks are stopped, and report what they wait for."""
+        self._lib.hub_stop(self._hub)
+
+    def close(self) -> None:
+        self._lib.hub_close(self._hub)
+        os.close(self._file)
+
+
+class Connection(Protocol):
+    """What `RankTransport` uses of its rank's connection to the simulator (`client.SimulatorClient`)."""
+
+    rank: int
+    clock: int
+    watchful: bool
+
+    def check(self) -> None: ...
+
+    def count_from_now(self) -> None: ...
+
+    def call(self, op: Op, payload: bytes = b"") -> bytes: ...
+
+    def finalize(self) -> None: ...
+
+
+class RankTransport:
+    """A rank's end, the `Transport` of `stacks.ideal.device`. Its time is the client's `clock`."""
+
+    def __init__(self, client: Connection, path: str) -> None:
+        made = native()
+        self._ffi, self._lib, self._unpack = made.ffi, made.lib, made.ffi.unpack
+        self._post, self._wait, self._take = made.lib.hub_post, made.lib.hub_wait, made.lib.hub_take
+        self._receive, self.delivery = made.lib.hub_receive, made.ffi.new("delivery *")
+        self._client = client
+        self._rank = client.rank
+        try:
+            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise UserError(f"cannot open the simulator's shared memory {path}: {error.strerror}") from error
+        try:
+            self._hub = self._lib.hub_open(file, os.fstat(file).st_size, 0, 0, 0, 0, 0)
+        finally:
+            os.close(file)
+        if not self._hub:
+            raise UserError("cannot map the shared memory for messages; raise `ulimit -v`")
+
+    @property
+    def now(self) -> int:
+        return self._client.clock
+
+    def elapse(self, picoseconds: int) -> None:
+        self._client.clock += picoseconds
+
+    def post(self, dest: int, head: bytes, body: Body = NOTHING, quiet: int = 0) -> None:
+        """Only the body takes time on the link. `quiet`: this rank will post nothing more for so many
+        picoseconds, so that the datagram may be taken before this rank waits.
+
+        Raises BusError if the body cannot be read.
+        """
+        client = self._client
+        if client.watchful:
+            client.check()
+        charged = body.size
+        if isinstance(body, Run):
+            address, size = body.start, charged
+        else:
+            head += body.read()
+            address = size = 0
+        now = client.clock
+        posted = self._post(self._hub, self._rank, dest, now, now + quiet, head, len(head), address, size, charged)
+        if posted == UNREADABLE:
+            raise reach.unreadable(address, size)
+        if not posted:
+            raise UserError(f"no shared memory is left for a datagram of {len(head) + size} bytes")
+
+    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+        client = self._client
+        if client.watchful:
+            client.check()
+        if why is None:
+            client.clock += LOOK_TIME
+            now = self._wait(self._hub, self._rank, client.clock, LOOK)
+        else:
+            now = self._wait(self._hub, self._rank, client.clock, DATAGRAM)
+        if now < 0:
+            now = self._wait_on(now, why)
+        client.clock = now
+        if client.watchful:
+            client.count_from_now()
+        return self._collected()
+
+    def receive(
+        self, source: int, match: bytes, head: int, address: int, room: int, why: Callable[[], Wait]
+    ) -> list[tuple[int, bytes]]:
+        """As `collect` with a reason. But if the first datagram is from `source` (any: -1), begins with
+        `match`, and has at most `room` bytes after its `head` bytes, these are copied to `address`, and
+        `delivery` describes that datagram, which is not in the list."""
+        client = self._client
+        if client.watchful:
+            client.check()
+        delivery = self.delivery
+        now = self._receive(
+            self._hub, self._rank, client.clock, source, match, len(match), head, address, room, delivery
+        )
+        if now < 0:
+            now = self._wait_on(now, why())
+        client.clock = now
+        if client.watchful:
+            client.count_from_now()
+        return [] if delivery.taken and not delivery.more else self._collected()
+
+    def head(self, size: int) -> bytes:
+        """The first `size` bytes of the datagram that `delivery` describes."""
+        found: bytes = self._unpack(self.delivery.head, size)
+        return found
+
+    def _collected(self) -> list[tuple[int, bytes]]:
+        """All datagrams that have arrived."""
+        take, hub, rank = self._take, self._hub, self._rank
+        datagrams = []
+        datagram = take(hub, rank, self._ffi.NULL)
+        while datagram:
+            datagrams.append((datagram.source, self._unpack(datagram.bytes, datagram.size)))
+            datagram = take(hub, rank, datagram)
+        return datagrams
+
+    def await_end(self) -> None:
+        """Wait until no other rank can run: those that wait have then been stopped. Give up after
+        `ABORT_TIMEOUT` if a rank goes on computing."""
+        give_up = time.monotonic() + ABORT_TIMEOUT
+        answer = self._lib.hub_wait(self._hub, self._rank, self._client.clock, END)
+        while answer == AGAIN and time.monotonic() < give_up:
+            answer = self._lib.hub_wait_on(self._hub, self._rank)
+
+    def close(self) -> None:
+        self._lib.hub_leave(self._hub, self._rank)
+        self._client.finalize()
+
+    def _wait_on(self, now: int, why: Wait | None) -> int:
+        """Continue a wait and publish its reason; if the run is over, report that to the simulator,
+        which ends this process."""
+        if now >= 0:
+            return now
+        record = pack_wait(located(why or Wait("a look for messages")))
+        while now == AGAIN:
+            self._lib.hub_set_reason(self._hub, self._rank, record, len(record))
+            now = self._lib.hub_wait_on(self._hub, self._rank)
+        if now < 0:
+            wake = _look(self._ffi, self._lib, self._hub, self._rank).wake
+            self._client.call(Op.STOPPED, STOPPED.pack(Stopped(wake), record))
+        return now
+
+
+def _look(ffi: Any, lib: Any, hub: Any, rank: int) -> RankState:
+    rank_state = ffi.new("rank_state *")
+    lib.hub_state(hub, rank, rank_state)
+    return RankState(
+        rank_state.state, rank_state.clock, rank_state.wake, ffi.unpack(rank_state.why, rank_state.why_size)
+    )
