@@ -15,6 +15,8 @@ NAMES = (
     "WAIT",
     "DOORBELL",
     "SCRATCH0",
+    "SCRATCH1",
+    "SCRATCH2",
     "CYCLES",
     "TIMER",
     "HDMA_HOST",

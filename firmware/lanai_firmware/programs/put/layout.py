@@ -1,13 +1,16 @@
 """What host and NIC agree on: registers, requests, packets, and the words that the NIC writes to its host.
 
-The driver writes the number of the NIC's node to SCRATCH1 before the processor starts. The rank reaches `Border` in SRAM. It
-writes the bus address of its heap once, and then requests into the ring. It rings DOORBELL after each.
+The driver writes the number of the NIC's node to SCRATCH1, and to SCRATCH2 whether packets may overtake each other, before the
+processor starts. The rank reaches `Border` in SRAM. It writes the bus address of its heap once, and then requests into the ring.
+It rings DOORBELL after each.
 
-A request moves `length` bytes to a place in the memory of another rank. They come from host memory, or from the request itself:
-then they stand at the end of `inline`.
+A PUT moves `length` bytes to a place in the memory of another rank. They come from host memory, or from the request itself: then
+they stand at the end of `inline`. A request of another kind is a question: an `Ask` stands at the end of `inline`, the remote NIC
+sends an ANSWER, whose bytes this NIC writes to `result`.
 
-A packet is a header of three words and at most BODY bytes, padded to whole words. Packets of one node to another are numbered, so that one that is
-lost, doubled or damaged is noticed. There is no recovery: the network of the T3D loses nothing.
+A packet is a header of three words and at most BODY bytes, padded to whole words. Packets of one node to another are numbered, so
+that one that is lost, doubled or damaged is noticed. There is no recovery: the network of the T3D loses nothing. Where packets may
+overtake each other, as on the T3E, the numbers only count them.
 
 The NIC writes COUNTERS to the start of the heap. The last one is the sum of the others: it changes with each of them.
 """
@@ -16,7 +19,8 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, u32
 
-READY = 0x5055_5401  # in SCRATCH0: "PUT", version 1
+READY = 0x5055_5402  # in SCRATCH0: "PUT", version 2
+ADAPTIVE = 1  # in SCRATCH2: packets may overtake each other
 RING: Const[u32] = u32(16)  # requests outstanding
 INLINE_WORDS: Const[u32] = u32(24)
 NODES: Const[u32] = u32(256)  # at most
@@ -26,7 +30,23 @@ BUS: Const[u32] = u32(1 << 31)  # in `length`: the address is on the bus of the 
 # In `length`: these bytes tell the remote rank that what came before them is there. The remote NIC writes them when all that
 # came before them is in memory, and not at all if something failed.
 FLAG: Const[u32] = u32(1 << 30)
+SPOILT: Const[u32] = u32(1 << 29)  # in `length` of a packet: its bytes could not be read. It counts as a fault
 LENGTH: Const[u32] = u32((1 << 16) - 1)  # mask: bytes of a request or a packet
+KIND_AT: Const[u32] = u32(26)  # in `length`: the lowest bit of a `Kind`
+KIND_MASK: Const[u32] = u32(7)
+OUTSTANDING: Const[u32] = u32(2)  # questions of one NIC without an answer
+ASKS: Const[u32] = u32(512)  # questions that a NIC keeps: those of all nodes
+
+
+class Kind(IntEnum):
+    """What a request or a packet is."""
+
+    PUT = 0
+    GET = 1  # answered by `length` bytes, at most BODY
+    SWAP = 2  # a word of the remote memory is replaced by the operand; answered by the word before
+    ADD = 3  # the operand is added to a word of the remote memory; answered by the word before
+    FENCE = 4  # answered when all that was put there before is in memory. Requests behind it wait for the answer
+    ANSWER = 5  # packets only
 
 
 CLOSED: Const[u32] = u32(1)  # in place of the heap's address
@@ -38,7 +58,8 @@ class Counter(IntEnum):
     FAULTS = 0  # packets that were damaged or not the next one, host memory that could not be reached
     COMPLETED = 1  # requests whose bytes have been taken: their source may change
     RECEIVED = 2  # packets written to this host's memory
-    SUM = 3
+    ANSWERED = 3  # questions answered: the bytes are in this host's memory
+    SUM = 4
 
 
 COUNTERS: Const[u32] = u32(len(Counter))
@@ -51,7 +72,7 @@ class Request(Struct):
     route: u32
     node: u32
     address: u32  # there
-    length: u32  # with BUS and FLAG
+    length: u32  # with BUS, FLAG and the kind
     source: u32  # here, on the bus; 0: in `inline`
     number: u32
 
@@ -67,5 +88,13 @@ class Border(Struct):
 
 class Header(Struct):
     address: u32
-    length: u32  # with BUS and FLAG
-    number: u32  # node of the sender in the upper half, number of the packet in the lower
+    length: u32  # with BUS, FLAG, SPOILT and the kind
+    number: u32  # node of the sender in the upper half (NODES more: an answer), number of the packet in the lower
+
+
+class Ask(Struct):
+    """What a question holds behind the header."""
+
+    result: u32  # where the answer goes, on the bus of the asker's host
+    operand: u32
+    route: u32  # back to the asker

@@ -1,11 +1,12 @@
-"""The counters of the NIC go to the host."""
+"""The counters of the NIC go to the host, and transfers that failed into the counters."""
 
 from lanai_firmware.lang import Const, address_of, firmware, u32
 
 from ...nic import host_dma
 from ...nic.registers import TO_HOST
-from .layout import CLOSED, COUNTERS, Counter
-from .state import nic
+from .common import gone
+from .layout import CLOSED, COUNTERS, SPOILT, Counter
+from .state import BUFFERS, nic
 
 FAULTS: Const[u32] = u32(int(Counter.FAULTS))
 SUM: Const[u32] = u32(int(Counter.SUM))
@@ -14,11 +15,24 @@ BYTES: Const[u32] = u32(4 * int(COUNTERS))
 
 @firmware
 def note_failures() -> None:
-    """Count a transfer that failed, and let the engine go on."""
-    if host_dma.stopped():
-        host_dma.resume()
-        nic.counters[FAULTS] += 1
-        nic.changed = 1
+    """Count a transfer that failed, tell whom it was for, and let the engine go on.
+
+    If it was the report itself, the rank's process is dead: nothing is reported any more, and what arrives is dropped.
+    """
+    if not host_dma.stopped():
+        return
+    failed = host_dma.done() + 1
+    host_dma.resume()
+    if failed == nic.shown_after:
+        nic.unreachable = 1
+        return
+    if failed == nic.fetched_word:
+        nic.word_failed = 1
+    for n in range(BUFFERS):
+        if nic.outgoing[n].fetch == failed:
+            nic.outgoing[n].packet[1] |= SPOILT
+    nic.counters[FAULTS] += 1
+    nic.changed = 1
 
 
 @firmware
@@ -30,7 +44,7 @@ def report() -> None:
     heap = nic.border.heap
     if heap == CLOSED and nic.border.released == 0 and host_dma.reached(nic.transfers):
         nic.border.released = 1
-    if nic.changed == 0 or heap == 0 or heap == CLOSED or host_dma.free() == 0 or not host_dma.reached(nic.shown_after):
+    if nic.changed == 0 or heap == 0 or gone() or host_dma.free() == 0 or not host_dma.reached(nic.shown_after):
         return
     total = u32(0)
     for n in range(SUM):

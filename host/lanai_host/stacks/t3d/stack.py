@@ -41,6 +41,7 @@ class T3dStack(NicStack):
         await reset(bus)
         await load(bus, image)
         await bus.write(host_offset("SCRATCH1"), node)
+        await bus.write(host_offset("SCRATCH2"), 0)
         await start(bus, FIRMWARE, options.boot_polls)
         routes = tuple(placement.route(node, other) for other in range(placement.nodes))
         border = image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "border"))
