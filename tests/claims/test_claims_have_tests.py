@@ -75,12 +75,12 @@ def test_a_message_beyond_the_page_table_waits():
     def program(device):
         other = 1 - device.rank
         if device.rank == 0:
-            kept = [device.seat.table.free.pop() for _ in range(len(device.seat.table.free) - 3)]
+            kept = [device.share.table.free.pop() for _ in range(len(device.share.table.free) - 3)]
             pair = isend(device, other, pattern(60_000))
             for _ in range(100):
                 device.progress()
             assert not pair[0].done
-            device.seat.table.free += kept
+            device.share.table.free += kept
             wait(device, pair)
         else:
             pair = irecv(device, other, 60_000)

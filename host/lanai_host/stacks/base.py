@@ -78,7 +78,7 @@ class Attachment(Protocol):
 class PlacedRequest:
     """A request that a rank wrote to its NIC, as a trace shows it."""
 
-    seat: int  # the rank's number on its NIC
+    local_rank: int  # the rank's number on its NIC
     slot: int
     op: int
     operation: int

@@ -46,7 +46,7 @@ class RankAccess:
         self.cluster = cluster
         self.node = node
         self.number = number
-        self.pages = node.seat()
+        self.pages = node.new_bus_pages()
         self.grant = Grant(number)
         self._examine: Callable[[int], Awaitable[tuple[int, bytes]]] | None = None
         self._pid = 0

@@ -96,5 +96,7 @@ def _engines(found: Mapping[str, int]) -> list[str]:
     if not found["SEND_STATUS"] & Status.LINK_UP:
         parts.append("its link is down")
     if found["DOORBELL"]:
-        parts.append(f"requests of seats {[seat for seat in range(32) if found['DOORBELL'] >> seat & 1]} not taken")
+        parts.append(
+            f"requests of local ranks {[rank for rank in range(32) if found['DOORBELL'] >> rank & 1]} not taken"
+        )
     return parts

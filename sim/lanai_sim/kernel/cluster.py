@@ -160,7 +160,7 @@ class ClusterBus(Bus):
         self.node = node
         self.host = host
         self.clock = cluster.kernel.now
-        self.pages: BusPages = node.seat()
+        self.pages: BusPages = node.new_bus_pages()
         self.number = node.number
         self.why: Wait | None = None
         self._buffers: list[mmap.mmap] = []

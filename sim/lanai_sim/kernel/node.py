@@ -20,8 +20,8 @@ class BusPages:
     """The bus pages of one process: [first, first + WINDOW_PAGES). Fresh ones first, then those
     given back longest ago, so that a stale address is refused for as long as can be."""
 
-    def __init__(self, seat: int) -> None:
-        self._next = (seat + 1) * WINDOW_PAGES
+    def __init__(self, local_rank: int) -> None:
+        self._next = (local_rank + 1) * WINDOW_PAGES
         self._end = self._next + WINDOW_PAGES
         self._free: deque[int] = deque()
 
@@ -125,14 +125,14 @@ class Node:
         self.engine = events.engine
         self.kernel = events.kernel
         self.number = number
-        self._seats = 0
+        self._attached = 0
         self.was_reset = False  # since its boot
         self.kept: dict[str, int] = {}  # what its counters said before that, as far as somebody has looked
 
-    def seat(self) -> BusPages:
+    def new_bus_pages(self) -> BusPages:
         """Bus pages for one more process."""
-        pages = BusPages(self._seats)
-        self._seats += 1
+        pages = BusPages(self._attached)
+        self._attached += 1
         return pages
 
     async def keep_counts(self, bus: Bus) -> None:

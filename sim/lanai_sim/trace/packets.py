@@ -148,10 +148,10 @@ def _attribute(trace: StoredTrace, messages: Any, packets: Any, headers: Any) ->
     for packet, (tag, sequence, handle) in zip(packets, rows, strict=True):
         target = int(packet["target"])
         ranks = trace.nodes[target] if 0 <= target < len(trace.nodes) else []
-        seat = int(packet["channel"]) // max(trace.ranks, 1)
-        if seat >= len(ranks) or (packet["fault"] == Fault.EXTRA and not packet["kind"]):
+        local_rank = int(packet["channel"]) // max(trace.ranks, 1)
+        if local_rank >= len(ranks) or (packet["fault"] == Fault.EXTRA and not packet["kind"]):
             continue
-        packet["to_rank"] = ranks[seat]
+        packet["to_rank"] = ranks[local_rank]
         role = vocabulary.roles.get(int(packet["kind"]))
         if role is not None:
             packet["message"] = follow.message(packet, role, tag, sequence, handle)

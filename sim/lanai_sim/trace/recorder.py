@@ -234,7 +234,7 @@ class Recorder:
         head, data = PIO_WRITE.split(payload)
         one = book.attachment.request_in(head.offset, data)
         if one is not None:
-            row = (book.rank // self.ranks_per_node, one.seat, one.slot, one.op, book.rank, book.call)
+            row = (book.rank // self.ranks_per_node, one.local_rank, one.slot, one.op, book.rank, book.call)
             self._add(b"SLOT", (*row, one.operation, one.peer, one.tag, one.context, one.length, clock))
 
     # Rows.

@@ -106,7 +106,7 @@ STORED: dict[bytes, Any] = {
     b"RQST": [("id", N), ("rank", N), ("call", N), ("kind", "u1"), ("mode", "u1"), ("peer", N), ("tag", N),
               ("context", N), ("bytes", T), ("posted", T)],
     b"RDON": [("id", N), ("source", N), ("tag", N), ("length", T), ("error", "u1"), ("completed", T)],
-    b"SLOT": [("node", "<u2"), ("seat", "u1"), ("slot", "u1"), ("op", "u1"), ("rank", N), ("call", N), ("operation", N),
+    b"SLOT": [("node", "<u2"), ("local_rank", "u1"), ("slot", "u1"), ("op", "u1"), ("rank", N), ("call", N), ("operation", N),
               ("peer", N), ("tag", N), ("context", N), ("bytes", T), ("time", T)],
 }  # fmt: skip
 STORED |= {tag: [("node", "<u2"), *rows.columns] for tag, rows in ROWS.items()}

@@ -130,7 +130,7 @@ class _Slots:
         self.times: dict[Any, list[int]] = defaultdict(list)
         self.messages: dict[Any, list[int]] = defaultdict(list)
         for row in stored:
-            key = int(row["node"]), int(row["seat"]) * vocabulary.slots + int(row["slot"])
+            key = int(row["node"]), int(row["local_rank"]) * vocabulary.slots + int(row["slot"])
             peer = -1 if row["peer"] == 0xFFFF else int(row["peer"])
             found: deque[int] | None = None
             if row["op"] in vocabulary.sends:
@@ -260,11 +260,11 @@ def _slot_writes(
     trace: StoredTrace, node: int, hostbus: Any, rows: Any, slots: _Slots, tables: Sequence[Table]
 ) -> None:
     """A write to a request slot belongs to the request's message."""
-    for seat, table in enumerate(table for table in tables if table.kind == Touch.SLOT):
+    for local_rank, table in enumerate(table for table in tables if table.kind == Touch.SLOT):
         first = SRAM_HOST + table.begin
         last = hostbus["address"][rows].astype(np.int64) + hostbus["bytes"][rows] - 1
         number = (last - first) // table.stride
         inside = (last >= first) & (number < table.count) & (hostbus["write"][rows] == 1)
         for row, slot in zip(rows[inside].tolist(), number[inside].tolist(), strict=True):
             time = int(trace.picoseconds(hostbus["end"][row]))
-            hostbus["message"][row] = slots.at(node, seat * table.count + slot, time)
+            hostbus["message"][row] = slots.at(node, local_rank * table.count + slot, time)

@@ -3,7 +3,7 @@
 import ctypes
 
 from lanai_firmware.programs.mpi_np import program
-from lanai_firmware.programs.mpi_np.plan import Line, McpConfig
+from lanai_firmware.programs.mpi_np.plan import ChannelRoute, McpConfig
 from lanai_hdl.config import lanai41
 from lanai_host.body import Run
 from lanai_host.bus.base import PAGE_SIZE, Wait
@@ -53,9 +53,9 @@ class Meeting:
 
 async def node(bus, rank, meet, config):
     """One node. NIC n is at port n of one switch. The bytes that came, by size."""
-    lines = {(rank, peer): Line((0x80 | peer) << 24, channel_number(0, 2, rank)) for peer in range(2)}
+    routes = {(rank, peer): ChannelRoute((0x80 | peer) << 24, channel_number(0, 2, rank)) for peer in range(2)}
     image = program.FIRMWARE.image(config)
-    (attachment,) = await boot(bus, image, FIRMWARE, 2, [rank], lines)
+    (attachment,) = await boot(bus, image, FIRMWARE, 2, [rank], routes)
     device = MpiNp(bus, attachment, free())
     await meet(bus)
     other, came = 1 - rank, {}

@@ -13,7 +13,7 @@ from lanai_sim.job.launcher import run
 from lanai_sim.job.nic_world import NicWorld
 
 ATTACHMENT = Attachment(
-    rank=5, ranks=8, seat=1, region=0x110000, slot_bytes=1072, copyblock=0, records=0, page_entries=0, receives=0,
+    rank=5, ranks=8, local_rank=1, region=0x110000, slot_bytes=1072, copyblock=0, records=0, page_entries=0, receives=0,
     any_receives=0, messages=0,
 )  # fmt: skip
 FIRST, END = ATTACHMENT.region, ATTACHMENT.region + ATTACHMENT.region_bytes
@@ -24,7 +24,7 @@ def test_its_own_part_is_granted():
     grant = Grant.of(ATTACHMENT)
     grant.check_write(FIRST, bytes(4))
     grant.check_write(END - 1000, bytes(1000))
-    grant.check_write(DOORBELL, (1 << ATTACHMENT.seat).to_bytes(4, "big"))
+    grant.check_write(DOORBELL, (1 << ATTACHMENT.local_rank).to_bytes(4, "big"))
     grant.check_read(FIRST, END - FIRST)
 
 

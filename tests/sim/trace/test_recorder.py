@@ -22,7 +22,7 @@ from lanai_sim.trace.writer import Writer
 from .test_file import META
 
 HERE = Attachment(
-    rank=0, ranks=2, seat=0, region=0x2000, slot_bytes=1072, copyblock=0, records=8, page_entries=8, receives=4,
+    rank=0, ranks=2, local_rank=0, region=0x2000, slot_bytes=1072, copyblock=0, records=8, page_entries=8, receives=4,
     any_receives=1, messages=8,
 )  # fmt: skip
 

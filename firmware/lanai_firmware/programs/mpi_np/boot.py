@@ -19,17 +19,17 @@ from .layout import (
     Request,
     Type,
 )
-from .memory.rooms import furnish, give_up
+from .memory.pools import clear_pool, evict_empty
 from .protocol.quick_sends import live_request
 from .state import (
     Buffer,
     Channel,
     Endpoint,
-    Line,
     Message,
+    Pool,
     Posted,
     Receive,
-    Room,
+    Reliability,
     Send,
     Stage,
     Unacked,
@@ -106,8 +106,8 @@ def take_plan() -> None:
     nic.retries = plan.retries
     nic.pressure = plan.messages_per_channel >> 1
     nic.blocks_per_channel = plan.blocks_per_channel
-    nic.homes = plan.homes
-    nic.home_bytes = plan.home_bytes
+    nic.spill_memory = plan.spill_memory
+    nic.spill_bytes = plan.spill_bytes
 
 
 @firmware
@@ -163,11 +163,11 @@ def boot_channel(channel: Ptr[Channel], number: u32) -> None:
     channel.endpoint = endpoint
     channel.rank = number % plan.ranks
     if plan.window != 0:
-        line = at(Ptr[Line], plan.line_table) + number
-        line.unacked = at(Ptr[Unacked], plan.unacked_table) + number * plan.window
-        line.here = (endpoint.rank << 8) | channel.rank
-        line.there = (channel.rank << 8) | endpoint.rank
-        channel.line = line
+        reliability = at(Ptr[Reliability], plan.reliability_table) + number
+        reliability.unacked = at(Ptr[Unacked], plan.unacked_table) + number * plan.window
+        reliability.here = (endpoint.rank << 8) | channel.rank
+        reliability.there = (channel.rank << 8) | endpoint.rank
+        channel.reliability = reliability
     expected = address_of(channel.expected)
     expected.next = expected
     expected.previous = expected
@@ -176,17 +176,17 @@ def boot_channel(channel: Ptr[Channel], number: u32) -> None:
     unclaimed.previous = unclaimed
     channel.slot_credit = plan.messages_per_channel
     channel.block_credit = plan.blocks_per_channel
-    if plan.rooms == 0:
-        furnish(channel, number)
+    if plan.pools == 0:
+        clear_pool(channel, number)
         return
-    room = at(Ptr[Room], plan.room_table) + number % plan.rooms
-    channel.room = room
-    if number < plan.rooms:
-        room.owner = channel
-        room.number = number
-        furnish(channel, number)
+    pool = at(Ptr[Pool], plan.pool_table) + number % plan.pools
+    channel.pool = pool
+    if number < plan.pools:
+        pool.owner = channel
+        pool.number = number
+        clear_pool(channel, number)
     else:
-        give_up(channel)
+        evict_empty(channel)
 
 
 @firmware

@@ -178,7 +178,7 @@ class Header(Struct):
     tag: u32
     length: u32
     context: u16
-    sequence: u16  # of the message in its channel: the count of envelopes before it. With recovery: who sends to whom, see Line.here
+    sequence: u16  # of the message in its channel: the count of envelopes before it. With recovery: who sends to whom, see Reliability.here
     handle: u32
     number: u16  # of the packet in its channel, and
     seen: u16  # ... of the one expected next from the other side: used by recovery only
@@ -225,15 +225,17 @@ class Plan(Struct):
     mark_entries: u32  # nonzero: page entries are marked when used (NP-46)
     cut_through: u32  # nonzero: packets leave, and go on to the host, before they are whole (NP-51)
     window: u32  # packets of a channel that may be unacknowledged, a power of two; 0: no recovery
-    line_table: u32
+    reliability_table: u32
     unacked_table: u32
     spare_buffers: u32  # buffers for bodies beyond one a stage, as bodies stay until they are acknowledged
     tick: u32  # processor cycles from one look at the clock to the next
     retries: u32  # timeouts after which a peer counts as lost
-    rooms: u32  # places for messages that all channels share by turns; 0: each channel has its own
-    room_table: u32
-    homes: u32  # bus address of host memory, no rank's, in which channels leave their messages between turns
-    home_bytes: u32  # for each channel
+    pools: u32  # places for messages that all channels share in turn; 0: each channel has its own
+    pool_table: u32
+    spill_memory: (
+        u32  # bus address of host memory, outside every rank's window, where evicted channels leave their messages
+    )
+    spill_bytes: u32  # for each channel
     hdma_queue: u32  # descriptors that the host DMA's queue holds
     recv_queue: u32  # buffers to keep posted: at most what the receive DMA's queue holds
 

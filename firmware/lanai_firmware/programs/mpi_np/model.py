@@ -9,10 +9,21 @@ from lanai_hdl.config import NicConfig
 
 from . import state
 from .boot import boot
-from .plan import Layout, Line, McpConfig, QueueDepths, Seat, boot_words, channel_words, home_bytes, lay_out, rooms_of
+from .plan import (
+    ChannelRoute,
+    EndpointSpec,
+    Layout,
+    McpConfig,
+    QueueDepths,
+    boot_words,
+    channel_words,
+    lay_out,
+    pools_of,
+    spill_bytes,
+)
 from .scheduler import turn
 
-HOMES = 0xE000_0000  # where the host memory for channels without a room lies: no rank's
+SPILL_MEMORY = 0xE000_0000  # where the host memory for evicted channels lies: outside every rank's window
 
 
 def fabric(nics: int, config: NicConfig | None = None) -> Fabric:
@@ -21,18 +32,25 @@ def fabric(nics: int, config: NicConfig | None = None) -> Fabric:
 
 
 def plug(
-    nic: Nic, config: McpConfig, ranks: int, seats: Sequence[Seat], lines: Sequence[Line], most_ranks: int = 0
+    nic: Nic,
+    config: McpConfig,
+    ranks: int,
+    endpoints: Sequence[EndpointSpec],
+    routes: Sequence[ChannelRoute],
+    most_ranks: int = 0,
 ) -> Layout:
     """Do the driver's boot: plan, write, run `boot`."""
     with nic.machine as machine:
         for name in ("plan", "nic", "frames", "staged_records", "endpoint_plans", "links"):
             machine.place(*whereabouts(name))
-        if rooms_of(config, len(lines)):
-            nic.memory.add(HOMES, memoryview(bytearray(home_bytes(config) * len(lines))))
+        if pools_of(config, len(routes)):
+            nic.memory.add(SPILL_MEMORY, memoryview(bytearray(spill_bytes(config) * len(routes))))
         depths = QueueDepths.built(nic.config)
-        layout = lay_out(config, len(seats), ranks, machine.heap, machine.stack_bottom, HOMES, most_ranks, depths)
-        words = {getattr(state, name)._address: data for name, data in boot_words(layout, seats).items()}
-        for address, data in {**words, layout.plan["channel_plan_table"]: channel_words(lines)}.items():
+        layout = lay_out(
+            config, len(endpoints), ranks, machine.heap, machine.stack_bottom, SPILL_MEMORY, most_ranks, depths
+        )
+        words = {getattr(state, name)._address: data for name, data in boot_words(layout, endpoints).items()}
+        for address, data in {**words, layout.plan["channel_plan_table"]: channel_words(routes)}.items():
             machine.sram[address : address + len(data)] = data
         assert boot(), "boot refused its own layout version"
     return layout

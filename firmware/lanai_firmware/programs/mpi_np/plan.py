@@ -32,9 +32,9 @@ from .layout import (
 from .wire.recovery import TICKS
 
 MAX_ENDPOINTS = int(state.MAX_ENDPOINTS)
-MAX_CHANNELS = 64  # the thesis's ceiling: each with a room of its own
-MOST_CHANNELS = 1024  # that use rooms by turns; how many fit depends on SRAM
-ROOM_BLOCKS = 72  # most heap blocks of such a room: each turn may move them all
+MAX_CHANNELS = 64  # the thesis's ceiling: each with a pool of its own
+MOST_CHANNELS = 1024  # that share pools; how many fit depends on SRAM
+POOL_BLOCKS = 72  # most heap blocks of a shared pool: each eviction may copy them all
 MAX_BLOCKS = int(state.MAX_BLOCKS)
 BAD_CRC, LENGTH_FLAWS = int(Verdict.CRC), int(Verdict.OVERRUN | Verdict.TRUNCATED)
 LEAST_HDMA = 3  # descriptors that must be free before a packet is dealt with (`incoming`)
@@ -88,7 +88,7 @@ class McpConfig:
     retry_cycles: int = 65536  # processor cycles to the first repetition; each one doubles it, up to sixteen times
     retries: int = 8  # repetitions without an answer after which a peer is lost
     cut_through: int = 1  # 0: packets are whole on each NIC before they go on (NP-51). With recovery they always are
-    resident: int = 0  # rooms for messages that all channels share by turns (docs/design/np-channel-swap.md); 0: one for each channel
+    resident: int = 0  # pools for messages that all channels share in turn (docs/design/np-channel-swap.md); 0: one for each channel
     mark_entries: int = 0  # 1: each page entry is marked in host memory when it has been used (NP-46)
 
     def __post_init__(self) -> None:
@@ -129,14 +129,14 @@ class McpConfig:
         return replace(self, **changes)
 
 
-def rooms_of(config: McpConfig, channels: int) -> int:
-    """Rooms that channels share by turns; 0 if each has its own."""
+def pools_of(config: McpConfig, channels: int) -> int:
+    """Pools that channels share in turn; 0 if each has its own."""
     return config.resident if config.resident < channels else 0
 
 
-def home_bytes(config: McpConfig) -> int:
-    """Host memory that one channel needs for what it leaves there between its turns."""
-    return config.messages * int(sizeof(state.Message)) + ROOM_BLOCKS * (4 + int(BLOCK))
+def spill_bytes(config: McpConfig) -> int:
+    """Host memory that one channel needs for its messages while it is evicted."""
+    return config.messages * int(sizeof(state.Message)) + POOL_BLOCKS * (4 + int(BLOCK))
 
 
 def paper() -> McpConfig:
@@ -181,7 +181,7 @@ class QueueDepths:
 
 
 @dataclass(frozen=True)
-class Seat:
+class EndpointSpec:
     """One rank on the NIC: what the trusted side (the kernel, in the thesis) decides about it."""
 
     rank: int
@@ -197,7 +197,7 @@ LANAI41_QUEUES = QueueDepths.built(lanai41())
 
 
 @dataclass(frozen=True)
-class Line:
+class ChannelRoute:
     """One channel: how packets get to its other end."""
 
     route: int
@@ -231,7 +231,7 @@ def lay_out(
     ranks: int,
     heap: int,
     end: int,
-    homes: int = 0,
+    spill_memory: int = 0,
     most_ranks: int = 0,
     depths: QueueDepths = LANAI41_QUEUES,
 ) -> Layout:
@@ -239,23 +239,23 @@ def lay_out(
 
     Args:
         depths: of the NIC's queues.
-        homes: bus address of `home_bytes` of host memory for each channel, if they share rooms.
-        most_ranks: ranks on that NIC of the world which has the most, if this one has fewer. Each end of a channel counts on as much room at the
-            other as it has itself (NP-06), so none has more than all have.
+        spill_memory: bus address of `spill_bytes` of host memory for each channel, if they share pools.
+        most_ranks: the largest number of ranks on any NIC. Each end of a channel counts on as much
+            room at the other as it has itself (NP-06), so all NICs must reserve the same.
     """
     depths.check()
     channels = endpoints * ranks
     if not 1 <= endpoints <= MAX_ENDPOINTS:
         raise UserError(f"{endpoints} ranks on one NIC; it serves 1 to {MAX_ENDPOINTS}")
-    rooms = rooms_of(config, channels)
-    most = MOST_CHANNELS if rooms else MAX_CHANNELS
+    pools = pools_of(config, channels)
+    most = MOST_CHANNELS if pools else MAX_CHANNELS
     if not 1 <= channels <= most:
         raise UserError(
             f"{endpoints} ranks on one NIC in a world of {ranks} need {channels} channels; the NIC has {most}: "
             "use more NICs or fewer ranks"
-            + ("" if rooms else f", or let them share rooms: resident={MAX_CHANNELS // 2}")
+            + ("" if pools else f", or let them share pools: resident={MAX_CHANNELS // 2}")
         )
-    shares = rooms or channels
+    shares = pools or channels
     slot_bytes = config.inline_bytes + int(sizeof(Request))
     place = heap
     plan: dict[str, int] = {}
@@ -271,18 +271,18 @@ def lay_out(
     table("channel_table", channels * sizeof(state.Channel))
     table("channel_plan_table", channels * sizeof(ChannelPlan))
     table("message_table", shares * config.messages * sizeof(state.Message))
-    table("room_table", rooms * sizeof(state.Room))
+    table("pool_table", pools * sizeof(state.Pool))
     table("receive_table", endpoints * config.receives * sizeof(state.Receive))
     table("copy_table", channels * config.any_receives * sizeof(state.Posted))
     table("buffer_table", config.buffers * sizeof(state.Buffer))
     table("stage_table", config.stages * sizeof(state.Stage))
     window = config.window if config.recovery else 0
-    table("line_table", channels * sizeof(state.Line) if window else 0)
+    table("reliability_table", channels * sizeof(state.Reliability) if window else 0)
     table("unacked_table", channels * window * sizeof(state.Unacked))
     clear = (heap, place)
     table("buffer_space", config.buffers * (int(PACKET_BODY) + sizeof(Header)))
-    room = config.stages + (config.spare_buffers if window else 0)
-    table("stage_space", room * int(HEADER_ROOM + PACKET_BODY))
+    places = config.stages + (config.spare_buffers if window else 0)
+    table("stage_space", places * int(HEADER_ROOM + PACKET_BODY))
     region_size = (int(sizeof(Region)) + int(SLOTS) * slot_bytes + 4095) & -4096
     table("regions", endpoints * region_size, 4096)
     regions = tuple(plan["regions"] + i * region_size for i in range(endpoints))
@@ -291,14 +291,16 @@ def lay_out(
     blocks = min((end - place) // int(BLOCK), MAX_BLOCKS) // shares
     if blocks * int(BLOCK) < LEAST_HEAP:
         raise UserError(
-            f"{shares} {'rooms' if rooms else 'channels'} leave {max(blocks, 0) * int(BLOCK)} bytes of receive buffer each "
+            f"{shares} {'pools' if pools else 'channels'} leave {max(blocks, 0) * int(BLOCK)} bytes of receive buffer each "
             f"in {end - heap} bytes of SRAM, less than {LEAST_HEAP}: use more NICs, more SRAM, or less of inline_bytes, "
-            f"receives, messages, {'resident' if rooms else 'or let channels share rooms (resident)'}"
+            f"receives, messages, {'resident' if pools else 'or let channels share pools (resident)'}"
         )
-    if rooms:
-        blocks = min(blocks, ROOM_BLOCKS)
+    if pools:
+        blocks = min(blocks, POOL_BLOCKS)
     if most_ranks > endpoints:
-        blocks = min(blocks, lay_out(config, most_ranks, ranks, heap, end, homes, 0, depths).plan["blocks_per_channel"])
+        blocks = min(
+            blocks, lay_out(config, most_ranks, ranks, heap, end, spill_memory, 0, depths).plan["blocks_per_channel"]
+        )
     plan |= {
         "magic": int(LAYOUT_MAGIC) | int(LAYOUT_VERSION),
         "endpoints": endpoints,
@@ -321,9 +323,9 @@ def lay_out(
         "spare_buffers": config.spare_buffers,
         "tick": config.retry_cycles // TICKS,
         "retries": config.retries,
-        "rooms": rooms,
-        "homes": homes,
-        "home_bytes": home_bytes(config),
+        "pools": pools,
+        "spill_memory": spill_memory,
+        "spill_bytes": spill_bytes(config),
         "hdma_queue": depths.hdma,
         "recv_queue": min(depths.recv, config.buffers),
         "ack_blocks": max(1, blocks // 4) if config.ack_slots > 1 else 1,
@@ -341,15 +343,17 @@ def words_of(kind: type, values: dict[str, int]) -> bytes:
     return b"".join(values[name].to_bytes(4, "big") for name in names)
 
 
-def boot_words(layout: Layout, seats: Sequence[Seat]) -> dict[str, bytes]:
+def boot_words(layout: Layout, endpoints: Sequence[EndpointSpec]) -> dict[str, bytes]:
     """What the driver writes before it starts the processor: the bytes of the globals `plan` and `endpoint_plans`."""
     endpoint_words = [
-        words_of(EndpointPlan, {"region": region, **{f.name: getattr(seat, f.name) for f in fields(seat)}})
-        for seat, region in zip(seats, layout.regions, strict=True)
+        words_of(EndpointPlan, {"region": region, **{f.name: getattr(spec, f.name) for f in fields(spec)}})
+        for spec, region in zip(endpoints, layout.regions, strict=True)
     ]
     return {"plan": words_of(Plan, layout.plan), "endpoint_plans": b"".join(endpoint_words)}
 
 
-def channel_words(lines: Sequence[Line]) -> bytes:
+def channel_words(routes: Sequence[ChannelRoute]) -> bytes:
     """What the driver writes to `Plan.channel_plan_table`."""
-    return b"".join(words_of(ChannelPlan, {"route": line.route, "peer_channel": line.peer_channel}) for line in lines)
+    return b"".join(
+        words_of(ChannelPlan, {"route": route.route, "peer_channel": route.peer_channel}) for route in routes
+    )

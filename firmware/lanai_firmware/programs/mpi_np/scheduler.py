@@ -32,7 +32,7 @@ from .wire.following import follow
 from .wire.incoming import post_buffers, receive_packet
 from .wire.losing import lose
 from .wire.outgoing import can_control, can_send, launch_stages, new_frame, retire_stages, send_frame
-from .wire.recovery import late, send_seen, tend
+from .wire.recovery import release_and_resend, send_seen, timed_out
 
 IDLE_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_PROGRESS | EVENT_TIMER | EVENT_HDMA_ERROR)
 BUSY_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_HDMA | EVENT_SEND | EVENT_PROGRESS | EVENT_TIMER | EVENT_HDMA_ERROR)
@@ -92,7 +92,7 @@ def tick() -> None:
     nic.ticks += 1
     for number in range(nic.channel_count):
         channel = nic.channels + number
-        if late(channel):
+        if timed_out(channel):
             lose(channel)
 
 
@@ -128,7 +128,7 @@ def send_control(channel: Ptr[Channel]) -> bool:
 def serve(channel: Ptr[Channel]) -> bool:
     """Give a channel its turn; it goes to the back of the ring if it could do more. False if it did nothing."""
     done = False
-    more = nic.recovery != 0 and not tend(channel)
+    more = nic.recovery != 0 and not release_and_resend(channel)
     if channel.jobs_active != 0:
         done = serve_jobs(channel) != 0
         if u32(channel.first_pull) | u32(channel.first) | channel.control == 0:

@@ -174,17 +174,17 @@ class Channel(Struct):
     free_block: u32  # number of the first free heap block, 0: none
     jobs_active: u32
     jobs: Array[Job, 2]
-    line: Ptr["Line"]  # null without recovery
-    room: Ptr["Room"]  # null if the channel has one of its own: `rooms`
-    away: u32  # nonzero: another channel has the room
-    away_unclaimed: Ptr[Message]  # while away: first of `unclaimed`, which looks empty, and
-    away_free: Ptr[Message]  # ... `free_messages`, which looks used up
+    reliability: Ptr["Reliability"]  # null without recovery
+    pool: Ptr["Pool"]  # null if the channel has one of its own: `pools`
+    evicted: u32  # nonzero: another channel uses the pool
+    evicted_unclaimed: Ptr[Message]  # while evicted: first of `unclaimed`, which looks empty, and
+    evicted_free: Ptr[Message]  # ... `free_messages`, which looks used up
     asking: Ptr[Receive]  # whose SEARCH_REQ has no answer yet, or null
     unpaid_error: u32  # of the body of `unpaid`
 
 
-class Room(Struct):
-    """Message slots and heap blocks that several channels use by turns: `rooms`."""
+class Pool(Struct):
+    """Message slots and heap blocks that several channels use in turn: `pools`."""
 
     owner: Ptr[Channel]
     number: u32
@@ -203,7 +203,7 @@ class Unacked(Struct):
     spare: Array[u32, 4]
 
 
-class Line(Struct):
+class Reliability(Struct):
     """What recovery knows of a channel. Numbers count modulo 2**16: base <= acked <= again <= next."""
 
     unacked: Ptr[Unacked]  # ring of a window of packets, by number
@@ -357,8 +357,8 @@ class Nic(Struct):
     retries: u32
     resent: u32  # packets sent again
     repeated: u32  # packets that came twice or too early
-    homes: u32  # bus address of the memory that channels without a room leave their messages in
-    home_bytes: u32  # for each channel
+    spill_memory: u32  # bus address of the memory that evicted channels leave their messages in
+    spill_bytes: u32  # for each channel
     blocks_per_channel: u32
     saved: u32  # channels whose messages were written to host memory
     fetched: u32  # ... brought back
@@ -373,8 +373,8 @@ assert sizeof(Endpoint) == 128, sizeof(Endpoint)
 assert sizeof(Stage) == 64, sizeof(Stage)
 assert sizeof(Job) == 156, sizeof(Job)
 assert sizeof(Unacked) == 64, sizeof(Unacked)
-assert sizeof(Line) == 64, sizeof(Line)
-assert sizeof(Room) == 16, sizeof(Room)
+assert sizeof(Reliability) == 64, sizeof(Reliability)
+assert sizeof(Pool) == 16, sizeof(Pool)
 
 FRAMES: Const[u32] = u32(16)
 RECORDS: Const[u32] = u32(16)

@@ -31,7 +31,7 @@ def tables(plan: Mapping[str, Any]) -> list[Table]:
     receives = plan["endpoints"] * plan["receives_per_endpoint"]
     messages = plan["channels"] * plan["messages_per_channel"]
     envelope, length = int(sizeof(state.Posted)), int(offset_of(state.Message, "length"))
-    jobs, after = int(offset_of(state.Channel, "jobs")), int(offset_of(state.Channel, "line"))
+    jobs, after = int(offset_of(state.Channel, "jobs")), int(offset_of(state.Channel, "reliability"))
     slot = plan["slot_bytes"]
     request = slot - int(sizeof(Request))
     return [
@@ -54,8 +54,8 @@ def bodies(plan: Mapping[str, Any]) -> range:
 
 def spilled(plan: Mapping[str, Any]) -> range:
     """What channels that share memory leave in host memory."""
-    first = plan.get("homes", 0)
-    return range(first, first + (plan.get("home_bytes", 0) * plan.get("channels", 0) if first else 0))
+    first = plan.get("spill_memory", 0)
+    return range(first, first + (plan.get("spill_bytes", 0) * plan.get("channels", 0) if first else 0))
 
 
 CUT_THROUGH = CutThrough(

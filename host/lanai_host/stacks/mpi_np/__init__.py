@@ -5,7 +5,7 @@ written by the processor (NP-41), long ones are pinned and described (NP-44); wh
 that any number of operations may be outstanding.
 
     device       the interface that the MPI library calls; only wires the rest
-    seat         what the rank holds on its NIC, and how much of it is free
+    share         what the rank holds on its NIC, and how much of it is free
     operations   a send and a receive under way
     sending      sends onto the NIC, in order for each destination
     receiving    receives onto the NIC; those it has no room for

@@ -4,15 +4,15 @@ from ...operation import Operation
 from .host_queues import HostQueues
 from .operations import Receive, Send, finish
 from .records import Records
-from .seat import Seat
 from .sending import Sending
+from .share import NicShare
 
 
 class Cancelling:
     """`Device.cancel`."""
 
-    def __init__(self, seat: Seat, records: Records, sending: Sending, host_queues: HostQueues) -> None:
-        self.seat = seat
+    def __init__(self, share: NicShare, records: Records, sending: Sending, host_queues: HostQueues) -> None:
+        self.share = share
         self.records = records
         self.sending = sending
         self.host_queues = host_queues
@@ -36,5 +36,5 @@ class Cancelling:
             return False
         self.host_queues.receives.remove(receive)
         if receive.hold is not None:
-            await self.seat.memory.take_back(receive.hold, 0)
+            await self.share.memory.take_back(receive.hold, 0)
         return True

@@ -21,8 +21,8 @@ from .posting import Posting
 from .progress import Progress
 from .receiving import Receiving
 from .records import Records
-from .seat import Seat
 from .sending import Sending
+from .share import NicShare
 from .taking import Taking
 
 
@@ -44,17 +44,17 @@ class MpiNp(Device):
         self.bus = bus
         self.rank = attachment.rank
         self.size = attachment.ranks
-        self.seat = seat = Seat(bus, attachment, config, examiner, copyblock)
-        self.endpoint = seat.endpoint
+        self.share = share = NicShare(bus, attachment, config, examiner, copyblock)
+        self.endpoint = share.endpoint
         self.host_queues = host_queues = HostQueues()
-        self.sending = Sending(seat)
-        self.losing = losing = Losing(seat, self.sending, host_queues)
-        records = Records(seat, losing, pressure=attachment.messages // 2)
-        self.posting = Posting(seat, records)
-        self.taking = Taking(seat, records, host_queues, self.posting)
-        self.receiving = Receiving(seat, records, host_queues, self.posting, self.taking, losing)
-        self.cancelling = Cancelling(seat, records, self.sending, host_queues)
-        self.progressing = Progress(seat, records, self.sending, self.receiving, self.taking)
+        self.sending = Sending(share)
+        self.losing = losing = Losing(share, self.sending, host_queues)
+        records = Records(share, losing, pressure=attachment.messages // 2)
+        self.posting = Posting(share, records)
+        self.taking = Taking(share, records, host_queues, self.posting)
+        self.receiving = Receiving(share, records, host_queues, self.posting, self.taking, losing)
+        self.cancelling = Cancelling(share, records, self.sending, host_queues)
+        self.progressing = Progress(share, records, self.sending, self.receiving, self.taking)
         self.closed = False
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
@@ -120,11 +120,11 @@ class MpiNp(Device):
 
     @property
     def placement(self) -> int:  # type: ignore[override]  # of others it does not change
-        return self.seat.memory.placement
+        return self.share.memory.placement
 
     @property
     def impaired(self) -> bool:  # type: ignore[override]  # the others never are
-        return bool(self.seat.lost)
+        return bool(self.share.lost)
 
     def now(self) -> int:
         return self.bus.now + self.endpoint.debt
@@ -155,8 +155,8 @@ class MpiNp(Device):
 
     async def _close(self) -> None:
         await self._try(self.progressing.empty())
-        await self.seat.memory.pins.close()
-        self.seat.account()
+        await self.share.memory.pins.close()
+        self.share.account()
         await self.endpoint.pay()
 
     async def _try(self, work: Coroutine[Any, Any, Any], operation: Operation | None = None) -> None:

@@ -3,7 +3,7 @@
 It runs once for each NIC before any rank does, over a `Bus` that reaches the whole PIO window. Ranks get an `Attachment`
 each, which says where their own part of the NIC is; `Endpoint` drives that part.
 
-Host memory: rank number `seat` on its NIC owns the bus addresses `window_of(seat)` .. + WINDOW, and its first allocation, of
+Host memory: rank number `local_rank` on its NIC owns the bus addresses `window_of(local_rank)` .. + WINDOW, and its first allocation, of
 `copyblock_bytes`, begins where the window does: records and page table (NP-44), whose places the NIC must know before the rank
 runs. The firmware refuses to touch host memory for a rank outside its window, so that no request can reach another's.
 """
@@ -16,14 +16,22 @@ from lanai_firmware.image import Image
 from lanai_firmware.lang import sizeof
 from lanai_firmware.programs.mpi_np.codec import unpack
 from lanai_firmware.programs.mpi_np.layout import REQUEST_TAIL, SLOTS, PageEntry, Record, Region, Request
-from lanai_firmware.programs.mpi_np.plan import Line, McpConfig, QueueDepths, Seat, boot_words, channel_words, lay_out
+from lanai_firmware.programs.mpi_np.plan import (
+    ChannelRoute,
+    EndpointSpec,
+    McpConfig,
+    QueueDepths,
+    boot_words,
+    channel_words,
+    lay_out,
+)
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer
 from ..base import PlacedRequest
 from ..loader import check_machine, load, reset, start
-from .homes import address_of
+from .spill_memory import address_of
 
 WINDOW = 1 << 28
 WINDOW_MASK = 0xF000_0000
@@ -38,7 +46,7 @@ class Attachment:
 
     rank: int
     ranks: int
-    seat: int  # its bit of DOORBELL
+    local_rank: int  # its bit of DOORBELL
     region: int  # PIO offset of its Region
     slot_bytes: int
     copyblock: int  # bus address at which its first allocation must lie
@@ -69,7 +77,7 @@ class Attachment:
 
     @property
     def doorbell_bits(self) -> int:
-        return 1 << self.seat
+        return 1 << self.local_rank
 
     def request_in(self, offset: int, data: bytes) -> PlacedRequest | None:
         """The request that this write to PIO `offset` completes, if it does: it ends where a request slot does."""
@@ -81,7 +89,7 @@ class Attachment:
         request = unpack(Request, bytes(int(sizeof(Request)) - tail) + data[-tail:])
         command, tag = request["command"], request["tag"]
         return PlacedRequest(
-            self.seat,
+            self.local_rank,
             slot - 1,
             op=command >> 24,
             operation=command & 0xFFFF,
@@ -102,9 +110,9 @@ class Attachment:
         return (size + PAGE_SIZE - 1) // PAGE_SIZE * PAGE_SIZE
 
 
-def window_of(seat: int) -> int:
-    """First bus address of the host memory of the `seat`-th rank on a NIC. Window 0 is nobody's."""
-    return (seat + 1) * WINDOW
+def window_of(local_rank: int) -> int:
+    """First bus address of the host memory of the `local_rank`-th rank on a NIC. Window 0 is nobody's."""
+    return (local_rank + 1) * WINDOW
 
 
 async def boot(
@@ -113,18 +121,18 @@ async def boot(
     config: McpConfig,
     world: int,
     ranks: Sequence[int],
-    lines: Mapping[tuple[int, int], Line],
-    homes: HostBuffer | None = None,
+    routes: Mapping[tuple[int, int], ChannelRoute],
+    spill_memory: HostBuffer | None = None,
     most_ranks: int = 0,
 ) -> list[Attachment]:
     """Start one NIC's MCP.
 
     Args:
         world: number of ranks in all.
-        ranks: those on this NIC, in the order of their seats.
-        lines: for (rank here, peer rank): the route, and the number that the peer's NIC gives to the channel, which is
-            `channel_number(seat of the peer, world, rank here)`. A rank's line to itself goes through the switch too.
-        homes: what `homes.allocate` gave for this NIC.
+        ranks: those on this NIC, in the order of their local ranks.
+        routes: for (rank here, peer rank): the route, and the number that the peer's NIC gives to the channel, which is
+            `channel_number(local_rank of the peer, world, rank here)`. A rank's channel to itself goes through the switch too.
+        spill_memory: what `spill_memory.allocate` gave for this NIC.
         most_ranks: ranks on the NIC that has the most of them, if this one has fewer.
 
     After a reset all NICs of the world must be booted again, because their channels count what the others have received. A process
@@ -135,7 +143,7 @@ async def boot(
     await reset(bus)
     sram_size = await bus.read(host_offset("SRAM_SIZE"))
     depths = QueueDepths.of(await bus.read(host_offset("QUEUE_DEPTHS")))
-    home = address_of(homes, config, len(ranks) * world)
+    home = address_of(spill_memory, config, len(ranks) * world)
     layout = lay_out(
         config, len(ranks), world, image.free, min(sram_size, image.stack_bottom), home, most_ranks, depths
     )
@@ -143,22 +151,22 @@ async def boot(
         Attachment(
             rank=rank,
             ranks=world,
-            seat=seat,
-            region=SRAM_HOST + layout.regions[seat],
+            local_rank=local_rank,
+            region=SRAM_HOST + layout.regions[local_rank],
             slot_bytes=layout.slot_bytes,
-            copyblock=window_of(seat),
+            copyblock=window_of(local_rank),
             records=RECORDS,
             page_entries=PAGE_ENTRIES,
             receives=config.receives,
             any_receives=config.any_receives,
             messages=config.messages,
             epoch=epoch,
-            routes=tuple(lines[rank, peer].route for peer in range(world)),
+            routes=tuple(routes[rank, peer].route for peer in range(world)),
         )
-        for seat, rank in enumerate(ranks)
+        for local_rank, rank in enumerate(ranks)
     ]
-    seats = [
-        Seat(
+    specs = [
+        EndpointSpec(
             rank=a.rank,
             window=a.copyblock,
             window_mask=WINDOW_MASK,
@@ -169,9 +177,9 @@ async def boot(
         )
         for a in attachments
     ]
-    ordered = [lines[rank, peer] for rank in ranks for peer in range(world)]
+    ordered = [routes[rank, peer] for rank in ranks for peer in range(world)]
     await load(bus, image, layout.clear[1])
-    for name, data in boot_words(layout, seats).items():
+    for name, data in boot_words(layout, specs).items():
         await bus.write_block(SRAM_HOST + image.address(FIRMWARE.symbol(name)), data)
     await bus.write_block(SRAM_HOST + layout.plan["channel_plan_table"], channel_words(ordered))
     await bus.write(EPOCH, epoch)
@@ -179,6 +187,6 @@ async def boot(
     return attachments
 
 
-def channel_number(seat: int, world: int, peer: int) -> int:
-    """What a NIC calls the channel of its `seat`-th rank to rank `peer`."""
-    return seat * world + peer
+def channel_number(local_rank: int, world: int, peer: int) -> int:
+    """What a NIC calls the channel of its `local_rank`-th rank to rank `peer`."""
+    return local_rank * world + peer

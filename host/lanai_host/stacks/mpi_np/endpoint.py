@@ -141,7 +141,7 @@ class Endpoint:
         await self.pay()
         end = self.attachment.region + SLOTS_FROM + (slot + 1) * self.attachment.slot_bytes
         await self.bus.write_block(end - len(data), data)
-        await self.bus.write(DOORBELL, 1 << self.attachment.seat)
+        await self.bus.write(DOORBELL, 1 << self.attachment.local_rank)
 
     async def alarm(self) -> None:
         """Ask for a ROOM record at the next slot given back."""

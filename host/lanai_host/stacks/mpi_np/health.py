@@ -88,7 +88,7 @@ async def _dead(bus: Bus, attachment: Attachment) -> tuple[int, int]:
         return cause, await bus.read(TRAP_PC)
     if not await bus.read(CONTROL) & Control.RUN:
         return HELD, 0
-    bell = 1 << attachment.seat
+    bell = 1 << attachment.local_rank
     await bus.write(DOORBELL, bell)
     before = await _done(bus)
     for _ in range(LOOKS):

@@ -6,38 +6,38 @@ from typing import Any
 from ...operation import ANY_SOURCE, ErrorKind, Operation
 from .host_queues import HostQueues
 from .operations import Receive, Send, fail
-from .seat import Seat
 from .sending import Sending
+from .share import NicShare
 
 
 class Losing:
     """Ends what would wait for ever."""
 
-    def __init__(self, seat: Seat, sending: Sending, host_queues: HostQueues) -> None:
-        self.seat = seat
+    def __init__(self, share: NicShare, sending: Sending, host_queues: HostQueues) -> None:
+        self.share = share
         self.sending = sending
         self.host_queues = host_queues
 
     async def lose(self, rank: int) -> None:
         """The NIC reports that a rank does not answer. It has failed the receives that it had, and forgotten all else of that rank:
         sends, and what waits on the host, are failed here."""
-        seat = self.seat
-        text = seat.lost.setdefault(rank, f"rank {rank} does not answer")
-        for number, operation in list(seat.active.items()):
+        share = self.share
+        text = share.lost.setdefault(rank, f"rank {rank} does not answer")
+        for number, operation in list(share.active.items()):
             if isinstance(operation, Send) and operation.dest == rank:
-                await seat.retire_send(number, operation)
+                await share.retire_send(number, operation)
                 if not operation.done:
                     fail(operation, ErrorKind.PEER_FAILED, text)
         await self._fail_queued(rank, text)
 
     async def hear(self, recall: Callable[[Receive], Coroutine[Any, Any, bool]]) -> bool:
         """Ask whoever runs the job for ranks that can be reached no more, of which the NIC knows nothing. True if anything ended."""
-        lost = await self.seat.bus.lost()
+        lost = await self.share.bus.lost()
         ended = False
         for rank, text in lost.items():
-            self.seat.lost.setdefault(rank, text)
+            self.share.lost.setdefault(rank, text)
             await self._fail_queued(rank, text)
-            for operation in [o for o in self.seat.active.values() if not o.done and concerns(o, rank)]:
+            for operation in [o for o in self.share.active.values() if not o.done and concerns(o, rank)]:
                 # What has met no message the NIC gives up. What it still holds after that stays lent until it says otherwise.
                 recalled = isinstance(operation, Receive) and await recall(operation)
                 anyone = isinstance(operation, Receive) and operation.wanted_source == ANY_SOURCE
@@ -57,30 +57,30 @@ class Losing:
         for receive in [r for r in self.host_queues.receives if r.wanted_source in (rank, ANY_SOURCE)]:
             self.host_queues.receives.remove(receive)
             await self._take_back(receive)
-            fail(receive, ErrorKind.PEER_FAILED, self.seat.lost[rank])
+            fail(receive, ErrorKind.PEER_FAILED, self.share.lost[rank])
 
     async def lose_nic(self, operation: Operation | None = None) -> None:
         """This rank's NIC is lost: all that was under way ends, `operation` too, and the job's manager is told."""
-        text = self.seat.broken
+        text = self.share.broken
         assert text is not None
         queued = [send for queue in self.sending.queues.values() for send in queue]
-        held = [*self.seat.active.values(), *queued, *self.host_queues.receives]
-        self.seat.active.clear()
+        held = [*self.share.active.values(), *queued, *self.host_queues.receives]
+        self.share.active.clear()
         self.sending.queues.clear()
         self.host_queues.receives.clear()
         for ended in held if operation is None else [*held, operation]:
-            if isinstance(ended, Send | Receive) and self.seat.endpoint.stopped:
+            if isinstance(ended, Send | Receive) and self.share.endpoint.stopped:
                 await self._take_back(ended)
             if not ended.done:
                 fail(ended, ErrorKind.NIC_LOST, text)
-        if self.seat.rank not in self.seat.lost:
-            self.seat.lost[self.seat.rank] = text
-            await self.seat.bus.report_lost(self.seat.rank, text)
+        if self.share.rank not in self.share.lost:
+            self.share.lost[self.share.rank] = text
+            await self.share.bus.report_lost(self.share.rank, text)
 
     async def _take_back(self, operation: Send | Receive) -> None:
         if operation.hold is not None:
             hold, operation.hold = operation.hold, None
-            await self.seat.memory.take_back(hold, 0)
+            await self.share.memory.take_back(hold, 0)
 
 
 def concerns(operation: Operation, rank: int) -> bool:

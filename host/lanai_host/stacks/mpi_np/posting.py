@@ -9,7 +9,7 @@ from .endpoint import Notice
 from .host_queues import HeldMessage
 from .operations import Receive, fail, failure, finish
 from .records import Records
-from .seat import Seat, inline
+from .share import NicShare, inline
 
 FOR_LATER = (Op.RECEIVE, Op.RECEIVE_ASK)  # may wait for ever; what fetches a message that is here always ends
 RESERVED = 4  # receive entries kept for messages taken off the NIC: those always finish
@@ -18,23 +18,23 @@ RESERVED = 4  # receive entries kept for messages taken off the NIC: those alway
 class Posting:
     """Puts receives on the NIC."""
 
-    def __init__(self, seat: Seat, records: Records) -> None:
-        self.seat = seat
+    def __init__(self, share: NicShare, records: Records) -> None:
+        self.share = share
         self.records = records
 
     async def place(self, receive: Receive) -> bool:
         """Post a receive for a message to come. False if there is no room."""
-        seat = self.seat
+        share = self.share
         anyone = receive.wanted_source == ANY_SOURCE
-        if seat.config.host_matching or len(seat.entries) <= RESERVED or (anyone and seat.wildcards == 0):
+        if share.config.host_matching or len(share.entries) <= RESERVED or (anyone and share.wildcards == 0):
             return False
         peer = int(ANY) if anyone else receive.wanted_source
         tag = int(NO_TAG) if receive.wanted_tag == ANY_TAG else receive.wanted_tag
-        op = Op.RECEIVE_ASK if seat.config.ask_first else Op.RECEIVE
+        op = Op.RECEIVE_ASK if share.config.ask_first else Op.RECEIVE
         if not await self._post(op, receive, {"peer": peer, "tag": tag}):
             return False
         if anyone and not receive.done:
-            seat.wildcards -= 1
+            share.wildcards -= 1
         return True
 
     async def fetch(self, notice: Notice, receive: Receive) -> None:
@@ -57,7 +57,7 @@ class Posting:
             except BusError as error:
                 fail(receive, ErrorKind.BUS_ERROR, str(error))
                 return
-            self.seat.charge(HostCost.COPY, receive.length)
+            self.share.charge(HostCost.COPY, receive.length)
             if receive.length < held_message.length:
                 receive.error = failure(Error.TRUNCATED, receive)
             finish(receive)
@@ -71,32 +71,32 @@ class Posting:
         await self.records.until(lambda: self._post(Op.RECEIVE_PULL, receive, fields))
 
     async def _post(self, op: Op, receive: Receive, fields: dict[str, int]) -> bool:
-        seat = self.seat
-        if not seat.entries or not seat.numbers:
+        share = self.share
+        if not share.entries or not share.numbers:
             return False
-        await seat.endpoint.await_slot()  # sends leave some slots to others
+        await share.endpoint.await_slot()  # sends leave some slots to others
         if receive.hold is None:
-            body = receive.body.part(0, seat.memory.most)  # no message is longer
-            if op in FOR_LATER and not seat.memory.fits(body, False):
+            body = receive.body.part(0, share.memory.most)  # no message is longer
+            if op in FOR_LATER and not share.memory.fits(body, False):
                 return False
             try:
-                receive.hold = await seat.memory.lend(body, False)
+                receive.hold = await share.memory.lend(body, False)
             except BusError as error:
                 fail(receive, ErrorKind.BUS_ERROR, str(error))
                 return True
-            seat.account()
+            share.account()
         hold = receive.hold
         rest = hold.pieces[2:]
-        if rest and seat.table.needed(len(rest)) >= len(seat.table.free):
+        if rest and share.table.needed(len(rest)) >= len(share.table.free):
             return False
-        number = seat.numbers.popleft()
+        number = share.numbers.popleft()
         if rest:
-            hold.entries = seat.table.write(rest, hold.total, number, 0)
+            hold.entries = share.table.write(rest, hold.total, number, 0)
             fields["table"] = hold.entries[0]
-        receive.index = seat.entries.pop()
+        receive.index = share.entries.pop()
         receive.number = number
         receive.placed = True
-        seat.active[number] = receive
+        share.active[number] = receive
         fields |= {"token": receive.index, "limit": hold.total, "context": receive.context, **inline(hold)}
-        await seat.endpoint.post(op, number, fields)
+        await share.endpoint.post(op, number, fields)
         return True

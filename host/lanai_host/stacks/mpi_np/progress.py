@@ -7,16 +7,18 @@ from ...config import HostCost
 from ...operation import Operation
 from .receiving import Receiving
 from .records import Records
-from .seat import Seat
 from .sending import Sending
+from .share import NicShare
 from .taking import Taking
 
 
 class Progress:
     """Keeps everything moving."""
 
-    def __init__(self, seat: Seat, records: Records, sending: Sending, receiving: Receiving, taking: Taking) -> None:
-        self.seat = seat
+    def __init__(
+        self, share: NicShare, records: Records, sending: Sending, receiving: Receiving, taking: Taking
+    ) -> None:
+        self.share = share
         self.records = records
         self.sending = sending
         self.receiving = receiving
@@ -24,9 +26,9 @@ class Progress:
 
     async def look(self) -> None:
         """Look at what the NIC has written, and use the room that this may have made."""
-        self.seat.charge(HostCost.POLL)
+        self.share.charge(HostCost.POLL)
         await self.records.handle_all()
-        await self.seat.endpoint.pay()
+        await self.share.endpoint.pay()
         if self.receiving.host_queues.receives:
             await self.receiving.sort()
         if self.sending.queues:
@@ -37,10 +39,10 @@ class Progress:
         news = self.records.news
         await self.look()
         if self.records.news == news:
-            await self.seat.bus.catch_up()
+            await self.share.bus.catch_up()
             await self.look()
-            if self.records.news == news and not await self.taking.relieve() and self.seat.endpoint.silent:
-                await self.seat.endpoint.examine()
+            if self.records.news == news and not await self.taking.relieve() and self.share.endpoint.silent:
+                await self.share.endpoint.examine()
                 await self.records.hear()
 
     async def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
@@ -66,7 +68,7 @@ class Progress:
 
     async def _doze(self, why: Wait) -> None:
         """Sleep until the NIC writes something; if it is room that is wanted, ask to be told of it."""
-        endpoint = self.seat.endpoint
+        endpoint = self.share.endpoint
         if self.sending.queues or self.receiving.host_queues.receives:
             await endpoint.alarm()
             await self.receiving.sort()

@@ -8,7 +8,7 @@ from .losing import Losing
 from .operations import Receive
 from .posting import Posting
 from .records import Records
-from .seat import Seat
+from .share import NicShare
 from .taking import Taking
 
 
@@ -16,9 +16,15 @@ class Receiving:
     """Starts receives, and moves those that wait here on to the NIC."""
 
     def __init__(
-        self, seat: Seat, records: Records, host_queues: HostQueues, posting: Posting, taking: Taking, losing: Losing
+        self,
+        share: NicShare,
+        records: Records,
+        host_queues: HostQueues,
+        posting: Posting,
+        taking: Taking,
+        losing: Losing,
     ) -> None:
-        self.seat = seat
+        self.share = share
         self.records = records
         self.host_queues = host_queues
         self.posting = posting
@@ -28,16 +34,16 @@ class Receiving:
     async def begin(self, receive: Receive) -> None:
         host_queues = self.host_queues
         held_message = host_queues.find(receive.wanted_source, receive.wanted_tag, receive.context)
-        self.seat.charge(HostCost.MATCH, host_queues.compared())
+        self.share.charge(HostCost.MATCH, host_queues.compared())
         if held_message is not None:
             host_queues.messages.remove(held_message)
             await self.posting.open(held_message, receive)
         elif host_queues.receives or not await self.posting.place(receive):
             host_queues.receives.append(receive)
             await self.sort()
-        if self.seat.lost and not receive.done:
+        if self.share.lost and not receive.done:
             await self.records.hear()
-            for rank in self.seat.lost:
+            for rank in self.share.lost:
                 await self.losing.fail_waiting(rank)
 
     async def sort(self) -> None:

@@ -10,7 +10,7 @@ from ...operation import Operation
 from .endpoint import Notice
 from .losing import Losing
 from .operations import NO_ERROR, Receive, Send, failure, finish
-from .seat import Seat
+from .share import NicShare
 
 
 class Records:
@@ -22,8 +22,8 @@ class Records:
         watching: all messages are off the NIC, and it will announce the next.
     """
 
-    def __init__(self, seat: Seat, losing: Losing, pressure: int) -> None:
-        self.seat = seat
+    def __init__(self, share: NicShare, losing: Losing, pressure: int) -> None:
+        self.share = share
         self.losing = losing
         self.pressure = pressure  # unclaimed messages of one source at which they are taken off the NIC
         self.news = self.seen = 0
@@ -33,12 +33,12 @@ class Records:
 
     async def handle_all(self) -> None:
         """Act on all records that have come."""
-        while (notice := self.seat.endpoint.look()) is not None:
+        while (notice := self.share.endpoint.look()) is not None:
             await self._handle(notice)
 
     async def step(self, why: Wait) -> None:
         """Wait for one record and act on it, and on nothing else: used inside an action."""
-        endpoint = self.seat.endpoint
+        endpoint = self.share.endpoint
         if (notice := endpoint.look()) is None:
             await self.sleep(why)
             notice = endpoint.look()
@@ -47,7 +47,7 @@ class Records:
 
     async def sleep(self, why: Wait) -> None:
         """Wait for a record; when it does not come for long, ask whether ranks were lost."""
-        if not await self.seat.endpoint.sleep(why):
+        if not await self.share.endpoint.sleep(why):
             await self.hear()
 
     async def hear(self) -> None:
@@ -58,14 +58,14 @@ class Records:
     async def until(self, attempt: Callable[[], Coroutine[Any, Any, bool]]) -> None:
         """Repeat an attempt until it succeeds, sleeping between."""
         while not await attempt():
-            await self.seat.endpoint.alarm()
+            await self.share.endpoint.alarm()
             if await attempt():
                 return
             await self.step(Wait("waiting for room on the NIC"))
 
     async def ask(self, op: Op, fields: dict[str, int]) -> Notice:
         """Place a request that the NIC answers at once, and wait for the answer."""
-        endpoint = self.seat.endpoint
+        endpoint = self.share.endpoint
         await self.until(endpoint.can_post)
         number = self.question()
         await endpoint.post(op, number, fields)
@@ -73,7 +73,7 @@ class Records:
 
     def question(self) -> int:
         """A number under which the NIC may answer. There must be one free."""
-        number = self.seat.numbers.popleft()
+        number = self.share.numbers.popleft()
         self._answers[number] = None
         return number
 
@@ -82,7 +82,7 @@ class Records:
         while (notice := self._answers[number]) is None:
             await self.step(Wait(f"asking the NIC: {op.name}"))
         del self._answers[number]
-        self.seat.numbers.append(number)
+        self.share.numbers.append(number)
         return notice
 
     async def recall(self, receive: Receive) -> bool:
@@ -90,7 +90,7 @@ class Records:
         notice = await self.ask(Op.CANCEL, {"token": receive.index})
         if notice.kind is not Kind.CANCELLED or receive.done:
             return False
-        await self.seat.retire_receive(receive, 0)
+        await self.share.retire_receive(receive, 0)
         return True
 
     async def _handle(self, notice: Notice) -> None:
@@ -115,7 +115,7 @@ class Records:
 
     async def _end(self, notice: Notice) -> None:
         """The end of an operation."""
-        operation = self.seat.active.get(notice.operation)
+        operation = self.share.active.get(notice.operation)
         if operation is None:
             return
         if operation.done:  # failed while it was on the NIC, which only now gives back what it held
@@ -130,13 +130,13 @@ class Records:
 
     async def _release(self, number: int, operation: Operation, received: int) -> None:
         if isinstance(operation, Receive):
-            await self.seat.retire_receive(operation, received)
+            await self.share.retire_receive(operation, received)
         elif isinstance(operation, Send):
-            await self.seat.retire_send(number, operation)
+            await self.share.retire_send(number, operation)
 
     def _check(self, notice: Notice, receive: Receive) -> None:
         """Believe of a received message only what can be: a source in the world, no more bytes than were asked for."""
-        endpoint, size = self.seat.endpoint, self.seat.size
+        endpoint, size = self.share.endpoint, self.share.size
         total = receive.hold.total if receive.hold is not None else 0
         if notice.length > total:
             raise endpoint.distrust(f"tells of {notice.length} bytes in a buffer of {total}")

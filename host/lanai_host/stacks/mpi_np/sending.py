@@ -8,7 +8,7 @@ from ...bus.base import BusError
 from ...device import SendMode
 from ...operation import ErrorKind
 from .operations import Send, fail, finish
-from .seat import Seat, inline
+from .share import NicShare, inline
 
 MOST_SENDS = 4096  # long sends on the NIC at once: each will need a record
 
@@ -16,21 +16,21 @@ MOST_SENDS = 4096  # long sends on the NIC at once: each will need a record
 class Sending:
     """Sends that the NIC has no room for wait in `queues`, by destination."""
 
-    def __init__(self, seat: Seat) -> None:
-        self.seat = seat
+    def __init__(self, share: NicShare) -> None:
+        self.share = share
         self.queues: dict[int, deque[Send]] = {}
 
     async def begin(self, send: Send) -> None:
         queue = self.queues.get(send.dest)
-        most = self.seat.memory.most
+        most = self.share.memory.most
         if send.size > most:
             fail(
                 send,
                 ErrorKind.BAD_REQUEST,
                 f"{send.size} bytes are more than the {most} of one message; send them in parts",
             )
-        elif send.dest in self.seat.lost:
-            fail(send, ErrorKind.PEER_FAILED, self.seat.lost[send.dest])
+        elif send.dest in self.share.lost:
+            fail(send, ErrorKind.PEER_FAILED, self.share.lost[send.dest])
         elif queue or not await self._place(send):
             self.queues.setdefault(send.dest, deque()).append(send)
 
@@ -50,12 +50,12 @@ class Sending:
             return False
         queue.remove(send)
         if send.hold is not None:
-            await self.seat.memory.take_back(send.hold, 0)
+            await self.share.memory.take_back(send.hold, 0)
         return True
 
     async def _place(self, send: Send) -> bool:
         """Put a send on the NIC. False if there is no room."""
-        endpoint = self.seat.endpoint
+        endpoint = self.share.endpoint
         short = send.size <= endpoint.inline_limit
         alone = short and send.mode is not SendMode.SYNCHRONOUS and send.hold is None
         if not alone or not await endpoint.can_post(send.dest, inline=True):
@@ -70,28 +70,28 @@ class Sending:
         return True
 
     async def _place_long(self, send: Send, short: bool) -> bool:
-        seat = self.seat
-        if seat.long_sends >= MOST_SENDS or not seat.numbers or not await seat.endpoint.can_post(send.dest):
+        share = self.share
+        if share.long_sends >= MOST_SENDS or not share.numbers or not await share.endpoint.can_post(send.dest):
             return False
         if send.hold is None:
-            if not seat.memory.fits(send.body, True):
+            if not share.memory.fits(send.body, True):
                 return False
             try:
-                send.hold = await seat.memory.lend(send.body, True, bounce=short)
+                send.hold = await share.memory.lend(send.body, True, bounce=short)
             except BusError as error:
                 fail(send, ErrorKind.BUS_ERROR, str(error))
                 return True
-            seat.account()
+            share.account()
         hold = send.hold
-        if seat.table.needed(len(hold.pieces)) >= len(seat.table.free):
+        if share.table.needed(len(hold.pieces)) >= len(share.table.free):
             return False
-        number = seat.numbers.popleft()
-        hold.entries = seat.table.write(hold.pieces, send.size, number, send.dest)
-        seat.active[number] = send
-        seat.long_sends += 1
+        number = share.numbers.popleft()
+        hold.entries = share.table.write(hold.pieces, send.size, number, send.dest)
+        share.active[number] = send
+        share.long_sends += 1
         op = Op.SEND_SYNC if send.mode is SendMode.SYNCHRONOUS else Op.SEND
         fields = {**self._envelope(send), "table": hold.entries[0], **inline(hold)}
-        await seat.endpoint.post(op, number, fields, send.dest)
+        await share.endpoint.post(op, number, fields, send.dest)
         return True
 
     @staticmethod

@@ -13,7 +13,7 @@ from ...config import HostConfig
 from ...device import Device, Envelope
 from ...simulator.client import SimulatorClient
 from ..base import Memory, NicStack, Placement
-from . import homes
+from . import spill_memory
 from .driver import Attachment, boot, channel_number
 from .health import examine
 from .unexpected import unexpected
@@ -33,17 +33,19 @@ class MpiNpStack(NicStack):
         self, bus: Bus, image: "Image", options: plan.McpConfig, placement: Placement, node: int
     ) -> Mapping[int, Attachment]:
         here = placement.ranks_on(node)
-        lines = {(rank, peer): self._line(placement, rank, peer) for rank in here for peer in range(placement.ranks)}
-        spilled = homes.allocate(bus, options, len(lines))
+        routes = {
+            (rank, peer): self._channel_route(placement, rank, peer) for rank in here for peer in range(placement.ranks)
+        }
+        spilled = spill_memory.allocate(bus, options, len(routes))
         attachments = await boot(
-            bus, image, options, placement.ranks, here, lines, spilled, placement.max_ranks_per_nic
+            bus, image, options, placement.ranks, here, routes, spilled, placement.max_ranks_per_nic
         )
         return {attachment.rank: attachment for attachment in attachments}
 
-    def _line(self, placement: Placement, rank: int, peer: int) -> plan.Line:
+    def _channel_route(self, placement: Placement, rank: int, peer: int) -> plan.ChannelRoute:
         there = placement.node_of(peer)
         number = channel_number(placement.ranks_on(there).index(peer), placement.ranks, rank)
-        return plan.Line(placement.route(placement.node_of(rank), there), number)
+        return plan.ChannelRoute(placement.route(placement.node_of(rank), there), number)
 
     async def examine(
         self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
@@ -54,8 +56,8 @@ class MpiNpStack(NicStack):
         self, memory: Memory, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement, node: int
     ) -> Mapping[int, Sequence[Envelope]]:
         layout = self._layout(image, nic, options, placement, node)
-        homes = memory.words([image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "homes"))])
-        return unexpected(layout, placement.ranks_on(node), memory, homes[0] if homes else 0)
+        spill_memory = memory.words([image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "spill_memory"))])
+        return unexpected(layout, placement.ranks_on(node), memory, spill_memory[0] if spill_memory else 0)
 
     def plans(
         self, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement

@@ -16,7 +16,7 @@ from .host_queues import HeldMessage, HostQueues
 from .operations import Receive
 from .posting import RESERVED, Posting
 from .records import Records
-from .seat import Seat
+from .share import NicShare
 
 BURST = RESERVED  # questions on the NIC at once: each needs a receive entry
 MOST_EAGER = int(PACKET_BODY)  # no body that the NIC keeps is longer
@@ -34,8 +34,8 @@ class Question:
 class Taking:
     """Brings messages from the NIC's lists to the host's."""
 
-    def __init__(self, seat: Seat, records: Records, host_queues: HostQueues, posting: Posting) -> None:
-        self.seat = seat
+    def __init__(self, share: NicShare, records: Records, host_queues: HostQueues, posting: Posting) -> None:
+        self.share = share
         self.records = records
         self.host_queues = host_queues
         self.posting = posting
@@ -89,8 +89,8 @@ class Taking:
 
     async def _question(self, peer: int) -> "Question":
         buffer = bytearray(MOST_EAGER)
-        receive = Receive(self.seat.rank, ANY_TAG, 0, Run(address_of(buffer), MOST_EAGER))
-        receive.hold = await self.seat.memory.lend(receive.body, False, bounce=True)
+        receive = Receive(self.share.rank, ANY_TAG, 0, Run(address_of(buffer), MOST_EAGER))
+        receive.hold = await self.share.memory.lend(receive.body, False, bounce=True)
         question = Question(self.records.question(), receive, buffer)
         await self.posting.drain(peer, question.number, receive)
         return question
@@ -100,14 +100,14 @@ class Taking:
         receive = question.receive
         held_message = HeldMessage(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
         if notice.kind is not Kind.FOUND:
-            await self.seat.retire_receive(receive, 0)
+            await self.share.retire_receive(receive, 0)
             if notice.kind is Kind.MISSING:
                 return
         else:
             await self._arrival(receive, notice)
             held_message.data = bytes(question.buffer[: notice.length])
         waiting = self.host_queues.claim(held_message)
-        self.seat.charge(HostCost.MATCH, self.host_queues.compared())
+        self.share.charge(HostCost.MATCH, self.host_queues.compared())
         if waiting is None:
             self.host_queues.messages.append(held_message)
         else:
@@ -125,7 +125,7 @@ class Taking:
         return held_message
 
     async def _bring(self, notice: Notice, receive: Receive) -> None:
-        receive.hold = await self.seat.memory.lend(receive.body, False, bounce=True)
+        receive.hold = await self.share.memory.lend(receive.body, False, bounce=True)
         await self.posting.fetch(notice, receive)
         await self._arrival(receive, notice)
 

@@ -14,10 +14,10 @@ from .p2p import traffic
 from .p2p.pair import Buffer, Setting, Side, play
 
 NAME = "mcp"
-HELP = "one-way times of mpi-np with recovery on or off, cut-through on or off; what a change of rooms costs"
+HELP = "one-way times of mpi-np with recovery on or off, cut-through on or off; what restoring an evicted channel costs"
 
 SIZES = (4, 1024, 4096, 16384, 65536, 262144)
-KEPT_SIZES = (4, 1024, 4096)  # of messages that lie on the NIC while another channel comes home
+KEPT_SIZES = (4, 1024, 4096)  # of messages that lie on the NIC while another channel is restored
 WAYS = {
     "default": McpConfig(),
     "store_and_forward": McpConfig(cut_through=0),
@@ -63,7 +63,7 @@ def late_receive(config: McpConfig, size: int) -> float:
     return result
 
 
-def rooms(sizes: tuple[int, ...]) -> dict[str, float]:
+def pools(sizes: tuple[int, ...]) -> dict[str, float]:
     """What it costs that one message is written to host memory and another comes back (docs/design/np-channel-swap.md)."""
     figures = {}
     for size in sizes:
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, float]:
     if args.repetitions < 1:
         raise UserError(f"--repetitions {args.repetitions} measures nothing; take at least 1")
-    return measure(SIZES, args.repetitions) | rooms(KEPT_SIZES)
+    return measure(SIZES, args.repetitions) | pools(KEPT_SIZES)
 
 
-__all__ = ["HELP", "NAME", "add_arguments", "measure", "rooms", "run"]
+__all__ = ["HELP", "NAME", "add_arguments", "measure", "pools", "run"]

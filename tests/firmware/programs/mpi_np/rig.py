@@ -5,7 +5,7 @@ from lanai_firmware.nic.model import HostMemory
 from lanai_firmware.programs.mpi_np.codec import pack, unpack
 from lanai_firmware.programs.mpi_np.layout import REQUEST_TAIL, Kind, Op, PageEntry, Record, Region, Request
 from lanai_firmware.programs.mpi_np.model import fabric, plug
-from lanai_firmware.programs.mpi_np.plan import Line, McpConfig, Seat
+from lanai_firmware.programs.mpi_np.plan import ChannelRoute, EndpointSpec, McpConfig
 
 WINDOW, WINDOW_MASK = 0x1000_0000, 0xF000_0000
 RING, TABLE, BODY = (
@@ -39,9 +39,9 @@ class GuardedMemory(HostMemory):
 class Host:
     """What a rank's host does, as actions that may be taken in any order with those of the NICs, but in turn."""
 
-    def __init__(self, nic, layout, number, seat=0, ranks=2):
-        self.nic, self.layout, self.number, self.seat, self.ranks = nic, layout, number, seat, ranks
-        self.window = (seat + 1) * WINDOW
+    def __init__(self, nic, layout, number, local_rank=0, ranks=2):
+        self.nic, self.layout, self.number, self.local_rank, self.ranks = nic, layout, number, local_rank, ranks
+        self.window = (local_rank + 1) * WINDOW
         self.ring, self.table, self.body = bytearray(64 * 32), bytearray(64 * ENTRY), bytearray(16 * 4096)
         for address, memory in ((RING, self.ring), (TABLE, self.table)):
             nic.memory.add(self.own(address), memoryview(memory))
@@ -54,7 +54,7 @@ class Host:
 
     def own(self, address):
         """Where the rank has what the first rank on a NIC has at `address`."""
-        return address + self.seat * WINDOW
+        return address + self.local_rank * WINDOW
 
     def guard(self, on=True):
         """Let any DMA to or from this rank's memory raise."""
@@ -84,11 +84,11 @@ class Host:
         self.placed[self.slot] = op
         self.nic.pio_write(end - len(data), data)
         self.slot = (self.slot + 1) % 32
-        self.nic.ring(1 << self.seat)
+        self.nic.ring(1 << self.local_rank)
 
     def slot_end(self, slot):
         """One past the last byte of a request slot."""
-        return self.layout.regions[self.seat] + int(sizeof(Region)) + (slot + 1) * self.layout.slot_bytes
+        return self.layout.regions[self.local_rank] + int(sizeof(Region)) + (slot + 1) * self.layout.slot_bytes
 
     def send(self, operation, tag, body, sync=False, long=False, peer=None):
         """A send as a scripted action. Long ones lie in page `operation` and have that page entry."""
@@ -137,20 +137,26 @@ class Rig:
         self.fabric = fabric(len(places), nic)
         self.hosts = []
         ranks = sum(places)
-        seats = [(nic, seat) for nic, count in enumerate(places) for seat in range(count)]  # by rank
+        places_by_rank = [
+            (nic, local_rank) for nic, count in enumerate(places) for local_rank in range(count)
+        ]  # by rank
         for number, nic in enumerate(self.fabric.nics):
             nic.memory = GuardedMemory()
-            here = [(rank, seat) for rank, (place, seat) in enumerate(seats) if place == number]
-            plan = [self._seat(rank, seat * WINDOW) for rank, seat in here]
-            lines = [Line((0x80 | place) << 24, seat * ranks + rank) for rank, _ in here for place, seat in seats]
-            layout = plug(nic, config, ranks, plan, lines, max(places))
-            self.hosts += [Host(nic, layout, rank, seat, ranks) for rank, seat in here]
+            here = [(rank, local_rank) for rank, (place, local_rank) in enumerate(places_by_rank) if place == number]
+            plan = [self._endpoint_spec(rank, local_rank * WINDOW) for rank, local_rank in here]
+            routes = [
+                ChannelRoute((0x80 | place) << 24, local_rank * ranks + rank)
+                for rank, _ in here
+                for place, local_rank in places_by_rank
+            ]
+            layout = plug(nic, config, ranks, plan, routes, max(places))
+            self.hosts += [Host(nic, layout, rank, local_rank, ranks) for rank, local_rank in here]
         self.packets = []
         self.fabric.filter = self._see
 
     @staticmethod
-    def _seat(rank, offset):
-        return Seat(rank, WINDOW + offset, WINDOW_MASK, RING + offset, 64, TABLE + offset, 64)
+    def _endpoint_spec(rank, offset):
+        return EndpointSpec(rank, WINDOW + offset, WINDOW_MASK, RING + offset, 64, TABLE + offset, 64)
 
     def _see(self, source, target, packet):
         self.packets.append((source, packet.data[0]))

@@ -35,7 +35,7 @@ POLLS = 50  # turns after which it waits for something else
 
 
 class Scene:
-    """The three ranks. `attacker` 1 attacks downwards, from the second seat to the first."""
+    """The three ranks. `attacker` 1 attacks downwards, from the second endpoint to the first."""
 
     def __init__(self, attacker=0, config=CONFIG):
         self.rig = Rig(config, places=(2, 1))
@@ -141,7 +141,7 @@ def send_across_the_end_of_the_window():
 
 @attempt("cursor.allowed")
 def send_from_before_the_window():
-    """From the second seat: the run begins in the first's window and ends in its own."""
+    """From the second endpoint: the run begins in the first's window and ends in its own."""
     scene = Scene(attacker=1)
     pieces = scene.pieces((scene.attacker.window - EDGE, 2 * EDGE))
     scene.attacker.post(Op.SEND, 1, tag=5, length=2 * EDGE, peer=2, **pieces)

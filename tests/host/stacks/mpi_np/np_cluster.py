@@ -3,7 +3,7 @@
 import ctypes
 from functools import partial
 
-from lanai_firmware.programs.mpi_np.plan import Line, McpConfig
+from lanai_firmware.programs.mpi_np.plan import ChannelRoute, McpConfig
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import lanai41
 from lanai_host.bus.base import Wait
@@ -44,8 +44,8 @@ class Ranks:
 
     async def boot(self, bus, rank):
         """Start the NIC of a rank; its attachment."""
-        lines = {(rank, peer): self._line(rank, peer) for peer in range(self.count)}
-        return (await boot(bus, self.image, self.mcp, self.count, [rank], lines))[0]
+        routes = {(rank, peer): self._channel_route(rank, peer) for peer in range(self.count)}
+        return (await boot(bus, self.image, self.mcp, self.count, [rank], routes))[0]
 
     async def meet(self, bus):
         """Until all that take part have come here."""
@@ -54,8 +54,8 @@ class Ranks:
         while self.ready < goal:
             await bus.elapse(MILLISECOND // 100)
 
-    def _line(self, rank, peer):
-        return Line(self.net.route(rank, peer), channel_number(0, self.count, rank))
+    def _channel_route(self, rank, peer):
+        return ChannelRoute(self.net.route(rank, peer), channel_number(0, self.count, rank))
 
     def _rank(self, rank, program):
         async def live(bus):

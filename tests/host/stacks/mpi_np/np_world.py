@@ -8,7 +8,7 @@ import ctypes
 import threading
 
 from lanai_firmware.programs.mpi_np.model import fabric, plug
-from lanai_firmware.programs.mpi_np.plan import Line, McpConfig, Seat
+from lanai_firmware.programs.mpi_np.plan import ChannelRoute, EndpointSpec, McpConfig
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
 from lanai_host.bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, changed
 from lanai_host.config import free
@@ -156,21 +156,23 @@ class World:
         for number in range(nics):
             mine = range(number * per_nic, min(ranks, (number + 1) * per_nic))
             attachments = []
-            seats = []
-            for seat, rank in enumerate(mine):
+            endpoints = []
+            for local_rank, rank in enumerate(mine):
                 a = Attachment(
-                    rank, ranks, seat, 0, 0, window_of(seat), RECORDS, PAGE_ENTRIES, self.config.receives,
+                    rank, ranks, local_rank, 0, 0, window_of(local_rank), RECORDS, PAGE_ENTRIES, self.config.receives,
                     self.config.any_receives, self.config.messages,
                 )  # fmt: skip
                 table = a.copyblock + a.page_table_offset
-                seats.append(Seat(rank, a.copyblock, WINDOW_MASK, a.copyblock, RECORDS, table, PAGE_ENTRIES))
+                endpoints.append(
+                    EndpointSpec(rank, a.copyblock, WINDOW_MASK, a.copyblock, RECORDS, table, PAGE_ENTRIES)
+                )
                 attachments.append(a)
-            lines = [
-                Line((0x80 | peer // per_nic) << 24, channel_number(peer % per_nic, ranks, rank))
+            routes = [
+                ChannelRoute((0x80 | peer // per_nic) << 24, channel_number(peer % per_nic, ranks, rank))
                 for rank in mine
                 for peer in range(ranks)
             ]
-            layout = plug(self.fabric.nics[number], self.config, ranks, seats, lines, per_nic)
+            layout = plug(self.fabric.nics[number], self.config, ranks, endpoints, routes, per_nic)
             for a, region in zip(attachments, layout.regions, strict=True):
                 values = a.to_dict() | {"region": region, "slot_bytes": layout.slot_bytes}
                 self.attachments.append(Attachment.from_dict(values))

@@ -53,11 +53,11 @@ def test_what_is_not_lent_at_once_waits(monkeypatch):
         other = 1 - device.rank
         received = [irecv(device, other, 40_000, tag=tag) for tag in range(6)]
         sent = [isend(device, other, pattern(40_000, tag), tag=tag) for tag in range(6)]
-        assert 0 < max(device.seat.memory.lent.values()) <= 100_000
+        assert 0 < max(device.share.memory.lent.values()) <= 100_000
         assert not sent[-1][0].done
         wait(device, *sent, *received)
         assert [buffer.data for _, buffer in received] == [pattern(40_000, tag) for tag in range(6)]
-        assert not any(device.seat.memory.lent.values())
+        assert not any(device.share.memory.lent.values())
 
     World(2).run(program)
 
@@ -66,17 +66,17 @@ def test_a_receive_that_waits_for_page_entries_gives_its_memory_back_when_its_ra
     def program(device):
         if device.rank:
             return
-        seat = device.seat
-        entries = seat.table.free.copy()
-        seat.table.free.clear()
+        share = device.share
+        entries = share.table.free.copy()
+        share.table.free.clear()
         operation, _ = irecv(device, ANY_SOURCE, 40_000)
         assert not operation.done
-        assert any(seat.memory.lent.values())
-        seat.lost[1] = "rank 1 has gone"
+        assert any(share.memory.lent.values())
+        share.lost[1] = "rank 1 has gone"
         later, _ = irecv(device, ANY_SOURCE, 40_000)
         assert [one.error.kind for one in (operation, later)] == [ErrorKind.PEER_FAILED] * 2
-        assert not any(seat.memory.lent.values())
-        seat.table.free.extend(entries)
+        assert not any(share.memory.lent.values())
+        share.table.free.extend(entries)
 
     World(2).run(program)
 
@@ -123,7 +123,7 @@ def test_pages_stay_pinned_and_are_found_again():
     """PM's pinned-page cache: what was pinned is not pinned again, until others have needed the room; oldest use goes first."""
 
     def program(device):
-        pins = device.seat.memory.pins
+        pins = device.share.memory.pins
         if device.rank:
             for tag in range(7):
                 recv(device, 0, 8192, tag=tag)
@@ -150,12 +150,12 @@ def test_without_a_cache_each_message_pins_and_unpins():
             for tag in range(3):
                 recv(device, 0, 8192, tag=tag)
             return
-        charge = device.seat.charge
-        device.seat.charge = lambda what, count=1: (told.append(what), charge(what, count))
+        charge = device.share.charge
+        device.share.charge = lambda what, count=1: (told.append(what), charge(what, count))
         buffer = Buffer(pattern(8192))
         for tag in range(3):
             wait(device, (device.send(1, tag, 0, buffer.body, SendMode.STANDARD), buffer))
-        assert (device.seat.memory.pins.hits, device.seat.memory.pins.misses) == (0, 3)
+        assert (device.share.memory.pins.hits, device.share.memory.pins.misses) == (0, 3)
 
     World(2, host=free().but(pinned_cache_pages=0)).run(program)
     assert (told.count(HostCost.PIN_PAGE), told.count(HostCost.UNPIN_PAGE)) == (3, 3)

@@ -15,13 +15,13 @@ from ..matching.claiming import claim
 from ..matching.matching import append_posted, describe, find_anywhere, find_unclaimed, spread
 from ..matching.probing import cancel, drain, probe, receive_pull, receive_taken
 from ..matching.receives import measure
-from ..matching.searching import wish
+from ..matching.searching import request_search
 from ..matching.unclaimed import remove
 from ..memory.cursor import open_piece
 from ..protocol.quick_sends import live_request, send_short
 from ..protocol.sending import post_send, refuse_send
 from ..state import RECEIVE_FREE, RECEIVE_POSTED, SEND_FREE, SEND_LEAVING, Endpoint, Receive, Send, nic
-from ..wire.losing import hopeless
+from ..wire.losing import sender_lost
 from .records import refuse
 from .slots import give_slot_back
 
@@ -173,7 +173,7 @@ def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: 
     if peer == ANY:
         channel = find_anywhere(endpoint, context, tag, mask)
         if not channel:
-            if hopeless(endpoint, channel):
+            if sender_lost(endpoint, channel):
                 refuse(endpoint, operation, Error.PEER_FAILED)
                 return
             receive.state = RECEIVE_POSTED
@@ -189,7 +189,7 @@ def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: 
             remove(channel, message)
             claim(channel, receive, message)
             return
-    if hopeless(endpoint, channel):
+    if sender_lost(endpoint, channel):
         refuse(endpoint, operation, Error.PEER_FAILED)
         return
     receive.state = RECEIVE_POSTED
@@ -197,4 +197,4 @@ def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: 
     describe(node, context, tag, mask, receive)
     append_posted(channel, node)
     if op == Op.RECEIVE_ASK:
-        wish(channel, receive)
+        request_search(channel, receive)

@@ -7,7 +7,7 @@ ANY_SOURCE receive has a copy in the expected list of each channel of its endpoi
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, u32
 
-from ..memory.rooms import come_home
+from ..memory.pools import restore
 from ..state import Channel, Endpoint, Message, Posted, Receive, nic
 
 
@@ -61,9 +61,9 @@ def find_unclaimed(channel: Ptr[Channel], context: u32, tag: u32, mask: u32) -> 
         if ((node.key ^ key) & care) == 0 and ((node.tag ^ tag) & mask) == 0:
             if node != anchor:
                 return node
-            if channel.away == 0 or channel.waiting == 0:
+            if channel.evicted == 0 or channel.waiting == 0:
                 return null(Message)
-            come_home(channel)  # what it holds was away: look again
+            restore(channel)  # its messages were evicted: look again
 
 
 @firmware

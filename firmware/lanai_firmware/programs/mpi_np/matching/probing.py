@@ -9,7 +9,7 @@ from lanai_firmware.lang import Ptr, firmware, null, sizeof, u32
 
 from ..border.records import answer_probe, refuse, report
 from ..layout import ANY, NO_TAG, Error, Kind
-from ..memory.rooms import come_home, room_number
+from ..memory.pools import pool_number, restore
 from ..protocol.pulling import pull
 from ..protocol.releasing import release
 from ..state import (
@@ -46,8 +46,8 @@ def drain(endpoint: Ptr[Endpoint], receive: Ptr[Receive], peer: u32, question: u
     channel = endpoint.channels + peer if peer != ANY else next_waiting(endpoint)
     message = null(Message)
     if channel and channel.waiting != 0:
-        if channel.away != 0:
-            come_home(channel)
+        if channel.evicted != 0:
+            restore(channel)
         message = channel.unclaimed.next
     if not message or message.state == MESSAGE_PROMISE:
         tell(endpoint, channel, message, question, False)
@@ -94,9 +94,9 @@ def tell(endpoint: Ptr[Endpoint], channel: Ptr[Channel], message: Ptr[Message], 
 def receive_taken(endpoint: Ptr[Endpoint], receive: Ptr[Receive], peer: u32, index: u32) -> None:
     """Receive a message that a matched probe took and whose body is here."""
     channel = endpoint.channels + peer
-    if channel.away != 0:
-        come_home(channel)
-    first = room_number(channel) * nic.messages_per_channel
+    if channel.evicted != 0:
+        restore(channel)
+    first = pool_number(channel) * nic.messages_per_channel
     if index < first or index >= first + nic.messages_per_channel:
         refuse(endpoint, receive.operation, Error.BAD_INDEX)
         return

@@ -1,6 +1,6 @@
 """Asking before being told: a receive asks its sender for a message that has not been announced (NP-22, NP-23, NP-G2).
 
-The thesis does so for each receive that finds nothing; here a host may wish it (`Op.RECEIVE_ASK`). It helps when the sender has no
+The thesis does so for each receive that finds nothing; here it is optional (`Op.RECEIVE_ASK`). It helps when the sender has no
 credit even for an envelope: expected data need none (NP-25). A SEARCH_REQ says what the receive takes, and how many envelopes
 its channel has seen. The sender answers by NACK unless it has sent no more than those and its next send fits; then ACCEPT, which
 is that send's envelope, leaves in its place among the envelopes, and the body follows as if it had been asked for.
@@ -38,8 +38,9 @@ LOW: Const[u32] = u32(0xFFFF)  # envelopes are counted modulo 2**16, in the uppe
 
 
 @firmware
-def wish(channel: Ptr[Channel], receive: Ptr[Receive]) -> None:
-    """The receive has just been posted: let it ask if it may. Its answer takes the place of a SEND_REQ's."""
+def request_search(channel: Ptr[Channel], receive: Ptr[Receive]) -> None:
+    """Send a SEARCH_REQ for a receive that has just been posted, if the channel allows one. Its answer
+    counts as that of a SEND_REQ."""
     if channel.asking or channel.pulls >= PULLS or receive.asked != 0:
         return
     if channel.expected.next != address_of(receive.posted):
@@ -152,7 +153,7 @@ def on_nack(channel: Ptr[Channel]) -> bool:
 
 @inline
 def tell_canceller(receive: Ptr[Receive], outcome: u32) -> None:
-    """Whoever wished to cancel a receive that asked learns now what became of it. `cancel` holds the operation, and a bit above it."""
+    """Whoever asked to cancel a receive that asked learns now what became of it. `cancel` holds the operation, and a bit above it."""
     if receive.cancel != 0:
         report(receive.endpoint, outcome, operation=receive.cancel & LOW)
         receive.cancel = 0

@@ -8,7 +8,7 @@ from lanai_firmware.lang import Ptr, firmware, u32
 from ..border.records import report
 from ..layout import Kind
 from ..memory.heap import store_body
-from ..memory.rooms import come_home
+from ..memory.pools import restore
 from ..state import MESSAGE_BODY, MESSAGE_PROMISE, Channel, Message, nic
 from .matching import append_message, key_of, unlink_message
 
@@ -18,9 +18,9 @@ def keep(channel: Ptr[Channel], context: u32, tag: u32, length: u32, handle: u32
     """Store a message that no receive expects. False if there is no room, which only one without credit meets."""
     message = channel.free_messages
     if not message:
-        if channel.away == 0:
+        if channel.evicted == 0:
             return False
-        come_home(channel)
+        restore(channel)
         message = channel.free_messages
         if not message:
             return False

@@ -60,7 +60,7 @@ def blame(number: u32, last: u32) -> None:
 @firmware
 def shares() -> u32:
     """How many share the heap."""
-    return plan.rooms if plan.rooms != 0 else plan.channels
+    return plan.pools if plan.pools != 0 else plan.channels
 
 
 @firmware

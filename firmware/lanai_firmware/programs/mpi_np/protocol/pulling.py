@@ -31,7 +31,7 @@ def meet(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32) ->
     receive.length = length
     receive.arrived = 0
     endpoint = receive.endpoint
-    if nic.recovery != 0 and channel.line.dead != 0:
+    if nic.recovery != 0 and channel.reliability.dead != 0:
         receive.state = RECEIVE_FREE
         report(
             endpoint, Kind.RECEIVED, error=Error.PEER_FAILED, operation=receive.operation, source=channel.rank, tag=tag

@@ -153,7 +153,7 @@ def post_send(endpoint: Ptr[Endpoint], send: Ptr[Send], peer: u32) -> None:
     channel = endpoint.channels + peer
     send.channel = channel
     send.unpaid = 0
-    if nic.recovery != 0 and channel.line.dead != 0:
+    if nic.recovery != 0 and channel.reliability.dead != 0:
         refuse_send(send, Error.PEER_FAILED)
         return
     if not channel.first and attempt(channel, send) == LEFT:

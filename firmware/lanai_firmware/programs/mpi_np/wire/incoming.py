@@ -34,7 +34,7 @@ from ..state import (
 )
 from .credit import blocks_for, credit_arrived, give_back
 from .following import forget, was_followed
-from .recovery import admit
+from .recovery import accept_next
 
 EAGER_WORD = int(Type.EAGER) << 8  # upper half of an EAGER packet's first word
 ANSWER_WORD = int(Type.ANSWER) << 8  # of an ANSWER's that is not the last
@@ -236,7 +236,7 @@ def receive_any() -> bool:
 @firmware(inline=False)
 def receive_numbered(channel: Ptr[Channel], header: Ptr[Header], size: u32) -> bool:
     """The same for a sound packet where recovery is on: only the one that comes next is acted on."""
-    if admit(channel, header):
+    if accept_next(channel, header):
         kind = header.type
         if kind == Type.EAGER and receive_short(channel, header):
             return True

@@ -29,11 +29,11 @@ from ..state import (
 @firmware
 def lose(channel: Ptr[Channel]) -> None:
     """Give the peer at the other end up."""
-    line = channel.line
-    line.dead = 1
-    line.acked = line.next
-    line.again = line.next
-    line.owed = 0
+    reliability = channel.reliability
+    reliability.dead = 1
+    reliability.acked = reliability.next
+    reliability.again = reliability.next
+    reliability.owed = 0
     endpoint = channel.endpoint
     endpoint.lost += 1
     fail_sends(channel)
@@ -92,8 +92,9 @@ def fail_receive(channel: Ptr[Channel], receive: Ptr[Receive]) -> None:
 
 
 @firmware
-def hopeless(endpoint: Ptr[Endpoint], channel: Ptr[Channel]) -> bool:
-    """Can a receive that found no message hope for one? `channel` is null for a receive from anyone."""
+def sender_lost(endpoint: Ptr[Endpoint], channel: Ptr[Channel]) -> bool:
+    """Has every rank that could send a message for this receive been lost? `channel` is null for a
+    receive from any source, which fails as soon as one rank is lost."""
     if nic.recovery == 0 or endpoint.lost == 0:
         return False
-    return not channel or channel.line.dead != 0
+    return not channel or channel.reliability.dead != 0

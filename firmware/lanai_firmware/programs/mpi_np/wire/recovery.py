@@ -17,7 +17,7 @@ from ....nic.registers import FIRST, LAST
 from ..border.slots import give_slot_back
 from ..layout import FLAG_GAP, FLAG_NUMBERED, Header, Type
 from ..protocol.ready import make_ready
-from ..state import FRAMES, OWE_ACK, OWE_GAP, OWE_SEEN, Channel, Line, Send, Stage, Unacked, frames, nic
+from ..state import FRAMES, OWE_ACK, OWE_GAP, OWE_SEEN, Channel, Reliability, Send, Stage, Unacked, frames, nic
 
 NUMBERS = 0xFFFF  # numbers count modulo 2**16; a window is far smaller
 TICKS = 16  # of the timer: the first timeout
@@ -25,15 +25,15 @@ MOST_DOUBLINGS = 4
 
 
 @inline
-def entry_of(line: Ptr[Line], number: u32) -> Ptr[Unacked]:
-    return line.unacked + (number & nic.window_mask)
+def entry_of(reliability: Ptr[Reliability], number: u32) -> Ptr[Unacked]:
+    return reliability.unacked + (number & nic.window_mask)
 
 
 @firmware
 def window_open(channel: Ptr[Channel]) -> bool:
     """May one more packet of this channel be made? What is to go again goes first."""
-    line = channel.line
-    return line.reserved <= nic.window_mask and line.again == line.next
+    reliability = channel.reliability
+    return reliability.reserved <= nic.window_mask and reliability.again == reliability.next
 
 
 @firmware
@@ -42,16 +42,16 @@ def take_buffer(stage: Ptr[Stage]) -> None:
     buffer = nic.spare_buffer
     nic.spare_buffer = at(Ptr[u32], buffer)[0]
     stage.buffer = buffer
-    line = stage.channel.line
-    line.reserved += 1
+    reliability = stage.channel.reliability
+    reliability.reserved += 1
 
 
 @firmware
 def untake_buffer(stage: Ptr[Stage]) -> None:
     """The new stage is not committed after all."""
     return_buffer(stage.buffer)
-    line = stage.channel.line
-    line.reserved -= 1
+    reliability = stage.channel.reliability
+    reliability.reserved -= 1
 
 
 @firmware
@@ -64,14 +64,14 @@ def return_buffer(buffer: u32) -> None:
 def launch_numbered(stage: Ptr[Stage]) -> bool:
     """Hand a stage whose body is there to the send DMA, unless packets of its channel must go again and take all room: then False."""
     channel = stage.channel
-    line = channel.line
-    if line.again != line.next and (not resend(channel) or not two_free()):
+    reliability = channel.reliability
+    if reliability.again != reliability.next and (not resend(channel) or not two_free()):
         return False
     buffer = stage.buffer
     nic.stage_launch += 1
     stage.done = nic.sends
-    if line.dead != 0:
-        line.reserved -= 1
+    if reliability.dead != 0:
+        reliability.reserved -= 1
         return_buffer(buffer)
         if stage.send:
             give_slot_back(stage.send)
@@ -93,7 +93,7 @@ def launch_numbered(stage: Ptr[Stage]) -> bool:
 @firmware
 def send_numbered(channel: Ptr[Channel], header: Ptr[Header]) -> None:
     """Send a packet of control; room in the window and in the send DMA's queue must be there."""
-    channel.line.reserved += 1
+    channel.reliability.reserved += 1
     entry = enter(channel, header)
     entry.length = 0
     entry.buffer = 0
@@ -104,20 +104,20 @@ def send_numbered(channel: Ptr[Channel], header: Ptr[Header]) -> None:
 @firmware
 def enter(channel: Ptr[Channel], header: Ptr[Header]) -> Ptr[Unacked]:
     """Number a packet, and keep its header. The credit word stays what it is now: a repetition that the other end drops tells nothing."""
-    line = channel.line
-    number = line.next
-    if number == line.acked:
-        line.since = nic.ticks
-    line.next = (number + 1) & NUMBERS
-    line.again = line.next
+    reliability = channel.reliability
+    number = reliability.next
+    if number == reliability.acked:
+        reliability.since = nic.ticks
+    reliability.next = (number + 1) & NUMBERS
+    reliability.again = reliability.next
     given = channel.given
     channel.told = given
     channel.control &= ~(OWE_ACK | OWE_SEEN)
-    entry = entry_of(line, number)
+    entry = entry_of(reliability, number)
     header.credit = given
     header.flags |= FLAG_NUMBERED
     header.number = number
-    header.sequence = line.here
+    header.sequence = reliability.here
     copy(address_of(entry.header), header, sizeof(Header))
     nic.unacked += 1
     return entry
@@ -126,9 +126,9 @@ def enter(channel: Ptr[Channel], header: Ptr[Header]) -> Ptr[Unacked]:
 @firmware
 def transmit(channel: Ptr[Channel], entry: Ptr[Unacked]) -> None:
     """Queue a kept packet for the send DMA, which must have room for two descriptors."""
-    line = channel.line
-    entry.header.seen = line.expect
-    line.owed = 0
+    reliability = channel.reliability
+    entry.header.seen = reliability.expect
+    reliability.owed = 0
     send_dma.route(channel.route)
     send_dma.describe(u32(entry), sizeof(Header))
     length = entry.length
@@ -146,12 +146,12 @@ def transmit(channel: Ptr[Channel], entry: Ptr[Unacked]) -> None:
 @firmware
 def resend(channel: Ptr[Channel]) -> bool:
     """Send packets again, as many as the send DMA takes. False if some are left."""
-    line = channel.line
-    while line.again != line.next:
-        entry = entry_of(line, line.again)
+    reliability = channel.reliability
+    while reliability.again != reliability.next:
+        entry = entry_of(reliability, reliability.again)
         if not has_left(entry) or not two_free():
             return False
-        line.again = (line.again + 1) & NUMBERS
+        reliability.again = (reliability.again + 1) & NUMBERS
         nic.resent += 1
         transmit(channel, entry)
     return True
@@ -171,68 +171,69 @@ def has_left(entry: Ptr[Unacked]) -> bool:
 @firmware
 def release_seen(channel: Ptr[Channel]) -> bool:
     """Give back what acknowledged packets held. False if the send DMA still reads one of them."""
-    line = channel.line
-    while line.base != line.acked:
-        entry = entry_of(line, line.base)
+    reliability = channel.reliability
+    while reliability.base != reliability.acked:
+        entry = entry_of(reliability, reliability.base)
         if not has_left(entry):
             return False
         if entry.buffer != 0:
             return_buffer(entry.buffer)
         if entry.send:
             give_slot_back(entry.send)
-        line.base = (line.base + 1) & NUMBERS
-        line.reserved -= 1
+        reliability.base = (reliability.base + 1) & NUMBERS
+        reliability.reserved -= 1
         nic.unacked -= 1
     return True
 
 
 @firmware
-def tend(channel: Ptr[Channel]) -> bool:
-    """The channel's turn: release and repeat. False if something is left to do."""
+def release_and_resend(channel: Ptr[Channel]) -> bool:
+    """Release acknowledged packets and send again what is missing. False if something is left to do."""
     released = release_seen(channel)
     return resend(channel) and released
 
 
 @firmware
-def handle(channel: Ptr[Channel], header: Ptr[Header]) -> None:
-    """What a sound packet says of ours: those before `seen` have come, and with FLAG_GAP that those from there on must come again."""
-    line = channel.line
+def on_seen(channel: Ptr[Channel], header: Ptr[Header]) -> None:
+    """Take the acknowledgement in a sound packet: the packets before `seen` have arrived. With
+    FLAG_GAP those from `seen` on must be sent again."""
+    reliability = channel.reliability
     seen = u32(header.seen)
-    news = (seen - line.acked) & NUMBERS
-    under_way = (line.next - line.acked) & NUMBERS
+    news = (seen - reliability.acked) & NUMBERS
+    under_way = (reliability.next - reliability.acked) & NUMBERS
     if news > under_way:
         return
     if news != 0:
-        if ((line.again - line.acked) & NUMBERS) < news:
-            line.again = seen
-        line.acked = seen
-        line.tries = 0
-        line.since = nic.ticks
+        if ((reliability.again - reliability.acked) & NUMBERS) < news:
+            reliability.again = seen
+        reliability.acked = seen
+        reliability.tries = 0
+        reliability.since = nic.ticks
         release_seen(channel)
         make_ready(channel)
-    if (header.flags & FLAG_GAP) != 0 and seen != line.next and line.again == line.next:
-        line.again = seen
-        line.since = nic.ticks
+    if (header.flags & FLAG_GAP) != 0 and seen != reliability.next and reliability.again == reliability.next:
+        reliability.again = seen
+        reliability.since = nic.ticks
         make_ready(channel)
 
 
 @firmware
-def admit(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """Is this the packet that comes next? Others are dropped, and the other end is told what is missing."""
-    line = channel.line
-    if header.sequence != line.there or (header.flags & FLAG_NUMBERED) == 0:
+def accept_next(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
+    """Is this the next packet in order? Others are dropped, and the other end is told what is missing."""
+    reliability = channel.reliability
+    if header.sequence != reliability.there or (header.flags & FLAG_NUMBERED) == 0:
         nic.dropped += 1
         return False
-    handle(channel, header)
-    if header.type == Type.SEEN or line.dead != 0:
+    on_seen(channel, header)
+    if header.type == Type.SEEN or reliability.dead != 0:
         return False
     arm()
-    early = (u32(header.number) - line.expect) & NUMBERS
+    early = (u32(header.number) - reliability.expect) & NUMBERS
     if early == 0:
-        line.expect = (line.expect + 1) & NUMBERS
-        line.gap = 0
-        owed = line.owed + 1
-        line.owed = owed
+        reliability.expect = (reliability.expect + 1) & NUMBERS
+        reliability.gap = 0
+        owed = reliability.owed + 1
+        reliability.owed = owed
         if owed > nic.window_mask >> 1:
             channel.control |= OWE_SEEN
             make_ready(channel)
@@ -240,8 +241,8 @@ def admit(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     nic.repeated += 1
     if early > nic.window_mask:
         channel.control |= OWE_SEEN
-    elif line.gap == 0:
-        line.gap = 1  # told once: if what is missing gets lost again, the other end's timeout brings it
+    elif reliability.gap == 0:
+        reliability.gap = 1  # told once: if what is missing gets lost again, the other end's timeout brings it
         channel.control |= OWE_GAP
     make_ready(channel)
     return False
@@ -258,37 +259,38 @@ def send_seen(channel: Ptr[Channel]) -> None:
     header.type = Type.SEEN
     header.flags = FLAG_NUMBERED | FLAG_GAP if (owed & OWE_GAP) != 0 else FLAG_NUMBERED
     header.channel = channel.peer_channel
-    header.sequence = channel.line.here
-    header.seen = channel.line.expect
-    channel.line.owed = 0
+    header.sequence = channel.reliability.here
+    header.seen = channel.reliability.expect
+    channel.reliability.owed = 0
     send_dma.queue_packet(channel.route, u32(header), sizeof(Header))
     nic.sends += 1
 
 
 @inline
 def arm() -> None:
-    """Let the timer tick, unless it does."""
+    """Start the timer, unless it runs."""
     if nic.armed == 0:
         nic.armed = 1
         timer.start(nic.tick)
 
 
 @firmware
-def late(channel: Ptr[Channel]) -> bool:
-    """One tick of the timer for one channel. True if its peer has not answered for so long that it counts as lost."""
-    line = channel.line
-    if line.owed != 0:
+def timed_out(channel: Ptr[Channel]) -> bool:
+    """One tick of the timer for one channel. True if its peer counts as lost: it has not answered any
+    repetition."""
+    reliability = channel.reliability
+    if reliability.owed != 0:
         channel.control |= OWE_SEEN
         make_ready(channel)
-    if line.next == line.acked:
+    if reliability.next == reliability.acked:
         return False
     arm()
-    tries = line.tries
-    patience = u32(TICKS) << (tries if tries < MOST_DOUBLINGS else u32(MOST_DOUBLINGS))
-    if nic.ticks - line.since < patience:
+    tries = reliability.tries
+    timeout = u32(TICKS) << (tries if tries < MOST_DOUBLINGS else u32(MOST_DOUBLINGS))
+    if nic.ticks - reliability.since < timeout:
         return False
-    line.since = nic.ticks
-    line.tries = tries + 1
-    line.again = line.acked
+    reliability.since = nic.ticks
+    reliability.tries = tries + 1
+    reliability.again = reliability.acked
     make_ready(channel)
     return tries >= nic.retries

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from lanai_firmware.image import Image
-from lanai_firmware.programs.mpi_np.plan import Line, McpConfig
+from lanai_firmware.programs.mpi_np.plan import ChannelRoute, McpConfig
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.body import Body, Run
@@ -16,7 +16,7 @@ from lanai_host.device import SendMode
 from lanai_host.operation import Operation
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.driver import Attachment, boot, channel_number
-from lanai_host.stacks.mpi_np.homes import allocate as homes_for
+from lanai_host.stacks.mpi_np.spill_memory import allocate as allocate_spill_memory
 
 from ....engines.base import Engine, Layout
 from ....kernel.cluster import Cluster, ClusterBus
@@ -166,9 +166,11 @@ def play(setting: Setting, program: Program, fabric: Fabric | None = None, trace
 
     async def live(bus: ClusterBus) -> Any:
         rank, world = bus.number, net.nics
-        lines = {(rank, peer): Line(net.route(rank, peer), channel_number(0, world, rank)) for peer in range(world)}
-        homes = homes_for(cluster.bus(rank), setting.mcp, world)
-        (attachment,) = await boot(bus, image, setting.mcp, world, [rank], lines, homes)
+        routes = {
+            (rank, peer): ChannelRoute(net.route(rank, peer), channel_number(0, world, rank)) for peer in range(world)
+        }
+        spill_memory = allocate_spill_memory(cluster.bus(rank), setting.mcp, world)
+        (attachment,) = await boot(bus, image, setting.mcp, world, [rank], routes, spill_memory)
         side = Side(bus, attachment, stage)
         await side.meet()
         return await program(side)

@@ -1,4 +1,4 @@
-"""Many peers, few rooms: all-to-all traffic whose messages lie in host memory between their channels' turns."""
+"""Many peers, few pools: all-to-all traffic whose messages lie in host memory between their channels' turns."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np import state
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_host.operation import ANY_SOURCE
-from lanai_host.stacks.mpi_np import homes
+from lanai_host.stacks.mpi_np import spill_memory
 
 from .np_calls import isend, pattern, recv, wait
 from .np_native import take_native_turns
@@ -37,7 +37,7 @@ def all_to_all(device):
 
 @pytest.mark.parametrize(("resident", "per_nic"), [(2, 1), pytest.param(3, 4, marks=pytest.mark.slow)])
 def test_all_to_all(resident, per_nic, monkeypatch):
-    """Seven ranks, two rooms a NIC; and four ranks a NIC, whose 28 channels share three."""
+    """Seven ranks, two pools a NIC; and four ranks a NIC, whose 28 channels share three."""
     take_native_turns(monkeypatch)
     world = World(RANKS, per_nic, McpConfig(messages=8, ack_slots=2, resident=resident))
     world.run(all_to_all)
@@ -48,7 +48,7 @@ def test_all_to_all(resident, per_nic, monkeypatch):
 
 
 def test_more_channels_than_the_ceiling():
-    """A NIC serves five ranks in a world of 65: 325 channels, where 64 have room of their own; three ranks of it speak."""
+    """A NIC serves five ranks in a world of 65: 325 channels, where 64 have pool of their own; three ranks of it speak."""
 
     def program(device):
         peers = (0, 7, 64)
@@ -65,6 +65,6 @@ def test_more_channels_than_the_ceiling():
 
 def test_boot_asks_for_the_memory():
     config = McpConfig(resident=2)
-    assert homes.address_of(None, config, 2) == 0, "as many rooms as channels"
-    with pytest.raises(UserError, match=r"3 channels that share 2 rooms need \d+ bytes of host memory .* and have 0"):
-        homes.address_of(None, config, 3)
+    assert spill_memory.address_of(None, config, 2) == 0, "as many pools as channels"
+    with pytest.raises(UserError, match=r"3 channels that share 2 pools need \d+ bytes of host memory .* and have 0"):
+        spill_memory.address_of(None, config, 3)

@@ -1,4 +1,4 @@
-"""Rooms that channels share by turns: what they hold comes back as it was, in any order of events (docs/design/np-channel-swap.md)."""
+"""Pools that channels share by turns: what they hold comes back as it was, in any order of events (docs/design/np-channel-swap.md)."""
 
 import random
 
@@ -7,8 +7,8 @@ import pytest
 from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np import state
 from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Kind, Op, Type
-from lanai_firmware.programs.mpi_np.model import HOMES
-from lanai_firmware.programs.mpi_np.plan import LEAST_HEAP, MOST_CHANNELS, ROOM_BLOCKS, McpConfig, lay_out
+from lanai_firmware.programs.mpi_np.model import SPILL_MEMORY
+from lanai_firmware.programs.mpi_np.plan import LEAST_HEAP, MOST_CHANNELS, POOL_BLOCKS, McpConfig, lay_out
 
 from .rig import SMALL, WINDOW_MASK, Rig
 from .test_interleavings import CONFIGS, SCRIPTS, body, check
@@ -19,7 +19,7 @@ SHARED_CONFIGS = {name: config.but(resident=1) for name, config in CONFIGS.items
 
 
 def visitors(rig):
-    """Rank 1 is sent to by rank 0 and by itself, by turns, through one room; receives come late and from the last to the first."""
+    """Rank 1 is sent to by rank 0 and by itself, by turns, through one pool; receives come late and from the last to the first."""
     a, b = rig.hosts
     for n in (1, 2, 3):
         a.send(n, n, body(n), long=n == 2, sync=n == 3)
@@ -55,33 +55,33 @@ def counts(rig, number=1):
 
 
 def test_more_channels_than_there_is_memory_for():
-    """The thesis's 64 own their shares (NP-05); with shared rooms hundreds fit, and what does not is refused by name."""
+    """The thesis's 64 own their shares (NP-05); with shared pools hundreds fit, and what does not is refused by name."""
     with pytest.raises(UserError, match=r"need 200 channels; the NIC has 64: .* resident=32"):
         lay_out(McpConfig(), 1, 200, HEAP, END)
     plan = lay_out(McpConfig(resident=32), 1, 200, HEAP, END).plan
-    assert (plan["rooms"], plan["channels"]) == (32, 200)
-    assert LEAST_HEAP <= plan["blocks_per_channel"] * 128 <= ROOM_BLOCKS * 128
+    assert (plan["pools"], plan["channels"]) == (32, 200)
+    assert LEAST_HEAP <= plan["blocks_per_channel"] * 128 <= POOL_BLOCKS * 128
     with pytest.raises(UserError, match=f"need 1025 channels; the NIC has {MOST_CHANNELS}"):
         lay_out(McpConfig(resident=32), 1, 1025, HEAP, END)
-    with pytest.raises(UserError, match=r"150 rooms leave \d+ bytes of receive buffer each .* resident"):
+    with pytest.raises(UserError, match=r"150 pools leave \d+ bytes of receive buffer each .* resident"):
         lay_out(McpConfig(resident=150), 1, 200, HEAP, END)
 
 
 def test_enough_rooms_are_as_good_as_none_shared():
-    """Off, and on with a room for each channel, are one layout."""
+    """Off, and on with a pool for each channel, are one layout."""
     plain = lay_out(McpConfig(), 2, 4, HEAP, END)
     assert lay_out(McpConfig(resident=8), 2, 4, HEAP, END) == plain
-    assert plain.plan["rooms"] == 0
-    assert lay_out(McpConfig(resident=7), 2, 4, HEAP, END).plan["rooms"] == 7
+    assert plain.plan["pools"] == 0
+    assert lay_out(McpConfig(resident=7), 2, 4, HEAP, END).plan["pools"] == 7
 
 
 def test_messages_lie_where_no_rank_can_reach():
-    assert HOMES & WINDOW_MASK not in {seat << 28 for seat in range(1, 10)}
+    assert SPILL_MEMORY & WINDOW_MASK not in {local_rank << 28 for local_rank in range(1, 10)}
 
 
 @pytest.mark.parametrize("config", SHARED_CONFIGS)
 def test_visitors(config):
-    """Two channels, one room, in many orders of events: nothing lost, doubled or overtaken; and messages were moved."""
+    """Two channels, one pool, in many orders of events: nothing lost, doubled or overtaken; and messages were moved."""
     moved = 0
     for seed in range(25):
         rig, wanted = drive(visitors, SHARED_CONFIGS[config], random.Random(seed).randrange)
@@ -117,7 +117,7 @@ def test_the_interleavings_with_one_room(script, config):
 
 
 def test_a_taken_message_survives_being_away():
-    """A matched probe took it; then another channel had the room; then it is received."""
+    """A matched probe took it; then another channel had the pool; then it is received."""
     rig = Rig(SHARED)
     a, b = rig.hosts
     a.send(1, 5, body(1))
@@ -137,7 +137,7 @@ def test_a_taken_message_survives_being_away():
 
 
 def test_an_empty_room_changes_hands_for_nothing():
-    """What holds no message leaves none behind: no transfer, whoever has the room."""
+    """What holds no message leaves none behind: no transfer, whoever has the pool."""
     rig = Rig(SHARED)
     for turn in range(3):
         for n, peer in ((1, 0), (2, 1)):

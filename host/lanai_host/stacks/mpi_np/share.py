@@ -13,7 +13,7 @@ from .operations import Receive, Send
 from .pages import PageTable
 
 
-class Seat:
+class NicShare:
     """One rank's share of its NIC.
 
     Members:
