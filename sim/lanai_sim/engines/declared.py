@@ -78,7 +78,7 @@ INPUTS = Shared(
         *((name, "u1") for name in ("mem_rerror", "pio_valid", "pio_write", "pio_be")),
     ],
 )
-TOUCH_RANGE = Shared("TouchRange", _words("begin", "end", "stride", "first", "last", "kind"))
+TOUCH_RANGE = Shared("TouchRange", _words("begin", "end", "stride", "first", "last", "kind", "number"))
 
 # What a traced NIC tells: rows of the tables of `trace.schema`, without the node's number, which is their first column.
 ROWS = {

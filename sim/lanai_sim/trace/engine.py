@@ -1,13 +1,14 @@
 """The rtl engine of a traced run: it takes what its NICs tell and hands it to the writer."""
 
 import ctypes
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lanai_firmware.image import Image
-from lanai_firmware.programs.vocabulary import Vocabulary
+from lanai_firmware.programs.vocabulary import Table, Touch, Vocabulary
 
 from ..engines.base import Event, Layout
 from ..engines.declared import ROWS, TOUCH_RANGE
@@ -30,9 +31,10 @@ class TracingEngine(RtlEngine):
 
     def know(self, nic: int, image: Image, vocabulary: Vocabulary, plan: Mapping[str, Any]) -> None:
         """What the NIC's processor will run, and where that keeps what."""
+        tables = vocabulary.tables(plan)
         ranges = [
-            (table.begin, table.end, table.stride, table.first, table.last, int(table.kind))
-            for table in vocabulary.tables(plan)
+            (table.begin, table.end, table.stride, table.first, table.last, int(table.kind), number)
+            for table, number in zip(tables, first_numbers(tables), strict=True)
         ]
         lines = line_numbers(image)
         packed = b"".join(TOUCH_RANGE.struct.pack(*entry) for entry in ranges)
@@ -63,6 +65,16 @@ class TracingEngine(RtlEngine):
                 self._native.engine_trace_finish(self._engine, nic)
             self.drain()
         return self._ends
+
+
+def first_numbers(tables: Sequence[Table]) -> list[int]:
+    """The number of each table's first entry. Tables of one kind are numbered through."""
+    counted: Counter[Touch] = Counter()
+    numbers = []
+    for table in tables:
+        numbers.append(counted[table.kind])
+        counted[table.kind] += table.count
+    return numbers
 
 
 def with_node(tag: bytes, nic: int, bare: Any) -> Any:

@@ -38,9 +38,9 @@ for size in {SIZES}:
 """
 
 
-def launch(body, trace=None, device="mpi-np", **options):
+def launch(body, trace=None, device="mpi-np", size=2, **options):
     config = RunConfig(
-        (sys.executable, "-c", body), 2, device, trace=None if trace is None else str(trace),
+        (sys.executable, "-c", body), size, device, trace=None if trace is None else str(trace),
         environment=libmpi_environment(), **options,
     )  # fmt: skip
     return run(config, world_of(config))
@@ -253,3 +253,25 @@ def test_whatever_chunk_is_missing_the_rest_is_read(both, tmp_path):
         assert not trace.complete
         for table in ("calls", "host", "messages", "packets", "dma", "processor", "lbus", "hostbus"):
             assert len(getattr(trace, table)) <= len(getattr(both[2], table)) + len(trace.stored(b"PRX "))
+
+
+SECOND_RANKS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 1:
+    world.Send(bytearray(64), dest=3)
+elif world.rank == 3:
+    world.Recv(bytearray(64), source=1)
+"""
+
+
+def test_work_for_the_second_rank_of_a_nic_belongs_to_its_message(tmp_path):
+    """Request slots are counted over all endpoints of a NIC."""
+    result = launch(SECOND_RANKS, tmp_path / "t", size=4, ranks_per_node=2)
+    assert (result.code, result.report) == (0, "")
+    trace = Trace.open(tmp_path / "t")
+    message = trace.messages[trace.messages["bytes"] == 64][0]
+    assert (message["source"], message["target"]) == (1, 3)
+    for node in (0, 1):
+        rows = trace.processor[(trace.processor["node"] == node) & (trace.processor["message"] == message["id"])]
+        assert len(rows), f"the processor of NIC {node} did nothing for the message"

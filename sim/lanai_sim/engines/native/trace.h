@@ -243,7 +243,7 @@ class Tracer {
     void touch(uint64_t slot, uint32_t address, bool store, uint32_t value) {
         for (const TouchRange& range : ranges) {
             if (address < range.begin || address >= range.end) continue;
-            uint32_t index = (address - range.begin) / range.stride, within = (address - range.begin) % range.stride;
+            uint32_t index = range.number + (address - range.begin) / range.stride, within = (address - range.begin) % range.stride;
             if (within < range.first || within >= range.last) return;
             // The last word of a request slot is its command: an empty one means that there is no request.
             if (range.kind == TOUCH_SLOT && (store || (within + 4 >= range.last && !(value >> 24)))) return;
