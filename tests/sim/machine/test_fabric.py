@@ -14,7 +14,7 @@ from .walking import walk
 
 @pytest.mark.parametrize(
     ("text", "nics"),
-    [("switch", 1), ("switch", 8), ("switch", 20), ("switches:2", 5), ("switches:3", 7), ("switches:4", 40)],
+    [("switch", 1), ("switch", 8), ("switch", 20), ("switches:2", 5), ("switches:3", 7), ("switches:4", 40), ("segment", 9)],
 )
 def test_every_route_ends_where_it_should(text, nics):
     net = fabrics.describe(text, nics)
@@ -46,13 +46,14 @@ def test_routes_take_the_shortest_way(tmp_path):
         (
             "hypercube",
             2,
-            "'hypercube' is not known; write mesh:XxYxZ, pair, switch, switches:N, torus:XxYxZ or a .toml",
+            "'hypercube' is not known; write mesh:XxYxZ, pair, segment, switch, switches:N, torus:XxYxZ or a .toml",
         ),
         ("pair:2", 2, "write pair$"),
         ("switches:two", 2, "such as switches:2"),
         ("switches:1", 2, "switches:1"),
         ("switches:2", 100, "ports a switch"),
         ("absent.toml", 2, "absent.toml"),
+        ("segment", 17, "joins 1 to 16 NICs, not 17"),
     ],
 )
 def test_what_cannot_be_is_refused(text, nics, complaint):

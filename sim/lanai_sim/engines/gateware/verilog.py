@@ -1,4 +1,4 @@
-"""Verilog of the NIC and the switch as the `rtl` engine steps them.
+"""Verilog of the NIC and of what joins NICs as the `rtl` engine steps them.
 
 As a program (`python -m lanai_sim.engines.gateware.verilog`) it reads pickled calls from standard input and writes the pickled texts.
 """
@@ -12,6 +12,8 @@ from amaranth.back import verilog
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.nic import Nic
+from lanai_hdl.segment.config import SegmentConfig
+from lanai_hdl.segment.segment import Segment
 from lanai_hdl.sram.memory import VERILOG as SRAM
 from lanai_hdl.switch.switch import Switch
 from lanai_hdl.switch_config import SwitchConfig
@@ -32,16 +34,17 @@ def nic_verilog(config: NicConfig, probes: bool = False, as_synthesized: bool = 
 
 
 @cache
-def switch_verilog(config: SwitchConfig, as_synthesized: bool = False) -> str:
-    switch = Switch(config)
+def switch_verilog(config: SwitchConfig | SegmentConfig, as_synthesized: bool = False) -> str:
+    """The switch, or the segment that takes its place, as the engine steps it."""
+    switch = Segment(config) if isinstance(config, SegmentConfig) else Switch(config)
     return _stable(verilog.convert(switch if as_synthesized else SteppedSwitch(switch), name=SWITCH_TOP))
 
 
 def files_of(design: Design) -> dict[str, str]:
     """The texts that Verilator needs, by file name."""
-    if isinstance(design.config, SwitchConfig):
-        return {"switch.v": switch_verilog(design.config, design.as_synthesized)}
-    return {"nic.v": nic_verilog(design.config, design.probes, design.as_synthesized), SRAM.name: SRAM.read_text()}
+    if isinstance(design.config, NicConfig):
+        return {"nic.v": nic_verilog(design.config, design.probes, design.as_synthesized), SRAM.name: SRAM.read_text()}
+    return {"switch.v": switch_verilog(design.config, design.as_synthesized)}
 
 
 def _stable(text: str) -> str:

@@ -1,0 +1,133 @@
+"""One NIC's way onto the wire."""
+
+from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..link.flit import Flit, Kind
+from .route import MASK_SHIFT, MULTICAST
+
+
+class Talker(wiring.Component):
+    """Takes packets from a link receiver's stream, asks for the wire with each, and holds it until the packet's TAIL.
+
+    The HEAD leaves with a route of 0: every hop is spent. What leaves is always HEAD to TAIL. A packet whose own TAIL does not
+    come (another HEAD does, or nothing for `silent_slots`) gets a TAIL that is the inverse of the word before it, so receivers
+    see a CRC error.
+
+    Parameters
+    ----------
+    ports : of the segment
+    silent_slots : as in `SegmentConfig`
+
+    Members
+    -------
+    i : ``In(stream of Flit)``
+    o : ``Out(stream of Flit)``, to the wire; transfers only while it is granted
+    request : ``Out(1)``, from the HEAD to the TAIL
+    targets : ``Out(ports)``, constant while `request`
+    bad_route, stray, silent : ``Out(1)``, high for one slot: a packet to no port that is there was swallowed; a flit outside a packet
+        was; a packet was ended early
+    """
+
+    def __init__(self, ports: int, silent_slots: int):
+        self._ports = ports
+        self._silent_slots = silent_slots
+        super().__init__(
+            {
+                "i": In(stream.Signature(Flit)),
+                "o": Out(stream.Signature(Flit)),
+                "request": Out(1),
+                "targets": Out(ports),
+                "bad_route": Out(1),
+                "stray": Out(1),
+                "silent": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        flit = self.i.payload
+        is_head, is_tail = flit.kind == Kind.HEAD, flit.kind == Kind.TAIL
+        named, known = self._decode(m, flit.data)
+        last = Signal(32)  # the word that left last
+        cut = Signal()  # silence, not a HEAD, ended the packet
+        exhausted = self._watch(m)
+
+        with m.FSM():
+            with m.State("idle"):
+                with m.If(self.i.valid & ~is_head):
+                    m.d.comb += [self.i.ready.eq(1), self.stray.eq(1)]
+                with m.Elif(self.i.valid & known):
+                    m.d.sync += self.targets.eq(named)
+                    m.next = "head"
+                with m.Elif(self.i.valid):
+                    m.d.comb += [self.i.ready.eq(1), self.bad_route.eq(1)]
+                    m.next = "swallow"
+            with m.State("head"):
+                m.d.comb += [
+                    self.request.eq(1),
+                    self.o.valid.eq(self.i.valid),
+                    self.o.payload.kind.eq(Kind.HEAD),
+                    self.i.ready.eq(self.o.ready),
+                ]
+                m.d.sync += last.eq(0)
+                with m.If(self.o.valid & self.o.ready):
+                    m.next = "body"
+            with m.State("body"):
+                m.d.comb += [
+                    self.request.eq(1),
+                    self.o.valid.eq(self.i.valid & ~is_head),
+                    self.o.payload.eq(flit),
+                    self.i.ready.eq(self.o.ready & ~is_head),
+                ]
+                with m.If(self.o.valid & self.o.ready):
+                    m.d.sync += last.eq(flit.data)
+                with m.If(self.o.valid & self.o.ready & is_tail):
+                    m.next = "idle"
+                with m.Elif((self.i.valid & is_head) | exhausted):
+                    m.d.sync += cut.eq(exhausted)
+                    m.d.comb += self.silent.eq(1)
+                    m.next = "spoil"
+            with m.State("spoil"):
+                m.d.comb += [
+                    self.request.eq(1),
+                    self.o.valid.eq(1),
+                    self.o.payload.kind.eq(Kind.TAIL),
+                    self.o.payload.data.eq(~last),
+                ]
+                with m.If(self.o.ready & cut):
+                    m.next = "swallow"
+                with m.Elif(self.o.ready):
+                    m.next = "idle"
+            with m.State("swallow"):
+                m.d.comb += self.i.ready.eq(~is_head)
+                with m.If(self.i.valid & (is_tail | is_head)):
+                    m.next = "idle"
+        return m
+
+    def _decode(self, m, route):
+        """The ports that a route names, and whether it can be taken."""
+        port = route[24:28]
+        one = route[28:32] == 0b1000
+        many = route[24:32] == MULTICAST
+        mask = route[MASK_SHIFT : MASK_SHIFT + 16]
+        named, known = Signal(self._ports), Signal()
+        with m.If(one):
+            m.d.comb += [named.eq(Const(1, self._ports) << port), known.eq(port < self._ports)]
+        with m.Elif(many):
+            m.d.comb += [named.eq(mask), known.eq(mask.any() & ~Cat(mask[self._ports :]).any())]
+        return named, known
+
+    def _watch(self, m):
+        """High in the last of `silent_slots` slots of a packet in a row without a flit to send."""
+        if not self._silent_slots:
+            return Const(0)
+        waited = Signal(range(self._silent_slots))
+        exhausted = Signal()
+        pauses = self.request & ~self.i.valid & ~self.o.valid
+        m.d.comb += exhausted.eq(pauses & (waited == self._silent_slots - 1))
+        m.d.sync += waited.eq(0)
+        with m.If(pauses & ~exhausted):
+            m.d.sync += waited.eq(waited + 1)
+        return exhausted

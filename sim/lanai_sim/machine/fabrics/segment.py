@@ -1,0 +1,39 @@
+"""The fabric `segment`: one broadcast wire, as an Ethernet of 1996."""
+
+from typing import ClassVar
+
+from lanai_hdl.config import NicConfig
+from lanai_hdl.errors import UserError
+from lanai_hdl.segment.config import SegmentConfig
+from lanai_hdl.segment.route import MOST_PORTS
+
+from ...engines.base import Cable, Layout
+from ..fabric import Fabric
+from .base import FabricKind
+
+# Bytes of silence for each packet: 96 bit times between frames (12), and what a UDP datagram on Ethernet has around its content that
+# our packets have not: preamble (8), Ethernet header (14), IP header (20), UDP header (8). The check at the end is the TAIL's.
+GAP_BYTES = 12 + 8 + 14 + 20 + 8
+
+
+class Wire(Fabric):
+    """NIC n is at port n of the one segment, which stands where a switch would."""
+
+    broadcasts: ClassVar[bool] = True
+
+    def layout(self, config: NicConfig) -> Layout:
+        gap = -(-GAP_BYTES * config.slot_khz // config.link_kbytes)
+        return Layout(config, self.nics, self.cables, self.switches, SegmentConfig(self.ports, config, gap))
+
+
+class Segment(FabricKind):
+    usage = "segment"
+    help = f"a wire that up to {MOST_PORTS} NICs share; one sends at a time, to any set of the others"
+
+    def make(self, argument: str, nics: int) -> Fabric:
+        if not 1 <= nics <= MOST_PORTS:
+            raise UserError(f"a segment joins 1 to {MOST_PORTS} NICs, not {nics}; take switch")
+        return Wire("segment", nics, 1, max(2, nics), tuple(Cable(nic, 0, nics, nic) for nic in range(nics)))
+
+
+KIND = Segment()
