@@ -1,0 +1,117 @@
+"""What host and daemon agree on: configuration, send queues, packets, and the words that the daemon writes to its hosts.
+
+The driver writes `Config` before the processor starts. Each rank on the NIC (a *seat*) reaches `Border` and the entries of the send
+pool behind it: memory that all ranks of a node share with their daemon (CC-02).
+
+Sending. A slot of a seat's send queue stands for an entry of the send pool; the daemon tells which (`Status.entries`). The rank writes a
+packet from `Packet.tag` on into that entry, then the slot, its `number` last, and rings DOORBELL (CC-03). The daemon puts a free
+entry in the slot's place (CC-04).
+
+Receiving. A packet is copied to the next place of the ring in the seat's host memory, from `Packet.tag` on. The rank counts what it
+has taken out (`Seat.read`).
+
+On the wire a packet begins where its targets need it to: kind and node, then a word for each target, then `tag`, `length` and
+content. An acknowledgement is four words: kind and node, `expected`, a map of what has come, a map of what is lost (CC-10). Bit i
+of a map is number `expected` + i.
+"""
+
+from enum import IntEnum
+
+from lanai_firmware.lang import Array, Const, Struct, u8, u32
+
+READY = 0x4343_5501  # in SCRATCH0: "CCU", version 1
+NODES: Const[u32] = u32(16)
+SEATS: Const[u32] = u32(8)
+SLOTS: Const[u32] = u32(16)  # of a send queue
+SEND_ENTRIES: Const[u32] = u32(192)
+ENTRIES: Const[u32] = u32(320)  # those of the send pool, then those of the receive pool
+NUMBERS: Const[u32] = u32(32)  # packets of a pair that can be told apart: the largest window
+CONTENT: Const[u32] = u32(1331)  # bytes of a packet (CC-15)
+HEAD_BYTES: Const[u32] = u32(8)  # `tag` and `length`
+RING: Const[u32] = u32(64)  # packets that a seat's host memory holds
+PLACE: Const[u32] = u32(1344)  # bytes of one: HEAD_BYTES and CONTENT, whole words and more
+RING_AT: Const[u32] = u32(4096)  # where its first place is
+DATA: Const[u32] = u32(1)  # kinds of packet
+ACK: Const[u32] = u32(2)
+MPI_HEAD: Const[u32] = u32(1 << 31)  # in `tag`: a message begins; it ends. The daemon does not look.
+MPI_TAIL: Const[u32] = u32(1 << 30)
+CLOSED: Const[u32] = u32(1)  # in place of the memory's address
+
+
+class Count(IntEnum):
+    """What the daemon counts, for all seats alike."""
+
+    SENT = 0  # data packets, by first transmission; a broadcast is one
+    RESENT = 1
+    TIMEOUTS = 2  # packets whose acknowledgement did not come in time
+    RECEIVED = 3  # data packets accepted
+    DUPLICATES = 4  # received before, or outside the window
+    DAMAGED = 5
+    OVERFLOWS = 6  # dropped, because no entry was free
+    ACKS_LOST = 7  # acknowledgements sent, by reason: a number is missing
+    ACKS_AGAIN = 8  # a packet came that was there
+    ACKS_NTH = 9  # so many have come
+    ACKS_TIMER = 10  # the acknowledgement timer
+    PRESSURE = 11  # packets that waited because a rank's ring was full
+
+
+COUNTS: Const[u32] = u32(len(Count))
+
+
+class Config(Struct):
+    """Times in processor cycles. `routes` are words for a packet to one node."""
+
+    node: u32
+    seats: u32  # ranks on this node
+    window: u32
+    ack_every: u32
+    ack_timer: u32  # 0: none
+    timeout: u32
+    retries: u32  # timeouts of a packet after which its nodes are given up
+    resend_all: u32  # 1: a packet is sent again to all its nodes, not just to those that lack it
+    broadcast: u32  # 1: the fabric takes a mask of nodes
+    work: u32  # cycles that a packet costs the daemon: what the kernel's calls cost on a workstation
+    routes: Array[u32, 16]
+
+
+class SendSlot(Struct):
+    """`number` is written last. It is 1 for the first packet of the seat, and one more for each."""
+
+    seats: Array[u8, 16]  # by node: a bit for each seat there that gets the packet
+    nodes: u32  # a bit for each node with a seat
+    number: u32
+
+
+class Seat(Struct):
+    """`memory` 0: the rank has not begun, and packets wait. CLOSED: it has ended, and packets are dropped. The daemon sets
+    `released` to 1 when it will not reach the memory of a rank that has ended any more."""
+
+    slots: Array[SendSlot, 16]
+    memory: u32  # bus address
+    read: u32  # packets taken out of the ring
+    released: u32
+
+
+class Border(Struct):
+    seats: Array[Seat, 8]
+
+
+class Packet(Struct):
+    """An entry of a pool. A packet that arrives lies at its start, one that leaves ends with its content."""
+
+    kind: u32  # kind, number of targets, node of the sender: 8, 8, 16 bits
+    targets: Array[u32, 16]  # node, seats, number: 8, 8, 16 bits
+    tag: u32  # the library's
+    length: u32  # of the content
+    content: Array[u8, 1332]
+
+
+class Status(Struct):
+    """The first words of a seat's host memory. `changes` is written last, and differs each time."""
+
+    counts: Array[u32, 12]
+    entries: Array[u32, 16]  # by slot of the send queue
+    sent: u32  # packets taken from the send queue
+    arrived: u32  # packets in the ring, in all
+    silent: u32  # nodes that do not answer, a bit for each
+    changes: u32

@@ -1,0 +1,94 @@
+"""Packets of the send queues are taken, numbered and kept until all their nodes have acknowledged (CC-03, CC-04, CC-08)."""
+
+from lanai_firmware.lang import Ptr, address_of, firmware, u32
+
+from .dispatch import deliver
+from .layout import CONTENT, HEAD_BYTES, NODES, NUMBERS, SLOTS, SendSlot
+from .pool import is_empty, put, settle, take_free
+from .state import Entry, daemon, shared
+
+
+@firmware
+def take_all() -> None:
+    """Examine each send queue, and take what may be sent. The seat whose turn it is comes first."""
+    first = daemon.turn
+    for n in range(daemon.config.seats):
+        seat = (first + n) % daemon.config.seats
+        while take_next(seat):
+            daemon.turn = seat + 1
+
+
+@firmware
+def take_next(seat: u32) -> bool:
+    """Take the oldest packet of a send queue. False if there is none, its window is shut, or no entry is free."""
+    desk = address_of(daemon.desks[seat])
+    place = desk.sent % SLOTS
+    slot = address_of(shared.border.seats[seat].slots[place])
+    if slot.number != desk.sent + 1 or is_empty(address_of(daemon.free_send)):
+        return False
+    nodes = slot.nodes & (u32(1) << NODES) - 1
+    if is_shut(nodes):
+        return False
+    index = desk.entries[place]
+    keep(index, slot, nodes)
+    desk.entries[place] = take_free(address_of(daemon.free_send))
+    desk.sent += 1
+    desk.changed = 1
+    own = daemon.config.node
+    if nodes >> own & 1 != 0:
+        deliver(index, daemon.entries[index].seats[own])
+    settle(index)
+    return True
+
+
+@firmware
+def is_shut(nodes: u32) -> bool:
+    """Whether the window to one of the nodes is full (CC-12)."""
+    for node in range(NODES):
+        peer = address_of(daemon.peers[node])
+        if nodes >> node & 1 != 0 and peer.next - peer.acked >= daemon.config.window:
+            return True
+    return False
+
+
+@firmware
+def keep(index: u32, slot: Ptr[SendSlot], nodes: u32) -> None:
+    """Note whom a packet is for. It joins the packets to be sent if it is for another node."""
+    entry = address_of(daemon.entries[index])
+    entry.nodes = 0
+    entry.tries = 0
+    entry.size = HEAD_BYTES + content_length(index)
+    for node in range(NODES):
+        entry.seats[node] = slot.seats[node]
+        if nodes >> node & 1 != 0 and node != daemon.config.node and daemon.silent >> node & 1 == 0:
+            number_for(index, entry, node)
+    entry.outstanding = entry.nodes
+    if entry.nodes != 0:
+        daemon.transmitting += 1
+        enqueue(index, entry.nodes)
+
+
+@firmware
+def content_length(index: u32) -> u32:
+    """As the packet says, which a rank wrote."""
+    length = shared.packets[index].length
+    return CONTENT if length > CONTENT else length
+
+
+@firmware
+def number_for(index: u32, entry: Ptr[Entry], node: u32) -> None:
+    peer = address_of(daemon.peers[node])
+    entry.nodes |= u32(1) << node
+    entry.numbers[node] = peer.next
+    peer.window[peer.next % NUMBERS] = index
+    peer.next += 1
+
+
+@firmware
+def enqueue(index: u32, nodes: u32) -> None:
+    """It is to be sent to these nodes, beside those that it was to be sent to already."""
+    entry = address_of(daemon.entries[index])
+    entry.pending |= nodes
+    if entry.queued == 0:
+        entry.queued = 1
+        put(address_of(daemon.outgoing), index)

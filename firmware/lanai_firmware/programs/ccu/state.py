@@ -1,0 +1,99 @@
+"""The daemon's memory. Counts and numbers are of things since the start, and wrap around."""
+
+from lanai_firmware.lang import Array, Const, Global, Struct, u8, u16, u32
+
+from .layout import Border, Config, Packet, Status
+
+NO_ENTRY: Const[u32] = u32(0)  # entry 0 is in no pool
+
+
+class Entry(Struct):
+    """What the daemon knows of an entry of a pool."""
+
+    outstanding: u32  # nodes that have not acknowledged: the ack_outstanding list (CC-09)
+    free: u32  # 1: it is in its pool
+    readers: u32  # seats that have not read it: the read_outstanding list (CC-05)
+    nodes: u32  # all remote nodes that it is for
+    pending: u32  # nodes that it is still to be sent to in this round
+    queued: u32  # 1: it waits to be sent, or for the packets before it
+    sent_at: u32
+    tries: u32
+    start: u32  # SRAM address of its `tag`
+    size: u32  # bytes from there on
+    seats: Array[u8, 16]
+    numbers: Array[u16, 16]
+
+
+class Peer(Struct):
+    """Another node. Sequence numbers belong to the pair (CC-08)."""
+
+    next: u32  # the number of the next packet to it
+    acked: u32  # all before this number are acknowledged
+    window: Array[u16, 32]  # by number: the entry with that packet; NO_ENTRY: acknowledged
+    expected: u32  # all before this number have come
+    seen: u32  # one past the largest number that has come
+    held: Array[u16, 32]  # by number: the entry of a packet that came out of order; NO_ENTRY
+    unacked: u32  # packets accepted since the last acknowledgement
+    since: u32  # the time of the first of them
+    answer: u32  # 1: an acknowledgement is to leave
+
+
+class Queue(Struct):
+    """Indices of entries. Each entry is in it at most once, so it never overflows."""
+
+    first: u32
+    last: u32
+    items: Array[u16, 512]
+
+
+class Desk(Struct):
+    """The daemon's side of a seat."""
+
+    queue: Queue  # the receive queue (CC-02)
+    entries: Array[u32, 16]  # by slot of the send queue
+    sent: u32
+    arrived: u32
+    changed: u32
+    shown_after: u32  # host DMA transfers after which `shown` may change
+    shown: Status
+
+
+class Read(Struct):
+    """A copy of a packet to a seat. `after`: host DMA transfers after which it is done."""
+
+    entry: u32
+    after: u32
+
+
+class Daemon(Struct):
+    config: Config
+    counts: Array[u32, 12]
+    peers: Array[Peer, 16]
+    silent: u32  # nodes given up
+    desks: Array[Desk, 8]
+    turn: u32  # the seat whose send queue is looked at first
+    free_send: Queue
+    free_receive: Queue
+    posted: Queue  # entries that the receive DMA has, in order
+    outgoing: Queue  # packets to be sent
+    sending: u32  # the entry that the send DMA reads; NO_ENTRY
+    launched: u32  # packets given to the send DMA
+    transfers: u32  # host DMA transfers queued
+    reads: Array[Read, 64]
+    reads_first: u32
+    reads_last: u32
+    transmitting: u32  # entries that some node has not acknowledged
+    armed: u32  # the time that the timer runs for, in quarters of it; 0: it does not run
+    ack: Array[u32, 4]  # the acknowledgement that leaves
+    entries: Array[Entry, 320]
+
+
+class Shared(Struct):
+    """What the ranks of this node reach, the send pool included, and the receive pool behind it."""
+
+    border: Border
+    packets: Array[Packet, 320]
+
+
+daemon: Global[Daemon]
+shared: Global[Shared]

@@ -1,0 +1,73 @@
+"""Timeouts of packets, and the acknowledgement timer (CC-11, CC-G1)."""
+
+from lanai_firmware.lang import Const, Ptr, address_of, firmware, u32
+
+from ...nic import timer
+from .acks import acknowledged, send_again
+from .layout import NODES, SEATS, SEND_ENTRIES, Count
+from .state import Entry, daemon
+
+TIMEOUTS: Const[u32] = u32(int(Count.TIMEOUTS))
+ACKS_TIMER: Const[u32] = u32(int(Count.ACKS_TIMER))
+
+
+@firmware
+def arm() -> None:
+    """Let the timer run while something may time out. It goes off four times in the shortest of the times."""
+    wanted = u32(0)
+    if daemon.transmitting != 0:
+        wanted = daemon.config.timeout
+    if daemon.config.ack_timer != 0 and (wanted == 0 or daemon.config.ack_timer < wanted) and owes():
+        wanted = daemon.config.ack_timer
+    if wanted != 0 and (daemon.armed == 0 or wanted < daemon.armed):
+        daemon.armed = wanted
+        timer.start(wanted >> 2)
+
+
+@firmware
+def owes() -> bool:
+    """Whether packets have come from some node that were not acknowledged."""
+    owed = u32(0)
+    for node in range(NODES):
+        owed += daemon.peers[node].unacked
+    return owed != 0
+
+
+@firmware
+def look() -> None:
+    """The timer went off."""
+    daemon.armed = 0
+    now = timer.now()
+    for node in range(NODES):
+        peer = address_of(daemon.peers[node])
+        if daemon.config.ack_timer != 0 and peer.unacked != 0 and now - peer.since >= daemon.config.ack_timer:
+            daemon.counts[ACKS_TIMER] += 1
+            peer.answer = 1
+    for index in range(SEND_ENTRIES):
+        entry = address_of(daemon.entries[index])
+        waits = entry.outstanding != 0 and entry.queued == 0 and index != daemon.sending
+        if waits and now - entry.sent_at >= daemon.config.timeout:
+            time_out(index, entry)
+
+
+@firmware
+def time_out(index: u32, entry: Ptr[Entry]) -> None:
+    daemon.counts[TIMEOUTS] += 1
+    if entry.tries >= daemon.config.retries:
+        give_up(entry.outstanding)
+    else:
+        send_again(index, entry.outstanding)
+
+
+@firmware
+def give_up(nodes: u32) -> None:
+    """These nodes do not answer. All that is under way to them is dropped, and so is what will be sent."""
+    daemon.silent |= nodes
+    for node in range(NODES):
+        peer = address_of(daemon.peers[node])
+        if nodes >> node & 1 != 0:
+            while peer.acked != peer.next:
+                acknowledged(peer, node, peer.acked)
+                peer.acked += 1
+    for seat in range(SEATS):
+        daemon.desks[seat].changed = 1

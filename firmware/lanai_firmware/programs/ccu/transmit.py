@@ -1,0 +1,114 @@
+"""Packets and acknowledgements leave, one at a time (CC-14)."""
+
+from lanai_firmware.lang import Const, Ptr, address_of, firmware, popcount, trailing_zeros, u32
+from lanai_hdl.segment.route import MASK_SHIFT, MULTICAST
+
+from ...nic import send_dma, timer
+from .layout import ACK, DATA, NODES, NUMBERS, Count
+from .pool import is_empty, oldest, settle, take
+from .state import NO_ENTRY, Entry, daemon
+from .words import word_at
+
+SENT: Const[u32] = u32(int(Count.SENT))
+RESENT: Const[u32] = u32(int(Count.RESENT))
+MULTICAST_ROUTE: Const[u32] = u32(MULTICAST << 24)
+MASK: Const[u32] = u32(MASK_SHIFT)
+ACK_BYTES: Const[u32] = u32(16)
+
+
+@firmware
+def transmit() -> bool:
+    """Begin the next transmission, acknowledgements first. False if there is none, or one is under way."""
+    if send_dma.done() != daemon.launched:
+        return False
+    sent = daemon.sending
+    if sent != NO_ENTRY:
+        daemon.sending = NO_ENTRY
+        settle(sent)
+    for node in range(NODES):
+        if daemon.peers[node].answer != 0:
+            acknowledge(node)
+            return True
+    while not is_empty(address_of(daemon.outgoing)):
+        index = oldest(address_of(daemon.outgoing))
+        entry = address_of(daemon.entries[index])
+        wanted = entry.nodes & ~daemon.silent if daemon.config.resend_all != 0 else entry.outstanding
+        entry.pending &= wanted
+        if entry.outstanding != 0 and entry.pending != 0:
+            launch(index, entry)
+            return True
+        entry.queued = 0
+        entry.pending = 0
+        take(address_of(daemon.outgoing))
+        settle(index)
+    return False
+
+
+@firmware
+def launch(index: u32, entry: Ptr[Entry]) -> None:
+    """Send a packet to all nodes that wait for it or, where the fabric does not broadcast, to the first of them."""
+    nodes = entry.pending
+    route = MULTICAST_ROUTE | nodes << MASK
+    if daemon.config.broadcast == 0 or popcount(nodes) == 1:
+        node = trailing_zeros(nodes)
+        nodes = u32(1) << node
+        route = daemon.config.routes[node]
+    entry.pending &= ~nodes
+    count = popcount(nodes)
+    head = before(entry.start, 4 + 4 * count)
+    word_at(head)[0] = DATA << 24 | count << 16 | daemon.config.node
+    target = head + 4
+    for node in range(NODES):
+        if nodes >> node & 1 != 0:
+            word_at(target)[0] = node << 24 | u32(entry.seats[node]) << 16 | u32(entry.numbers[node])
+            target += 4
+    if entry.tries == 0:
+        daemon.counts[SENT] += 1
+    else:
+        daemon.counts[RESENT] += 1
+    daemon.sending = index
+    entry.sent_at = timer.now()
+    work()
+    send(route, head, 4 + 4 * count + entry.size)
+
+
+@firmware(inline=False)
+def before(address: u32, size: u32) -> u32:
+    """Apart, because LLVM's Lanai backend cannot address below a pointer that it knows."""
+    return address - size
+
+
+@firmware
+def acknowledge(node: u32) -> None:
+    """Tell a node what has come from it, and what is lost."""
+    peer = address_of(daemon.peers[node])
+    peer.answer = 0
+    peer.unacked = 0
+    came = u32(0)
+    lost = u32(0)
+    for n in range(peer.seen - peer.expected):
+        if peer.held[(peer.expected + n) % NUMBERS] != NO_ENTRY:
+            came |= u32(1) << n
+        else:
+            lost |= u32(1) << n
+    daemon.ack[0] = ACK << 24 | daemon.config.node
+    daemon.ack[1] = peer.expected & 0xFFFF
+    daemon.ack[2] = came
+    daemon.ack[3] = lost
+    work()
+    send(daemon.config.routes[node], u32(address_of(daemon.ack)), ACK_BYTES)
+
+
+@firmware
+def send(route: u32, start: u32, size: u32) -> None:
+    send_dma.queue_packet(route, start, size)
+    daemon.launched += 1
+
+
+@firmware
+def work() -> None:
+    """Pass the time that a packet costs the daemon."""
+    if daemon.config.work != 0:
+        begun = timer.now()
+        while timer.now() - begun < daemon.config.work:
+            pass
