@@ -20,6 +20,7 @@ class Access(Flag):
     READ = auto()
     WRITE = auto()
     ATOMIC = auto()
+    APPEND = auto()  # to FIFOs that lie in it
 
 
 class Atomic(Enum):

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..machine import PAGE_SIZE
 from .lookup import LENGTH_BITS
-from .packets import Atomic, Op, Status
+from .packets import Atomic, Op, Status, appends
 from .parameters import RemoteParameters
 from .sequencer import NewEntry
 from .tables import COMMAND_FIELDS, CommandWord
@@ -19,7 +19,7 @@ class CommandCutter(wiring.Component):
     """Runs commands in the order in which they were started.
 
     A request's bytes lie in one page at the peer and in one page here, and in one piece of `payload` bytes at the side that is written. A
-    command that means nothing ends as `Status.INVALID`; one of no bytes ends well at once, unsent.
+    command that means nothing ends as `Status.INVALID`; one of no bytes ends well at once, unsent. Each request of an APPEND is a record of its own.
 
     Members: `i`, numbers of command buffers; `words`; `o`; `begun`, `invalid`, events of a slot; `idle`.
     """
@@ -74,14 +74,15 @@ class CommandCutter(wiring.Component):
                     m.d.sync += left.eq(4)
                 m.next = "CUT"
             with m.State("CUT"):
-                written = Mux(head.op == Op.READ, local_offset, offset)
-                m.d.sync += length.eq(self._least(left, offset, local_offset, written, head.op == Op.ATOMIC))
+                there = Mux(appends(head.op), 0, offset)  # a record's place is not known here
+                written = Mux(head.op == Op.READ, local_offset, there)
+                m.d.sync += length.eq(self._least(left, there, local_offset, written, head.op == Op.ATOMIC))
                 m.next = "GIVE"
             with m.State("GIVE"):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
                     m.d.sync += [
-                        offset.eq(offset + length),
+                        offset.eq(offset + Mux(appends(head.op), 0, length)),
                         local_offset.eq(local_offset + length),
                         left.eq(left - length),
                     ]
@@ -110,8 +111,10 @@ class CommandCutter(wiring.Component):
 
     def _judge(self, head, offset):
         atomic = head.op == Op.ATOMIC
-        known = (head.op == Op.WRITE) | (head.op == Op.READ) | (atomic & (head.atomic.as_value() <= Atomic.XOR.value))
-        unaligned = atomic & offset[:2].any()
+        adds = appends(head.op)
+        moves = (head.op == Op.WRITE) | (head.op == Op.READ) | adds
+        known = moves | (atomic & (head.atomic.as_value() <= Atomic.XOR.value))
+        unaligned = (atomic | adds) & offset[:2].any()
         valid = known & (head.peer < self.config.peers)
         return Mux(~valid, Status.INVALID, Mux(unaligned, Status.ALIGNMENT, Status.OK))
 

@@ -52,7 +52,11 @@ REMOTE = RegisterBlock(
         Counter("REMOTE_REPLIES", 0x348, "reply sent"),
         Counter("REMOTE_SERVED", 0x34C, "request carried out"),
         Counter("REMOTE_ATOMICS", 0x350, "atomic carried out"),
-        Counter("REMOTE_REFUSED", 0x354, "request refused: exposure, key, right, range, page, alignment, host"),
+        Counter(
+            "REMOTE_REFUSED",
+            0x354,
+            "request refused: exposure, key, right, range, page, alignment, host, no room in a FIFO",
+        ),
         Counter("REMOTE_TIMEOUTS", 0x358, "time in which no answer came; requests were sent again"),
         Counter("REMOTE_DUPLICATES", 0x35C, "request that had been carried out before; its answer was repeated"),
         Counter("REMOTE_AHEAD", 0x360, "request dropped: one before it is missing, or it is too old"),

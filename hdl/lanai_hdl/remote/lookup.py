@@ -26,6 +26,7 @@ class Need(enum.Enum, shape=3):
     WRITE = 2
     ATOMIC = 3
     FLAGS = 4  # page 0 of the process's page table: neither an exposure nor a range
+    APPEND = 5
 
 
 class BusWindow(data.Struct):
@@ -187,7 +188,11 @@ class Lookup(wiring.Component):
     def _judge(self, port, rights, place, outside):
         """The first rule that the access breaks, apart from that on its page."""
         refused = Mux(outside, Status.RANGE, Status.OK)
-        right = Mux(port.need == Need.READ, rights.read, Mux(port.need == Need.WRITE, rights.write, rights.atomic))
+        right = Mux(
+            port.need == Need.READ,
+            rights.read,
+            Mux(port.need == Need.WRITE, rights.write, Mux(port.need == Need.ATOMIC, rights.atomic, rights.append)),
+        )
         remote = Mux(port.key != place.key, Status.KEY, Mux(~right, Status.RIGHT, refused))
         judged = Mux(
             ~rights.valid | (port.owner >= self.config.processes),

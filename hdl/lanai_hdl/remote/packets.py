@@ -21,6 +21,8 @@ class Op(enum.Enum, shape=4):
     WRITE = 1  # data follow
     READ = 2
     ATOMIC = 3  # operand and comparand follow
+    APPEND = 4  # data for a FIFO follow; the offset is that of its control words
+    RETRY = 5  # an APPEND that a FIFO takes although it refuses, if there is room
     ACK = 8  # `Status` of a request
     DATA = 9  # what a READ asked for, or the value before an ATOMIC
 
@@ -46,9 +48,10 @@ class Status(enum.Enum, shape=4):
     RANGE = 4  # bytes outside the exposure, or a packet across a page boundary
     PAGE = 5  # the page is outside the bus window of the process that owns it
     BUS = 6  # the host refused the access
-    ALIGNMENT = 7  # an ATOMIC at an address that is not a multiple of 4
+    ALIGNMENT = 7  # an ATOMIC, or a FIFO's control words, at an address that is not a multiple of 4
     LOST = 8  # the peer has not answered
     INVALID = 9  # a command that means nothing: unknown op, no such peer
+    FULL = 10  # the FIFO has no room, or refuses since it had none
 
 
 class RequestWord(data.Struct):
@@ -87,6 +90,11 @@ class ReplyWord(data.Struct):
 
 for _word in (RequestWord, TargetWord, SizeWord, ReplyWord):
     assert data.Layout.cast(_word).size == 32, f"{_word.__name__} is a word"
+
+
+def appends(op):
+    """Whether an op, a signal, adds a record to a FIFO."""
+    return (op == Op.APPEND) | (op == Op.RETRY)
 
 
 def words_of(offset: int, length: int) -> int:

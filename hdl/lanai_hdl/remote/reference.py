@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..machine import PAGE_SIZE
+from .fifo import CONTROL_BYTES, CONTROL_FIELDS, COUNT_BITS, RECORD_HEADER, RingWord, TailWord, after, record_bytes
 from .lookup import Need
-from .packets import Atomic, Op, Status
+from .packets import Atomic, Op, SizeWord, Status, word
 from .parameters import RemoteParameters
 from .tables import EXPOSURES, NIBBLE, PAGE_BITS
 
 MASK = 0xFFFFFFFF
+APPENDS = (Op.APPEND, Op.RETRY)
 
 
 @dataclass
@@ -30,9 +32,15 @@ class ReferenceExposure:
     write: bool = False
     atomic: bool = False
     little: bool = False
+    append: bool = False
 
     def allows(self, need: Need) -> bool:
-        return {Need.READ: self.read, Need.WRITE: self.write, Need.ATOMIC: self.atomic}[need]
+        return {
+            Need.READ: self.read,
+            Need.WRITE: self.write,
+            Need.ATOMIC: self.atomic,
+            Need.APPEND: self.append,
+        }[need]
 
 
 @dataclass(frozen=True)
@@ -100,24 +108,25 @@ def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: Re
     """Carry out a command of a process of NIC `source`. The status is that of the first packet that failed; the number is what an ATOMIC
     that succeeded found."""
     config = nics[source].config
-    if command.op not in (Op.WRITE, Op.READ, Op.ATOMIC) or command.peer >= config.peers:
+    appends = command.op in APPENDS
+    if command.op not in (Op.WRITE, Op.READ, Op.ATOMIC, *APPENDS) or command.peer >= config.peers:
         return Status.INVALID, 0
-    if command.op is Op.ATOMIC and (command.offset % 4):
+    if (command.op is Op.ATOMIC or appends) and command.offset % 4:
         return Status.ALIGNMENT, 0
     if command.op is Op.ATOMIC:
         return _atomic(nics[command.peer], command)
     worst = Status.OK
     offset, local, left = command.offset, command.local_offset, command.length
     while left:
-        length = packet_length(config, command.op, offset, local, left)
+        length = packet_length(config, command.op, 0 if appends else offset, local, left)
         status = _packet(nics[source], nics[command.peer], process, command, offset & MASK, local & MASK, length)
         worst = status if worst is Status.OK else worst
-        offset, local, left = offset + length, local + length, left - length
+        offset, local, left = offset + (0 if appends else length), local + length, left - length
     return worst, 0
 
 
 def packet_length(config: RemoteParameters, op: Op, offset: int, local: int, left: int) -> int:
-    """Bytes of the next packet of a command."""
+    """Bytes of the next packet of a command; `offset` is 0 for an APPEND."""
     written = local if op is Op.READ else offset
     to_boundary = config.payload - written % config.payload
     return min(left, config.payload, to_boundary, PAGE_SIZE - offset % PAGE_SIZE, PAGE_SIZE - local % PAGE_SIZE)
@@ -134,12 +143,14 @@ def _packet(
 ) -> Status:
     own = here.lookup(process, command.local, Need.OWN, 0, local, length)
     need = Need.WRITE if command.op is Op.WRITE else Need.READ
-    if command.op is Op.WRITE and own[0] is not Status.OK:
+    if command.op is not Op.READ and own[0] is not Status.OK:
         return own[0]
-    data = here.read(own[1], length) if command.op is Op.WRITE else b""
+    data = here.read(own[1], length) if command.op is not Op.READ else b""
     if data is None:
         return Status.BUS
     owner, number = divmod(command.exposure, EXPOSURES)
+    if command.op in APPENDS:
+        return _append(there, command, local, data)
     status, address, _ = there.lookup(owner, number, need, command.key, offset, length)
     if status is not Status.OK:
         return status
@@ -151,6 +162,39 @@ def _packet(
     if own[0] is not Status.OK:
         return own[0]
     return Status.OK if here.write(own[1], answer) else Status.BUS
+
+
+def _append(there: ReferenceNic, command: ReferenceCommand, local: int, data: bytes) -> Status:
+    owner, number = divmod(command.exposure, EXPOSURES)
+
+    def place(offset: int, length: int) -> tuple[Status, int, bool]:
+        return there.lookup(owner, number, Need.APPEND, command.key, offset, length)
+
+    status, control, _ = place(command.offset, CONTROL_BYTES)
+    if status is not Status.OK:
+        return status
+    words = there.read(control, CONTROL_BYTES)
+    if words is None:
+        return Status.BUS
+    tail_word, head, ring_word = (int.from_bytes(words[4 * n :][:4], "big") for n in range(len(CONTROL_FIELDS)))
+    tail, ring = TailWord.from_bits(tail_word), RingWord.from_bits(ring_word)
+    begin = tail.count & ~3
+    last = (begin - (head & ~3) + record_bytes(len(data)) - 4) % (1 << COUNT_BITS)
+    if (tail.refusing and command.op is not Op.RETRY) or last // PAGE_SIZE & ~ring.mask:
+        there.write(control, word(TailWord, count=tail.count, refusing=1).to_bytes(4, "big"))
+        return Status.FULL
+    page = ring.page | (begin // PAGE_SIZE & ring.mask)
+    offset = page * PAGE_SIZE + begin % PAGE_SIZE
+    status, address, _ = place(offset, RECORD_HEADER + len(data))
+    if status is not Status.OK:
+        return status
+    size = word(SizeWord, length=len(data), align=local % 4, atomic=command.atomic)
+    header = size.to_bytes(4, "big") + command.offset.to_bytes(4, "big")
+    if not there.write(address, header + data):
+        return Status.BUS
+    new = word(TailWord, count=after(begin, len(data), there.config.payload), refusing=0)
+    there.write(control, new.to_bytes(4, "big"))
+    return Status.OK
 
 
 def _atomic(there: ReferenceNic, command: ReferenceCommand) -> tuple[Status, int]:

@@ -12,7 +12,7 @@ from ..host_dma.cutter import BurstCutter
 from ..link.flit import Flit, Kind
 from .entry import Entry
 from .lookup import LookupPort, Need
-from .packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord
+from .packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, appends
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import INDEX_BITS, EntryRead
@@ -148,7 +148,7 @@ class PacketSender(wiring.Component):
                 with m.Else():
                     m.d.sync += [
                         op.eq(Mux(self.voided, Op.NOP, self.sent.entry.op)),
-                        reads.eq((self.sent.entry.op == Op.WRITE) & ~self.voided),
+                        reads.eq(((self.sent.entry.op == Op.WRITE) | appends(self.sent.entry.op)) & ~self.voided),
                     ]
                 m.next = "ASK"
             with m.State("ASK"):

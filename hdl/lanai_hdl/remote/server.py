@@ -5,13 +5,27 @@ from amaranth.lib import enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
+from .append import Append
 from .arrivals import packet_members
 from .atomics import AtomicUnit
 from .cleared import ClearedMemory
 from .entry import Entry
+from .fifo import CONTROL_BYTES, CONTROL_FIELDS, RECORD_HEADER
 from .lookup import LookupPort, Need
 from .order import Place, ReceiveOrder
-from .packets import MARK, REPLY_WORDS, REQUEST_WORDS, Atomic, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord
+from .packets import (
+    MARK,
+    REPLY_WORDS,
+    REQUEST_WORDS,
+    Atomic,
+    Op,
+    ReplyWord,
+    RequestWord,
+    SizeWord,
+    Status,
+    TargetWord,
+    appends,
+)
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import EntryRead
@@ -20,6 +34,8 @@ from .window import BUFFER_BITS, COMMAND_BITS, CommandRead
 from .writer import MemoryWriter
 
 ATOMIC_WORDS = REQUEST_WORDS + 2
+RECORD_AT = REQUEST_WORDS - RECORD_HEADER // 4  # a record is the packet from its `SizeWord` on
+assert RECORD_AT == REPLY_WORDS  # so that one mux has both
 
 
 class Work(enum.Enum, shape=2):
@@ -28,6 +44,14 @@ class Work(enum.Enum, shape=2):
     REQUEST = 0
     REPLY = 1
     FLAG = 2  # a command's end
+
+
+class Step(enum.Enum, shape=2):
+    """Of an APPEND: what is accessed."""
+
+    CONTROL = 0  # the control words are read
+    RECORD = 1  # the record is written
+    TAIL = 2  # the tail word is written, and is what the process waits for
 
 
 EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room")
@@ -82,6 +106,11 @@ class PacketServer(wiring.Component):
         m.submodules.order = self._order = order = ReceiveOrder(self.config)
         m.submodules.answers = self._answers = answers = ClearedMemory(16, self.config.peers)
         m.submodules.unit = unit = AtomicUnit()
+        m.submodules.append = self._append = append = Append(self.config)
+        self._appends = Signal()  # the request is one for a FIFO
+        step = Signal(Step)
+        left = Signal(range(len(CONTROL_FIELDS)))  # words to read behind this one
+        failed = Signal()  # one of them was refused
         m.submodules.writer = writer = MemoryWriter()
         self._first, self._target = first, target = Signal(RequestWord), Signal(TargetWord)
         self._size, self._offset = Signal(SizeWord), Signal(32)
@@ -110,6 +139,9 @@ class PacketServer(wiring.Component):
             unit.operand.eq(operand),
             unit.comparand.eq(comparand),
             unit.old.eq(old),
+            append.word.eq(self.bus.read.payload.data),
+            append.length.eq(self._size.length),
+            append.retry.eq(first.op == Op.RETRY),
             self.answered.index.eq(self._answer.entry),
             self.freed.eq(self.oldest.buffer),
             self.command.buffer.eq(self.oldest.buffer),
@@ -117,7 +149,8 @@ class PacketServer(wiring.Component):
             self.index.eq(at),
         ]
         self._join(m, writer, from_packet, reading, at)
-        self._ask(m, work, entry)
+        m.d.sync += self._appends.eq(appends(first.op))
+        self._ask(m, work, entry, step)
         self._reply(m, status, unit)
 
         m.d.comb += self.busy.eq(1)
@@ -138,7 +171,7 @@ class PacketServer(wiring.Component):
                     m.next = "FORM"
             with m.State("FORM"):
                 m.d.sync += well_formed.eq(self._well_formed(entry) & self.enable)
-                m.d.sync += status.eq(Status.OK)
+                m.d.sync += [status.eq(Status.OK), step.eq(Step.CONTROL)]
                 m.next = "JUDGE"
             with m.State("JUDGE"):
                 m.next = "RELEASE"
@@ -152,28 +185,48 @@ class PacketServer(wiring.Component):
                 m.d.comb += self.lookup.start.eq(1)
                 m.d.sync += unit.little.eq(self.lookup.little)
                 with m.If(self.lookup.done):
-                    m.d.sync += status.eq(self.lookup.status)
+                    with m.If((status != Status.FULL) | (self.lookup.status != Status.OK)):
+                        m.d.sync += status.eq(self.lookup.status)
                     m.next = "WRITE"
                     with m.If(self.lookup.status != Status.OK):
                         m.next = "DONE"
-                    with m.Elif((work == Work.REQUEST) & (first.op == Op.ATOMIC)):
+                    with m.Elif((work == Work.REQUEST) & self._reads_first(step)):
                         m.next = "READ"
                 m.d.sync += writer.run.payload.address.eq(self.lookup.address)
                 m.d.sync += writer.run.payload.length.eq(self.lookup.length)
-                m.d.sync += [from_packet.eq(work != Work.FLAG), flag_sent.eq(0)]
-                m.d.sync += at.eq(Mux(work == Work.REQUEST, REQUEST_WORDS, REPLY_WORDS))
+                of_append = (work == Work.REQUEST) & self._appends
+                m.d.sync += [
+                    from_packet.eq((work != Work.FLAG) & ~(of_append & (step == Step.TAIL))),
+                    flag_sent.eq(0),
+                    at.eq(Mux((work == Work.REQUEST) & ~self._appends, REQUEST_WORDS, REPLY_WORDS)),
+                    left.eq(Mux(self._appends, len(CONTROL_FIELDS) - 1, 0)),
+                    failed.eq(0),
+                ]
             with m.State("READ"):
                 m.d.comb += reading.eq(1)
                 with m.If(self.bus.burst.ready):
                     m.next = "OLD"
             with m.State("OLD"):
-                m.d.comb += self.bus.read.ready.eq(1)
+                m.d.comb += [self.bus.read.ready.eq(1), append.take.eq(self.bus.read.valid)]
                 m.d.sync += [old.eq(self.bus.read.payload.data), from_packet.eq(0)]
                 with m.If(self.bus.read.valid):
-                    m.next = "NEW"
-                    with m.If(self.bus.read.payload.error):
-                        m.d.sync += status.eq(Status.BUS)
-                        m.next = "DONE"
+                    m.d.sync += [left.eq(left - 1), failed.eq(failed | self.bus.read.payload.error)]
+                    with m.If(left == 0):
+                        m.next = "NEW"
+                        with m.If(self._appends):
+                            m.next = "COUNT"
+                        with m.If(failed | self.bus.read.payload.error):
+                            m.d.sync += status.eq(Status.BUS)
+                            m.next = "DONE"
+            with m.State("COUNT"):
+                m.next = "FIT"
+            with m.State("FIT"):
+                m.next = "PLACE"
+            with m.State("PLACE"):
+                m.d.sync += [value.eq(append.tail), step.eq(Step.RECORD)]
+                with m.If(append.full):
+                    m.d.sync += [status.eq(Status.FULL), step.eq(Step.TAIL)]
+                m.next = "LOOKUP"
             with m.State("NEW"):
                 m.d.sync += value.eq(unit.new)
                 m.d.comb += self.atomic.eq(1)
@@ -191,8 +244,12 @@ class PacketServer(wiring.Component):
                 m.next = "RELEASE"
                 with m.Switch(work):
                     with m.Case(Work.REQUEST):
-                        m.d.comb += [self.refused.eq(status != Status.OK), self.served.eq(status == Status.OK)]
-                        self._finish(m)
+                        with m.If(self._appends & (step == Step.RECORD) & (status == Status.OK)):
+                            m.d.sync += step.eq(Step.TAIL)
+                            m.next = "LOOKUP"
+                        with m.Else():
+                            m.d.comb += [self.refused.eq(status != Status.OK), self.served.eq(status == Status.OK)]
+                            self._finish(m)
                     with m.Case(Work.REPLY):
                         m.d.comb += [self.resolve.eq(1), self.resolution.eq(status)]
                     with m.Case(Work.FLAG):
@@ -203,7 +260,7 @@ class PacketServer(wiring.Component):
                 m.d.comb += self.release.eq(1)
                 m.next = "IDLE"
             with m.State("END"):
-                m.d.sync += work.eq(Work.FLAG)
+                m.d.sync += [work.eq(Work.FLAG), status.eq(Status.OK)]
                 m.next = "TAG"
                 with m.If(worst == Status.OK):
                     m.d.sync += worst.eq(self.oldest_status)
@@ -249,13 +306,17 @@ class PacketServer(wiring.Component):
             m.d.comb += [
                 bus.burst.payload.write.eq(0),
                 bus.burst.payload.word.eq(writer.run.payload.address >> 2),
-                bus.burst.payload.words.eq(1),
+                bus.burst.payload.words.eq(Mux(self._appends, len(CONTROL_FIELDS), 1)),
             ]
         with m.If(writer.words.ready & from_packet):  # the packet's next word stands on `word` in the next slot
             m.d.comb += self.index.eq(at + 1)
             m.d.sync += at.eq(at + 1)
 
-    def _ask(self, m, work, entry):
+    def _reads_first(self, step):
+        """What the request does depends on what the memory holds."""
+        return (self._first.op == Op.ATOMIC) | (self._appends & (step == Step.CONTROL))
+
+    def _ask(self, m, work, entry, step):
         lookup = self.lookup
         with m.Switch(work):
             with m.Case(Work.REQUEST):
@@ -267,6 +328,12 @@ class PacketServer(wiring.Component):
                     lookup.offset.eq(self._offset),
                     lookup.length.eq(self._size.length),
                 ]
+                with m.If(self._appends):
+                    m.d.comb += [lookup.need.eq(Need.APPEND), lookup.length.eq(CONTROL_BYTES)]
+                    with m.If(step == Step.RECORD):
+                        m.d.comb += [lookup.offset.eq(self._append.offset), lookup.length.eq(self._append.size)]
+                    with m.If(step == Step.TAIL):
+                        m.d.comb += lookup.length.eq(4)
             with m.Case(Work.REPLY):
                 m.d.comb += [
                     lookup.owner.eq(entry.buffer >> COMMAND_BITS),
@@ -309,10 +376,13 @@ class PacketServer(wiring.Component):
         length, payload = self._size.length, self.config.payload
         sized = (length != 0) & (length <= payload)
         data_words = (length + self._offset[:2] + 3) >> 2
+        with_data = sized & (self.words == REQUEST_WORDS + data_words)
         answer_words = Mux(entry.op == Op.READ, (entry.length + entry.local_offset[:2] + 3) >> 2, 1)
         by_op = {
             Op.NOP: self.words == REQUEST_WORDS,
-            Op.WRITE: sized & (self.words == REQUEST_WORDS + data_words),
+            Op.WRITE: with_data,
+            Op.APPEND: with_data,
+            Op.RETRY: with_data,
             Op.READ: sized & (self.words == REQUEST_WORDS),
             Op.ATOMIC: (length == 4)
             & (self.words == ATOMIC_WORDS)
@@ -365,7 +435,7 @@ class PacketServer(wiring.Component):
         with m.Elif((self._first.op == Op.NOP) | (self._first.op == Op.READ)):
             m.d.comb += self.served.eq(1)
             self._finish(m)
-        with m.Elif((self._first.op == Op.ATOMIC) & (self._offset[:2] != 0)):
+        with m.Elif(((self._first.op == Op.ATOMIC) | self._appends) & (self._offset[:2] != 0)):
             m.d.sync += status.eq(Status.ALIGNMENT)
             m.next = "DONE"
         with m.Else():

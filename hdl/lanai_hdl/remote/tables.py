@@ -76,7 +76,8 @@ class Rights(data.Struct):
     write: 1
     atomic: 1
     little: 1  # atomics take the word's bytes in little-endian order
-    _reserved: 27
+    append: 1  # to the FIFOs that lie in it
+    _reserved: 26
 
 
 class PlaceWord(data.Struct):

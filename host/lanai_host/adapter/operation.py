@@ -11,6 +11,7 @@ REASONS = {
     Status.BUS: "a host refused the access to its memory",
     Status.ALIGNMENT: "an atomic needs an address that is a multiple of 4",
     Status.LOST: "the peer's NIC does not answer",
+    Status.FULL: "the FIFO has no room, or refuses records until a retry",
     Status.INVALID: "the adapter does not know such a command or such a peer",
 }
 

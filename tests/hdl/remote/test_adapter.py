@@ -20,15 +20,18 @@ class Link:
                         there.arrive(words)
 
 
-def between(story, fate=lambda words: [words], **options):
-    """Runs `story(context, source, target)`; the target exposes 3 pages as exposure 2, the source its own as 5."""
+def between(story, fate=lambda words: [words], *, append=0, **options):
+    """Runs `story(context, source, target)`; the target exposes 3 pages as exposure 2, the source its own as 5.
+
+    `append`: others may append to FIFOs in the target's exposure.
+    """
     sides = Side(0, **options), Side(1)
 
     async def whole(context):
         for side in sides:
             await side.boot(context)
         await sides[0].expose(context, 5, 0, 3 * 4096)
-        await sides[1].expose(context, 2, 0, 3 * 4096, **ALL)
+        await sides[1].expose(context, 2, 0, 3 * 4096, append=append, **ALL)
         await story(context, *sides)
         for side in sides:
             await side.rest(context)

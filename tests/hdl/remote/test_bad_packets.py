@@ -31,6 +31,8 @@ DROPPED = {
     "more bytes than a packet may have": (request(Op.READ, length=65, data=()), "REMOTE_MALFORMED"),
     "an atomic of 8 bytes": (request(Op.ATOMIC, length=8, data=(1, 2)), "REMOTE_MALFORMED"),
     "an atomic without a comparand": (request(Op.ATOMIC, data=(1,)), "REMOTE_MALFORMED"),
+    "an append without its data": (request(Op.APPEND, data=()), "REMOTE_MALFORMED"),
+    "a retry of more bytes than a packet may have": (request(Op.RETRY, length=65, data=range(17)), "REMOTE_MALFORMED"),
     "too long": (request(Op.WRITE, length=64, data=range(40)), "REMOTE_DAMAGED"),
     "too short": ([request(Op.WRITE)[0]], "REMOTE_DAMAGED"),
     "one before it is missing": (request(Op.WRITE, sequence=5), "REMOTE_AHEAD"),

@@ -11,6 +11,7 @@ import pytest
 
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.fifo import CONTROL_BYTES, RingWord, TailWord, last_start
 from lanai_hdl.remote.packets import Atomic, Op, Status, word
 from lanai_hdl.remote.reference import ReferenceCommand, ReferenceExposure, ReferenceNic, run
 from lanai_hdl.remote.tables import (
@@ -39,6 +40,7 @@ FAULTS = [
     "delay * rate=0.02 seed=4 by=3us",
     "reorder * rate=0.02 seed=5 by=2us",
 ]
+FIFOS = tuple(range(2 * PAGE + 256, 2 * PAGE + 256 + 64 * 16, 64))  # where FIFOs' control words stand at first
 FIRST_BYTE = (24, 31)  # bits of a packet
 EXPOSED = {
     1: ReferenceExposure(0, SIZE, 0x1111, TABLE, True, read=True, write=True, atomic=True, little=True),
@@ -47,6 +49,7 @@ EXPOSED = {
     4: ReferenceExposure(0, SIZE, 0x4444, TABLE, True, write=True),
     5: ReferenceExposure(0, 6 * PAGE, 0x5555, TABLE, True, read=True, write=True, atomic=True),
     6: ReferenceExposure(0, SIZE, 0x6666, TABLE, False, read=True, write=True, atomic=True),
+    8: ReferenceExposure(0, 6 * PAGE, 0x8888, TABLE, True, append=True),
 }
 UNMAPPED, FOREIGN = 4, 5  # pages of exposure 5: one that the host refuses, one of another process's bus window
 
@@ -84,11 +87,35 @@ class Raw:
         assert bytes(self.host.memory[:SIZE]) == content
 
 
+def control_words(chance):
+    """Of a FIFO: empty, full, refusing, or with anything between; its ring in the host's memory or not."""
+    pages = chance.choice([1, 2, 4, 8])
+    tail = chance.randrange(1 << 18) * 4
+    if tail % PAGE > last_start(REMOTE.payload):
+        tail &= ~(PAGE - 1)
+    head = tail - chance.choice([0, chance.randrange(pages * PAGE // 4), pages * PAGE // 4 - 2]) * 4
+    ring = word(RingWord, page=chance.choice([0, 0, pages]), mask=pages - 1)
+    words = (word(TailWord, count=tail, refusing=chance.random() < 0.3), head & 0xFFFFFFFF, ring)
+    return b"".join(one.to_bytes(4, "big") for one in words)
+
+
+def set_fifos(content):
+    """The content with control words of FIFOs at `FIFOS`."""
+    chance = random.Random(content[:8])
+    for at in FIFOS:
+        content = content[:at] + control_words(chance) + content[at + CONTROL_BYTES :]
+    return content
+
+
 def any_command(chance):
-    exposure = chance.choice([1, 1, 1, 2, 3, 4, 5, 5, 6, 7, 130])
+    exposure = chance.choice([1, 1, 1, 2, 3, 4, 5, 5, 6, 7, 8, 8, 8, 130])
     key = EXPOSED[exposure].key if exposure in EXPOSED and chance.random() < 0.95 else 0x1111
     op = chance.choice([Op.WRITE, Op.READ, Op.ATOMIC, Op.ATOMIC])
-    offset = chance.randrange(6 * PAGE) if exposure == 5 else chance.randrange(SIZE // 2)
+    if exposure == 8 or chance.random() < 0.05:
+        op = chance.choice([Op.APPEND, Op.APPEND, Op.RETRY])
+    offset = chance.randrange(6 * PAGE) if exposure in (5, 8) else chance.randrange(SIZE // 2)
+    if op in (Op.APPEND, Op.RETRY) and chance.random() < 0.9:
+        offset = chance.choice(FIFOS)
     if op is Op.ATOMIC and chance.random() < 0.9:
         offset &= ~3
     length = chance.choice([0, 1, 3, 4, 5, 64, 700, 1024, 3000])
@@ -131,7 +158,7 @@ async def take(host, buffer, tag):
 
 def compare(count, seed, faults):
     chance = random.Random(seed)
-    contents = [chance.randbytes(SIZE) for _ in range(2)]
+    contents = [set_fifos(chance.randbytes(SIZE)) for _ in range(2)]
     sides = {}
 
     async def program(host):

@@ -1,0 +1,66 @@
+"""What an APPEND does to a FIFO."""
+
+from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .fifo import COUNT_BITS, RECORD_HEADER, RingWord, TailWord, last_start
+from .lookup import LENGTH_BITS, OFFSET_BITS
+from .parameters import RemoteParameters
+
+
+class Append(wiring.Component):
+    """What becomes of a FIFO when a record of `length` bytes is appended.
+
+    The control words are given one after the other, with `take`. Three slots after the last one, and until the next `take`, the answers
+    stand: `full`, the record is refused; `offset`, where in the exposure it goes, and `size`, its bytes; `tail`, the new tail word.
+
+    Members: `take`; `word`; `length`; `retry`, the request is a RETRY; the answers.
+    """
+
+    take: In(1)
+    word: In(32)
+    length: In(LENGTH_BITS)
+    retry: In(1)
+    full: Out(1)
+    offset: Out(32)
+    size: Out(LENGTH_BITS)
+    tail: Out(TailWord)
+
+    def __init__(self, config: RemoteParameters):
+        self.config = config
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        ring, head, tail = Signal(RingWord), Signal(TailWord), Signal(TailWord)
+        with m.If(self.take):  # the words pass through: the ring is the last
+            m.d.sync += [ring.eq(self.word), head.eq(ring.as_value()), tail.eq(head)]
+        # All are whole words. `words` is the record's size in words less 1.
+        words, used = Signal(LENGTH_BITS - 2), Signal(COUNT_BITS - 2)
+        end = Signal(COUNT_BITS - 2)
+        m.d.sync += [
+            words.eq(((self.length + 3) >> 2) + RECORD_HEADER // 4 - 1),
+            used.eq(tail.count[2:] - head.count[2:]),
+            end.eq(tail.count[2:] + words + 1),
+        ]
+        in_page = OFFSET_BITS - 2
+        last = Signal(COUNT_BITS - 2)  # the record's last word, counted from the head
+        m.d.comb += [
+            last.eq(used + words),
+            self.size.eq(self.length + RECORD_HEADER),
+            self.offset.eq(
+                Cat(Const(0, 2), tail.count[2:OFFSET_BITS], ring.page | (tail.count[OFFSET_BITS:] & ring.mask))
+            ),
+        ]
+        new, full = Signal(COUNT_BITS - 2), Signal()
+        m.d.sync += full.eq((last[in_page:] & ~Cat(ring.mask, Const(0, 1))).any() | (tail.refusing & ~self.retry))
+        m.d.sync += new.eq(end)
+        with m.If(end[:in_page] > last_start(self.config.payload) // 4):
+            m.d.sync += new.eq(Cat(Const(0, in_page), end[in_page:] + 1))
+        m.d.comb += [
+            self.full.eq(full),
+            self.tail.count.eq(Mux(full, tail.count, Cat(Const(0, 2), new))),
+            self.tail.refusing.eq(full),
+        ]
+        return m

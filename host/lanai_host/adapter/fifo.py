@@ -1,0 +1,70 @@
+"""FIFOs in a process's own memory, to which others append: the owner's side."""
+
+from lanai_hdl.errors import UserError
+from lanai_hdl.remote.fifo import (
+    COUNT_BITS,
+    MOST_RING_PAGES,
+    RECORD_HEADER,
+    RingWord,
+    TailWord,
+    after,
+)
+from lanai_hdl.remote.packets import SizeWord, word
+
+from ..bus.base import PAGE_SIZE, HostBuffer, Watched
+
+COUNT = (1 << COUNT_BITS) - 1
+REFUSING = word(TailWord, count=0, refusing=1)
+LENGTH = word(SizeWord, length=0xFFFF, align=0, atomic=0)
+
+
+class Fifo:
+    """A FIFO whose control words stand at byte `control` of `memory`, and whose ring is `pages` pages from page `page` on.
+
+    All of `memory` must be exposed as one exposure that allows APPEND. `payload` is the adapter's.
+    """
+
+    def __init__(self, memory: HostBuffer, control: int, page: int, pages: int, payload: int) -> None:
+        if pages & (pages - 1) or not 1 <= pages <= MOST_RING_PAGES:
+            raise UserError(f"pages={pages!r} must be a power of two from 1 to {MOST_RING_PAGES}")
+        if page % pages:
+            raise UserError(f"page={page!r} must be a multiple of pages={pages!r}")
+        self._memory = memory
+        self._control = control
+        self._first = page * PAGE_SIZE
+        self._size = pages * PAGE_SIZE
+        self._payload = payload
+        self._head = 0
+        self.seen = bytes(4)  # the tail word at the last look
+        for field, value in enumerate((0, 0, word(RingWord, page=page, mask=pages - 1))):
+            self._set(field, value)
+
+    @property
+    def refused(self) -> int | None:
+        """Where the tail stood when the FIFO began to refuse; None if it does not."""
+        tail = int.from_bytes(self.seen, "big")
+        return tail & COUNT if tail & REFUSING else None
+
+    def look(self) -> bool:
+        """Whether there are records that have not been dropped, as of now."""
+        self.seen = bytes(self._memory.view[self._control : self._control + 4])
+        return int.from_bytes(self.seen, "big") & COUNT != self._head
+
+    def record(self) -> memoryview:
+        """The data of the oldest record; good until `drop`."""
+        begin = self._first + self._head % self._size
+        length = int.from_bytes(self._memory.view[begin : begin + 4], "big") & LENGTH
+        return self._memory.view[begin + RECORD_HEADER : begin + RECORD_HEADER + length]
+
+    def drop(self) -> None:
+        """The oldest record's place is free again."""
+        self._head = after(self._head, len(self.record()), self._payload)
+        self._set(1, self._head)
+
+    def watched(self) -> Watched:
+        """What changes when a record is appended or refused after the last look."""
+        return Watched(self._memory, self._control, self.seen)
+
+    def _set(self, field: int, value: int) -> None:
+        at = self._control + 4 * field
+        self._memory.view[at : at + 4] = value.to_bytes(4, "big")
