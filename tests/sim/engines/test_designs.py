@@ -10,7 +10,7 @@ import lanai_sim
 from lanai_hdl.config import NicConfig
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.errors import UserError
-from lanai_sim.engines import designs
+from lanai_sim.engines import designs, elaboration
 from lanai_sim.engines.designs import Design
 from lanai_sim.engines.rtl import build
 
@@ -84,15 +84,34 @@ def test_sources_edited_while_they_are_elaborated_are_not_stored(edited, monkeyp
         (edited / "ram.v").write_text("saved meanwhile\n")
         return [{"nic.v": ""}]
 
-    monkeypatch.setattr(designs, "_elaborate", elaborate)
+    monkeypatch.setattr(elaboration, "_elaborate", elaborate)
     with pytest.raises(UserError, match="sources changed"):
-        designs.elaborate([Design(SMALL)], designs.key([Design(SMALL)]))
+        elaboration.elaborate([Design(SMALL)], designs.key([Design(SMALL)]))
 
 
-def test_a_failed_elaboration_is_told_with_its_last_words(monkeypatch):
-    monkeypatch.setattr(designs, "MAKER", "lanai_sim.no_such_module")
+def test_a_design_is_elaborated_once(edited, tmp_path, monkeypatch):
+    """Whatever models and neighbours it is built with; after an edit, again."""
+    monkeypatch.setenv("LANAI_CACHE", str(tmp_path / "cache"))
+    made = []
+
+    def elaborate(wanted):
+        made.extend(wanted)
+        return [{"top.v": f"module {design.top}; endmodule"} for design in wanted]
+
+    monkeypatch.setattr(elaboration, "_elaborate", elaborate)
+    nic, switch = Design(SMALL), Design(SwitchConfig(4, SMALL))
+    texts = elaboration.elaborate([nic], designs.key([nic]))
+    assert elaboration.elaborate([nic, switch], designs.key([nic, switch]))[:1] == texts
+    assert made == [nic, switch]
+    (edited / "ram.v").write_text("another\n")
+    elaboration.elaborate([nic], designs.key([nic]))
+    assert made == [nic, switch, nic]
+
+
+def test_a_failed_elaboration_is_told_with_its_last_words(edited, monkeypatch):
+    monkeypatch.setattr(elaboration, "MAKER", "lanai_sim.no_such_module")
     with pytest.raises(UserError, match=r"exit code 1:\n.*no_such_module"):
-        designs.elaborate([Design(SMALL)], ())
+        elaboration.elaborate([Design(SMALL)], ())
 
 
 def test_a_model_from_the_cache_needs_no_amaranth():

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from lanai_host import compilers
 from lanai_host.errors import UserError
 from lanai_sim.engines import verilator
-from lanai_sim.engines.verilator import Model, library
+from lanai_sim.engines.verilator import Model, Source, library
 
 COUNTER = "module counter(input clk, output reg [31:0] n); always @(posedge clk) n <= n + STEP; endmodule"
 WRAPPER = """
@@ -27,33 +28,81 @@ def counter(step):
     return Model("counter", {"counter.v": COUNTER.replace("STEP", str(step))})
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def fresh(tmp_path, monkeypatch):
-    monkeypatch.setenv("LANAI_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+def cache(shared, monkeypatch):
+    """A cache of this module alone: each test has counters of its own, and Verilator's run-time objects are compiled once."""
+    monkeypatch.setenv("LANAI_CACHE", str(shared))
+    return shared
 
 
-def test_concurrent_runs_share_one_build(fresh):
+def test_concurrent_runs_share_one_build(cache):
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda _: library([counter(3)], WRAPPER), range(2))
     assert first == second
     assert ctypes.CDLL(str(first)).run(1000) == 3000
     stamp = first.stat().st_mtime_ns
     assert library([counter(3)], WRAPPER).stat().st_mtime_ns == stamp
-    kept = {path.name for path in fresh.rglob("*") if path.is_file()}
+    kept = {path.name for path in (cache / "rtl").rglob("*") if path.is_file()}
     assert kept == {"DIGESTS", "model.so", "model.o"}
 
 
-def test_a_truncated_library_is_built_again(fresh, capsys):
+def test_a_truncated_library_is_built_again(cache, capsys):
     """The loader would die of SIGBUS where the file's pages are missing. A truncated object would not link."""
-    path = library([counter(3)], WRAPPER)
-    for cached in fresh.rglob("model.*"):
+    before = set(cache.rglob("model.*"))
+    path = library([counter(4)], WRAPPER)
+    for cached in set(cache.rglob("model.*")) - before:
         os.truncate(cached, cached.stat().st_size // 2)
-    assert library([counter(3)], WRAPPER) == path
-    assert ctypes.CDLL(str(path)).run(1000) == 3000
+    assert library([counter(4)], WRAPPER) == path
+    assert ctypes.CDLL(str(path)).run(1000) == 4000
     notes = capsys.readouterr().err.splitlines()
     assert len(notes) > 2
     assert all(note.startswith("lanai: note: the cached rtl ") for note in notes)
+
+
+def source(key, step):
+    """Sources of one key, and the list of each time that they were made."""
+    calls = []
+
+    def make():
+        calls.append(key)
+        return [counter(step)]
+
+    return Source((key,), make), calls
+
+
+def test_sources_that_give_the_same_verilog_share_one_build(cache, monkeypatch):
+    """An edit that changes no Verilog builds nothing, and sources that are known are not made again."""
+    path = library(source("as it was", 5)[0], WRAPPER)
+    assert ctypes.CDLL(str(path)).run(10) == 50
+    monkeypatch.setattr(verilator, "_build", None)
+    edited, calls = source("edited", 5)
+    assert library(edited, WRAPPER) == path
+    assert calls == ["edited"]
+    again, calls = source("edited", 5)
+    assert library(again, WRAPPER) == path
+    assert calls == []
+
+
+def test_sources_that_give_another_verilog_give_another_library(cache, monkeypatch):
+    built = []
+    monkeypatch.setattr(verilator, "_build", lambda *given: built.append(given) or given[-1].write_bytes(b"library"))
+    paths = {library(source(f"step {step}", step)[0], WRAPPER) for step in (6, 7)}
+    assert len(paths) == len(built) == 2
+
+
+def test_a_library_that_was_removed_is_built_from_known_sources(cache, monkeypatch):
+    monkeypatch.setattr(verilator, "_build", lambda *given: given[-1].write_bytes(b"library"))
+    known, calls = source("removed", 8)
+    path = library(known, WRAPPER)
+    shutil.rmtree(path.parent)
+    assert library(known, WRAPPER) == path
+    assert path.read_bytes() == b"library"
+    assert len(calls) == 3
 
 
 def test_an_unusable_cache_is_named(tmp_path, monkeypatch):
@@ -64,7 +113,7 @@ def test_an_unusable_cache_is_named(tmp_path, monkeypatch):
         library([counter(1)], WRAPPER)
 
 
-def test_a_full_disk_is_named(fresh, monkeypatch):
+def test_a_full_disk_is_named(cache, monkeypatch):
     def full(command, **options):
         raise OSError(28, os.strerror(28))
 
@@ -74,6 +123,6 @@ def test_a_full_disk_is_named(fresh, monkeypatch):
         library([counter(2)], WRAPPER)
 
 
-def test_broken_verilog_is_told_with_the_tools_words(fresh):
+def test_broken_verilog_is_told_with_the_tools_words(cache):
     with pytest.raises(UserError, match=r"(?s)syntax error.*verilator_bin"):
         library([Model("counter", {"counter.v": "module counter(; endmodule"})], WRAPPER)

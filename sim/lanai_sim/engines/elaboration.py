@@ -1,0 +1,52 @@
+"""The Verilog of designs: elaborated once, then from the cache."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from lanai_firmware import cache
+from lanai_hdl.errors import UserError
+
+from .designs import Design, key
+
+MAKER = "lanai_sim.engines.gateware.verilog"
+CHANGED = "the gateware's sources changed while they were elaborated; run the command again"
+
+
+def elaborate(designs: Sequence[Design], expected: tuple[object, ...]) -> list[dict[str, str]]:
+    """The Verilog of each design by file name, from the cache if it is there. The designs' `key` must be `expected`."""
+    texts = [_cached(design) for design in designs]
+    if key(designs) != expected:
+        raise UserError(CHANGED)
+    return texts
+
+
+def _cached(design: Design) -> dict[str, str]:
+    made_of = key([design])
+
+    def make() -> bytes:
+        [texts] = _elaborate([design])
+        if key([design]) != made_of:
+            raise UserError(CHANGED)
+        return json.dumps(texts).encode()
+
+    texts: dict[str, str] = json.loads(cache.build(cache.key_of([repr(made_of)]), "verilog", make))
+    return texts
+
+
+def _elaborate(designs: Sequence[Design]) -> list[dict[str, str]]:
+    """In a fresh process, which imports the files as they are on disk: modules that this process imported before an edit cannot get
+    into the cache under the key of the edited files."""
+    command = [sys.executable, "-P", "-m", MAKER]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    answer = subprocess.run(
+        command, input=pickle.dumps(list(designs)), capture_output=True, env=environment, check=False
+    )
+    if answer.returncode:
+        said = answer.stderr.decode(errors="replace").strip().splitlines()[-20:]
+        raise UserError(f"elaborating the gateware failed with exit code {answer.returncode}:\n" + "\n".join(said))
+    texts: list[dict[str, str]] = pickle.loads(answer.stdout)
+    return texts
