@@ -41,7 +41,7 @@ RANGES = {
     "pio_threshold": (0, 4096),
     "pinned_cache_pages": (0, 2**20),
     "pages_per_entry": (1, 4),
-    "patience": (0, 1000 * SECOND),
+    "watchdog": (0, 1000 * SECOND),
     "ask_first": (0, 1),
     "host_matching": (0, 1),
 }
@@ -74,7 +74,7 @@ class HostConfig:
     pio_threshold: int = 1024  # sends up to this many bytes are written to the NIC by the processor (NP-41)
     pinned_cache_pages: int = 4096  # pages that stay pinned after use (PM's idea); 0 unpins after each message (NP-49)
     pages_per_entry: int = 4  # of the page table (NP-45); 1 is the thesis's first version
-    patience: int = 20_000_000_000  # picoseconds of silence after which the driver looks after its NIC; 0: never
+    watchdog: int = 20_000_000_000  # picoseconds of silence after which the driver checks its NIC; 0: never
     ask_first: int = 0  # 1: a receive from one sender asks it for messages not announced yet, as in the thesis (NP-22)
     host_matching: int = 0  # 1: messages meet their receives on the host, as in the thesis's first version (NP-33)
 
@@ -121,7 +121,7 @@ def free() -> HostConfig:
 DRIVER_ONLY = frozenset(
     {
         "post", "complete", "pin", "pin_page", "unpin_page", "pio_write", "pio_read", "pio_threshold",
-        "pinned_cache_pages", "pages_per_entry", "patience", "ask_first", "host_matching",
+        "pinned_cache_pages", "pages_per_entry", "watchdog", "ask_first", "host_matching",
     }
 )  # fmt: skip
 

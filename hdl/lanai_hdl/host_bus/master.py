@@ -9,14 +9,14 @@ from ..queue import Queue
 from .ports import Burst, BurstPort, HostMemoryPort, ReadWord, WriteWord
 
 READ_AHEAD = 16  # words on their way from the host or not yet taken: covers the host's answer and a contended LBUS
-PATIENCE = 8  # clocks that a burst may stand still before the bus is given up, as PCI asks of a target
+MOST_STALLED = 8  # clocks that a burst may stall before the master releases the bus, as PCI asks of a target
 
 
 class BusMaster(wiring.Component):
     """Runs an engine's bursts on the host bus, a word a bus clock.
 
     Members: `engine`, `mem`. `want` the bus, hold it while `granted`; `tick` is the bus clock; `contended`, PIO waits for the bus. A burst
-    costs its setup clocks first. It is given up, to be continued as a new one, when the engine has kept it waiting for PATIENCE
+    costs its setup clocks first. It is given up, to be continued as a new one, when the engine has kept it waiting for MOST_STALLED
     clocks, or PIO has for `latency_timer`. Events of a slot: `begun`, a burst; `beat`, a word. `idle` while nothing is under way.
     """
 
@@ -46,13 +46,13 @@ class BusMaster(wiring.Component):
         setup = Signal(range(max(config.read_setup, config.write_setup) + 1))
         owed = Signal(range(READ_AHEAD + 2))  # reads on `mem` whose answer has not been taken
         unanswered = Signal(range(READ_AHEAD + 6))
-        idle_clocks = Signal(range(PATIENCE + 1))
+        idle_clocks = Signal(range(MOST_STALLED + 1))
         clocks = Signal(range(config.latency_timer + 1))
         possible = Signal()
         leave = Signal()
         m.d.comb += [
             possible.eq(Mux(burst.write, writes.o.valid, owed != READ_AHEAD) & (unanswered != READ_AHEAD)),
-            leave.eq((self.contended & (clocks == config.latency_timer)) | (idle_clocks == PATIENCE)),
+            leave.eq((self.contended & (clocks == config.latency_timer)) | (idle_clocks == MOST_STALLED)),
         ]
         self._answers(m, burst, reads, unanswered, owed)
         with m.If(self.mem.ready):

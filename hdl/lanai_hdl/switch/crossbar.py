@@ -23,7 +23,7 @@ class Crossbar(wiring.Component):
 
     def __init__(self, ports: int, blocked_slots: int = 0):
         self._ports = ports
-        self._patience = blocked_slots
+        self._timeout = blocked_slots
         super().__init__(
             {
                 "i": In(stream.Signature(Flit)).array(ports),
@@ -37,7 +37,7 @@ class Crossbar(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        inputs = [SwitchInput(self._ports, self._patience) for _ in range(self._ports)]
+        inputs = [SwitchInput(self._ports, self._timeout) for _ in range(self._ports)]
         arbiters = [HoldingArbiter(self._ports) for _ in range(self._ports)]
         for n, (block, arbiter) in enumerate(zip(inputs, arbiters, strict=True)):
             m.submodules[f"input{n}"] = block

@@ -25,7 +25,7 @@ class SwitchInput(wiring.Component):
     Parameters
     ----------
     ports : outputs of the switch
-    blocked_slots : patience, 0 for ever
+    blocked_slots : slots after which a blocked packet is dropped, 0: never
 
     Members
     -------
@@ -38,7 +38,7 @@ class SwitchInput(wiring.Component):
 
     def __init__(self, ports: int, blocked_slots: int = 0):
         self._ports = ports
-        self._patience = blocked_slots
+        self._timeout = blocked_slots
         super().__init__(
             {
                 "i": In(stream.Signature(Flit)),
@@ -102,12 +102,12 @@ class SwitchInput(wiring.Component):
         return Mux(count.any(), Cat(route[:28], (count - 1)[:3], route[31]), Cat(Const(0, 8), route[:24]))
 
     def _watch(self, m, wanted, moves):
-        """High in a slot in which the packet has not moved for the whole of our patience."""
-        if not self._patience:
+        """High in a slot in which the packet has not moved for `blocked_slots` slots."""
+        if not self._timeout:
             return Const(0)
-        waited = Signal(range(self._patience))
+        waited = Signal(range(self._timeout))
         exhausted = Signal()
-        m.d.comb += exhausted.eq(wanted.any() & ~moves & (waited == self._patience - 1))
+        m.d.comb += exhausted.eq(wanted.any() & ~moves & (waited == self._timeout - 1))
         m.d.sync += waited.eq(0)
         with m.If(wanted.any() & ~moves & ~exhausted):
             m.d.sync += waited.eq(waited + 1)

@@ -18,7 +18,7 @@ from typing import Any
 from ..errors import DeadlockError, UserError
 from ..mpi.constants import UNDEFINED, ThreadLevel
 from ..mpi.errors import ErrorClass, ErrorTable, MpiError, unsupported
-from ..mpi.turns import TwoThreads
+from ..mpi.thread_order import TwoThreads
 from . import checks, places
 from .context import Phase, abi
 from .tables import BadHandle, NullPointer
@@ -140,12 +140,12 @@ def _threads(name: str, own: str, place: str, found: Binding, names: dict[str, A
     """What the thread level asks of each call. A function is made when first called, and then the level is known."""
     progress = abi.world.process.progress
     if abi.world.thread_level == ThreadLevel.MULTIPLE:
-        if progress.turns is None:
+        if progress.order is None:
             return []
-        names |= {"_count": progress.count, "_usual": progress.usual_threads, "_turns": progress.turns}
+        names |= {"_count": progress.count, "_usual": progress.usual_threads, "_order": progress.order}
         return [
             "    if _count() > _usual:",  # other threads: the whole call has a turn of its own
-            "        with _turns:",
+            "        with _order:",
             f"            return body({own})",
         ]
     if found.anywhere or abi.world.thread_level == ThreadLevel.SERIALIZED:

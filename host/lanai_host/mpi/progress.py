@@ -2,7 +2,7 @@
 
 All calls into the device are made under `Progress.lock`, so devices need not be thread-safe. While the process has one
 thread, a blocking call sleeps inside the device (and the simulation may move, and may find a deadlock). With several threads under
-`lanai run` the lock is taken in turns (`turns`), and the simulation moves when all threads have stopped. Elsewhere one waiting
+`lanai run` the lock is taken in an order (`thread_order`), and the simulation moves when all threads have stopped. Elsewhere one waiting
 thread pumps the device and the others sleep on a condition variable; the pump looks and lets go of the lock in turns, because
 another thread's send may be what it waits for.
 """
@@ -18,7 +18,7 @@ from ..device import Device
 from ..operation import Operation
 from . import threads
 from .constants import ThreadLevel
-from .turns import Turns
+from .thread_order import ThreadOrder
 
 SINGLE, MULTIPLE = ThreadLevel.SINGLE, ThreadLevel.MULTIPLE  # asked with every call, and slow to find in their class
 PUMP_PAUSE = 20e-6  # seconds that a pumping thread leaves the lock and the interpreter to the others
@@ -99,9 +99,9 @@ class Progress:
         self.level = SINGLE
         self.usual_threads = 1 if foreign_threads else 0
         self.count: Callable[[], int] = threads.count if foreign_threads else _thread._count
-        self.turns = Turns(self.contended, f"rank {device.rank}: ") if lockstep else None
+        self.order = ThreadOrder(self.contended, f"rank {device.rank}: ") if lockstep else None
         mutex = threading.RLock()
-        self.lock: Any = mutex if self.turns is None else self.turns
+        self.lock: Any = mutex if self.order is None else self.order
         self._changed = threading.Condition(mutex)
         self._tasks: list[Task] = []
         self._services: list[Service] = []
@@ -153,7 +153,7 @@ class Progress:
     def notify(self) -> None:
         """Something that a thread may wait for has changed outside the device (a generalized request ended)."""
         with self.lock:
-            if self.turns is None:  # else they look for themselves
+            if self.order is None:  # else they look for themselves
                 self._changed.notify_all()
 
     def wait(self, target: Waitable) -> None:
@@ -164,8 +164,8 @@ class Progress:
             while not target.done:
                 if not self.several_threads():
                     self._sleep(target)
-                elif self.turns is not None:
-                    self._take_turns(target, self.turns)
+                elif self.order is not None:
+                    self._wait_in_order(target, self.order)
                 elif self.level < MULTIPLE:
                     self._sleep(target)
                 elif self._pumping:
@@ -194,12 +194,12 @@ class Progress:
         self.device.wait(operations or None, target.why())
         self._advance()
 
-    def _take_turns(self, target: Waitable, turns: Turns) -> None:
-        may_block = turns.wait(target)
+    def _wait_in_order(self, target: Waitable, order: ThreadOrder) -> None:
+        may_block = order.wait(target)
         if target.done:
             return
         if may_block:
-            self._sleep(_Several([target, *turns.targets]))
+            self._sleep(_Several([target, *order.targets]))
         else:
             self.device.progress()
             self._advance()

@@ -65,10 +65,10 @@ API void board_send(Board* board, uint8_t byte) {
     for (int bit = 0; bit < 8; bit++) board->hold(byte >> bit & 1);
     board->hold(1);
 }
-// The next byte, or -1 after `patience` slots without one.
-API int32_t board_receive(Board* board, uint64_t patience) {
+// The next byte, or -1 after `timeout` slots without one.
+API int32_t board_receive(Board* board, uint64_t timeout) {
     for (uint64_t n = 0; board->received.empty(); n++) {
-        if (n == patience) return -1;
+        if (n == timeout) return -1;
         board->slot();
     }
     uint8_t byte = board->received.front();

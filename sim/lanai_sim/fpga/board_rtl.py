@@ -18,7 +18,7 @@ from ..engines.verilator import Model, library
 from .bitstream import board_top
 
 TOP = "lanai_board"
-PATIENCE_BITS = 100_000  # bit times of silence after which the board is taken for dead
+TIMEOUT_BITS = 100_000  # bit times of silence after which the board is taken for dead
 
 
 @cache
@@ -44,7 +44,7 @@ class VerilatedBoard(SerialLine):
 
     def __init__(self, board: Board) -> None:
         self._api = _library(board)
-        self._patience = PATIENCE_BITS * board.divisor
+        self._timeout = TIMEOUT_BITS * board.divisor
         self._board = self._api.board_new(board.divisor)
 
     def __enter__(self) -> "VerilatedBoard":
@@ -62,9 +62,9 @@ class VerilatedBoard(SerialLine):
         return bytes(self._byte() for _ in range(size))
 
     def _byte(self) -> int:
-        byte: int = self._api.board_receive(self._board, self._patience)
+        byte: int = self._api.board_receive(self._board, self._timeout)
         if byte < 0:
-            raise BusError(f"the simulated board said nothing for {self._patience} slots")
+            raise BusError(f"the simulated board said nothing for {self._timeout} slots")
         return byte
 
     @property

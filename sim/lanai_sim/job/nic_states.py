@@ -10,7 +10,7 @@ from lanai_hdl.machine import SRAM_HOST, Control, Event, Status, host_offset
 from ..engines.base import Access, Engine, EventKind
 from ..kernel.cluster import ClusterBus
 
-PATIENCE = 100_000  # slots that an answer may take
+REPLY_SLOTS = 100_000  # slots that an answer may take
 SLOTS_PER_WORD = 1_000  # ... and as many more for each word
 REGISTERS = ("TRAP_CAUSE", "TRAP_PC", "CONTROL", "ISR", "DOORBELL", "HDMA_STATUS", "SEND_STATUS", "RECV_STATUS")
 TRAFFIC = ("TX_PACKETS", "RX_PACKETS")
@@ -41,7 +41,7 @@ def read(engine: Engine, nic: int, addresses: Sequence[int]) -> list[int]:
     first = engine.slot(nic)
     engine.pio(nic, [Access(first, False, address, tag=TAGS + i) for i, address in enumerate(addresses)])
     values: dict[int, int] = {}
-    end = first + PATIENCE + SLOTS_PER_WORD * len(addresses)
+    end = first + REPLY_SLOTS + SLOTS_PER_WORD * len(addresses)
     while len(values) < len(addresses) and engine.slot(nic) < end:
         _, events = engine.run(end)
         answers = [event for event in events if event.unit == nic and event.kind == EventKind.PIO_DONE]

@@ -33,12 +33,12 @@ class Output:
         self._thread = threading.Thread(target=self._run, name="lanai output", daemon=True)
         self._thread.start()
 
-    def finish(self, patience: float | None = None) -> None:
+    def finish(self, timeout: float | None = None) -> None:
         """Pass on all that is left and close. The processes have ended; a child that outlived them may keep a pipe open, and is
-        not waited for. Nor is our own reader for more than `patience` seconds, if that is given: what it has not taken is lost."""
+        not waited for. Nor is our own reader for more than `timeout` seconds, if given: what it has not read is lost."""
         os.write(self._stop_write, b"x")
         if self._thread is not None:
-            self._thread.join(patience)
+            self._thread.join(timeout)
             if self._thread.is_alive():
                 return  # it hangs in a write, and ends with this process
         for number in list(self._streams):

@@ -17,7 +17,7 @@ from lanai_host.simulator.spin import Chunk, SpinWait
 from ..kernel.kernel import Kernel, Suspension
 
 CHUNK = 1 << 16
-PATIENCE = 0.1  # seconds without a word from any rank before somebody looks after the processes
+POLL_SECONDS = 0.1  # seconds without a message from any rank after which the processes are checked
 REPLY_SECONDS = 2.0  # of real time that ranks may take to say where they stand
 _TIMEVAL = struct.Struct("@ll")
 BLOCKING = Op.POSTED_LAST
@@ -62,7 +62,7 @@ class Rank:
         self.pending: Suspension[list[Request]] | None = None
         self._bytes = bytearray()
         self._chunk = Chunk(CHUNK)  # kept: a fresh one for each read would cost the kernel more than the read
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(0, int(1e6 * PATIENCE)))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(0, int(1e6 * POLL_SECONDS)))
         self._wait = SpinWait()
         self._requests: list[Request] = []
         self._wanted = HEADER.size
@@ -89,7 +89,7 @@ class Rank:
 
     def read(self, flags: int = socket.MSG_DONTWAIT) -> list[Request] | None:
         """Take what has come. The requests up to a blocking one, once there is one; None while there is not. With no flags, wait
-        for it up to `PATIENCE`."""
+        for it up to `POLL_SECONDS`."""
         while True:
             try:
                 looked = None if flags else self._wait.look(self.sock, self._chunk)
@@ -185,10 +185,10 @@ class Ranks:
             return
         self.on_quiet()
         if rank.gone and rank.pending is not None:
-            time.sleep(PATIENCE / 10)  # its process closed the socket and goes on: see it end
+            time.sleep(POLL_SECONDS / 10)  # its process closed the socket and goes on: see it end
 
     def _wait_for_any(self) -> None:
-        events = self._selector.select(PATIENCE)
+        events = self._selector.select(POLL_SECONDS)
         if not events:
             self.on_quiet()
         for key, _ in events:

@@ -77,16 +77,16 @@ class Cluster:
         return tag, suspension
 
     def forget(self, tag: int) -> None:
-        """Nobody waits for this any more."""
+        """The wait is over: drop its suspension."""
         self._expected.pop(tag, None)
 
     def report_lost(self, rank: int, text: str) -> None:
-        """A rank can be reached no more, or, without `text`, again. All who wait for a word with
-        patience look up."""
+        """A rank cannot be reached any more, or, without `text`, can be reached again. Every wait with
+        a timeout is woken."""
         self.lost.pop(rank, None)
         if text:
             self.lost[rank] = text
-        self.kernel.wake_patient(NEWS)
+        self.kernel.wake_timeouts(NEWS)
 
     def advance(self, limit: int) -> bool:
         time = self.engine.time

@@ -112,7 +112,7 @@ class Kernel:
         self.clockwork: Clockwork | None = None
         self.outside: Outside | None = None
         self._moments: list[tuple[int, int, int, Callable[[Any], None], Any]] = []
-        self._patient: list[tuple[int, int, int, Suspension[Any], bool]] = []
+        self._timeouts: list[tuple[int, int, int, Suspension[Any], bool]] = []
         self._order = 0
         self._open = 0  # tasks not done
         self.failure: BaseException | None = None
@@ -139,11 +139,11 @@ class Kernel:
         """Resume a suspension with None at `time` unless it is resumed sooner. `alone`: that this
         will happen is no reason to go on."""
         self._order += 1
-        heapq.heappush(self._patient, (time, number, self._order, suspension, alone))
+        heapq.heappush(self._timeouts, (time, number, self._order, suspension, alone))
 
-    def wake_patient(self, delay: int) -> None:
+    def wake_timeouts(self, delay: int) -> None:
         """Wake all who wait so, after `delay`."""
-        for _, number, _, suspension, _ in sorted(self._patient, key=lambda entry: entry[:3]):
+        for _, number, _, suspension, _ in sorted(self._timeouts, key=lambda entry: entry[:3]):
             if not suspension.done:
                 self.at(self.now + delay, number, _wake, suspension)
 
@@ -184,7 +184,7 @@ class Kernel:
             next_time = self.next_time()
             if clockwork is not None and clockwork.advance(min(next_time, self.limit)):
                 continue
-            if not moments and (clockwork is None or clockwork.still) and not self._hope():
+            if not moments and (clockwork is None or clockwork.still) and not self._timeout_pending():
                 raise Deadlock
             if next_time > self.limit or next_time == FOREVER:
                 self.now = self.limit
@@ -193,26 +193,26 @@ class Kernel:
 
     def next_time(self) -> int:
         """When something happens next, the NICs aside."""
-        moments, patient = self._moments, self._patient
-        while patient and patient[0][3].done:
-            heapq.heappop(patient)
+        moments, timeouts = self._moments, self._timeouts
+        while timeouts and timeouts[0][3].done:
+            heapq.heappop(timeouts)
         time = moments[0][0] if moments else FOREVER
-        return min(time, patient[0][0]) if patient else time
+        return min(time, timeouts[0][0]) if timeouts else time
 
-    def _hope(self) -> bool:
-        """Will anybody lose patience, within the limit, who has not yet?"""
+    def _timeout_pending(self) -> bool:
+        """Is there a timeout within the limit that counts as pending work?"""
         return any(
-            time <= self.limit and not alone and not suspension.done for time, _, _, suspension, alone in self._patient
+            time <= self.limit and not alone and not suspension.done for time, _, _, suspension, alone in self._timeouts
         )
 
     def _take(self, time: int) -> None:
-        """All moments of this time, then those of patience."""
+        """All moments of this time, then its timeouts."""
         moments = self._moments
         while moments and moments[0][0] == time:
             self.now, _, _, action, value = heapq.heappop(moments)
             action(value)
-        while self._patient and self._patient[0][0] == time:
-            _, _, _, suspension, _ = heapq.heappop(self._patient)
+        while self._timeouts and self._timeouts[0][0] == time:
+            _, _, _, suspension, _ = heapq.heappop(self._timeouts)
             self.now = time
             _wake(suspension)
 

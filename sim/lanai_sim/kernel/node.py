@@ -114,7 +114,7 @@ class EngineEvents(Protocol):
         back."""
 
     def forget(self, tag: int) -> None:
-        """Nobody waits for this any more."""
+        """The wait is over: drop its suspension."""
 
 
 class Node:

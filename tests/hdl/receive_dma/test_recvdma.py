@@ -1,4 +1,4 @@
-"""Receive DMA: buffers, verdicts, overrun, patience."""
+"""Receive DMA: buffers, verdicts, overrun, timeout."""
 
 import random
 

@@ -56,7 +56,7 @@ class OpenWorld(NicWorld):
 
 def play(body, size=4, ranks=2, **options):
     command = (sys.executable, "-c", START.replace("SIZE", str(size)) + body)
-    host = pentium2_266().but(patience=2_000_000_000)
+    host = pentium2_266().but(watchdog=2_000_000_000)
     config = RunConfig(command, ranks, "mpi-np", host=host, environment=libmpi_environment(), **options)
     return run(config, OpenWorld)
 

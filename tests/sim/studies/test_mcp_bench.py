@@ -11,7 +11,7 @@ def test_switches():
     assert figures["mcp.default.cycles.4"] < figures["mcp.recovery.cycles.4"] < 4 * figures["mcp.default.cycles.4"]
 
 
-def test_a_change_of_rooms_costs_what_it_moves():
+def test_restoring_a_channel_costs_what_it_moves():
     """docs/design/np-channel-swap.md, on the gateware: a message goes to host memory and another comes back."""
-    figures = mcp.rooms((4, 4096))
+    figures = mcp.pools((4, 4096))
     assert 0 < figures["mcp.rooms.swap_us.4"] < figures["mcp.rooms.swap_us.4096"] < 500

@@ -163,7 +163,9 @@ class Endpoint:
             return None
         record = unpack(Record, self.copyblock.view[start : start + RECORD])
         if record["kind"] not in KINDS or record["error"] not in ERRORS:
-            raise self.distrust(f"has kind {record['kind']} and error {record['error']}, of which one is unknown")
+            raise self.lost_by_damaged_record(
+                f"has kind {record['kind']} and error {record['error']}, of which one is unknown"
+            )
         self.place = (self.place + 1) % self.attachment.records
         self.sequence = (self.sequence + 1) & 0xFFFF
         self.charge(HostCost.COMPLETE)
@@ -176,14 +178,14 @@ class Endpoint:
     async def sleep(self, why: Wait) -> bool:
         """Wait until the next record comes. Nothing crosses the bus meanwhile but the record itself (NP-49).
 
-        False if it did not come for so long that the NIC was looked after, which is well. Raises DeviceLost if it is not.
+        Returns False if the watchdog expired and the NIC turned out healthy. Raises DeviceLost if it is not.
         """
         await self.pay()
         start = self.place * RECORD + SEQUENCE
         seen = int.from_bytes(self.copyblock.view[start : start + 4], "big")
         if seen >> 16 == self.sequence:
             return True
-        if await self.bus.wait_change(self.copyblock, start, seen, why, self.config.patience) != seen:
+        if await self.bus.wait_change(self.copyblock, start, seen, why, self.config.watchdog) != seen:
             return True
         await self.examine()
         return False
@@ -192,15 +194,15 @@ class Endpoint:
 
     @property
     def silent(self) -> bool:
-        """Has there been no sign of life for so long that somebody should look?"""
-        return 0 < self.config.patience <= self.bus.now - self.heard
+        """Has the watchdog expired since the last record?"""
+        return 0 < self.config.watchdog <= self.bus.now - self.heard
 
     async def examine(self) -> None:
-        """Look whether the NIC is well. Raises DeviceLost if it is not."""
+        """Check the NIC's health. Raises DeviceLost if it has failed."""
         finding = await self.examiner(self.bus, self.attachment)
         if finding is not None:
             self.stopped = True
-            raise self.condemn(finding)
+            raise self.mark_lost(finding)
         self.heard = self.bus.now
 
     async def await_slot(self) -> None:
@@ -210,11 +212,11 @@ class Endpoint:
             if self.silent:
                 await self.examine()
 
-    def distrust(self, finding: str) -> DeviceLost:
+    def lost_by_damaged_record(self, finding: str) -> DeviceLost:
         """The error for a record that this firmware never writes. Nothing that the NIC says can be trusted any more."""
-        return self.condemn(f"wrote a damaged record, which {finding}; it was reset or runs other firmware")
+        return self.mark_lost(f"wrote a damaged record, which {finding}; it was reset or runs other firmware")
 
-    def condemn(self, finding: str) -> DeviceLost:
+    def mark_lost(self, finding: str) -> DeviceLost:
         """The error that names the NIC's rank and what is wrong with it. Every later look raises it too."""
         self.broken = DeviceLost(
             f"the NIC of rank {self.attachment.rank} {finding}. What was on its way is lost: start the job again, which boots the NIC"

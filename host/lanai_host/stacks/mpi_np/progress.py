@@ -41,7 +41,7 @@ class Progress:
         if self.records.news == news:
             await self.share.bus.catch_up()
             await self.look()
-            if self.records.news == news and not await self.taking.relieve() and self.share.endpoint.silent:
+            if self.records.news == news and not await self.taking.take_off_nic() and self.share.endpoint.silent:
                 await self.share.endpoint.examine()
                 await self.records.hear()
 
@@ -55,19 +55,20 @@ class Progress:
                     return
             elif any(operation.done for operation in operations):
                 return
-            if not await self.taking.relieve():
-                await self._doze(why)
+            if not await self.taking.take_off_nic():
+                await self._sleep(why)
 
     async def empty(self) -> None:
         """Put what is left of the sends on the NIC."""
         queues = self.sending.queues
         while queues:
             await self.look()
-            if queues and not await self.taking.relieve():
-                await self._doze(Wait("sending what is left before the end"))
+            if queues and not await self.taking.take_off_nic():
+                await self._sleep(Wait("sending what is left before the end"))
 
-    async def _doze(self, why: Wait) -> None:
-        """Sleep until the NIC writes something; if it is room that is wanted, ask to be told of it."""
+    async def _sleep(self, why: Wait) -> None:
+        """Sleep until the NIC writes a record. If operations wait for a request slot, ask for a record when
+        one is free."""
         endpoint = self.share.endpoint
         if self.sending.queues or self.receiving.host_queues.receives:
             await endpoint.alarm()

@@ -139,6 +139,6 @@ class Records:
         endpoint, size = self.share.endpoint, self.share.size
         total = receive.hold.total if receive.hold is not None else 0
         if notice.length > total:
-            raise endpoint.distrust(f"tells of {notice.length} bytes in a buffer of {total}")
+            raise endpoint.lost_by_damaged_record(f"tells of {notice.length} bytes in a buffer of {total}")
         if notice.error == NO_ERROR and notice.source >= size:
-            raise endpoint.distrust(f"tells of source {notice.source} in a world of {size} ranks")
+            raise endpoint.lost_by_damaged_record(f"tells of source {notice.source} in a world of {size} ranks")

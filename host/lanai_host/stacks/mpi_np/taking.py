@@ -61,9 +61,9 @@ class Taking:
         handle = await self._held_message(notice) if take else None
         return Arrived(notice.source, notice.tag, notice.length, context, handle)
 
-    async def relieve(self) -> bool:
-        """Take messages off the NIC where its slots run out, when the program has nothing better to do: what it receives
-        meanwhile goes straight to its place. False if there was nothing to take."""
+    async def take_off_nic(self) -> bool:
+        """Take messages off the NIC where its slots run out, while the program waits. False if there was
+        nothing to take."""
         short_of_slots = self.records.short_of_slots
         if not short_of_slots:
             return False

@@ -17,13 +17,13 @@ from lanai_sim.machine.fabrics.switch import star
 from .np_calls import STANDARD, Buffer
 
 MILLISECOND = 1_000_000_000  # picoseconds
-PATIENT = free().but(patience=2 * MILLISECOND)
+WATCHED = free().but(watchdog=2 * MILLISECOND)
 
 
 class Ranks:
     """`count` ranks, one on each NIC of a switch. `programs` are coroutine functions of (Rank), by rank."""
 
-    def __init__(self, count=2, host=PATIENT, mcp=None, nic=None):
+    def __init__(self, count=2, host=WATCHED, mcp=None, nic=None):
         self.count, self.host, self.mcp, self.nic = count, host, mcp or McpConfig(), nic or lanai41()
         self.image = FIRMWARE.image(self.nic)
         self.net = star(count)

@@ -1,8 +1,9 @@
-"""Turns: several threads of a rank use the library one after the other, in an order that the program decides and the machine does not.
+"""The order of a rank's threads in the library, which the program decides and the machine does not.
 
-Simulated time may move only while no thread of the process runs code. So a thread that calls the library stops at its door until all
-others have stopped too: at the door, waiting inside, or blocked on a thread that has (a lock, a condition, a join). Then one of those
-at the door has its turn, in cyclic order of their kernel numbers; if all wait inside, the first of them lets the simulation move.
+Simulated time may move only while no thread of the process runs code. So a thread that calls the
+library stops until all others have stopped too: at a call, waiting inside the library, or blocked
+on a stopped thread (a lock, a condition, a join). Then one of the threads at a call continues, in
+cyclic order of their kernel numbers. If all wait inside, the first of them lets time move.
 """
 
 import sys
@@ -61,19 +62,19 @@ class TwoThreads(Exception):
         )
 
 
-class Turns:
+class ThreadOrder:
     """A re-entrant lock that is taken in turns. `several_threads` tells whether the process has more than one thread; while it has not,
     this is a plain lock.
 
-    At any time one thread holds the turn, or one of those that have stopped watches until all have. `loose` once some thread
-    was seen to sleep or spin in real time for what another one gets from the library: then nobody waits for it any more, and the
-    order is the machine's.
+    At any time one thread holds the lock, or one of the stopped threads watches until all have
+    stopped. `unordered` becomes true when some thread sleeps or spins in real time for what another
+    one gets from the library. Then no thread waits for it any more, and the machine decides the order.
     """
 
     def __init__(self, several_threads: Callable[[], bool], name: str = "") -> None:
         self.several_threads = several_threads
         self.name = name
-        self.loose = False
+        self.unordered = False
         self._mutex = threading.Lock()  # of what follows; held for moments
         self._holder = 0  # as Python numbers threads, which is quick; what follows goes by the kernel's numbers
         self._depth = 0
@@ -102,7 +103,7 @@ class Turns:
 
     def wait(self, target: Any) -> bool:
         """Give the turn away until `target.done`, or until all threads wait. True then says that the simulation may be let move
-        until something happens to one of `targets`; False that it may be looked at only, since a thread is loose."""
+        until something happens to one of `targets`; False that it may be looked at only, because a thread is not waited for."""
         me = threading.get_native_id()
         depth, self._depth = self._depth, 0
         stop = _Stop(target)
@@ -139,23 +140,23 @@ class Turns:
             raise
 
     def _appoint(self) -> None:
-        """Somebody who has stopped watches the others, unless the turn is taken or somebody does."""
+        """Let one stopped thread watch the others, unless one holds the lock or watches already."""
         if self._holder or self._watcher or not self._stopped:
             return
         self._watcher = min(self._stopped)
         self._stopped[self._watcher].gate.release()
 
     def _watch(self, me: int) -> None:
-        """Until all have stopped; then open the gate of the one whose turn it is."""
+        """Wait until all have stopped; then release the next thread."""
         begun, pause = time.monotonic(), SHORTEST
         spent: dict[int, Spent] = {}
-        while not (still := self._all_stopped()) and not self.loose:
+        while not (still := self._all_stopped()) and not self.unordered:
             for number in threads.others():
                 spent.setdefault(number, threads.spent(number))
             time.sleep(pause)
             pause = min(1.5 * pause, LONGEST)
             if time.monotonic() - begun >= SLEEPERS:
-                self._lose_patience(time.monotonic() - begun, spent)
+                self._stop_waiting_if_stuck(time.monotonic() - begun, spent)
         if not still:
             time.sleep(SHORTEST)
         with self._mutex:
@@ -177,14 +178,14 @@ class Turns:
     def _all_stopped(self) -> bool:
         return all(number in self._stopped or threads.doing(number) is Doing.BLOCKED for number in threads.others())
 
-    def _lose_patience(self, waited: float, before: dict[int, Spent]) -> None:
-        """A thread that only looks at something now and then, or one that never ends, would keep time from moving for ever."""
+    def _stop_waiting_if_stuck(self, waited: float, before: dict[int, Spent]) -> None:
+        """Give up the order if a thread sleeps in real time or never stops: time would not move again."""
         free = [number for number in before if number not in self._stopped]
         busiest = max((threads.spent(number).since(before[number]) for number in free), key=sum, default=Spent(0, 0))
         what = judged(waited, busiest)
         if what is None:
             return
-        self.loose = True
+        self.unordered = True
         print(
             f"lanai: note: {self.name}a thread {what} while another is in MPI; nothing waits for it any more, "
             "and this run is not deterministic",

@@ -1,4 +1,4 @@
-"""Turns of threads, without a simulator."""
+"""The order of threads, without a simulator."""
 
 import os
 import subprocess
@@ -10,22 +10,22 @@ import pytest
 
 from lanai_host.mpi import threads
 from lanai_host.mpi.errors import MpiError
+from lanai_host.mpi.thread_order import ThreadOrder, TwoThreads, judged
 from lanai_host.mpi.threads import Spent
-from lanai_host.mpi.turns import Turns, TwoThreads, judged
 
 
 def test_a_thread_that_was_promised_not_to_be_there_is_refused():
-    turns, caught = Turns(lambda: False), []
+    order, caught = ThreadOrder(lambda: False), []
 
     def other():
         try:
-            with turns:
+            with order:
                 pass
         except TwoThreads as error:
             caught.append(error.named("MPI_Send"))
 
-    with turns:
-        with turns:  # the holder may come again
+    with order:
+        with order:  # the holder may come again
             pass
         thread = threading.Thread(target=other)
         thread.start()
@@ -34,7 +34,7 @@ def test_a_thread_that_was_promised_not_to_be_there_is_refused():
     assert isinstance(error, MpiError)
     with pytest.raises(MpiError, match="MPI_Send: another thread is in MPI, which needs MPI_THREAD_MULTIPLE"):
         raise error
-    with turns:  # and it is free again
+    with order:  # and it is free again
         pass
 
 
