@@ -57,8 +57,8 @@ def test_what_goes_in_comes_out(kind, depth, idle, pause):
         assert context.get(dut.free) == depth
         assert not context.get(dut.o.valid)
 
-    bench.does(put)
-    bench.does(get)
+    bench.add(put)
+    bench.add(get)
     bench.run()
 
 
@@ -74,7 +74,7 @@ def test_a_full_queue_takes_nothing(kind):
         assert not context.get(dut.i.ready)
         assert context.get(dut.free) == 0
 
-    bench.does(fill)
+    bench.add(fill)
     bench.run()
 
 
@@ -94,7 +94,7 @@ def test_an_entry_that_comes_late_is_dropped_if_there_was_no_room(room, puts):
         assert bool(context.get(dut.i.ready)) is room
         assert context.get(dut.o.payload) == 1
 
-    bench.does(put)
+    bench.add(put)
     bench.run()
 
 
@@ -111,7 +111,7 @@ def test_a_late_ready_without_an_entry_takes_nothing():
         assert context.get(dut.level) == 1
         assert context.get(dut.o.valid)
 
-    bench.does(take)
+    bench.add(take)
     bench.run()
 
 

@@ -9,22 +9,23 @@ Each model is written once over `Pins`, one interface's signals and the clock, a
     LinkSink(pins)       takes packets, judges their CRC, raises STOP at will
 
 In Amaranth's simulator `Chip` is a NIC with all of these around it and `Pair` two on a cable. `Bench` runs any component with a
-watchdog; `Puppet` stands in for the processor so that a bench can do what firmware would. In cocotb take `CocotbPins(dut, "pio")`
+watchdog; `BenchProcessor` stands in for the processor so that a bench can do what firmware would. In cocotb take `CocotbPins(dut, "pio")`
 (`lanai_hdl.bfm.cocotb`) for the interface `pio` of the converted NIC; `run_cocotb` (`lanai_hdl.bfm.verilated`) converts, compiles and runs.
 """
 
+from .bench_processor import BenchProcessor
 from .chip import Chip, Pair, Side, World
 from .hostmemory import HostMemory
 from .link import LinkSink, LinkSource, Packet
 from .pins import Pins
 from .pio import PioHost
 from .program import Program
-from .puppet import Puppet
 from .pysim import Bench, PysimPins, stream_get, stream_put
 from .sram import SramModel
 
 __all__ = [
     "Bench",
+    "BenchProcessor",
     "Chip",
     "HostMemory",
     "LinkSink",
@@ -34,7 +35,6 @@ __all__ = [
     "Pins",
     "PioHost",
     "Program",
-    "Puppet",
     "PysimPins",
     "Side",
     "SramModel",

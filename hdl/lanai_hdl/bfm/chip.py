@@ -1,4 +1,4 @@
-"""NICs without firmware on a bench: puppets in their processors' places, models around them."""
+"""NICs without firmware on a bench: processors that the bench drives, models around them."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
@@ -10,41 +10,42 @@ from ..control.control import SlotCounter
 from ..nic import Nic
 from ..sram.memory import MemorySram
 from ..systems.two_nics import TwoNics
+from .bench_processor import BenchProcessor, FirmwareActions
 from .hostmemory import HostMemory
 from .link import LinkSink, LinkSource
 from .pio import PioHost
-from .puppet import Mastery, Puppet
 from .pysim import Bench, PysimPins
 
 SMALL = NicConfig(sram_size=16384)
 
 
 class World:
-    """What surrounds a NIC: `memory`, `host`, `firmware` (its puppet's strings); `sink` and `source` at the end of "
-    "its link, if on its own."""
+    """What surrounds a NIC: `memory`, `host`, `firmware` (what its bench processor can do), and for a
+    NIC on its own `sink` and `source` at the end of its link."""
 
     memory: HostMemory
     host: PioHost
-    firmware: Mastery
+    firmware: FirmwareActions
     sink: LinkSink
     source: LinkSource
 
 
-Story = Callable[[Any, World], Awaitable[None]]
+Script = Callable[[Any, World], Awaitable[None]]
 
 
 class Side:
-    """A NIC with memory for SRAM (`init`: its first words) and its `world`. Its processor is a puppet unless one is given."""
+    """A NIC with memory for SRAM (`init`: its first words) and its `world`. The bench drives its processor unless
+    one is given."""
 
     def __init__(self, config: NicConfig = SMALL, init: Iterable[int] = (), processor: Any = None) -> None:
         self.config = config
-        self.puppet = Puppet() if processor is None else None
+        self.bench_processor = BenchProcessor() if processor is None else None
         self.sram = MemorySram(config, init)
-        self.nic = Nic(config, sram=self.sram, processor=self.puppet if processor is None else processor)
+        self.nic = Nic(config, sram=self.sram, processor=self.bench_processor if processor is None else processor)
         self.world = World()
 
     def peek(self, context: Any, address: int, size: int) -> bytes:
-        """Bytes of SRAM, behind everybody's back."""
+        """Bytes of SRAM, read without an access on the LBUS."""
         words = (context.get(self.sram.memory.data[a // 4]) for a in range(address & ~3, address + size, 4))
         return b"".join(word.to_bytes(4, "big") for word in words)[address % 4 :][:size]
 
@@ -54,8 +55,8 @@ class Side:
         for n in range(0, len(data), 4):
             context.set(self.sram.memory.data[(address + n) // 4], int.from_bytes(data[n : n + 4], "big"))
 
-    def lives(self, bench: Bench, pio: Any, mem: Any, story: Story, memory: dict[str, Any] | None) -> None:
-        """Adds the story and the host memory to the bench."""
+    def attach(self, bench: Bench, pio: Any, mem: Any, script: Script, memory: dict[str, Any] | None) -> None:
+        """Add the script and the host memory to the bench."""
 
         async def serves(context: Any) -> None:
             self.world.memory = HostMemory(PysimPins(context, mem), **(memory or {}))
@@ -63,13 +64,13 @@ class Side:
 
         async def process(context: Any) -> None:
             self.world.host = PioHost(PysimPins(context, pio), self.nic.config.machine)
-            if self.puppet is not None:
-                self.world.firmware = self.puppet.mastery(context, self.nic.config.machine)
-            await story(context, self.world)
+            if self.bench_processor is not None:
+                self.world.firmware = self.bench_processor.actions(context, self.nic.config.machine)
+            await script(context, self.world)
 
-        # A model belongs to the process that steps it; servants begin first, so that the story finds them.
-        bench.meanwhile(serves)
-        bench.does(process)
+        # A model belongs to the process that steps it; servers begin first, so that the script finds them.
+        bench.add_background(serves)
+        bench.add(process)
 
 
 class Chip(Side):
@@ -85,15 +86,15 @@ class Chip(Side):
         top.d.comb += self.nic.now.eq(counter.now)
         self.bench = Bench(top, slots)
 
-    def does(
+    def run(
         self,
-        story: Story,
+        script: Script,
         *,
         memory: dict[str, Any] | None = None,
         sink: dict[str, Any] | None = None,
         source: dict[str, Any] | None = None,
     ) -> None:
-        """Runs `story(context, world)`; the keywords hold arguments of the models of those names."""
+        """Runs `script(context, world)`; the keywords hold arguments of the models of those names."""
 
         async def sink_serves(context: Any) -> None:
             self.world.sink = LinkSink(PysimPins(context, self.nic.link_tx), **(sink or {}))
@@ -101,10 +102,10 @@ class Chip(Side):
 
         async def with_source(context: Any, world: World) -> None:
             world.source = LinkSource(PysimPins(context, self.nic.link_rx), **(source or {}))
-            await story(context, world)
+            await script(context, world)
 
-        self.bench.meanwhile(sink_serves)
-        self.lives(self.bench, self.nic.pio, self.nic.mem, with_source, memory)
+        self.bench.add_background(sink_serves)
+        self.attach(self.bench, self.nic.pio, self.nic.mem, with_source, memory)
         self.bench.run()
 
 
@@ -116,8 +117,8 @@ class Pair:
         self.top = TwoNics([side.nic for side in self.sides], config.link_latency)
         self.bench = Bench(self.top, slots)
 
-    def does(self, *stories: Story) -> None:
-        """Runs a story for each side, both at once."""
-        for n, (side, story) in enumerate(zip(self.sides, stories, strict=True)):
-            side.lives(self.bench, self.top.pio[n], self.top.mem[n], story, None)
+    def run(self, *scripts: Script) -> None:
+        """Run a script for each side, both at once."""
+        for n, (side, script) in enumerate(zip(self.sides, scripts, strict=True)):
+            side.attach(self.bench, self.top.pio[n], self.top.mem[n], script, None)
         self.bench.run()

@@ -40,7 +40,7 @@ def number(value: Any) -> int:
 class Bench:
     """Runs `dut` with processes `async def process(context)` for at most `slots` slots.
 
-    The run ends when all processes added by `does` have ended; those added by `meanwhile` serve until then. A run that reaches the
+    The run ends when all processes added by `add` have ended; those added by `add_background` run until then. A run that reaches the
     limit raises TimeoutError: nothing in a NIC may hang.
     """
 
@@ -54,7 +54,7 @@ class Bench:
         self.open = 0
         self.simulator.add_process(self._watchdog)
 
-    def does(self, process: Callable[[Any], Any]) -> None:
+    def add(self, process: Callable[[Any], Any]) -> None:
         async def counted(context: Any) -> None:
             await process(context)
             self.open -= 1
@@ -62,7 +62,7 @@ class Bench:
         self.open += 1
         self.simulator.add_testbench(counted)
 
-    def meanwhile(self, process: Callable[[Any], Any]) -> None:
+    def add_background(self, process: Callable[[Any], Any]) -> None:
         self.simulator.add_testbench(process, background=True)
 
     async def _watchdog(self, context: Any) -> None:

@@ -27,14 +27,14 @@ ORDINARY = (
 )
 MISHAPS = tuple(name for name in COUNTER_NAMES if name not in ORDINARY and not name.startswith("SLOTS_"))
 
-# Where the NIC's duty is done after each misdeed; misdeeds keep off it.
-FOOD, ARRIVAL, SIZE = 0x1C00, 0x1E00, 13
+# Memory of the sanity transfer after each fault; faults do not touch it.
+FED, ARRIVAL, SIZE = 0x1C00, 0x1E00, 13
 UPLOAD = 0x48003
 
 
 @dataclass
 class Told:
-    """What a misdeed may show: `counts` of mishaps, sticky `events`, bytes in `sram` and in `host` memory by address."""
+    """What a fault may change: `counts` of mishaps, sticky `events`, bytes in `sram` and in `host` memory by address."""
 
     counts: dict[str, int] = field(default_factory=dict)
     events: int = 0  # of `machine.Event`
@@ -43,7 +43,7 @@ class Told:
 
 
 class Nic:
-    """What a misdeed is done to: the parts of the chip's `world` by their names, and what should be in its memories by now."""
+    """What a fault is injected into: the parts of the chip's `world` by their names, and what should be in its memories by now."""
 
     def __init__(self, side, context, world):
         self.side, self.context, self.world = side, context, world
@@ -72,7 +72,7 @@ class Nic:
         await self.slots(4)  # a level falls, and a count shows, some slots after its cause
         isr = await self.firmware.load("ISR")
         assert isr & ~LEVEL_EVENTS == told.events, f"{name}: events {Event(isr)!r}"
-        await self.duty(name)
+        await self.sanity_transfer(name)
         await self.firmware.store("ISR", ~0)
         self.counts.update(told.counts)
         await self.slots(4)
@@ -84,17 +84,17 @@ class Nic:
             self._host_writes(address, data)
         self._compare(name)
 
-    async def duty(self, name):
+    async def sanity_transfer(self, name):
         """Bytes from the host to the wire as they come, from the wire to the host; then rest."""
         firmware, chance = self.firmware, random.Random(name)
         data = chance.randbytes(SIZE)
         self.memory.load(HOST + 0x1F03, data)
         self._host_writes(HOST + 0x1F03, data)
         await firmware.post(ARRIVAL, ARRIVAL + 0x100)
-        await firmware.host_dma(HOST + 0x1F03, FOOD, SIZE, HostDmaStart.TO_SRAM | HostDmaStart.FEED)
-        await firmware.send(0, FOOD, SIZE, WHOLE | SendStart.CHASE)
-        self.sram[FOOD : FOOD + SIZE] = data
-        words = [int.from_bytes(self.sram[FOOD + n : FOOD + n + 4], "big") for n in range(0, SIZE, 4)]
+        await firmware.host_dma(HOST + 0x1F03, FED, SIZE, HostDmaStart.TO_SRAM | HostDmaStart.FEED)
+        await firmware.send(0, FED, SIZE, WHOLE | SendStart.CHASE)
+        self.sram[FED : FED + SIZE] = data
+        words = [int.from_bytes(self.sram[FED + n : FED + n + 4], "big") for n in range(0, SIZE, 4)]
         if self.sink is not None:
             count = len(self.sink.packets) + 1
             while len(self.sink.packets) < count:
@@ -128,13 +128,13 @@ class Nic:
             assert page == self.pages.get(number, bytes(PAGE_SIZE)), f"{name}: page {number:#x} of the host changed"
 
 
-def survive(*misdeeds, config=CONFIG, slots=60_000, **models):
-    """Does one misdeed after another to one NIC, `async def misdeed(nic) -> Told`, and looks at all of it after each."""
+def survive(*faults, config=CONFIG, slots=60_000, **models):
+    """Does one fault after another to one NIC, `async def fault(nic) -> Told`, and looks at all of it after each."""
     chip = Chip(config, slots=slots)
-    chip.does(_story(chip, misdeeds), **models)
+    chip.run(_script(chip, faults), **models)
 
 
-def survive_on_a_loop(*misdeeds, config=CONFIG, slots=60_000):
+def survive_on_a_loop(*faults, config=CONFIG, slots=60_000):
     """The same, with a NIC whose cable leads back to itself: what it sends it receives."""
     side, top = Side(config), Module()
     top.submodules.slots, top.submodules.nic = counter, nic = SlotCounter(), side.nic
@@ -143,15 +143,15 @@ def survive_on_a_loop(*misdeeds, config=CONFIG, slots=60_000):
     wiring.connect(top, cable.o, nic.link_rx)
     top.d.comb += nic.now.eq(counter.now)
     bench = Bench(top, slots)
-    side.lives(bench, nic.pio, nic.mem, _story(side, misdeeds), None)
+    side.attach(bench, nic.pio, nic.mem, _script(side, faults), None)
     bench.run()
 
 
-def _story(side, misdeeds):
-    async def story(context, world):
+def _script(side, faults):
+    async def script(context, world):
         nic = Nic(side, context, world)
-        for misdeed in misdeeds:
-            name = getattr(misdeed, "__name__", str(misdeed))
-            await nic.look(name, await misdeed(nic))
+        for fault in faults:
+            name = getattr(fault, "__name__", str(fault))
+            await nic.look(name, await fault(nic))
 
-    return story
+    return script

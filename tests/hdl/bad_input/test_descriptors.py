@@ -21,12 +21,12 @@ async def transfer(nic, host, local, length, flags):
 
 
 def refused(name, host, local, length, flags):
-    async def misdeed(nic):
+    async def fault(nic):
         assert await transfer(nic, host, local, length, flags) == (True, 0), "a refused transfer touches no host memory"
         return Told({"HDMA_ERRORS": 1}, FAILED)
 
-    misdeed.__name__ = name
-    return misdeed
+    fault.__name__ = name
+    return fault
 
 
 REFUSED = [
@@ -107,9 +107,9 @@ def test_host_dma_across_any_end():
 
 
 def send(name, pieces, verdict, words=b"", counts=None, *, events=Event.LINK_ERROR):
-    """A misdeed on a looped cable: the pieces (pointer, length, flags), then a packet of 4 bytes; `verdict` is of what arrives before that."""
+    """A fault on a looped cable: the pieces (pointer, length, flags), then a packet of 4 bytes; `verdict` is of what arrives before that."""
 
-    async def misdeed(nic):
+    async def fault(nic):
         told = {0xC00: nic.sram[:4]}
         if verdict is not None:
             await nic.firmware.post(BUFFER, BUFFER + 0x400)
@@ -122,8 +122,8 @@ def send(name, pieces, verdict, words=b"", counts=None, *, events=Event.LINK_ERR
         assert await nic.take() == (Verdict.VALID, 4), name
         return Told(counts or {}, events | Event.SEND_DONE, told)
 
-    misdeed.__name__ = name
-    return misdeed
+    fault.__name__ = name
+    return fault
 
 
 FIRST, LAST, CHASE = SendStart.FIRST, SendStart.LAST, SendStart.CHASE
@@ -176,7 +176,7 @@ MOST_FED = (1 << 21) - 1  # machine.SEND_CREDIT: what a refused descriptor adds 
 def unsound_food(name, host, local, flags, events=FAILED, length=8):
     """A packet of 8 bytes that chases what never came: it ends, wrong. Of the credit only what it did not ask for is left."""
 
-    async def misdeed(nic):
+    async def fault(nic):
         nic.memory.refused.add(0x77)
         await nic.firmware.post(BUFFER, BUFFER + 0x400)
         await nic.firmware.send(0, 0x800, 8, WHOLE | CHASE)
@@ -189,8 +189,8 @@ def unsound_food(name, host, local, flags, events=FAILED, length=8):
         told = {BUFFER: bytes(nic.sram[0x800:0x808])}
         return Told({"HDMA_ERRORS": 1, "RX_CRC_ERRORS": 1}, events | Event.LINK_ERROR | Event.SEND_DONE, told)
 
-    misdeed.__name__ = name
-    return misdeed
+    fault.__name__ = name
+    return fault
 
 
 LONG = [
@@ -214,13 +214,13 @@ def test_a_send_never_waits_for_food_that_cannot_come():
 
 
 def buffer(pointer, limit):
-    async def misdeed(nic):
+    async def fault(nic):
         await nic.firmware.post(pointer, limit)
         assert await nic.firmware.load("RECV_STATUS") == 4 | Status.LINK_UP
         return Told({"RECV_REFUSED": 1}, Event.BUS_ERROR)
 
-    misdeed.__name__ = f"buffer {pointer:#x}..{limit:#x}"
-    return misdeed
+    fault.__name__ = f"buffer {pointer:#x}..{limit:#x}"
+    return fault
 
 
 BUFFERS = [(0, SRAM + 4), (SRAM + 4, SRAM + 8), (64, 60), (2, 64), (0, 66), (0xFFFFFFF0, 0xFFFFFFF8), (0, 0x80000000)]

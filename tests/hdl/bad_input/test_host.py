@@ -28,7 +28,7 @@ async def settled(nic):
 
 
 def outside(offset):
-    async def misdeed(nic):
+    async def fault(nic):
         before = await nic.firmware.load("PIO_FAULTS")
         await nic.host.write(offset, 0xFFFFFFFF)
         await settled(nic)
@@ -36,8 +36,8 @@ def outside(offset):
         assert await nic.host.read(offset) == (0xFFFFFFFF if offset in OUTSIDE else 0)
         return Told({"PIO_FAULTS": 2}, Event.BUS_ERROR)
 
-    misdeed.__name__ = f"outside, {offset:#x}"
-    return misdeed
+    fault.__name__ = f"outside, {offset:#x}"
+    return fault
 
 
 async def part_of_a_register(nic):

@@ -23,9 +23,9 @@ def as_bytes(words):
 
 
 def packet(name, flits, verdict, words, counts, events=Event.LINK_ERROR, room=ROOM):
-    """A misdeed: the flits, then a sound packet. `words` are what stands in the buffer; without a `verdict` the packet never gets one."""
+    """A fault: the flits, then a sound packet. `words` are what stands in the buffer; without a `verdict` the packet never gets one."""
 
-    async def misdeed(nic):
+    async def fault(nic):
         if verdict is not None:
             await nic.firmware.post(BUFFER, BUFFER + room)
         await nic.firmware.post(NEXT, NEXT + ROOM)
@@ -36,8 +36,8 @@ def packet(name, flits, verdict, words, counts, events=Event.LINK_ERROR, room=RO
         assert await nic.take() == (V.VALID, 4 * len(WORDS)), name
         return Told(counts, events, {BUFFER: as_bytes(words), NEXT: as_bytes(WORDS)})
 
-    misdeed.__name__ = name
-    return misdeed
+    fault.__name__ = name
+    return fault
 
 
 CRC, CUT, OVER = {"RX_CRC_ERRORS": 1}, {"RX_TRUNCATED": 1}, {"RX_OVERRUNS": 1}

@@ -65,7 +65,7 @@ async def engines_that_wait_for_ever(nic):
 def noise(seed):
     """Flits of any kind with any data, a carrier that comes and goes, and buffers for what seems to be a packet."""
 
-    async def misdeed(nic):
+    async def fault(nic):
         chance = random.Random(seed)
         kind = Value.cast(nic.side.nic.link_rx.kind)
         for n in range(300):
@@ -82,14 +82,14 @@ def noise(seed):
         assert sram[0x1040:] == nic.sram[0x1040:], "written past the buffer"
         return await reset(nic)
 
-    misdeed.__name__ = f"noise {seed}"
-    return misdeed
+    fault.__name__ = f"noise {seed}"
+    return fault
 
 
 def mad_firmware(seed):
     """Any value in any register that the processor may write, many times over."""
 
-    async def misdeed(nic):
+    async def fault(nic):
         chance = random.Random(seed)
         names = [r.name for r in REGISTERS if r.access & Access.PW]
         for _ in range(400):
@@ -97,8 +97,8 @@ def mad_firmware(seed):
             await nic.firmware.store(chance.choice(names), value)
         return await reset(nic)
 
-    misdeed.__name__ = f"mad firmware {seed}"
-    return misdeed
+    fault.__name__ = f"mad firmware {seed}"
+    return fault
 
 
 def test_reset_in_the_midst_of_everything():

@@ -16,14 +16,14 @@ PORTS = 3  # of the switch; at the last one is nobody
 def over_a_cable(route):
     """There is no switch to take the route byte: the NIC at the other end drops the packet."""
 
-    async def misdeed(nic):
+    async def fault(nic):
         done = await nic.firmware.load("RX_FLITS") + 4
         await nic.firmware.send(route, 0, 8, WHOLE)
         await nic.firmware.until("RX_FLITS", done)
         return Told({"RX_MISROUTED": 1}, Event.LINK_ERROR | Event.SEND_DONE)
 
-    misdeed.__name__ = f"route {route:#x}"
-    return misdeed
+    fault.__name__ = f"route {route:#x}"
+    return fault
 
 
 def test_a_nic_drops_what_is_routed_on():
@@ -78,6 +78,6 @@ def test_through_a_switch_only_what_is_routed_well_arrives():
         await context.tick().repeat(40)
         assert context.get(top.idle[1])
 
-    for n, (side, story) in enumerate(zip(sides, (sender, receiver), strict=True)):
-        side.lives(bench, top.pio[n], top.mem[n], story, None)
+    for n, (side, script) in enumerate(zip(sides, (sender, receiver), strict=True)):
+        side.attach(bench, top.pio[n], top.mem[n], script, None)
     bench.run()

@@ -57,7 +57,7 @@ async def everything(context, world):
 def test_counters_are_exact_at_both_doors():
     chip, expected = Chip(), Counter()
 
-    async def story(context, world):
+    async def script(context, world):
         expected.update(await everything(context, world))
         expected.update(
             BUS_BEATS=len(world.memory.log),
@@ -77,5 +77,5 @@ def test_counters_are_exact_at_both_doors():
             value = by_firmware[name] + (count if name == "PIO_READS" else 0)  # the read under way shows later
             assert await world.host.read_register(name) == value, name
 
-    chip.bench.meanwhile(watch_slots(chip.nic, expected))
-    chip.does(story)
+    chip.bench.add_background(watch_slots(chip.nic, expected))
+    chip.run(script)

@@ -13,16 +13,16 @@ async def pulse(context, signal):
     context.set(signal, 0)
 
 
-def run(dut, story):
+def run(dut, script):
     bench = Bench(dut, 500)
-    bench.does(story)
+    bench.add(script)
     bench.run()
 
 
 def test_sticky_events_stay_until_cleared_and_levels_follow():
     dut = Events()
 
-    async def story(context):
+    async def script(context):
         await pulse(context, dut.raised.send_done)
         context.set(dut.raised.doorbell, 1)
         await context.tick().repeat(3)
@@ -35,13 +35,13 @@ def test_sticky_events_stay_until_cleared_and_levels_follow():
         assert context.get(dut.isr) == 0
         assert context.get(dut.idle)
 
-    run(dut, story)
+    run(dut, script)
 
 
 def test_an_event_in_the_slot_of_its_clear_is_not_lost():
     dut = Events()
 
-    async def story(context):
+    async def script(context):
         await pulse(context, dut.raised.send_done)
         context.set(dut.mask, Event.SEND_DONE)
         context.set(dut.raised.send_done, 1)
@@ -49,13 +49,13 @@ def test_an_event_in_the_slot_of_its_clear_is_not_lost():
         context.set(dut.raised.send_done, 0)
         assert context.get(dut.isr) == Event.SEND_DONE
 
-    run(dut, story)
+    run(dut, script)
 
 
 def test_wait_ends_with_an_event_of_its_mask():
     dut = Events()
 
-    async def story(context):
+    async def script(context):
         context.set(dut.mask, Event.RECV_DONE | Event.TIMER)
         await pulse(context, dut.wait)
         await pulse(context, dut.raised.send_done)
@@ -69,13 +69,13 @@ def test_wait_ends_with_an_event_of_its_mask():
         await pulse(context, dut.wait)
         assert not context.get(dut.waiting), "a mask of 0 would wait for ever"
 
-    run(dut, story)
+    run(dut, script)
 
 
 def test_the_host_is_interrupted_by_what_it_asked_for():
     dut = Events()
 
-    async def story(context):
+    async def script(context):
         context.set(dut.irq_mask, Event.HOST_SIGNAL)
         await pulse(context, dut.raised.send_done)
         await context.tick().repeat(2)
@@ -84,13 +84,13 @@ def test_the_host_is_interrupted_by_what_it_asked_for():
         await context.tick().repeat(2)
         assert context.get(dut.irq)
 
-    run(dut, story)
+    run(dut, script)
 
 
 def test_a_bell_shows_what_was_done_as_if_known_at_once():
     dut = Bell()
 
-    async def story(context):
+    async def script(context):
         context.set(dut.bits, 0b0110)
         context.set(dut.ring, 1)
         assert context.get(dut.value) == 0b0110
@@ -107,13 +107,13 @@ def test_a_bell_shows_what_was_done_as_if_known_at_once():
         await pulse(context, dut.clear)
         assert not context.get(dut.rings)
 
-    run(dut, story)
+    run(dut, script)
 
 
 def test_the_timer_fires_once_even_if_it_is_late():
     dut = Timer()
 
-    async def story(context):
+    async def script(context):
         for now, target in ((10, 13), (0xFFFFFFFE, 2), (100, 90)):
             context.set(dut.cycles, now)
             context.set(dut.cycle, target)
@@ -128,7 +128,7 @@ def test_the_timer_fires_once_even_if_it_is_late():
             assert fired == [target if target != 90 else 100]
             assert not context.get(dut.armed)
 
-    run(dut, story)
+    run(dut, script)
 
 
 def test_control_runs_and_resets():
@@ -150,7 +150,7 @@ def test_control_runs_and_resets():
             context.set(dut.write, 0)
         return slots
 
-    async def story(context):
+    async def script(context):
         await write(context, ControlBits.RUN)
         await write(context, ControlBits.RESET | ControlBits.RUN)
         assert await lasts(context) == RESET_SLOTS
@@ -168,4 +168,4 @@ def test_control_runs_and_resets():
         assert await lasts(context) == RESET_SLOTS
         assert not context.get(dut.run)
 
-    run(dut, story)
+    run(dut, script)

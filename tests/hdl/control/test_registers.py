@@ -1,4 +1,4 @@
-"""The register file: every register at both doors with the rights of the table, whoever is in the other's way."""
+"""The register file: every register at both ports with the rights of the table, whoever is in the other's way."""
 
 import random
 
@@ -11,8 +11,8 @@ from lanai_hdl.machine import REGISTERS, REGISTERS_SIZE, Access, Behavior, offse
 PLAIN = [register for register in REGISTERS if register.behavior is Behavior.STORAGE]
 
 
-class Doors:
-    """Both doors of a register file whose views all show a value of their own."""
+class BothPorts:
+    """Both ports of a register file whose views all show a value of their own."""
 
     def __init__(self, context, dut):
         self.context, self.dut = context, dut
@@ -42,94 +42,94 @@ class Doors:
         return (await self.host.step("rdata"))[0]
 
 
-def run(story):
+def run(script):
     dut = RegisterFile()
     bench, told = Bench(dut, 5000), []
 
     async def watch(context):
-        names = [f"{r.name.lower()}{door}" for r in REGISTERS if r.behavior.acts for door in ("_write", "_host_write")]
+        names = [f"{r.name.lower()}{port}" for r in REGISTERS if r.behavior.acts for port in ("_write", "_host_write")]
         names = [name for name in names if name in dut.signature.members]
         async for _, _, unknown, *marks in context.tick().sample(dut.unknown, *(getattr(dut, name) for name in names)):
             told.extend(name for name, mark in zip(names, marks, strict=True) if mark)
             told.extend(["unknown"] * unknown)
 
     async def process(context):
-        await story(Doors(context, dut), told)
+        await script(BothPorts(context, dut), told)
 
-    bench.meanwhile(watch)
-    bench.does(process)
+    bench.add_background(watch)
+    bench.add(process)
     bench.run()
 
 
 def test_each_side_reads_what_it_may():
-    async def story(doors, told):
+    async def script(ports, told):
         for register in REGISTERS:
-            value = doors.values[register.name]
-            assert await doors.load(register.offset) == (value if register.access & Access.PR else 0), register.name
-            read = await doors.access(register.offset, 0)
+            value = ports.values[register.name]
+            assert await ports.load(register.offset) == (value if register.access & Access.PR else 0), register.name
+            read = await ports.access(register.offset, 0)
             assert read == (value if register.access & Access.HR else 0), register.name
         assert told == []
 
-    run(story)
+    run(script)
 
 
 def test_each_side_writes_what_it_may():
-    async def story(doors, told):
+    async def script(ports, told):
         for n, register in enumerate(REGISTERS, 1):
             name, before = register.name.lower(), 0
-            for right, door, write in (
-                (Access.PW, "_write", doors.store(register.offset, n)),
-                (Access.HW, "_host_write", doors.access(register.offset, 1, n + 0x100)),
+            for right, port, write in (
+                (Access.PW, "_write", ports.store(register.offset, n)),
+                (Access.HW, "_host_write", ports.access(register.offset, 1, n + 0x100)),
             ):
                 told.clear()
                 await write
-                await doors.context.tick().repeat(2)
+                await ports.context.tick().repeat(2)
                 may = bool(register.access & right)
-                assert told == ([name + door] if may and register.behavior.acts else []), register.name
+                assert told == ([name + port] if may and register.behavior.acts else []), register.name
                 if register.behavior is Behavior.STORAGE:
                     before = (n if right is Access.PW else n + 0x100) if may else before
-                    assert doors.context.get(getattr(doors.dut, name)) == before
+                    assert ports.context.get(getattr(ports.dut, name)) == before
 
-    run(story)
+    run(script)
 
 
 def test_where_no_register_is():
     known = {register.offset for register in REGISTERS}
     holes = [hole for hole in range(0, REGISTERS_SIZE, 4) if hole not in known]
 
-    async def story(doors, told):
+    async def script(ports, told):
         for hole in random.Random(1).sample(holes, 20):
-            assert await doors.load(hole) == 0
-            await doors.store(hole, 0xFFFFFFFF)
+            assert await ports.load(hole) == 0
+            await ports.store(hole, 0xFFFFFFFF)
             assert told == [], "the processor's mistake is the processor's"
-            assert await doors.access(hole, 0) == 0
-            await doors.access(hole, 1, 0xFFFFFFFF)
+            assert await ports.access(hole, 0) == 0
+            await ports.access(hole, 1, 0xFFFFFFFF)
             assert told == ["unknown"] * 2
             told.clear()
-        assert all(doors.context.get(getattr(doors.dut, register.name.lower())) == 0 for register in PLAIN)
+        assert all(ports.context.get(getattr(ports.dut, register.name.lower())) == 0 for register in PLAIN)
 
-    run(story)
+    run(script)
 
 
 @pytest.mark.parametrize("eagerness", [0.3, 0.9])
 def test_the_processor_goes_first_and_neither_sees_the_others(eagerness):
     """Both work at once on registers of their own; the host waits, and gets what it wrote."""
 
-    async def story(doors, told):
+    async def script(ports, told):
         chance, waited, mine = random.Random(2), 0, 0
-        doors.host.set(request=1, write=1, addr=offset("SCRATCH1"), wdata=77)
+        ports.host.set(request=1, write=1, addr=offset("SCRATCH1"), wdata=77)
         for n in range(100):
             busy = chance.random() < eagerness
-            doors.cpu.set(addr=offset("SCRATCH0"), write=int(busy), wdata=n)
+            ports.cpu.set(addr=offset("SCRATCH0"), write=int(busy), wdata=n)
             mine = n if busy else mine
-            (grant,) = await doors.host.step("grant")
+            (grant,) = await ports.host.step("grant")
             assert grant == (not busy)
             waited += busy
-        doors.cpu.set(write=0)
-        doors.host.set(request=0)
-        await doors.context.tick().repeat(2)
+        ports.cpu.set(write=0)
+        ports.host.set(request=0)
+        await ports.context.tick().repeat(2)
         assert waited > 10
-        assert await doors.load(offset("SCRATCH0")) == mine
-        assert await doors.access(offset("SCRATCH1"), 0) == 77
+        assert await ports.load(offset("SCRATCH0")) == mine
+        assert await ports.access(offset("SCRATCH1"), 0) == 77
 
-    run(story)
+    run(script)

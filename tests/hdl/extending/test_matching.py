@@ -21,7 +21,7 @@ CONFIG = NicConfig(sram_size=4096, blocks=(Matching(tag_bits=16),))
 
 
 def test_host_and_processor_use_the_block():
-    async def story(context, world):
+    async def script(context, world):
         host, firmware = world.host, world.firmware
         await host.write_register("MATCH_MASK", 0xFFFFFF0F)
         await firmware.store("MATCH_TAG", 0x1234)
@@ -39,11 +39,11 @@ def test_host_and_processor_use_the_block():
         assert await host.read_register("MATCHES") == await firmware.load("MATCHES") == 2
         assert await firmware.load("PIO_FAULTS") == 0
 
-    Chip(CONFIG, slots=3000).does(story)
+    Chip(CONFIG, slots=3000).run(script)
 
 
 def test_reset_clears_it():
-    async def story(context, world):
+    async def script(context, world):
         await world.firmware.store("MATCH_PROBE", 0)
         await context.tick().repeat(4)
         assert await world.host.read_register("MATCHES") == 1
@@ -51,7 +51,7 @@ def test_reset_clears_it():
         await context.tick().repeat(60)
         assert await world.host.read_register("MATCHES") == 0
 
-    Chip(CONFIG, slots=3000).does(story)
+    Chip(CONFIG, slots=3000).run(script)
 
 
 def test_a_nic_without_it_has_nothing_of_it():

@@ -55,9 +55,9 @@ def test_each_engine_reads_what_it_wrote(engines):
                 answered[i] += written
 
         for process in (ask, give, take):
-            bench.does(process)
-        bench.meanwhile(count)
-    bench.meanwhile(memory)
+            bench.add(process)
+        bench.add_background(count)
+    bench.add_background(memory)
     bench.run()
     assert read == dict(enumerate(values))
     assert answered == [len(words) for words in values]
@@ -78,7 +78,7 @@ def test_engines_that_always_ask_are_served_in_turn():
             _, _, *ready = await context.tick().sample(*(port.burst.ready for port in dut.ports()))
             served.extend(i for i, taken in enumerate(ready) if taken)
 
-    bench.does(ask)
+    bench.add(ask)
     bench.run()
     assert served == [1, 2, 0] * 3
 

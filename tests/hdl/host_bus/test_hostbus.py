@@ -27,7 +27,7 @@ class Bus:
         self.slot = 0
         self.faults = 0
 
-    def does(self, story, **sram):
+    def run(self, script, **sram):
         async def sram_serves(context):
             self.sram = SramModel(PysimPins(context, self.bus.lbus), 8192, **sram)
             await self.sram.serve()
@@ -42,11 +42,11 @@ class Bus:
                 self.faults += fault + unknown
 
         async def run(context):
-            await story(context, PioHost(PysimPins(context, self.bus.pio)))
+            await script(context, PioHost(PysimPins(context, self.bus.pio)))
 
-        for servant in (sram_serves, memory_serves, watch):
-            self.bench.meanwhile(servant)
-        self.bench.does(run)
+        for server in (sram_serves, memory_serves, watch):
+            self.bench.add_background(server)
+        self.bench.add(run)
         self.bench.run()
 
 
@@ -65,13 +65,13 @@ def test_the_bus_clock_keeps_its_rate(slot_khz, host_bus_khz):
             await context.tick()
         assert ticks == 2000 * host_bus_khz // slot_khz
 
-    bench.does(count)
+    bench.add(count)
     bench.run()
 
 
 @pytest.mark.parametrize("refuse", [0.0, 0.6])
 def test_what_is_written_is_read_back(refuse):
-    async def story(context, host):
+    async def script(context, host):
         values = [0x01020304 * n & 0xFFFFFFFF for n in range(1, 40)]
         await host.write_words(0x40, values)
         assert await host.read_words(0x40, len(values)) == values
@@ -79,7 +79,7 @@ def test_what_is_written_is_read_back(refuse):
         assert await host.read(0x40) == 0x00020304
 
     bus = Bus()
-    bus.does(story, refuse=refuse, seed=3)
+    bus.run(script, refuse=refuse, seed=3)
     assert bus.faults == 0
 
 
@@ -87,7 +87,7 @@ def test_combined_writes_cost_a_clock_a_word_and_a_setup_a_line(expected):
     """NP-59: the best sizes are multiples of the host's 32-byte line."""
     slots = {}
 
-    async def story(context, host):
+    async def script(context, host):
         for words in (1, 7, 8, 9, 16):
             await context.tick().repeat(20)
             begin = bus.slot
@@ -97,7 +97,7 @@ def test_combined_writes_cost_a_clock_a_word_and_a_setup_a_line(expected):
             slots[words] = bus.slot - begin
 
     bus = Bus()
-    bus.does(story)
+    bus.run(script)
     assert slots[8] - slots[7] == CLOCK
     assert slots[9] - slots[8] > 2 * CLOCK
     per_line = slots[16] - slots[8]
@@ -110,43 +110,43 @@ def test_combined_writes_cost_a_clock_a_word_and_a_setup_a_line(expected):
 def test_outside_the_map_nothing_is_written_and_ones_are_read(offset):
     inside = REGISTERS_HOST <= offset < REGISTERS_HOST + 0x1000
 
-    async def story(context, host):
+    async def script(context, host):
         await host.write(offset, 0x12345678)
         assert await host.read(offset) == (0 if inside else 0xFFFFFFFF)
         assert bus.sram.log == []
 
     bus = Bus()
-    bus.does(story)
+    bus.run(script)
     assert bus.faults == 2
 
 
 def test_partial_writes_to_registers_are_ignored_and_counted():
-    async def story(context, host):
+    async def script(context, host):
         await host.write_register("SCRATCH0", 5)
         await host.write(host_offset("SCRATCH0"), 0xFFFF, be=0b0011)
         assert await host.read_register("SCRATCH0") == 5
 
     bus = Bus()
-    bus.does(story)
+    bus.run(script)
     assert bus.faults == 1
 
 
 def test_the_host_may_not_write_what_is_the_processors():
-    async def story(context, host):
+    async def script(context, host):
         for name in ("HDMA_HOST", "SEND_POINTER", "ID"):
             await host.write_register(name, 0xFFFFFFFF)
             assert context.get(bus.registers.hdma_host) == 0
             assert context.get(bus.registers.send_pointer) == 0
 
     bus = Bus()
-    bus.does(story)
+    bus.run(script)
 
 
 def test_pio_gets_in_between_bursts():
     """While a long burst runs, the bus is given up after the latency timer; the burst then goes on where it was."""
     burst = {"write": 0, "word": 0x400, "words": 256}
 
-    async def story(context, host):
+    async def script(context, host):
         await context.tick().repeat(60)
         begin = bus.slot
         await host.write(0, 1)
@@ -162,8 +162,8 @@ def test_pio_gets_in_between_bursts():
         got.extend(await stream_get(context, bus.bus.engine.read, 256))
 
     bus = Bus()
-    bus.bench.does(engine)
-    bus.does(story)
+    bus.bench.add(engine)
+    bus.run(script)
     assert [address for _, _, address in bus.memory.log] == [4 * (0x400 + n) for n in range(256)]
     assert len(got) == 256
 
@@ -179,7 +179,7 @@ def test_an_engine_without_data_leaves_the_bus():
         await context.tick().repeat(300)
         await stream_put(context, bus.bus.engine.write, words[3:])
 
-    async def story(context, host):
+    async def script(context, host):
         await context.tick().repeat(100)
         begin = bus.slot
         await host.write(0, 1)
@@ -190,5 +190,5 @@ def test_an_engine_without_data_leaves_the_bus():
         assert bus.memory.dump(0x1000, 32) == b"".join(n.to_bytes(4, "big") for n in range(8))
 
     bus = Bus()
-    bus.bench.does(engine)
-    bus.does(story)
+    bus.bench.add(engine)
+    bus.run(script)

@@ -59,9 +59,9 @@ def test_every_alignment(idle, pause):
             assert masked_bytes(got) == data, (source, target, length)
             assert got[0].mask >> (4 - target) == 0, "bytes before the transfer are none of its business"
 
-    bench.does(run)
-    bench.does(put)
-    bench.does(get)
+    bench.add(run)
+    bench.add(put)
+    bench.add(get)
     bench.run()
 
 
@@ -90,7 +90,7 @@ def test_a_failed_word_is_told_with_the_first_word_that_has_a_byte_of_it():
                 first_byte = max(4 * failed - source, 0)  # of the transfer, in the failed word
                 assert 1 in errors[: (target + first_byte) // 4 + 1], (source, target, failed)
 
-    bench.does(run)
+    bench.add(run)
     bench.run()
 
 
@@ -106,7 +106,7 @@ def test_one_word_a_slot():
         await context.tick().repeat(33)
         assert not context.get(dut.busy)
 
-    bench.does(run)
+    bench.add(run)
     bench.run()
 
 
@@ -133,5 +133,5 @@ def test_bursts_cover_the_run_and_cross_no_boundary():
                 await context.tick()
                 assert not context.get(dut.o.valid)
 
-    bench.does(run)
+    bench.add(run)
     bench.run()

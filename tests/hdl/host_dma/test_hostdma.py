@@ -26,7 +26,7 @@ class Engine:
         self.bench = Bench(top, slots)
         self.events = []
 
-    def does(self, descriptors, check, *, refuse=0.0, pause=0.0, latency=1, prepare=None):
+    def run(self, descriptors, check, *, refuse=0.0, pause=0.0, latency=1, prepare=None):
         """Runs the descriptors, then `check(memory, sram)`."""
 
         async def memory_serves(context):
@@ -55,9 +55,9 @@ class Engine:
             assert context.get(self.bus.idle)
             check(self.memory, self.sram)
 
-        for servant in (memory_serves, sram_serves, watch):
-            self.bench.meanwhile(servant)
-        self.bench.does(run)
+        for server in (memory_serves, sram_serves, watch):
+            self.bench.add_background(server)
+        self.bench.add(run)
         self.bench.run()
 
     def stops_at(self, stopped, descriptors, *, prepare):
@@ -76,8 +76,8 @@ class Engine:
                     await context.tick()
                     context.set(self.dma.resume, 0)
 
-        self.bench.meanwhile(resume)
-        self.does(descriptors, lambda memory, sram: None, prepare=prepare)
+        self.bench.add_background(resume)
+        self.run(descriptors, lambda memory, sram: None, prepare=prepare)
 
 
 def random_descriptors(count, seed):
@@ -118,7 +118,7 @@ def test_transfers_of_every_alignment_and_nothing_beside_them(refuse, pause, lat
         assert sram.data == local
         assert not any(error for _, error, _, _ in engine.events)
 
-    engine.does(descriptors, check, refuse=refuse, pause=pause, latency=latency, prepare=prepare)
+    engine.run(descriptors, check, refuse=refuse, pause=pause, latency=latency, prepare=prepare)
 
 
 def test_reads_touch_only_words_that_hold_the_transfer():
@@ -132,7 +132,7 @@ def test_reads_touch_only_words_that_hold_the_transfer():
         assert [address for _, write, address in memory.log if not write] == [0x1000, 0x1004, 0x1008]
         assert [address for write, address, _ in sram.log if not write] == [0x100, 0x104]
 
-    engine.does(descriptors, check)
+    engine.run(descriptors, check)
 
 
 def test_refused_descriptors_move_nothing_and_complete():
@@ -144,7 +144,7 @@ def test_refused_descriptors_move_nothing_and_complete():
         assert sram.log == []
         assert engine.events == [(1, 1, 0, 0), (1, 1, 100, 1), (1, 0, 0, 0)]
 
-    engine.does(descriptors, check)
+    engine.run(descriptors, check)
 
 
 @pytest.mark.parametrize("to_host", [0, 1])
@@ -197,7 +197,7 @@ def test_what_the_host_refuses_is_not_written():
         assert [(done, error) for done, error, _, _ in engine.events if done] == [(1, 1), (1, 0)]
 
     descriptors = [{"host": 0x1F00, "local": 0, "length": 400, "feed": 1}, {"host": 0x1F00, "local": 0, "length": 4}]
-    engine.does(descriptors, check, prepare=prepare)
+    engine.run(descriptors, check, prepare=prepare)
 
 
 def test_a_transfer_that_begins_with_a_refused_word_fails():
@@ -213,7 +213,7 @@ def test_a_transfer_that_begins_with_a_refused_word_fails():
         assert sram.data == b"\x77" * 8192
         assert [(done, error) for done, error, _, _ in engine.events] == [(1, 1)]
 
-    engine.does([{"host": 0x5FFF, "local": 0, "length": 20}], check, prepare=prepare)
+    engine.run([{"host": 0x5FFF, "local": 0, "length": 20}], check, prepare=prepare)
 
 
 def test_writes_to_a_refused_page_fail():
@@ -226,7 +226,7 @@ def test_writes_to_a_refused_page_fail():
         assert memory.dump(0x5000, 64) == bytes(64)
         assert [(done, error) for done, error, _, _ in engine.events] == [(1, 1)]
 
-    engine.does([{"host": 0x5000, "local": 0, "length": 64, "to_host": 1}], check, prepare=prepare)
+    engine.run([{"host": 0x5000, "local": 0, "length": 64, "to_host": 1}], check, prepare=prepare)
 
 
 def test_a_follower_keeps_behind_the_receive_dma():
@@ -254,5 +254,5 @@ def test_a_follower_keeps_behind_the_receive_dma():
         assert all(addr < pointer for addr, pointer in inside)
         assert memory.dump(0x3000, 256) == bytes(256)
 
-    engine.bench.meanwhile(receive)
-    engine.does([{"host": 0x3000, "local": 0xC0, "length": 256, "to_host": 1, "follow": 1}], check)
+    engine.bench.add_background(receive)
+    engine.run([{"host": 0x3000, "local": 0xC0, "length": 256, "to_host": 1, "follow": 1}], check)

@@ -31,7 +31,7 @@ def test_priorities_are_the_published_ones():
             granted = [name for name in NAMES if context.get(dut.grant[name])]
             assert granted == ([winner] if winner else []), (odd, asks)
 
-    bench.does(ask_everything)
+    bench.add(ask_everything)
     bench.run()
 
 
@@ -71,7 +71,7 @@ def test_every_requester_gets_its_own_data(eagerness):
         return run
 
     for index, name in enumerate(NAMES):
-        bench.does(requester(index, name))
+        bench.add(requester(index, name))
     bench.run()
 
 
@@ -90,5 +90,5 @@ def test_the_processor_cannot_reach_beyond_the_sram():
             assert context.get(dut.fault) == outside
             assert context.get(dut.sram.enable) == 1 - outside
 
-    bench.does(reach)
+    bench.add(reach)
     bench.run()

@@ -84,9 +84,9 @@ def test_packets(name, idle, pause):
             events[0] += misrouted
             events[1] += stray
 
-    bench.meanwhile(watch)
-    bench.does(put)
-    bench.does(get)
+    bench.add_background(watch)
+    bench.add(put)
+    bench.add(get)
     bench.run()
     assert tuple(events) == counts
 
@@ -109,5 +109,5 @@ def test_a_dead_link_ends_the_packet(head):
             assert spell(part) == end(truncated=1)
         assert context.get(dut.idle)
 
-    bench.does(put)
+    bench.add(put)
     bench.run()

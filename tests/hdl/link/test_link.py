@@ -46,7 +46,7 @@ def test_gateware_and_python_agree_on_the_crc():
             context.set(dut.valid, 0)
             assert context.get(dut.crc) == crc32(words)
 
-    bench.does(feed)
+    bench.add(feed)
     bench.run()
 
 
@@ -72,7 +72,7 @@ def test_the_rate_holds_at_any_clock(slot_khz, kbytes, slots, flits):
             await context.tick()
         assert abs(taken - flits) <= 1  # one more if the bucket was full at first
 
-    bench.does(take_all)
+    bench.add(take_all)
     bench.run()
 
 
@@ -93,8 +93,8 @@ def test_the_transmitter_keeps_160_mb_per_second(expected):
         slots.append(bench_slots)
         await sink.serve()
 
-    bench.meanwhile(watch)
-    bench.does(put)
+    bench.add_background(watch)
+    bench.add(put)
     bench.run()
     (flits,) = slots
     first, last = flits[0][0], flits[-1][0]
@@ -131,9 +131,9 @@ def test_packets_cross_a_cable_whole(idle, stops):
         async for *_, overflow in context.tick().sample(rx.overflow):
             assert not overflow
 
-    bench.meanwhile(watch)
-    bench.does(put)
-    bench.does(get)
+    bench.add_background(watch)
+    bench.add(put)
+    bench.add(get)
     bench.run()
 
 
@@ -158,7 +158,7 @@ def test_stop_leaves_room_for_what_is_in_flight(latency):
         assert context.get(rx.link.stop)
         assert context.get(tx.stopped)
 
-    bench.does(flood)
+    bench.add(flood)
     bench.run()
 
 
@@ -177,8 +177,8 @@ def test_a_sender_that_ignores_stop_loses_flits_and_is_counted():
         async for *_, overflow in context.tick().sample(dut.overflow):
             lost.append(overflow)
 
-    bench.meanwhile(watch)
-    bench.does(flood)
+    bench.add_background(watch)
+    bench.add(flood)
     bench.run()
     assert sum(lost) >= 40 - 32 - 1
 
@@ -205,8 +205,8 @@ def test_a_dead_link_swallows_packets_to_their_end():
             if Kind(kind) is not Kind.IDLE:
                 seen.append((Kind(kind), data))
 
-    bench.meanwhile(watch)
-    bench.does(put)
+    bench.add_background(watch)
+    bench.add(put)
     bench.run()
     head = (Kind.HEAD, 0x80000000)
     assert seen == [head, (Kind.DATA, 1), head, (Kind.DATA, 3), (Kind.TAIL, crc32([3]))]

@@ -29,7 +29,7 @@ def test_packets_are_not_mixed_and_none_is_lost(inputs, idle):
         async def put(context, i=i, port=port):
             await stream_put(context, port, [flit for flits in sent[i] for flit in flits], idle=idle, seed=i)
 
-        bench.does(put)
+        bench.add(put)
 
     async def get(context):
         for flit in await stream_get(context, dut.o, total, pause=0.3, seed=9):
@@ -37,7 +37,7 @@ def test_packets_are_not_mixed_and_none_is_lost(inputs, idle):
         await context.tick().repeat(3)
         assert context.get(dut.idle)
 
-    bench.does(get)
+    bench.add(get)
     bench.run()
     arrived = [[] for _ in range(inputs)]
     while got:
@@ -62,8 +62,8 @@ def test_inputs_that_always_send_are_served_in_turn():
         async def put(context, i=i, port=port):
             await stream_put(context, port, packet(i, 0, 1) * 4)
 
-        bench.does(put)
-    bench.meanwhile(watch)
+        bench.add(put)
+    bench.add_background(watch)
     bench.run()
     assert heads[:9] == [1, 2, 0] * 3
 
@@ -98,9 +98,9 @@ def test_packets_that_nobody_takes_are_dropped_whole():
 
         return take
 
-    bench.does(put)
+    bench.add(put)
     for output, count in enumerate((4, 12)):
-        bench.does(takes(output, count))
+        bench.add(takes(output, count))
     bench.run()
     assert [[part.kind for part in parts] for parts in got] == [
         [PartKind.START, PartKind.WORD, PartKind.WORD, PartKind.END],
@@ -142,8 +142,8 @@ def test_the_first_byte_chooses_the_receiver(pause):
             got = await stream_get(context, port, len(expected[n]), pause=pause, seed=n)
             assert list(map(seen, got)) == list(map(spell, expected[n])), n
 
-        bench.does(get)
-    bench.does(put)
+        bench.add(get)
+    bench.add(put)
     bench.run()
 
 

@@ -28,12 +28,12 @@ async def sent(world, count):
         pass
 
 
-def through_a_switch(nic_config, switch_config, *stories):
-    sides = [Side(nic_config) for _ in stories]
+def through_a_switch(nic_config, switch_config, *scripts):
+    sides = [Side(nic_config) for _ in scripts]
     top = SwitchedNics([side.nic for side in sides], Switch(switch_config), nic_config.link_latency)
     bench = Bench(top, 12_000)
-    for n, (side, story) in enumerate(zip(sides, stories, strict=True)):
-        side.lives(bench, top.pio[n], top.mem[n], story, None)
+    for n, (side, script) in enumerate(zip(sides, scripts, strict=True)):
+        side.attach(bench, top.pio[n], top.mem[n], script, None)
     bench.run()
 
 
@@ -106,4 +106,4 @@ def test_a_sender_behind_a_stop_is_freed_by_its_own_reset():
         assert length < LONG
         assert await take(world) == (Verdict.VALID, SHORT)
 
-    Pair(slots=12_000).does(sender, receiver)
+    Pair(slots=12_000).run(sender, receiver)

@@ -11,7 +11,7 @@ def blob(size, seed=1):
 
 
 def test_host_reads_and_writes_sram_and_registers():
-    async def story(context, world):
+    async def script(context, world):
         host = world.host
         assert await host.read_register("ID") == MACHINE_ID
         await host.write(0x100, 0x11223344)
@@ -22,11 +22,11 @@ def test_host_reads_and_writes_sram_and_registers():
         assert await host.read_register("SCRATCH3") == 77
 
     chip = Chip()
-    chip.does(story)
+    chip.run(script)
 
 
 def test_host_dma_moves_bytes_both_ways():
-    async def story(context, world):
+    async def script(context, world):
         data = blob(1500)
         world.memory.load(0x5003, data)
         await world.firmware.host_dma(0x5003, 0x401, 1500, HostDmaStart.TO_SRAM)
@@ -37,11 +37,11 @@ def test_host_dma_moves_bytes_both_ways():
         assert world.memory.dump(0x9001, 1402) == b"\0" + data[2:1402] + b"\0"
 
     chip = Chip()
-    chip.does(story)
+    chip.run(script)
 
 
 def test_send_and_receive_a_packet():
-    async def story(context, world):
+    async def script(context, world):
         data = blob(400)
         chip.poke(context, 0x800, data)
         await world.firmware.send(0x81000000, 0x800, 400, SendStart.FIRST | SendStart.LAST)
@@ -62,14 +62,14 @@ def test_send_and_receive_a_packet():
         assert chip.peek(context, 0x2000, 400) == data
 
     chip = Chip()
-    chip.does(story)
+    chip.run(script)
 
 
 def test_a_message_in_pieces_of_pages_leaves_as_one_packet():
     """A descriptor a page, at odd addresses and of odd lengths; one send chases them all (NP-51), before the last has come."""
     pieces = [(0x5FF9, 7), (0x9000, 1), (0x7000, 130), (0x3801, 66)]
 
-    async def story(context, world):
+    async def script(context, world):
         firmware, whole, local = world.firmware, b"", 0x401
         for n, (address, length) in enumerate(pieces):
             data = blob(length, n)
@@ -89,11 +89,11 @@ def test_a_message_in_pieces_of_pages_leaves_as_one_packet():
         assert await firmware.load("SEND_CREDIT") == 0
 
     chip = Chip()
-    chip.does(story)
+    chip.run(script)
 
 
 def test_progress_is_a_level_that_follows_count_and_watermark():
-    async def story(context, world):
+    async def script(context, world):
         firmware = world.firmware
         await firmware.store("RECV_WATERMARK", 8)
         await firmware.post(0x1000, 0x1100)
@@ -117,11 +117,11 @@ def test_progress_is_a_level_that_follows_count_and_watermark():
         await context.tick()
         assert await firmware.load("ISR") == 0
 
-    Chip().does(story)
+    Chip().run(script)
 
 
 def test_signals_and_interrupts_reach_the_host():
-    async def story(context, world):
+    async def script(context, world):
         await world.host.write_register("HOST_IRQ_MASK", Event.HOST_SIGNAL)
         await world.host.read_register("ID")  # behind the write
         await world.firmware.store("HOST_SIGNAL", 0b11)
@@ -136,11 +136,11 @@ def test_signals_and_interrupts_reach_the_host():
         assert not context.get(chip.nic.irq)
 
     chip = Chip()
-    chip.does(story)
+    chip.run(script)
 
 
 def test_the_nic_describes_itself():
-    async def story(context, world):
+    async def script(context, world):
         config = chip.config
         values = {
             "ID": MACHINE_ID,
@@ -158,4 +158,4 @@ def test_the_nic_describes_itself():
             assert await world.host.read_register(name) == value, name
 
     chip = Chip()
-    chip.does(story)
+    chip.run(script)

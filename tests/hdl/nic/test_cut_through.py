@@ -38,7 +38,7 @@ def test_a_page_is_cut_through_within_a_tenth_of_its_slowest_stage(expected):
         await firmware.until("HDMA_DONE", 1)
         assert await firmware.load("RECV_VERDICT") == Verdict.VALID | Verdict.CHECKED
 
-    pair.does(sender, receiver)
+    pair.run(sender, receiver)
     memories = [side.world.memory for side in pair.sides]
     assert memories[1].dump(0x20000, SIZE) == data
     slots = memories[1].log[-1][0] - memories[0].log[0][0] + 1

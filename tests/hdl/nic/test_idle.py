@@ -59,8 +59,8 @@ def observe(skip):
         while context.get(nic.now) < resume:
             await context.tick()
 
-    async def story(context):
-        firmware, host = side.puppet.mastery(context), PioHost(PysimPins(context, nic.pio))
+    async def script(context):
+        firmware, host = side.bench_processor.actions(context), PioHost(PysimPins(context, nic.pio))
         source = LinkSource(PysimPins(context, nic.link_rx))
         await firmware.store("HOST_IRQ_MASK", Event.HOST_DMA_DONE | Event.TIMER)
         await pause(context)
@@ -79,9 +79,9 @@ def observe(skip):
             for name in ("CYCLES", "TX_FLITS", "RX_FLITS", "BUS_BEATS", "SLOTS_HDMA_USED", "RECV_DONE")
         ]
 
-    for servant in (memory_serves, sink_serves, watch):
-        side.bench.meanwhile(servant)
-    side.bench.does(story)
+    for server in (memory_serves, sink_serves, watch):
+        side.bench.add_background(server)
+    side.bench.add(script)
     side.bench.run()
     return seen, side.last
 
@@ -95,8 +95,8 @@ def test_the_timer_fires_at_its_cycle_after_a_jump(early):
     side = Skipping()
     nic = side.nic
 
-    async def story(context):
-        firmware = side.puppet.mastery(context)
+    async def script(context):
+        firmware = side.bench_processor.actions(context)
         await firmware.store("TIMER", 1000)
         await context.tick().repeat(10)
         assert context.get(nic.idle)
@@ -111,7 +111,7 @@ def test_the_timer_fires_at_its_cycle_after_a_jump(early):
         assert 1000 <= await firmware.load("CYCLES") < 1005
         assert await firmware.load("TIMER") == 0
 
-    side.bench.does(story)
+    side.bench.add(script)
     side.bench.run()
 
 
@@ -119,7 +119,7 @@ def test_a_nic_with_work_is_not_idle():
     side = Skipping()
     nic = side.nic
 
-    async def story(context):
+    async def script(context):
         host = PioHost(PysimPins(context, nic.pio))
         await context.tick().repeat(5)
         assert context.get(nic.idle)
@@ -129,5 +129,5 @@ def test_a_nic_with_work_is_not_idle():
         await context.tick().repeat(60)
         assert context.get(nic.idle)
 
-    side.bench.does(story)
+    side.bench.add(script)
     side.bench.run()

@@ -32,7 +32,7 @@ def measure_host_dma(flags):
     """Two pages, queued at once: slots from the first beat to the last, and bytes a host bus clock within bursts."""
     found = {}
 
-    async def story(context, world):
+    async def script(context, world):
         data = blob(PAGES * PAGE)
         world.memory.load(0x10000, data)
         chip.poke(context, 0, data)
@@ -46,7 +46,7 @@ def measure_host_dma(flags):
         found["sound"] = chip.peek(context, 0, len(data)) == data == world.memory.dump(0x10000, len(data))
 
     chip = Chip(CONFIG)
-    chip.does(story)
+    chip.run(script)
     assert found["sound"]
     return found
 
@@ -75,7 +75,7 @@ def test_host_bus_and_link_work_at_once(expected):
     """
     found = {}
 
-    async def story(context, world):
+    async def script(context, world):
         firmware = world.firmware
         await firmware.send(0, 0x4000, PAGE, SendStart.FIRST | SendStart.LAST)
         await firmware.host_dma(0x10000, 0, PAGE, HostDmaStart.TO_SRAM)
@@ -89,7 +89,7 @@ def test_host_bus_and_link_work_at_once(expected):
         found["waited"] = await firmware.load("SLOTS_HDMA_WAITED") + await firmware.load("SLOTS_SEND_WAITED")
         found["processor"] = await firmware.load("SLOTS_CPU_USED")
 
-    Chip(CONFIG).does(story)
+    Chip(CONFIG).run(script)
     assert found["send"] * 1e6 == CONFIG.edge_bytes_per_second
     assert found["waited"] == 0
     assert found["processor"] == 0, "the processor is idle"
@@ -102,7 +102,7 @@ def test_a_block_written_by_pio_takes_as_long_in_whichever_slot_it_begins():
     words = [random.Random(2).getrandbits(32) for _ in range(64)]
     took = []
 
-    async def story(context, world):
+    async def script(context, world):
         for wait in (0, 1):
             while not context.get(chip.nic.idle) or context.get(chip.nic.now) % 2 != wait:
                 await context.tick()
@@ -113,7 +113,7 @@ def test_a_block_written_by_pio_takes_as_long_in_whichever_slot_it_begins():
             assert chip.peek(context, 0x400 * (wait + 1), 256) == b"".join(word.to_bytes(4, "big") for word in words)
 
     chip = Chip(CONFIG)
-    chip.does(story)
+    chip.run(script)
     clock = CONFIG.slot_khz // CONFIG.host_bus_khz
     lines = 4 * len(words) // CONFIG.pio_line
     assert max(took) <= clock * (len(words) + lines * (CONFIG.pio_write_setup + 1)) + 4

@@ -55,14 +55,14 @@ def cycles_per_pass(registers, *, receive=False, slots=400):
         """Somebody sends as fast as the receiver's STOP lets them."""
         await LinkSource(PysimPins(context, chip.nic.link_rx)).send(range(10_000))
 
-    async def story(context, world):
+    async def script(context, world):
         await world.host.write_register("CONTROL", Control.RUN)
         await context.tick().repeat(200 + slots)
 
-    chip.bench.meanwhile(watch)
+    chip.bench.add_background(watch)
     if receive:
-        chip.bench.meanwhile(flood)
-    chip.does(story)
+        chip.bench.add_background(flood)
+    chip.run(script)
     begun = [now for now in heads if now > 200]
     return (begun[-1] - begun[0]) / 2 / (len(begun) - 1) if len(begun) > 1 else 0
 

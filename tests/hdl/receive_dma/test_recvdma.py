@@ -55,7 +55,7 @@ class Engine:
                 await context.tick()
         return got
 
-    def does(self, parts, buffers, completions, check=None, *, refuse=0.0, idle=0.0, pause=0.0, hold=1):
+    def run(self, parts, buffers, completions, check=None, *, refuse=0.0, idle=0.0, pause=0.0, hold=1):
         """Sends the parts into the buffers; expects the completions (length, buffer, verdict), taken `hold` slots late."""
 
         async def sram_serves(context):
@@ -83,11 +83,11 @@ class Engine:
             if check:
                 check(context)
 
-        self.bench.meanwhile(sram_serves)
-        self.bench.meanwhile(watch)
-        self.bench.does(post)
-        self.bench.does(put)
-        self.bench.does(get)
+        self.bench.add_background(sram_serves)
+        self.bench.add_background(watch)
+        self.bench.add(post)
+        self.bench.add(put)
+        self.bench.add(get)
         self.bench.run()
 
 
@@ -107,7 +107,7 @@ def test_packets_go_to_their_buffers(refuse, idle, pause):
         assert context.get(engine.dma.idle)
         assert context.get(engine.dma.free) == CONFIG.recv_queue
 
-    engine.does(parts, buffers, completions, check, refuse=refuse, idle=idle, pause=pause)
+    engine.run(parts, buffers, completions, check, refuse=refuse, idle=idle, pause=pause)
 
 
 @pytest.mark.parametrize("room", [0, 4, 60])
@@ -122,11 +122,11 @@ def test_an_overrun_never_writes_past_the_limit(room, refuse):
     verdict = Verdict.VALID | Verdict.OVERRUN
     parts = packet(words(20)) + packet([])
     buffers = [(256, 256 + room), (0, 0)]
-    engine.does(parts, buffers, [(room, 256, verdict), (0, 0, Verdict.VALID)], check, refuse=refuse)
+    engine.run(parts, buffers, [(room, 256, verdict), (0, 0, Verdict.VALID)], check, refuse=refuse)
 
 
 def test_a_packet_that_just_fits_is_no_overrun():
-    Engine().does(packet(words(16)), [(64, 128)], [(64, 64, Verdict.VALID)])
+    Engine().run(packet(words(16)), [(64, 128)], [(64, 64, Verdict.VALID)])
 
 
 def test_verdicts():
@@ -139,13 +139,13 @@ def test_verdicts():
     v = Verdict
     verdicts = [v.VALID | v.CRC, v.VALID | v.TRUNCATED, v.VALID | v.CHECKED, v.VALID | v.CHECKED | v.CRC | v.TRUNCATED]
     completions = [(4 * n, 0, verdict) for n, verdict in zip((3, 2, 4, 5), verdicts, strict=True)]
-    Engine().does(parts, [(0, 64)] * 4, completions)
+    Engine().run(parts, [(0, 64)] * 4, completions)
 
 
 def test_a_full_completion_queue_holds_the_wire():
     sizes = range(CONFIG.completions + 3)
     parts = [part for size in sizes for part in packet(words(size))]
-    Engine().does(parts, [(0, 64)] * len(sizes), [(4 * size, 0, Verdict.VALID) for size in sizes], hold=600)
+    Engine().run(parts, [(0, 64)] * len(sizes), [(4 * size, 0, Verdict.VALID) for size in sizes], hold=600)
 
 
 @pytest.mark.parametrize("action", BlockedAction)
@@ -174,5 +174,5 @@ def test_a_packet_without_a_buffer_is_given_up(action):
         await context.tick().repeat(3)
         assert context.get(dma.completed.payload.length) == 0
 
-    engine.bench.does(run)
+    engine.bench.add(run)
     engine.bench.run()

@@ -204,18 +204,18 @@ class Side:
         raise AssertionError("the adapter does not come to rest")
 
 
-def play(sides, story, *, slots=30_000, wire=None):
-    """Runs `async def story(context)` with the sides' models; `wire(context)` carries packets between them."""
+def play(sides, script, *, slots=30_000, wire=None):
+    """Runs `async def script(context)` with the sides' models; `wire(context)` carries packets between them."""
     top = Module()
     for n, side in enumerate(sides):
         top.submodules[f"side_{n}"] = side.dut
     bench = Bench(top, slots)
     for side in sides:
         for model in (side.memory, side.transmits, side.receives, side.counting):
-            bench.meanwhile(model)
+            bench.add_background(model)
     if wire is not None:
-        bench.meanwhile(wire)
-    bench.does(story)
+        bench.add_background(wire)
+    bench.add(script)
     bench.run()
 
 

@@ -20,8 +20,8 @@ class Link:
                         there.arrive(words)
 
 
-def between(story, fate=lambda words: [words], *, append=0, **options):
-    """Runs `story(context, source, target)`; the target exposes 3 pages as exposure 2, the source its own as 5.
+def between(script, fate=lambda words: [words], *, append=0, **options):
+    """Runs `script(context, source, target)`; the target exposes 3 pages as exposure 2, the source its own as 5.
 
     `append`: others may append to FIFOs in the target's exposure.
     """
@@ -32,7 +32,7 @@ def between(story, fate=lambda words: [words], *, append=0, **options):
             await side.boot(context)
         await sides[0].expose(context, 5, 0, 3 * 4096)
         await sides[1].expose(context, 2, 0, 3 * 4096, append=append, **ALL)
-        await story(context, *sides)
+        await script(context, *sides)
         for side in sides:
             await side.rest(context)
 
@@ -43,7 +43,7 @@ def between(story, fate=lambda words: [words], *, append=0, **options):
 def test_writes_and_reads_move_every_byte():
     chance = random.Random(1)
 
-    async def story(context, source, target):
+    async def script(context, source, target):
         for n, size in enumerate((1, 3, 4, 63, 64, 65, 300)):
             data = chance.randbytes(size)
             here, there, back = 4001 + n, 4090 - 3 * n, 6001 + n
@@ -54,7 +54,7 @@ def test_writes_and_reads_move_every_byte():
             assert source.dump(back, size) == data
             assert source.dump(back - 1, 1) == b"\0" or n
 
-    between(story)
+    between(script)
 
 
 def test_atomics_change_the_word_and_bring_what_it_was():
@@ -69,7 +69,7 @@ def test_atomics_change_the_word_and_bring_what_it_was():
         (Atomic.ADD, 0xFFFFFFFF, 0, 0x20),
     ]
 
-    async def story(context, source, target):
+    async def script(context, source, target):
         target.load(8, (7).to_bytes(4, "big"))
         for atomic, operand, comparand, before in steps:
             options = {"atomic": atomic, "operand": operand, "comparand": comparand}
@@ -77,15 +77,15 @@ def test_atomics_change_the_word_and_bring_what_it_was():
             assert source.result() == before, atomic
         assert target.dump(8, 4) == (0x1F).to_bytes(4, "big")
 
-    assert between(story)[1].counts["REMOTE_ATOMICS"] == len(steps)
+    assert between(script)[1].counts["REMOTE_ATOMICS"] == len(steps)
 
 
 def test_a_dead_peer_is_lost_and_the_host_is_told():
-    async def story(context, source, target):
+    async def script(context, source, target):
         commands = [await source.start(context, Op.WRITE, 1, 2, 0, 4, 5, 0, buffer=n) for n in range(3)]
         for n, tag in enumerate(commands):
             assert await source.end(context, tag, n) is Status.LOST
         assert context.get(source.dut.lost) == 1 << 31 | 1
 
-    source, _ = between(story, lambda words: [], timeout=300, retries=2)
+    source, _ = between(script, lambda words: [], timeout=300, retries=2)
     assert source.counts["REMOTE_TIMEOUTS"] == 3

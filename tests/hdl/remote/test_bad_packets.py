@@ -50,8 +50,8 @@ REFUSED = {
 }
 
 
-def alone(story):
-    """Runs `story(context, side)` on one adapter, whose memory must be untouched afterwards but for the last word of page 1."""
+def alone(script):
+    """Runs `script(context, side)` on one adapter, whose memory must be untouched afterwards but for the last word of page 1."""
     side = Side(0)
 
     async def whole(context):
@@ -62,7 +62,7 @@ def alone(story):
         await side.expose(context, 2, 0, 3 * 4096, **ALL)
         await side.expose(context, 4, 0, 4096, page=5, **ALL)
         await side.expose(context, 5, 0, 4096, page=6, **ALL)
-        await story(context, side)
+        await script(context, side)
         await side.rest(context)
         # It goes on: the next sound request is carried out.
         sequence = side.counts["REMOTE_SERVED"] + side.counts["REMOTE_REFUSED"]
@@ -79,7 +79,7 @@ def alone(story):
 
 
 def test_what_cannot_be_served_is_dropped_and_counted():
-    async def story(context, side):
+    async def script(context, side):
         for name, (words, counter) in DROPPED.items():
             before = dict(side.counts)
             side.arrive(words)
@@ -91,11 +91,11 @@ def test_what_cannot_be_served_is_dropped_and_counted():
         await side.rest(context)
         assert not side.sent
 
-    assert alone(story).counts["REMOTE_DAMAGED"] == 4
+    assert alone(script).counts["REMOTE_DAMAGED"] == 4
 
 
 def test_what_is_not_allowed_is_refused_with_its_reason_and_again_if_it_comes_again():
-    async def story(context, side):
+    async def script(context, side):
         for sequence, (status, words) in enumerate(REFUSED.items()):
             words = [words[0] & ~0xFFFF | sequence, *words[1:]]
             for _ in range(2):
@@ -108,12 +108,12 @@ def test_what_is_not_allowed_is_refused_with_its_reason_and_again_if_it_comes_ag
                     word(ReplyWord, status=status, entry=3),
                 ]
 
-    side = alone(story)
+    side = alone(script)
     assert side.counts["REMOTE_REFUSED"] == side.counts["REMOTE_DUPLICATES"] == len(REFUSED)
 
 
 def test_requests_that_find_no_room_for_their_replies_are_dropped_and_nothing_waits():
-    async def story(context, side):
+    async def script(context, side):
         side.stop = True  # the wire takes nothing
         for sequence in range(40):
             side.arrive(request(Op.READ, sequence, length=64, data=()))
@@ -127,12 +127,12 @@ def test_requests_that_find_no_room_for_their_replies_are_dropped_and_nothing_wa
         assert len(side.sent) == served
         assert served + side.counts["REMOTE_NO_ROOM"] + side.counts["REMOTE_AHEAD"] == 40
 
-    alone(story)
+    alone(script)
 
 
 @pytest.mark.parametrize("buffer", [0, 7])
 def test_what_the_host_does_wrong_is_counted(buffer):
-    async def story(context, side):
+    async def script(context, side):
         side.stop = True
         tag = await side.start(context, Op.WRITE, SOURCE, 2, 0, 4, 2, 0, buffer=buffer)
         await side.start(context, Op.WRITE, SOURCE, 2, 0, 4, 2, 0, buffer=buffer)  # its buffer is in use
@@ -150,4 +150,4 @@ def test_what_the_host_does_wrong_is_counted(buffer):
         for page in (0x10000,):
             side.pages[page][:64] = bytes(64)
 
-    assert alone(story).counts["REMOTE_INVALID"] == 2
+    assert alone(script).counts["REMOTE_INVALID"] == 2

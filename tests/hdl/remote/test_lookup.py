@@ -78,7 +78,7 @@ def test_answers_are_those_of_the_reference():
             seen.add(expected[0])
 
     bench = Bench(dut, 20_000)
-    bench.does(ask)
+    bench.add(ask)
     bench.run()
     assert seen == {Status.OK, Status.EXPOSURE, Status.KEY, Status.RIGHT, Status.RANGE, Status.PAGE}
 

@@ -46,7 +46,7 @@ def test_each_request_is_next_once_and_a_duplicate_for_as_long_as_it_may_come_ag
             context.set(dut.accept, 0)
 
     bench = Bench(dut, 10_000)
-    bench.does(arrive)
+    bench.add(arrive)
     bench.run()
     assert min(expected) > 300
 
@@ -107,8 +107,8 @@ def test_the_writer_writes_the_bytes_of_its_runs():
             assert bad == any(refused[before:])
 
     bench = Bench(dut, 30_000)
-    bench.meanwhile(host)
-    bench.does(give)
+    bench.add_background(host)
+    bench.add(give)
     bench.run()
     assert memory == wanted
     assert bursts == [(1, len(words)) for _, _, words in runs]

@@ -31,7 +31,7 @@ class Engine:
         self.bench = Bench(top, 10_000)
         self.dones = 0
 
-    def does(self, descriptors, flits, *, refuse=0.0, pause=0.0, then=None, count=0):
+    def run(self, descriptors, flits, *, refuse=0.0, pause=0.0, then=None, count=0):
         """Runs the descriptors and expects the flits; `then(context)` goes on beside, and posts `count` descriptors itself."""
 
         async def sram_serves(context):
@@ -55,12 +55,12 @@ class Engine:
             assert context.get(self.dma.idle)
             assert self.dones == len(descriptors) + count
 
-        self.bench.meanwhile(sram_serves)
-        self.bench.meanwhile(watch)
-        self.bench.does(put)
+        self.bench.add_background(sram_serves)
+        self.bench.add_background(watch)
+        self.bench.add(put)
         if then:
-            self.bench.does(then)
-        self.bench.does(get)
+            self.bench.add(then)
+        self.bench.add(get)
         self.bench.run()
 
 
@@ -83,7 +83,7 @@ def test_packets_in_one_piece_and_in_many(refuse, pause):
         (Kind.HEAD, 0x82000000), *data(0x200, 1), (Kind.CHECK, 0), *data(0x300, 2), *data(0x500, 2), (Kind.TAIL, 0),
         (Kind.HEAD, 3), (Kind.TAIL, 0),
     ]  # fmt: skip
-    Engine().does(descriptors, flits, refuse=refuse, pause=pause)
+    Engine().run(descriptors, flits, refuse=refuse, pause=pause)
 
 
 def test_a_refused_piece_sends_no_word_and_spoils_its_packet_only():
@@ -97,7 +97,7 @@ def test_a_refused_piece_sends_no_word_and_spoils_its_packet_only():
         (Kind.HEAD, 0), *data(0x100, 2), *data(0x200, 1), (Kind.TAIL, 1),
         (Kind.HEAD, 0), *data(0x300, 1), (Kind.TAIL, 0),
     ]  # fmt: skip
-    Engine().does(descriptors, flits)
+    Engine().run(descriptors, flits)
 
 
 def test_a_chasing_piece_reads_no_byte_that_has_not_been_fed():
@@ -120,10 +120,10 @@ def test_a_chasing_piece_reads_no_byte_that_has_not_been_fed():
         assert fed == length
 
     flits = [(Kind.HEAD, 0), *data(0x100, 11), (Kind.TAIL, 0)]
-    engine.does([{"pointer": 0x100, "length": length, "chase": 1, **WHOLE}], flits, then=feed)
+    engine.run([{"pointer": 0x100, "length": length, "chase": 1, **WHOLE}], flits, then=feed)
 
 
-FOOD = {  # bytes fed, and whether they are not sound; then the packets that are spoiled
+FED = {  # bytes fed, and whether they are not sound; then the packets that are spoiled
     "at once": ([(4, 0), (8, 1), (4, 0), (6, 0)], [1]),
     "in parts": ([(4, 0), (4, 0), (4, 1), (4, 0), (6, 0)], [1]),
     "the last byte": ([(4, 0), (8, 0), (4, 0), (5, 0), (1, 1)], [3]),
@@ -132,15 +132,15 @@ FOOD = {  # bytes fed, and whether they are not sound; then the packets that are
 }
 
 
-@pytest.mark.parametrize("name", FOOD)
+@pytest.mark.parametrize("name", FED)
 @pytest.mark.parametrize("late", [0, 1, 7, 200])
 def test_unsound_food_spoils_the_packet_that_takes_it_and_no_other(name, late):
     """However far the host DMA is ahead of the send DMA, which may be held by the link."""
-    food, spoiled = FOOD[name]
+    fed, spoiled = FED[name]
     engine = Engine()
 
     async def feed(context):
-        for amount, spoil in food:
+        for amount, spoil in fed:
             for member, value in (("feed", amount), ("spoil", spoil), ("fed", 1)):
                 context.set(getattr(engine.credit, member), value)
             await context.tick()
@@ -155,7 +155,7 @@ def test_unsound_food_spoils_the_packet_that_takes_it_and_no_other(name, late):
     for n, size in enumerate(sizes):
         descriptors.append({"pointer": 0x100 * (n + 1), "length": size, "chase": 1, **WHOLE})
         flits += [(Kind.HEAD, 0), *data(0x100 * (n + 1), (size + 3) // 4), (Kind.TAIL, int(n in spoiled))]
-    engine.does(descriptors, flits, pause=0.9 if late == 200 else 0, then=feed)
+    engine.run(descriptors, flits, pause=0.9 if late == 200 else 0, then=feed)
 
 
 def test_what_is_between_unsound_food_counts_as_unsound():
@@ -172,7 +172,7 @@ def test_what_is_between_unsound_food_counts_as_unsound():
     for n in range(3):
         descriptors.append({"pointer": 0x100 * n, "length": 4, "chase": 1, **WHOLE})
         flits += [(Kind.HEAD, 0), *data(0x100 * n, 1), (Kind.TAIL, 1)]
-    engine.does(descriptors, flits, then=feed)
+    engine.run(descriptors, flits, then=feed)
 
 
 @pytest.mark.parametrize(("written", "fed", "spoiled"), [(-8, 4, 0), (-4, 0, 1), (-12, 8, 0), (-12, 12, 0)])
@@ -197,7 +197,7 @@ def test_unsound_food_that_a_write_of_send_credit_takes_away_spoils_nothing(writ
         await context.tick()
         await stream_put(context, engine.dma.post, [{**DEFAULTS, "pointer": 0x100, "length": 4, "chase": 1, **WHOLE}])
 
-    engine.does([], [(Kind.HEAD, 0), *data(0x100, 1), (Kind.TAIL, spoiled)], then=feed, count=1)
+    engine.run([], [(Kind.HEAD, 0), *data(0x100, 1), (Kind.TAIL, spoiled)], then=feed, count=1)
 
 
 def test_unsound_food_that_pays_a_debt_spoils_what_takes_the_rest():
@@ -216,7 +216,7 @@ def test_unsound_food_that_pays_a_debt_spoils_what_takes_the_rest():
 
     pieces = [{"pointer": pointer, "length": 4, "chase": 1, **WHOLE} for pointer in (0x100, 0x200)]
     flits = [(Kind.HEAD, 0), *data(0x100, 1), (Kind.TAIL, 1), (Kind.HEAD, 0), *data(0x200, 1), (Kind.TAIL, 0)]
-    engine.does(pieces, flits, then=feed)
+    engine.run(pieces, flits, then=feed)
 
 
 def test_every_odd_slot_can_be_used():
@@ -238,5 +238,5 @@ def test_every_odd_slot_can_be_used():
             await context.tick()
         assert slots <= 80 + 6
 
-    engine.bench.does(serve)
+    engine.bench.add(serve)
     engine.bench.run()

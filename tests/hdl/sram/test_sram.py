@@ -47,7 +47,7 @@ def test_a_read_gives_what_was_written_last(kind, words):
             elif enable:
                 expected = model[addr]
 
-    bench.does(accesses)
+    bench.add(accesses)
     bench.run()
 
 

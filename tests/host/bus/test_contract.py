@@ -110,8 +110,8 @@ class TestBenchBus(BusContract):
             memories.append(bus.memory)
             await program(bus)
 
-        bench.meanwhile(serve)
-        bench.does(host)
+        bench.add_background(serve)
+        bench.add(host)
         bench.run()
 
 

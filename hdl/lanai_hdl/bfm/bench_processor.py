@@ -1,4 +1,4 @@
-"""A processor on strings: a bench does what firmware would."""
+"""A processor that a bench drives: the bench does what firmware would."""
 
 from typing import Any
 
@@ -13,40 +13,39 @@ from ..processor import Processor
 from .pysim import PysimPins
 
 
-class Puppet(Processor):
-    """Stands in for the processor of a `Nic`. Its own ports `strings_lbus` and `strings_regs` are the processor's, driven by the bench.
-
-    `mastery(context)` gives the operations.
+class BenchProcessor(Processor):
+    """Takes the place of a `Nic`'s processor. A bench drives the ports `bench_lbus` and `bench_regs`,
+    which are connected to the NIC's ports `lbus` and `regs`. `actions(context)` returns the operations.
     """
 
     def __init__(self):
         super().__init__(
             {
-                "strings_lbus": wiring.In(LbusMaster()),
-                "strings_regs": wiring.In(RegisterPort()),
+                "bench_lbus": wiring.In(LbusMaster()),
+                "bench_regs": wiring.In(RegisterPort()),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        wiring.connect(m, wiring.flipped(self.strings_lbus), wiring.flipped(self.lbus))
-        wiring.connect(m, wiring.flipped(self.strings_regs), wiring.flipped(self.regs))
+        wiring.connect(m, wiring.flipped(self.bench_lbus), wiring.flipped(self.lbus))
+        wiring.connect(m, wiring.flipped(self.bench_regs), wiring.flipped(self.regs))
         m.d.comb += self.idle.eq(1)
         return m
 
-    def mastery(self, context: Any, registers: Machine = MACHINE) -> "Mastery":
-        return Mastery(context, self, registers)
+    def actions(self, context: Any, registers: Machine = MACHINE) -> "FirmwareActions":
+        return FirmwareActions(context, self, registers)
 
 
-class Mastery:
+class FirmwareActions:
     """What firmware can do, as coroutines."""
 
-    def __init__(self, context: Any, puppet: Puppet, registers: Machine = MACHINE) -> None:
+    def __init__(self, context: Any, bench_processor: BenchProcessor, registers: Machine = MACHINE) -> None:
         self.machine = registers
         self.context = context
-        self.puppet = puppet
-        self.registers = PysimPins(context, puppet.strings_regs)
-        self.lbus = PysimPins(context, puppet.strings_lbus)
+        self.bench_processor = bench_processor
+        self.registers = PysimPins(context, bench_processor.bench_regs)
+        self.lbus = PysimPins(context, bench_processor.bench_lbus)
 
     async def store(self, name: str, value: int) -> None:
         self.registers.set(addr=self.machine.offset(name), write=1, wdata=value & 0xFFFFFFFF)
@@ -67,7 +66,7 @@ class Mastery:
     async def wait(self, mask: int) -> int:
         """WAIT; gives ISR afterwards."""
         await self.store("WAIT", mask)
-        while (await self.context.tick().sample(self.puppet.wait))[2]:
+        while (await self.context.tick().sample(self.bench_processor.wait))[2]:
             pass
         return await self.load("ISR")
 
