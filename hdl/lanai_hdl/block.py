@@ -12,9 +12,11 @@ from .csr.declare import Counter, EventBit
 
 @dataclass(frozen=True)
 class Raises:
-    """`event` happens in each slot in which `signal` is high; a level event holds for as long as it is high.
+    """`event` happens in each slot in which `signal` is high; a level event holds for as long as it
+    is high.
 
-    With `delayed` it happened one slot earlier, as everything does that follows from a register access.
+    With `delayed` it happened one slot earlier, as everything does that follows from a register
+    access.
     """
 
     event: EventBit
@@ -24,7 +26,8 @@ class Raises:
 
 @dataclass(frozen=True)
 class Counts:
-    """`counter` is incremented for each slot in which `signal` is high; `delayed` as in `Raises`."""
+    """`counter` is incremented for each slot in which `signal` is high; `delayed` as in
+    `Raises`."""
 
     counter: Counter
     signal: Any
@@ -34,18 +37,22 @@ class Counts:
 class NicBlock(wiring.Component):
     """A component of the NIC that brings its own contract.
 
-    A subclass says what applies to it. With nothing said, a block has no registers, raises and counts nothing, is always
-    idle, and is reset with the NIC.
+    A subclass says what applies to it. With nothing said, a block has no registers, raises and
+    counts nothing, is always idle, and is reset with the NIC.
 
     Attributes
     ----------
     survives_reset : true if CONTROL.RESET does not reset the block
-    lbus_master : the block's entry in the LBUS's list; it then has a member ``lbus``, ``Out(LbusMaster())``
-    bus_engine : true if the block moves bursts on the host bus; it then has a member ``bus``, ``Out(BurstPort())``
-    host_window : true if the block serves the part of the host's window that its configuration names; it then has a member
-        ``window``, ``In(RegisterAccess())``, whose address counts from the start of that part
-    first_bytes : of the packets that the block receives; it then has members ``packets_in``, ``In(stream.Signature(Part))``,
-        and ``packets_out``, ``Out(stream.Signature(Flit))``, its packets to the wire
+    lbus_master : the block's entry in the LBUS's list; it then has a member ``lbus``,
+        ``Out(LbusMaster())``
+    bus_engine : true if the block moves bursts on the host bus; it then has a member ``bus``,
+        ``Out(BurstPort())``
+    host_window : true if the block serves the part of the host's window that its configuration
+        names; it then has a member ``window``, ``In(RegisterAccess())``, whose address counts from
+        the start of that part
+    first_bytes : of the packets that the block receives; it then has members ``packets_in``,
+        ``In(stream.Signature(Part))``, and ``packets_out``, ``Out(stream.Signature(Flit))``, its
+        packets to the wire
     """
 
     survives_reset = False

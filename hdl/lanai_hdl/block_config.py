@@ -15,20 +15,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HostWindow:
-    """Bytes of the host's PIO window that a block serves itself: `size`, a power of two, from `offset`, a multiple of it."""
+    """Bytes of the host's PIO window that a block serves itself: `size`, a power of two, from
+    `offset`, a multiple of it."""
 
     offset: int
     size: int
 
 
 class BlockConfig(ABC):
-    """What a block's folder offers to `NicConfig.blocks`. A subclass is a frozen dataclass of the block's parameters.
+    """What a block's folder offers to `NicConfig.blocks`. A subclass is a frozen dataclass of the
+    block's parameters.
 
     Attributes:
         name: of the block's submodule in the NIC.
         declares: its registers, events and counters.
-        lbus_master: its entry in the LBUS's list, if it is a master; it comes after the engines of every NIC.
-        host_window: the part of the host's PIO window that the block serves, if any. One block of a NIC may have one.
+        lbus_master: its entry in the LBUS's list, if it is a master; it comes after the engines of
+            every NIC.
+        host_window: the part of the host's PIO window that the block serves, if any. One block of a
+            NIC may have one.
     """
 
     name: ClassVar[str]
@@ -41,7 +45,8 @@ class BlockConfig(ABC):
 
     @abstractmethod
     def build(self, config: NicConfig) -> Any:
-        """The block, a `NicBlock`. Gateware is imported here, so that a configuration can be read without it."""
+        """The block, a `NicBlock`. Gateware is imported here, so that a configuration can be read
+        without it."""
 
     @property
     def all_declared(self) -> RegisterBlock:

@@ -1,4 +1,5 @@
-"""What one NIC is built as: everything that a study would vary, in one validated, hashable object."""
+"""What one NIC is built as: everything that a study would vary, in one validated, hashable
+object."""
 
 from dataclasses import dataclass, fields, replace
 from enum import Enum
@@ -24,7 +25,8 @@ class BlockedAction(Enum):
 class NicConfig:
     """Parameters of one NIC.
 
-    Clocks are in kHz, rates in kB/s, latencies in slots, sizes in bytes unless a name says otherwise.
+    Clocks are in kHz, rates in kB/s, latencies in slots, sizes in bytes unless a name says
+    otherwise.
     """
 
     slot_khz: int = 66_000  # two slots a processor cycle
@@ -102,7 +104,8 @@ class NicConfig:
 
     @property
     def rx_slack(self) -> int:
-        """Flits that may still come after STOP was raised: both ways of the link and its registers, a flit a slot."""
+        """Flits that may still come after STOP was raised: both ways of the link and its registers,
+        a flit a slot."""
         return 2 * self.link_latency + 4
 
     @property
@@ -136,12 +139,14 @@ class NicConfig:
 
 
 def lanai41() -> NicConfig:
-    """The testbed of 1999 (NP-B1): LANai 4.1, 33 MHz, no cache, 1 MB SRAM, 160 MB/s link, 32-bit 33 MHz host bus."""
+    """The testbed of 1999 (NP-B1): LANai 4.1, 33 MHz, no cache, 1 MB SRAM, 160 MB/s link, 32-bit 33
+    MHz host bus."""
     return NicConfig()
 
 
 def small_fpga() -> NicConfig:
-    """The same NIC with SRAM that fits the block RAM of an ECP5-85 close together, so that the slot clock is not lost in wires."""
+    """The same NIC with SRAM that fits the block RAM of an ECP5-85 close together, so that the slot
+    clock is not lost in wires."""
     return NicConfig(sram_size=128 * KIB)
 
 

@@ -1,4 +1,5 @@
-"""Fields of a register's word as gates: the bit of a flag, and the status word of the DMA engines."""
+"""Fields of a register's word as gates: the bit of a flag, and the status word of the DMA
+engines."""
 
 from amaranth import Cat, Const
 
@@ -11,7 +12,8 @@ def bit(word, flag):
 
 
 def status_word(free, **flags):
-    """A status register's value: the number of free queue entries, and flags named as in `Status`, in lower case."""
+    """A status register's value: the number of free queue entries, and flags named as in `Status`,
+    in lower case."""
     value = Cat(free, Const(0, 32 - len(free)))
     for name, flag in flags.items():
         value = value | (flag << (Status[name.upper()].value.bit_length() - 1))

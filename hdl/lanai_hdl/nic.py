@@ -55,18 +55,22 @@ class Nic(wiring.Component):
     Parameters
     ----------
     config : what it is built as.
-    sram : the SRAM component, `InstanceSram` (a Verilog module beside the NIC) unless given; `MemorySram` for Amaranth's simulator.
+    sram : the SRAM component, `InstanceSram` (a Verilog module beside the NIC) unless given;
+        `MemorySram` for Amaranth's simulator.
     processor : a `Processor`, the Lanai unless given.
 
     Members
     -------
-    now : ``In(33)``, the number of this slot, from a counter outside (`SlotCounter`). Bit 0 is the slot's parity, the rest CYCLES. Whoever
-        evaluates the NIC may leave slots out, an even number of them, while `idle` says so, and jump `now` by as much.
+    now : ``In(33)``, the number of this slot, from a counter outside (`SlotCounter`). Bit 0 is the
+        slot's parity, the rest CYCLES. Whoever evaluates the NIC may leave slots out, an even
+        number of them, while `idle` says so, and jump `now` by as much.
     pio, mem : the host bus, at the prices of the configuration (see their signatures).
-    link_tx, link_rx : both directions of the link. Its latency lies outside and is at most ``config.link_latency`` slots each way.
+    link_tx, link_rx : both directions of the link. Its latency lies outside and is at most
+        ``config.link_latency`` slots each way.
     irq : ``Out(1)``, ISR & HOST_IRQ_MASK.
-    idle : ``Out(1)``: in the last slot nothing happened and no input asked for anything; nothing will until an input does, or until
-        CYCLES reaches `wake_cycle` if `wake_armed`. Then resume no later than 4 slots before the slot 2 * `wake_cycle`.
+    idle : ``Out(1)``: in the last slot nothing happened and no input asked for anything; nothing
+        will until an input does, or until CYCLES reaches `wake_cycle` if `wake_armed`. Then resume
+        no later than 4 slots before the slot 2 * `wake_cycle`.
 
     Every output comes from registers alone: none follows an input within the slot.
 
@@ -171,7 +175,8 @@ class Nic(wiring.Component):
             m.d.comb += self.events.input(event, delayed=delayed).eq(Cat(signals).any())
 
     def _connect_counters(self, m):
-        """A counter is incremented by any of the blocks that count in it, by one however many do."""
+        """A counter is incremented by any of the blocks that count in it, by one however many
+        do."""
         inputs = {}
         for block in self.blocks.values():
             for one in block.counts():

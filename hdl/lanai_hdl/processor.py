@@ -22,8 +22,9 @@ class Trap(data.Struct):
 class ProcessorPort(wiring.Signature):
     """A processor, seen from itself.
 
-    `lbus` and `regs` are its memory ports; `odd` is the slot's parity. `run` low holds it in reset. While `wait` is high it stalls at the
-    next instruction boundary. `idle`: it is stalled, stopped or held, and evaluating it changes nothing until `wait` or `run` do.
+    `lbus` and `regs` are its memory ports; `odd` is the slot's parity. `run` low holds it in reset.
+    While `wait` is high it stalls at the next instruction boundary. `idle`: it is stalled, stopped
+    or held, and evaluating it changes nothing until `wait` or `run` do.
     """
 
     def __init__(self):

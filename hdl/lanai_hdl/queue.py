@@ -6,7 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 
 class BareQueue(wiring.Component):
-    """What queues have in common: `i`, `o` streams; `level` entries held; `free` entries that can still be put."""
+    """What queues have in common: `i`, `o` streams; `level` entries held; `free` entries that can
+    still be put."""
 
     def __init__(self, shape, depth, **members):
         if depth < 1:
@@ -59,8 +60,9 @@ class BareQueue(wiring.Component):
 class Queue(BareQueue):
     """First in, first out; an entry put in one slot may be taken in the next.
 
-    Parameters: `shape` of an entry, `depth` >= 1. All outputs are registers or nearly so: a full queue takes nothing in the slot in which it
-    is read, and the oldest entry stands in a register of its own.
+    Parameters: `shape` of an entry, `depth` >= 1. All outputs are registers or nearly so: a full
+    queue takes nothing in the slot in which it is read, and the oldest entry stands in a register
+    of its own.
     """
 
     def _ends(self, m, head, read, put, take):
@@ -71,15 +73,18 @@ class Queue(BareQueue):
             self.o.payload.eq(oldest),
             read.addr.eq(self._after(head)),
         ]
-        # Alone, or alone but for one that goes: the entry is the oldest at once. Whether one goes may be found out late, so it chooses nothing here.
+        # Alone, or alone but for one that goes: the entry is the oldest at once. Whether one goes
+        # may be found out late, so it chooses nothing here.
         with m.If((self.level == 0) | take):
             m.d.sync += oldest.eq(Mux(self.level <= 1, self.i.payload, read.data))
 
 
 class LateEntryQueue(BareQueue):
-    """As `Queue`, slot for slot, for entries that are known late in their slot: they go to a register and nowhere else.
+    """As `Queue`, slot for slot, for entries that are known late in their slot: they go to a
+    register and nowhere else.
 
-    From there they go to the storage a slot later, or out if there is no older one. `room` for two entries is told by a register.
+    From there they go to the storage a slot later, or out if there is no older one. `room` for two
+    entries is told by a register.
     """
 
     def __init__(self, shape, depth):
@@ -111,7 +116,8 @@ class LateEntryQueue(BareQueue):
 class LateInQueue(BareQueue):
     """A queue whose entries are put a slot late: `i` tells of the slot before (`RegisterFile`).
 
-    So an entry may be taken in the very slot in which it stands on `i`, and whether there was room for it is a matter of the slot before.
+    So an entry may be taken in the very slot in which it stands on `i`, and whether there was room
+    for it is a matter of the slot before.
     """
 
     def _ends(self, m, head, read, put, take):
@@ -129,9 +135,11 @@ class LateInQueue(BareQueue):
 
 
 class LateOutQueue(BareQueue):
-    """A queue whose entries are taken a slot late: `o.ready` tells of the slot before (`RegisterFile`).
+    """A queue whose entries are taken a slot late: `o.ready` tells of the slot before
+    (`RegisterFile`).
 
-    So `o` and `i.ready` are already as if the entry had gone. A `ready` without an entry does nothing.
+    So `o` and `i.ready` are already as if the entry had gone. A `ready` without an entry does
+    nothing.
     """
 
     def _taken(self):

@@ -1,4 +1,5 @@
-"""Numeric settings and the range of each, declared beside their dataclass and checked when one is made."""
+"""Numeric settings and the range of each, declared beside their dataclass and checked when one is
+made."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -10,7 +11,8 @@ Range = tuple[float, float]
 
 
 def check(settings: Any, ranges: Mapping[str, Range]) -> None:
-    """Refuse a dataclass whose numbers are not in their ranges. Each number must have one. An integer field takes whole numbers only.
+    """Refuse a dataclass whose numbers are not in their ranges. Each number must have one. An
+    integer field takes whole numbers only.
 
     Raises:
         UserError: quotes the value and the range.

@@ -10,10 +10,12 @@ from .errors import UserError
 class SwitchConfig:
     """Parameters of one switch.
 
-    `nic` tells what is plugged in: its link rate, latency and FIFO depth are the switch's own. A packet that does not move for
-    `blocked_slots` slots (its output is taken, the far side says STOP, its own sender is silent in its midst) is given up as
-    `blocked_action` says: DROP discards what is left of it (`SwitchInput`), RESET clears the whole switch, every packet in it included
-    (NP-19). 0 waits for ever. Firmware that sends a packet piece by piece must not pause for as long between two of them.
+    `nic` tells what is plugged in: its link rate, latency and FIFO depth are the switch's own. A
+    packet that does not move for `blocked_slots` slots (its output is taken, the far side says
+    STOP, its own sender is silent in its midst) is given up as `blocked_action` says: DROP discards
+    what is left of it (`SwitchInput`), RESET clears the whole switch, every packet in it included
+    (NP-19). 0 waits for ever. Firmware that sends a packet piece by piece must not pause for as
+    long between two of them.
     """
 
     ports: int = 8

@@ -1,6 +1,7 @@
 """Bus functional models of what surrounds a NIC, for your own benches.
 
-Each model is written once over `Pins`, one interface's signals and the clock, and so serves Amaranth's simulator and cocotb alike:
+Each model is written once over `Pins`, one interface's signals and the clock, and so serves
+Amaranth's simulator and cocotb alike:
 
     PioHost(pins)        the host's programmed I/O: `await host.write(offset, value)`
     HostMemory(pins)     host memory behind the NIC as bus master: bytes, refused pages, answer latency
@@ -8,9 +9,11 @@ Each model is written once over `Pins`, one interface's signals and the clock, a
     SramModel(pins)      the LBUS, as one requester sees it
     LinkSink(pins)       takes packets, judges their CRC, raises STOP at will
 
-In Amaranth's simulator `Chip` is a NIC with all of these around it and `Pair` two on a cable. `Bench` runs any component with a
-watchdog; `BenchProcessor` stands in for the processor so that a bench can do what firmware would. In cocotb take `CocotbPins(dut, "pio")`
-(`lanai_hdl.bfm.cocotb`) for the interface `pio` of the converted NIC; `run_cocotb` (`lanai_hdl.bfm.verilated`) converts, compiles and runs.
+In Amaranth's simulator `Chip` is a NIC with all of these around it and `Pair` two on a cable.
+`Bench` runs any component with a watchdog; `BenchProcessor` stands in for the processor so that a
+bench can do what firmware would. In cocotb take `CocotbPins(dut, "pio")` (`lanai_hdl.bfm.cocotb`)
+for the interface `pio` of the converted NIC; `run_cocotb` (`lanai_hdl.bfm.verilated`) converts,
+compiles and runs.
 """
 
 from .bench_processor import BenchProcessor

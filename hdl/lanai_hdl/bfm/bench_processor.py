@@ -14,8 +14,9 @@ from .pysim import PysimPins
 
 
 class BenchProcessor(Processor):
-    """Takes the place of a `Nic`'s processor. A bench drives the ports `bench_lbus` and `bench_regs`,
-    which are connected to the NIC's ports `lbus` and `regs`. `actions(context)` returns the operations.
+    """Takes the place of a `Nic`'s processor. A bench drives the ports `bench_lbus` and
+    `bench_regs`, which are connected to the NIC's ports `lbus` and `regs`. `actions(context)`
+    returns the operations.
     """
 
     def __init__(self):

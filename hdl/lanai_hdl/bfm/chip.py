@@ -20,8 +20,8 @@ SMALL = NicConfig(sram_size=16384)
 
 
 class World:
-    """What surrounds a NIC: `memory`, `host`, `firmware` (what its bench processor can do), and for a
-    NIC on its own `sink` and `source` at the end of its link."""
+    """What surrounds a NIC: `memory`, `host`, `firmware` (what its bench processor can do), and for
+    a NIC on its own `sink` and `source` at the end of its link."""
 
     memory: HostMemory
     host: PioHost
@@ -34,8 +34,8 @@ Script = Callable[[Any, World], Awaitable[None]]
 
 
 class Side:
-    """A NIC with memory for SRAM (`init`: its first words) and its `world`. The bench drives its processor unless
-    one is given."""
+    """A NIC with memory for SRAM (`init`: its first words) and its `world`. The bench drives its
+    processor unless one is given."""
 
     def __init__(self, config: NicConfig = SMALL, init: Iterable[int] = (), processor: Any = None) -> None:
         self.config = config
@@ -68,7 +68,8 @@ class Side:
                 self.world.firmware = self.bench_processor.actions(context, self.nic.config.machine)
             await script(context, self.world)
 
-        # A model belongs to the process that steps it; servers begin first, so that the script finds them.
+        # A model belongs to the process that steps it; servers begin first, so that the script
+        # finds them.
         bench.add_background(serves)
         bench.add(process)
 
@@ -94,7 +95,8 @@ class Chip(Side):
         sink: dict[str, Any] | None = None,
         source: dict[str, Any] | None = None,
     ) -> None:
-        """Runs `script(context, world)`; the keywords hold arguments of the models of those names."""
+        """Runs `script(context, world)`; the keywords hold arguments of the models of those
+        names."""
 
         async def sink_serves(context: Any) -> None:
             self.world.sink = LinkSink(PysimPins(context, self.nic.link_tx), **(sink or {}))

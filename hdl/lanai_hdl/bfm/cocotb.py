@@ -12,10 +12,11 @@ from .pins import Pins
 
 
 class CocotbPins(Pins):
-    """The interface `prefix` (`pio`, or `pio__0` of an array) of the top `dut`, whose clock is `clk`.
+    """The interface `prefix` (`pio`, or `pio__0` of an array) of the top `dut`, whose clock is
+    `clk`.
 
-    Members are driven after the rising edge; `settled` reads them at the falling one, `step` just behind it, so that it sees what follows
-    from what models that use `settled` drive there.
+    Members are driven after the rising edge; `settled` reads them at the falling one, `step` just
+    behind it, so that it sees what follows from what models that use `settled` drive there.
     """
 
     def __init__(self, dut: Any, prefix: str) -> None:
@@ -51,7 +52,8 @@ class CocotbPins(Pins):
 async def stream_put(
     dut: Any, prefix: str, shape: Any, values: Iterable[Any], *, idle: float = 0.0, seed: int = 0
 ) -> None:
-    """Put values of `shape` (an Amaranth shape, a dictionary for a structure) into the stream `prefix` of the top, as `bfm.stream_put` does."""
+    """Put values of `shape` (an Amaranth shape, a dictionary for a structure) into the stream
+    `prefix` of the top, as `bfm.stream_put` does."""
     pins, chance = CocotbPins(dut, prefix), random.Random(seed)
     for value in values:
         while chance.random() < idle:
@@ -62,7 +64,8 @@ async def stream_put(
 
 
 async def stream_get(dut: Any, prefix: str, shape: Any, count: int, *, pause: float = 0.0, seed: int = 0) -> list[Any]:
-    """Take `count` values of `shape` from the stream `prefix` of the top, as `bfm.stream_get` does."""
+    """Take `count` values of `shape` from the stream `prefix` of the top, as `bfm.stream_get`
+    does."""
     pins, chance = CocotbPins(dut, prefix), random.Random(seed)
     taken: list[Any] = []
     while len(taken) < count:
@@ -78,9 +81,11 @@ async def stream_get(dut: Any, prefix: str, shape: Any, count: int, *, pause: fl
 
 
 async def begin(dut: Any, slot_khz: int = 66_000) -> None:
-    """Start the clock, with every input of the top 0 that has no value yet, and reset for some slots."""
+    """Start the clock, with every input of the top 0 that has no value yet, and reset for some
+    slots."""
     for handle in dut:
-        # Amaranth joins the parts of a port's name with two underscores. An output that is constant must not be set: nobody sets it back.
+        # Amaranth joins the parts of a port's name with two underscores. An output that is constant
+        # must not be set: nobody sets it back.
         if "__" in handle._name and not handle._name.startswith("\\"):
             try:
                 int(handle.value)

@@ -10,8 +10,9 @@ from .pins import Pins
 class HostMemory:
     """Answers the beats of a `HostMemoryPort`; all memory exists and is zero until written.
 
-    `refused` holds page numbers whose beats are answered with an error and change nothing. `latency` slots pass between a beat and its
-    answer. With `pause`, a chance, slots come in which no beat is taken. `log` keeps (slot, write, address) of every beat.
+    `refused` holds page numbers whose beats are answered with an error and change nothing.
+    `latency` slots pass between a beat and its answer. With `pause`, a chance, slots come in which
+    no beat is taken. `log` keeps (slot, write, address) of every beat.
     """
 
     def __init__(self, pins: Pins, *, latency: int = 1, pause: float = 0.0, seed: int = 0) -> None:

@@ -13,8 +13,8 @@ FlitValue = tuple[Kind, int]
 
 @dataclass
 class Packet:
-    """What came between a HEAD and its TAIL: `route`, `words`, whether the CRC `sound`, the CHECK flits that "
-    "matched."""
+    """What came between a HEAD and its TAIL: `route`, `words`, whether the CRC `sound`, the CHECK
+    flits that " "matched."""
 
     route: int
     words: list[int] = field(default_factory=list)
@@ -25,8 +25,8 @@ class Packet:
 class LinkSource:
     """Sends flits over the pins of a `LinkPort`, whose sender it is; obeys `stop`.
 
-    `idle` is the chance of an IDLE slot before a flit; `late` is how many more flits it sends after it sees `stop`, as a link that
-    much longer would.
+    `idle` is the chance of an IDLE slot before a flit; `late` is how many more flits it sends after
+    it sees `stop`, as a link that much longer would.
     """
 
     def __init__(self, pins: Pins, *, idle: float = 0.0, late: int = 0, seed: int = 0) -> None:
@@ -66,9 +66,11 @@ class LinkSource:
 
 
 class LinkSink:
-    """Takes packets from the pins of a `LinkPort`, whose receiver it is. `packets` are those that ended, `flits` all that came, with slots.
+    """Takes packets from the pins of a `LinkPort`, whose receiver it is. `packets` are those that
+    ended, `flits` all that came, with slots.
 
-    `stops` is the chance, in each slot, that `stop` is raised or lowered; while `held` is set it stands whatever chance says.
+    `stops` is the chance, in each slot, that `stop` is raised or lowered; while `held` is set it
+    stands whatever chance says.
     """
 
     def __init__(self, pins: Pins, *, stops: float = 0.0, seed: int = 0) -> None:

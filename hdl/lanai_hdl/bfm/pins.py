@@ -16,7 +16,8 @@ class Pins(ABC):
 
     @abstractmethod
     async def settled(self, *names: str) -> tuple[int, ...]:
-        """The named members in this slot, with all that follows from what was set in it; what is set then still counts for the slot.
+        """The named members in this slot, with all that follows from what was set in it; what is
+        set then still counts for the slot.
 
         At most once a slot, before `step`.
         """

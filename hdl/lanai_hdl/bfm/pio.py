@@ -30,7 +30,8 @@ class PioHost:
                 return rdata
 
     async def write_words(self, offset: int, words: Iterable[int]) -> None:
-        """Write consecutive words with no pause between, as a host that combines its writes does."""
+        """Write consecutive words with no pause between, as a host that combines its writes
+        does."""
         self.pins.set(valid=1, write=1, be=0b1111)
         for index, word in enumerate(words):
             self.pins.set(addr=offset + 4 * index, wdata=word)

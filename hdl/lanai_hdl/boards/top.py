@@ -1,4 +1,5 @@
-"""What is built into an FPGA: the NIC, a serial line in the host's place, and its link looped back."""
+"""What is built into an FPGA: the NIC, a serial line in the host's place, and its link looped
+back."""
 
 from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
@@ -15,7 +16,8 @@ from ..uart import UartBridge
 
 
 class AutoRun(wiring.Component):
-    """Sets CONTROL.RUN once after power-up, then passes accesses through. Members: `i` from the host, `o` to the NIC."""
+    """Sets CONTROL.RUN once after power-up, then passes accesses through. Members: `i` from the
+    host, `o` to the NIC."""
 
     i: In(PioPort())
     o: Out(PioPort())
@@ -49,7 +51,8 @@ class BoardTop(wiring.Component):
     Members
     -------
     rx, tx : the serial line (see `UartBridge`)
-    leds : ``Out(2)``: the NIC's `irq`, which the self-test raises when it is through, and its `idle`
+    leds : ``Out(2)``: the NIC's `irq`, which the self-test raises when it is through, and its
+        `idle`
     """
 
     def __init__(self, config: NicConfig, divisor: int, image=()):

@@ -6,13 +6,15 @@ from amaranth.lib import io
 from ..config import small_fpga
 from .board import Board
 
-# 25 MHz / 3 * 8 = 66.67 MHz; the VCO runs at nine times that, 600 MHz, well inside its 400 .. 800 MHz.
+# 25 MHz / 3 * 8 = 66.67 MHz; the VCO runs at nine times that, 600 MHz, well inside its 400 .. 800
+# MHz.
 INPUT_DIVISOR, FEEDBACK_DIVISOR, OUTPUT_DIVISOR = 3, 8, 9
 SLOT_KHZ = 25_000 * FEEDBACK_DIVISOR // INPUT_DIVISOR
 
 
 class SlotClock(Elaboratable):
-    """Makes the slot clock from the crystal and drives the domain `sync`, its parent's, with it. In reset until the PLL has locked."""
+    """Makes the slot clock from the crystal and drives the domain `sync`, its parent's, with it. In
+    reset until the PLL has locked."""
 
     def elaborate(self, platform):
         m = Module()

@@ -14,10 +14,11 @@ RESET_SLOTS = 32  # longer than any answer of host memory that is still under wa
 class Control(NicBlock):
     """CONTROL: a write of RUN or RESET, and a reset that the receive DMA asks for.
 
-    `write` with `wdata` comes one slot after the access (`RegisterFile`); `run` and `reset` follow it combinationally. RESET
-    raises `reset` for RESET_SLOTS slots. `blocked` does the same and stops the processor too (NP-19); it is registered, and
-    wins over a `write` of the same slot. No reset is asked for during a reset. A write of RESET | RUN starts the processor
-    after the reset. `idle` while no reset is under way or pending.
+    `write` with `wdata` comes one slot after the access (`RegisterFile`); `run` and `reset` follow
+    it combinationally. RESET raises `reset` for RESET_SLOTS slots. `blocked` does the same and
+    stops the processor too (NP-19); it is registered, and wins over a `write` of the same slot. No
+    reset is asked for during a reset. A write of RESET | RUN starts the processor after the reset.
+    `idle` while no reset is under way or pending.
     """
 
     survives_reset = True
@@ -40,7 +41,8 @@ class Control(NicBlock):
 
     def elaborate(self, platform):
         m = Module()
-        # Reloaded while there is no reset, so that the timing-critical request does not gate the load.
+        # Reloaded while there is no reset, so that the timing-critical request does not gate the
+        # load.
         left = Signal(range(RESET_SLOTS), init=RESET_SLOTS - 1)
         running, resetting, blocked = Signal(), Signal(), Signal()  # as they were in the slot before
         written = Mux(self.write, (self.wdata & ControlBits.RUN) != 0, running)

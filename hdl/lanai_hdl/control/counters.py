@@ -13,8 +13,9 @@ from ..machine import COUNTERS
 class Counters(NicBlock):
     """`increment(counter)`, high in one slot, adds one to `value(counter)` three slots later.
 
-    For a counter in `delayed` it is two slots later: its increment comes one slot after what it counts. Software sees all
-    counters alike, two slots after what they count, as the register file reads a counter one slot after the access.
+    For a counter in `delayed` it is two slots later: its increment comes one slot after what it
+    counts. Software sees all counters alike, two slots after what they count, as the register file
+    reads a counter one slot after the access.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Events, doorbells, the wait register, the timer.
 
-Writes to registers arrive one slot after the access (`RegisterFile`). All outputs follow them combinationally, so that
-software sees the effect from the slot of the access on.
+Writes to registers arrive one slot after the access (`RegisterFile`). All outputs follow them
+combinationally, so that software sees the effect from the slot of the access on.
 """
 
 from amaranth import Module, Mux, Signal
@@ -27,7 +27,8 @@ class Events(NicBlock):
 
     Members
     -------
-    raised : ``In``, the events of this slot and the state of the levels; `isr` shows them in the next
+    raised : ``In``, the events of this slot and the state of the levels; `isr` shows them in the
+        next
     late : ``In``, events of the slot before, which `isr` shows in this one
     clear, mask : ``In``, ISR was written in the slot before: the sticky events named in `mask` end
     wait, mask : ``In``, WAIT was written in the slot before: a wait begins, unless `mask` is 0
@@ -103,9 +104,11 @@ class Events(NicBlock):
 
 
 class Bell(NicBlock):
-    """A register in which one side sets `bits` (`ring`) and the other clears them. `rings`: any bit of `value` is set.
+    """A register in which one side sets `bits` (`ring`) and the other clears them. `rings`: any bit
+    of `value` is set.
 
-    `ring` and `clear` come one slot after the access, and never both: the registers serve one side in a slot.
+    `ring` and `clear` come one slot after the access, and never both: the registers serve one side
+    in a slot.
     """
 
     ring: In(1)
@@ -159,7 +162,8 @@ class HostSignal(Bell):
 
 
 class Timer(NicBlock):
-    """TIMER: `fired` for one slot once `cycles` has reached the cycle written; `value` is that cycle, 0 while disarmed.
+    """TIMER: `fired` for one slot once `cycles` has reached the cycle written; `value` is that
+    cycle, 0 while disarmed.
 
     `write` with `cycle` comes one slot after the access.
     """

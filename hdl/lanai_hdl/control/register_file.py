@@ -20,7 +20,8 @@ ROW_BITS = 6  # bytes of a row of 16 registers
 class RegisterPort(wiring.Signature):
     """The processor's port to the on-chip registers, seen from the processor.
 
-    An access is made in a slot with `read` or `write`, at byte offset `addr`; `rdata` is valid in the next slot. It never waits.
+    An access is made in a slot with `read` or `write`, at byte offset `addr`; `rdata` is valid in
+    the next slot. It never waits.
     """
 
     def __init__(self):
@@ -36,14 +37,16 @@ class RegisterPort(wiring.Signature):
 
 
 class RegisterFile(NicBlock):
-    """Serves the processor (`cpu`) at once, the host (`host`) when the processor makes no access in that slot and `open`.
+    """Serves the processor (`cpu`) at once, the host (`host`) when the processor makes no access in
+    that slot and `open`.
 
-    Accesses are pipelined: address and data are registered in slot n and decoded in slot n+1, because the processor's
-    address is too late to decode in n. Reads return the value as of n. Write strobes appear in n+1; blocks forward them, so
-    that software sees the effect as of n. Rights are the declaration's.
+    Accesses are pipelined: address and data are registered in slot n and decoded in slot n+1,
+    because the processor's address is too late to decode in n. Reads return the value as of n.
+    Write strobes appear in n+1; blocks forward them, so that software sees the effect as of n.
+    Rights are the declaration's.
 
-    A STORAGE register is stored here. Its value shows what was written from n+2 on, or from n+1 on if it is `forwarded`.
-    The value of any other register comes from its block.
+    A STORAGE register is stored here. Its value shows what was written from n+2 on, or from n+1 on
+    if it is `forwarded`. The value of any other register comes from its block.
 
     Parameters
     ----------
@@ -52,7 +55,8 @@ class RegisterFile(NicBlock):
     Members
     -------
     <name> : ``In(32)`` or, of a STORAGE register, ``Out(32)``; see `value`
-    <name>_write, <name>_host_write : ``Out(1)``, only of registers on which a write acts; see `written`, `written_by_host`
+    <name>_write, <name>_host_write : ``Out(1)``, only of registers on which a write acts; see
+    `written`, `written_by_host`
     wdata : ``Out(32)``, what was written, with the strobes
     cpu, host : the accesses
     open : ``In(1)``, the host may have accesses
@@ -136,7 +140,8 @@ class RegisterFile(NicBlock):
         return m
 
     def _host_strobes(self, m):
-        """The host's address is stable while it waits, so it is decoded before its access: a reset is timing-critical."""
+        """The host's address is stable while it waits, so it is decoded before its access: a reset
+        is timing-critical."""
         written = Signal()
         m.d.sync += written.eq(self.host.grant & self.host.write)
         for register in self.machine.registers:
@@ -159,7 +164,8 @@ class RegisterFile(NicBlock):
                     m.d.comb += self.value(register).eq(self.wdata)
 
     def _stored(self, register):
-        """Where a STORAGE register's value is kept: its output, or behind it if that is forwarded."""
+        """Where a STORAGE register's value is kept: its output, or behind it if that is
+        forwarded."""
         return self._kept[register.name] if register.forwarded else self.value(register)
 
     def _values(self, m):

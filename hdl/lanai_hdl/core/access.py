@@ -11,8 +11,8 @@ from .decode import Size
 
 
 class MemoryRequest(data.Struct):
-    """What the execute stage hands over. `rd` is a load's destination (0: none), `to_pc` a load that is a transfer. `window` and `sram` tell
-    where `addr` lies (`AddressUnit`)."""
+    """What the execute stage hands over. `rd` is a load's destination (0: none), `to_pc` a load
+    that is a transfer. `window` and `sram` tell where `addr` lies (`AddressUnit`)."""
 
     valid: 1
     store: 1
@@ -27,8 +27,9 @@ class MemoryRequest(data.Struct):
 
 
 class Arrival(data.Struct):
-    """A loaded value, most of which comes late in its slot: bits in `keep` are `word`'s, bits in `fill` are `sign`, and where neither has any, it is
-    `early`. What uses it can so make ready all that does not wait for `word` and `sign`."""
+    """A loaded value, most of which comes late in its slot: bits in `keep` are `word`'s, bits in
+    `fill` are `sign`, and where neither has any, it is `early`. What uses it can so make ready all
+    that does not wait for `word` and `sign`."""
 
     word: 32
     sign: 1
@@ -37,16 +38,19 @@ class Arrival(data.Struct):
     early: 32
 
     def choose(self, wanted, instead):
-        """`instead`, or the value if it is `wanted`: then `instead` has to be `early`. A mask put on `instead` by XOR is put on the value too."""
+        """`instead`, or the value if it is `wanted`: then `instead` has to be `early`. A mask put
+        on `instead` by XOR is put on the value too."""
         late = (self.word & self.keep) | (self.sign.replicate(32) & self.fill)
         return (late & wanted.replicate(32)) ^ instead
 
 
 class Access(wiring.Component):
-    """Performs `request`; combinational checks, then the LBUS (until granted) or the register port (at once).
+    """Performs `request`; combinational checks, then the LBUS (until granted) or the register port
+    (at once).
 
-    Members: `request`, held by the owner until `done`; `cause`, not NONE if it must not be performed; `lbus` (the owner joins it with the
-    fetch's) and `regs`; `wants` the bus even if in vain, known earlier. A load's `value`, extended, stands in the slot after `done`, with `loaded`,
+    Members: `request`, held by the owner until `done`; `cause`, not NONE if it must not be
+    performed; `lbus` (the owner joins it with the fetch's) and `regs`; `wants` the bus even if in
+    vain, known earlier. A load's `value`, extended, stands in the slot after `done`, with `loaded`,
     and so does its `arrival`.
     """
 
@@ -99,7 +103,8 @@ class Access(wiring.Component):
         return ((request.size == Size.HALF) & addr[0]) | ((request.size == Size.WORD) & addr[:2].any())
 
     def _lanes(self, m):
-        """Byte enables; bit 3 is the byte at the lowest address. The datum stands on all lanes that might take it."""
+        """Byte enables; bit 3 is the byte at the lowest address. The datum stands on all lanes that
+        might take it."""
         request, addr = self.request, self.request.addr
         with m.Switch(request.size):
             with m.Case(Size.BYTE):
@@ -113,7 +118,8 @@ class Access(wiring.Component):
                 m.d.comb += [self.lbus.be.eq(0b1111), self.lbus.wdata.eq(request.data)]
 
     def _answer(self, m):
-        """The slot after: pick, align, extend. The word comes late in its slot, so everything is chosen before it."""
+        """The slot after: pick, align, extend. The word comes late in its slot, so everything is
+        chosen before it."""
         request, word = self.request, self.lbus.rdata
         low, size = request.addr[:2], request.size
         on_bus, half_or_more, whole, from_window = Signal(), Signal(), Signal(), Signal()

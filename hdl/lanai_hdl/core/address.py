@@ -11,10 +11,12 @@ WINDOW_BIT = REGISTERS_SIZE.bit_length() - 1
 
 
 def sum_is(a, b, total, value, low):
-    """Whether bits `low` and up of `total`, the sum of `a` and `b` and perhaps a carry, are those of `value`.
+    """Whether bits `low` and up of `total`, the sum of `a` and `b` and perhaps a carry, are those
+    of `value`.
 
-    Only bit `low` is taken from the sum itself. If a sum's bit is as it should be, then operands alone tell what it carried; so each bit
-    is held against the one below, without waiting for the carries to arrive.
+    Only bit `low` is taken from the sum itself. If a sum's bit is as it should be, then operands
+    alone tell what it carried; so each bit is held against the one below, without waiting for the
+    carries to arrive.
     """
     bits = [total[low] == (value >> low & 1)]
     for i in range(low + 1, len(a)):
@@ -24,12 +26,15 @@ def sum_is(a, b, total, value, low):
 
 
 class AddressUnit(wiring.Component):
-    """Combinational: the address is the longest way of the whole processor, from its operands to the memory in one slot (`Core`).
+    """Combinational: the address is the longest way of the whole processor, from its operands to
+    the memory in one slot (`Core`).
 
-    Members: `pre` the address is the computed one, else `base`; computed is what `alu` gives, or with `shifts` the value `shifted`. `addr`;
-    `window`: it lies in the register window; `sram`: it lies in the SRAM and not there.
+    Members: `pre` the address is the computed one, else `base`; computed is what `alu` gives, or
+    with `shifts` the value `shifted`. `addr`; `window`: it lies in the register window; `sram`: it
+    lies in the SRAM and not there.
 
-    `bus`: what the bus is to see, which is `addr` with `valid`, else `pc`; with `valid` and in the window it is `pc`, or with `busy` either.
+    `bus`: what the bus is to see, which is `addr` with `valid`, else `pc`; with `valid` and in the
+    window it is `pc`, or with `busy` either.
     """
 
     pre: In(1)

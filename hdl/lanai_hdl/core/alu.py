@@ -8,17 +8,20 @@ from ..isa import AluOp, Function
 
 
 class Alu(wiring.Component):
-    """`result` of `op` on `a`, `b`; `carry` and `overflow` as the flags would be after it (`AluOp`).
+    """`result` of `op` on `a`, `b`; `carry` and `overflow` as the flags would be after it
+    (`AluOp`).
 
-    The carry chain should start at once, so who gives the operands prepares them: `b` is complemented if `complements` says so, and
-    `start` is what `start_of` gives.
+    The carry chain should start at once, so who gives the operands prepares them: `b` is
+    complemented if `complements` says so, and `start` is what `start_of` gives.
 
-    `result` is, with `logic`, `bits`, else `sum`, that of `a`, `b` and `start`: for those who cannot wait.
+    `result` is, with `logic`, `bits`, else `sum`, that of `a`, `b` and `start`: for those who
+    cannot wait.
 
-    `carry_in` is the C flag; `clear_carry` tells a logic operation in RI form, which clears C rather than keep it.
+    `carry_in` is the C flag; `clear_carry` tells a logic operation in RI form, which clears C
+    rather than keep it.
 
-    It relies on how `AluOp` is coded: bit 2 tells logic from arithmetic, of which bit 1 subtracts and bit 0 takes the carry. `SHIFT` gives
-    nothing of use.
+    It relies on how `AluOp` is coded: bit 2 tells logic from arithmetic, of which bit 1 subtracts
+    and bit 0 takes the carry. `SHIFT` gives nothing of use.
     """
 
     op: In(AluOp)
@@ -66,9 +69,11 @@ class Alu(wiring.Component):
 
 
 class Shifter(wiring.Component):
-    """`a` shifted by the signed `amount`: left if positive, right if negative, by the low five bits of its magnitude.
+    """`a` shifted by the signed `amount`: left if positive, right if negative, by the low five bits
+    of its magnitude.
 
-    `arithmetic` keeps the sign on the way right. `carry` is the last bit shifted out on the left, else 0.
+    `arithmetic` keeps the sign on the way right. `carry` is the last bit shifted out on the left,
+    else 0.
     """
 
     a: In(32)
@@ -81,11 +86,13 @@ class Shifter(wiring.Component):
         m = Module()
         right = self.amount[31]
         distance = Signal(5)
-        # A guard bit below catches what is shifted out last; shifting left is shifting the mirrored word right.
+        # A guard bit below catches what is shifted out last; shifting left is shifting the mirrored
+        # word right.
         guarded, shifted = Signal(33), Signal(33)
         fill = self.arithmetic & right & self.a[31]
         m.d.comb += [
-            # The magnitude, without the carry chain that a negation would become: it would be the longest way to a data address.
+            # The magnitude, without the carry chain that a negation would become: it would be the
+            # longest way to a data address.
             distance.eq(Cat(self.amount[k] ^ (right & self.amount[:k].any()) for k in range(5))),
             guarded.eq(Cat(Const(0, 1), Mux(right, self.a, self.a[::-1]))),
             shifted.eq(Cat(guarded, fill.replicate(31)) >> distance),

@@ -41,22 +41,28 @@ class Issued(data.Struct):
 class Core(Processor):
     """A Lanai without cache, two LBUS slots a cycle (NP-57).
 
-    An instruction passes five stages. **F**: the fetch has the bus. **D**, the slot after: the word arrives. **X**: it is decoded, registers are
-    read, and it is issued; operands are complete, the last one loaded comes straight from the bus. **E**, the slot after: it executes; a
-    transfer reaches the fetch, results stand for the next instruction's X. **M**, loads and stores only: the data access has the bus, or the on-chip
-    register port, which costs no bus slot; its first slot is E.
+    An instruction passes five stages. **F**: the fetch has the bus. **D**, the slot after: the word
+    arrives. **X**: it is decoded, registers are read, and it is issued; operands are complete, the
+    last one loaded comes straight from the bus. **E**, the slot after: it executes; a transfer
+    reaches the fetch, results stand for the next instruction's X. **M**, loads and stores only: the
+    data access has the bus, or the on-chip register port, which costs no bus slot; its first slot
+    is E.
 
     When each happens, in slots; i+1 is the instruction fetched after i:
 
-    * F(i+1) is granted at F(i) + 2 or later, at X(i) or later, never in a slot in which M wants the bus.
-    * D = F + 1. X(i) is the first slot from D(i) + 1 on in which no M is under way and `wait` is low.
-    * M wants the bus from X + 1 on, until granted; on the register port it takes X + 1. If the offset is shifted, all of it comes a slot
-      later: E takes two. X(i+1) comes after M(i).
+    * F(i+1) is granted at F(i) + 2 or later, at X(i) or later, never in a slot in which M wants the
+      bus.
+    * D = F + 1. X(i) is the first slot from D(i) + 1 on in which no M is under way and `wait` is
+      low.
+    * M wants the bus from X + 1 on, until granted; on the register port it takes X + 1. If the
+      offset is shifted, all of it comes a slot later: E takes two. X(i+1) comes after M(i).
 
-    So X(i+1) is at X(i) + 2 or later, and only a data address is wanted in the very slot in which it is computed.
+    So X(i+1) is at X(i) + 2 or later, and only a data address is wanted in the very slot in which
+    it is computed.
 
-    With the bus free a fetch and a data access alternate: one instruction in two slots. With one parity taken a plain instruction still takes
-    two slots and a load or store four; with both taken nothing moves (NP-58).
+    With the bus free a fetch and a data access alternate: one instruction in two slots. With one
+    parity taken a plain instruction still takes two slots and a load or store four; with both taken
+    nothing moves (NP-58).
 
     Parameters
     ----------
@@ -64,8 +70,9 @@ class Core(Processor):
 
     Members
     -------
-    lbus, regs, odd, run, wait, idle, trap : `ProcessorPort`. A transfer's target may come from anywhere but runs only from SRAM. `trap`
-        stays until `run` falls: nothing runs meanwhile. The instruction named has had no effect.
+    lbus, regs, odd, run, wait, idle, trap : `ProcessorPort`. A transfer's target may come from
+        anywhere but runs only from SRAM. `trap` stays until `run` falls: nothing runs meanwhile.
+        The instruction named has had no effect.
     retire : `Retired`; free when not connected
     """
 
@@ -150,7 +157,8 @@ class Core(Processor):
             ]
 
     def _issue(self, m):
-        """What the instruction before wrote replaces what the register file gives, where it may not have arrived."""
+        """What the instruction before wrote replaces what the register file gives, where it may not
+        have arrived."""
         ready, issued, decoder, loaded, read = self.ready, self.issued, self.decoder, self.loaded, self.registers
         m.d.comb += [
             read.rs1.eq(decoder.rs1),
@@ -189,9 +197,11 @@ class Core(Processor):
             m.d.sync += loaded.value.eq(self.access.value)
 
     def _operand(self, m, read, index, replaced, constant, complemented):
-        """The operand `read` from register `index`, or what was written there since, or `constant` if `replaced`; `complemented` if told so.
+        """The operand `read` from register `index`, or what was written there since, or `constant`
+        if `replaced`; `complemented` if told so.
 
-        A load whose base is its destination leaves the loaded value. That on the bus comes late, so it passes one choice alone.
+        A load whose base is its destination leaves the loaded value. That on the bus comes late, so
+        it passes one choice alone.
         """
         moved, loaded, access = self.moved, self.loaded, self.access
         is_loaded, arrives = ~replaced & (index == self.loaded_rd) & is_data(self.loaded_rd), Signal()
@@ -203,7 +213,8 @@ class Core(Processor):
         return access.arrival.choose(arrives, early ^ complemented.replicate(32))
 
     def _execute(self, m):
-        """E and M. Results go to the register file in the slot after E, what was loaded in the second after its access."""
+        """E and M. Results go to the register file in the slot after E, what was loaded in the
+        second after its access."""
         access, execute, issued, registers = self.access, self.execute, self.issued, self.registers
         m.d.comb += [
             self.executes.eq((issued.valid & ~issued.action.slow) | self.again),

@@ -1,4 +1,5 @@
-"""From an instruction word to what the execute stage must do. Reads the declaration in `lanai_hdl.isa`."""
+"""From an instruction word to what the execute stage must do. Reads the declaration in
+`lanai_hdl.isa`."""
 
 from amaranth import Cat, Const, Module
 from amaranth.lib import data, enum, wiring
@@ -31,8 +32,9 @@ class Size(enum.Enum, shape=2):
 class Action(data.Struct):
     """What one instruction does, operands aside.
 
-    `guarded`: the result counts only if `cond` holds. `update`: the base register gets the computed address, which is also the one accessed
-    if `pre`. `clear_carry`: a logic operation in RI form. `rd` is the destination, or the source of a store.
+    `guarded`: the result counts only if `cond` holds. `update`: the base register gets the computed
+    address, which is also the one accessed if `pre`. `clear_carry`: a logic operation in RI form.
+    `rd` is the destination, or the source of a store.
     """
 
     undefined: 1
@@ -62,9 +64,10 @@ class Action(data.Struct):
 class Decoder(wiring.Component):
     """Combinational.
 
-    Members: `word`; `action`; `rs1`, `rs2`, `rs3`, the registers to read for operands a, b and d (a store's data, or what a false predicate
-    leaves): these are fields as they stand in every format, so the registers are read while the rest is decoded. Then `zero` puts 0 in
-    place of a, `use_immediate` puts `immediate` in place of b.
+    Members: `word`; `action`; `rs1`, `rs2`, `rs3`, the registers to read for operands a, b and d (a
+    store's data, or what a false predicate leaves): these are fields as they stand in every format,
+    so the registers are read while the rest is decoded. Then `zero` puts 0 in place of a,
+    `use_immediate` puts `immediate` in place of b.
     """
 
     word: In(32)

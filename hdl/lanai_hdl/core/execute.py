@@ -1,4 +1,5 @@
-"""The execute stage: operands in, results, flags and what follows of them out. Combinational but for flags and delay slots."""
+"""The execute stage: operands in, results, flags and what follows of them out. Combinational but
+for flags and delay slots."""
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring
@@ -15,7 +16,8 @@ from .registers import is_data
 
 
 class Operands(data.Struct):
-    """Values of rs1, of rs2 or the constant, and of rd before the instruction. On its way to `Execute` b is as `Alu` wants it."""
+    """Values of rs1, of rs2 or the constant, and of rd before the instruction. On its way to
+    `Execute` b is as `Alu` wants it."""
 
     a: 32
     b: 32
@@ -23,8 +25,8 @@ class Operands(data.Struct):
 
 
 class Premise(data.Struct):
-    """What the flags mean to an instruction: whether its condition `holds`, whether its result counts (`passes`), and what its carry chain
-    starts with."""
+    """What the flags mean to an instruction: whether its condition `holds`, whether its result
+    counts (`passes`), and what its carry chain starts with."""
 
     holds: 1
     passes: 1
@@ -32,7 +34,8 @@ class Premise(data.Struct):
 
 
 class Outcome(data.Struct):
-    """What an instruction did, as far as the execute stage knows. `index` gets `value` if `writes`; of a load or store it is the base."""
+    """What an instruction did, as far as the execute stage knows. `index` gets `value` if `writes`;
+    of a load or store it is the base."""
 
     writes: 1
     index: 5
@@ -40,17 +43,20 @@ class Outcome(data.Struct):
 
 
 class Execute(wiring.Component):
-    """Members: `action`, `operands`, `premise`, `fault` describe the instruction; with `go` it runs in this slot, unless `cause` is not NONE.
-    `sound`: it was fetched and is defined.
+    """Members: `action`, `operands`, `premise`, `fault` describe the instruction; with `go` it runs
+    in this slot, unless `cause` is not NONE. `sound`: it was fetched and is defined.
 
-    The flags are those of all instructions that have run: for the one that runs next, `next` is what it does, `next_premise` what they mean to it.
+    The flags are those of all instructions that have run: for the one that runs next, `next` is
+    what it does, `next_premise` what they mean to it.
 
-    `outcome`, `transfer` and `memory` say what comes of it, valid only in that slot; while the description stands, all of `memory` but its
-    `valid` does. A load or store whose offset is shifted (`Action.slow`) must have stood for a slot before `go`. `clear` resets the flags and
-    forgets transfers: instructions come in program order, so it is known here which of them stand in the slots of another.
+    `outcome`, `transfer` and `memory` say what comes of it, valid only in that slot; while the
+    description stands, all of `memory` but its `valid` does. A load or store whose offset is
+    shifted (`Action.slow`) must have stood for a slot before `go`. `clear` resets the flags and
+    forgets transfers: instructions come in program order, so it is known here which of them stand
+    in the slots of another.
 
-    `bus` is what the bus is to see: the address of a load or store that runs or, with `waiting`, has run, else `pc` (`AddressUnit`, also
-    for `busy`).
+    `bus` is what the bus is to see: the address of a load or store that runs or, with `waiting`,
+    has run, else `pc` (`AddressUnit`, also for `busy`).
     """
 
     go: In(1)

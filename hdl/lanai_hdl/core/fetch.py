@@ -10,7 +10,8 @@ from .address import WINDOW_BIT
 
 
 class Fetched(data.Struct):
-    """What is known of an instruction before its word arrives. `fault`, if not NONE, stands for a word that cannot be fetched."""
+    """What is known of an instruction before its word arrives. `fault`, if not NONE, stands for a
+    word that cannot be fetched."""
 
     valid: 1
     pc: 32
@@ -18,7 +19,8 @@ class Fetched(data.Struct):
 
 
 class Transfer(data.Struct):
-    """A transfer leaves the execute stage: `slots` more instructions, then `target` (unless `late`: it is still to be loaded)."""
+    """A transfer leaves the execute stage: `slots` more instructions, then `target` (unless `late`:
+    it is still to be loaded)."""
 
     valid: 1
     late: 1
@@ -33,12 +35,15 @@ class Transfer(data.Struct):
 class Fetch(wiring.Component):
     """Asks for one instruction at a time, never in two slots in a row, and counts delay slots.
 
-    Members: `open` lets it ask; `request` with `addr`, held until `grant`; `o`, from registers, tells in the slot after the grant whose word
-    now stands on the bus; its rest counts only while `valid`. `transfer` from the execute stage comes when its first slot has been granted in
-    the slot before or not at all yet; `loaded` with `target` brings what a late transfer waits for, in the slot after the last delay slot's
-    grant at the latest. `restart` begins at RESET_PC. `idle`: it neither asks nor waits for a word.
+    Members: `open` lets it ask; `request` with `addr`, held until `grant`; `o`, from registers,
+    tells in the slot after the grant whose word now stands on the bus; its rest counts only while
+    `valid`. `transfer` from the execute stage comes when its first slot has been granted in the
+    slot before or not at all yet; `loaded` with `target` brings what a late transfer waits for, in
+    the slot after the last delay slot's grant at the latest. `restart` begins at RESET_PC. `idle`:
+    it neither asks nor waits for a word.
 
-    An address that is misaligned or outside the `limit` bytes of code is not asked for: it arrives as a fault.
+    An address that is misaligned or outside the `limit` bytes of code is not asked for: it arrives
+    as a fault.
     """
 
     def __init__(self, limit: int):

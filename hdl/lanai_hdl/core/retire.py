@@ -14,8 +14,8 @@ from .fetch import Transfer
 class Retired(data.Struct):
     """One instruction that has run, in the slot with `valid`.
 
-    `rd` got `result` if `rd_we` (a transfer writes pc), `base` got `moved` if `base_we`. `access`: it was a load, or with `store` a store, of
-    `size` at `address`; `data` is what was stored.
+    `rd` got `result` if `rd_we` (a transfer writes pc), `base` got `moved` if `base_we`. `access`:
+    it was a load, or with `store` a store, of `size` at `address`; `data` is what was stored.
     """
 
     valid: 1
@@ -35,12 +35,14 @@ class Retired(data.Struct):
 
 
 class RetireTracker(wiring.Component):
-    """Follows instructions through the last stages. Nothing else depends on `o`: unconnected, it vanishes in synthesis.
+    """Follows instructions through the last stages. Nothing else depends on `o`: unconnected, it
+    vanishes in synthesis.
 
     `retires` is `o.valid`, for who wants no more. Simulators keep or drop `o` as a whole.
 
-    Members: `go` with `pc`, `word`, `outcome`, `transfer` and `memory` of the execute stage; `done` of the memory stage, `value` in the slot
-    after it. Anything but a load or store retires in the slot in which it executes, those in the slot after `done`.
+    Members: `go` with `pc`, `word`, `outcome`, `transfer` and `memory` of the execute stage; `done`
+    of the memory stage, `value` in the slot after it. Anything but a load or store retires in the
+    slot in which it executes, those in the slot after `done`.
     """
 
     go: In(1)

@@ -1,4 +1,5 @@
-"""What a block declares in its `csr.py`: registers, events, counters. Offsets and bit numbers are explicit and never move."""
+"""What a block declares in its `csr.py`: registers, events, counters. Offsets and bit numbers are
+explicit and never move."""
 
 from dataclasses import dataclass
 from enum import Enum, Flag, IntFlag, auto
@@ -35,7 +36,8 @@ class Behavior(Enum):
 
 
 class AllEvents(IntFlag):
-    """Stands for the flag class of all blocks' events where a register shows them; `Machine` puts the real one there."""
+    """Stands for the flag class of all blocks' events where a register shows them; `Machine` puts
+    the real one there."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,10 @@ class Register:
 
     Attributes:
         offset: bytes from the start of the window, a multiple of 4.
-        fields: the meaning of its bits, if they have one each; `AllEvents` for the events of all blocks.
-        forwarded: of a STORAGE register: the block sees what was written one slot after the access instead of two.
+        fields: the meaning of its bits, if they have one each; `AllEvents` for the events of all
+            blocks.
+        forwarded: of a STORAGE register: the block sees what was written one slot after the access
+            instead of two.
     """
 
     name: str
@@ -59,7 +63,8 @@ class Register:
 
 @dataclass(frozen=True)
 class EventBit:
-    """One bit of ISR. A level follows its cause and cannot be cleared in ISR; the others are cleared by writing one."""
+    """One bit of ISR. A level follows its cause and cannot be cleared in ISR; the others are
+    cleared by writing one."""
 
     name: str
     bit: int
@@ -81,7 +86,8 @@ class Counter:
 
 
 class Declared(tuple):
-    """Declarations of one kind. Each is also an attribute by its name: ``HOST_DMA.counters.HDMA_ERRORS``."""
+    """Declarations of one kind. Each is also an attribute by its name:
+    ``HOST_DMA.counters.HDMA_ERRORS``."""
 
     __slots__ = ()
 

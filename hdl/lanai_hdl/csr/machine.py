@@ -13,8 +13,8 @@ EVENT_BITS = 32
 class Machine:
     """The registers, events and counters of a set of blocks, each sorted by offset or bit.
 
-    The order of declaration decides nothing. Raises ValueError if two declarations use one name, offset or bit, which
-    names both blocks, or if one lies outside the window.
+    The order of declaration decides nothing. Raises ValueError if two declarations use one name,
+    offset or bit, which names both blocks, or if one lies outside the window.
 
     Attributes:
         blocks: sorted by their first register.

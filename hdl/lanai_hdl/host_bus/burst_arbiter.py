@@ -8,12 +8,13 @@ from .ports import BURST_BITS, BurstPort
 
 
 class BurstArbiter(wiring.Component):
-    """Gives the burst port to one engine at a time, for one burst: from the slot in which the burst is taken until its last
-    word has crossed.
+    """Gives the burst port to one engine at a time, for one burst: from the slot in which the burst
+    is taken until its last word has crossed.
 
-    A write burst ends when the host has answered its last word, a read burst when the engine has taken its last word. So all
-    words under way belong to one engine and one direction. Engines that ask are served in turn: after engine i, the next
-    one behind it that asks. An engine waits for at most one burst of each other engine.
+    A write burst ends when the host has answered its last word, a read burst when the engine has
+    taken its last word. So all words under way belong to one engine and one direction. Engines that
+    ask are served in turn: after engine i, the next one behind it that asks. An engine waits for at
+    most one burst of each other engine.
 
     Parameters
     ----------
@@ -86,7 +87,8 @@ class BurstArbiter(wiring.Component):
                         m.d.comb += chosen.eq(i)
 
     def _join_data(self, m, port, owns, write, unsent):
-        """An engine may offer words of its next burst early: only those of the burst under way pass."""
+        """An engine may offer words of its next burst early: only those of the burst under way
+        pass."""
         bus = self.bus
         sends = owns & (unsent != 0)
         m.d.comb += [

@@ -17,10 +17,12 @@ from .target import PioTarget, RegisterAccess, window_member
 
 
 class HostBus(NicBlock):
-    """`PioTarget` and `BusMaster` on one bus: one owner at a time, PIO first, for as long as it wants.
+    """`PioTarget` and `BusMaster` on one bus: one owner at a time, PIO first, for as long as it
+    wants.
 
-    Members are theirs: `pio`, `lbus`, `registers`, `window`; `engine`, `mem`; events `read`, `wrote`, `begun`, `beat`; `fault`, an event of
-    the slot before; `idle`. `reset` resets the master half, never the target.
+    Members are theirs: `pio`, `lbus`, `registers`, `window`; `engine`, `mem`; events `read`,
+    `wrote`, `begun`, `beat`; `fault`, an event of the slot before; `idle`. `reset` resets the
+    master half, never the target.
     """
 
     # The host's access that asks for the reset must be answered.

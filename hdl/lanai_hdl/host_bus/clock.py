@@ -8,7 +8,8 @@ from ..config import NicConfig
 
 
 class HostClock(wiring.Component):
-    """`tick` in the slots in which a host bus clock ends. It runs while `run`, and starts with a whole clock."""
+    """`tick` in the slots in which a host bus clock ends. It runs while `run`, and starts with a
+    whole clock."""
 
     run: In(1)
     tick: Out(1)

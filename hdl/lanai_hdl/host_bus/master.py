@@ -15,9 +15,11 @@ MOST_STALLED = 8  # clocks that a burst may stall before the master releases the
 class BusMaster(wiring.Component):
     """Runs an engine's bursts on the host bus, a word a bus clock.
 
-    Members: `engine`, `mem`. `want` the bus, hold it while `granted`; `tick` is the bus clock; `contended`, PIO waits for the bus. A burst
-    costs its setup clocks first. It is given up, to be continued as a new one, when the engine has kept it waiting for MOST_STALLED
-    clocks, or PIO has for `latency_timer`. Events of a slot: `begun`, a burst; `beat`, a word. `idle` while nothing is under way.
+    Members: `engine`, `mem`. `want` the bus, hold it while `granted`; `tick` is the bus clock;
+    `contended`, PIO waits for the bus. A burst costs its setup clocks first. It is given up, to be
+    continued as a new one, when the engine has kept it waiting for MOST_STALLED clocks, or PIO has
+    for `latency_timer`. Events of a slot: `begun`, a burst; `beat`, a word. `idle` while nothing is
+    under way.
     """
 
     engine: In(BurstPort())
@@ -66,7 +68,8 @@ class BusMaster(wiring.Component):
                 with m.If(self.engine.burst.valid):
                     m.next = "CLAIM"
             with m.State("CLAIM"):
-                # Only with something to move: an engine that waits for the wire must not keep the host off the bus.
+                # Only with something to move: an engine that waits for the wire must not keep the
+                # host off the bus.
                 m.d.comb += self.want.eq(possible)
                 m.d.sync += [
                     setup.eq(Mux(burst.write, config.write_setup, config.read_setup)),
@@ -111,7 +114,8 @@ class BusMaster(wiring.Component):
         ]
 
     def _answers(self, m, burst, reads, unanswered, owed):
-        """Counts what the host still owes. All beats under way are of one direction: the engine sees to that."""
+        """Counts what the host still owes. All beats under way are of one direction: the engine
+        sees to that."""
         reading = Signal()
         with m.If(self.beat):
             m.d.sync += reading.eq(~burst.write)

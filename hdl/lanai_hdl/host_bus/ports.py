@@ -12,9 +12,11 @@ BURST_BITS = (PAGE_SIZE // 4).bit_length()
 class PioPort(wiring.Signature):
     """The host's accesses to the NIC's window, seen from the host.
 
-    A word access is taken in a slot with `valid` and `ready`: `addr` (byte offset, word aligned) and, to write, `wdata` as the big-endian
-    value of the word with `be` (bit 3 is the byte at `addr`). A read is answered by one slot of `rvalid` with `rdata`; the next access is
-    taken after that. Writes are posted and stay in order with reads. What the bus costs passes between: the host sees it in `ready` and `rvalid`.
+    A word access is taken in a slot with `valid` and `ready`: `addr` (byte offset, word aligned)
+    and, to write, `wdata` as the big-endian value of the word with `be` (bit 3 is the byte at
+    `addr`). A read is answered by one slot of `rvalid` with `rdata`; the next access is taken after
+    that. Writes are posted and stay in order with reads. What the bus costs passes between: the
+    host sees it in `ready` and `rvalid`.
     """
 
     def __init__(self):
@@ -35,10 +37,12 @@ class PioPort(wiring.Signature):
 class HostMemoryPort(wiring.Signature):
     """The NIC's accesses to host memory, seen from the NIC.
 
-    A word access ("beat") is made in a slot with `valid` and `ready`; until then it holds. `addr` is a word-aligned bus address, `burst` the
-    beats left in this burst, this one included. Every beat, write or read, is answered in order by one slot of `rvalid`, in a later slot
-    than the beat's, with `rdata` (big-endian value) for a read and `rerror` if the host refused. The time that a host's memory needs for
-    the first word of a burst is counted by the NIC (`NicConfig.read_setup`), so an answer in the very next slot is normal. Resetting the NIC
+    A word access ("beat") is made in a slot with `valid` and `ready`; until then it holds. `addr`
+    is a word-aligned bus address, `burst` the beats left in this burst, this one included. Every
+    beat, write or read, is answered in order by one slot of `rvalid`, in a later slot than the
+    beat's, with `rdata` (big-endian value) for a read and `rerror` if the host refused. The time
+    that a host's memory needs for the first word of a burst is counted by the NIC
+    (`NicConfig.read_setup`), so an answer in the very next slot is normal. Resetting the NIC
     (CONTROL.RESET) discards answers: a beat must be answered within 16 slots.
     """
 
@@ -84,8 +88,9 @@ class ReadWord(data.Struct):
 class BurstPort(wiring.Signature):
     """An engine's port to host memory, seen from the engine.
 
-    Bursts are run in order. `write` brings a write burst's words, `read` a read burst's; the bus waits for an engine that is late with
-    either. `written` tells of each word of a write burst that the host has answered, `refused` with it that it was an error.
+    Bursts are run in order. `write` brings a write burst's words, `read` a read burst's; the bus
+    waits for an engine that is late with either. `written` tells of each word of a write burst that
+    the host has answered, `refused` with it that it was an error.
     """
 
     def __init__(self):

@@ -13,7 +13,8 @@ LINGER = 2  # clocks that the bus is kept for the next word of a combined write
 
 
 class RegisterAccess(wiring.Signature):
-    """The host's port to the on-chip registers, seen from the host bus; as `LbusMaster`, whole words only.
+    """The host's port to the on-chip registers, seen from the host bus; as `LbusMaster`, whole
+    words only.
 
     `size`: bytes that it reaches.
     """
@@ -49,7 +50,8 @@ class Access(data.Struct):
 
 
 def window_member(config: NicConfig):
-    """The member `window` of a component that passes the host's accesses on to a block, if there is such a block."""
+    """The member `window` of a component that passes the host's accesses on to a block, if there is
+    such a block."""
     window = config.host_window
     return {} if window is None else {"window": Out(RegisterAccess(window.size))}
 
@@ -57,13 +59,15 @@ def window_member(config: NicConfig):
 class PioTarget(wiring.Component):
     """Takes the host's accesses, charges them what the bus costs, performs them.
 
-    Members: `pio`; `lbus`; `registers`; `want`, `granted`, `tick` of the host bus. A write costs `pio_write_setup` clocks and one more;
-    one clock if it follows on the last one while the bus is kept, in the same line of `pio_line` bytes (writes combined by the
-    host: NP-59). A read costs `pio_read_setup` and one more, and what the NIC takes. Two writes to the SRAM may wait for their
-    LBUS slots after the bus has taken them, so that combined writes take one clock a word in whichever slot the bus clock begins.
-    Outside the map (`fault`) reads give all ones and writes nothing; so does a partial write to a register.
-    `window`, only if a block of the configuration serves a part of the host's window: accesses to that part, as to registers.
-    Events of a slot: `read`, `wrote`; of the slot before: `fault`. `idle` while nothing is under way.
+    Members: `pio`; `lbus`; `registers`; `want`, `granted`, `tick` of the host bus. A write costs
+    `pio_write_setup` clocks and one more; one clock if it follows on the last one while the bus is
+    kept, in the same line of `pio_line` bytes (writes combined by the host: NP-59). A read costs
+    `pio_read_setup` and one more, and what the NIC takes. Two writes to the SRAM may wait for their
+    LBUS slots after the bus has taken them, so that combined writes take one clock a word in
+    whichever slot the bus clock begins. Outside the map (`fault`) reads give all ones and writes
+    nothing; so does a partial write to a register. `window`, only if a block of the configuration
+    serves a part of the host's window: accesses to that part, as to registers. Events of a slot:
+    `read`, `wrote`; of the slot before: `fault`. `idle` while nothing is under way.
     """
 
     def __init__(self, config: NicConfig):
@@ -141,7 +145,8 @@ class PioTarget(wiring.Component):
                 m.d.comb += self.want.eq(1)
                 with m.If(self.granted & self.tick & (charge != 0)):
                     m.d.sync += charge.eq(charge - 1)
-                # Whatever is not a write to the SRAM behind another one waits until all before it is done.
+                # Whatever is not a write to the SRAM behind another one waits until all before it
+                # is done.
                 postable = access.write & (region == Region.SRAM) & to_lbus & (granted | ~waiting)
                 with m.If(self.granted & (charge <= self.tick) & (~behind | postable)):
                     m.d.comb += [self.read.eq(~access.write), self.wrote.eq(access.write)]

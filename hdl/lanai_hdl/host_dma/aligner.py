@@ -9,8 +9,8 @@ from ..send_dma.engine import LENGTH_BITS
 
 
 class AlignedWord(data.Struct):
-    """A word of the target; `mask` names the bytes that belong to the transfer (bit 3 the first), `error` that a source word failed which
-    came since the last word of the target."""
+    """A word of the target; `mask` names the bytes that belong to the transfer (bit 3 the first),
+    `error` that a source word failed which came since the last word of the target."""
 
     data: 32
     mask: 4
@@ -18,11 +18,13 @@ class AlignedWord(data.Struct):
 
 
 class Aligner(wiring.Component):
-    """Takes the words that hold a run of bytes at one address, gives the words that hold it at another.
+    """Takes the words that hold a run of bytes at one address, gives the words that hold it at
+    another.
 
-    `load` begins a run: of the addresses `source` and `target` the lower two bits count, `length` is in bytes and not 0. Then `i` must
-    bring every word that the run touches at its source, and `o` gives every one at its target. `busy` until the last has gone. A
-    word of `o` needs at most one of `i`, and comes within the slot.
+    `load` begins a run: of the addresses `source` and `target` the lower two bits count, `length`
+    is in bytes and not 0. Then `i` must bring every word that the run touches at its source, and
+    `o` gives every one at its target. `busy` until the last has gone. A word of `o` needs at most
+    one of `i`, and comes within the slot.
     """
 
     load: In(1)

@@ -12,13 +12,14 @@ class HostDmaStart(IntFlag):
     TO_SRAM = 1 << 0  # host memory -> SRAM
     TO_HOST = 1 << 1  # SRAM -> host memory
     FEED = 1 << 2  # with TO_SRAM: every byte written adds one to SEND_CREDIT, so that chasing sends may take it
-    # With TO_HOST: inside the receive buffer that a packet is now filling, keep behind the receive DMA. Descriptors behind it wait as long as the
-    # packet takes, so those that FEED a packet which has left in part belong before it: two NICs that each follow the other's chasing packet
-    # would otherwise wait for each other.
+    # With TO_HOST: inside the receive buffer that a packet is now filling, keep behind the receive
+    # DMA. Descriptors behind it wait as long as the packet takes, so those that FEED a packet which
+    # has left in part belong before it: two NICs that each follow the other's chasing packet would
+    # otherwise wait for each other.
     FOLLOW = 1 << 3
-    # If the descriptor fails, the engine stops before it counts in HDMA_DONE, and goes on when HOST_DMA_ERROR is cleared in
-    # ISR. So the processor learns which one failed (HDMA_DONE + 1, up to HDMA_POINTER) while what is queued behind it can
-    # still be changed in SRAM.
+    # If the descriptor fails, the engine stops before it counts in HDMA_DONE, and goes on when
+    # HOST_DMA_ERROR is cleared in ISR. So the processor learns which one failed (HDMA_DONE + 1, up
+    # to HDMA_POINTER) while what is queued behind it can still be changed in SRAM.
     STOP = 1 << 4
 
 

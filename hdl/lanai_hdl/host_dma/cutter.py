@@ -10,9 +10,11 @@ from ..send_dma.engine import LENGTH_BITS
 
 
 class BurstCutter(wiring.Component):
-    """`load` begins a run of `length` (not 0) bytes at bus address `addr`, in direction `write`; `o` gives the bursts that cover its words.
+    """`load` begins a run of `length` (not 0) bytes at bus address `addr`, in direction `write`;
+    `o` gives the bursts that cover its words.
 
-    Bursts end at multiples of `max_burst`, so none crosses a page. A burst is ready two slots after `load` or after the last was taken.
+    Bursts end at multiples of `max_burst`, so none crosses a page. A burst is ready two slots after
+    `load` or after the last was taken.
     """
 
     load: In(1)

@@ -20,7 +20,8 @@ from .sramside import SramReader, SramWriter
 
 
 class HostDescriptor(data.Struct):
-    """One transfer. The fields are HDMA_*'s; a `refused` one moves nothing and completes with an error."""
+    """One transfer. The fields are HDMA_*'s; a `refused` one moves nothing and completes with an
+    error."""
 
     host: 32
     local: ADDRESS_BITS
@@ -35,15 +36,19 @@ class HostDescriptor(data.Struct):
 class HostDma(NicBlock):
     """Runs descriptors one after another; any byte addresses, any length, in bursts.
 
-    Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set `refused`); `free` entries of their queue;
-    `lbus`; `bus`; `progress` of the receive DMA, for `follow`. `pointer`: bytes of SRAM below it have been moved (read, towards the host). Events
-    of a slot: `done`, a descriptor, with `error`; `fed`, that a `feed` one wrote `feed` bytes (which are told before it is known that they are
-    written), and `spoil` while one fails, which feeds its length all the same. `idle` while nothing is queued or under way.
+    Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set
+    `refused`); `free` entries of their queue; `lbus`; `bus`; `progress` of the receive DMA, for
+    `follow`. `pointer`: bytes of SRAM below it have been moved (read, towards the host). Events of
+    a slot: `done`, a descriptor, with `error`; `fed`, that a `feed` one wrote `feed` bytes (which
+    are told before it is known that they are written), and `spoil` while one fails, which feeds its
+    length all the same. `idle` while nothing is queued or under way.
 
-    A descriptor with `stop` that fails raises `failed` and stops the engine: it is not done, and no other begins, until `resume`. `failed`
-    comes once for each descriptor that fails, with `stop` or without. `stopped` while the engine waits for `resume`.
+    A descriptor with `stop` that fails raises `failed` and stops the engine: it is not done, and no
+    other begins, until `resume`. `failed` comes once for each descriptor that fails, with `stop` or
+    without. `stopped` while the engine waits for `resume`.
 
-    Towards the SRAM a word that the host refuses is not written, nor is what follows in its descriptor.
+    Towards the SRAM a word that the host refuses is not written, nor is what follows in its
+    descriptor.
     """
 
     lbus_master = HDMA

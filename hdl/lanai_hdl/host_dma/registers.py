@@ -1,6 +1,8 @@
-"""The host DMA's registers in gateware: a write of HDMA_START becomes a checked descriptor in the engine's queue.
+"""The host DMA's registers in gateware: a write of HDMA_START becomes a checked descriptor in the
+engine's queue.
 
-Commands arrive one slot after the access that wrote them (`RegisterFile`), and so do refusals and overflows.
+Commands arrive one slot after the access that wrote them (`RegisterFile`), and so do refusals and
+overflows.
 """
 
 from amaranth import Module, Mux, Signal
@@ -18,7 +20,8 @@ from .engine import HostDescriptor
 
 
 class HostDmaRegisters(NicBlock):
-    """HDMA_*: a write of HDMA_START queues a checked descriptor; HDMA_STATUS and HDMA_DONE show the engine's state.
+    """HDMA_*: a write of HDMA_START queues a checked descriptor; HDMA_STATUS and HDMA_DONE show the
+    engine's state.
 
     Members
     -------
@@ -86,8 +89,8 @@ class HostDmaRegisters(NicBlock):
             self.post.valid.eq(self.start),
             self.post.payload.host.eq(self.host),
             self.post.payload.local.eq(self.local),
-            # What is longer than the field is refused, but feeds its length: as much as the field holds, more than any
-            # send can take.
+            # What is longer than the field is refused, but feeds its length: as much as the field
+            # holds, more than any send can take.
             self.post.payload.length.eq(Mux(self.length[LENGTH_BITS:].any(), (1 << LENGTH_BITS) - 1, self.length)),
             self.post.payload.to_host.eq(to_host & ~to_sram),
             self.post.payload.feed.eq(bit(self.flags, HostDmaStart.FEED)),

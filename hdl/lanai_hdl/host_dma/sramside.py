@@ -17,8 +17,9 @@ READ_AHEAD = 8  # words read from SRAM before the host bus takes them: hides the
 class SramWriter(wiring.Component):
     """Writes the words of `i` to consecutive words of SRAM from `addr`, which `load` sets.
 
-    A word with an error is not written, nor is any after it until the next `load`; they take their slots all the same. The word that waits
-    holds `bytes` bytes of the transfer, which `settled`, of a slot, tells done. `pointer`: that word. `busy` while a word waits for its slot.
+    A word with an error is not written, nor is any after it until the next `load`; they take their
+    slots all the same. The word that waits holds `bytes` bytes of the transfer, which `settled`, of
+    a slot, tells done. `pointer`: that word. `busy` while a word waits for its slot.
     """
 
     load: In(1)
@@ -61,8 +62,8 @@ class SramWriter(wiring.Component):
 class SramReader(wiring.Component):
     """Reads the words that hold `length` bytes (not 0) at `addr` into `o`, beginning with `load`.
 
-    With `follow` it keeps behind the receive DMA while that fills a buffer in which the next word lies (`progress`). `pointer` is the word that
-    comes next. `busy` while words are left to read.
+    With `follow` it keeps behind the receive DMA while that fills a buffer in which the next word
+    lies (`progress`). `pointer` is the word that comes next. `busy` while words are left to read.
     """
 
     load: In(1)
@@ -89,8 +90,9 @@ class SramReader(wiring.Component):
         m.d.sync += [
             granted.eq(self.lbus.grant),
             loaded.eq(self.load),
-            # Registered, for the comparisons are long. A word is asked for only two slots after the pointer moved, so it is
-            # of this pointer; and of an older `progress`, which is safe because that only grows.
+            # Registered, for the comparisons are long. A word is asked for only two slots after the
+            # pointer moved, so it is of this pointer; and of an older `progress`, which is safe
+            # because that only grows.
             held.eq(following & progress.busy & inside & (self.pointer >= progress.pointer)),
         ]
         m.d.comb += [

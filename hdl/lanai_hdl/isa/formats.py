@@ -1,8 +1,9 @@
 """The formats: where fields sit, and which field values are defined.
 
-A word has the format whose `match` it carries under `mask`; formats do not overlap. It is a defined instruction if every rule of that
-format holds, where a rule lists alternatives and an alternative gives the values that some fields may take. Whatever the manual calls
-"don't care" is pinned to 0 here, so that one instruction has one encoding and stray bits trap.
+A word has the format whose `match` it carries under `mask`; formats do not overlap. It is a defined
+instruction if every rule of that format holds, where a rule lists alternatives and an alternative
+gives the values that some fields may take. Whatever the manual calls "don't care" is pinned to 0
+here, so that one instruction has one encoding and stray bits trap.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,9 +27,11 @@ class Slice:
 
 @dataclass(frozen=True)
 class Field:
-    """A named field. `slices` are given from the field's most significant bit down; they need not be in word order.
+    """A named field. `slices` are given from the field's most significant bit down; they need not
+    be in word order.
 
-    The field's value has `scale` zero bits appended below the coded ones (branch targets are word addresses). `signed` fields are two's complement.
+    The field's value has `scale` zero bits appended below the coded ones (branch targets are word
+    addresses). `signed` fields are two's complement.
     """
 
     name: str
@@ -99,7 +102,8 @@ BRANCH_COND = _field("cond", "DDDI: condition", (27, 25), (0, 0))
 
 _ORDINARY = range(AluOp.SHIFT)
 _SHIFTS = (Special.LOGICAL, Special.ARITHMETIC)
-# The base of an update is a data register: a transfer hidden in an address would be a third kind of one.
+# The base of an update is a data register: a transfer hidden in an address would be a third kind of
+# one.
 _BASE_RULE: Rule = (_allow(update=0), _allow(rs1=set(range(32)) - {Reg.PC}))
 
 RI = Format(

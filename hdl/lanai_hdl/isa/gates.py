@@ -36,7 +36,8 @@ def _among(item: Field, allowed: frozenset[int], word: Value) -> Value:
 
 
 def rule_holds(item: Format, rule: Rule, word: Value) -> Value:
-    """1 if one of the rule's alternatives does. Rules name narrow unsigned, unscaled fields only."""
+    """1 if one of the rule's alternatives does. Rules name narrow unsigned, unscaled fields
+    only."""
     alternatives = [
         reduce(and_, (_among(item.by_name[name], allowed, word) for name, allowed in alternative.items()))
         for alternative in rule

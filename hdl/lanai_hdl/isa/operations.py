@@ -7,10 +7,11 @@ class AluOp(IntEnum):
     """Field `op` (AAA, BBB).
 
     With F set an operation leaves Z (result is 0) and N (bit 31 of it), and
-    * add, addc, sub, subb: C = carry out, V = signed overflow, of a + b + cin, where b is inverted for the last two and cin is 0, C, 1, C
-      (so after a subtraction C means "no borrow");
+    * add, addc, sub, subb: C = carry out, V = signed overflow, of a + b + cin, where b is inverted
+      for the last two and cin is 0, C, 1, C (so after a subtraction C means "no borrow");
     * and, or, xor: V = 0; C = 0 in RI, C kept in RR;
-    * shifts: V = 0; C = last bit shifted out on the left, 0 for right shifts and for an amount of 0.
+    * shifts: V = 0; C = last bit shifted out on the left, 0 for right shifts and for an amount of
+      0.
     """
 
     ADD = 0
@@ -30,8 +31,9 @@ class AluOp(IntEnum):
 class Special(IntEnum):
     """Field `special` (JJJJJ) of RR and RRM when `op` is SHIFT; otherwise it is PLAIN.
 
-    Shift amounts are signed: bit 31 clear shifts left, set shifts right; the distance is the low five bits of the absolute value.
-    ARITHMETIC keeps the sign when it shifts right; left it is LOGICAL.
+    Shift amounts are signed: bit 31 clear shifts left, set shifts right; the distance is the low
+    five bits of the absolute value. ARITHMETIC keeps the sign when it shifts right; left it is
+    LOGICAL.
     """
 
     PLAIN = 0b00000  # with SHIFT in RR: select, Rd = condition ? Rs1 : Rs2
@@ -40,7 +42,8 @@ class Special(IntEnum):
 
 
 class Access(IntEnum):
-    """Field `access` (YLE) of RRM: size, and how a load fills the register. Stores use the signed names."""
+    """Field `access` (YLE) of RRM: size, and how a load fills the register. Stores use the signed
+    names."""
 
     HALF = 0b000
     UHALF = 0b001
@@ -69,8 +72,8 @@ class Function(IntEnum):
 class Condition(IntEnum):
     """Field `cond` (DDDI): a predicate in the upper three bits, inverted when bit 0 is set.
 
-    In RR a false condition leaves Rd alone; if F is set, Z and N are then those of the unchanged Rd, C and V keep their
-    values. Compiled code relies on it.
+    In RR a false condition leaves Rd alone; if F is set, Z and N are then those of the unchanged
+    Rd, C and V keep their values. Compiled code relies on it.
     """
 
     T = 0

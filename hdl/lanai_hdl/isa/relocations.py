@@ -1,4 +1,5 @@
-"""Relocations of EM_LANAI objects: which bits of a big-endian word take the value S + A (RELA only)."""
+"""Relocations of EM_LANAI objects: which bits of a big-endian word take the value S + A (RELA
+only)."""
 
 from dataclasses import dataclass
 from enum import IntEnum

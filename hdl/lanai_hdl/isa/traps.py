@@ -1,4 +1,5 @@
-"""Why the processor stops. TRAP_CAUSE shows the number, TRAP_PC the address of the instruction that did not run."""
+"""Why the processor stops. TRAP_CAUSE shows the number, TRAP_PC the address of the instruction that
+did not run."""
 
 from enum import IntEnum
 

@@ -19,8 +19,9 @@ ADDRESS_BITS = 20
 class LbusMaster(wiring.Signature):
     """A master's port to the LBUS, seen from the master.
 
-    `request` with `write`, `addr` (byte address, word aligned), `wdata`, `be` (bit 3 is the byte at `addr`) hold until `grant`, which
-    comes in the same slot and performs the access. `rdata` belongs to a granted read in the slot after its grant.
+    `request` with `write`, `addr` (byte address, word aligned), `wdata`, `be` (bit 3 is the byte at
+    `addr`) hold until `grant`, which comes in the same slot and performs the access. `rdata`
+    belongs to a granted read in the slot after its grant.
     """
 
     def __init__(self):
@@ -45,8 +46,8 @@ def master_bits(masters: Sequence[Master]) -> data.StructLayout:
 class SlotArbiter(wiring.Component):
     """Who has the slot (NP-56), decided anew in every slot and within it.
 
-    Within an edge the order of the list is the order of priority. The last master, the processor, is served on both edges
-    after all others.
+    Within an edge the order of the list is the order of priority. The last master, the processor,
+    is served on both edges after all others.
 
     Parameters
     ----------
@@ -54,8 +55,10 @@ class SlotArbiter(wiring.Component):
 
     Members
     -------
-    odd : ``In(1)``, the slot's parity: even is the rising edge of the processor clock, odd the falling one
-    request, grant : a bit for each master. At most one bit of `grant` is set, and only where `request` is.
+    odd : ``In(1)``, the slot's parity: even is the rising edge of the processor clock, odd the
+        falling one
+    request, grant : a bit for each master. At most one bit of `grant` is set, and only where
+        `request` is.
     engine : ``Out(1)``, a master other than the processor has the slot
     """
 
@@ -96,20 +99,23 @@ class SlotArbiter(wiring.Component):
 class Lbus(NicBlock):
     """Joins the masters to the SRAM.
 
-    The processor alone can name an address beyond the SRAM: engines refuse such descriptors, and the host bus such
-    accesses. Its reads there return undefined data, its writes are dropped, and `fault` is raised for the slot.
+    The processor alone can name an address beyond the SRAM: engines refuse such descriptors, and
+    the host bus such accesses. Its reads there return undefined data, its writes are dropped, and
+    `fault` is raised for the slot.
 
     Parameters
     ----------
     masters : in order of priority, as `SlotArbiter` takes them
-    guard : whether the processor's address is checked; false for a processor that traps before it asks
+    guard : whether the processor's address is checked; false for a processor that traps before it
+        asks
 
     Members
     -------
     <name of a master> : ``In(LbusMaster())``, see also `port`
     odd : ``In(1)``, the slot's parity
     sram : ``Out(SramPort)``
-    used, waited : of this slot, a bit for each master: it was granted; it asked on its edge and was not granted
+    used, waited : of this slot, a bit for each master: it was granted; it asked on its edge and was
+        not granted
     fault : ``Out(1)``
     """
 
@@ -158,7 +164,8 @@ class Lbus(NicBlock):
             self.fault.eq(cpu.grant & beyond),
             self.sram.enable.eq(arbiter.grant.as_value().any() & ~self.fault),
         ]
-        # The processor's address is timing-critical: it passes one multiplexer, which `engine` alone controls.
+        # The processor's address is timing-critical: it passes one multiplexer, which `engine`
+        # alone controls.
         chosen = Signal(SramPort(self.config).members["addr"].shape)
         m.d.comb += [
             self.sram.addr.eq(Mux(arbiter.engine, chosen, cpu.addr[2:bound])),

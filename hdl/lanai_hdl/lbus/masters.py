@@ -7,7 +7,8 @@ from ..csr.declare import Counter
 
 
 class Edge(Enum):
-    """The edges of the processor clock on which a master is served. Two slots make a processor cycle."""
+    """The edges of the processor clock on which a master is served. Two slots make a processor
+    cycle."""
 
     RISING = "even slots"
     FALLING = "odd slots"
@@ -35,7 +36,8 @@ class Master:
 
 
 def master(name: str, edge: Edge, offset: int, title: str) -> Master:
-    """A master whose two slot counters are at `offset` and in the word behind it. `title` names it in the reference."""
+    """A master whose two slot counters are at `offset` and in the word behind it. `title` names it
+    in the reference."""
     return Master(
         name,
         edge,
@@ -50,6 +52,7 @@ RECV = master("recv", Edge.FALLING, 0x210, "the receive DMA")
 SEND = master("send", Edge.FALLING, 0x218, "the send DMA")
 CPU = master("cpu", Edge.BOTH, 0x220, "the processor")
 
-# In order of priority within an edge (NP-56). PIO shares the host DMA's edge and goes first, for a PIO word is rare.
+# In order of priority within an edge (NP-56). PIO shares the host DMA's edge and goes first, for a
+# PIO word is rare.
 ENGINES = (PIO, HDMA, RECV, SEND)
 MASTERS = (*ENGINES, CPU)

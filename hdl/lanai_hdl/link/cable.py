@@ -8,7 +8,8 @@ from .flit import Kind, LinkPort
 
 
 class Cable(wiring.Component):
-    """One direction of a link with `latency` slots each way: flits go from `i` to `o`, `stop` comes back."""
+    """One direction of a link with `latency` slots each way: flits go from `i` to `o`, `stop` comes
+    back."""
 
     i: In(LinkPort())
     o: Out(LinkPort())

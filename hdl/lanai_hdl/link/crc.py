@@ -17,7 +17,8 @@ def crc32(words: Iterable[int]) -> int:
 
 
 class WordCrc(wiring.Component):
-    """`crc` is that of the words taken since `start`; a word is taken in each slot with `valid`, and shows in the next.
+    """`crc` is that of the words taken since `start`; a word is taken in each slot with `valid`,
+    and shows in the next.
 
     `start` without `valid` begins an empty packet.
     """

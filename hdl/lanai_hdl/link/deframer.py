@@ -11,7 +11,8 @@ from .flit import Flit, Kind
 
 
 class PartKind(enum.Enum, shape=2):
-    """A packet to the receive DMA is one START, then WORDs and CHECKED in any number, then one END."""
+    """A packet to the receive DMA is one START, then WORDs and CHECKED in any number, then one
+    END."""
 
     START = 0
     WORD = 1
@@ -31,9 +32,10 @@ class Part(data.Struct):
 class Deframer(NicBlock):
     """Turns flits into parts of packets; every START gets its END, whatever the wire does.
 
-    Members: `i`, `o` streams; `up`, the carrier: when it is gone and no flit is left, a packet under way ends truncated. Dropped, with
-    an event each: packets whose HEAD still names a hop (`misrouted`), flits outside a packet (`stray`). `idle` between packets.
-    `o` depends on `i` within the slot.
+    Members: `i`, `o` streams; `up`, the carrier: when it is gone and no flit is left, a packet
+    under way ends truncated. Dropped, with an event each: packets whose HEAD still names a hop
+    (`misrouted`), flits outside a packet (`stray`). `idle` between packets. `o` depends on `i`
+    within the slot.
     """
 
     i: In(stream.Signature(Flit))

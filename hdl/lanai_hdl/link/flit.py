@@ -5,7 +5,8 @@ from amaranth.lib.wiring import In, Out
 
 
 class Kind(enum.Enum, shape=3):
-    """The kinds of flit. A packet is HEAD, any number of DATA and CHECK, TAIL; IDLE may stand anywhere between."""
+    """The kinds of flit. A packet is HEAD, any number of DATA and CHECK, TAIL; IDLE may stand
+    anywhere between."""
 
     IDLE = 0  # nothing in this slot
     HEAD = 1  # route: four bytes 1 ccc pppp, the next hop on top; see SwitchInput
@@ -23,10 +24,11 @@ class Flit(data.Struct):
 
 
 class LinkPort(wiring.Signature):
-    """One direction of a link, seen from its sender: at most one flit a slot, and `stop` coming back.
+    """One direction of a link, seen from its sender: at most one flit a slot, and `stop` coming
+    back.
 
-    Both cross the wire with the link's latency, which lies outside the NIC. What is sent between the raising of `stop` and its
-    arrival still finds room at the receiver.
+    Both cross the wire with the link's latency, which lies outside the NIC. What is sent between
+    the raising of `stop` and its arrival still finds room at the receiver.
     """
 
     def __init__(self):

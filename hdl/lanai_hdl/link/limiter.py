@@ -10,8 +10,9 @@ from ..config import NicConfig
 class RateLimiter(wiring.Component):
     """A token bucket of one flit: `ready` while a flit may be sent, `take` when one is.
 
-    Each slot brings `link_kbytes` tokens and a flit takes `4 * slot_khz`, so the mean rate of a busy link is exact, whatever the two
-    clocks. `full` once waiting longer would bring no more (nothing changes until the next `take`).
+    Each slot brings `link_kbytes` tokens and a flit takes `4 * slot_khz`, so the mean rate of a
+    busy link is exact, whatever the two clocks. `full` once waiting longer would bring no more
+    (nothing changes until the next `take`).
     """
 
     ready: Out(1)
@@ -25,8 +26,8 @@ class RateLimiter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # What was held beyond the price carries over a take; only a link with nothing to send loses income. `ready` is
-        # kept beside `held` so that nothing is compared on the way to it.
+        # What was held beyond the price carries over a take; only a link with nothing to send loses
+        # income. `ready` is kept beside `held` so that nothing is compared on the way to it.
         held = Signal(range(self.price + self.income), init=self.price)
         rest = Signal(range(self.price + self.income))
         m.d.comb += [

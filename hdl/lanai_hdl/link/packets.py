@@ -13,8 +13,8 @@ from .flit import Flit, Kind
 class PacketMux(wiring.Component):
     """Sends packets of several inputs down one stream, whole packet by whole packet.
 
-    A packet is HEAD to TAIL. Between packets the inputs are served in turn: after input i, the next one behind it that has a
-    flit. A flit outside a packet passes by itself. There is no latency.
+    A packet is HEAD to TAIL. Between packets the inputs are served in turn: after input i, the next
+    one behind it that has a flit. A flit outside a packet passes by itself. There is no latency.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ class PacketMux(wiring.Component):
 class PacketDemux(wiring.Component):
     """Gives each packet to one of several outputs, chosen by the first byte of its first word.
 
-    A packet whose first byte is in none of `routes`, or that ends before its first word, goes to output 0, or is dropped while
-    `drop` is high. START is held back until the next part is offered, so a packet's first part leaves one slot
-    later; there is no other latency.
+    A packet whose first byte is in none of `routes`, or that ends before its first word, goes to
+    output 0, or is dropped while `drop` is high. START is held back until the next part is offered,
+    so a packet's first part leaves one slot later; there is no other latency.
 
     Parameters
     ----------

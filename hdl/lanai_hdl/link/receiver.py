@@ -14,9 +14,10 @@ from .flit import Flit, Kind, LinkPort
 class LinkReceiver(NicBlock):
     """A FIFO of flits, with STOP raised while what may be in flight would no longer fit.
 
-    Members: `link`; `o`, flits other than IDLE and DOWN; `up`, the carrier. Events of a slot: `received`, `raised` (STOP), `overflow`
-    (a flit was lost, which takes a sender that ignores STOP), `fell` (the carrier). `idle` while nothing has come or waits.
-    `link.stop` is registered. A flit can be read two slots after it stood on `link`.
+    Members: `link`; `o`, flits other than IDLE and DOWN; `up`, the carrier. Events of a slot:
+    `received`, `raised` (STOP), `overflow` (a flit was lost, which takes a sender that ignores
+    STOP), `fell` (the carrier). `idle` while nothing has come or waits. `link.stop` is registered.
+    A flit can be read two slots after it stood on `link`.
     """
 
     link: In(LinkPort())

@@ -1,13 +1,14 @@
 """The machine: memory map, on-chip registers, events, counters.
 
-Each block declares its own in its `csr.py`; `MACHINE` collects and checks them. Gateware, firmware, driver, waveform
-decoding and the reference page read this module; nothing restates it. Offsets are explicit and never move within a major
-version of `MACHINE_VERSION`.
+Each block declares its own in its `csr.py`; `MACHINE` collects and checks them. Gateware, firmware,
+driver, waveform decoding and the reference page read this module; nothing restates it. Offsets are
+explicit and never move within a major version of `MACHINE_VERSION`.
 
-Everything is big-endian: the byte at address `a` of a word is its most significant one when `a % 4 == 0`. The processor
-sees the on-chip registers at `REGISTERS_LOCAL` (they cost it no LBUS slot), the host sees the same block at
-`REGISTERS_HOST` in its PIO window. Registers are whole words: a write with some byte enables off is ignored and counted.
-`Access` tells who may do what; a write without the right is ignored, a read without it gives 0.
+Everything is big-endian: the byte at address `a` of a word is its most significant one when `a % 4
+== 0`. The processor sees the on-chip registers at `REGISTERS_LOCAL` (they cost it no LBUS slot),
+the host sees the same block at `REGISTERS_HOST` in its PIO window. Registers are whole words: a
+write with some byte enables off is ignored and counted. `Access` tells who may do what; a write
+without the right is ignored, a read without it gives 0.
 """
 
 from functools import cache

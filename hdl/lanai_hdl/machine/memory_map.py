@@ -3,8 +3,9 @@
 MACHINE_ID = 0x4C414E41  # "LANA"
 MACHINE_VERSION = 0x0001_0001  # major.minor, 16 bits each
 
-# Processor's view. The register window shadows the last 4 KiB of a 1 MiB SRAM: addresses below 1 MiB are reached by one
-# Lanai instruction, and those above would cost two. DMA engines and the host do reach the SRAM beneath the window.
+# Processor's view. The register window shadows the last 4 KiB of a 1 MiB SRAM: addresses below 1
+# MiB are reached by one Lanai instruction, and those above would cost two. DMA engines and the host
+# do reach the SRAM beneath the window.
 SRAM_BASE = 0x00000
 RESET_PC = 0x00000
 REGISTERS_LOCAL = 0xFF000

@@ -34,8 +34,8 @@ class Completion(data.Struct):
 
 
 class RecvProgress(wiring.Signature):
-    """How far the packet now arriving has been written: all of [start, pointer) is there, and nothing of
-    [pointer, limit)."""
+    """How far the packet now arriving has been written: all of [start, pointer) is there, and
+    nothing of [pointer, limit)."""
 
     def __init__(self):
         super().__init__(
@@ -52,10 +52,12 @@ class RecvProgress(wiring.Signature):
 class ReceiveDma(NicBlock):
     """Writes each packet to the next posted buffer, from its start, and queues a completion.
 
-    Members: `i`, parts of packets; `post`, buffers, a slot late (`LateInQueue`; who posts has checked them: word aligned, in order, within the
-    SRAM); `free` entries of their queue; `completed` stream, taken a slot late (`LateOutQueue`); `lbus`; `progress`. A packet waits, not taken
-    off the wire, while no buffer is posted or the completion queue is full. What does not fit its buffer is dropped, and the verdict tells. A
-    packet that has waited `blocked_slots` is dropped (`timeout`) or, as configured, `reset` asks for a reset of the NIC (NP-19). Events of a
+    Members: `i`, parts of packets; `post`, buffers, a slot late (`LateInQueue`; who posts has
+    checked them: word aligned, in order, within the SRAM); `free` entries of their queue;
+    `completed` stream, taken a slot late (`LateOutQueue`); `lbus`; `progress`. A packet waits, not
+    taken off the wire, while no buffer is posted or the completion queue is full. What does not fit
+    its buffer is dropped, and the verdict tells. A packet that has waited `blocked_slots` is
+    dropped (`timeout`) or, as configured, `reset` asks for a reset of the NIC (NP-19). Events of a
     slot: `finished` with `verdict`. `idle` while no packet is under way.
     """
 
@@ -140,8 +142,8 @@ class ReceiveDma(NicBlock):
                     m.next = "DROP"
                 m.d.comb += blocked.eq(self.i.valid & ~buffers.o.valid)
             with m.State("FILL"):
-                # One word may wait for its slot; the next is taken in the slot that serves it, so every odd slot can
-                # write.
+                # One word may wait for its slot; the next is taken in the slot that serves it, so
+                # every odd slot can write.
                 settled = ~self.lbus.request
                 with m.Switch(part.kind):
                     with m.Case(PartKind.WORD):
@@ -168,7 +170,8 @@ class ReceiveDma(NicBlock):
         return m
 
     def _take_word(self, m, overrun):
-        """Offers the word to the LBUS if there is room for it; `pointer` may be moving on in this very slot."""
+        """Offers the word to the LBUS if there is room for it; `pointer` may be moving on in this
+        very slot."""
         progress = self.progress
         after = Signal(END_BITS)
         m.d.comb += after.eq(progress.pointer + 4)
@@ -193,7 +196,8 @@ class ReceiveDma(NicBlock):
         return value
 
     def _blocked(self, m):
-        """A signal for "a packet waits for a buffer"; after `blocked_slots` slots of it, `timeout` or `reset`."""
+        """A signal for "a packet waits for a buffer"; after `blocked_slots` slots of it, `timeout`
+        or `reset`."""
         blocked = Signal()
         if self.config.blocked_slots:
             waited = Signal(range(self.config.blocked_slots + 1))

@@ -1,6 +1,8 @@
-"""The receive DMA's registers in gateware: a write of RECV_LIMIT becomes a checked buffer in the engine's queue.
+"""The receive DMA's registers in gateware: a write of RECV_LIMIT becomes a checked buffer in the
+engine's queue.
 
-Commands arrive one slot after the access that wrote them (`RegisterFile`), and so do refusals and overflows.
+Commands arrive one slot after the access that wrote them (`RegisterFile`), and so do refusals and
+overflows.
 """
 
 from amaranth import Module, Mux, Signal
@@ -16,17 +18,20 @@ from .engine import Completion, RecvBuffer, RecvProgress
 
 
 class ReceiveDmaRegisters(NicBlock):
-    """RECV_*: a write of RECV_LIMIT posts a checked buffer; the oldest finished packet and the engine's state show.
+    """RECV_*: a write of RECV_LIMIT posts a checked buffer; the oldest finished packet and the
+    engine's state show.
 
     Members
     -------
     pointer : ``In(32)``, value of RECV_POINTER
     coming : ``In(32)``, what the processor writes in this slot, if it writes
-    post_limit, limit : ``In``, RECV_LIMIT is written with the value `limit`, which was `coming` one slot earlier
+    post_limit, limit : ``In``, RECV_LIMIT is written with the value `limit`, which was `coming` one
+        slot earlier
     limit_value : ``Out(32)``, value of RECV_LIMIT
     post : ``Out(stream)``, the buffer, valid for the slot of `post_limit` only
     overflow : ``Out(1)``, the queue was full and the buffer is dropped
-    refused : ``Out(1)``, the buffer is misaligned, leaves the SRAM or ends before it starts, and is dropped
+    refused : ``Out(1)``, the buffer is misaligned, leaves the SRAM or ends before it starts, and is
+        dropped
     free, progress, finished : ``In``, the engine's
     up : ``In(1)``, the link has a carrier
     watermark : ``In(32)``, value of RECV_WATERMARK
@@ -97,8 +102,8 @@ class ReceiveDmaRegisters(NicBlock):
 
     def elaborate(self, platform):
         m = Module()
-        # Checked speculatively, one slot before the write strobe, to keep the comparators off the path to the buffer
-        # queue.
+        # Checked speculatively, one slot before the write strobe, to keep the comparators off the
+        # path to the buffer queue.
         wrong = Signal()
         bits = self.config.sram_size.bit_length()  # of an end; the size is a power of two
         m.d.sync += wrong.eq(

@@ -13,8 +13,9 @@ def swapped(word):
 
 
 class AtomicUnit(wiring.Component):
-    """`new` is what `op` makes of `old`, within the slot. With `little` the bytes of `old` and `new` are in little-endian order; operand, comparand
-    and `value`, which is `old` as a number, are numbers."""
+    """`new` is what `op` makes of `old`, within the slot. With `little` the bytes of `old` and
+    `new` are in little-endian order; operand, comparand and `value`, which is `old` as a number,
+    are numbers."""
 
     op: In(Atomic)
     little: In(1)

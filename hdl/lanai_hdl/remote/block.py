@@ -29,15 +29,17 @@ SENDER, SERVER = 0, 1  # ports of the lookup, the burst arbiter and the command 
 
 
 class RemoteAdapter(NicBlock):
-    """What `HostSide`, `CommandCutter`, `Sequencer`, `PacketSender`, `Arrivals` and `PacketServer` make together.
+    """What `HostSide`, `CommandCutter`, `Sequencer`, `PacketSender`, `Arrivals` and `PacketServer`
+    make together.
 
-    Commands: host side -> cutter -> sequencer -> sender -> wire. Packets: wire -> arrivals -> server -> host memory, replies
-    back to the sender. Every bus address comes from `Lookup`.
+    Commands: host side -> cutter -> sequencer -> sender -> wire. Packets: wire -> arrivals ->
+    server -> host memory, replies back to the sender. Every bus address comes from `Lookup`.
 
     Members
     -------
     window, bus, packets_in, packets_out : as `NicBlock` says
-    control, timeout, peer, owner, route, window_word : ``In(32)``, values of the registers; `set_route`, `set_window`: written
+    control, timeout, peer, owner, route, window_word : ``In(32)``, values of the registers;
+        `set_route`, `set_window`: written
     lost : ``Out(32)``, REMOTE_LOST
     idle : ``Out(1)``
     """

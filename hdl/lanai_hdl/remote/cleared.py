@@ -6,11 +6,13 @@ from amaranth.lib.wiring import In, Out
 
 
 class ClearedMemory(wiring.Component):
-    """Every entry is 0 after a reset, once `ready`. A read answers within the slot, a write shows in the next.
+    """Every entry is 0 after a reset, once `ready`. A read answers within the slot, a write shows
+    in the next.
 
     Until `ready`, `depth` slots after reset, reads are undefined and writes are lost.
 
-    Members: `write_en`, `write_addr`, `write_data`; `read_<n>_addr`, `read_<n>_data` for each of `reads` read ports; `ready`.
+    Members: `write_en`, `write_addr`, `write_data`; `read_<n>_addr`, `read_<n>_data` for each of
+    `reads` read ports; `ready`.
     """
 
     def __init__(self, shape, depth, reads=1):

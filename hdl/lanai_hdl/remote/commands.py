@@ -18,10 +18,13 @@ LAST_FIELD = COMMAND_FIELDS.index("local_offset")
 class CommandCutter(wiring.Component):
     """Runs commands in the order in which they were started.
 
-    A request's bytes lie in one page at the peer and in one page here, and in one piece of `payload` bytes at the side that is written. A
-    command that means nothing ends as `Status.INVALID`; one of no bytes ends well at once, unsent. Each request of an APPEND is a record of its own.
+    A request's bytes lie in one page at the peer and in one page here, and in one piece of
+    `payload` bytes at the side that is written. A command that means nothing ends as
+    `Status.INVALID`; one of no bytes ends well at once, unsent. Each request of an APPEND is a
+    record of its own.
 
-    Members: `i`, numbers of command buffers; `words`; `o`; `begun`, `invalid`, events of a slot; `idle`.
+    Members: `i`, numbers of command buffers; `words`; `o`; `begun`, `invalid`, events of a slot;
+    `idle`.
     """
 
     def __init__(self, config: RemoteParameters):
@@ -119,7 +122,8 @@ class CommandCutter(wiring.Component):
         return Mux(~valid, Status.INVALID, Mux(unaligned, Status.ALIGNMENT, Status.OK))
 
     def _least(self, left, offset, local_offset, written, atomic):
-        """Bytes until one of the limits is met. Only differences below the payload count, so few bits are compared."""
+        """Bytes until one of the limits is met. Only differences below the payload count, so few
+        bits are compared."""
         payload = self.config.payload
         limits = [
             Mux(left < payload, left, payload),

@@ -8,7 +8,8 @@ from .window import BUFFER_BITS
 
 
 class Entry(data.Struct):
-    """A packet of a command. `buffer` is the command's, `last` its last packet; `local` and `local_offset` name the sender's memory."""
+    """A packet of a command. `buffer` is the command's, `last` its last packet; `local` and
+    `local_offset` name the sender's memory."""
 
     buffer: BUFFER_BITS
     peer: 8

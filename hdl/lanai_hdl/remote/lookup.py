@@ -1,6 +1,7 @@
 """From an exposure and an offset to a bus address: the only source of bus addresses in the adapter.
 
-Members say `owner`, not `process`: that name is a class of SystemVerilog, and Verilator cannot save the state of a design with classes.
+Members say `owner`, not `process`: that name is a class of SystemVerilog, and Verilator cannot save
+the state of a design with classes.
 """
 
 from amaranth import Cat, Module, Mux, Signal
@@ -39,9 +40,10 @@ class BusWindow(data.Struct):
 class LookupPort(wiring.Signature):
     """A client's port, seen from the client.
 
-    The question, from `start` on until `done`: `length` bytes (not 0) at byte `offset` of `exposure` of process `owner`.
-    The answer, in the one slot of `done`: `status`; if that is OK, the first byte's bus `address`, and whether the exposure
-    is `little`. It comes 4 slots after `start`.
+    The question, from `start` on until `done`: `length` bytes (not 0) at byte `offset` of
+    `exposure` of process `owner`. The answer, in the one slot of `done`: `status`; if that is OK,
+    the first byte's bus `address`, and whether the exposure is `little`. It comes 4 slots after
+    `start`.
     """
 
     def __init__(self):
@@ -63,18 +65,20 @@ class LookupPort(wiring.Signature):
 
 
 class Lookup(wiring.Component):
-    """The exposures and page tables of all processes of a host, with an answering machine for each of `ports` clients.
+    """The exposures and page tables of all processes of a host, with an answering machine for each
+    of `ports` clients.
 
-    A page is used only if it lies in the bus window of the process that owns the exposure: whatever stands in the tables, no
-    other bus address is given out with `Status.OK`.
+    A page is used only if it lies in the bus window of the process that owns the exposure: whatever
+    stands in the tables, no other bus address is given out with `Status.OK`.
 
     Members
     -------
     port_<n> : ``In(LookupPort())``
     windows : a `BusWindow` for each process
-    exposure_write, page_write : ``In(1)``, `wdata` is stored at `index` of process `owner`: word `field` of an exposure,
-        or an entry of the page table
-    ready : ``Out(1)``, every exposure has been made invalid since reset. Until then nothing may be written or asked.
+    exposure_write, page_write : ``In(1)``, `wdata` is stored at `index` of process `owner`: word
+        `field` of an exposure, or an entry of the page table
+    ready : ``Out(1)``, every exposure has been made invalid since reset. Until then nothing may be
+        written or asked.
     idle : ``Out(1)``, no question is open
     """
 

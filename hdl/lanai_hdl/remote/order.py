@@ -24,13 +24,16 @@ class Outcome(data.Struct):
 
 
 class ReceiveOrder(wiring.Component):
-    """Each request takes effect once and in its sender's order: only the next one may be carried out, and is then `accept`ed.
+    """Each request takes effect once and in its sender's order: only the next one may be carried
+    out, and is then `accept`ed.
 
     Members
     -------
     source, sequence : ``In``, of a request
-    place, status, value : ``Out``, where it stands; of a DUPLICATE how it ended, and the result of the last ATOMIC. Within the slot.
-    accept : ``In(1)``, the request has been carried out and ended with `outcome`; `result` is kept with `atomic`
+    place, status, value : ``Out``, where it stands; of a DUPLICATE how it ended, and the result of
+        the last ATOMIC. Within the slot.
+    accept : ``In(1)``, the request has been carried out and ended with `outcome`; `result` is kept
+        with `atomic`
     ready : ``Out(1)``, cleared since reset
     """
 

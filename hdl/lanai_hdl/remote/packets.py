@@ -1,7 +1,8 @@
-"""What the adapters of two NICs say to each other. Gateware, reference model and tests take the formats from here.
+"""What the adapters of two NICs say to each other. Gateware, reference model and tests take the
+formats from here.
 
-A request has four words and then its data; a reply has two words and then its data. Data lie in their words as they will lie
-in the words of the memory that they are written to.
+A request has four words and then its data; a reply has two words and then its data. Data lie in
+their words as they will lie in the words of the memory that they are written to.
 """
 
 from amaranth.lib import data, enum
@@ -55,7 +56,8 @@ class Status(enum.Enum, shape=4):
 
 
 class RequestWord(data.Struct):
-    """First word of a packet. `sequence` numbers the requests from one NIC to another; a reply repeats it."""
+    """First word of a packet. `sequence` numbers the requests from one NIC to another; a reply
+    repeats it."""
 
     sequence: 16
     source: 8  # number of the NIC that sends the packet

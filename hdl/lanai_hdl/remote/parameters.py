@@ -1,4 +1,5 @@
-"""The parameters of the adapter, as its own parts know them. `Remote` in `config` adds how it is built."""
+"""The parameters of the adapter, as its own parts know them. `Remote` in `config` adds how it is
+built."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,8 @@
-"""What the adapters of several NICs do to the memory of their hosts, in plain Python, from the same parameters and formats.
+"""What the adapters of several NICs do to the memory of their hosts, in plain Python, from the same
+parameters and formats.
 
-Wires lose nothing here and nothing takes time: each command is carried out at once. What faults on the wire do to the gateware must
-not show in anything that this model tells.
+Wires lose nothing here and nothing takes time: each command is carried out at once. What faults on
+the wire do to the gateware must not show in anything that this model tells.
 """
 
 from collections.abc import Mapping
@@ -62,7 +63,8 @@ class ReferenceCommand:
 
 @dataclass
 class ReferenceNic:
-    """One NIC's tables, and its host's memory: `memory` has a bytearray for each bus page that the host lets the NIC reach."""
+    """One NIC's tables, and its host's memory: `memory` has a bytearray for each bus page that the
+    host lets the NIC reach."""
 
     config: RemoteParameters
     memory: dict[int, bytearray] = field(default_factory=dict)
@@ -105,8 +107,8 @@ class ReferenceNic:
 
 
 def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: ReferenceCommand) -> tuple[Status, int]:
-    """Carry out a command of a process of NIC `source`. The status is that of the first packet that failed; the number is what an ATOMIC
-    that succeeded found."""
+    """Carry out a command of a process of NIC `source`. The status is that of the first packet that
+    failed; the number is what an ATOMIC that succeeded found."""
     config = nics[source].config
     appends = command.op in APPENDS
     if command.op not in (Op.WRITE, Op.READ, Op.ATOMIC, *APPENDS) or command.peer >= config.peers:

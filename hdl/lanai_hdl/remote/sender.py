@@ -24,7 +24,8 @@ EXPOSURE_BITS = (EXPOSURES - 1).bit_length()
 
 
 class Part(enum.Enum, shape=4):
-    """The flits of a packet before its data, in order; a reply leaves out those between TARGET and DATA."""
+    """The flits of a packet before its data, in order; a reply leaves out those between TARGET and
+    DATA."""
 
     HEAD = 0
     FIRST = 1
@@ -41,17 +42,18 @@ class Part(enum.Enum, shape=4):
 class PacketSender(wiring.Component):
     """Sends what waits, replies and requests in turn.
 
-    A packet is begun only when all of it has room in the queue to the wire. So a burst of the host bus never waits for the
-    wire, and what arrives can always be written to host memory.
+    A packet is begun only when all of it has room in the queue to the wire. So a burst of the host
+    bus never waits for the wire, and what arrives can always be written to host memory.
 
-    A request whose memory cannot be read goes out as a NOP, which keeps the peer's sequence whole; a reply's READ that cannot be carried out is
-    answered by an ACK with the reason. If the host refuses a word in the midst of a packet, the packet's CRC is spoiled and
-    the NOP or ACK follows.
+    A request whose memory cannot be read goes out as a NOP, which keeps the peer's sequence whole;
+    a reply's READ that cannot be carried out is answered by an ACK with the reason. If the host
+    refuses a word in the midst of a packet, the packet's CRC is spoiled and the NOP or ACK follows.
 
-    Members: `replies`; `send`, `sent`, `void`, `void_status`, `voided` as `Sequencer` has them; `words`, of commands; `lookup`; `bus`; `o`;
-    `number`, this NIC's; `enable`; `route_write` of `route` for `route_peer`; events of a slot: `requested`, `replied`, `refused`
-    (a reply that became a refusal), `failed` (a request that became a NOP); `busy`
-    while a packet is made; `idle`.
+    Members: `replies`; `send`, `sent`, `void`, `void_status`, `voided` as `Sequencer` has them;
+    `words`, of commands; `lookup`; `bus`; `o`; `number`, this NIC's; `enable`; `route_write` of
+    `route` for `route_peer`; events of a slot: `requested`, `replied`, `refused` (a reply that
+    became a refusal), `failed` (a request that became a NOP); `busy` while a packet is made;
+    `idle`.
     """
 
     def __init__(self, nic: NicConfig, config: RemoteParameters):

@@ -1,4 +1,5 @@
-"""Requests that are outstanding: sent again until they are answered, and each command's end in order."""
+"""Requests that are outstanding: sent again until they are answered, and each command's end in
+order."""
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
@@ -13,7 +14,8 @@ INDEX_BITS = (WINDOW - 1).bit_length()
 
 
 class NewEntry(data.Struct):
-    """`ended`: the request is not sent; it has ended with `status`. The sequencer fills in `entry.sequence`."""
+    """`ended`: the request is not sent; it has ended with `status`. The sequencer fills in
+    `entry.sequence`."""
 
     entry: Entry
     ended: 1
@@ -30,20 +32,24 @@ class EntryRead(wiring.Signature):
 class Sequencer(wiring.Component):
     """A ring of `WINDOW` requests to all peers, in the order in which their commands began.
 
-    Requests to one peer have consecutive sequence numbers. The receiver carries out only the request that it expects next, so one that is
-    lost takes those behind it along: after `timeout` slots without an answer or a packet, all that are not answered are sent
-    again, oldest first. After `retries` such rounds the oldest one's peer is lost, and all requests to it end so.
+    Requests to one peer have consecutive sequence numbers. The receiver carries out only the
+    request that it expects next, so one that is lost takes those behind it along: after `timeout`
+    slots without an answer or a packet, all that are not answered are sent again, oldest first.
+    After `retries` such rounds the oldest one's peer is lost, and all requests to it end so.
 
-    A receiver answers a repeated READ with what the memory holds by then, and keeps one result of an ATOMIC. So nothing but
-    another READ is admitted while a READ is outstanding, and nothing while an ATOMIC is.
+    A receiver answers a repeated READ with what the memory holds by then, and keeps one result of
+    an ATOMIC. So nothing but another READ is admitted while a READ is outstanding, and nothing
+    while an ATOMIC is.
 
     Members
     -------
     i : ``In(stream)``, a new request
     send : ``Out(stream)``, the index of the next request to send
     sent : ``In(EntryRead)``, for who sends
-    answered : ``In(EntryRead)``, for who takes replies; `resolve` ends entry `answered.index` with `resolution`
-    void : ``In(1)``, entry `sent.index` failed here with `void_status`: it goes out as a NOP, and ends so once that is answered
+    answered : ``In(EntryRead)``, for who takes replies; `resolve` ends entry `answered.index` with
+        `resolution`
+    void : ``In(1)``, entry `sent.index` failed here with `void_status`: it goes out as a NOP, and
+        ends so once that is answered
     voided : ``Out(1)``, of entry `sent.index`
     ended, oldest, oldest_status : the oldest request has ended; `retire` removes it
     timeout, retries : ``In``; `expired`, a slot's event
@@ -145,7 +151,8 @@ class Sequencer(wiring.Component):
         with m.If(takes):
             m.d.sync += [
                 head.eq(head + 1),
-                # One that has ended already must not hide a READ or ATOMIC that is outstanding before it.
+                # One that has ended already must not hide a READ or ATOMIC that is outstanding
+                # before it.
                 before.eq(Mux(~new.ended, new.entry.op, Mux(empty, Op.NOP, before))),
                 done.bit_select(at, 1).eq(new.ended),
                 void.bit_select(at, 1).eq(0),

@@ -1,4 +1,5 @@
-"""Serves packets as they have come, and ends commands: all that the adapter writes to host memory is written here."""
+"""Serves packets as they have come, and ends commands: all that the adapter writes to host memory
+is written here."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import enum, stream, wiring
@@ -58,9 +59,11 @@ EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malform
 
 
 class PacketServer(wiring.Component):
-    """One thing at a time: a packet, or the end of a request. It waits for host memory and for nothing else.
+    """One thing at a time: a packet, or the end of a request. It waits for host memory and for
+    nothing else.
 
-    A request that finds no room for its reply is dropped: its sender will send it again. So what arrives never waits for what is to be sent.
+    A request that finds no room for its reply is dropped: its sender will send it again. So what
+    arrives never waits for what is to be sent.
 
     Members
     -------
@@ -280,7 +283,8 @@ class PacketServer(wiring.Component):
         return m
 
     def _take_words(self, m, at, arriving, operand, comparand):
-        """The first words of the packet, whatever it is: those that it does not have are not used."""
+        """The first words of the packet, whatever it is: those that it does not have are not
+        used."""
         m.d.sync += at.eq(at + 1)
         kept = (self._first, self._target, self._size, self._offset, operand, comparand)
         with m.Switch(arriving):
@@ -372,7 +376,8 @@ class PacketServer(wiring.Component):
         return (self._first.op == Op.ACK) | (self._first.op == Op.DATA)
 
     def _well_formed(self, entry):
-        """The packet has the words that its op and length call for, and comes from a NIC that there may be."""
+        """The packet has the words that its op and length call for, and comes from a NIC that there
+        may be."""
         length, payload = self._size.length, self.config.payload
         sized = (length != 0) & (length <= payload)
         data_words = (length + self._offset[:2] + 3) >> 2
@@ -394,10 +399,11 @@ class PacketServer(wiring.Component):
         return fits & (self._first.mark == MARK) & (self._first.source < self.config.peers)
 
     def _judge_reply(self, m, entry, work, result):
-        """Only what an open request of this sender waits for is taken: an ACK that a READ or ATOMIC succeeded is not.
+        """Only what an open request of this sender waits for is taken: an ACK that a READ or ATOMIC
+        succeeded is not.
 
-        Answers are taken in the order of the requests. Otherwise the data of a READ that is repeated could overwrite those of
-        a later READ into the same memory.
+        Answers are taken in the order of the requests. Otherwise the data of a READ that is
+        repeated could overwrite those of a later READ into the same memory.
         """
         in_turn = self._answers.read(0)[1] == self._first.sequence
         asked = (

@@ -1,4 +1,5 @@
-"""What software writes into the adapter's part of the host's window, and its address map. Plain declarations.
+"""What software writes into the adapter's part of the host's window, and its address map. Plain
+declarations.
 
 Each process of the host has one page of the window: command buffers, its exposures, its page table.
 """
@@ -26,9 +27,11 @@ NIBBLE = 4  # upper bits of a bus page number that name a process's bus window
 
 
 class CommandWord(data.Struct):
-    """First word of a command. The others: key, offset, length, local offset, operand, comparand, tag.
+    """First word of a command. The others: key, offset, length, local offset, operand, comparand,
+    tag.
 
-    Writing the tag starts the command. `exposure` is a number of the peer NIC, `local` one of the process's own.
+    Writing the tag starts the command. `exposure` is a number of the peer NIC, `local` one of the
+    process's own.
     """
 
     exposure: 8
@@ -49,7 +52,8 @@ FLAG_AT = 4
 
 
 class FlagWord(data.Struct):
-    """What the adapter writes to host memory when a command has ended: second word of its `FLAG_BYTES` in page 0 of the page table.
+    """What the adapter writes to host memory when a command has ended: second word of its
+    `FLAG_BYTES` in page 0 of the page table.
 
     The word before it is what the memory held before an ATOMIC; other commands leave it as it is.
     """
@@ -59,7 +63,8 @@ class FlagWord(data.Struct):
 
 
 class InUseWord(data.Struct):
-    """Who may still use what a lookup has allowed: a part of the adapter that is `busy`, until that ends or its count moves on."""
+    """Who may still use what a lookup has allowed: a part of the adapter that is `busy`, until that
+    ends or its count moves on."""
 
     server_busy: 1
     server_count: 7
@@ -69,7 +74,8 @@ class InUseWord(data.Struct):
 
 
 class Rights(data.Struct):
-    """Last word of an exposure; the others: first byte, end, `PlaceWord`. Writing it makes the exposure valid or not."""
+    """Last word of an exposure; the others: first byte, end, `PlaceWord`. Writing it makes the
+    exposure valid or not."""
 
     valid: 1
     read: 1

@@ -37,8 +37,9 @@ class CommandRead(wiring.Signature):
 class HostSide(wiring.Component):
     """Takes the host's accesses, a word each.
 
-    A write of a command's last word starts it if its buffer is free, and does nothing else (`fault`) if it is not. The words
-    of a command that runs may be overwritten: that spoils this command, and nothing of another process.
+    A write of a command's last word starts it if its buffer is free, and does nothing else
+    (`fault`) if it is not. The words of a command that runs may be overwritten: that spoils this
+    command, and nothing of another process.
 
     Members
     -------
@@ -47,7 +48,8 @@ class HostSide(wiring.Component):
     read_<n> : ``In(CommandRead())``, n from 0 to 2
     free : ``In(1)``, the command in buffer `freed` has ended
     exposure_write, page_write, owner, index, field, wdata : to `Lookup`
-    server_busy, sender_busy : ``In(1)``, that part makes an access that a lookup has allowed, or may yet
+    server_busy, sender_busy : ``In(1)``, that part makes an access that a lookup has allowed, or
+        may yet
     open : ``In(1)``, accesses may be granted
     fault : ``Out(1)``, a slot's event
     idle : ``Out(1)``, no command is under way

@@ -18,8 +18,9 @@ class Run(data.Struct):
 class MemoryWriter(wiring.Component):
     """Writes one run as one burst.
 
-    Members: `run`, a stream; `words`, the run's words as they will lie in memory; `burst`, `write`, `written`, `refused` of a `BurstPort`. `done`, a
-    slot's event: the host has answered every word; `bad` with it: it refused one.
+    Members: `run`, a stream; `words`, the run's words as they will lie in memory; `burst`, `write`,
+    `written`, `refused` of a `BurstPort`. `done`, a slot's event: the host has answered every word;
+    `bad` with it: it refused one.
     """
 
     run: In(stream.Signature(Run))

@@ -1,1 +1,2 @@
-"""The segment: one wire that all NICs share, as Ethernet's. A packet goes to any set of them at once."""
+"""The segment: one wire that all NICs share, as Ethernet's. A packet goes to any set of them at
+once."""

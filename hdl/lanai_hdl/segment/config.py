@@ -15,7 +15,8 @@ class SegmentConfig:
         ports: NICs that it joins.
         nic: its link rate, latency and FIFO depth are the segment's own.
         gap_slots: slots of silence between two packets.
-        silent_slots: a talker that pauses for so long in the midst of a packet loses the wire. 0: never.
+        silent_slots: a talker that pauses for so long in the midst of a packet loses the wire. 0:
+            never.
     """
 
     ports: int = 8

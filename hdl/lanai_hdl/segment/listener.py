@@ -10,9 +10,10 @@ from ..link.flit import Flit, Kind, LinkPort
 class Listener(wiring.Component):
     """Passes the packets that are meant for one port, as far as its NIC says GO.
 
-    STOP does not hold the wire: the copy of a NIC that says STOP is lost from there on. If its HEAD has left, a TAIL follows as
-    soon as the NIC says GO, the inverse of the word that was lost first, so the NIC sees a CRC error. A packet that begins before
-    that TAIL has left is lost as well. What leaves is always HEAD to TAIL, and nothing leaves against STOP.
+    STOP does not hold the wire: the copy of a NIC that says STOP is lost from there on. If its HEAD
+    has left, a TAIL follows as soon as the NIC says GO, the inverse of the word that was lost
+    first, so the NIC sees a CRC error. A packet that begins before that TAIL has left is lost as
+    well. What leaves is always HEAD to TAIL, and nothing leaves against STOP.
 
     Members
     -------

@@ -1,7 +1,8 @@
 """The route word of a packet on a segment. Port n is NIC n's.
 
-To one port: `1 000 pppp` on top, as at a switch, so a switch of as many ports can take the segment's place.
-To several: `11 000000` on top, then a bit for each port, port 0's the lowest of the two bytes, then a byte of zeros.
+To one port: `1 000 pppp` on top, as at a switch, so a switch of as many ports can take the
+segment's place. To several: `11 000000` on top, then a bit for each port, port 0's the lowest of
+the two bytes, then a byte of zeros.
 """
 
 from collections.abc import Iterable

@@ -14,19 +14,22 @@ from .talker import Talker
 
 
 class Segment(wiring.Component):
-    """A broadcast wire (CC-14). One NIC talks at a time; its packet goes to the ports that its route names (`route`), to all of
-    them in the same slots.
+    """A broadcast wire (CC-14). One NIC talks at a time; its packet goes to the ports that its
+    route names (`route`), to all of them in the same slots.
 
-    NICs that want to talk wait their turn, round robin. Collisions and their back-off are not modelled. Between two packets the
-    wire is silent for `gap_slots`. A receiver that says STOP loses its copy (`Listener`), the others do not notice. Every output
-    is registered; the cables' latency lies outside.
+    NICs that want to talk wait their turn, round robin. Collisions and their back-off are not
+    modelled. Between two packets the wire is silent for `gap_slots`. A receiver that says STOP
+    loses its copy (`Listener`), the others do not notice. Every output is registered; the cables'
+    latency lies outside.
 
     Members
     -------
     rx, tx : arrays of ``config.ports`` links
-    drops : array of ``config.ports`` ``Out(32)`` counters, modulo 2**32: packets of which this port's NIC got less than all
-    bad_routes, silences, strays, forwarded : ``Out(32)`` counters over all ports, modulo 2**32: packets dropped for their route,
-        packets whose talker fell silent or began another, flits outside a packet, flits that passed the wire
+    drops : array of ``config.ports`` ``Out(32)`` counters, modulo 2**32: packets of which this
+        port's NIC got less than all
+    bad_routes, silences, strays, forwarded : ``Out(32)`` counters over all ports, modulo 2**32:
+        packets dropped for their route, packets whose talker fell silent or began another, flits
+        outside a packet, flits that passed the wire
     idle : ``Out(1)``: nothing is inside and nothing changes until a flit or STOP comes
     """
 
@@ -74,7 +77,8 @@ class Segment(wiring.Component):
         return m
 
     def _wire(self, m, arbiter, talkers, listeners):
-        """The holder's flits at the wire's rate to all listeners. (a flit passes, nothing changes until one does)"""
+        """The holder's flits at the wire's rate to all listeners. (a flit passes, nothing changes
+        until one does)"""
         m.submodules.limiter = limiter = RateLimiter(self.config.nic)
         flit, targets = Signal(Flit), Signal(self.config.ports)
         valid, ready, taken = Signal(), Signal(), Signal()

@@ -9,11 +9,12 @@ from .route import MASK_SHIFT, MULTICAST
 
 
 class Talker(wiring.Component):
-    """Takes packets from a link receiver's stream, asks for the wire with each, and holds it until the packet's TAIL.
+    """Takes packets from a link receiver's stream, asks for the wire with each, and holds it until
+    the packet's TAIL.
 
-    The HEAD leaves with a route of 0: every hop is spent. What leaves is always HEAD to TAIL. A packet whose own TAIL does not
-    come (another HEAD does, or nothing for `silent_slots`) gets a TAIL that is the inverse of the word before it, so receivers
-    see a CRC error.
+    The HEAD leaves with a route of 0: every hop is spent. What leaves is always HEAD to TAIL. A
+    packet whose own TAIL does not come (another HEAD does, or nothing for `silent_slots`) gets a
+    TAIL that is the inverse of the word before it, so receivers see a CRC error.
 
     Parameters
     ----------
@@ -26,8 +27,8 @@ class Talker(wiring.Component):
     o : ``Out(stream of Flit)``, to the wire; transfers only while it is granted
     request : ``Out(1)``, from the HEAD to the TAIL
     targets : ``Out(ports)``, constant while `request`
-    bad_route, stray, silent : ``Out(1)``, high for one slot: a packet to no port that is there was swallowed; a flit outside a packet
-        was; a packet was ended early
+    bad_route, stray, silent : ``Out(1)``, high for one slot: a packet to no port that is there was
+        swallowed; a flit outside a packet was; a packet was ended early
     """
 
     def __init__(self, ports: int, silent_slots: int):

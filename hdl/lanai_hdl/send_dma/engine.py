@@ -18,7 +18,8 @@ FLITS_AHEAD = 8  # read from SRAM before the link takes them: hides the read's l
 
 
 class SendDescriptor(data.Struct):
-    """One piece of a packet. The fields are SEND_*'s; `refused` pieces send no word and spoil the CRC."""
+    """One piece of a packet. The fields are SEND_*'s; `refused` pieces send no word and spoil the
+    CRC."""
 
     route: 32
     pointer: ADDRESS_BITS
@@ -33,11 +34,12 @@ class SendDescriptor(data.Struct):
 class SendCredit(NicBlock):
     """SEND_CREDIT: bytes that chasing sends may still take (NP-51).
 
-    `feed` bytes come with `fed`, `size` go with `take`. `write` adds the signed `amount`; it comes one slot after the access.
-    `value` shows the sum in the next slot.
+    `feed` bytes come with `fed`, `size` go with `take`. `write` adds the signed `amount`; it comes
+    one slot after the access. `value` shows the sum in the next slot.
 
-    Bytes are taken in the order in which they came. Those that come with `spoil` are not sound: `unsound` in a slot in which
-    such bytes are the next to be taken. If more unsound bytes come while others wait, all between them count as unsound too.
+    Bytes are taken in the order in which they came. Those that come with `spoil` are not sound:
+    `unsound` in a slot in which such bytes are the next to be taken. If more unsound bytes come
+    while others wait, all between them count as unsound too.
     """
 
     fed: In(1)
@@ -73,7 +75,8 @@ class SendCredit(NicBlock):
         return m
 
     def _follow_unsound(self, m):
-        """Positions, counted in bytes still to be taken: `sound` lie before the first unsound byte, `end` up to the last one."""
+        """Positions, counted in bytes still to be taken: `sound` lie before the first unsound byte,
+        `end` up to the last one."""
         sound, end = Signal(CREDIT_BITS - 1), Signal(CREDIT_BITS - 1)
         debt = self.value[-1]
         m.d.comb += self.unsound.eq((end != 0) & (sound < self.size))
@@ -97,10 +100,12 @@ class SendCredit(NicBlock):
 class SendDma(NicBlock):
     """Runs descriptors in order; a packet is the words from a `first` to a `last` one.
 
-    Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set `refused`); `free` entries of their queue;
-    `lbus`; `o`, flits for the transmitter; `credit` (what SEND_CREDIT holds) and `take`, a slot's event: `size` bytes are taken from it; `spoil`,
-    with `take`, that these bytes are not sound: the CRC of their packet is then wrong on purpose. `done`, a slot's event: the
-    last word of a descriptor has been read. `idle` while nothing is queued or under way.
+    Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set
+    `refused`); `free` entries of their queue; `lbus`; `o`, flits for the transmitter; `credit`
+    (what SEND_CREDIT holds) and `take`, a slot's event: `size` bytes are taken from it; `spoil`,
+    with `take`, that these bytes are not sound: the CRC of their packet is then wrong on purpose.
+    `done`, a slot's event: the last word of a descriptor has been read. `idle` while nothing is
+    queued or under way.
     """
 
     lbus_master = SEND

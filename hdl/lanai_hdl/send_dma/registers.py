@@ -1,6 +1,8 @@
-"""The send DMA's registers in gateware: a write of SEND_START becomes a checked descriptor in the engine's queue.
+"""The send DMA's registers in gateware: a write of SEND_START becomes a checked descriptor in the
+engine's queue.
 
-Commands arrive one slot after the access that wrote them (`RegisterFile`), and so do refusals and overflows.
+Commands arrive one slot after the access that wrote them (`RegisterFile`), and so do refusals and
+overflows.
 """
 
 from amaranth import Module
@@ -17,7 +19,8 @@ from .engine import SendDescriptor
 
 
 class SendDmaRegisters(NicBlock):
-    """SEND_*: a write of SEND_START queues a checked descriptor; SEND_STATUS and SEND_DONE show the engine's state.
+    """SEND_*: a write of SEND_START queues a checked descriptor; SEND_STATUS and SEND_DONE show the
+    engine's state.
 
     Members
     -------

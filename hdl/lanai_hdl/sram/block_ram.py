@@ -9,15 +9,16 @@ from ..config import NicConfig
 from .memory import SramPort
 
 BANK = 1 << 14  # words of 32 block RAMs of an ECP5, a bit wide each: their outputs pass no choice
-# To Yosys: a read that meets a write may get anything, for `BlockRamSram` sees to it. Left alone, Yosys compares addresses for it, the late one.
+# To Yosys: a read that meets a write may get anything, for `BlockRamSram` sees to it. Left alone,
+# Yosys compares addresses for it, the late one.
 BEFORE_SYNTHESIS = "setparam -set COLLISION_X_MASK 1'1 top.top.nic.sram*/t:$memrd_v2"
 
 
 class BlockRamSram(NicBlock):
     """As `MemorySram`, but only a read's address has to reach the block RAMs within its slot.
 
-    A write is performed a slot late, from registers, through a port of its own. A read in that slot finds its word half written, so the bytes
-    written replace what it finds.
+    A write is performed a slot late, from registers, through a port of its own. A read in that slot
+    finds its word half written, so the bytes written replace what it finds.
 
     Parameters: `init`, the first words' content; `bank`, words of a bank, a power of two.
     """

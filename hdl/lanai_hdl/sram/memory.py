@@ -13,8 +13,9 @@ VERILOG = Path(__file__).with_name("lanai_sram.v")
 
 
 class SramPort(wiring.Signature):
-    """`enable` makes an access in this slot: `write` stores the bytes of `wdata` that `be` names in word `addr`; a read's
-    `rdata` stands in the next slot only. `write` is raised only with `enable`."""
+    """`enable` makes an access in this slot: `write` stores the bytes of `wdata` that `be` names in
+    word `addr`; a read's `rdata` stands in the next slot only. `write` is raised only with
+    `enable`."""
 
     def __init__(self, config: NicConfig):
         super().__init__(
@@ -55,8 +56,9 @@ class MemorySram(NicBlock):
 
 
 class InstanceSram(NicBlock):
-    """The Verilog module `lanai_sram` (text in `VERILOG`): converting a design would write out every row of an Amaranth memory,
-    and a simulator of the result can reach the module's array `mem` directly."""
+    """The Verilog module `lanai_sram` (text in `VERILOG`): converting a design would write out
+    every row of an Amaranth memory, and a simulator of the result can reach the module's array
+    `mem` directly."""
 
     survives_reset = True
 

@@ -8,8 +8,8 @@ from amaranth.lib.wiring import In, Out
 class HoldingArbiter(wiring.Component):
     """Grants one requester at a time and lets it keep the grant for as long as it asks.
 
-    Fairness: after a holder lets go, the requester next in line behind it (in cyclic order of index) is served, so that a steady
-    requester waits for at most one packet of each other input.
+    Fairness: after a holder lets go, the requester next in line behind it (in cyclic order of
+    index) is served, so that a steady requester waits for at most one packet of each other input.
 
     Parameters
     ----------
@@ -18,7 +18,8 @@ class HoldingArbiter(wiring.Component):
     Members
     -------
     request : ``In(requesters)``; bit i held high from asking until the packet has passed
-    grant : ``Out(requesters)``, at most one bit, registered: a free output is granted in the slot after the request
+    grant : ``Out(requesters)``, at most one bit, registered: a free output is granted in the slot
+        after the request
     """
 
     def __init__(self, requesters: int):

@@ -10,9 +10,11 @@ from .input import SwitchInput
 
 
 class Crossbar(wiring.Component):
-    """Wormhole routing between streams: `SwitchInput` at every input, `HoldingArbiter` at every output.
+    """Wormhole routing between streams: `SwitchInput` at every input, `HoldingArbiter` at every
+    output.
 
-    Latency: 0 slots from input to output once granted; a HEAD waits one slot to be read and one to be granted.
+    Latency: 0 slots from input to output once granted; a HEAD waits one slot to be read and one to
+    be granted.
 
     Members
     -------

@@ -1,4 +1,5 @@
-"""One input of the switch: reads the route, asks for the output, streams the packet, gives up what cannot move."""
+"""One input of the switch: reads the route, asks for the output, streams the packet, gives up what
+cannot move."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -8,19 +9,24 @@ from ..link.flit import Flit, Kind
 
 
 class SwitchInput(wiring.Component):
-    """Takes packets from a link receiver's stream and offers each to the output that its first route byte names.
+    """Takes packets from a link receiver's stream and offers each to the output that its first
+    route byte names.
 
-    The byte is `1 ccc pppp`: port `pppp`, count `ccc`. If the count is 0, the HEAD flit that leaves has the byte stripped.
-    Otherwise it keeps the byte with the count less 1, so that the next switch sends the packet out of the same port.
+    The byte is `1 ccc pppp`: port `pppp`, count `ccc`. If the count is 0, the HEAD flit that leaves
+    has the byte stripped. Otherwise it keeps the byte with the count less 1, so that the next
+    switch sends the packet out of the same port.
 
     A packet holds its path from its HEAD to its TAIL; a HEAD without a TAIL before it
-    also ends the packet before (the far end sees it truncated). Flits outside a packet are swallowed.
+    also ends the packet before (the far end sees it truncated). Flits outside a packet are
+    swallowed.
 
-    A route byte without its valid bit or with a port that is not there: the packet is swallowed. A packet that has stood still for
-    `blocked_slots` in a row (its output is taken, the far side says STOP, or its own sender is silent in its midst) is given up. Before
-    its HEAD has left it is swallowed; later its middle is, and its TAIL leaves with the CRC inverted, so that everyone downstream sees the
-    end of a packet that is not sound. A TAIL that cannot leave either, or does not come, is waited for once more as long; then the path
-    is let go without it, and the far end sees the packet truncated when the next one begins.
+    A route byte without its valid bit or with a port that is not there: the packet is swallowed. A
+    packet that has stood still for `blocked_slots` in a row (its output is taken, the far side says
+    STOP, or its own sender is silent in its midst) is given up. Before its HEAD has left it is
+    swallowed; later its middle is, and its TAIL leaves with the CRC inverted, so that everyone
+    downstream sees the end of a packet that is not sound. A TAIL that cannot leave either, or does
+    not come, is waited for once more as long; then the path is let go without it, and the far end
+    sees the packet truncated when the next one begins.
 
     Parameters
     ----------
@@ -97,7 +103,8 @@ class SwitchInput(wiring.Component):
         return m
 
     def _next_route(self, route):
-        """What the next switch or NIC finds: a count taken off the first byte, or, when none is left, the byte stripped."""
+        """What the next switch or NIC finds: a count taken off the first byte, or, when none is
+        left, the byte stripped."""
         count = route[28:31]
         return Mux(count.any(), Cat(route[:28], (count - 1)[:3], route[31]), Cat(Const(0, 8), route[:24]))
 

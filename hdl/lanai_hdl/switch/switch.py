@@ -15,14 +15,15 @@ from .port import SwitchTransmitter
 class Switch(wiring.Component):
     """A wormhole source-routed crossbar switch (NP-19).
 
-    Every output is registered; the cables' latency lies outside. An unhindered HEAD leaves five slots after it stood on `rx`, the flits
-    behind it follow at the link's rate.
+    Every output is registered; the cables' latency lies outside. An unhindered HEAD leaves five
+    slots after it stood on `rx`, the flits behind it follow at the link's rate.
 
     Members
     -------
     rx, tx : arrays of ``config.ports`` links
-    bad_routes, blocked, strays, forwarded : ``Out(32)`` counters over all ports, modulo 2**32: packets dropped for their route, packets
-        given up for waiting too long, flits outside a packet or for a dead cable, flits passed on
+    bad_routes, blocked, strays, forwarded : ``Out(32)`` counters over all ports, modulo 2**32:
+        packets dropped for their route, packets given up for waiting too long, flits outside a
+        packet or for a dead cable, flits passed on
     resets : ``Out(32)``, how often the switch reset itself
     idle : ``Out(1)``: nothing is inside and nothing changes until a flit or STOP comes
     """

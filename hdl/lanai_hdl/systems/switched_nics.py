@@ -11,10 +11,11 @@ from ..link.flit import Kind
 
 
 class SwitchedNics(wiring.Component):
-    """`nics`, NIC n on port n of `switch`, by cables of `latency` slots; each with its host bus out (`pio`, `mem`, `irq`, `idle`, arrays).
+    """`nics`, NIC n on port n of `switch`, by cables of `latency` slots; each with its host bus out
+    (`pio`, `mem`, `irq`, `idle`, arrays).
 
-    The route from any NIC to NIC n is the one byte 0x80 | n. Ports of the switch beyond the NICs have no
-    cable, hence no carrier.
+    The route from any NIC to NIC n is the one byte 0x80 | n. Ports of the switch beyond the NICs
+    have no cable, hence no carrier.
     """
 
     def __init__(self, nics, switch, latency):

@@ -10,8 +10,8 @@ from ..link.cable import Cable
 
 
 class TwoNics(wiring.Component):
-    """`nics`, two of them, each with its host bus out (`pio`, `mem`, `irq`, `idle`, arrays of two), joined by "
-    "cables of `latency` slots."""
+    """`nics`, two of them, each with its host bus out (`pio`, `mem`, `irq`, `idle`, arrays of two),
+    joined by " "cables of `latency` slots."""
 
     def __init__(self, nics, latency):
         self.nics = nics

@@ -14,7 +14,8 @@ SILENCE = 32  # bit times without a byte after which a frame that has begun is f
 
 
 class FrameReceiver(wiring.Component):
-    """Gathers nine bytes into a frame. A frame broken off by SILENCE is forgotten, so that both sides find step again.
+    """Gathers nine bytes into a frame. A frame broken off by SILENCE is forgotten, so that both
+    sides find step again.
 
     Members: `i`, bytes; `o`, frames.
     """
@@ -68,11 +69,12 @@ class FrameSender(wiring.Component):
 
 
 class UartBridge(wiring.Component):
-    """Stands where a host would: `pio` drives the NIC's window, `mem` serves its bus mastering, both as frames on a serial line.
+    """Stands where a host would: `pio` drives the NIC's window, `mem` serves its bus mastering,
+    both as frames on a serial line.
 
-    The host may ask for up to UNANSWERED reads before it has had the answer to the first. An access on `mem` is passed on and answered one
-    at a time, so the host's software sees them in order. Frames of unknown kind are dropped. Nothing here counts time: a board's figures
-    are the board's.
+    The host may ask for up to UNANSWERED reads before it has had the answer to the first. An access
+    on `mem` is passed on and answered one at a time, so the host's software sees them in order.
+    Frames of unknown kind are dropped. Nothing here counts time: a board's figures are the board's.
 
     Parameters
     ----------
@@ -129,7 +131,8 @@ class UartBridge(wiring.Component):
                 m.d.comb += frames.ready.eq(1)
 
     def _to_host(self, m, frames):
-        """PIO answers first: the host waits for them. A memory access waits in `mem` until its frame can go."""
+        """PIO answers first: the host waits for them. A memory access waits in `mem` until its
+        frame can go."""
         m.submodules.answers = answers = Queue(32, UNANSWERED)
         asking = Signal()  # a memory access has gone out and its answer has not come
         frame = frames.payload

@@ -54,8 +54,8 @@ class SerialTransmitter(wiring.Component):
 class SerialReceiver(wiring.Component):
     """Receives what `SerialTransmitter` sends, sampling each bit in its middle.
 
-    A byte that is not taken before the next one is complete is lost, and a byte without its stop bit is discarded; both raise `error` for
-    one clock.
+    A byte that is not taken before the next one is complete is lost, and a byte without its stop
+    bit is discarded; both raise `error` for one clock.
 
     Members
     -------
