@@ -1,9 +1,11 @@
-"""Content-addressed cache of built artefacts: images, Verilated models, libraries, the tests of mpi4py.
+"""Content-addressed cache of built artefacts: images, Verilated models, libraries, the tests of
+mpi4py.
 
-A key is a digest of everything that the artefact depends on, so an entry is never stale and processes share it. An entry is a
-directory. It appears by rename, so that nobody sees half of one, and it lists the digests of its files. Every use checks them:
-an entry that was damaged is built again, before a linker or loader can crash on it. One process builds an entry while others
-wait for its lock.
+A key is a digest of everything that the artefact depends on, so an entry is never stale and
+processes share it. An entry is a directory. It appears by rename, so that nobody sees half of one,
+and it lists the digests of its files. Every use checks them: an entry that was damaged is built
+again, before a linker or loader can crash on it. One process builds an entry while others wait for
+its lock.
 """
 
 import errno
@@ -32,7 +34,8 @@ Result = TypeVar("Result")
 
 
 def directory() -> Path:
-    """Where artefacts live: $LANAI_CACHE, else $XDG_CACHE_HOME/openlanai, else ~/.cache/openlanai. Made on first use."""
+    """Where artefacts live: $LANAI_CACHE, else $XDG_CACHE_HOME/openlanai, else ~/.cache/openlanai.
+    Made on first use."""
     chosen = os.environ.get("LANAI_CACHE")
     if not chosen:
         home = os.environ.get("XDG_CACHE_HOME")
@@ -48,7 +51,8 @@ def directory() -> Path:
 
 
 def key_of(parts: Iterable[bytes | str]) -> str:
-    """The digest of `parts` in order. Lengths are hashed too, so that ("ab", "c") and ("a", "bc") differ."""
+    """The digest of `parts` in order. Lengths are hashed too, so that ("ab", "c") and ("a", "bc")
+    differ."""
     digest = hashlib.new(DIGEST)
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -58,14 +62,17 @@ def key_of(parts: Iterable[bytes | str]) -> str:
 
 
 def place(kind: str, key: str) -> Path:
-    """The directory of an entry, present or not. `kind` says what it is: "image", "rtl", "abi", ..."""
+    """The directory of an entry, present or not. `kind` says what it is: "image", "rtl", "abi",
+    ..."""
     return directory() / kind / key[:2] / key
 
 
 def entry(kind: str, key: str, make: Callable[[Path], None]) -> Path:
-    """The directory of an entry. `make(work)` fills the directory `work` if the entry is absent or damaged.
+    """The directory of an entry. `make(work)` fills the directory `work` if the entry is absent or
+    damaged.
 
-    `work` becomes the entry. Raises UserError if the cache cannot be read or written; other errors of `make` pass through.
+    `work` becomes the entry. Raises UserError if the cache cannot be read or written; other errors
+    of `make` pass through.
     """
     path = place(kind, key)
     if damage(path) is None:
@@ -89,7 +96,8 @@ def file(kind: str, key: str, name: str, make: Callable[[Path], None]) -> Path:
 
 
 def build(key: str, kind: str, producer: Callable[[], bytes]) -> bytes:
-    """The content of an entry of one file, which `producer` makes if the entry is absent or damaged."""
+    """The content of an entry of one file, which `producer` makes if the entry is absent or
+    damaged."""
     return file(kind, key, f"content.{kind}", lambda path: _write(path, producer())).read_bytes()
 
 
@@ -189,7 +197,8 @@ def _refuse(folder: Path, error: OSError) -> NoReturn:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Hold the lock of an entry: a file beside it, which goes when the lock does. False if this file system has no locks."""
+    """Hold the lock of an entry: a file beside it, which goes when the lock does. False if this
+    file system has no locks."""
     lock = path.with_name(f".lock-{path.name}")
     handle, alone = _refusing(path.parent, lambda: _acquire(lock))
     try:

@@ -116,7 +116,8 @@ def _text(i: Decoded, symbols: Symbols) -> str:
 
 
 def disassemble(word: int, symbols: Symbols | None = None) -> str:
-    """One instruction. An undefined encoding becomes `.word`. `symbols` may name branch targets and absolute addresses."""
+    """One instruction. An undefined encoding becomes `.word`. `symbols` may name branch targets and
+    absolute addresses."""
     if word == NOP:
         return "nop"
     instruction = decode(word)
@@ -132,7 +133,8 @@ def named(labels: Mapping[str, int]) -> Symbols:
 
 
 def listing(code: bytes, address: int, labels: Mapping[str, int] | None = None) -> Iterator[str]:
-    """Lines of `code` as loaded at `address`: labels on lines of their own, then address, word, text."""
+    """Lines of `code` as loaded at `address`: labels on lines of their own, then address, word,
+    text."""
     symbols = named(labels or {})
     for offset in range(0, len(code) - 3, 4):
         label = symbols(address + offset)

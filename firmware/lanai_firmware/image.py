@@ -1,7 +1,7 @@
 """The image: what the driver loads, the tools disassemble, and reports map back to source.
 
-On disk: MAGIC, SHA-256 of the rest, length of the header, header (JSON: everything but the bytes), bytes. The same
-source gives the same file, byte for byte, on every machine.
+On disk: MAGIC, SHA-256 of the rest, length of the header, header (JSON: everything but the bytes),
+bytes. The same source gives the same file, byte for byte, on every machine.
 """
 
 import hashlib
@@ -20,7 +20,8 @@ DIGEST_SIZE = 32
 
 @dataclass(frozen=True)
 class Symbol:
-    """A function or a global. `kind` is "code" or "data"; `layout` tells a global's type in words."""
+    """A function or a global. `kind` is "code" or "data"; `layout` tells a global's type in
+    words."""
 
     name: str
     address: int
@@ -68,9 +69,10 @@ class Site:
 class Image:
     """Firmware ready to load.
 
-    `loaded` goes to `base`; the `zeroed_size` bytes from `zeroed` on must be zero when the processor starts. Free SRAM
-    lies between `free` and `stack_bottom`; the stack is never more than from there to `stack_top`. The processor ends
-    at `halt`, with main's result in the word `__result` and 1 in `__done`.
+    `loaded` goes to `base`; the `zeroed_size` bytes from `zeroed` on must be zero when the
+    processor starts. Free SRAM lies between `free` and `stack_bottom`; the stack is never more than
+    from there to `stack_top`. The processor ends at `halt`, with main's result in the word
+    `__result` and 1 in `__done`.
     """
 
     entry: str
@@ -111,7 +113,8 @@ class Image:
         return bytes(self.base) + self.loaded + bytes(self.sram_size - self.base - len(self.loaded))
 
     def where(self, pc: int) -> Location:
-        """The source of the instruction at `pc`: also of code that was inlined, the function that it was written in."""
+        """The source of the instruction at `pc`: also of code that was inlined, the function that
+        it was written in."""
         index = bisect_right(self.lines, pc, key=lambda row: row[0]) - 1
         _, file, line = self.lines[index] if index >= 0 else (0, "", 0)
         code = self.function_at(pc)

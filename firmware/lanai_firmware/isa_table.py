@@ -1,6 +1,7 @@
 """The instruction set as a page of the reference, written from the declaration.
 
-`python -m lanai_firmware.isa_table docs/reference/isa.md` writes it; a test holds the file to the declaration.
+`python -m lanai_firmware.isa_table docs/reference/isa.md` writes it; a test holds the file to the
+declaration.
 """
 
 import sys

@@ -1,7 +1,8 @@
-"""The compiler: firmware functions to LLVM IR, IR to Lanai objects, objects to an image; or IR to the host's own code.
+"""The compiler: firmware functions to LLVM IR, IR to Lanai objects, objects to an image; or IR to
+the host's own code.
 
-`build` makes an image. `Program` is the IR alone. Everything a user can get wrong ends in a `CompileError` that reads
-`file:line:col: what is not allowed; what to write instead`.
+`build` makes an image. `Program` is the IR alone. Everything a user can get wrong ends in a
+`CompileError` that reads `file:line:col: what is not allowed; what to write instead`.
 """
 
 from .images import build, entry_of, lower

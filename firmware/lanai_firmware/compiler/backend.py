@@ -1,4 +1,5 @@
-"""LLVM's Lanai backend at arm's length: IR text in, objects out, aborts turned into errors that name the function."""
+"""LLVM's Lanai backend at arm's length: IR text in, objects out, aborts turned into errors that
+name the function."""
 
 import atexit
 import base64
@@ -34,7 +35,8 @@ class Emitted:
 
 
 class Worker:
-    """A worker process with one set of options, kept for the next request; a new one after an abort."""
+    """A worker process with one set of options, kept for the next request; a new one after an
+    abort."""
 
     def __init__(self, options: tuple[str, ...]) -> None:
         self.options = options
@@ -43,7 +45,8 @@ class Worker:
     def ask(self, request: dict[str, Any]) -> dict[str, Any] | None:
         """The answer, or None if LLVM ended the process."""
         if self.process is None:
-            # The worker is this very package, wherever the caller stands and whatever its path holds.
+            # The worker is this very package, wherever the caller stands and whatever its path
+            # holds.
             root = str(Path(__file__).parents[2])
             start = (
                 f"import sys; sys.path.insert(0, {root!r}); import runpy; "
@@ -102,8 +105,8 @@ def options_of(guards: Guards) -> tuple[str, ...]:
 def emit(text: str, guards: Guards, assembly: bool = False) -> Emitted:
     """Objects for one module of IR.
 
-    If LLVM aborts, the functions that it aborts on are compiled apart, without loop strength reduction. Those that even
-    so have no code are named in a `BackendError`.
+    If LLVM aborts, the functions that it aborts on are compiled apart, without loop strength
+    reduction. Those that even so have no code are named in a `BackendError`.
     """
     request = {"ir": text, "speed": SPEED, "assembly": assembly, "retry": [WITHOUT_REDUCTION]}
     answer = worker(*options_of(guards)).ask(request)

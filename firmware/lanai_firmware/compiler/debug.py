@@ -1,4 +1,5 @@
-"""Line information: what LLVM needs to write a DWARF line table. Paths are those of modules, the same on every machine."""
+"""Line information: what LLVM needs to write a DWARF line table. Paths are those of modules, the
+same on every machine."""
 
 from typing import Any
 

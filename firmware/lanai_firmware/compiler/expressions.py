@@ -1,4 +1,5 @@
-"""Expressions: syntax in, a value of the typed tree out, or a `View` or `Entity`. Evaluation order is Python's."""
+"""Expressions: syntax in, a value of the typed tree out, or a `View` or `Entity`. Evaluation order
+is Python's."""
 
 import ast
 import builtins
@@ -135,7 +136,8 @@ def subscript(scope: Scope, node: ast.Subscript) -> Any:
 
 
 def table_entry(scope: Scope, node: ast.Subscript, table: Any) -> Any:
-    """An element of a module's tuple, at compile time; or a type such as Ptr[T] written as an argument."""
+    """An element of a module's tuple, at compile time; or a type such as Ptr[T] written as an
+    argument."""
     if isinstance(table, tuple):
         index = value(scope, node.slice)
         if not index.constant or not 0 <= int(index.python) < len(table):

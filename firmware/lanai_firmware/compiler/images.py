@@ -36,10 +36,11 @@ def build(
     guards: Guards = DEFAULT_GUARDS,
     use_cache: bool = True,
 ) -> Image:
-    """The image of a firmware file (its function `main`) or of a firmware function without parameters.
+    """The image of a firmware file (its function `main`) or of a firmware function without
+    parameters.
 
-    The same IR for the same SRAM size is built once and kept in the cache. For firmware of this package the sources of
-    the package and of the rooms below decide, which saves making the IR.
+    The same IR for the same SRAM size is built once and kept in the cache. For firmware of this
+    package the sources of the package and of the rooms below decide, which saves making the IR.
     """
     entry = entry_of(firmware)
     sram_size = (config or lanai41()).sram_size
@@ -104,7 +105,8 @@ def tool_digest() -> str:
 
 @functools.cache
 def package_digest() -> str:
-    """Changes with any source of this package and of the rooms below, which is all that its firmware is made of."""
+    """Changes with any source of this package and of the rooms below, which is all that its
+    firmware is made of."""
     roots = [Path(__file__).parents[1], Path(lanai_hdl.__file__).parent]
     files = [path for root in roots for path in sorted(root.rglob("*.py"))]
     return cache.key_of(part for path in files for part in (str(path.name), path.read_bytes()))
@@ -112,7 +114,8 @@ def package_digest() -> str:
 
 @functools.cache
 def library_member(name: str) -> ObjectFile | None:
-    """The object of one of LLVM's library functions, or None if the run-time has no such function."""
+    """The object of one of LLVM's library functions, or None if the run-time has no such
+    function."""
     function = LIBRARY.get(name)
     if function is None:
         return None

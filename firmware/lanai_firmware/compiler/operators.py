@@ -1,4 +1,5 @@
-"""Operators: arithmetic, comparison, conversion. Python decides what they mean, so constants fold with Python's objects."""
+"""Operators: arithmetic, comparison, conversion. Python decides what they mean, so constants fold
+with Python's objects."""
 
 import ast
 import operator
@@ -165,7 +166,8 @@ def truth(scope: Scope, node: ast.AST, value: Any) -> Value:
 
 
 def convert(scope: Scope, node: ast.AST, kind: type[Word], value: Any) -> Value:
-    """`u32(x)` and its like: from integers, bools and pointers. The result computes as u32 or i32."""
+    """`u32(x)` and its like: from integers, bools and pointers. The result computes as u32 or
+    i32."""
     if isinstance(value, Value):
         if value.constant:
             return fold(scope, node, kind, value.python)
@@ -186,7 +188,8 @@ def narrow(result: Any, value: Value, kind: type[Word]) -> Value:
 
 
 def accept(scope: Scope, node: ast.AST, kind: Any, value: Any, what: str) -> Value:
-    """`value` where `kind` is wanted (an argument, a result, a store); the rules of `lang.functions.coerce`."""
+    """`value` where `kind` is wanted (an argument, a result, a store); the rules of
+    `lang.functions.coerce`."""
     if isinstance(value, View | Entity) or not isinstance(value, Value) or value.kind is None:
         hint = "pass address_of(x)" if isinstance(value, View) else "give a value"
         scope.fail(node, f"{describe(value)} given for {what}, which is {name_of(kind)}; {hint}")

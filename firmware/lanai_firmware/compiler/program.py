@@ -118,8 +118,8 @@ class Program:
         parameters = [ir_type(self.target, kind) for kind in kinds.values()]
         made = ir.Function(self.module, ir.FunctionType(ir_type(self.target, result), parameters), name)
         made.attributes.add("nounwind")
-        # Address 0 is memory like any other; else LLVM would drop code that it finds to use a null pointer. llvmlite knows
-        # no such attribute, hence the detour.
+        # Address 0 is memory like any other; else LLVM would drop code that it finds to use a null
+        # pointer. llvmlite knows no such attribute, hence the detour.
         set.add(made.attributes, "null_pointer_is_valid")
         if function in self.roots:
             for argument in made.args:

@@ -1,4 +1,5 @@
-"""Where firmware comes from: a function's syntax tree with file, line and column, and errors that quote them."""
+"""Where firmware comes from: a function's syntax tree with file, line and column, and errors that
+quote them."""
 
 import ast
 import functools
@@ -20,7 +21,8 @@ class CompileError(UserError):
 
 @dataclass(frozen=True)
 class Source:
-    """One function's tree. `file` is as errors show it; `name` is "module.function", the same on every machine."""
+    """One function's tree. `file` is as errors show it; `name` is "module.function", the same on
+    every machine."""
 
     function: Function
     tree: ast.FunctionDef
@@ -73,14 +75,16 @@ def source_of(function: Function) -> Source:
 
 
 def stable_path(module: str, path: str) -> str:
-    """A file's name in images: that of its module, so that builds do not depend on where the tree lies."""
+    """A file's name in images: that of its module, so that builds do not depend on where the tree
+    lies."""
     if module in sys.modules and getattr(sys.modules[module], "__path__", None) is not None:
         module += ".__init__"
     return module.replace(".", "/") + Path(path).suffix
 
 
 def load_module(path: str | Path) -> ModuleType:
-    """The module in file `path`, imported under its dotted name if it lies in a package, else under its stem."""
+    """The module in file `path`, imported under its dotted name if it lies in a package, else under
+    its stem."""
     file = Path(path)
     if not file.exists():
         raise UserError(f"no firmware file {str(path)!r}; name a Python file with @firmware functions")

@@ -17,7 +17,8 @@ from .values import Entity, Reference, View, describe
 
 
 def check_function(unit: Unit, source: Source) -> tree.Body:
-    """The typed tree of a function. Raises `CompileError` at the first thing that is not allowed."""
+    """The typed tree of a function. Raises `CompileError` at the first thing that is not
+    allowed."""
     scope = Scope(unit, source, expression)
     kinds, result = source.function.signature
     for parameter, kind in kinds.items():
@@ -161,7 +162,8 @@ def run_loop(scope: Scope, loop: Loop, nodes: Sequence[ast.stmt]) -> list[tree.S
 
 
 def for_loop(scope: Scope, node: ast.For) -> tree.For:
-    """`for i in range(...)`: the count is fixed at the start, and i may be changed without effect on it, as in Python."""
+    """`for i in range(...)`: the count is fixed at the start, and i may be changed without effect
+    on it, as in Python."""
     if node.orelse:
         scope.fail(node, "`else` of a loop is not in the language; use a bool variable")
     if not isinstance(node.target, ast.Name):

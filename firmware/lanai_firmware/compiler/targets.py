@@ -1,7 +1,7 @@
 """The two machines that code is generated for, as far as the generated IR differs.
 
-On the Lanai a firmware pointer is an LLVM pointer. On the host it is a 32-bit offset into the SRAM image, and loads and
-stores swap bytes, so that memory looks the same to everyone who looks.
+On the Lanai a firmware pointer is an LLVM pointer. On the host it is a 32-bit offset into the SRAM
+image, and loads and stores swap bytes, so that memory looks the same to everyone who looks.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,8 @@ STACK_ALIGN = 8
 
 @dataclass(frozen=True)
 class Guards:
-    """Each keeps us from a named fault of LLVM's Lanai backend. Only tests turn one off, to show that it is needed."""
+    """Each keeps us from a named fault of LLVM's Lanai backend. Only tests turn one off, to show
+    that it is needed."""
 
     ordered_registers: bool = True  # the delay-slot filler moves volatile loads past each other
     whole_registers: bool = True  # a masked volatile load is narrowed to a byte, which registers do not answer
@@ -35,7 +36,8 @@ class Guards:
 
 
 def opaque(pointer: Any) -> Any:
-    """llvmlite tells globals and stack slots apart by what they hold; LLVM's pointers are all of one type."""
+    """llvmlite tells globals and stack slots apart by what they hold; LLVM's pointers are all of
+    one type."""
     pointer.type = ir.PointerType()
     return pointer
 
@@ -98,7 +100,8 @@ class Target(ABC):
 
 
 class LanaiTarget(Target):
-    """Globals are external and zero-initialised, so that LLVM assumes that a DMA engine may write them."""
+    """Globals are external and zero-initialised, so that LLVM assumes that a DMA engine may write
+    them."""
 
     name = "lanai"
     pointer_type = ir.PointerType()
@@ -162,7 +165,8 @@ class LanaiTarget(Target):
         return self.whole(b, loaded) if self.guards.whole_registers else loaded
 
     def whole(self, b: ir.IRBuilder, loaded: Any) -> Any:
-        """The same value, of which the optimizer knows nothing: it would load only the byte of a register that a mask keeps."""
+        """The same value, of which the optimizer knows nothing: it would load only the byte of a
+        register that a mask keeps."""
         return b.asm(ir.FunctionType(WORD, [WORD]), "", "=r,0", [loaded], side_effect=True)
 
     def store_register(self, b: ir.IRBuilder, address: int, value: Any) -> None:
@@ -172,7 +176,8 @@ class LanaiTarget(Target):
         self.order(b)
 
     def order(self, b: ir.IRBuilder) -> None:
-        """Keeps register accesses in order, and memory written before one (a descriptor) before it."""
+        """Keeps register accesses in order, and memory written before one (a descriptor) before
+        it."""
         if self.guards.ordered_registers:
             self.barrier(b)
 

@@ -1,7 +1,8 @@
 """The process in which LLVM runs: `python -m lanai_firmware.compiler.worker OPTION...`.
 
-A separate process, since LLVM takes options once a process, and since a failed assertion in its Lanai backend ends one:
-code is emitted in children of it. It answers requests until its input ends. A message is its length (4 bytes, big-endian) and that much JSON.
+A separate process, since LLVM takes options once a process, and since a failed assertion in its
+Lanai backend ends one: code is emitted in children of it. It answers requests until its input ends.
+A message is its length (4 bytes, big-endian) and that much JSON.
 """
 
 import base64
@@ -54,8 +55,8 @@ class Backend:
         return module
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Objects for a module. Functions that LLVM aborts on are tried again with the `retry` options; those that even
-        so have no code come back as `hopeless`."""
+        """Objects for a module. Functions that LLVM aborts on are tried again with the `retry`
+        options; those that even so have no code come back as `hopeless`."""
         try:
             module = self.optimize(request["ir"], request["speed"])
         except RuntimeError as error:
@@ -86,7 +87,8 @@ class Backend:
         return self.blame(module, functions[:middle]) + self.blame(module, functions[middle:])
 
     def emit(self, module: Any, kept: set[str] | None, options: Sequence[str] = ()) -> str | None:
-        """The object, or None if LLVM aborts. Done in a child, so that an abort and `options` stay there."""
+        """The object, or None if LLVM aborts. Done in a child, so that an abort and `options` stay
+        there."""
         outlet, inlet = os.pipe()
         child = os.fork()
         if child == 0:
@@ -106,7 +108,8 @@ class Backend:
 
 
 def keep_only(module: Any, kept: set[str]) -> None:
-    """Emit these functions and globals only; the others are expected in another object, which sees everything."""
+    """Emit these functions and globals only; the others are expected in another object, which sees
+    everything."""
     for item in [*module.functions, *module.global_variables]:
         if not item.is_declaration:
             item.linkage = "external" if item.name in kept else "available_externally"

@@ -1,4 +1,5 @@
-"""Random loads and stores that hit: base and offset registers are prepared so that the address is one that may be touched."""
+"""Random loads and stores that hit: base and offset registers are prepared so that the address is
+one that may be touched."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ class Targets:
 
 @dataclass(frozen=True)
 class Prepared:
-    """An access whose registers are set; `word` may be placed now or after fillers that keep `needs` (and the flags)."""
+    """An access whose registers are set; `word` may be placed now or after fillers that keep
+    `needs` (and the flags)."""
 
     word: int
     needs: tuple[int, ...]

@@ -1,7 +1,9 @@
-"""Random small programs at the edges of the language, where the ways of running firmware could part.
+"""Random small programs at the edges of the language, where the ways of running firmware could
+part.
 
-Literals that may not fit the other operand, ranges of every direction, blocks that overlap, pointers into the on-chip
-registers. Many are refused: then every way must refuse them, for the same reason.
+Literals that may not fit the other operand, ranges of every direction, blocks that overlap,
+pointers into the on-chip registers. Many are refused: then every way must refuse them, for the same
+reason.
 """
 
 import random
@@ -120,7 +122,8 @@ def main_of(cases: list[tuple[str, tuple[int, int]]]) -> str:
 
 
 def generate_edges(seed: int, count: int) -> tuple[str, dict[str, tuple[str, tuple[int, int]]]]:
-    """The module's head, and by name the text of `count` functions, each with the arguments to call it with."""
+    """The module's head, and by name the text of `count` functions, each with the arguments to call
+    it with."""
     rng = random.Random(seed)
     edges = Edges(rng)
     cases = {}
@@ -131,7 +134,8 @@ def generate_edges(seed: int, count: int) -> tuple[str, dict[str, tuple[str, tup
 
 
 def generate_register_access(seed: int) -> str:
-    """A program of one access to a register through a pointer, of any size and alignment; it may stop the processor."""
+    """A program of one access to a register through a pointer, of any size and alignment; it may
+    stop the processor."""
     return (
         HEADER.format(seed=seed, count=1)
         + function("edge", Edges(random.Random(seed)).register())

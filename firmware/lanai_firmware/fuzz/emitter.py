@@ -1,4 +1,5 @@
-"""Emits random instructions into one block, and keeps registers that someone still needs out of harm's way."""
+"""Emits random instructions into one block, and keeps registers that someone still needs out of
+harm's way."""
 
 import random
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ CORNERS = (0, 1, 4, 31, 32, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFF
 
 
 class Emitter:
-    """Words of a block that starts at `start`. `locked` registers are no destination; `flags_locked` forbids flag setters."""
+    """Words of a block that starts at `start`. `locked` registers are no destination;
+    `flags_locked` forbids flag setters."""
 
     def __init__(self, rng: random.Random, start: int) -> None:
         self.rng = rng

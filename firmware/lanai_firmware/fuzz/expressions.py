@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 
 class Expressions:
-    """Writes expressions over the state of `template` and over its variables. Depth bounds their size.
+    """Writes expressions over the state of `template` and over its variables. Depth bounds their
+    size.
 
     `fixed` are variables that are read only: those of loops.
     """

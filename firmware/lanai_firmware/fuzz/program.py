@@ -1,4 +1,5 @@
-"""A random program as a whole: blocks at fixed addresses, jumps forward between them, a counted jump back, a trap at the end."""
+"""A random program as a whole: blocks at fixed addresses, jumps forward between them, a counted
+jump back, a trap at the end."""
 
 import random
 from collections.abc import Sequence
@@ -20,9 +21,11 @@ LONGEST_ITEM = 40  # words that the longest item of a block, the closing jump in
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things are: blocks from 0, then the addresses of blocks as data, then data up to `size`.
+    """Where things are: blocks from 0, then the addresses of blocks as data, then data up to
+    `size`.
 
-    Loads and stores go to the data, and to the on-chip registers at `registers` (offsets), which should behave as plain words.
+    Loads and stores go to the data, and to the on-chip registers at `registers` (offsets), which
+    should behave as plain words.
     """
 
     size: int = 0x8000
@@ -49,7 +52,8 @@ class Layout:
 
 @dataclass(frozen=True)
 class Program:
-    """`image` goes to address 0 of an SRAM of `len(image)` bytes; execution starts there and ends with `cause`."""
+    """`image` goes to address 0 of an SRAM of `len(image)` bytes; execution starts there and ends
+    with `cause`."""
 
     seed: int
     image: bytes
@@ -88,7 +92,8 @@ def _fill(e: Emitter, index: int, layout: Layout, cause: TrapCause) -> None:
         end(e, cause, layout.size)
 
 
-# Jumps to computed small numbers land in the first eight words, which do nothing; the counters are set once, behind them.
+# Jumps to computed small numbers land in the first eight words, which do nothing; the counters are
+# set once, behind them.
 _LANDING = 8
 _AFTER_START = 4 * (_LANDING + 7)
 

@@ -1,8 +1,9 @@
 """Random firmware sources, for holding the ways of running firmware to one behaviour.
 
-A batch is one module: types and globals, then programs `program_0`, `program_1`, ... with helpers of their own, and a
-main() that runs each on a fresh state and keeps its result in `results`. Every construct of the language occurs. Programs
-always end, never divide by zero and never leave their arrays, and so have one right answer.
+A batch is one module: types and globals, then programs `program_0`, `program_1`, ... with helpers
+of their own, and a main() that runs each on a fresh state and keeps its result in `results`. Every
+construct of the language occurs. Programs always end, never divide by zero and never leave their
+arrays, and so have one right answer.
 """
 
 import random

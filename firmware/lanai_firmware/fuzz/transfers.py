@@ -8,7 +8,8 @@ from .emitter import RETRIES, SHIFT_KINDS, Emitter
 
 
 def slots(e: Emitter, count: int, ready: Prepared | None) -> None:
-    """Fills slots: with the access made ready before the transfer, a branch that falls through, or whatever computes."""
+    """Fills slots: with the access made ready before the transfer, a branch that falls through, or
+    whatever computes."""
     for _ in range(count):
         if ready and e.rng.random() < 0.7:
             e.emit(ready.word)
@@ -119,7 +120,8 @@ def branch(e: Emitter, target: int, targets: Targets) -> None:
 
 
 def back_to_start(e: Emitter) -> None:
-    """A jump to a small number that an instruction computes: an address in the first block, a few times at most."""
+    """A jump to a small number that an instruction computes: an address in the first block, a few
+    times at most."""
     register, count = e.holder(), 4 * e.rng.randrange(8)
     e.emit(encode(RI, op=AluOp.SUB, flags=1, rd=RETRIES, rs1=RETRIES, imm=1))
     e.constant(register, (1 << count) - 1)

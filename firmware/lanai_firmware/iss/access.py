@@ -1,7 +1,8 @@
 """Instructions that access memory, as closures in the manner of `compute`.
 
-The fast path is aligned SRAM below the register window; whatever else goes to the processor's `slow_load` and `slow_store`, which know the
-memory map and trap. Every store forgets what was decoded at its word, so code may change itself.
+The fast path is aligned SRAM below the register window; whatever else goes to the processor's
+`slow_load` and `slow_store`, which know the memory map and trap. Every store forgets what was
+decoded at its word, so code may change itself.
 """
 
 from collections.abc import Callable
@@ -103,7 +104,8 @@ def absolute_address(i: Decoded) -> int:
 
 
 def address_of(r: list[int], f: list[int], i: Decoded) -> Address:
-    """The address that a load or store is about to use; `r` and `f` are looked at when it is called."""
+    """The address that a load or store is about to use; `r` and `f` are looked at when it is
+    called."""
     if i.format.name == "SLS":
         absolute = absolute_address(i)
         return lambda: absolute

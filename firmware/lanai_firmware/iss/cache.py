@@ -1,6 +1,8 @@
-"""What an instruction cache would save: a model beside the golden model, for sweeps. It changes no result.
+"""What an instruction cache would save: a model beside the golden model, for sweeps. It changes no
+result.
 
-The NIC has no cache by default: each instruction costs one LBUS slot to fetch. A hit costs none; a miss fills its line, a slot a word.
+The NIC has no cache by default: each instruction costs one LBUS slot to fetch. A hit costs none; a
+miss fills its line, a slot a word.
 """
 
 from dataclasses import dataclass, field
@@ -18,9 +20,11 @@ def _power_of_two(name: str, value: int, least: int) -> None:
 
 @dataclass
 class InstructionCache:
-    """`size` bytes in lines of `line` bytes, `ways` of them in a set, the least recently used one goes.
+    """`size` bytes in lines of `line` bytes, `ways` of them in a set, the least recently used one
+    goes.
 
-    Stores by the processor drop the line they hit; DMA does not (firmware is not loaded while it runs).
+    Stores by the processor drop the line they hit; DMA does not (firmware is not loaded while it
+    runs).
     """
 
     size: int
@@ -67,7 +71,8 @@ class InstructionCache:
 
     @property
     def slots_saved(self) -> int:
-        """Fetch slots that the run without a cache would have spent beyond that; negative if the cache did harm."""
+        """Fetch slots that the run without a cache would have spent beyond that; negative if the
+        cache did harm."""
         return self.hits + self.misses - self.slots_used
 
 

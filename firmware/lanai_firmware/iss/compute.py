@@ -1,8 +1,9 @@
 """Instructions that compute: each decoded word becomes a closure over the registers and the flags.
 
-`r` is the register list; entry 2 holds the instruction's own address while it runs, and entry SINK swallows writes to the constant
-registers. `f` holds [result, carry, overflow]: Z and N are read off the result only when a condition asks. Closures come from one
-template an operation, compiled on first use: a generic interpreter of fields would cost several times as much.
+`r` is the register list; entry 2 holds the instruction's own address while it runs, and entry SINK
+swallows writes to the constant registers. `f` holds [result, carry, overflow]: Z and N are read off
+the result only when a condition asks. Closures come from one template an operation, compiled on
+first use: a generic interpreter of fields would cost several times as much.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from lanai_hdl.isa import AluOp, Condition, Decoded, Function, Reg, Special
 MASK = 0xFFFFFFFF
 SINK = 32
 
-# What an instruction tells the run loop: None to go on, else a target, with these set for other cases.
+# What an instruction tells the run loop: None to go on, else a target, with these set for other
+# cases.
 TWO_SLOTS = 1 << 32  # the transfer is a load: it has two delay slots
 STALL = -1  # the store hit WAIT
 BREAK = -2  # breakpoint: nothing ran

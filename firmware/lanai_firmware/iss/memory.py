@@ -4,8 +4,8 @@ import sys
 
 from lanai_hdl.errors import UserError
 
-# The words are kept in the machine's own byte order, so that one index gives one value. A big-endian byte or half then lives at its
-# address with the low bits flipped.
+# The words are kept in the machine's own byte order, so that one index gives one value. A
+# big-endian byte or half then lives at its address with the low bits flipped.
 BYTE_FLIP = 3 if sys.byteorder == "little" else 0
 HALF_FLIP = 1 if sys.byteorder == "little" else 0
 
@@ -13,8 +13,9 @@ HALF_FLIP = 1 if sys.byteorder == "little" else 0
 class Memory:
     """`size` bytes, zeroed; a multiple of 4.
 
-    `words`, `halves` and `bytes` are views of the same memory for whoever needs speed: the value at aligned address `a` is `words[a >> 2]`,
-    `halves[a >> 1 ^ HALF_FLIP]`, `bytes[a ^ BYTE_FLIP]`. `read` and `write` take any address and length and speak big-endian bytes.
+    `words`, `halves` and `bytes` are views of the same memory for whoever needs speed: the value at
+    aligned address `a` is `words[a >> 2]`, `halves[a >> 1 ^ HALF_FLIP]`, `bytes[a ^ BYTE_FLIP]`.
+    `read` and `write` take any address and length and speak big-endian bytes.
     """
 
     def __init__(self, size: int) -> None:

@@ -37,9 +37,10 @@ class Trap(Exception):
 class Processor:
     """A Lanai with `memory` and on-chip `registers`, at RESET_PC.
 
-    `r` are the 32 registers (entry 2 is meaningless between instructions; use `pc`), `f` the flags as [result that gave Z and N, C, V].
-    `pending` with `slots` > 0 is a transfer's target, reached after that many more instructions. `retired` counts instructions since reset.
-    Who writes `memory` from outside calls `forget`, or uses `write`, so that changed code is decoded anew.
+    `r` are the 32 registers (entry 2 is meaningless between instructions; use `pc`), `f` the flags
+    as [result that gave Z and N, C, V]. `pending` with `slots` > 0 is a transfer's target, reached
+    after that many more instructions. `retired` counts instructions since reset. Who writes
+    `memory` from outside calls `forget`, or uses `write`, so that changed code is decoded anew.
     """
 
     def __init__(self, memory: Memory, registers: RegisterPort | None = None) -> None:
@@ -54,7 +55,8 @@ class Processor:
         self.reset()
 
     def reset(self, pc: int = machine.RESET_PC) -> None:
-        """Registers 0 (r1: ones), flags clear, no transfer pending. Memory and on-chip registers stay."""
+        """Registers 0 (r1: ones), flags clear, no transfer pending. Memory and on-chip registers
+        stay."""
         self.r[:] = [0, 0xFFFFFFFF] + [0] * 31
         self.f[:] = [1, 0, 0]
         self.pc = pc
@@ -117,7 +119,8 @@ class Processor:
         return Stop.LIMIT
 
     def _run_straight(self) -> int | None:
-        """Runs up to and with the next transfer. This loop is where the time goes: it checks nothing that `miss` can."""
+        """Runs up to and with the next transfer. This loop is where the time goes: it checks
+        nothing that `miss` can."""
         pc, left, r, code = self.pc, self._left, self.r, self.code
         if pc & 3 or pc >= self.fast_limit:
             self._fetch_trap(pc)
@@ -191,7 +194,8 @@ class Processor:
         return op
 
     def _first_cause(self, trap: Trap) -> Trap:
-        """A load to pc in a slot that also has a bad address: the transfer is the first thing wrong with it."""
+        """A load to pc in a slot that also has a bad address: the transfer is the first thing wrong
+        with it."""
         if trap.cause <= TrapCause.TRANSFER_IN_SLOT:
             return trap
         instruction = decode(self.memory.words[trap.pc >> 2])
@@ -205,7 +209,8 @@ class Processor:
         raise Trap(TrapCause.FETCH_UNMAPPED, pc, f"code lies below {self.fast_limit:#x}")
 
     def _register_offset(self, address: int, size: int, what: str) -> int:
-        """Offset in the register block, if that is where the access goes; else the trap it deserves."""
+        """Offset in the register block, if that is where the access goes; else the trap it
+        deserves."""
         pc = self.r[Reg.PC]
         if address % size:
             raise Trap(TrapCause.MISALIGNED, pc, f"{what} of {size} bytes at {address:#x}")

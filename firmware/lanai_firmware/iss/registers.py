@@ -6,17 +6,20 @@ from lanai_hdl import machine
 
 
 class RegisterPort(Protocol):
-    """The registers as the processor meets them. Offsets are multiples of 4 below REGISTERS_SIZE."""
+    """The registers as the processor meets them. Offsets are multiples of 4 below
+    REGISTERS_SIZE."""
 
     def read(self, offset: int) -> int: ...
 
     def write(self, offset: int, value: int) -> bool:
-        """True if the processor shall stall after this store, as one to WAIT does, until `Processor.wake`."""
+        """True if the processor shall stall after this store, as one to WAIT does, until
+        `Processor.wake`."""
         ...
 
 
 class PlainRegisters:
-    """Words that keep what was written, except that a mask written to WAIT stalls unless ISR already has one of its bits."""
+    """Words that keep what was written, except that a mask written to WAIT stalls unless ISR
+    already has one of its bits."""
 
     def __init__(self) -> None:
         self.words: dict[int, int] = {}

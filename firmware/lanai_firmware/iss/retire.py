@@ -15,8 +15,9 @@ NOTHING = -1
 class Retire(NamedTuple):
     """One instruction that ran.
 
-    `rd` got `result` (NOTHING: no register did; writes to r0 and r1 count as none, a transfer writes pc); `base` got `moved` by an update.
-    `address` is that of the memory access (NOTHING: none) of `size` bytes; `store` tells its direction and `data` what was stored.
+    `rd` got `result` (NOTHING: no register did; writes to r0 and r1 count as none, a transfer
+    writes pc); `base` got `moved` by an update. `address` is that of the memory access (NOTHING:
+    none) of `size` bytes; `store` tells its direction and `data` what was stored.
     """
 
     pc: int
@@ -69,7 +70,8 @@ def _kept(register: int) -> int:
 
 
 class Tracer:
-    """Steps a processor and records. `stop` tells why the last `step` gave None, else it is Stop.LIMIT or Stop.WAIT."""
+    """Steps a processor and records. `stop` tells why the last `step` gave None, else it is
+    Stop.LIMIT or Stop.WAIT."""
 
     def __init__(self, processor: Processor) -> None:
         self.processor = processor

@@ -1,6 +1,7 @@
 """When the gateware does what the model does: LBUS slots, given which of them others take.
 
-The rule is the one that `lanai_hdl.core.core.Core` states; the lockstep proof holds the two together, slot for slot.
+The rule is the one that `lanai_hdl.core.core.Core` states; the lockstep proof holds the two
+together, slot for slot.
 """
 
 from collections.abc import Sequence
@@ -19,9 +20,10 @@ SLOTS_PER_CYCLE = 2
 class SlotClock:
     """Follows a stream of retired instructions from reset in slot 0.
 
-    `taken` is a pattern of slots, repeated for ever, nonzero where another requester has the slot; `waits` likewise says in which slots the
-    processor's wait input is high. `fetched`, `executed`, `accessed` are the
-    slots of the last instruction's fetch, execution and data access (-1: none); `slots_used` counts the bus slots spent so far.
+    `taken` is a pattern of slots, repeated for ever, nonzero where another requester has the slot;
+    `waits` likewise says in which slots the processor's wait input is high. `fetched`, `executed`,
+    `accessed` are the slots of the last instruction's fetch, execution and data access (-1: none);
+    `slots_used` counts the bus slots spent so far.
     """
 
     def __init__(self, taken: Sequence[int] = (0,), waits: Sequence[int] = (0,)) -> None:
@@ -36,7 +38,8 @@ class SlotClock:
         return _first_zero(self._taken, slot)
 
     def _fetch(self) -> int:
-        """A fetch may share the slot in which its predecessor executes; then that one's data access goes first."""
+        """A fetch may share the slot in which its predecessor executes; then that one's data access
+        goes first."""
         slot = self._free(self._earliest)
         return self._free(self._bus_until + 1) if self._bus_from <= slot <= self._bus_until else slot
 
@@ -78,7 +81,8 @@ def _first_zero(pattern: Sequence[int], slot: int) -> int:
 
 
 def run_timed(processor: Processor, clock: SlotClock, limit: int) -> Stop:
-    """`processor.run(limit)`, with `clock` following. Time spent in WAIT is not known here: it ends the run."""
+    """`processor.run(limit)`, with `clock` following. Time spent in WAIT is not known here: it ends
+    the run."""
     tracer = Tracer(processor)
     for _ in range(limit):
         record = tracer.step()

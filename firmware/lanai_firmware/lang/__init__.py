@@ -1,7 +1,8 @@
 """The firmware language: a small typed subset of Python. See docs/firmware-language.md.
 
-The same source runs under CPython with these definitions, natively and on the Lanai through `lanai_firmware.compiler`.
-`__init__.pyi` beside this file tells type checkers and editors what the names mean.
+The same source runs under CPython with these definitions, natively and on the Lanai through
+`lanai_firmware.compiler`. `__init__.pyi` beside this file tells type checkers and editors what the
+names mean.
 """
 
 from .functions import firmware, inline, local

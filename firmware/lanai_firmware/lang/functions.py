@@ -16,7 +16,8 @@ DEFAULT_DEPTH = 1  # calls of one function that may be open at once; more must b
 
 
 class Function:
-    """A firmware function. Calling it runs the Python; the compiler reads `python`, `depth` and `inline`."""
+    """A firmware function. Calling it runs the Python; the compiler reads `python`, `depth` and
+    `inline`."""
 
     def __init__(self, python: Callable[..., Any], depth: int, inline: bool | None) -> None:
         functools.update_wrapper(self, python)
@@ -99,7 +100,8 @@ def value_kind(annotation: Any, namespace: dict[str, Any], where: str) -> Any:
 
 
 def coerce(kind: Any, value: Any, what: str) -> Any:
-    """`value` as a `kind`, as passing an argument does: literals take the type, other types must match."""
+    """`value` as a `kind`, as passing an argument does: literals take the type, other types must
+    match."""
     if kind is None:
         if value is not None:
             raise FirmwareError(f"{value!r} is returned where `-> None` was declared")
@@ -120,7 +122,8 @@ def coerce(kind: Any, value: Any, what: str) -> Any:
 def firmware(
     python: Callable[..., Any] | None = None, *, depth: int = DEFAULT_DEPTH, inline: bool | None = None
 ) -> Any:
-    """Mark a function as firmware. `depth`: how many calls of it may be open at once. `inline=False`: never inlined."""
+    """Mark a function as firmware. `depth`: how many calls of it may be open at once.
+    `inline=False`: never inlined."""
     if python is None:
         return functools.partial(firmware, depth=depth, inline=inline)
     return Function(python, depth, inline)
@@ -141,7 +144,8 @@ def typed_range(*bounds: int) -> Iterator[Any]:
 
 
 def local(kind: Any, *, align: int = 4) -> Any:
-    """A zeroed struct or array on the stack, gone when the function returns. `align` is a power of two."""
+    """A zeroed struct or array on the stack, gone when the function returns. `align` is a power of
+    two."""
     if is_integer(kind) or isinstance(kind, PtrType):
         raise FirmwareError(f"local({name_of(kind)}): a plain variable does; local() is for structs and arrays")
     machine = current()

@@ -1,10 +1,12 @@
 """Integers that wrap as the Lanai's do.
 
-u8 and u16 are for storage: arithmetic on them is done in 32 bits and gives u32, as a load into a register does. u32 and
-i32 do not mix: `u32 + i32` is refused here and by the compiler, so that no comparison depends on a silent conversion.
-Python's own ints are literals: they take the other operand's type, which must hold them. `rules` has the table.
+u8 and u16 are for storage: arithmetic on them is done in 32 bits and gives u32, as a load into a
+register does. u32 and i32 do not mix: `u32 + i32` is refused here and by the compiler, so that no
+comparison depends on a silent conversion. Python's own ints are literals: they take the other
+operand's type, which must hold them. `rules` has the table.
 
-`//` and `%` round down, as Python does. Shift amounts count modulo 32. Both hold in all ways of running firmware.
+`//` and `%` round down, as Python does. Shift amounts count modulo 32. Both hold in all ways of
+running firmware.
 """
 
 import operator
@@ -18,7 +20,8 @@ HELD_BY_ALL = 0x7FFFFFFF  # the largest number that u32 and i32 both hold
 
 
 class Word(int):
-    """Base of the integer types. Each subclass says `bits`, `signed` and `wide`, the type its arithmetic gives."""
+    """Base of the integer types. Each subclass says `bits`, `signed` and `wide`, the type its
+    arithmetic gives."""
 
     bits: ClassVar[int]
     signed: ClassVar[bool] = False
@@ -63,7 +66,8 @@ def check_peer(self: Word, other: Any, what: str) -> None:
 
 
 def place(kind: type[Word], value: Any, what: str) -> int:
-    """`value`, if a parameter, result, member or element of `kind` takes it; the caller keeps the bits that fit."""
+    """`value`, if a parameter, result, member or element of `kind` takes it; the caller keeps the
+    bits that fit."""
     if isinstance(value, Word):
         if value.signed != kind.signed:
             rules.check_place(kind, type(value), what)

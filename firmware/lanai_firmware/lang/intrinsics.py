@@ -34,7 +34,8 @@ def bits_of(value: int) -> int:
 
 
 def copy(target: Pointer, source: Pointer, size: int) -> None:
-    """Copy `size` bytes, as if all were read before any is written. Words at a time when addresses and size are multiples of 4."""
+    """Copy `size` bytes, as if all were read before any is written. Words at a time when addresses
+    and size are multiples of 4."""
     memory = current().sram
     count = int(place(u32, size, "copy's argument 3"))
     span(target, count, "copy")
@@ -58,7 +59,8 @@ def span(pointer: Pointer, size: int, what: str) -> None:
 
 
 def barrier() -> None:
-    """Memory written by the host or a DMA engine may differ after this: reload. Registers imply it at each access."""
+    """Memory written by the host or a DMA engine may differ after this: reload. Registers imply it
+    at each access."""
 
 
 def trap(reason: str = "trap") -> NoReturn:

@@ -1,4 +1,5 @@
-"""The machine that firmware sees when it runs as plain Python: SRAM bytes, and a bus to the on-chip registers."""
+"""The machine that firmware sees when it runs as plain Python: SRAM bytes, and a bus to the on-chip
+registers."""
 
 import threading
 from collections.abc import Mapping
@@ -16,7 +17,8 @@ DATA_BASE = 0x1000  # where globals start when no image places them; page 0 stay
 
 
 class RegisterBus(Protocol):
-    """What answers register accesses. `address` is the processor's, in [REGISTERS_LOCAL, +REGISTERS_SIZE)."""
+    """What answers register accesses. `address` is the processor's, in [REGISTERS_LOCAL,
+    +REGISTERS_SIZE)."""
 
     def read(self, address: int) -> int: ...
 
@@ -37,10 +39,12 @@ class PlainRegisters:
 
 
 class Machine:
-    """One NIC's memory for firmware under CPython. Enter it (`with machine:`) and call firmware functions.
+    """One NIC's memory for firmware under CPython. Enter it (`with machine:`) and call firmware
+    functions.
 
-    `symbols` maps "module.name" to the addresses of globals, as an image does; without it each global gets the next free
-    place when it is first used. `local()` objects and nothing else take the top `stack_size` bytes.
+    `symbols` maps "module.name" to the addresses of globals, as an image does; without it each
+    global gets the next free place when it is first used. `local()` objects and nothing else take
+    the top `stack_size` bytes.
     """
 
     def __init__(
@@ -85,7 +89,8 @@ class Machine:
             raise FirmwareError(f"{CAUSES[TrapCause.MISALIGNED]}: {what} of {size} bytes at {address:#x}")
 
     def check_register(self, address: int, size: int, what: str) -> None:
-        """A pointer may reach the on-chip registers as the Lanai's loads and stores do: whole words only."""
+        """A pointer may reach the on-chip registers as the Lanai's loads and stores do: whole words
+        only."""
         if address % size:
             raise FirmwareError(f"{CAUSES[TrapCause.MISALIGNED]}: {what} of {size} bytes at {address:#x}")
         if size != 4:
@@ -143,7 +148,8 @@ class Register:
         return self.kind(current().registers.read(self.address))
 
     def store(self, value: int) -> None:
-        """A register takes the bits of a u32 or an i32; a literal must fit the register's own kind."""
+        """A register takes the bits of a u32 or an i32; a literal must fit the register's own
+        kind."""
         kind = type(value).wide if isinstance(value, Word) else self.kind
         current().registers.write(self.address, int(u32(place(kind, value, "the register"))))
 

@@ -1,7 +1,9 @@
-"""Which integers go together and what they give: one table for the CPython semantics and for the compiler.
+"""Which integers go together and what they give: one table for the CPython semantics and for the
+compiler.
 
-An operand is a kind (u8, u16, u32, i32) or a *literal*: a Python int, which has no kind yet. Every rule either gives the
-kind of the result or raises `FirmwareError`, whose text is the same in all ways of running firmware.
+An operand is a kind (u8, u16, u32, i32) or a *literal*: a Python int, which has no kind yet. Every
+rule either gives the kind of the result or raises `FirmwareError`, whose text is the same in all
+ways of running firmware.
 """
 
 import operator
@@ -15,12 +17,14 @@ Operand = Any  # a kind (a subclass of `integers.Word`), or an int
 
 
 class FirmwareError(UserError):
-    """Firmware did what the language does not define: mixed signs, null pointer, index out of bounds."""
+    """Firmware did what the language does not define: mixed signs, null pointer, index out of
+    bounds."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """One arithmetic operator. `mask`: a literal is a pattern of 32 bits, so that `x & ~3` needs no conversion.
+    """One arithmetic operator. `mask`: a literal is a pattern of 32 bits, so that `x & ~3` needs no
+    conversion.
 
     Everywhere else a literal is a number that the other operand's kind must hold.
     """
@@ -62,7 +66,8 @@ MASKS = {rule.symbol for rule in ARITHMETIC.values() if rule.mask}
 
 
 def result_kind(what: str, left: Operand, right: Operand) -> Any:
-    """The kind, u32 or i32, in which `what` is computed. `what` is an operator's symbol or a function's name."""
+    """The kind, u32 or i32, in which `what` is computed. `what` is an operator's symbol or a
+    function's name."""
     if not isinstance(left, type):
         left, right = right, left
     if not isinstance(left, type):
@@ -91,7 +96,8 @@ def check_literal(what: str, kind: Any, literal: int) -> None:
 
 
 def check_place(kind: Any, given: Operand, what: str) -> None:
-    """Refuse what a parameter, result, member or element of `kind` does not take. Wider words lose their upper bits there."""
+    """Refuse what a parameter, result, member or element of `kind` does not take. Wider words lose
+    their upper bits there."""
     if isinstance(given, type):
         if given.signed != kind.signed:  # type: ignore[attr-defined]
             raise FirmwareError(
@@ -108,7 +114,8 @@ def check_place(kind: Any, given: Operand, what: str) -> None:
 def bind_arguments(
     name: str, parameters: Sequence[str], defaults: Mapping[str, Any], given: Sequence[Any], named: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What each parameter of the function `name` gets, in the order of the parameters; a default where a call gives nothing."""
+    """What each parameter of the function `name` gets, in the order of the parameters; a default
+    where a call gives nothing."""
     if len(given) > len(parameters):
         raise FirmwareError(f"{name} takes {len(parameters)} arguments, not {len(given) + len(named)}")
     bound = dict(zip(parameters, given, strict=False))
@@ -125,7 +132,8 @@ def bind_arguments(
 
 
 def range_kind(start: Operand, stop: Operand, step: int, unsigned: Any, signed: Any) -> Any:
-    """The kind of a range's numbers: that of its bounds; `signed` for literals alone of which one, or the step, is negative."""
+    """The kind of a range's numbers: that of its bounds; `signed` for literals alone of which one,
+    or the step, is negative."""
     if step == 0 or abs(step) >= 1 << 31:
         raise FirmwareError(f"range with a step of {step}; it must be other than 0 and less than 2**31")
     typed = [bound for bound in (start, stop) if isinstance(bound, type)]

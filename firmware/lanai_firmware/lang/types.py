@@ -1,7 +1,8 @@
 """Types as objects: pointers, arrays, and the layout of structs.
 
-A *kind* is what an annotation names: an integer type, a `Struct` subclass, a `PtrType` or an `ArrayType`. Layout is the
-natural one of the Lanai: each member aligned to its size, structs to their widest member, everything big-endian.
+A *kind* is what an annotation names: an integer type, a `Struct` subclass, a `PtrType` or an
+`ArrayType`. Layout is the natural one of the Lanai: each member aligned to its size, structs to
+their widest member, everything big-endian.
 """
 
 import sys
@@ -148,7 +149,8 @@ def annotations_of(owner: Any) -> dict[str, Any]:
 
 @cache
 def layout(struct: type) -> Layout:
-    """Offsets of the struct's members, in the order written. A struct that contains itself is refused."""
+    """Offsets of the struct's members, in the order written. A struct that contains itself is
+    refused."""
     namespace = {**vars(sys.modules[struct.__module__]), struct.__name__: struct}
     fields: dict[str, Field] = {}
     offset, align = 0, 1

@@ -1,7 +1,8 @@
 """Objects in SRAM as firmware sees them under CPython: pointers, structs, arrays, globals.
 
-A view holds an address, never data: every access reads or writes the current machine's SRAM, big-endian, so that firmware
-in Python lays out and shares memory with DMA engines and the host exactly as compiled firmware does.
+A view holds an address, never data: every access reads or writes the current machine's SRAM,
+big-endian, so that firmware in Python lays out and shares memory with DMA engines and the host
+exactly as compiled firmware does.
 """
 
 import sys
@@ -37,7 +38,8 @@ def store(kind: Any, address: int, value: Any) -> None:
 
 
 class Pointer:
-    """A `Ptr[T]` value. `p.member` reads through it, `p[i]` and `p + i` count elements, `u32(p)` is the address."""
+    """A `Ptr[T]` value. `p.member` reads through it, `p[i]` and `p + i` count elements, `u32(p)` is
+    the address."""
 
     __slots__ = ("_address", "_type")
     _type: PtrType
@@ -102,7 +104,8 @@ class Pointer:
 
 
 class Struct:
-    """Base of structs: annotate members in the subclass. Instances are views of SRAM; firmware never constructs one."""
+    """Base of structs: annotate members in the subclass. Instances are views of SRAM; firmware
+    never constructs one."""
 
     __firmware_struct__ = True
     _address: int
@@ -202,8 +205,9 @@ def symbol_of(view: Any) -> tuple[str, Any] | None:
 class Global:
     """`name: Global[T]` in a module: a zeroed struct or array in SRAM.
 
-    A bare annotation binds no name in Python, so writing one leaves a `__getattr__` in its module that makes the object
-    when another module imports it, and `@firmware` binds those of its own module.
+    A bare annotation binds no name in Python, so writing one leaves a `__getattr__` in its module
+    that makes the object when another module imports it, and `@firmware` binds those of its own
+    module.
     """
 
     def __class_getitem__(cls, kind: Any) -> GlobalType:

@@ -1,4 +1,5 @@
-"""From pc to source: the DWARF line table that LLVM wrote, relocated by us, read with pyelftools."""
+"""From pc to source: the DWARF line table that LLVM wrote, relocated by us, read with
+pyelftools."""
 
 import inspect
 import io

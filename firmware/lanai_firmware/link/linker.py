@@ -1,4 +1,5 @@
-"""Objects to bytes at addresses: text, constants, data, zeroed data; relocations as the ISA declares them."""
+"""Objects to bytes at addresses: text, constants, data, zeroed data; relocations as the ISA
+declares them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,8 @@ class Placed:
 
 @dataclass
 class Linked:
-    """`loaded` starts at `base` and holds text, constants and data; zeroed data follow at `zeroed`."""
+    """`loaded` starts at `base` and holds text, constants and data; zeroed data follow at
+    `zeroed`."""
 
     base: int
     loaded: bytes
@@ -63,9 +65,11 @@ def link(
     library: Callable[[str], ObjectFile | None],
     sram_size: int,
 ) -> Linked:
-    """Lay out `objects` from RESET_PC on, with what they need of the library, and patch every reference.
+    """Lay out `objects` from RESET_PC on, with what they need of the library, and patch every
+    reference.
 
-    Raises `UserError` with all sizes if the image is larger than the SRAM below the register window.
+    Raises `UserError` with all sizes if the image is larger than the SRAM below the register
+    window.
     """
     needed = gather(list(objects), library)
     limit = min(sram_size, machine.REGISTERS_LOCAL)
@@ -110,7 +114,8 @@ def link(
 
 
 def gather(objects: list[ObjectFile], library: Callable[[str], ObjectFile | None]) -> list[ObjectFile]:
-    """`objects` and, for what they leave undefined, members of the library, until nothing is missing."""
+    """`objects` and, for what they leave undefined, members of the library, until nothing is
+    missing."""
     ours = {TRAP, TRAP_SITE}
     while True:
         defined = set().union(*(item.defined for item in objects)) | ours

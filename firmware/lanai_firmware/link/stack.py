@@ -1,6 +1,8 @@
-"""How much stack a program can take, read off its machine code: frames from prologues, calls from call sequences.
+"""How much stack a program can take, read off its machine code: frames from prologues, calls from
+call sequences.
 
-The language has no function pointers, so the call graph is complete; functions that call themselves declare how often.
+The language has no function pointers, so the call graph is complete; functions that call themselves
+declare how often.
 """
 
 from collections.abc import Iterator, Mapping
@@ -77,7 +79,8 @@ def deepest(
     depths: Mapping[str, int],
     open_now: dict[str, int],
 ) -> int:
-    """The most that `name` and what it calls take. A circle is entered as often as its functions declare."""
+    """The most that `name` and what it calls take. A circle is entered as often as its functions
+    declare."""
     memo: dict[str, int] = {}
     circles = {
         member: group for group in groups(calls) for member in group if len(group) > 1 or member in calls[member]

@@ -1,4 +1,5 @@
-"""Firmware at the host's speed: the same IR through LLVM's JIT, on the same big-endian memory image."""
+"""Firmware at the host's speed: the same IR through LLVM's JIT, on the same big-endian memory
+image."""
 
 from .program import NativeProgram, Stopped
 

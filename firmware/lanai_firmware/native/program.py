@@ -32,7 +32,8 @@ class NativeProgram:
     """A firmware function without parameters, with all it calls, as host code.
 
     `speed` 1 compiles faster and runs slower than 2.
-    `placed` puts globals where an image has them; others follow from the start of the data. `symbols` tells all places.
+    `placed` puts globals where an image has them; others follow from the start of the data.
+    `symbols` tells all places.
     """
 
     def __init__(self, firmware: Any, placed: Mapping[str, int] | None = None, speed: int = 2) -> None:
@@ -50,7 +51,8 @@ class NativeProgram:
         self.engine = compile_here(program, speed)
 
     def run(self, machine: Machine) -> Any:
-        """Call the entry on this machine. Raises `Stopped`, or what the machine or its registers raised."""
+        """Call the entry on this machine. Raises `Stopped`, or what the machine or its registers
+        raised."""
         if len(machine.sram) != 1 << 20:
             raise ValueError(f"native firmware runs in 1 MiB of SRAM, not {len(machine.sram):#x} bytes")
         raised: list[BaseException] = []

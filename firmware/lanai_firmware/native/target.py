@@ -1,4 +1,5 @@
-"""Code generation for the host: pointers are offsets into an SRAM image, bytes are swapped, registers are callbacks.
+"""Code generation for the host: pointers are offsets into an SRAM image, bytes are swapped,
+registers are callbacks.
 
 The generated module has these words of its own, written from Python before a run:
 
@@ -27,7 +28,8 @@ JMP_BUF = 256  # glibc's on x86-64 has 200 bytes
 
 
 class NativeTarget(Target):
-    """`placed` tells where globals lie; those without a place follow each other from `first_free`."""
+    """`placed` tells where globals lie; those without a place follow each other from
+    `first_free`."""
 
     name = "native"
     pointer_type = WORD
@@ -68,7 +70,8 @@ class NativeTarget(Target):
         return b.gep(b.load(self.sram, typ=POINTER), [b.zext(pointer, LONG)], source_etype=BYTE)
 
     def plain(self, b: ir.IRBuilder, pointer: Any, size: int) -> Any:
-        """Whether an access is an aligned one to SRAM below the registers. All others are `lang.Machine`'s to answer."""
+        """Whether an access is an aligned one to SRAM below the registers. All others are
+        `lang.Machine`'s to answer."""
         low = b.icmp_unsigned("<", pointer, word_constant(REGISTERS_LOCAL))
         if size == 1:
             return low
@@ -160,7 +163,8 @@ class NativeTarget(Target):
         return place
 
     def wrap(self, entry: ir.Function, result: Any) -> ir.Function:
-        """`__run(result*) -> i32`: calls `entry` with a place to escape to; 0, or why it came back early."""
+        """`__run(result*) -> i32`: calls `entry` with a place to escape to; 0, or why it came back
+        early."""
         set_jump = ir.Function(self.module, ir.FunctionType(WORD, [POINTER]), "_setjmp")
         set_jump.attributes.add("returns_twice")
         function = ir.Function(self.module, ir.FunctionType(WORD, [POINTER]), "__run")

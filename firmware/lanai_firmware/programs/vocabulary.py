@@ -27,7 +27,8 @@ ENVELOPES = (Role.EAGER, Role.UNPAID, Role.PROMISE, Role.ACCEPT)
 
 
 class Touch(IntEnum):
-    """What the firmware began to deal with: the first word that it read of another thing of these."""
+    """What the firmware began to deal with: the first word that it read of another thing of
+    these."""
 
     TURN = 0  # a new turn of the scheduler: nothing yet
     SLOT = 1  # a request slot; `index` counts them over all endpoints

@@ -1,4 +1,5 @@
-"""What compiled firmware calls without writing it: division, block copy and fill, and LLVM's library functions.
+"""What compiled firmware calls without writing it: division, block copy and fill, and LLVM's
+library functions.
 
 All of it is firmware itself, in the same language.
 """

@@ -1,4 +1,5 @@
-"""Block copy and fill. Words when everything is word aligned, bytes otherwise. Blocks that are copied may overlap."""
+"""Block copy and fill. Words when everything is word aligned, bytes otherwise. Blocks that are
+copied may overlap."""
 
 from lanai_firmware.lang import Ptr, cast, firmware, u8, u32
 
@@ -27,7 +28,8 @@ def copy_words(target: Ptr[u32], source: Ptr[u32], count: u32) -> None:
 
 @firmware
 def copy_bytes(target: Ptr[u8], source: Ptr[u8], size: u32) -> None:
-    """As if all bytes were read before any is written: backwards if the target begins within the source."""
+    """As if all bytes were read before any is written: backwards if the target begins within the
+    source."""
     ahead = u32(target) - u32(source)  # wraps to a large number if the target is below
     if ahead < size:
         copy_back(target, source, size)

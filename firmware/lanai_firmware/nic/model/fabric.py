@@ -10,7 +10,8 @@ from .nic import Nic, Packet
 
 
 class Fabric:
-    """NICs and the wires among them; a route's top byte names the NIC (0x80 | number). Each pair has a wire of its own."""
+    """NICs and the wires among them; a route's top byte names the NIC (0x80 | number). Each pair
+    has a wire of its own."""
 
     def __init__(self, nics: int, turn: Callable[[], object], config: NicConfig | None = None) -> None:
         self.nics = [Nic(HostMemory(), turn, config or lanai41()) for _ in range(nics)]
@@ -18,7 +19,8 @@ class Fabric:
         self.wires: dict[tuple[int, int], deque[Packet]] = {}
 
     def actions(self) -> list[tuple[str, int, int]]:
-        """Everything that could happen now: (what, where, from where). Timers go off when nothing else can happen, all at one pace."""
+        """Everything that could happen now: (what, where, from where). Timers go off when nothing
+        else can happen, all at one pace."""
         found: list[tuple[str, int, int]] = []
         for number, nic in enumerate(self.nics):
             while nic.wire:

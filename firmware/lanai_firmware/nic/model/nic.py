@@ -236,7 +236,8 @@ class Nic:
         return bool(self.buffers) and len(self.arrived) < self.config.completions and self.arriving is None
 
     def accept(self, packet: Packet) -> None:
-        """The receive DMA takes a packet from the wire: all of it, or first as much as the firmware wants to know of."""
+        """The receive DMA takes a packet from the wire: all of it, or first as much as the firmware
+        wants to know of."""
         start, limit = self.buffers.popleft()
         self.arriving = (start, limit, packet)
         part = self.latch["RECV_WATERMARK"]

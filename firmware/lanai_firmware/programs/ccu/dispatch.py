@@ -31,7 +31,8 @@ def read_all() -> None:
 
 @firmware
 def read_next(seat: u32) -> bool:
-    """Begin one copy. False if nothing waits, the ring is full, the rank has not begun, or the host DMA's queue is full."""
+    """Begin one copy. False if nothing waits, the ring is full, the rank has not begun, or the host
+    DMA's queue is full."""
     desk = address_of(daemon.desks[seat])
     place = address_of(shared.border.seats[seat])
     if is_empty(address_of(desk.queue)) or place.memory == 0:

@@ -1,18 +1,22 @@
-"""What host and daemon agree on: configuration, send queues, packets, and the words that the daemon writes to its hosts.
+"""What host and daemon agree on: configuration, send queues, packets, and the words that the daemon
+writes to its hosts.
 
-The driver writes `Config` before the processor starts. Each rank on the NIC (a *seat*) reaches `Border` and the entries of the send
-pool behind it: memory that all ranks of a node share with their daemon (CC-02).
+The driver writes `Config` before the processor starts. Each rank on the NIC (a *seat*) reaches
+`Border` and the entries of the send pool behind it: memory that all ranks of a node share with
+their daemon (CC-02).
 
-Sending. A slot of a seat's send queue stands for an entry of the send pool; the daemon tells which (`Status.entries`). The rank writes a
-packet from `Packet.tag` on into that entry, then the slot, its `number` last, and rings DOORBELL (CC-03). The daemon puts a free
-entry in the slot's place (CC-04).
+Sending. A slot of a seat's send queue stands for an entry of the send pool; the daemon tells which
+(`Status.entries`). The rank writes a packet from `Packet.tag` on into that entry, then the slot,
+its `number` last, and rings DOORBELL (CC-03). The daemon puts a free entry in the slot's place
+(CC-04).
 
-Receiving. A packet is copied to the next place of the ring in the seat's host memory, from `Packet.tag` on. The rank counts what it
-has taken out (`Seat.read`).
+Receiving. A packet is copied to the next place of the ring in the seat's host memory, from
+`Packet.tag` on. The rank counts what it has taken out (`Seat.read`).
 
-On the wire a packet begins where its targets need it to: kind and node, then a word for each target, then `tag`, `length` and
-content. An acknowledgement is four words: kind and node, `expected`, a map of what has come, a map of what is lost (CC-10). Bit i
-of a map is number `expected` + i.
+On the wire a packet begins where its targets need it to: kind and node, then a word for each
+target, then `tag`, `length` and content. An acknowledgement is four words: kind and node,
+`expected`, a map of what has come, a map of what is lost (CC-10). Bit i of a map is number
+`expected` + i.
 """
 
 from enum import IntEnum
@@ -83,8 +87,9 @@ class SendSlot(Struct):
 
 
 class Seat(Struct):
-    """`memory` 0: the rank has not begun, and packets wait. CLOSED: it has ended, and packets are dropped. The daemon sets
-    `released` to 1 when it will not reach the memory of a rank that has ended any more."""
+    """`memory` 0: the rank has not begun, and packets wait. CLOSED: it has ended, and packets are
+    dropped. The daemon sets `released` to 1 when it will not reach the memory of a rank that has
+    ended any more."""
 
     slots: Array[SendSlot, 16]
     memory: u32  # bus address
@@ -97,7 +102,8 @@ class Border(Struct):
 
 
 class Packet(Struct):
-    """An entry of a pool. A packet that arrives lies at its start, one that leaves ends with its content."""
+    """An entry of a pool. A packet that arrives lies at its start, one that leaves ends with its
+    content."""
 
     kind: u32  # kind, number of targets, node of the sender: 8, 8, 16 bits
     targets: Array[u32, 16]  # node, seats, number: 8, 8, 16 bits

@@ -1,4 +1,5 @@
-"""Packets that arrive: put in order, delivered, acknowledged; acknowledgements taken (CC-07 to CC-12)."""
+"""Packets that arrive: put in order, delivered, acknowledged; acknowledgements taken (CC-07 to
+CC-12)."""
 
 from lanai_firmware.lang import Const, Ptr, address_of, firmware, sizeof, u32
 
@@ -78,7 +79,8 @@ def take_data(index: u32, start: u32, size: u32, node: u32) -> None:
 
 @firmware
 def admit(peer: Ptr[Peer], index: u32, number: u32) -> None:
-    """Deliver a packet that is the next of its pair, hold one that is early, and answer to any other (CC-10)."""
+    """Deliver a packet that is the next of its pair, hold one that is early, and answer to any
+    other (CC-10)."""
     ahead = number - peer.expected & 0xFFFF
     if ahead >= NUMBERS or peer.held[(peer.expected + ahead) % NUMBERS] != NO_ENTRY:
         daemon.counts[DUPLICATES] += 1

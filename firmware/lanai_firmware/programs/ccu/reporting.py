@@ -20,7 +20,8 @@ def report_all() -> None:
 def report(seat: u32) -> None:
     """Copy the status to the rank's memory if it changed, and the last copy has arrived.
 
-    It is queued behind the packets that it counts, so the rank finds the packets when it finds the count.
+    It is queued behind the packets that it counts, so the rank finds the packets when it finds the
+    count.
     """
     desk = address_of(daemon.desks[seat])
     place = address_of(shared.border.seats[seat])

@@ -1,4 +1,5 @@
-"""Packets of the send queues are taken, numbered and kept until all their nodes have acknowledged (CC-03, CC-04, CC-08)."""
+"""Packets of the send queues are taken, numbered and kept until all their nodes have acknowledged
+(CC-03, CC-04, CC-08)."""
 
 from lanai_firmware.lang import Ptr, address_of, firmware, u32
 
@@ -20,7 +21,8 @@ def take_all() -> None:
 
 @firmware
 def take_next(seat: u32) -> bool:
-    """Take the oldest packet of a send queue. False if there is none, its window is shut, or no entry is free."""
+    """Take the oldest packet of a send queue. False if there is none, its window is shut, or no
+    entry is free."""
     desk = address_of(daemon.desks[seat])
     place = desk.sent % SLOTS
     slot = address_of(shared.border.seats[seat].slots[place])

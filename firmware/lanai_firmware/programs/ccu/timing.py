@@ -13,7 +13,8 @@ ACKS_TIMER: Const[u32] = u32(int(Count.ACKS_TIMER))
 
 @firmware
 def arm() -> None:
-    """Let the timer run while something may time out. It goes off four times in the shortest of the times."""
+    """Let the timer run while something may time out. It goes off four times in the shortest of the
+    times."""
     wanted = u32(0)
     if daemon.transmitting != 0:
         wanted = daemon.config.timeout
@@ -61,7 +62,8 @@ def time_out(index: u32, entry: Ptr[Entry]) -> None:
 
 @firmware
 def give_up(nodes: u32) -> None:
-    """These nodes do not answer. All that is under way to them is dropped, and so is what will be sent."""
+    """These nodes do not answer. All that is under way to them is dropped, and so is what will be
+    sent."""
     daemon.silent |= nodes
     for node in range(NODES):
         peer = address_of(daemon.peers[node])

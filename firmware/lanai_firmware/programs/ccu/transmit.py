@@ -18,7 +18,8 @@ ACK_BYTES: Const[u32] = u32(16)
 
 @firmware
 def transmit() -> bool:
-    """Begin the next transmission, acknowledgements first. False if there is none, or one is under way."""
+    """Begin the next transmission, acknowledgements first. False if there is none, or one is under
+    way."""
     if send_dma.done() != daemon.launched:
         return False
     sent = daemon.sending
@@ -46,7 +47,8 @@ def transmit() -> bool:
 
 @firmware
 def launch(index: u32, entry: Ptr[Entry]) -> None:
-    """Send a packet to all nodes that wait for it or, where the fabric does not broadcast, to the first of them."""
+    """Send a packet to all nodes that wait for it or, where the fabric does not broadcast, to the
+    first of them."""
     nodes = entry.pending
     route = MULTICAST_ROUTE | nodes << MASK
     if daemon.config.broadcast == 0 or popcount(nodes) == 1:

@@ -1,4 +1,5 @@
-"""From the driver's plan to a NIC that is ready: tables filled, free lists strung, buffers posted (NP-05)."""
+"""From the driver's plan to a NIC that is ready: tables filled, free lists strung, buffers posted
+(NP-05)."""
 
 from lanai_firmware.lang import Ptr, address_of, at, firmware, minimum, sizeof, u32
 
@@ -43,7 +44,8 @@ from .wire.recovery import return_buffer
 
 @firmware
 def boot() -> bool:
-    """Set everything up. False if the plan is not one of this firmware's; the driver reads SCRATCH0 either way."""
+    """Set everything up. False if the plan is not one of this firmware's; the driver reads SCRATCH0
+    either way."""
     SCRATCH0.store(LAYOUT_MAGIC)
     if plan.magic != (LAYOUT_MAGIC | LAYOUT_VERSION):
         return False

@@ -1,4 +1,5 @@
-"""Layout structs as bytes, for the host's side: what the firmware sees in SRAM is packed and unpacked by the same declaration."""
+"""Layout structs as bytes, for the host's side: what the firmware sees in SRAM is packed and
+unpacked by the same declaration."""
 
 import struct
 from functools import cache

@@ -1,7 +1,9 @@
-"""What crosses the border between host, NIC and wire: requests, page entries, records, packets, the boot plan.
+"""What crosses the border between host, NIC and wire: requests, page entries, records, packets, the
+boot plan.
 
-Declared once. The firmware uses these structs in place, the driver packs and unpacks through them, traces decode with
-them. `LAYOUT_VERSION` changes whenever a size, an offset or a meaning does; driver and firmware compare it at boot.
+Declared once. The firmware uses these structs in place, the driver packs and unpacks through them,
+traces decode with them. `LAYOUT_VERSION` changes whenever a size, an offset or a meaning does;
+driver and firmware compare it at boot.
 """
 
 from enum import IntEnum
@@ -36,7 +38,8 @@ class Op(IntEnum):
     PROBE_TAKE = 8  # a matched probe: the message leaves the NIC's lists
     CANCEL = 9  # token is the index of the receive entry
     DRAIN = 10  # like PROBE_TAKE for the oldest message of `peer` (or of anyone), whatever its tag and context, answered as operation
-    # `spare`; a body that is here goes to the receive entry `token` at once, and ends as this operation
+    # `spare`; a body that is here goes to the receive entry `token` at once, and ends as this
+    # operation
     RECEIVE_ASK = 11  # like RECEIVE, and asks `peer` for a message not yet announced (NP-22)
 
 
@@ -85,8 +88,9 @@ class Piece(Struct):
 class PageEntry(Struct):
     """Up to four pages of a message (NP-45), in the endpoint's table in host memory (NP-44).
 
-    Pieces are used in order up to the first of length 0; then follows the entry with index `next`, if that is not 0.
-    `total` and `operation` count in the first entry of a send only: a send that waits for its receiver needs nothing else.
+    Pieces are used in order up to the first of length 0; then follows the entry with index `next`,
+    if that is not 0. `total` and `operation` count in the first entry of a send only: a send that
+    waits for its receiver needs nothing else.
     """
 
     pieces: Array[Piece, 4]
@@ -100,8 +104,9 @@ class PageEntry(Struct):
 class Request(Struct):
     """One request, at the end of its slot; an inline body lies right before the first word in use.
 
-    The host writes upwards and `command` last: operation code << 24 | next slot << 16 | operation. `next slot` names the
-    slot in which the host will place its next request. Inline sends use the last four words only.
+    The host writes upwards and `command` last: operation code << 24 | next slot << 16 | operation.
+    `next slot` names the slot in which the host will place its next request. Inline sends use the
+    last four words only.
     """
 
     pieces: Array[Piece, 2]  # the first pages, so that short messages need no page entry (NP-47)
@@ -128,9 +133,11 @@ class Region(Struct):
 
 
 class Record(Struct):
-    """What the NIC tells the host, in a ring in host memory. Only the second half is written, but for answers to probes and RECEIVED_OWN.
+    """What the NIC tells the host, in a ring in host memory. Only the second half is written, but
+    for answers to probes and RECEIVED_OWN.
 
-    `sequence` counts records from 1, modulo 2**16, and is written last: the record is there once it is the expected one.
+    `sequence` counts records from 1, modulo 2**16, and is written last: the record is there once it
+    is the expected one.
     """
 
     token: u32
@@ -169,7 +176,8 @@ class Type(IntEnum):
 
 
 class Header(Struct):
-    """The first words of each packet; a body follows at once. `channel` is the receiver's number of the channel."""
+    """The first words of each packet; a body follows at once. `channel` is the receiver's number of
+    the channel."""
 
     type: u8
     flags: u8
@@ -192,7 +200,8 @@ FLAG_NUMBERED: Const[u32] = u32(0x80)  # `number` and `seen` count
 
 
 class Plan(Struct):
-    """What the driver tells the firmware before it runs: where everything lies. Addresses are the processor's."""
+    """What the driver tells the firmware before it runs: where everything lies. Addresses are the
+    processor's."""
 
     magic: u32  # LAYOUT_MAGIC | LAYOUT_VERSION
     endpoints: u32

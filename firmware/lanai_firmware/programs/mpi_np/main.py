@@ -8,7 +8,8 @@ from .scheduler import turn
 
 @firmware
 def main() -> None:
-    """Boot, then take turns for ever. Returns only if the driver's plan is not for this firmware."""
+    """Boot, then take turns for ever. Returns only if the driver's plan is not for this
+    firmware."""
     if boot():
         while True:
             turn()

@@ -1,7 +1,8 @@
 """Who gets which SRAM: the driver's side of `boot` (NP-05). Plain Python, not firmware.
 
-All memory is shared out before the processor runs. What is left after the fixed tables becomes receive heap, in equal shares, so
-that fewer channels have more each; too many channels are refused rather than given too little.
+All memory is shared out before the processor runs. What is left after the fixed tables becomes
+receive heap, in equal shares, so that fewer channels have more each; too many channels are refused
+rather than given too little.
 """
 
 from collections.abc import Sequence
@@ -66,7 +67,8 @@ RANGES = {  # beside which there are the conditions of `McpConfig.__post_init__`
 
 @dataclass(frozen=True)
 class McpConfig:
-    """How the firmware shares its memory and which of its protocols it uses. `paper()` follows the thesis."""
+    """How the firmware shares its memory and which of its protocols it uses. `paper()` follows the
+    thesis."""
 
     messages: int = 32  # message slots a channel
     receives: int = 64  # receives an endpoint may have posted; the driver keeps the others
@@ -140,7 +142,8 @@ def spill_bytes(config: McpConfig) -> int:
 
 
 def paper() -> McpConfig:
-    """The thesis's choices: every message acknowledged (NP-16), small ones sent without credit (NP-24), no error check (NP-30)."""
+    """The thesis's choices: every message acknowledged (NP-16), small ones sent without credit
+    (NP-24), no error check (NP-30)."""
     return McpConfig(ack_slots=1, unpaid_limit=129, crc_check=0)
 
 
@@ -165,8 +168,9 @@ class QueueDepths:
     def check(self) -> None:
         """Raises UserError if the firmware cannot run on such queues.
 
-        It waits for room for the most that one packet or one envelope needs, and it reuses the memory of a record or header once as many
-        others have been queued as fit into a ring of RECORDS or FRAMES, beside the one that is running and the one that is being written.
+        It waits for room for the most that one packet or one envelope needs, and it reuses the
+        memory of a record or header once as many others have been queued as fit into a ring of
+        RECORDS or FRAMES, beside the one that is running and the one that is being written.
         """
         for name, depth, least, ring in (
             ("hdma_queue", self.hdma, LEAST_HDMA, int(state.RECORDS)),
@@ -235,11 +239,13 @@ def lay_out(
     most_ranks: int = 0,
     depths: QueueDepths = LANAI41_QUEUES,
 ) -> Layout:
-    """Share out the SRAM from `heap` (the end of the image's data) to `end` (where the stack begins). Raises UserError.
+    """Share out the SRAM from `heap` (the end of the image's data) to `end` (where the stack
+    begins). Raises UserError.
 
     Args:
         depths: of the NIC's queues.
-        spill_memory: bus address of `spill_bytes` of host memory for each channel, if they share pools.
+        spill_memory: bus address of `spill_bytes` of host memory for each channel, if they share
+            pools.
         most_ranks: the largest number of ranks on any NIC. Each end of a channel counts on as much
             room at the other as it has itself (NP-06), so all NICs must reserve the same.
     """
@@ -344,7 +350,8 @@ def words_of(kind: type, values: dict[str, int]) -> bytes:
 
 
 def boot_words(layout: Layout, endpoints: Sequence[EndpointSpec]) -> dict[str, bytes]:
-    """What the driver writes before it starts the processor: the bytes of the globals `plan` and `endpoint_plans`."""
+    """What the driver writes before it starts the processor: the bytes of the globals `plan` and
+    `endpoint_plans`."""
     endpoint_words = [
         words_of(EndpointPlan, {"region": region, **{f.name: getattr(spec, f.name) for f in fields(spec)}})
         for spec, region in zip(endpoints, layout.regions, strict=True)

@@ -1,9 +1,10 @@
 """The turn: what the processor does next, and when it may sleep (NP-10, NP-11).
 
-A turn drains the wire first (NP-19), then takes a request, then attends to progress or the timer, even if ranks never stop
-ringing, then moves what waits for DMA engines, then serves one channel of the ready ring. With nothing pending the processor
-waits for a packet or a doorbell only; with something pending that cannot go on, for the DMA engines as well. Sticky events
-are cleared before looking, so that none is slept through.
+A turn drains the wire first (NP-19), then takes a request, then attends to progress or the timer,
+even if ranks never stop ringing, then moves what waits for DMA engines, then serves one channel of
+the ready ring. With nothing pending the processor waits for a packet or a doorbell only; with
+something pending that cannot go on, for the DMA engines as well. Sticky events are cleared before
+looking, so that none is slept through.
 """
 
 from lanai_firmware.lang import Ptr, firmware, inline, u32
@@ -86,7 +87,8 @@ def pending() -> bool:
 
 @firmware(inline=False)
 def tick() -> None:
-    """The timer of recovery: what is owed is acknowledged, what was not is sent again, and who never answers is given up."""
+    """The timer of recovery: what is owed is acknowledged, what was not is sent again, and who
+    never answers is given up."""
     events.clear(EVENT_TIMER)
     nic.armed = 0
     nic.ticks += 1
@@ -126,7 +128,8 @@ def send_control(channel: Ptr[Channel]) -> bool:
 
 @firmware
 def serve(channel: Ptr[Channel]) -> bool:
-    """Give a channel its turn; it goes to the back of the ring if it could do more. False if it did nothing."""
+    """Give a channel its turn; it goes to the back of the ring if it could do more. False if it did
+    nothing."""
     done = False
     more = nic.recovery != 0 and not release_and_resend(channel)
     if channel.jobs_active != 0:

@@ -1,7 +1,8 @@
-"""What the firmware keeps in SRAM: endpoints, channels, receives, messages, packets on their way out.
+"""What the firmware keeps in SRAM: endpoints, channels, receives, messages, packets on their way
+out.
 
-Nothing here is within the host's reach (that is `layout`), so nothing here need be doubted. Tables whose size depends on
-the configuration lie where the driver's `Plan` says; `nic` points at them.
+Nothing here is within the host's reach (that is `layout`), so nothing here need be doubted. Tables
+whose size depends on the configuration lie where the driver's `Plan` says; `nic` points at them.
 """
 
 from lanai_firmware.lang import Array, Const, Global, Ptr, Struct, sizeof, u16, u32
@@ -30,7 +31,8 @@ JOB_MOVING: Const[u32] = u32(2)
 JOB_SLOT: Const[u32] = u32(3)  # the body lies in a request slot: one packet brings it
 JOB_OWN: Const[u32] = u32(4)  # all on its way to a receive of the same rank, which completes first
 
-# Channel.control: packets owed to the other side. One bit suffices for each, as a second would say the same.
+# Channel.control: packets owed to the other side. One bit suffices for each, as a second would say
+# the same.
 OWE_ACK: Const[u32] = u32(1)
 OWE_NACK: Const[u32] = u32(2)
 OWE_TAKEN: Const[u32] = u32(4)
@@ -57,7 +59,8 @@ class Cursor(Struct):
 
 
 class Posted(Struct):
-    """An entry of a channel's expected list: a receive, or one copy of an ANY_SOURCE receive (NP-35)."""
+    """An entry of a channel's expected list: a receive, or one copy of an ANY_SOURCE receive
+    (NP-35)."""
 
     next: Ptr["Posted"]
     previous: Ptr["Posted"]
@@ -204,7 +207,8 @@ class Unacked(Struct):
 
 
 class Reliability(Struct):
-    """What recovery knows of a channel. Numbers count modulo 2**16: base <= acked <= again <= next."""
+    """What recovery knows of a channel. Numbers count modulo 2**16: base <= acked <= again <=
+    next."""
 
     unacked: Ptr[Unacked]  # ring of a window of packets, by number
     reserved: u32  # packets of the window in use: staged, under way, or acknowledged and still being read

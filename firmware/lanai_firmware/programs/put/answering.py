@@ -1,4 +1,5 @@
-"""Questions of other NICs become answers, in the order in which they came. One is dealt with at a time, so changes are atomic."""
+"""Questions of other NICs become answers, in the order in which they came. One is dealt with at a
+time, so changes are atomic."""
 
 from lanai_firmware.lang import Const, Ptr, address_of, firmware, u32
 
@@ -20,7 +21,8 @@ WORD: Const[u32] = u32(4)
 
 @firmware
 def keep(packet: Ptr[u32]) -> None:
-    """Remember a question. A NIC has at most OUTSTANDING of them, so there is room for those of all nodes."""
+    """Remember a question. A NIC has at most OUTSTANDING of them, so there is room for those of all
+    nodes."""
     if nic.kept - nic.answered == ASKS:
         nic.counters[FAULTS] += 1
         return

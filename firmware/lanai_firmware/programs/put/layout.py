@@ -1,18 +1,22 @@
-"""What host and NIC agree on: registers, requests, packets, and the words that the NIC writes to its host.
+"""What host and NIC agree on: registers, requests, packets, and the words that the NIC writes to
+its host.
 
-The driver writes the number of the NIC's node to SCRATCH1, and to SCRATCH2 whether packets may overtake each other, before the
-processor starts. The rank reaches `Border` in SRAM. It writes the bus address of its heap once, and then requests into the ring.
-It rings DOORBELL after each.
+The driver writes the number of the NIC's node to SCRATCH1, and to SCRATCH2 whether packets may
+overtake each other, before the processor starts. The rank reaches `Border` in SRAM. It writes the
+bus address of its heap once, and then requests into the ring. It rings DOORBELL after each.
 
-A PUT moves `length` bytes to a place in the memory of another rank. They come from host memory, or from the request itself: then
-they stand at the end of `inline`. A request of another kind is a question: an `Ask` stands at the end of `inline`, the remote NIC
-sends an ANSWER, whose bytes this NIC writes to `result`.
+A PUT moves `length` bytes to a place in the memory of another rank. They come from host memory, or
+from the request itself: then they stand at the end of `inline`. A request of another kind is a
+question: an `Ask` stands at the end of `inline`, the remote NIC sends an ANSWER, whose bytes this
+NIC writes to `result`.
 
-A packet is a header of three words and at most BODY bytes, padded to whole words. Packets of one node to another are numbered, so
-that one that is lost, doubled or damaged is noticed. There is no recovery: the network of the T3D loses nothing. Where packets may
-overtake each other, as on the T3E, the numbers only count them.
+A packet is a header of three words and at most BODY bytes, padded to whole words. Packets of one
+node to another are numbered, so that one that is lost, doubled or damaged is noticed. There is no
+recovery: the network of the T3D loses nothing. Where packets may overtake each other, as on the
+T3E, the numbers only count them.
 
-The NIC writes COUNTERS to the start of the heap. The last one is the sum of the others: it changes with each of them.
+The NIC writes COUNTERS to the start of the heap. The last one is the sum of the others: it changes
+with each of them.
 """
 
 from enum import IntEnum
@@ -27,8 +31,8 @@ NODES: Const[u32] = u32(256)  # at most
 BODY: Const[u32] = u32(2048)  # bytes of a packet
 HEADER: Const[u32] = u32(12)
 BUS: Const[u32] = u32(1 << 31)  # in `length`: the address is on the bus of the remote host, not an offset in its heap
-# In `length`: these bytes tell the remote rank that what came before them is there. The remote NIC writes them when all that
-# came before them is in memory, and not at all if something failed.
+# In `length`: these bytes tell the remote rank that what came before them is there. The remote NIC
+# writes them when all that came before them is in memory, and not at all if something failed.
 FLAG: Const[u32] = u32(1 << 30)
 SPOILT: Const[u32] = u32(1 << 29)  # in `length` of a packet: its bytes could not be read. It counts as a fault
 LENGTH: Const[u32] = u32((1 << 16) - 1)  # mask: bytes of a request or a packet
@@ -78,8 +82,9 @@ class Request(Struct):
 
 
 class Border(Struct):
-    """What the rank may write. `heap` 0: the rank has not begun, and packets wait. CLOSED: it has ended, and packets are dropped.
-    The NIC sets `released` to 1 when it will not reach the memory of a rank that has ended any more."""
+    """What the rank may write. `heap` 0: the rank has not begun, and packets wait. CLOSED: it has
+    ended, and packets are dropped. The NIC sets `released` to 1 when it will not reach the memory
+    of a rank that has ended any more."""
 
     requests: Array[Request, 16]
     heap: u32

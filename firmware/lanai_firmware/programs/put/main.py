@@ -1,4 +1,5 @@
-"""The put firmware: turns through receiving, answering, sending and reporting. No step of a turn waits."""
+"""The put firmware: turns through receiving, answering, sending and reporting. No step of a turn
+waits."""
 
 from lanai_firmware.lang import Const, firmware, u32
 

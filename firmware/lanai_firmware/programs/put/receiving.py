@@ -37,7 +37,8 @@ def post_buffers() -> None:
 
 @firmware
 def receive() -> u32:
-    """Deal with the oldest packet that has arrived: DEALT. NOTHING has arrived, or it is KEPT: for the rank, or the host DMA."""
+    """Deal with the oldest packet that has arrived: DEALT. NOTHING has arrived, or it is KEPT: for
+    the rank, or the host DMA."""
     verdict = receive_dma.verdict()
     if verdict == 0:
         return NOTHING
@@ -91,7 +92,8 @@ def store(buffer: Ptr[Incoming], length: u32) -> None:
 
 @firmware
 def expected(number: u32) -> bool:
-    """Whether this is the next packet of its sender. A number that is not, is the last wrong one: the next is told from it.
+    """Whether this is the next packet of its sender. A number that is not, is the last wrong one:
+    the next is told from it.
 
     Where packets may overtake each other, they are counted only.
     """

@@ -17,7 +17,8 @@ BYTES: Const[u32] = u32(4 * int(COUNTERS))
 def note_failures() -> None:
     """Count a transfer that failed, tell whom it was for, and let the engine go on.
 
-    If it was the report itself, the rank's process is dead: nothing is reported any more, and what arrives is dropped.
+    If it was the report itself, the rank's process is dead: nothing is reported any more, and what
+    arrives is dropped.
     """
     if not host_dma.stopped():
         return
@@ -39,7 +40,8 @@ def note_failures() -> None:
 def report() -> None:
     """Copy the counters to the heap if they changed, and the last copy has arrived.
 
-    They are queued behind the packets that they count, so the host finds the bytes when it finds the count.
+    They are queued behind the packets that they count, so the host finds the bytes when it finds
+    the count.
     """
     heap = nic.border.heap
     if heap == CLOSED and nic.border.released == 0 and host_dma.reached(nic.transfers):

@@ -100,7 +100,8 @@ def copy_inline(packet: Ptr[Outgoing], request: Ptr[Request], size: u32) -> None
 
 @firmware
 def launch() -> bool:
-    """Give the oldest packet whose bytes are there to the send DMA. False if there is none, or no room for it."""
+    """Give the oldest packet whose bytes are there to the send DMA. False if there is none, or no
+    room for it."""
     if nic.launched == nic.begun or send_dma.free() == 0:
         return False
     packet = address_of(nic.outgoing[nic.launched % PLACES])

@@ -20,7 +20,8 @@ class Outgoing(Struct):
 
 
 class Incoming(Struct):
-    """A buffer for a packet that arrives. `stored`: host DMA transfers after which it may be used again."""
+    """A buffer for a packet that arrives. `stored`: host DMA transfers after which it may be used
+    again."""
 
     stored: u32
     packet: Array[u32, WORDS]

@@ -1,4 +1,5 @@
-"""The self-test's firmware: SRAM, link (looped back), host DMA (there and back). Reports in SCRATCH7, bit by bit."""
+"""The self-test's firmware: SRAM, link (looped back), host DMA (there and back). Reports in
+SCRATCH7, bit by bit."""
 
 from lanai_firmware.lang import Array, Const, Global, Ptr, Struct, address_of, at, firmware, register, u32
 from lanai_hdl.machine import REGISTERS_SIZE, local_address
@@ -68,7 +69,8 @@ def march(first: u32, flip: u32) -> bool:
 
 @firmware
 def address_lines() -> bool:
-    """A word at each power of two holds its own address: a stuck or crossed address line mixes two of them up."""
+    """A word at each power of two holds its own address: a stuck or crossed address line mixes two
+    of them up."""
     size = SRAM_SIZE.load() - WINDOW
     good = True
     address = LINES_FROM

@@ -1,4 +1,5 @@
-"""What the self-test tells, and where: one truth for the firmware that writes it and the host that reads it."""
+"""What the self-test tells, and where: one truth for the firmware that writes it and the host that
+reads it."""
 
 from enum import IntEnum
 

@@ -13,7 +13,8 @@ SECOND_HALF = offset_of(Record, "tag")
 
 @inline
 def next_record() -> Ptr[Record]:
-    """SRAM for one record. The queue of the host DMA is far shorter than this ring, so its turn comes after use."""
+    """SRAM for one record. The queue of the host DMA is far shorter than this ring, so its turn
+    comes after use."""
     number = nic.record
     nic.record = (number + 1) & (RECORDS - 1)
     return address_of(staged_records[number])
@@ -21,7 +22,8 @@ def next_record() -> Ptr[Record]:
 
 @inline
 def deliver(endpoint: Ptr[Endpoint], record: Ptr[Record], skip: u32) -> None:
-    """Number the record and queue it, without its first `skip` bytes, for the endpoint's ring in host memory."""
+    """Number the record and queue it, without its first `skip` bytes, for the endpoint's ring in
+    host memory."""
     sequence = endpoint.sequence
     record.sequence = sequence
     endpoint.sequence = sequence + 1
@@ -39,8 +41,8 @@ def deliver(endpoint: Ptr[Endpoint], record: Ptr[Record], skip: u32) -> None:
 
 @inline
 def finish_record(endpoint: Ptr[Endpoint], record: Ptr[Record], sequence: u32, number: u32) -> None:
-    """Queue the second half of a record that is complete, its sequence number included, as host DMA number `number`, which `nic.hdma`
-    says already. The host DMA's queue must have room."""
+    """Queue the second half of a record that is complete, its sequence number included, as host DMA
+    number `number`, which `nic.hdma` says already. The host DMA's queue must have room."""
     endpoint.sequence = sequence + 1
     place = endpoint.record
     host_dma.queue(place + SECOND_HALF, u32(record) + SECOND_HALF, sizeof(Record) - SECOND_HALF, TO_HOST)

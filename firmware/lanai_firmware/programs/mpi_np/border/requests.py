@@ -1,10 +1,12 @@
 """Requests: where the host places them, and what each asks for (NP-53, NP-54).
 
-Each endpoint has slots of its own, so that processes need no semaphore among each other. A request names the slot in which the
-next one will appear; the doorbell says that there is one, and the command word, written last, that it is complete.
+Each endpoint has slots of its own, so that processes need no semaphore among each other. A request
+names the slot in which the next one will appear; the doorbell says that there is one, and the
+command word, written last, that it is complete.
 
-The host may write anything at any time. So this module and `quick_sends` are the only ones that read a `Request`, each member
-once. What is needed later is copied, to a `Send` or a `Receive`; other modules get the copy or values.
+The host may write anything at any time. So this module and `quick_sends` are the only ones that
+read a `Request`, each member once. What is needed later is copied, to a `Send` or a `Receive`;
+other modules get the copy or values.
 """
 
 from lanai_firmware.lang import Ptr, address_of, barrier, firmware, inline, null, u32
@@ -28,7 +30,8 @@ from .slots import give_slot_back
 
 @firmware
 def take_requests() -> None:
-    """Deal with one request: of the endpoints that rang, the one whose turn is next. A bit stays set until its endpoint has no request left."""
+    """Deal with one request: of the endpoints that rang, the one whose turn is next. A bit stays
+    set until its endpoint has no request left."""
     rung = events.rung()
     endpoint = nic.turn
     if (rung & endpoint.bit) == 0:
@@ -103,7 +106,8 @@ def take_request(endpoint: Ptr[Endpoint]) -> None:
 
 @inline
 def copy_send(send: Ptr[Send], request: Ptr[Request], op: u32, operation: u32) -> bool:
-    """Keep what a send needs until it has left. False if it is an inline send, and no slot holds so long a body.
+    """Keep what a send needs until it has left. False if it is an inline send, and no slot holds so
+    long a body.
 
     Its pieces are read only if it may go on credit, the second if the first is too short.
     """
@@ -128,7 +132,8 @@ def copy_send(send: Ptr[Send], request: Ptr[Request], op: u32, operation: u32) -
 
 @firmware
 def free_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], operation: u32) -> Ptr[Receive]:
-    """The receive entry that the request names, filled in from it. Null if there is no such entry, or it is in use."""
+    """The receive entry that the request names, filled in from it. Null if there is no such entry,
+    or it is in use."""
     index = request.token
     if index >= nic.receives_per_endpoint:
         return null(Receive)
@@ -154,7 +159,8 @@ def free_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], operation: u32)
 
 @firmware
 def take_receive(endpoint: Ptr[Endpoint], request: Ptr[Request], peer: u32, op: u32, operation: u32) -> None:
-    """A receive: for a message taken before, for one that is here, or for one to come (NP-22, NP-35)."""
+    """A receive: for a message taken before, for one that is here, or for one to come (NP-22,
+    NP-35)."""
     receive = free_receive(endpoint, request, operation)
     if not receive:
         refuse(endpoint, operation, Error.BAD_INDEX)

@@ -1,4 +1,5 @@
-"""Request slots: given back to the host by flipping a bit, without a message unless the host waits for one."""
+"""Request slots: given back to the host by flipping a bit, without a message unless the host waits
+for one."""
 
 from lanai_firmware.lang import Ptr, firmware
 

@@ -14,7 +14,8 @@ from ..state import MESSAGE_PROMISE, RECEIVE_FREE, Channel, Message, Receive, ni
 
 @firmware
 def deliver_eager(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, body: u32) -> None:
-    """The body of an expected message lies in the common receive buffer: send it on to the host, and say so (NP-25, NP-42)."""
+    """The body of an expected message lies in the common receive buffer: send it on to the host,
+    and say so (NP-25, NP-42)."""
     receive.error = Error.OK
     if length > receive.limit:
         length = receive.limit

@@ -1,8 +1,9 @@
 """Matching on the NIC (NP-09, NP-31..NP-37): context (NP-G7) and tag, within a channel, in order.
 
-Two lists a channel: `expected` holds receives that no message has met, in post order; `unclaimed` holds messages that no
-receive has met, in order of arrival. Both are rings with an anchor in the channel, so that leaving needs no search. An
-ANY_SOURCE receive has a copy in the expected list of each channel of its endpoint; the copies hang together in a chain.
+Two lists a channel: `expected` holds receives that no message has met, in post order; `unclaimed`
+holds messages that no receive has met, in order of arrival. Both are rings with an anchor in the
+channel, so that leaving needs no search. An ANY_SOURCE receive has a copy in the expected list of
+each channel of its endpoint; the copies hang together in a chain.
 """
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, u32
@@ -35,7 +36,8 @@ def describe(node: Ptr[Posted], context: u32, tag: u32, mask: u32, receive: Ptr[
 
 @firmware
 def find_expected(channel: Ptr[Channel], context: u32, tag: u32) -> Ptr[Posted]:
-    """The oldest receive that takes such a message, or null. The anchor is made to take it, so the loop needs no test for the end."""
+    """The oldest receive that takes such a message, or null. The anchor is made to take it, so the
+    loop needs no test for the end."""
     anchor = address_of(channel.expected)
     key = key_of(context, tag)
     anchor.care = 0
@@ -49,7 +51,8 @@ def find_expected(channel: Ptr[Channel], context: u32, tag: u32) -> Ptr[Posted]:
 
 @firmware
 def find_unclaimed(channel: Ptr[Channel], context: u32, tag: u32, mask: u32) -> Ptr[Message]:
-    """The oldest message that such a receive takes, or null. The anchor is made to fit, as above."""
+    """The oldest message that such a receive takes, or null. The anchor is made to fit, as
+    above."""
     anchor = address_of(channel.unclaimed)
     key = key_of(context, tag)
     care = care_of(mask)
@@ -68,7 +71,8 @@ def find_unclaimed(channel: Ptr[Channel], context: u32, tag: u32, mask: u32) -> 
 
 @firmware
 def find_anywhere(endpoint: Ptr[Endpoint], context: u32, tag: u32, mask: u32) -> Ptr[Channel]:
-    """The first channel with a message for such an ANY_SOURCE receive; the search begins elsewhere each time (NP-35)."""
+    """The first channel with a message for such an ANY_SOURCE receive; the search begins elsewhere
+    each time (NP-35)."""
     start = endpoint.rotation
     rank = start
     for _ in range(nic.ranks):
@@ -85,7 +89,8 @@ def find_anywhere(endpoint: Ptr[Endpoint], context: u32, tag: u32, mask: u32) ->
 
 @firmware
 def next_waiting(endpoint: Ptr[Endpoint]) -> Ptr[Channel]:
-    """The first channel with any message; the search begins behind the one found last (NP-35). Null if there is none."""
+    """The first channel with any message; the search begins behind the one found last (NP-35). Null
+    if there is none."""
     rank = endpoint.rotation
     for _ in range(nic.ranks):
         channel = endpoint.channels + rank
@@ -153,7 +158,8 @@ def withdraw(receive: Ptr[Receive]) -> None:
 
 @firmware
 def spread(endpoint: Ptr[Endpoint], receive: Ptr[Receive], context: u32, tag: u32, mask: u32) -> bool:
-    """Post copies of an ANY_SOURCE receive in every channel of the endpoint; nobody is asked (NP-G1). False if its copies are used up."""
+    """Post copies of an ANY_SOURCE receive in every channel of the endpoint; nobody is asked
+    (NP-G1). False if its copies are used up."""
     spare = endpoint.copy_free
     for _ in range(nic.ranks):
         if not spare:

@@ -1,8 +1,10 @@
-"""Probes, matched probes and cancelling: looks at the lists, and what may leave them by another way than matching.
+"""Probes, matched probes and cancelling: looks at the lists, and what may leave them by another way
+than matching.
 
-A matched probe takes a message out of its list. If its body is in the heap the message slot stays in use until RECEIVE_TAKEN;
-a promise leaves nothing here: its handle, kept by the host, is all that RECEIVE_PULL needs. So the host can empty a channel whose
-message slots are used up, as long as it has memory, and no program is stopped by messages it does not want yet (NP-G9).
+A matched probe takes a message out of its list. If its body is in the heap the message slot stays
+in use until RECEIVE_TAKEN; a promise leaves nothing here: its handle, kept by the host, is all that
+RECEIVE_PULL needs. So the host can empty a channel whose message slots are used up, as long as it
+has memory, and no program is stopped by messages it does not want yet (NP-G9).
 """
 
 from lanai_firmware.lang import Ptr, firmware, null, sizeof, u32
@@ -30,7 +32,8 @@ from .unclaimed import remove
 
 @firmware
 def probe(endpoint: Ptr[Endpoint], context: u32, tag: u32, peer: u32, operation: u32, keep: bool) -> None:
-    """Answer whether such a receive would find a message; unless `keep`, the message leaves the list."""
+    """Answer whether such a receive would find a message; unless `keep`, the message leaves the
+    list."""
     mask = u32(0) if tag == NO_TAG else u32(0xFFFFFFFF)
     channel = find_anywhere(endpoint, context, tag, mask) if peer == ANY else endpoint.channels + peer
     message = null(Message)
@@ -41,8 +44,9 @@ def probe(endpoint: Ptr[Endpoint], context: u32, tag: u32, peer: u32, operation:
 
 @firmware
 def drain(endpoint: Ptr[Endpoint], receive: Ptr[Receive], peer: u32, question: u32) -> None:
-    """Take the oldest message of a channel; of anyone, that of the next channel that has one (NP-35). A body that is here goes to
-    the receive entry at once, which may be null if there is none."""
+    """Take the oldest message of a channel; of anyone, that of the next channel that has one
+    (NP-35). A body that is here goes to the receive entry at once, which may be null if there is
+    none."""
     channel = endpoint.channels + peer if peer != ANY else next_waiting(endpoint)
     message = null(Message)
     if channel and channel.waiting != 0:
@@ -115,7 +119,8 @@ def receive_pull(endpoint: Ptr[Endpoint], receive: Ptr[Receive], peer: u32, tag:
 
 @firmware
 def cancel(endpoint: Ptr[Endpoint], index: u32, operation: u32) -> None:
-    """Withdraw a receive if no message has met it; of one that asks for a message, that is known when the answer is here."""
+    """Withdraw a receive if no message has met it; of one that asks for a message, that is known
+    when the answer is here."""
     if index < nic.receives_per_endpoint:
         receive = endpoint.receives + index
         if receive.state == RECEIVE_POSTED and receive.asked != 0:

@@ -1,4 +1,5 @@
-"""Which messages a receive takes by a shorter way: those that fit into its first piece of host memory, or into the first two."""
+"""Which messages a receive takes by a shorter way: those that fit into its first piece of host
+memory, or into the first two."""
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, minimum
 

@@ -1,13 +1,17 @@
-"""Asking before being told: a receive asks its sender for a message that has not been announced (NP-22, NP-23, NP-G2).
+"""Asking before being told: a receive asks its sender for a message that has not been announced
+(NP-22, NP-23, NP-G2).
 
-The thesis does so for each receive that finds nothing; here it is optional (`Op.RECEIVE_ASK`). It helps when the sender has no
-credit even for an envelope: expected data need none (NP-25). A SEARCH_REQ says what the receive takes, and how many envelopes
-its channel has seen. The sender answers by NACK unless it has sent no more than those and its next send fits; then ACCEPT, which
-is that send's envelope, leaves in its place among the envelopes, and the body follows as if it had been asked for.
+The thesis does so for each receive that finds nothing; here it is optional (`Op.RECEIVE_ASK`). It
+helps when the sender has no credit even for an envelope: expected data need none (NP-25). A
+SEARCH_REQ says what the receive takes, and how many envelopes its channel has seen. The sender
+answers by NACK unless it has sent no more than those and its next send fits; then ACCEPT, which is
+that send's envelope, leaves in its place among the envelopes, and the body follows as if it had
+been asked for.
 
-So none is sent twice: whatever passes the question on the wire makes the counts differ. None goes to the wrong receive: only the
-oldest of a channel asks, one question at a time, and it may not be cancelled before the answer is here. The answer is the other
-NIC's, which does not depend on its host, so it always comes.
+So none is sent twice: whatever passes the question on the wire makes the counts differ. None goes
+to the wrong receive: only the oldest of a channel asks, one question at a time, and it may not be
+cancelled before the answer is here. The answer is the other NIC's, which does not depend on its
+host, so it always comes.
 """
 
 from lanai_firmware.lang import Const, Ptr, address_of, firmware, inline, null, u32
@@ -39,8 +43,8 @@ LOW: Const[u32] = u32(0xFFFF)  # envelopes are counted modulo 2**16, in the uppe
 
 @firmware
 def request_search(channel: Ptr[Channel], receive: Ptr[Receive]) -> None:
-    """Send a SEARCH_REQ for a receive that has just been posted, if the channel allows one. Its answer
-    counts as that of a SEND_REQ."""
+    """Send a SEARCH_REQ for a receive that has just been posted, if the channel allows one. Its
+    answer counts as that of a SEND_REQ."""
     if channel.asking or channel.pulls >= PULLS or receive.asked != 0:
         return
     if channel.expected.next != address_of(receive.posted):
@@ -71,7 +75,8 @@ def send_search_req(channel: Ptr[Channel]) -> None:
 
 @firmware
 def on_search_req(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """A SEARCH_REQ has come: let the head of the send ring go if it is what is meant, else owe a NACK."""
+    """A SEARCH_REQ has come: let the head of the send ring go if it is what is meant, else owe a
+    NACK."""
     send = channel.first
     if not (send and is_meant(channel, send, header) and stage_free(channel) and send_accept(channel, send, header)):
         channel.control |= OWE_NACK
@@ -89,8 +94,9 @@ def is_meant(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> boo
 
 @inline
 def send_accept(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> bool:
-    """Turn the question into the SEND_REQ that it stands for, and send the envelope, which takes no message slot, before the
-    body. False, with nothing changed, if there is no room for the body's job, or the host's request is no sound one."""
+    """Turn the question into the SEND_REQ that it stands for, and send the envelope, which takes no
+    message slot, before the body. False, with nothing changed, if there is no room for the body's
+    job, or the host's request is no sound one."""
     following = send.next
     length = send.length
     number = header.handle & LOW
@@ -132,8 +138,8 @@ def on_accept(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
 
 @firmware
 def on_nack(channel: Ptr[Channel]) -> bool:
-    """The question is answered by NACK, or of no use any more: the receive goes on waiting, if it still does, unless it is to be
-    cancelled. False if there was no question."""
+    """The question is answered by NACK, or of no use any more: the receive goes on waiting, if it
+    still does, unless it is to be cancelled. False if there was no question."""
     receive = channel.asking
     if not receive:
         return False
@@ -153,7 +159,8 @@ def on_nack(channel: Ptr[Channel]) -> bool:
 
 @inline
 def tell_canceller(receive: Ptr[Receive], outcome: u32) -> None:
-    """Whoever asked to cancel a receive that asked learns now what became of it. `cancel` holds the operation, and a bit above it."""
+    """Whoever asked to cancel a receive that asked learns now what became of it. `cancel` holds the
+    operation, and a bit above it."""
     if receive.cancel != 0:
         report(receive.endpoint, outcome, operation=receive.cancel & LOW)
         receive.cancel = 0

@@ -15,7 +15,8 @@ from .matching import append_message, key_of, unlink_message
 
 @firmware
 def keep(channel: Ptr[Channel], context: u32, tag: u32, length: u32, handle: u32, state: u32, body: u32) -> bool:
-    """Store a message that no receive expects. False if there is no room, which only one without credit meets."""
+    """Store a message that no receive expects. False if there is no room, which only one without
+    credit meets."""
     message = channel.free_messages
     if not message:
         if channel.evicted == 0:

@@ -1,7 +1,9 @@
-"""Walking through a message in host memory: inline pieces first, then page entries fetched ahead (NP-44, NP-48).
+"""Walking through a message in host memory: inline pieces first, then page entries fetched ahead
+(NP-44, NP-48).
 
-Everything that the host wrote is checked where it is used, after the last moment at which the host could change it: a piece
-must lie in the endpoint's window and in one page. A page entry without a first piece ends the message early.
+Everything that the host wrote is checked where it is used, after the last moment at which the host
+could change it: a piece must lie in the endpoint's window and in one page. A page entry without a
+first piece ends the message early.
 """
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, offset_of, sizeof, u32
@@ -28,7 +30,8 @@ def other(cursor: Ptr[Cursor]) -> Ptr[PageEntry]:
 
 @firmware
 def fetch(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], index: u32) -> None:
-    """Begin to fetch page entry `index` into the side that is not current. An index out of the table fetches none."""
+    """Begin to fetch page entry `index` into the side that is not current. An index out of the
+    table fetches none."""
     cursor.more = 0
     if index != 0 and index < endpoint.page_entries:
         download(u32(other(cursor)), endpoint.page_table + index * sizeof(PageEntry), sizeof(PageEntry))
@@ -44,7 +47,8 @@ def fetch(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], index: u32) -> None:
 
 @firmware
 def open_piece(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], piece: u32) -> bool:
-    """Make a piece of the current entry the place to take bytes from. False, and nothing left, if it is not allowed."""
+    """Make a piece of the current entry the place to take bytes from. False, and nothing left, if
+    it is not allowed."""
     entry = address_of(cursor.entries[cursor.side])
     address = entry.pieces[piece].address
     length = entry.pieces[piece].length
@@ -61,7 +65,8 @@ def open_piece(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], piece: u32) -> bool
 
 @firmware
 def next_piece(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor]) -> bool:
-    """Go on to the next piece; waits for its entry if that is on the way. False if there is no more, or none allowed."""
+    """Go on to the next piece; waits for its entry if that is on the way. False if there is no
+    more, or none allowed."""
     piece = cursor.piece + 1
     if piece > 3 or cursor.entries[cursor.side].pieces[piece].length == 0:
         if cursor.more == 0:
@@ -92,7 +97,8 @@ def peek(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor]) -> Ptr[Piece]:
 
 @firmware(inline=False)
 def skip(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], length: u32) -> None:
-    """The next `length` bytes, which reach no further than into the piece behind the open one, have been dealt with."""
+    """The next `length` bytes, which reach no further than into the piece behind the open one, have
+    been dealt with."""
     if length > cursor.left:
         length -= cursor.left
         next_piece(endpoint, cursor)

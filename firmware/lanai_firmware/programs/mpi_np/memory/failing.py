@@ -1,8 +1,10 @@
 """Host DMA that failed: which message it belonged to, and how that message ends.
 
-Every descriptor of this firmware has STOP: the engine stands still behind one that failed, which does not count as done until it is
-resumed. Its last byte in SRAM tells what it moved. The record that ends the message is still to be written, and takes the error from the
-receive or the job; or it is in SRAM, queued behind, and is changed there. Either way no operation is reported as done that is not.
+Every descriptor of this firmware has STOP: the engine stands still behind one that failed, which
+does not count as done until it is resumed. Its last byte in SRAM tells what it moved. The record
+that ends the message is still to be written, and takes the error from the receive or the job; or it
+is in SRAM, queued behind, and is changed there. Either way no operation is reported as done that is
+not.
 
 Nothing here queues a transfer, as this runs wherever the firmware waits for the host DMA.
 """
@@ -28,7 +30,8 @@ from ..state import (
 
 @firmware(inline=False)
 def resume() -> None:
-    """If the host DMA has stopped, mark the message concerned as failed, and let the engine go on."""
+    """If the host DMA has stopped, mark the message concerned as failed, and let the engine go
+    on."""
     if not host_dma.stopped():
         return
     nic.dma_errors += 1
@@ -92,7 +95,8 @@ def fail_packet(number: u32, header: Ptr[Header]) -> None:
 
 @firmware
 def fail_kept(number: u32) -> None:
-    """Part of a body that goes to the host in one go failed: its record is the next one, or is about to be written."""
+    """Part of a body that goes to the host in one go failed: its record is the next one, or is
+    about to be written."""
     nearest = null(Record)
     distance = u32(RECORDS)
     for i in range(RECORDS):
@@ -108,8 +112,8 @@ def fail_kept(number: u32) -> None:
 
 @firmware
 def fail_stage(number: u32, stage: Ptr[Stage]) -> None:
-    """A body could not be read from the host. The packet goes all the same, as its envelope counts: the flag, or the CRC that the
-    hardware spoils if the header has left, tells the other end."""
+    """A body could not be read from the host. The packet goes all the same, as its envelope counts:
+    the flag, or the CRC that the hardware spoils if the header has left, tells the other end."""
     header = address_of(stage.header)
     lose_body(header)
     channel = stage.channel

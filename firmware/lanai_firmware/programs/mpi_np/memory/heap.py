@@ -1,7 +1,9 @@
-"""The receive heap of a channel: bodies that nobody has asked for yet, in fragments of `BLOCK` bytes (NP-40).
+"""The receive heap of a channel: bodies that nobody has asked for yet, in fragments of `BLOCK`
+bytes (NP-40).
 
-Blocks are numbered from 1 through all channels; `links` holds the number that follows, in a body as in the list of free ones.
-Credit (`blocks_for`) counts blocks, so whatever was sent on credit fits, however scattered the free ones are.
+Blocks are numbered from 1 through all channels; `links` holds the number that follows, in a body as
+in the list of free ones. Credit (`blocks_for`) counts blocks, so whatever was sent on credit fits,
+however scattered the free ones are.
 """
 
 from lanai_firmware.lang import Ptr, at, firmware, inline, u32
@@ -17,7 +19,8 @@ def block_address(number: u32) -> u32:
 
 @firmware
 def store_body(channel: Ptr[Channel], body: u32, length: u32) -> u32:
-    """Copy a body into the heap. The number of its first block, or 0 if there is no room (or nothing to store)."""
+    """Copy a body into the heap. The number of its first block, or 0 if there is no room (or
+    nothing to store)."""
     needed = (length + (BLOCK - 1)) // BLOCK
     number = channel.free_block
     last = number
@@ -70,7 +73,8 @@ def free_body(channel: Ptr[Channel], first: u32) -> u32:
 
 @firmware
 def run_length(first: u32, wanted: u32) -> u32:
-    """Bytes from block `first` on that lie in one run, at most `wanted`: one descriptor moves them."""
+    """Bytes from block `first` on that lie in one run, at most `wanted`: one descriptor moves
+    them."""
     length = BLOCK
     number = first
     while length < wanted and links[number] == number + 1:

@@ -80,8 +80,8 @@ def restore(channel: Ptr[Channel]) -> None:
 
 @firmware
 def holds_messages(channel: Ptr[Channel]) -> bool:
-    """Is any message slot of the pool's owner in use? None is if it gave one back for each envelope;
-    otherwise look at each slot."""
+    """Is any message slot of the pool's owner in use? None is if it gave one back for each
+    envelope; otherwise look at each slot."""
     if ((channel.arrived ^ (channel.given >> 16)) & 0xFFFF) == 0:
         return False
     message = nic.messages + channel.pool.number * nic.messages_per_channel
@@ -94,7 +94,8 @@ def holds_messages(channel: Ptr[Channel]) -> bool:
 
 @firmware
 def write_out(channel: Ptr[Channel]) -> None:
-    """Evict a channel: write its messages to host memory. Its lists look empty until it is restored."""
+    """Evict a channel: write its messages to host memory. Its lists look empty until it is
+    restored."""
     move(channel, True)
     finish(nic.hdma)
     anchor = address_of(channel.unclaimed)
@@ -155,7 +156,8 @@ def move(channel: Ptr[Channel], out: bool) -> None:
 
 @firmware
 def next_body(message: Ptr[Message], end: Ptr[Message]) -> Ptr[Message]:
-    """The first message from here on that has a body, or `end`. Most slots are free: this loop calls nothing, so it stays in registers."""
+    """The first message from here on that has a body, or `end`. Most slots are free: this loop
+    calls nothing, so it stays in registers."""
     while message != end:
         state = message.state
         if state == MESSAGE_BODY or state == MESSAGE_TAKEN:  # noqa: SIM109 - the language has no tuples of variables

@@ -1,9 +1,11 @@
-"""Bringing a body that was asked for: the sender's half of a rendezvous (NP-21, NP-38, NP-39, NP-51).
+"""Bringing a body that was asked for: the sender's half of a rendezvous (NP-21, NP-38, NP-39,
+NP-51).
 
-A SEND_REQ becomes a job of its channel. A job brings the message's page entry, then stages piece after piece: while one page
-crosses the wire the next comes from the host, and jobs of other channels take their turns (NP-52). The job ends with the last
-download queued; the record for the host is queued behind it, so it says that the buffer is free exactly when it is. A rank that
-sends to itself reads of both ends at once, when its receive is done (NP-29).
+A SEND_REQ becomes a job of its channel. A job brings the message's page entry, then stages piece
+after piece: while one page crosses the wire the next comes from the host, and jobs of other
+channels take their turns (NP-52). The job ends with the last download queued; the record for the
+host is queued behind it, so it says that the buffer is free exactly when it is. A rank that sends
+to itself reads of both ends at once, when its receive is done (NP-29).
 """
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, u32
@@ -34,7 +36,8 @@ from .sending import slot_body
 
 @firmware
 def on_send_req(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """A SEND_REQ has come: make it a job. False if it asks for nothing that was announced, or for too much at once."""
+    """A SEND_REQ has come: make it a job. False if it asks for nothing that was announced, or for
+    too much at once."""
     resume()  # the last transfer of an ended job may have failed, which its entry must still be there to hear
     job = address_of(channel.jobs[0])
     if job.state != JOB_FREE:
@@ -69,7 +72,8 @@ def on_send_req(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
 
 @firmware
 def serve_jobs(channel: Ptr[Channel]) -> u32:
-    """Let each job of the channel stage what the host DMA's queue takes; how many packets that was."""
+    """Let each job of the channel stage what the host DMA's queue takes; how many packets that
+    was."""
     done = u32(0)
     for i in range(2):
         job = address_of(channel.jobs[i])
@@ -89,7 +93,8 @@ def serve_jobs(channel: Ptr[Channel]) -> u32:
 
 @firmware
 def begin(channel: Ptr[Channel], job: Ptr[Job]) -> None:
-    """The first page entry is here. It was the host's to fill: the entry must fit what was asked, else the answer fails."""
+    """The first page entry is here. It was the host's to fill: the entry must fit what was asked,
+    else the answer fails."""
     cursor = address_of(job.cursor)
     cursor.side = 0
     entry = address_of(cursor.entries[0])
@@ -152,7 +157,8 @@ def finish_job(channel: Ptr[Channel], job: Ptr[Job]) -> None:
 
 @firmware
 def answer_from_slot(channel: Ptr[Channel], job: Ptr[Job]) -> None:
-    """One packet brings a body that the host wrote into a request slot; the slot is free once it has left."""
+    """One packet brings a body that the host wrote into a request slot; the slot is free once it
+    has left."""
     send = nic.sends_table + job.operation
     stage = new_stage(channel, Type.ANSWER)
     header = address_of(stage.header)
@@ -169,7 +175,8 @@ def answer_from_slot(channel: Ptr[Channel], job: Ptr[Job]) -> None:
 
 @firmware
 def own_received(channel: Ptr[Channel], receive: Ptr[Receive]) -> bool:
-    """A rank has received what it sent to itself: one record tells of both. False if the send was done before, as its body was in its slot."""
+    """A rank has received what it sent to itself: one record tells of both. False if the send was
+    done before, as its body was in its slot."""
     for i in range(2):
         job = address_of(channel.jobs[i])
         if job.state == JOB_OWN and job.receive == receive.number:

@@ -1,8 +1,10 @@
-"""Asking for a body (SEND_REQ) and taking it in (ANSWER): the receiver's half of a rendezvous (NP-21, NP-23, NP-25; NP-G2).
+"""Asking for a body (SEND_REQ) and taking it in (ANSWER): the receiver's half of a rendezvous
+(NP-21, NP-23, NP-25; NP-G2).
 
-A receive that has met a promise waits in its channel's list until fewer than `PULLS` answers are outstanding, then asks for
-as many bytes as it has room for, so that a message that is too long is cut at its source (NP-G5). Every SEND_REQ is answered, up to a
-packet marked as last. Bodies go from the common receive buffer straight to the host.
+A receive that has met a promise waits in its channel's list until fewer than `PULLS` answers are
+outstanding, then asks for as many bytes as it has room for, so that a message that is too long is
+cut at its source (NP-G5). Every SEND_REQ is answered, up to a packet marked as last. Bodies go from
+the common receive buffer straight to the host.
 """
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, u32
@@ -20,7 +22,8 @@ from .ready import make_ready
 
 @inline
 def meet(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32) -> bool:
-    """The receive has met a promise: get it ready to take the body in. False if none will come, as the peer is lost."""
+    """The receive has met a promise: get it ready to take the body in. False if none will come, as
+    the peer is lost."""
     receive.state = RECEIVE_PULLING
     receive.channel = channel
     receive.posted.tag = tag
@@ -72,7 +75,8 @@ def pull(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, ha
 
 @firmware
 def send_send_req(channel: Ptr[Channel]) -> bool:
-    """Send the SEND_REQ of the first receive that waits to, if another may be outstanding. False if none was sent."""
+    """Send the SEND_REQ of the first receive that waits to, if another may be outstanding. False if
+    none was sent."""
     receive = channel.first_pull
     if not receive or channel.pulls >= PULLS:
         return False
@@ -132,7 +136,8 @@ def on_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) 
 
 @firmware
 def deliver_part(receive: Ptr[Receive], body: u32, length: u32) -> None:
-    """Queue part of a body for the host, at the receive's cursor; bytes without memory to go to are dropped."""
+    """Queue part of a body for the host, at the receive's cursor; bytes without memory to go to are
+    dropped."""
     cursor = address_of(receive.cursor)
     while length != 0:
         left = cursor.left

@@ -21,14 +21,16 @@ def live_request(send: Ptr[Send]) -> Ptr[Request]:
 
 @inline
 def send_short(endpoint: Ptr[Endpoint]) -> bool:
-    """The common case, without a detour: a short body in the next request, credit, and nothing before it. False if it is not so."""
+    """The common case, without a detour: a short body in the next request, credit, and nothing
+    before it. False if it is not so."""
     send = endpoint.poll
     request = live_request(send)
     barrier()
     command = request.command
     length = request.length
     peer = u32(request.peer)
-    # What must be zero is or-ed together: on the Lanai a test costs as much as three such operations.
+    # What must be zero is or-ed together: on the Lanai a test costs as much as three such
+    # operations.
     if ((command >> 24) ^ Op.SEND_INLINE) | send.state != 0:
         return False
     if length > nic.short_limit:

@@ -1,4 +1,5 @@
-"""The ready ring: channels with something to send, each at most once, served in turn (NP-10, NP-11)."""
+"""The ready ring: channels with something to send, each at most once, served in turn (NP-10,
+NP-11)."""
 
 from lanai_firmware.lang import Ptr, firmware, null
 
@@ -7,7 +8,8 @@ from ..state import Channel, nic
 
 @firmware
 def make_ready(channel: Ptr[Channel]) -> None:
-    """Put the channel at the back of the ring unless it is in it. The scheduler looks at it afresh either way."""
+    """Put the channel at the back of the ring unless it is in it. The scheduler looks at it afresh
+    either way."""
     nic.idle_turns = 0
     if channel.ready != 0:
         return

@@ -1,4 +1,5 @@
-"""Messages on their way out: slot and body become credit for the sender, once the host DMA has read the body."""
+"""Messages on their way out: slot and body become credit for the sender, once the host DMA has read
+the body."""
 
 from lanai_firmware.lang import Ptr, at, firmware, null, u32
 

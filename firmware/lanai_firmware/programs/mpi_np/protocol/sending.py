@@ -1,10 +1,12 @@
-"""Sends: which of the three protocols each goes by (NP-20, NP-21, NP-24; NP-G3, NP-G4), and the private send ring (NP-12).
+"""Sends: which of the three protocols each goes by (NP-20, NP-21, NP-24; NP-G3, NP-G4), and the
+private send ring (NP-12).
 
-Only the head of a channel's send ring may go, so envelopes leave in order. With credit for slot and body it goes at once
-(full credit). With a slot only, or if it is long (NP-26) or synchronous, it is announced by RECV_REQ and parked: the other end asks for
-the body when a receive has met it. A parked send holds nothing here but its request slot if the body lies there, so those
-behind it go on: NP-G9. Without even a slot, a small one may go unpaid, to be dropped once at most;
-else it waits here, without the host, until credit comes (NP-17, NP-18).
+Only the head of a channel's send ring may go, so envelopes leave in order. With credit for slot and
+body it goes at once (full credit). With a slot only, or if it is long (NP-26) or synchronous, it is
+announced by RECV_REQ and parked: the other end asks for the body when a receive has met it. A
+parked send holds nothing here but its request slot if the body lies there, so those behind it go
+on: NP-G9. Without even a slot, a small one may go unpaid, to be dropped once at most; else it waits
+here, without the host, until credit comes (NP-17, NP-18).
 """
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, minimum, null, sizeof, u32
@@ -39,7 +41,8 @@ def slot_number(send: Ptr[Send]) -> u32:
 
 @inline
 def envelope(channel: Ptr[Channel], stage: Ptr[Stage], send: Ptr[Send], length: u32, blocks: u32) -> None:
-    """Fill in the envelope of a message, and pay for it: a message slot, and so many heap blocks."""
+    """Fill in the envelope of a message, and pay for it: a message slot, and so many heap
+    blocks."""
     header = address_of(stage.header)
     header.tag = send.tag
     header.length = length
@@ -52,9 +55,11 @@ def envelope(channel: Ptr[Channel], stage: Ptr[Stage], send: Ptr[Send], length: 
 
 @firmware
 def send_pieces(channel: Ptr[Channel], send: Ptr[Send], stage: Ptr[Stage], length: u32, blocks: u32) -> bool:
-    """Let a short body go that is described by inline pieces. False, with nothing done, if they may not be read.
+    """Let a short body go that is described by inline pieces. False, with nothing done, if they may
+    not be read.
 
-    The packet is handed to the send DMA before its body is asked for: while the host DMA moves, the processor hardly does.
+    The packet is handed to the send DMA before its body is asked for: while the host DMA moves, the
+    processor hardly does.
     """
     endpoint = send.endpoint
     first = send.pieces[0].address
@@ -183,7 +188,8 @@ def serve_sends(channel: Ptr[Channel]) -> u32:
 
 @firmware
 def on_taken(channel: Ptr[Channel]) -> None:
-    """The other end had room for a send without credit: it has left, and what it used is on its way back as credit."""
+    """The other end had room for a send without credit: it has left, and what it used is on its way
+    back as credit."""
     send = channel.unpaid
     if not send:
         return

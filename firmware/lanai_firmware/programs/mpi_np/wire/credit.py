@@ -1,8 +1,10 @@
-"""Credit: what the other end of a channel has room for (NP-06, NP-15), and how it learns of room here (NP-16).
+"""Credit: what the other end of a channel has room for (NP-06, NP-15), and how it learns of room
+here (NP-16).
 
-Credit words are cumulative counts, message slots in the upper half and heap blocks in the lower, so that a lost or late one
-does no harm. They ride in every packet; an ACK travels only when much is owed and no packet goes that way anyhow. With
-`Plan.ack_slots` = 1 every message is acknowledged, as in the thesis.
+Credit words are cumulative counts, message slots in the upper half and heap blocks in the lower, so
+that a lost or late one does no harm. They ride in every packet; an ACK travels only when much is
+owed and no packet goes that way anyhow. With `Plan.ack_slots` = 1 every message is acknowledged, as
+in the thesis.
 """
 
 from lanai_firmware.lang import Ptr, firmware, inline, u32
@@ -31,7 +33,8 @@ def credit_arrived(channel: Ptr[Channel], word: u32) -> None:
 
 @inline
 def give_back(channel: Ptr[Channel], slots: u32, blocks: u32) -> None:
-    """Room at this end is free again. Counts the halves apart, as blocks must not carry into slots."""
+    """Room at this end is free again. Counts the halves apart, as blocks must not carry into
+    slots."""
     given = channel.given
     given = ((given & 0xFFFF0000) + (slots << 16)) | ((given + blocks) & 0xFFFF)
     channel.given = given

@@ -1,11 +1,14 @@
-"""Cut-through on the receiving side: a body goes on to the host while it still comes over the wire (NP-51).
+"""Cut-through on the receiving side: a body goes on to the host while it still comes over the wire
+(NP-51).
 
-When enough of a long packet has arrived, and its header has been checked by itself, its upload is queued to keep behind the receive
-DMA. Nothing else changes: the packet is judged and accounted for when it is whole, and only its upload is not queued again. One packet is
-followed at a time, and only if the host DMA has nothing to do, as what is queued behind waits as long as the packet takes.
+When enough of a long packet has arrived, and its header has been checked by itself, its upload is
+queued to keep behind the receive DMA. Nothing else changes: the packet is judged and accounted for
+when it is whole, and only its upload is not queued again. One packet is followed at a time, and
+only if the host DMA has nothing to do, as what is queued behind waits as long as the packet takes.
 
-Two NICs must not wait for each other's bodies: `outgoing` sends no packet whose body is not here while a packet is being followed, so
-what a followed packet still needs never waits behind another followed one.
+Two NICs must not wait for each other's bodies: `outgoing` sends no packet whose body is not here
+while a packet is being followed, so what a followed packet still needs never waits behind another
+followed one.
 """
 
 from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, sizeof, u32
@@ -20,7 +23,8 @@ from ..state import RECEIVE_ARRIVING, RECEIVE_POSTED, RECEIVE_PULLING, Channel, 
 
 @firmware(inline=False)
 def follow() -> None:
-    """Enough of a packet has arrived: queue its upload if it is clear where it goes. Asked once for each packet."""
+    """Enough of a packet has arrived: queue its upload if it is clear where it goes. Asked once for
+    each packet."""
     receive_dma.watch(0)
     nic.looked = receive_dma.done()
     start = receive_dma.arriving()
@@ -100,7 +104,8 @@ def answers_split(receive: Ptr[Receive], length: u32) -> bool:
 
 @firmware
 def meets(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """Is this a whole message for the oldest receive of its channel, for one or two pieces of host memory?"""
+    """Is this a whole message for the oldest receive of its channel, for one or two pieces of host
+    memory?"""
     node = channel.expected.next
     if node == address_of(channel.expected):
         return False
@@ -112,7 +117,8 @@ def meets(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
 
 @firmware
 def was_followed(header: Ptr[Header]) -> bool:
-    """Is the upload of this packet, which is whole now, queued already? Asked once for each packet."""
+    """Is the upload of this packet, which is whole now, queued already? Asked once for each
+    packet."""
     if nic.followed != u32(header):
         return False
     nic.followed = 0

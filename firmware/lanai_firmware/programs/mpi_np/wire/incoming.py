@@ -1,7 +1,9 @@
-"""Packets that have arrived: judged, matched, passed on, and their buffers posted again (NP-19, NP-25, NP-28).
+"""Packets that have arrived: judged, matched, passed on, and their buffers posted again (NP-19,
+NP-25, NP-28).
 
-Whatever comes over the wire is doubted: a packet with a bad verdict, an unknown type, channel, receive or handle is dropped
-and counted. The source of a message is what its channel says, so an envelope cannot be forged (NP-14).
+Whatever comes over the wire is doubted: a packet with a bad verdict, an unknown type, channel,
+receive or handle is dropped and counted. The source of a message is what its channel says, so an
+envelope cannot be forged (NP-14).
 """
 
 from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, offset_of, sizeof, u32
@@ -57,7 +59,8 @@ def post_buffers() -> None:
 
 @firmware
 def receive_packet() -> bool:
-    """Deal with the oldest packet that has arrived. False if there is none, or no room in the host DMA's queue for it."""
+    """Deal with the oldest packet that has arrived. False if there is none, or no room in the host
+    DMA's queue for it."""
     verdict = receive_dma.verdict()
     if verdict == VALID or verdict == VALID_CHECKED:  # noqa: SIM109 - the language has no tuples of variables
         header = at(Ptr[Header], receive_dma.packet())
@@ -74,10 +77,11 @@ def receive_packet() -> bool:
 
 @inline
 def receive_part(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """The common case of a long body: a part of it, not the last, for the piece of host memory that is open.
+    """The common case of a long body: a part of it, not the last, for the piece of host memory that
+    is open.
 
-    The upload begins before anything else is done, as the host bus is what long messages wait for. False if it is not so, with
-    nothing changed.
+    The upload begins before anything else is done, as the host bus is what long messages wait for.
+    False if it is not so, with nothing changed.
     """
     receive_number = header.tag
     if receive_number >= nic.receive_count:
@@ -122,14 +126,16 @@ def receive_part(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
 
 @inline
 def receive_short(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """The common case of a short message: EAGER, for the oldest receive of its channel, all in one page.
+    """The common case of a short message: EAGER, for the oldest receive of its channel, all in one
+    page.
 
     False if it is not so, with nothing changed.
     """
     node = channel.expected.next
     if node == address_of(channel.expected):
         return False
-    # What must be zero is or-ed together: on the Lanai a test costs as much as three such operations.
+    # What must be zero is or-ed together: on the Lanai a test costs as much as three such
+    # operations.
     tag = header.tag
     receive = node.receive
     apart = ((node.key >> 16) ^ u32(header.context)) | ((node.tag ^ tag) & node.mask)
@@ -222,7 +228,8 @@ def receive_any() -> bool:
         forget(header)
         nic.wire_errors += 1
         if (verdict & HEADER_CHECKED) != 0 and header.channel < nic.channel_count:
-            # Nobody sends it again, and its envelope is sound: the message it belongs to fails, and nobody waits for it.
+            # Nobody sends it again, and its envelope is sound: the message it belongs to fails, and
+            # nobody waits for it.
             lose_body(header)
             act(nic.channels + header.channel, header, size)
     elif size < sizeof(Header) or header.channel >= nic.channel_count:
@@ -235,7 +242,8 @@ def receive_any() -> bool:
 
 @firmware(inline=False)
 def receive_numbered(channel: Ptr[Channel], header: Ptr[Header], size: u32) -> bool:
-    """The same for a sound packet where recovery is on: only the one that comes next is acted on."""
+    """The same for a sound packet where recovery is on: only the one that comes next is acted
+    on."""
     if accept_next(channel, header):
         kind = header.type
         if kind == Type.EAGER and receive_short(channel, header):
@@ -260,7 +268,8 @@ def act(channel: Ptr[Channel], header: Ptr[Header], size: u32) -> None:
 
 @firmware
 def empty_buffer() -> None:
-    """The oldest packet has been dealt with; its buffer may be posted again when what it queued has been uploaded."""
+    """The oldest packet has been dealt with; its buffer may be posted again when what it queued has
+    been uploaded."""
     buffer = nic.buffers + (nic.buffers_due & nic.buffer_mask)
     buffer.release = nic.hdma
     nic.buffers_due += 1
@@ -320,7 +329,8 @@ def on_eager(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -
 
 @firmware(inline=False)
 def on_body_lost(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """An envelope whose body is lost: the receive that takes it fails. Without one it is kept, like a promise."""
+    """An envelope whose body is lost: the receive that takes it fails. Without one it is kept, like
+    a promise."""
     length = header.length
     if length > PACKET_BODY:
         return False
@@ -358,7 +368,8 @@ def on_recv_req(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
 
 @firmware
 def on_eager_unpaid(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
-    """Envelope and body without credit: taken if there happens to be room, else dropped; the sender is told (NP-24)."""
+    """Envelope and body without credit: taken if there happens to be room, else dropped; the sender
+    is told (NP-24)."""
     if header.length > size or header.length > PACKET_BODY:
         return False
     if on_eager(channel, header, body, size):

@@ -1,7 +1,9 @@
-"""A peer that does not answer: all that waits for it fails with PEER_FAILED, and what comes later is refused at once.
+"""A peer that does not answer: all that waits for it fails with PEER_FAILED, and what comes later
+is refused at once.
 
-Messages of its that are here stay, and may be received. The LOST record comes last, behind every transfer to or from the
-host's memory that the channel had begun, so that the host may free what it had lent.
+Messages of its that are here stay, and may be received. The LOST record comes last, behind every
+transfer to or from the host's memory that the channel had begun, so that the host may free what it
+had lent.
 """
 
 from lanai_firmware.lang import Ptr, address_of, firmware, null
@@ -68,7 +70,8 @@ def fail_sends(channel: Ptr[Channel]) -> None:
 
 @firmware
 def fail_receives(channel: Ptr[Channel]) -> None:
-    """Receives that only this peer could meet, those from anyone, and those whose body was to come; promises are worth nothing now."""
+    """Receives that only this peer could meet, those from anyone, and those whose body was to come;
+    promises are worth nothing now."""
     anchor = address_of(channel.expected)
     while anchor.next != anchor:
         receive = anchor.next.receive

@@ -1,9 +1,10 @@
 """Packets on their way out.
 
-Packets with an envelope or a body go through the stages, a ring kept in order, so that no envelope overtakes another
-(NP-08). A stage leaves once its body is in SRAM, be that in a request slot (written by the host) or in the stage's own room
-(brought by the host DMA, so that bodies of any length pass in parts, NP-39). Packets of control only bypass the stages: they
-wait for the link alone (NP-27).
+Packets with an envelope or a body go through the stages, a ring kept in order, so that no envelope
+overtakes another (NP-08). A stage leaves once its body is in SRAM, be that in a request slot
+(written by the host) or in the stage's own room (brought by the host DMA, so that bodies of any
+length pass in parts, NP-39). Packets of control only bypass the stages: they wait for the link
+alone (NP-27).
 """
 
 from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, null, sizeof, u32
@@ -18,7 +19,8 @@ from .recovery import launch_numbered, send_numbered, take_buffer, untake_buffer
 
 @inline
 def stamp(channel: Ptr[Channel], header: Ptr[Header]) -> None:
-    """Fill in, as late as can be, what depends on the moment of leaving: the credit word, which pays any ACK owed."""
+    """Fill in, as late as can be, what depends on the moment of leaving: the credit word, which
+    pays any ACK owed."""
     given = channel.given
     header.credit = given
     channel.told = given
@@ -46,7 +48,8 @@ def stage_free(channel: Ptr[Channel]) -> bool:
 
 @inline
 def new_stage(channel: Ptr[Channel], kind: u32) -> Ptr[Stage]:
-    """The next stage, with the header's type and addressee. `stage_free` must hold; `commit` ends filling it."""
+    """The next stage, with the header's type and addressee. `stage_free` must hold; `commit` ends
+    filling it."""
     stage = nic.stages + (nic.stage_tail & nic.stage_mask)
     stage.channel = channel
     stage.send = null(Send)
@@ -88,7 +91,8 @@ def copy_header(stage: Ptr[Stage]) -> None:
 
 @inline
 def may_chase() -> bool:
-    """May a packet leave whose body is not all here? Not behind one that is followed: see `following`."""
+    """May a packet leave whose body is not all here? Not behind one that is followed: see
+    `following`."""
     return nic.watermark != 0 and host_dma.reached(nic.follow_until)
 
 
@@ -146,7 +150,8 @@ def retire_stages() -> None:
 
 @inline
 def new_frame(channel: Ptr[Channel], kind: u32) -> Ptr[Header]:
-    """Room for a packet of control. There are more frames than the send DMA queues, so its turn comes after use."""
+    """Room for a packet of control. There are more frames than the send DMA queues, so its turn
+    comes after use."""
     frame = address_of(frames[nic.frame])
     nic.frame = (nic.frame + 1) & (FRAMES - 1)
     header = address_of(frame.header)

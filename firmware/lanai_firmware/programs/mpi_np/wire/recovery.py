@@ -1,13 +1,17 @@
-"""Recovery from lost, corrupted, doubled and reordered packets. Beyond the thesis, which relies on the link (NP-30).
+"""Recovery from lost, corrupted, doubled and reordered packets. Beyond the thesis, which relies on
+the link (NP-30).
 
-Off, the default, costs two instructions a message. On, each packet of a channel but SEEN has a number and stays here until the other end
-has seen it: its header in the channel's ring of `Unacked`, its body in the buffer or request slot where it was. The other end takes
-packets in the order of their numbers, once each, and drops the rest. `Header.seen` of any packet tells what came before; a
-SEEN carries nothing else, and is sent when half a window is owed, when a packet came twice or too early, or when the timer ticks.
-Packets go again from the first one missing (go back N): when the other end tells of a gap, or after a timeout, which doubles each time. After
+Off, the default, costs two instructions a message. On, each packet of a channel but SEEN has a
+number and stays here until the other end has seen it: its header in the channel's ring of
+`Unacked`, its body in the buffer or request slot where it was. The other end takes packets in the
+order of their numbers, once each, and drops the rest. `Header.seen` of any packet tells what came
+before; a SEEN carries nothing else, and is sent when half a window is owed, when a packet came
+twice or too early, or when the timer ticks. Packets go again from the first one missing (go back
+N): when the other end tells of a gap, or after a timeout, which doubles each time. After
 `Plan.retries` of them without an answer the peer counts as lost (`losing`).
 
-A packet's memory may be reused only when it is acknowledged AND the send DMA has read its last repetition.
+A packet's memory may be reused only when it is acknowledged AND the send DMA has read its last
+repetition.
 """
 
 from lanai_firmware.lang import Ptr, address_of, at, copy, firmware, inline, null, sizeof, u32
@@ -62,7 +66,8 @@ def return_buffer(buffer: u32) -> None:
 
 @firmware
 def launch_numbered(stage: Ptr[Stage]) -> bool:
-    """Hand a stage whose body is there to the send DMA, unless packets of its channel must go again and take all room: then False."""
+    """Hand a stage whose body is there to the send DMA, unless packets of its channel must go again
+    and take all room: then False."""
     channel = stage.channel
     reliability = channel.reliability
     if reliability.again != reliability.next and (not resend(channel) or not two_free()):
@@ -103,7 +108,8 @@ def send_numbered(channel: Ptr[Channel], header: Ptr[Header]) -> None:
 
 @firmware
 def enter(channel: Ptr[Channel], header: Ptr[Header]) -> Ptr[Unacked]:
-    """Number a packet, and keep its header. The credit word stays what it is now: a repetition that the other end drops tells nothing."""
+    """Number a packet, and keep its header. The credit word stays what it is now: a repetition that
+    the other end drops tells nothing."""
     reliability = channel.reliability
     number = reliability.next
     if number == reliability.acked:
@@ -188,7 +194,8 @@ def release_seen(channel: Ptr[Channel]) -> bool:
 
 @firmware
 def release_and_resend(channel: Ptr[Channel]) -> bool:
-    """Release acknowledged packets and send again what is missing. False if something is left to do."""
+    """Release acknowledged packets and send again what is missing. False if something is left to
+    do."""
     released = release_seen(channel)
     return resend(channel) and released
 
@@ -219,7 +226,8 @@ def on_seen(channel: Ptr[Channel], header: Ptr[Header]) -> None:
 
 @firmware
 def accept_next(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """Is this the next packet in order? Others are dropped, and the other end is told what is missing."""
+    """Is this the next packet in order? Others are dropped, and the other end is told what is
+    missing."""
     reliability = channel.reliability
     if header.sequence != reliability.there or (header.flags & FLAG_NUMBERED) == 0:
         nic.dropped += 1
@@ -276,8 +284,8 @@ def arm() -> None:
 
 @firmware
 def timed_out(channel: Ptr[Channel]) -> bool:
-    """One tick of the timer for one channel. True if its peer counts as lost: it has not answered any
-    repetition."""
+    """One tick of the timer for one channel. True if its peer counts as lost: it has not answered
+    any repetition."""
     reliability = channel.reliability
     if reliability.owed != 0:
         channel.control |= OWE_SEEN
