@@ -1,4 +1,5 @@
-"""Where the program made the MPI call that this thread is in: for reports of a stopped run, looked for when a rank is about to wait."""
+"""Where the program made the MPI call that this thread is in: for reports of a stopped run, looked
+for when a rank is about to wait."""
 
 import ctypes
 import os
@@ -36,7 +37,8 @@ def located(why: Wait) -> Wait:
 
 
 def _outside(frame: FrameType | None) -> tuple[str, FrameType | None]:
-    """The MPI function that the program called last, and the frame of the program that did, if it is Python's."""
+    """The MPI function that the program called last, and the frame of the program that did, if it
+    is Python's."""
     call = ""
     while frame is not None:
         name = frame.f_code.co_filename

@@ -1,11 +1,13 @@
-"""When collectives change their algorithms, as a device prefers it. docs/reference/mpi-collectives.md explains each choice."""
+"""When collectives change their algorithms, as a device prefers it.
+docs/reference/mpi-collectives.md explains each choice."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Thresholds in bytes of one process's message, unless the name says otherwise. The same at all ranks of a job.
+    """Thresholds in bytes of one process's message, unless the name says otherwise. The same at all
+    ranks of a job.
 
     Attributes:
         broadcast_by_pieces: from here on: scatter and ring instead of a binomial tree,
@@ -16,8 +18,9 @@ class Choices:
         alltoall_short: block up to which alltoall combines blocks,
         alltoall_short_size: ... in communicators of at least so many processes.
         alltoall_at_once: processes up to which all receives and sends are posted at once.
-        long_vector, long_vector_per_rank: reduce and allreduce go by parts from the larger of the two on, the second of them
-            for each process. The default was measured on mpi-np: 4 and 8 ranks break even between 4 and 16 KB.
+        long_vector, long_vector_per_rank: reduce and allreduce go by parts from the larger of the
+            two on, the second of them for each process. The default was measured on mpi-np: 4 and 8
+            ranks break even between 4 and 16 KB.
     """
 
     broadcast_by_pieces: int = 64 * 1024

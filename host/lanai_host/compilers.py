@@ -1,8 +1,9 @@
-"""The one search for compilers: C and C++ for what this project builds, and all three languages for users' programs.
+"""The one search for compilers: C and C++ for what this project builds, and all three languages for
+users' programs.
 
-A language's compiler is the one that its environment variable names (CC, CXX, FC), else one that is installed, else the one in
-the package `ziglang`. A variable that names an MPI wrapper, as `make CC="lanai mpicc"` sets it, is passed over: the wrapper
-would run itself.
+A language's compiler is the one that its environment variable names (CC, CXX, FC), else one that is
+installed, else the one in the package `ziglang`. A variable that names an MPI wrapper, as `make
+CC="lanai mpicc"` sets it, is passed over: the wrapper would run itself.
 """
 
 import errno
@@ -70,11 +71,13 @@ class Compiler:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What cache keys hold of it: two compilers of one key give the same objects. Zig is the same wherever pip put it."""
+        """What cache keys hold of it: two compilers of one key give the same objects. Zig is the
+        same wherever pip put it."""
         return (self.identity, self.command[-1]) if self.is_zig else (self.command, self.identity)
 
     def run(self, arguments: Sequence[str], what: str, text: str = "") -> str:
-        """Run it with `text` as its input; what it printed. `what` says in the error message what it was for."""
+        """Run it with `text` as its input; what it printed. `what` says in the error message what
+        it was for."""
         done = subprocess.run(
             [*self.command, *arguments], input=text, text=True, capture_output=True, check=False, env=guarded()
         )
@@ -87,7 +90,8 @@ class Compiler:
 
 
 def find(language: Language, chosen: str = "") -> Compiler:
-    """The compiler of a language: `chosen` if that names one, else as the module says. Raises UserError if there is none."""
+    """The compiler of a language: `chosen` if that names one, else as the module says. Raises
+    UserError if there is none."""
     search = language.value
     for setting, source in ((chosen, ""), (os.environ.get(search.variable, ""), search.variable)):
         words = split(setting, source or search.title)
@@ -109,8 +113,8 @@ def find(language: Language, chosen: str = "") -> Compiler:
 
 
 def for_models() -> Compiler:
-    """The C++ compiler for large generated code: $CXX, else a clang, whose code for Verilated models is 1.2 times as fast as g++'s,
-    else any. Raises UserError if there is none."""
+    """The C++ compiler for large generated code: $CXX, else a clang, whose code for Verilated
+    models is 1.2 times as fast as g++'s, else any. Raises UserError if there is none."""
     search = Language.CXX.value
     words = split(os.environ.get(search.variable, ""), search.variable)
     if words and not is_wrapper(words):
@@ -129,17 +133,20 @@ def split(setting: str, name: str) -> tuple[str, ...]:
 
 
 def is_wrapper(words: Sequence[str]) -> bool:
-    """Whether a command is an MPI wrapper, ours or another, whatever starts it: `lanai mpicc`, `ccache /usr/bin/mpicc`."""
+    """Whether a command is an MPI wrapper, ours or another, whatever starts it: `lanai mpicc`,
+    `ccache /usr/bin/mpicc`."""
     return any(Path(word).name in WRAPPERS for word in words)
 
 
 def guarded() -> Mapping[str, str]:
-    """The environment for a compiler. A wrapper that finds itself started from it was called by itself."""
+    """The environment for a compiler. A wrapper that finds itself started from it was called by
+    itself."""
     return {**os.environ, RECURSION: "1"}
 
 
 def trial(language: Language) -> Compiler:
-    """The compiler of a language, which has just compiled and linked a program. Raises UserError if it cannot."""
+    """The compiler of a language, which has just compiled and linked a program. Raises UserError if
+    it cannot."""
     compiler = find(language)
     with tempfile.TemporaryDirectory(prefix="lanai-trial-") as name:
         source = Path(name, f"trial{language.value.suffix}")
@@ -149,12 +156,14 @@ def trial(language: Language) -> Compiler:
 
 
 def bind_own_functions(compiler: Compiler) -> str:
-    """The linker option by which a library's calls of its own functions stay inside it. Zig's front knows the wider one only."""
+    """The linker option by which a library's calls of its own functions stay inside it. Zig's front
+    knows the wider one only."""
     return "-Wl,-Bsymbolic" if compiler.is_zig else "-Wl,-Bsymbolic-functions"
 
 
 def _zig(mode: str) -> Compiler:
-    """The one in the package `ziglang`, identified without starting it: that takes half a second."""
+    """The one in the package `ziglang`, identified without starting it: that takes half a
+    second."""
     try:
         installed = version("ziglang")
     except PackageNotFoundError:

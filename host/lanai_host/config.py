@@ -1,6 +1,7 @@
 """What the host's own work costs, and how the driver chooses among ways to move data.
 
-Costs are simulated time, so that a run depends on these numbers and never on the machine that simulates.
+Costs are simulated time, so that a run depends on these numbers and never on the machine that
+simulates.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -49,7 +50,8 @@ RANGES = {
 
 @dataclass(frozen=True)
 class HostConfig:
-    """Prices in picoseconds for each unit of `HostCost`, bus costs as the processor sees them, and the driver's choices."""
+    """Prices in picoseconds for each unit of `HostCost`, bus costs as the processor sees them, and
+    the driver's choices."""
 
     call: int = 300_000
     post: int = 150_000
@@ -102,17 +104,20 @@ class HostConfig:
 
 
 def pentium2_266() -> HostConfig:
-    """The thesis's hosts (NP-B1): 266 MHz Pentium II, 128 MB, Linux 2.0.35. Pages once pinned stay so while there is room."""
+    """The thesis's hosts (NP-B1): 266 MHz Pentium II, 128 MB, Linux 2.0.35. Pages once pinned stay
+    so while there is room."""
     return HostConfig()
 
 
 def pessimistic() -> HostConfig:
-    """The same hosts, with pages pinned and unpinned for every message as the thesis does (NP-49)."""
+    """The same hosts, with pages pinned and unpinned for every message as the thesis does
+    (NP-49)."""
     return HostConfig(pinned_cache_pages=0)
 
 
 def free() -> HostConfig:
-    """A host whose work costs nothing, but for one picosecond to read the clock: what remains is the NIC's time."""
+    """A host whose work costs nothing, but for one picosecond to read the clock: what remains is
+    the NIC's time."""
     nothing = {what.value: int(what is HostCost.CLOCK) for what in HostCost}
     return HostConfig(**nothing, pio_write=0, pio_read=0)
 

@@ -1,4 +1,5 @@
-"""A process's device, as its environment says: what `lanai run` chose, or a world of one for a program started by itself."""
+"""A process's device, as its environment says: what `lanai run` chose, or a world of one for a
+program started by itself."""
 
 import os
 import sys
@@ -23,7 +24,8 @@ LAUNCHERS = (
 
 
 def foreign_launcher(environment: Mapping[str, str]) -> str | None:
-    """What the first process of several that another launcher started should be told; None for any other."""
+    """What the first process of several that another launcher started should be told; None for any
+    other."""
     for size, rank in LAUNCHERS:
         count = environment.get(size, "")
         if count.isdecimal() and int(count) > 1:
@@ -37,14 +39,16 @@ def foreign_launcher(environment: Mapping[str, str]) -> str | None:
 
 
 def solo_device() -> Device:
-    """The device of a program that `lanai run` did not start: a world of one rank. Says so if another launcher meant it to be more."""
+    """The device of a program that `lanai run` did not start: a world of one rank. Says so if
+    another launcher meant it to be more."""
     if text := foreign_launcher(os.environ):
         print(f"lanai: warning: {text}", file=sys.stderr, flush=True)
     return IdealDevice(0, 1, Solo())
 
 
 def device_over(client: SimulatorClient) -> Device:
-    """The device that the environment names, with what the simulator said of its host and its node."""
+    """The device that the environment names, with what the simulator said of its host and its
+    node."""
     costs = HostConfig(**client.config.get("host", {}))
     device = stack(os.environ.get(ENV_DEVICE, "ideal")).open(client, costs)
     device.node = client.config.get("node")

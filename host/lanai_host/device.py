@@ -20,7 +20,8 @@ from .remote import Remote
 
 MAX_TAG = 2**31 - 1
 MAX_CONTEXT = 2**16 - 1
-# Contexts from here on are those of the library's own services. Whatever takes a message there pays for a call before it answers.
+# Contexts from here on are those of the library's own services. Whatever takes a message there pays
+# for a call before it answers.
 SERVICE_CONTEXT = MAX_CONTEXT - 1
 
 

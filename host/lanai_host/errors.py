@@ -6,7 +6,8 @@ __all__ = ["DeadlockError", "DeviceLost", "UserError"]
 
 
 class DeviceLost(UserError):
-    """This process's messaging system is of no use any more. The text says what was seen, and what to do."""
+    """This process's messaging system is of no use any more. The text says what was seen, and what
+    to do."""
 
 
 class DeadlockError(RuntimeError):

@@ -1,4 +1,5 @@
-"""C parts of Python modules: compiled once for each Python and source text, and found again in the cache by content."""
+"""C parts of Python modules: compiled once for each Python and source text, and found again in the
+cache by content."""
 
 import importlib.machinery
 import importlib.util
@@ -18,7 +19,8 @@ FLAGS = ("-O2", "-w", "-fPIC", "-shared", "-pthread")
 
 
 def load(package: str, name: str, declared: str, *parts: tuple[str, str]) -> Any:
-    """The module of `name`.c in `package`: `.lib` with the functions that `declared` (cffi's cdef) lists, and `.ffi`.
+    """The module of `name`.c in `package`: `.lib` with the functions that `declared` (cffi's cdef)
+    lists, and `.ffi`.
 
     `parts` names other C files that it uses, each by package and name.
     """

@@ -33,8 +33,9 @@ class Operation:
         length: bytes that the message had, or for a truncated one the bytes delivered.
         error: None, or why it failed.
         cancelled: ended by `Device.cancel`.
-        keep: what must live as long as the device may read or write the operation's memory. The caller sets it, unless the
-            operation is done already; a device refers to an operation until it is done.
+        keep: what must live as long as the device may read or write the operation's memory. The
+            caller sets it, unless the operation is done already; a device refers to an operation
+            until it is done.
     """
 
     __slots__ = ("cancelled", "done", "error", "keep", "length", "source", "tag")

@@ -1,8 +1,9 @@
-"""Folders outside this project whose packages are found like its own: LANAI_PATH, as PATH is written.
+"""Folders outside this project whose packages are found like its own: LANAI_PATH, as PATH is
+written.
 
-A directory on LANAI_PATH may have `stacks/`, `engines/`, `fabrics/` and `papers/`. What lies there is found, named and
-loaded like what lies in `lanai_host.stacks`, `lanai_sim.engines.kinds`, `lanai_sim.machine.fabrics` and
-`lanai_sim.studies.papers`.
+A directory on LANAI_PATH may have `stacks/`, `engines/`, `fabrics/` and `papers/`. What lies there
+is found, named and loaded like what lies in `lanai_host.stacks`, `lanai_sim.engines.kinds`,
+`lanai_sim.machine.fabrics` and `lanai_sim.studies.papers`.
 """
 
 import importlib
@@ -36,7 +37,8 @@ def extend(path: MutableSequence[str], kind: str) -> None:
 
 
 def names(path: Iterable[str], *, packages_only: bool) -> list[str]:
-    """What lies in the folders, as command lines spell it: `my_stack` is `my-stack`. UserError for a name found twice."""
+    """What lies in the folders, as command lines spell it: `my_stack` is `my-stack`. UserError for
+    a name found twice."""
     modules = [
         info for folder in path for info in pkgutil.iter_modules([folder])
     ]  # all at once would hide a name's second
@@ -49,7 +51,8 @@ def names(path: Iterable[str], *, packages_only: bool) -> list[str]:
 
 
 def load(package: str, name: str, module: str = "") -> ModuleType:
-    """The module of `name`, as `names` spells it, in `package`, or its submodule `module`. UserError if it is not there."""
+    """The module of `name`, as `names` spells it, in `package`, or its submodule `module`.
+    UserError if it is not there."""
     full = ".".join(filter(None, [package, name.replace("-", "_"), module]))
     try:
         return importlib.import_module(full)

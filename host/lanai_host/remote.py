@@ -1,7 +1,9 @@
-"""Remote memory, which a device may offer beside messages: writing, reading and changing the memory of another rank.
+"""Remote memory, which a device may offer beside messages: writing, reading and changing the memory
+of another rank.
 
-Whoever owns memory exposes it and sends the token to others in a message. Whoever has the token reaches the memory,
-without any work of the owner's processor. One operation may overtake another until `settle`.
+Whoever owns memory exposes it and sends the token to others in a message. Whoever has the token
+reaches the memory, without any work of the owner's processor. One operation may overtake another
+until `settle`.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +26,8 @@ class Access(Flag):
 
 
 class Atomic(Enum):
-    """What happens to a word, which is replaced in one step. The operation's result is the word before."""
+    """What happens to a word, which is replaced in one step. The operation's result is the word
+    before."""
 
     ADD = auto()
     AND = auto()
@@ -36,7 +39,8 @@ class Atomic(Enum):
 
 @dataclass(frozen=True)
 class Segment:
-    """Memory that the device allocated. `handle` means something to its device only, here as below."""
+    """Memory that the device allocated. `handle` means something to its device only, here as
+    below."""
 
     address: int
     size: int
@@ -45,7 +49,8 @@ class Segment:
 
 @dataclass(frozen=True)
 class Exposure:
-    """Memory of this process that others may reach. `token` tells them how: any bytes, at most TOKEN_BYTES."""
+    """Memory of this process that others may reach. `token` tells them how: any bytes, at most
+    TOKEN_BYTES."""
 
     token: bytes
     handle: object = None
@@ -78,7 +83,8 @@ class Remote(ABC):
 
     @abstractmethod
     def expose(self, address: int, size: int, access: Access) -> Exposure:
-        """Let others reach a range of this process's memory. Raises BusError if it is not all there."""
+        """Let others reach a range of this process's memory. Raises BusError if it is not all
+        there."""
 
     @abstractmethod
     def conceal(self, exposure: Exposure) -> None:
@@ -94,7 +100,8 @@ class Remote(ABC):
 
     @abstractmethod
     def put(self, reach: Reach, offset: int, body: Body) -> Operation:
-        """Write a body's bytes there. When the operation is done, the body's memory is the program's again."""
+        """Write a body's bytes there. When the operation is done, the body's memory is the
+        program's again."""
 
     @abstractmethod
     def get(self, reach: Reach, offset: int, body: Body) -> Operation:
@@ -104,12 +111,13 @@ class Remote(ABC):
     def atomic(
         self, reach: Reach, offset: int, what: Atomic, size: int, operand: int, compare: int, result: int
     ) -> Operation:
-        """Change one word of `size` bytes, one of `atomics`. The word before goes to the address `result`.
+        """Change one word of `size` bytes, one of `atomics`. The word before goes to the address
+        `result`.
 
         `compare` counts for COMPARE_AND_SWAP only.
         """
 
     @abstractmethod
     def settle(self, rank: int | None) -> Operation:
-        """Done when all that this process began before has taken effect at a rank, or at all with None. Its error says what
-        did not arrive."""
+        """Done when all that this process began before has taken effect at a rank, or at all with
+        None. Its error says what did not arrive."""

@@ -1,4 +1,5 @@
-"""The source line of an instruction of a running process, from its memory map and its files' debugging information."""
+"""The source line of an instruction of a running process, from its memory map and its files'
+debugging information."""
 
 import os
 from functools import cache
@@ -9,7 +10,8 @@ EXECUTABLE = 2  # of a map's permissions, "r-xp"
 
 
 def place_of(pid: int, site: str) -> str:
-    """A call site as `Wait.site` has it, in words: "app.py:12", "app.c:40", "main in a.out" without debugging information."""
+    """A call site as `Wait.site` has it, in words: "app.py:12", "app.c:40", "main in a.out" without
+    debugging information."""
     if not site.startswith("@"):
         return site.removeprefix(os.getcwd() + os.sep)
     address = int(site[1:], 16) - 1  # inside the call, whose return address it is

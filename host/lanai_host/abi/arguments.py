@@ -1,8 +1,9 @@
 """Which values of which argument each MPI function refuses, and with which error class.
 
-The type and the name of a parameter in mpi.h say what it is; where a name does not mean the same in all functions, a row of
-`_EXCEPTIONS` says so. The binding generates its checks from `refusals` (see `checks`), and the tests generate from it
-programs that pass every wrong value to every function. The classes are the standard's; where it names none, MPICH's.
+The type and the name of a parameter in mpi.h say what it is; where a name does not mean the same in
+all functions, a row of `_EXCEPTIONS` says so. The binding generates its checks from `refusals` (see
+`checks`), and the tests generate from it programs that pass every wrong value to every function.
+The classes are the standard's; where it names none, MPICH's.
 """
 
 import enum
@@ -28,8 +29,9 @@ class Wrong(enum.StrEnum):
 
 
 class Refusal(NamedTuple):
-    """A wrong value of an argument, and the error class of the answer. `length` is the argument that says how many elements
-    a pointer leads to: none are needed if it is 0. `border`: refused by the binding, before the library sees it."""
+    """A wrong value of an argument, and the error class of the answer. `length` is the argument
+    that says how many elements a pointer leads to: none are needed if it is 0. `border`: refused by
+    the binding, before the library sees it."""
 
     argument: str
     wrong: Wrong
@@ -88,7 +90,8 @@ _LENGTHS = {
     "array_of_large_counts": ("max_large_counts",),
     "array_of_datatypes": ("max_datatypes",),
 }
-# Buffers with data: the library knows which are used. Where the length is the communicator's, it finds null arrays itself.
+# Buffers with data: the library knows which are used. Where the length is the communicator's, it
+# finds null arrays itself.
 _BUFFERS = frozenset({"buf", "sendbuf", "recvbuf", "buffer", "inbuf", "outbuf", "inoutbuf"})
 _ORIGINS = frozenset({"origin_addr", "result_addr", "compare_addr"})  # of one-sided calls
 _COLLECTIVE_ARRAYS = frozenset(
@@ -182,8 +185,8 @@ _EXCEPTIONS: dict[tuple[str, str], _Row] = {
 
 
 def refusals(call: str, parameters: Prototype, library_counts: bool = False) -> list[Refusal]:
-    """What `call` refuses, argument by argument. `library_counts`: some arguments mean nothing at some processes, so that
-    only the library can tell whether a count is wrong."""
+    """What `call` refuses, argument by argument. `library_counts`: some arguments mean nothing at
+    some processes, so that only the library can tell whether a count is wrong."""
     if call.startswith("MPI_T_"):  # any output may be null
         return []
     names = {parameter[0] for parameter in parameters}

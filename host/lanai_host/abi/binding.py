@@ -1,9 +1,11 @@
-"""From a Python function to what C calls: arguments converted as the prototype says, errors handed to their handlers.
+"""From a Python function to what C calls: arguments converted as the prototype says, errors handed
+to their handlers.
 
-A binding names the inputs that it wants by their C names: those of its function's parameters, or those that `bind` is given.
-Handles arrive as objects, `void *` as addresses, strings as str, const statuses as `Status`; arrays as pointers. Output
-parameters that it does not name are filled from its result, in order (a tuple if there are several). A parameter `large` is
-true for calls with the `_c` binding.
+A binding names the inputs that it wants by their C names: those of its function's parameters, or
+those that `bind` is given. Handles arrive as objects, `void *` as addresses, strings as str, const
+statuses as `Status`; arrays as pointers. Output parameters that it does not name are filled from
+its result, in order (a tuple if there are several). A parameter `large` is true for calls with the
+`_c` binding.
 """
 
 import inspect
@@ -30,8 +32,9 @@ ENV_TRACEBACK = "LANAI_TRACEBACK"  # set: internal errors come with their Python
 
 @dataclass(frozen=True)
 class Binding:
-    """`inputs`: the C names of the function's arguments. `lenient`: datatypes and operations may be insignificant. `always`: may
-    be called before MPI_Init and after MPI_Finalize. `anywhere`: by any thread, whatever the thread level."""
+    """`inputs`: the C names of the function's arguments. `lenient`: datatypes and operations may be
+    insignificant. `always`: may be called before MPI_Init and after MPI_Finalize. `anywhere`: by
+    any thread, whatever the thread level."""
 
     function: Callable[..., Any]
     inputs: tuple[str, ...]
@@ -52,8 +55,8 @@ def bind(
     always: bool = False,
     anywhere: bool = False,
 ) -> None:
-    """Bind `function` to an MPI function, and to its `_c` variant. `inputs` names its arguments as C does, in its order,
-    where its own parameters have other names."""
+    """Bind `function` to an MPI function, and to its `_c` variant. `inputs` names its arguments as
+    C does, in its order, where its own parameters have other names."""
     names = tuple(inputs.split()) or tuple(inspect.signature(function).parameters)
     BINDINGS[name] = Binding(function, names, lenient, always, anywhere)
 
@@ -71,7 +74,8 @@ def always(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def anywhere(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: the same, for a call that every thread may make between MPI_Init and MPI_Finalize."""
+    """Decorator: the same, for a call that every thread may make between MPI_Init and
+    MPI_Finalize."""
     bind(function.__name__, function, anywhere=True)
     return function
 
@@ -137,7 +141,8 @@ def _is_unread_handle(parameter: list[Any], wanted: Collection[str]) -> bool:
 
 
 def _threads(name: str, own: str, place: str, found: Binding, names: dict[str, Any]) -> list[str]:
-    """What the thread level asks of each call. A function is made when first called, and then the level is known."""
+    """What the thread level asks of each call. A function is made when first called, and then the
+    level is known."""
     progress = abi.world.process.progress
     if abi.world.thread_level == ThreadLevel.MULTIPLE:
         if progress.order is None:
@@ -278,7 +283,8 @@ def errors() -> ErrorTable:
 
 
 def outside(name: str) -> int:
-    """A call before MPI_Init or after MPI_Finalize. No communicator has an error handler then: the process ends."""
+    """A call before MPI_Init or after MPI_Finalize. No communicator has an error handler then: the
+    process ends."""
     text = f"{name}: called {abi.phase.value}"
     print(f"lanai: error: {text}", file=sys.stderr, flush=True)
     end_process(1, text)
@@ -286,7 +292,8 @@ def outside(name: str) -> int:
 
 
 def elsewhere(name: str, find_place: places.Find, *arguments: Any) -> int:
-    """A call from another thread than the one that called MPI_Init, at a level that allows that one only."""
+    """A call from another thread than the one that called MPI_Init, at a level that allows that one
+    only."""
     level = ThreadLevel(abi.world.thread_level).name
     text = (
         f"{name}: called from another thread than the one that called MPI_Init, which MPI_THREAD_{level} does not allow; "
@@ -301,8 +308,8 @@ def end_process(code: int, text: str) -> None:
 
 
 def failed(name: str, error: Exception, find_place: places.Find | None = None, *arguments: Any) -> int:
-    """What a call that raised returns, once the error handler of its communicator has been called. `find_place(*arguments)`
-    gives the object whose handler that is, unless the error names it."""
+    """What a call that raised returns, once the error handler of its communicator has been called.
+    `find_place(*arguments)` gives the object whose handler that is, unless the error names it."""
     told = _as_mpi_error(name, error)
     if abi.phase is Phase.BEFORE:
         print(f"lanai: error: {told}", file=sys.stderr, flush=True)

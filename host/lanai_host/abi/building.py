@@ -16,8 +16,9 @@ from .flavor import BRIDGE, INTERFACE, Flavor
 from .header import Header, read
 from .installed import include_directory
 
-# Python text that the front runs at the first MPI call. Of another Python than the one it was built for, it asks only that
-# lanai_host can be imported there; if not, it looks where it was when the library was built.
+# Python text that the front runs at the first MPI call. Of another Python than the one it was built
+# for, it asks only that lanai_host can be imported there; if not, it looks where it was when the
+# library was built.
 _BOOT = """
 import sys
 try:

@@ -1,4 +1,5 @@
-"""Functions of the program that the library calls: the codes that they return, and error handlers."""
+"""Functions of the program that the library calls: the codes that they return, and error
+handlers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +28,8 @@ _CXX_KINDS = ("Comm", "File", "Win")  # as the C++ bindings number them
 
 
 class Reporter:
-    """The program's error handler: a function at `address`, for objects whose handles are in `table`."""
+    """The program's error handler: a function at `address`, for objects whose handles are in
+    `table`."""
 
     def __init__(self, address: int, table: HandleTable) -> None:
         self.address, self.table = address, table
@@ -50,7 +52,8 @@ class Reporter:
 
 
 def errhandler(address: int, table: HandleTable) -> Errhandler:
-    """The error handler that is a function at `address`, for objects whose handles are in `table`."""
+    """The error handler that is a function at `address`, for objects whose handles are in
+    `table`."""
     return Errhandler("user", Reporter(address, table))
 
 

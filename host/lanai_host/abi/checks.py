@@ -1,7 +1,7 @@
 """The checks of a call's arguments, as Python text for its binding, from the table in `arguments`.
 
-One condition decides whether anything may be wrong; it costs some ten nanoseconds an argument. Only if it holds is each
-argument looked at.
+One condition decides whether anything may be wrong; it costs some ten nanoseconds an argument. Only
+if it holds is each argument looked at.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,8 @@ Examine = Callable[..., None]
 def lines(
     call: str, parameters: Prototype, library_counts: bool, null_status: bool, names: dict[str, Any]
 ) -> list[str]:
-    """Text that raises MpiError for a wrong argument. `null_status`: a null status is MPI_STATUS_IGNORE in this ABI."""
+    """Text that raises MpiError for a wrong argument. `null_status`: a null status is
+    MPI_STATUS_IGNORE in this ABI."""
     outputs = {p[0] for p in parameters if p[1] == "MPI_Status" and not p[3]} if null_status else set()
     found = [r for r in refusals(call, parameters, library_counts) if r.border and r.argument not in outputs]
     if not found:

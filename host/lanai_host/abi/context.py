@@ -20,7 +20,8 @@ from .numbers import Numbers
 LOW = (1 << 32) - 1
 SIGN = 1 << 31
 
-# Stands for MPI_DATATYPE_NULL where a call may not look at the argument: uncommitted, so that using it is an error.
+# Stands for MPI_DATATYPE_NULL where a call may not look at the argument: uncommitted, so that using
+# it is an error.
 NO_DATATYPE = Datatype(lambda: (EMPTY, Signature(())), 0, 0, 0, name="MPI_DATATYPE_NULL")
 
 
@@ -48,7 +49,8 @@ class Phase(enum.Enum):
 
 
 class NullFile:
-    """Stands for MPI_FILE_NULL, whose error handler is that of files to be opened, and of what goes wrong without a file."""
+    """Stands for MPI_FILE_NULL, whose error handler is that of files to be opened, and of what goes
+    wrong without a file."""
 
     name = ""
 
@@ -57,15 +59,18 @@ class NullFile:
 
 
 class Context:
-    """One process's binding. `abi` below is the only one; `attach` fills it before any other module of the binding is used.
+    """One process's binding. `abi` below is the only one; `attach` fills it before any other module
+    of the binding is used.
 
     Attributes:
-        phase: what begins and ends MPI, MPI_Init and MPI_Finalize or the first and the last session, moves it on.
+        phase: what begins and ends MPI, MPI_Init and MPI_Finalize or the first and the last
+            session, moves it on.
         initialized, finalized: MPI_Init, MPI_Finalize was called.
         world: from MPI_Init on.
         constants: the header's, by name.
         numbers: the maps of an ABI whose numbers are not the library's own; None for MPICH's.
-        keyvals: `Keyval` objects; extra handles of predefined attributes are in `functions.attributes`.
+        keyvals: `Keyval` objects; extra handles of predefined attributes are in
+            `functions.attributes`.
     """
 
     def __init__(self) -> None:
@@ -143,7 +148,8 @@ class Context:
         return self.groups.new(group) if group.size else self.constants["MPI_GROUP_EMPTY"]
 
     def put_type(self, datatype: Datatype | None) -> int:
-        """A handle; types that are predefined by their arguments (Fortran kinds) keep the one they had first."""
+        """A handle; types that are predefined by their arguments (Fortran kinds) keep the one they
+        had first."""
         if datatype is not None and datatype.predefined and not self.types.is_predefined(datatype):
             self.types.predefine(self.types.new(datatype), datatype)
         return self.types.put(datatype)
@@ -155,7 +161,8 @@ class Context:
         return self.messages.put(message)
 
     def any_type(self, handle: int) -> Datatype:
-        """A datatype that may be insignificant: what is no handle becomes one that no buffer may have."""
+        """A datatype that may be insignificant: what is no handle becomes one that no buffer may
+        have."""
         found: Datatype = self.types.get(handle, NO_DATATYPE)
         return found
 
@@ -164,7 +171,8 @@ class Context:
         return self.no_file if handle == self.files.null else self.files[handle]
 
     def any_op(self, handle: int) -> Op:
-        """An operation that may be insignificant: what is no handle becomes one that is refused where it is looked at."""
+        """An operation that may be insignificant: what is no handle becomes one that is refused
+        where it is looked at."""
         try:
             found: Op = self.ops[handle]
         except tables.BadHandle as wrong:
@@ -202,7 +210,8 @@ class Context:
         return Status(source, tag, (high >> 1) << 32 | low & LOW, bool(high & 1))
 
     def inward(self, prefix: str, choices: type[enum.IntEnum], value: int) -> int:
-        """A choice as the library numbers it; what is none of them stays as it is and is refused later."""
+        """A choice as the library numbers it; what is none of them stays as it is and is refused
+        later."""
         for choice in choices:
             if self.constants[f"MPI_{prefix}_{choice.name}"] == value:
                 return choice
@@ -223,7 +232,8 @@ class Context:
         return decode(self.ffi.string(pointer))
 
     def ints(self, pointer: Any, count: int, name: str = "an array") -> list[int]:
-        """An array of integers, which may be a null pointer only if it is empty. `name` is the argument."""
+        """An array of integers, which may be a null pointer only if it is empty. `name` is the
+        argument."""
         if count <= 0:
             return []
         if not pointer:
@@ -235,7 +245,8 @@ class Context:
         return int(self.ffi.cast("intptr_t", pointer))
 
     def put_text(self, pointer: Any, text: str, size: int) -> int:
-        """Write a C string with its end into a buffer of `size` bytes, cut if need be; its length. Nothing else writes strings."""
+        """Write a C string with its end into a buffer of `size` bytes, cut if need be; its length.
+        Nothing else writes strings."""
         if not pointer:
             raise tables.NullPointer("the buffer of a string")
         data = c_text(text, size)

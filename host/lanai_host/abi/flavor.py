@@ -1,7 +1,7 @@
 """The two C ABIs that the library speaks, and how C types cross into Python.
 
-Under both, a handle reaches Python as an int and `void *` as an address. What differs (values of constants, size of a
-handle, fields of the status) is read from the header that declares the ABI.
+Under both, a handle reaches Python as an int and `void *` as an address. What differs (values of
+constants, size of a handle, fields of the status) is read from the header that declares the ABI.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .header import Function, Parameter
 
-# Beside a built library: the module that enters Python, and what the bindings need to know of the header.
+# Beside a built library: the module that enters Python, and what the bindings need to know of the
+# header.
 BRIDGE = "_lanai_bridge"
 INTERFACE = "interface.json"
 
@@ -43,7 +44,8 @@ SCALARS = {
 
 @dataclass(frozen=True)
 class Flavor:
-    """One ABI: `wide` says that handles are pointers rather than ints; `mpi4py` is mpi4py's name for it."""
+    """One ABI: `wide` says that handles are pointers rather than ints; `mpi4py` is mpi4py's name
+    for it."""
 
     name: str
     header: str

@@ -1,7 +1,9 @@
-"""C text of the library: a front that programs link with, and a bridge that hands each call to Python.
+"""C text of the library: a front that programs link with, and a bridge that hands each call to
+Python.
 
-The front defines every function of mpi.h, under its PMPI_ name too, and calls through a table. The bridge is a cffi module
-that fills the table with functions which enter Python. Functions that need no Python at all stay in C.
+The front defines every function of mpi.h, under its PMPI_ name too, and calls through a table. The
+bridge is a cffi module that fills the table with functions which enter Python. Functions that need
+no Python at all stay in C.
 """
 
 import re
@@ -30,7 +32,8 @@ def in_c(function: Function, flavor: Flavor) -> str | None:
 
 
 def shortcut(function: Function, flavor: Flavor) -> str | None:
-    """The C statements of a function that needs no Python as long as its pointers lead somewhere. Python refuses the others."""
+    """The C statements of a function that needs no Python as long as its pointers lead somewhere.
+    Python refuses the others."""
     name = function.name.removeprefix("MPI_")
     parameters = [parameter.name for parameter in function.parameters]
     if name == "Abi_get_version":
@@ -96,7 +99,8 @@ def _definition(function: Function, flavor: Flavor) -> str:
 
 
 def front(header: Header, flavor: Flavor, python: str, libpython: str, boot: str) -> str:
-    """The C text of the shared library. `boot` is Python text with %p for table and state, %d for whether C began."""
+    """The C text of the shared library. `boot` is Python text with %p for table and state, %d for
+    whether C began."""
     struct, _ = table(header, flavor)
     hidden = "\n".join(f"#undef {name}\n#undef P{name}" for name in header.functions)
     own = resources.files(__package__).joinpath("front.c").read_text()

@@ -34,7 +34,8 @@ UNSUPPORTED = "answers MPI_ERR_UNSUPPORTED_OPERATION"
 
 
 class Missing(NamedTuple):
-    """A symbol that a binary imports in vain. `binary` is the program or a library that it needs."""
+    """A symbol that a binary imports in vain. `binary` is the program or a library that it
+    needs."""
 
     binary: str
     symbol: str

@@ -1,4 +1,5 @@
-"""What a program has left behind when it ends MPI, by handle table: for `lanai run --report-leaks`."""
+"""What a program has left behind when it ends MPI, by handle table: for `lanai run
+--report-leaks`."""
 
 from collections import Counter
 from typing import Any
@@ -8,7 +9,8 @@ from .context import abi
 
 
 def found() -> list[str]:
-    """One line for each kind of object that was made and not freed, with how many of it there are."""
+    """One line for each kind of object that was made and not freed, with how many of it there
+    are."""
     lines: list[str] = []
     for table, describe in (
         (abi.requests, _request),

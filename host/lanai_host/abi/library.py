@@ -63,10 +63,11 @@ def _key(flavor: Flavor) -> str:
 
 
 def _paths() -> list[str]:
-    """Where this interpreter finds the packages that the library needs: those of the installation, and those that hold ours.
+    """Where this interpreter finds the packages that the library needs: those of the installation,
+    and those that hold ours.
 
-    Other directories (that of the running script, the current one, what a program added by itself) are left out: a library for each
-    of them would be built in vain.
+    Other directories (that of the running script, the current one, what a program added by itself)
+    are left out: a library for each of them would be built in vain.
     """
     installation = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, *_user_site())}
     kept: list[str] = []

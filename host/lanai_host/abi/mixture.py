@@ -9,7 +9,8 @@ _ANY_MPI = re.compile(r"lib(?:mpi|mpi_abi|mpich)\.so(?:\.\d+)*")
 
 
 def check_process(soname: str, directory: Path, maps: Path = Path("/proc/self/maps")) -> None:
-    """Raise UserError if this process has loaded another MPI library beside ours (`soname` in `directory`)."""
+    """Raise UserError if this process has loaded another MPI library beside ours (`soname` in
+    `directory`)."""
     try:
         lines = maps.read_text(errors="replace").splitlines()
     except OSError:  # no /proc here

@@ -1,8 +1,10 @@
-"""The numbers of MPI as an ABI writes them, where they are not the library's own: ranks, tags, choices, error codes.
+"""The numbers of MPI as an ABI writes them, where they are not the library's own: ranks, tags,
+choices, error codes.
 
-Inside, the library uses MPICH's numbers (`mpi.constants`, `mpi.errors`), so that the MPICH ABI needs nothing of this. For
-another ABI the binding passes arguments and results through the maps made here, by the names that the standard gives to the
-parameters. Values come from the ABI's header.
+Inside, the library uses MPICH's numbers (`mpi.constants`, `mpi.errors`), so that the MPICH ABI
+needs nothing of this. For another ABI the binding passes arguments and results through the maps
+made here, by the names that the standard gives to the parameters. Values come from the ABI's
+header.
 """
 
 import enum
@@ -29,7 +31,8 @@ _NOTHING = -(1 << 31)  # means nothing as any kind of number
 
 
 class Stray(int):
-    """A number that means something inside but nothing in the ABI: refused like any bad value, and printed as it came."""
+    """A number that means something inside but nothing in the ABI: refused like any bad value, and
+    printed as it came."""
 
     passed: int
 
@@ -43,7 +46,8 @@ class Stray(int):
 
 
 class Map:
-    """One kind of number, both ways. What means nothing special on either side stays as it is (a plain rank, say)."""
+    """One kind of number, both ways. What means nothing special on either side stays as it is (a
+    plain rank, say)."""
 
     def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
         """`pairs` are (inside, outside)."""
@@ -59,7 +63,8 @@ class Map:
 
 
 class BitMap:
-    """A set of bits, each of which has another place. Bits that mean nothing outside make the whole a `Stray`."""
+    """A set of bits, each of which has another place. Bits that mean nothing outside make the whole
+    a `Stray`."""
 
     def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
         """`pairs` are (inside, outside)."""
@@ -76,7 +81,8 @@ class BitMap:
 
 
 class CodeMap:
-    """Error codes: the class in the low bits is mapped. Codes that the program added are the same on both sides."""
+    """Error codes: the class in the low bits is mapped. Codes that the program added are the same
+    on both sides."""
 
     def __init__(self, constants: Mapping[str, int]) -> None:
         self._outward = {int(c): constants[_class_name(c)] for c in ErrorClass}
@@ -102,7 +108,8 @@ def _class_name(error_class: ErrorClass) -> str:
 
 
 class Numbers:
-    """The maps of one ABI. `of(call, name)` is the map for a parameter of that name, None if it is a plain number."""
+    """The maps of one ABI. `of(call, name)` is the map for a parameter of that name, None if it is
+    a plain number."""
 
     def __init__(self, constants: Mapping[str, int]) -> None:
         ranks = {"ANY_SOURCE": ANY_SOURCE, "PROC_NULL": PROC_NULL, "ROOT": ROOT}

@@ -1,8 +1,10 @@
-"""Whose error handler is called when a call fails: found from its arguments, by what the prototype says they are.
+"""Whose error handler is called when a call fails: found from its arguments, by what the prototype
+says they are.
 
-The standard names the communicator, window or session that the call was passed, directly or by a pointer to its handle; the
-communicator or window of the request or message; the error handler that a call brings along for the object that it makes. All other
-errors, and those of invalid handles, are MPI_COMM_SELF's.
+The standard names the communicator, window or session that the call was passed, directly or by a
+pointer to its handle; the communicator or window of the request or message; the error handler that
+a call brings along for the object that it makes. All other errors, and those of invalid handles,
+are MPI_COMM_SELF's.
 """
 
 from collections.abc import Callable, Collection
@@ -25,8 +27,9 @@ class Unborn:
 
 
 def finder(call: str, parameters: Prototype, inputs: Collection[str]) -> tuple[Find, str]:
-    """(function, its arguments) that give the object whose error handler is called, None for MPI_COMM_SELF. `inputs`: the
-    arguments that the binding reads, so that pointers to handles among them are no outputs."""
+    """(function, its arguments) that give the object whose error handler is called, None for
+    MPI_COMM_SELF. `inputs`: the arguments that the binding reads, so that pointers to handles among
+    them are no outputs."""
     if call.startswith(_OF_FILES):
         return _file_finder(parameters, inputs)
     for base, direct, pointed in _KINDS:

@@ -1,4 +1,5 @@
-"""Which MPI a program was linked for, read from its file before it is started, and what makes it find ours."""
+"""Which MPI a program was linked for, read from its file before it is started, and what makes it
+find ours."""
 
 import importlib.util
 import os
@@ -14,7 +15,8 @@ _FOREIGN = {"libmpi.so.40": "Open MPI", "libmpi.so.20": "Open MPI"}
 
 
 def check_program(path: Path) -> None:
-    """Raise UserError if the program needs an MPI library that cannot be ours. Scripts, and files that are no ELF, pass."""
+    """Raise UserError if the program needs an MPI library that cannot be ours. Scripts, and files
+    that are no ELF, pass."""
     tags = dynamic_names(path)
     libraries = tags.get("DT_NEEDED", [])
     for name in libraries:
@@ -74,14 +76,16 @@ def _add(found: dict[str, list[str]], tag: Any) -> None:
 
 
 def flavor_of(program: Path) -> Flavor:
-    """The ABI to run a program with: the one that it was linked for; for a Python, the one of its mpi4py."""
+    """The ABI to run a program with: the one that it was linked for; for a Python, the one of its
+    mpi4py."""
     if STANDARD.soname in needed(program) or (program.name.startswith("python") and _mpi4py_is_standard()):
         return STANDARD
     return MPICH
 
 
 def _mpi4py_is_standard() -> bool:
-    """mpi4py's wheel holds builds for MPICH and Open MPI; one built for the standard ABI holds that alone."""
+    """mpi4py's wheel holds builds for MPICH and Open MPI; one built for the standard ABI holds that
+    alone."""
     try:
         spec = importlib.util.find_spec("mpi4py")
     except ValueError:
@@ -92,7 +96,8 @@ def _mpi4py_is_standard() -> bool:
 
 
 def environment(program: Path) -> dict[str, str]:
-    """What a program's environment needs so that it finds our library. An mpi4py of either ABI is told which it is."""
+    """What a program's environment needs so that it finds our library. An mpi4py of either ABI is
+    told which it is."""
     flavor = flavor_of(program)
     directory = str(library_directory(flavor.name))
     paths = [directory, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]

@@ -1,4 +1,5 @@
-"""The Python end of the library: fills the front's table, opens the world at MPI_Init, closes it when Python ends."""
+"""The Python end of the library: fills the front's table, opens the world at MPI_Init, closes it
+when Python ends."""
 
 import atexit
 import ctypes
@@ -41,7 +42,8 @@ SLOT = 1 / 66.6e6  # seconds; MPI_Wtick, where the device does not say
 def attach(
     flavor: str, directory: str, table: int, state: int, started: int, unweighted: int, weights_empty: int
 ) -> None:
-    """Called by the front at the first MPI call. `started`: C began this process, and Python serves it."""
+    """Called by the front at the first MPI call. `started`: C began this process, and Python serves
+    it."""
     try:
         check_process(FLAVORS[flavor].soname, Path(directory))
     except UserError as error:
@@ -67,7 +69,8 @@ def attach(
 
 
 def _first_call(name: str, prototype: list[Any], define: Callable[[Any], Any], *arguments: Any) -> Any:
-    """Most programs use few functions, so each is made when first called, and takes this one's place."""
+    """Most programs use few functions, so each is made when first called, and takes this one's
+    place."""
     made = binding.make(name, prototype)
     if process.observer is not None:
         made = process.observer.call(name, prototype, made)
@@ -180,7 +183,8 @@ def _refuse(error: UserError) -> NoReturn:
 
 
 def _python_ends(state: Any) -> None:
-    """mpi4py finalizes MPI only after the interpreter is gone, so it is done now; from here on the front answers alone."""
+    """mpi4py finalizes MPI only after the interpreter is gone, so it is done now; from here on the
+    front answers alone."""
     if abi.phase is Phase.RUNNING:
         try:
             process.close()

@@ -23,7 +23,8 @@ class BadHandle(Exception):
 
 
 class NullPointer(Exception):
-    """An array or a string that is needed is a null pointer. The call that it was passed to makes an MpiError of it."""
+    """An array or a string that is needed is a null pointer. The call that it was passed to makes
+    an MpiError of it."""
 
     what = "is a null pointer"
 
@@ -40,7 +41,8 @@ class IgnoredStatus(NullPointer):
 class HandleTable(dict[int, Any]):
     """Objects by handle; `table[handle]` raises BadHandle for what is not there.
 
-    `kind` is as in MPI_Comm; `base` the first number for objects made at run time; `null` the handle that stands for None.
+    `kind` is as in MPI_Comm; `base` the first number for objects made at run time; `null` the
+    handle that stands for None.
     """
 
     def __init__(self, kind: str, error_class: int, null: int, base: int, narrow: bool) -> None:
@@ -64,7 +66,8 @@ class HandleTable(dict[int, Any]):
         self._predefined.setdefault(value, handle)
 
     def put(self, value: Any) -> int:
-        """A handle for an object; the null handle for None, the fixed one for a predefined object."""
+        """A handle for an object; the null handle for None, the fixed one for a predefined
+        object."""
         if value is None:
             return self.null
         fixed = self._predefined.get(value)

@@ -1,4 +1,5 @@
-"""Command lines that compile MPI programs, as MPICH's wrappers make them: the compiler that is there, mpi.h, and this library."""
+"""Command lines that compile MPI programs, as MPICH's wrappers make them: the compiler that is
+there, mpi.h, and this library."""
 
 import sys
 from collections.abc import Sequence
@@ -23,7 +24,8 @@ _MODULES = (
 
 @dataclass(frozen=True)
 class Wrapper:
-    """One wrapper: its language, the environment variables that override its compiler, the options that do."""
+    """One wrapper: its language, the environment variables that override its compiler, the options
+    that do."""
 
     name: str
     language: Language
@@ -60,8 +62,8 @@ def line(
 ) -> Line:
     """The command line of a wrapper for a compiler's `arguments`.
 
-    `chosen` is the compiler's command, if not that of the environment; `standard` asks for the standard ABI; without `links` the
-    command compiles alone and needs no library.
+    `chosen` is the compiler's command, if not that of the environment; `standard` asks for the
+    standard ABI; without `links` the command compiles alone and needs no library.
     """
     compiler = find(wrapper.language, chosen)
     if wrapper.language is Language.FORTRAN:

@@ -1,4 +1,5 @@
-"""What the host sets up before processes use the adapter: numbers, routes, bus windows. Only the host itself may do this."""
+"""What the host sets up before processes use the adapter: numbers, routes, bus windows. Only the
+host itself may do this."""
 
 from collections.abc import Mapping
 

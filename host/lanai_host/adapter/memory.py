@@ -36,7 +36,8 @@ ALL = Access.READ | Access.WRITE | Access.ATOMIC
 
 @dataclass(frozen=True)
 class Exposure:
-    """Memory that others may access, with its `token`; or, with no access, that this process may name in its own commands."""
+    """Memory that others may access, with its `token`; or, with no access, that this process may
+    name in its own commands."""
 
     number: int
     address: int
@@ -60,8 +61,9 @@ class _Running:
 class RemoteMemory:
     """One process's access to remote memory.
 
-    All accesses of a process to one NIC are carried out in the order in which they were begun. A put is settled when the
-    bytes are in the target's memory; its own buffer may be changed only then.
+    All accesses of a process to one NIC are carried out in the order in which they were begun. A
+    put is settled when the bytes are in the target's memory; its own buffer may be changed only
+    then.
 
     Use `open`, not the constructor.
     """
@@ -84,7 +86,8 @@ class RemoteMemory:
     async def open(
         cls, bus: Bus, config: Remote, node: int, process: int, costs: HostConfig | None = None
     ) -> "RemoteMemory":
-        """Process `process` of the host of NIC `node`, whose adapter has been booted. `bus` must be this process's own.
+        """Process `process` of the host of NIC `node`, whose adapter has been booted. `bus` must be
+        this process's own.
 
         `costs`: of the process's work for each command; it is free unless given.
         """
@@ -95,9 +98,11 @@ class RemoteMemory:
         return memory
 
     async def expose(self, address: int, size: int, access: Access = ALL, *, little: bool = True) -> Exposure:
-        """Pin `size` bytes at `address` and let whoever has the token access them; with Access(0) nobody but this process.
+        """Pin `size` bytes at `address` and let whoever has the token access them; with Access(0)
+        nobody but this process.
 
-        `little`: atomics take words in little-endian order, as the processors of today's hosts have them.
+        `little`: atomics take words in little-endian order, as the processors of today's hosts have
+        them.
         """
         if size < 1:
             raise UserError(f"size={size!r} must be at least 1: there is nothing to expose")
@@ -128,19 +133,22 @@ class RemoteMemory:
         await self.bus.unpin(exposure.pinned)
 
     async def put(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
-        """Begin to write `size` bytes at `address` to byte `offset` of the target. They must lie in memory that `expose` pinned."""
+        """Begin to write `size` bytes at `address` to byte `offset` of the target. They must lie in
+        memory that `expose` pinned."""
         what = f"put of {size} bytes to offset {offset} of exposure {token.exposure} of node {token.node}"
         return await self._move(Op.WRITE, what, token, offset, address, size)
 
     async def get(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
-        """Begin to read `size` bytes at byte `offset` of the target to `address`, in memory that `expose` pinned."""
+        """Begin to read `size` bytes at byte `offset` of the target to `address`, in memory that
+        `expose` pinned."""
         what = f"get of {size} bytes from offset {offset} of exposure {token.exposure} of node {token.node}"
         return await self._move(Op.READ, what, token, offset, address, size)
 
     async def atomic(
         self, token: Token, offset: int, atomic: Atomic, operand: int, comparand: int = 0
     ) -> RemoteOperation:
-        """Begin to change the 32-bit word at byte `offset` of the target; `value` of the operation is what it was."""
+        """Begin to change the 32-bit word at byte `offset` of the target; `value` of the operation
+        is what it was."""
         what = f"atomic {atomic.name} at offset {offset} of exposure {token.exposure} of node {token.node}"
         buffer = await self._buffer()
         operands = {"operand": operand & 0xFFFFFFFF, "comparand": comparand & 0xFFFFFFFF}
@@ -154,7 +162,8 @@ class RemoteMemory:
         return operation
 
     async def settle(self) -> None:
-        """The store barrier: until all that was begun has ended. Raises RemoteError for the oldest that failed."""
+        """The store barrier: until all that was begun has ended. Raises RemoteError for the oldest
+        that failed."""
         running = [one.operation for one in self._running.values()]
         while self._running:
             await self._take_oldest()

@@ -22,8 +22,10 @@ class Wait(NamedTuple):
     Members:
         peer, tag: as the program gave them: a rank of the communicator, a tag of its own.
         note: what is waited for, in words.
-        awaits: ranks of the world of which `every` one (else any one) must do something before the wait can end.
-        site: where the program called: "file:line", or "@address" of the instruction in its memory (`call_site`).
+        awaits: ranks of the world of which `every` one (else any one) must do something before the
+            wait can end.
+        site: where the program called: "file:line", or "@address" of the instruction in its memory
+            (`call_site`).
     """
 
     call: str

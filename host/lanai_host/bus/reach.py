@@ -63,7 +63,8 @@ def copy_runs(
     Args:
         packing: to the stream, else from it.
         memory: address of the element where the copy begins, `skip` bytes into its run `first`.
-        runs: of an element: how many, the address of their offsets and the address of their lengths (64 bits each).
+        runs: of an element: how many, the address of their offsets and the address of their lengths
+            (64 bits each).
 
     False if not all of the memory can be reached; part may have been copied.
     """

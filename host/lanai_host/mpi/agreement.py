@@ -1,13 +1,16 @@
-"""Agreement on a context number, which keeps a new communicator's messages apart: all members take the same one.
+"""Agreement on a context number, which keeps a new communicator's messages apart: all members take
+the same one.
 
-Each process keeps a mask of the numbers it has free (`context_numbers`). The members AND their masks, and take a number that is left. Several
-agreements of a process may be under way at once: those of other threads, non-blocking duplicates, and communicators of
-groups that overlap. None may wait for another, because other processes may enter the two in the other order.
+Each process keeps a mask of the numbers it has free (`context_numbers`). The members AND their
+masks, and take a number that is left. Several agreements of a process may be under way at once:
+those of other threads, non-blocking duplicates, and communicators of groups that overlap. None may
+wait for another, because other processes may enter the two in the other order.
 
-So an agreement has two ways. The short way is one round over the first `SHARED` numbers. A process offers a few of them to
-one agreement at a time, so that most are left for the others. If no number is common to all offers, the long way follows: a
-round that proposes all free numbers and reserves nothing, and a round in which all say whether they could reserve the number
-chosen. A number that another agreement took in between means another try.
+So an agreement has two ways. The short way is one round over the first `SHARED` numbers. A process
+offers a few of them to one agreement at a time, so that most are left for the others. If no number
+is common to all offers, the long way follows: a round that proposes all free numbers and reserves
+nothing, and a round in which all say whether they could reserve the number chosen. A number that
+another agreement took in between means another try.
 """
 
 import gc
@@ -82,13 +85,14 @@ class _Members(NamedTuple):
 
 
 def agree(link: Link) -> Agreement:
-    """A number that is free at all processes of `link`, which must be between the members of one group."""
+    """A number that is free at all processes of `link`, which must be between the members of one
+    group."""
     return _agree(_Members(link, None))
 
 
 def agree_across(local: Link, leader: int, bridge: Link | None, remote: int) -> Agreement:
-    """The same between two groups: each along its `local` link, and each group's `leader`, who alone has a `bridge`,
-    with the other's, who is its `remote`."""
+    """The same between two groups: each along its `local` link, and each group's `leader`, who
+    alone has a `bridge`, with the other's, who is its `remote`."""
     return _agree(_Members(local, _Across(leader, bridge, remote)))
 
 
@@ -135,8 +139,9 @@ def _long(numbers: ContextNumbers, members: _Members) -> Agreement:
 def _propose(
     numbers: ContextNumbers, members: _Members, attempt: int
 ) -> Generator[Iterable[Operation], None, tuple[int | None, bool]]:
-    """A number that was free everywhere, and whether nobody has another agreement under way. Each attempt chooses
-    another number, and from the second on one in two offers nothing, so that two agreements do not go on to meet."""
+    """A number that was free everywhere, and whether nobody has another agreement under way. Each
+    attempt chooses another number, and from the second on one in two offers nothing, so that two
+    agreements do not go on to meet."""
     drawn = members.draw(attempt)
     offer = 0
     if attempt == 1 or drawn >> 16 & 1:

@@ -1,4 +1,5 @@
-"""What the functions on communicators check about their arguments. `call` is the MPI function that errors name."""
+"""What the functions on communicators check about their arguments. `call` is the MPI function that
+errors name."""
 
 from typing import NoReturn
 

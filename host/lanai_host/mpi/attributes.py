@@ -1,4 +1,5 @@
-"""Attributes: values that programs and libraries hang on communicators, datatypes and windows under a key."""
+"""Attributes: values that programs and libraries hang on communicators, datatypes and windows under
+a key."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,12 +11,13 @@ DeleteFunction = Callable[[Any, "Keyval", Any], None]
 
 
 class Keyval:
-    """A key. `copy(object, keyval, value) -> (keep, new value)` runs when the object is duplicated, `delete(object,
-    keyval, value)` when the value goes; None means never copy, nothing to do. Both report failure by raising MpiError.
-    The C binding's closures hold the extra state. `kind` is "comm", "type" or "win".
+    """A key. `copy(object, keyval, value) -> (keep, new value)` runs when the object is duplicated,
+    `delete(object, keyval, value)` when the value goes; None means never copy, nothing to do. Both
+    report failure by raising MpiError. The C binding's closures hold the extra state. `kind` is
+    "comm", "type" or "win".
 
-    A key that the program has freed goes on to work for the attributes that still have it: `gone` is called when it is both
-    freed and unused.
+    A key that the program has freed goes on to work for the attributes that still have it: `gone`
+    is called when it is both freed and unused.
     """
 
     gone: Callable[[], None] | None = None

@@ -17,8 +17,9 @@ from .request import PersistentRequest, Request, SendRequest, hold
 from .send_buffer import SendBuffer
 from .status import Status
 
-# Bytes of a message that holds its part of the buffer until a receive has taken it, on every device: MPI libraries send long
-# messages only once they are asked for, and a program whose buffer is too small must hear of it on each.
+# Bytes of a message that holds its part of the buffer until a receive has taken it, on every
+# device: MPI libraries send long messages only once they are asked for, and a program whose buffer
+# is too small must hear of it on each.
 LONG = 1 << 14
 
 
@@ -43,7 +44,8 @@ def attach(owner: Owner, address: int | None, size: int, call: str = "MPI_Buffer
 
 
 def detach(owner: Owner) -> tuple[int | None, int]:
-    """MPI_Buffer_detach, MPI_Comm_detach_buffer: (address, size), once all messages have left it."""
+    """MPI_Buffer_detach, MPI_Comm_detach_buffer: (address, size), once all messages have left
+    it."""
     buffer, owner.send_buffer = owner.send_buffer, None
     if buffer is None:
         return 0, 0
@@ -117,8 +119,8 @@ def bsend_init(
 def _start(
     comm: Communicator, call: str, address: int, count: int, datatype: Datatype, dest: int, tag: int
 ) -> Operation | None:
-    """Check the arguments, copy the message and start it. A communicator's own buffer goes before its session's,
-    and that before the process's."""
+    """Check the arguments, copy the message and start it. A communicator's own buffer goes before
+    its session's, and that before the process's."""
     check_send(comm, call, address, count, datatype, dest, tag)
     if dest == PROC_NULL:
         return None

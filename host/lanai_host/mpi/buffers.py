@@ -7,7 +7,8 @@ from .memory import Scratch, move
 
 
 def check_address(call: str, name: str, address: int, count: int, datatype: Datatype) -> None:
-    """A buffer with data needs memory: MPI_BOTTOM is an address only where the datatype holds absolute ones."""
+    """A buffer with data needs memory: MPI_BOTTOM is an address only where the datatype holds
+    absolute ones."""
     if address == IN_PLACE:
         raise MpiError(ErrorClass.BUFFER, f"{call}: {name} is MPI_IN_PLACE, which is not allowed here")
     if address == BOTTOM and count and datatype.size and datatype.true_lb == 0:
@@ -15,7 +16,8 @@ def check_address(call: str, name: str, address: int, count: int, datatype: Data
 
 
 class TypedScratch:
-    """Room for `count` elements of `datatype` in their own layout: (address, count, datatype) is a valid buffer."""
+    """Room for `count` elements of `datatype` in their own layout: (address, count, datatype) is a
+    valid buffer."""
 
     __slots__ = ("_scratch", "address")
 
@@ -32,14 +34,16 @@ def gather_bytes(address: int, count: int, datatype: Datatype, target: int) -> i
 
 
 def scatter_bytes(source: int, size: int, address: int, count: int, datatype: Datatype) -> int:
-    """Copy at most `size` packed bytes from `source` into a buffer; the number of bytes that found room."""
+    """Copy at most `size` packed bytes from `source` into a buffer; the number of bytes that found
+    room."""
     return datatype.unpack(source, address, count, 0, size)
 
 
 def copy_elements(
     source: int, source_count: int, source_type: Datatype, target: int, target_count: int, target_type: Datatype
 ) -> None:
-    """Copy one buffer into another as a message to oneself would; the caller has compared the sizes."""
+    """Copy one buffer into another as a message to oneself would; the caller has compared the
+    sizes."""
     size = source_count * source_type.size
     if source_type.dense and target_type.dense:
         move(target + target_type.true_lb, source + source_type.true_lb, min(size, target_count * target_type.size))

@@ -1,4 +1,5 @@
-"""MPI_Wtime: reading the clock takes simulated time, so that a program which waits by reading it comes to an end."""
+"""MPI_Wtime: reading the clock takes simulated time, so that a program which waits by reading it
+comes to an end."""
 
 from ..config import HostCost
 from ..device import Device
@@ -10,9 +11,9 @@ LONGEST = 10_000_000  # picoseconds that a reading takes at most for that reason
 class Clock:
     """The clock of one process.
 
-    A reading takes `HostConfig.clock`. A program that does nothing else between two readings waits for a time, and each
-    further reading takes a little more: the wait ends at most 10 microseconds late, and simulating it takes some
-    thousand readings instead of millions.
+    A reading takes `HostConfig.clock`. A program that does nothing else between two readings waits
+    for a time, and each further reading takes a little more: the wait ends at most 10 microseconds
+    late, and simulating it takes some thousand readings instead of millions.
     """
 
     def __init__(self, device: Device) -> None:

@@ -1,6 +1,7 @@
 """The state of a communicator, and the state that all communicators of a process share.
 
-What MPI does with a communicator are functions, a module for each chapter of the standard: see `lanai_host.mpi`.
+What MPI does with a communicator are functions, a module for each chapter of the standard: see
+`lanai_host.mpi`.
 """
 
 from typing import Any
@@ -33,7 +34,8 @@ CALL = HostCost.CALL  # looking a member up in an enum class costs as much as a 
 
 
 class ProcessState:
-    """What all communicators of one process share. `taken`: how many context numbers the predefined ones have."""
+    """What all communicators of one process share. `taken`: how many context numbers the predefined
+    ones have."""
 
     def __init__(self, device: Device, progress: Progress, taken: int) -> None:
         self.device = device
@@ -50,12 +52,13 @@ class ProcessState:
 
 
 class Communicator:
-    """MPI_Comm: two groups, contexts, and what the program attaches to it. Its fields are plain, so that inquiries are one
-    lookup.
+    """MPI_Comm: two groups, contexts, and what the program attaches to it. Its fields are plain, so
+    that inquiries are one lookup.
 
-    `number` is the context number that its members agreed on; `route[rank]` is the world rank that a message to `rank`
-    goes to (of the remote group, for an inter-communicator). `local` is the intra-communicator of the local group that an
-    inter-communicator's collectives use. `kind` is the context of its messages.
+    `number` is the context number that its members agreed on; `route[rank]` is the world rank that
+    a message to `rank` goes to (of the remote group, for an inter-communicator). `local` is the
+    intra-communicator of the local group that an inter-communicator's collectives use. `kind` is
+    the context of its messages.
     """
 
     def __init__(
@@ -115,7 +118,8 @@ class Communicator:
             self.local = Communicator(self.process, number, self.group, kind=LOCAL, name="the local group")
 
     def __del__(self) -> None:
-        # Requests under way refer to their communicator, so the number comes free only when nothing can use it.
+        # Requests under way refer to their communicator, so the number comes free only when nothing
+        # can use it.
         if self._holds_number:
             self.process.numbers.release(self.number)
 

@@ -1,6 +1,8 @@
-"""Completion of several requests. A list may hold None (MPI_REQUEST_NULL) and inactive persistent requests.
+"""Completion of several requests. A list may hold None (MPI_REQUEST_NULL) and inactive persistent
+requests.
 
-Calls that complete several raise MpiError(IN_STATUS) when any failed; its `statuses` hold all of them.
+Calls that complete several raise MpiError(IN_STATUS) when any failed; its `statuses` hold all of
+them.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,8 @@
 """The numbers of MPI as this library uses them inside.
 
-They are MPICH's (the `mpich` package's mpi.h), so that the MPICH ABI passes them through unchanged; another ABI translates
-at its border. `IN_PLACE` and `BOTTOM` stand for buffer addresses, the rest for ranks, tags and choices.
+They are MPICH's (the `mpich` package's mpi.h), so that the MPICH ABI passes them through unchanged;
+another ABI translates at its border. `IN_PLACE` and `BOTTOM` stand for buffer addresses, the rest
+for ranks, tags and choices.
 """
 
 import enum

@@ -1,4 +1,5 @@
-"""The context numbers of one process: which are free, and which it has offered to an agreement under way (`agreement`)."""
+"""The context numbers of one process: which are free, and which it has offered to an agreement
+under way (`agreement`)."""
 
 from ..device import SERVICE_CONTEXT
 
@@ -8,7 +9,8 @@ POINT_TO_POINT, COLLECTIVE, CREATION, LOCAL, PARTITIONED, PARTITIONS = range(CON
 
 LIMIT = SERVICE_CONTEXT // CONTEXTS  # numbers
 
-# Contexts that belong to no communicator: those who connect to a port and what follows; names that are published, and joining.
+# Contexts that belong to no communicator: those who connect to a port and what follows; names that
+# are published, and joining.
 PORTS, NAMES = LIMIT * CONTEXTS, LIMIT * CONTEXTS + 1
 assert NAMES < SERVICE_CONTEXT
 # And of services: what one-sided calls ask of their target, and the data that follow or answer.
@@ -16,8 +18,8 @@ ONE_SIDED, ONE_SIDED_DATA = SERVICE_CONTEXT, SERVICE_CONTEXT + 1
 
 
 class ContextNumbers:
-    """`free` and `offered` are masks; `under_way` counts the agreements that this process takes part in. The numbers below
-    `taken` belong to the predefined communicators."""
+    """`free` and `offered` are masks; `under_way` counts the agreements that this process takes
+    part in. The numbers below `taken` belong to the predefined communicators."""
 
     def __init__(self, taken: int) -> None:
         self.free = (1 << LIMIT) - (1 << taken)

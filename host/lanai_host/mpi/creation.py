@@ -62,7 +62,8 @@ def _iduplicate(comm: Communicator, call: str, info: Info, background: bool = Tr
 
 
 def private_copy(comm: Communicator, call: str) -> Communicator:
-    """A communicator of the same processes for the library's own use, which the program never sees."""
+    """A communicator of the same processes for the library's own use, which the program never
+    sees."""
     made = Communicator(comm.process, 0, comm.group)
     link = creation_link(comm, call)
 
@@ -84,8 +85,8 @@ def split(comm: Communicator, color: int, key: int) -> Communicator | None:
 
 
 def split_type(comm: Communicator, kind: int, key: int, info: Info | None) -> Communicator | None:
-    """MPI_Comm_split_type. Processes of one simulated node share memory (`--ranks-per-node`). Other hardware has no name
-    here, and splitting by it gives MPI_COMM_NULL."""
+    """MPI_Comm_split_type. Processes of one simulated node share memory (`--ranks-per-node`). Other
+    hardware has no name here, and splitting by it gives MPI_COMM_NULL."""
     known = {UNDEFINED, *SplitType, SPLIT_BY_NEIGHBORHOOD}
     if kind not in known:
         raise MpiError(ErrorClass.ARG, f"MPI_Comm_split_type: split_type is {kind}, which is no type of split")
@@ -128,8 +129,8 @@ def create_group(
 def create_from_group(
     everybody: Communicator, group: Group, stringtag: str, info: Info | None, errhandler: Errhandler
 ) -> Communicator:
-    """MPI_Comm_create_from_group. Calls at the same time are told apart by their `stringtag`. `everybody` is MPI_COMM_WORLD,
-    whose contexts the agreement uses."""
+    """MPI_Comm_create_from_group. Calls at the same time are told apart by their `stringtag`.
+    `everybody` is MPI_COMM_WORLD, whose contexts the agreement uses."""
     call = "MPI_Comm_create_from_group"
     if group.rank == UNDEFINED:
         raise MpiError(ErrorClass.GROUP, f"{call}: this process is not in the group")
@@ -150,7 +151,8 @@ def tag_of(comm: Communicator, stringtag: str) -> int:
 
 
 def free(comm: Communicator) -> None:
-    """MPI_Comm_free: what is under way ends in its time, and keeps the context number until then."""
+    """MPI_Comm_free: what is under way ends in its time, and keeps the context number until
+    then."""
     if comm.predefined:
         raise MpiError(ErrorClass.COMM, f"MPI_Comm_free: {comm.name} cannot be freed")
     comm.attributes.clear(comm)

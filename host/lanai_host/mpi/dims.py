@@ -8,7 +8,8 @@ from .errors import ErrorClass, MpiError
 
 
 def dims_create(nodes: int, dims: Sequence[int]) -> list[int]:
-    """Fill the zeros of `dims` so that their product is `nodes`, as close to each other as can be, not increasing."""
+    """Fill the zeros of `dims` so that their product is `nodes`, as close to each other as can be,
+    not increasing."""
     for index, extent in enumerate(dims):
         if extent < 0:
             raise MpiError(ErrorClass.DIMS, f"MPI_Dims_create: dims[{index}] is {extent}; it must not be negative")
@@ -24,8 +25,9 @@ def dims_create(nodes: int, dims: Sequence[int]) -> list[int]:
 
 
 def _balanced(nodes: int, parts: int) -> list[int]:
-    """`parts` factors of `nodes`, not increasing: the smallest difference between the largest and the smallest one decides,
-    then the largest smallest one, then the smallest largest one, and so on, as in MPICH."""
+    """`parts` factors of `nodes`, not increasing: the smallest difference between the largest and
+    the smallest one decides, then the largest smallest one, then the smallest largest one, and so
+    on, as in MPICH."""
     if parts == 0:
         return []
     divisors = _divisors(nodes)

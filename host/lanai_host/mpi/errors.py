@@ -1,4 +1,5 @@
-"""Error classes, the exception that carries one, and the table that turns it into the codes of the C binding."""
+"""Error classes, the exception that carries one, and the table that turns it into the codes of the
+C binding."""
 
 import enum
 from collections.abc import Sequence
@@ -133,8 +134,9 @@ MEANINGS: dict[int, str] = {
 class MpiError(Exception):
     """A failed MPI call.
 
-    `text` names call, argument and value. A completion call for several requests that fails with `IN_STATUS` carries
-    what it completed in `statuses` (and, for the `some` calls, whose they are in `indices`).
+    `text` names call, argument and value. A completion call for several requests that fails with
+    `IN_STATUS` carries what it completed in `statuses` (and, for the `some` calls, whose they are
+    in `indices`).
     """
 
     def __init__(
@@ -150,16 +152,18 @@ class MpiError(Exception):
 
 
 def unsupported(call: str) -> MpiError:
-    """The answer of a call that is not there yet: an error by name, never something silently wrong."""
+    """The answer of a call that is not there yet: an error by name, never something silently
+    wrong."""
     return MpiError(ErrorClass.UNSUPPORTED_OPERATION, f"{call}: not supported by this MPI library")
 
 
 class ErrorTable:
     """Codes for errors, and texts for codes.
 
-    A code is a class in its low 8 bits plus, above them, the number of a text. Texts of the last `KEEP` errors are kept,
-    so that MPI_Error_string of a returned code still names call, argument and value. Classes and codes that the program
-    adds (MPI_Add_error_class, _code, _string) share one sequence of numbers above `LAST_PREDEFINED`.
+    A code is a class in its low 8 bits plus, above them, the number of a text. Texts of the last
+    `KEEP` errors are kept, so that MPI_Error_string of a returned code still names call, argument
+    and value. Classes and codes that the program adds (MPI_Add_error_class, _code, _string) share
+    one sequence of numbers above `LAST_PREDEFINED`.
     """
 
     KEEP = 1024

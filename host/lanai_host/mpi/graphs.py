@@ -1,4 +1,5 @@
-"""Graph topologies, which all processes know whole, and distributed ones. Ranks are never reordered."""
+"""Graph topologies, which all processes know whole, and distributed ones. Ranks are never
+reordered."""
 
 from collections.abc import Iterable, Sequence
 
@@ -112,7 +113,8 @@ def dist_graph_create(
     info: Info | None,
     reorder: bool,
 ) -> Communicator:
-    """MPI_Dist_graph_create: each process knows some edges, which are sent to both of their ends."""
+    """MPI_Dist_graph_create: each process knows some edges, which are sent to both of their
+    ends."""
     call = "MPI_Dist_graph_create"
     check_intra(comm, call)
     _check_nodes(comm, call, "sources", sources)

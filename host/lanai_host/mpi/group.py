@@ -8,8 +8,8 @@ from .errors import ErrorClass, MpiError
 
 
 class Group:
-    """MPI_Group: immutable. `members[rank]` is a world rank; `rank` is this process's own, or UNDEFINED; `session` the session
-    that it came from, if it came from one."""
+    """MPI_Group: immutable. `members[rank]` is a world rank; `rank` is this process's own, or
+    UNDEFINED; `session` the session that it came from, if it came from one."""
 
     __slots__ = ("_positions", "me", "members", "rank", "session", "size")
 

@@ -55,8 +55,8 @@ def create_intercomm(
 def join_groups(
     comm: Communicator, link: Link, leader: int, bridge: Link | None, remote: int
 ) -> Generator[Iterable[Operation], None, Communicator]:
-    """The inter-communicator of two groups, of which each has one process, its `leader`, with a `bridge` to the other's, who
-    is its rank `remote`."""
+    """The inter-communicator of two groups, of which each has one process, its `leader`, with a
+    `bridge` to the other's, who is its rank `remote`."""
     members = yield from _meet(comm, link, leader, bridge, remote)
     if set(members) & set(comm.group.members):
         raise MpiError(ErrorClass.COMM, f"{link.call}: the two groups have a process in common")
@@ -116,8 +116,8 @@ def create_intercomm_from_groups(
     info: Info | None,
     errhandler: Errhandler,
 ) -> Communicator:
-    """MPI_Intercomm_create_from_groups. The remote group and its leader count at the local leader only. `everybody` is
-    MPI_COMM_WORLD, whose contexts the agreement uses."""
+    """MPI_Intercomm_create_from_groups. The remote group and its leader count at the local leader
+    only. `everybody` is MPI_COMM_WORLD, whose contexts the agreement uses."""
     call = "MPI_Intercomm_create_from_groups"
     local = create_from_group(everybody, local_group, stringtag, info, errhandler)
     remote = 0

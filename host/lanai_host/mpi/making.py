@@ -1,4 +1,5 @@
-"""What the functions that make communicators have in common: finding out who belongs together, and agreeing on a number."""
+"""What the functions that make communicators have in common: finding out who belongs together, and
+agreeing on a number."""
 
 from collections.abc import Callable, Generator, Iterable
 
@@ -20,7 +21,8 @@ Rows = list[tuple[list[int], int]]  # each member's numbers, with its world rank
 
 
 def make(comm: Communicator, group: Group, remote: Group | None) -> Communicator:
-    """A communicator that still needs its context number, and inherits the error handler of `comm`."""
+    """A communicator that still needs its context number, and inherits the error handler of
+    `comm`."""
     made = Communicator(comm.process, 0, group, remote)
     made.errhandler = comm.errhandler
     made.session = comm.session
@@ -49,7 +51,8 @@ def everyone(comm: Communicator, link: Link) -> Link:
 def exchange_rows(
     comm: Communicator, link: Link, row: list[int]
 ) -> Generator[Iterable[Operation], None, tuple[Rows, Rows]]:
-    """Each member's row of numbers with its world rank: of the own group, and of the remote group."""
+    """Each member's row of numbers with its world rank: of the own group, and of the remote
+    group."""
     members = everyone(comm, link)
     table = np.zeros((members.size, len(row)), np.int64)
     table[members.rank] = row
@@ -61,8 +64,8 @@ def exchange_rows(
 
 
 def create_where(comm: Communicator, call: str, find: Callable[[Link], Found]) -> Communicator | None:
-    """All members learn by `find(link)` who is with them, and agree on one number for all the new communicators, which
-    have no process in common."""
+    """All members learn by `find(link)` who is with them, and agree on one number for all the new
+    communicators, which have no process in common."""
     link = creation_link(comm, call)
     found: list[Communicator] = []
 
@@ -98,7 +101,8 @@ def create_from(comm: Communicator, group: Group, call: str) -> Communicator | N
 
 
 def split_as(comm: Communicator, call: str, color: int, key: int) -> Communicator | None:
-    """A communicator of those that gave the same color, ordered by key; None for those that gave UNDEFINED."""
+    """A communicator of those that gave the same color, ordered by key; None for those that gave
+    UNDEFINED."""
 
     def find(link: Link) -> Found:
         rows = yield from exchange_rows(comm, link, [color, key])

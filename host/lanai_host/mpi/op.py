@@ -19,7 +19,8 @@ Combine = Callable[[Array, Array], None]  # (in, inout): inout = in op inout
 
 
 class Op:
-    """MPI_Op. `function(in address, inout address, count, datatype)` leaves in op inout in inout."""
+    """MPI_Op. `function(in address, inout address, count, datatype)` leaves in op inout in
+    inout."""
 
     def __init__(self, function: UserFunction, commute: bool, name: str = "", predefined: bool = False) -> None:
         self.function = function
@@ -69,7 +70,8 @@ def _nothing(incoming: Array, inout: Array) -> None:
     return
 
 
-# Kinds of datatypes that each operation takes, as in MPICH: to it Fortran's integers are no logicals, and C's are.
+# Kinds of datatypes that each operation takes, as in MPICH: to it Fortran's integers are no
+# logicals, and C's are.
 _INTEGERS = frozenset({"integer", "fortran integer"})
 _NUMBERS = _INTEGERS | {"floating"}
 _LOGICALS = frozenset({"integer", "logical"})

@@ -1,9 +1,9 @@
 """Partitioned point-to-point requests.
 
-The standard matches partitioned sends and receives of one peer and tag in the order in which they were initialized, and
-they may be started in any other order. So MPI_Psend_init sends an announcement, which holds a number, and MPI_Precv_init
-receives it: messages with one tag arrive in the order sent. The bodies travel in a context of their own, with that number
-as their tag.
+The standard matches partitioned sends and receives of one peer and tag in the order in which they
+were initialized, and they may be started in any other order. So MPI_Psend_init sends an
+announcement, which holds a number, and MPI_Precv_init receives it: messages with one tag arrive in
+the order sent. The bodies travel in a context of their own, with that number as their tag.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,8 +27,9 @@ _NUMBER = np.dtype("<u4")  # of an announcement
 
 
 class PartitionedRequest(PersistentRequest):
-    """A message that the sender fills in parts. It leaves as one when the last part is ready, so that parts arrive
-    together; sender and receiver may cut it differently. `begin(request)` starts the receive, or the send when filled."""
+    """A message that the sender fills in parts. It leaves as one when the last part is ready, so
+    that parts arrive together; sender and receiver may cut it differently. `begin(request)` starts
+    the receive, or the send when filled."""
 
     def __init__(
         self, communicator: Communicator, call: str, partitions: int, sending: bool, begin: Callable[[], Request]
@@ -111,7 +112,8 @@ class _Announcement:
 
 
 class _PartitionedReceive(Request):
-    """One start of a partitioned receive: posted as soon as its announcement is here. Also a task of `Progress`."""
+    """One start of a partitioned receive: posted as soon as its announcement is here. Also a task
+    of `Progress`."""
 
     def __init__(self, announcement: _Announcement, body: Body) -> None:
         super().__init__(announcement.communicator.progress)

@@ -237,7 +237,8 @@ def isendrecv_replace(
     receive_tag: int,
     call: str = "MPI_Isendrecv_replace",
 ) -> Request:
-    """MPI_Isendrecv_replace. What is sent is copied first: the receive may begin to overwrite it at once."""
+    """MPI_Isendrecv_replace. What is sent is copied first: the receive may begin to overwrite it at
+    once."""
     check_buffer(call, address, count, datatype)
     copy = Scratch(count * datatype.size)
     size = gather_bytes(address, count, datatype, copy.address)

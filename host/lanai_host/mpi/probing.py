@@ -40,8 +40,8 @@ class Message:
 
 
 class NoProcMessage(Message):
-    """MPI_MESSAGE_NO_PROC, what a matched probe of MPI_PROC_NULL takes. Receiving it is done at once, any number of times,
-    with the status of MPI_PROC_NULL."""
+    """MPI_MESSAGE_NO_PROC, what a matched probe of MPI_PROC_NULL takes. Receiving it is done at
+    once, any number of times, with the status of MPI_PROC_NULL."""
 
     def __init__(self, communicator: Communicator) -> None:
         super().__init__(communicator, None)

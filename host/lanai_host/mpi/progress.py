@@ -1,10 +1,11 @@
 """Progress: the one place that lets a device work, moves collective schedules on, and blocks.
 
-All calls into the device are made under `Progress.lock`, so devices need not be thread-safe. While the process has one
-thread, a blocking call sleeps inside the device (and the simulation may move, and may find a deadlock). With several threads under
-`lanai run` the lock is taken in an order (`thread_order`), and the simulation moves when all threads have stopped. Elsewhere one waiting
-thread pumps the device and the others sleep on a condition variable; the pump looks and lets go of the lock in turns, because
-another thread's send may be what it waits for.
+All calls into the device are made under `Progress.lock`, so devices need not be thread-safe. While
+the process has one thread, a blocking call sleeps inside the device (and the simulation may move,
+and may find a deadlock). With several threads under `lanai run` the lock is taken in an order
+(`thread_order`), and the simulation moves when all threads have stopped. Elsewhere one waiting
+thread pumps the device and the others sleep on a condition variable; the pump looks and lets go of
+the lock in turns, because another thread's send may be what it waits for.
 """
 
 import _thread
@@ -31,7 +32,8 @@ class Waitable(Protocol):
     def done(self) -> bool: ...
 
     def operations(self) -> list[Operation]:
-        """Device operations of which one at least must end before `done` can change; none if unknown."""
+        """Device operations of which one at least must end before `done` can change; none if
+        unknown."""
 
     def why(self) -> Wait:
         """What a deadlock report says."""
@@ -47,7 +49,8 @@ class Task(Protocol):
 
 
 class Service(Task, Protocol):
-    """A task that answers other processes and lasts until MPI ends. `Device.fast_path` may be used while nothing is `pending`."""
+    """A task that answers other processes and lasts until MPI ends. `Device.fast_path` may be used
+    while nothing is `pending`."""
 
     @property
     def pending(self) -> bool:
@@ -90,9 +93,10 @@ def _brief(wait: Wait) -> str:
 
 
 class Progress:
-    """`level` is the thread level granted. `foreign_threads` says that threads may exist which Python did not start
-    (a C program), so that they are counted with the kernel; `count` counts them, and there are `usual_threads` in a process that
-    has one. `lockstep`: simulated time waits for all threads of this process."""
+    """`level` is the thread level granted. `foreign_threads` says that threads may exist which
+    Python did not start (a C program), so that they are counted with the kernel; `count` counts
+    them, and there are `usual_threads` in a process that has one. `lockstep`: simulated time waits
+    for all threads of this process."""
 
     def __init__(self, device: Device, foreign_threads: bool = False, lockstep: bool = False) -> None:
         self.device = device
@@ -108,7 +112,8 @@ class Progress:
         self._pumping = False
 
     def several_threads(self) -> bool:
-        """More than one thread may run code of the program's. A program that asked for one thread is taken at its word."""
+        """More than one thread may run code of the program's. A program that asked for one thread
+        is taken at its word."""
         return self.level > SINGLE and self.count() > self.usual_threads
 
     def alone(self) -> bool:
@@ -151,7 +156,8 @@ class Progress:
             self._advance()
 
     def notify(self) -> None:
-        """Something that a thread may wait for has changed outside the device (a generalized request ended)."""
+        """Something that a thread may wait for has changed outside the device (a generalized
+        request ended)."""
         with self.lock:
             if self.order is None:  # else they look for themselves
                 self._changed.notify_all()
@@ -174,7 +180,8 @@ class Progress:
                     self._pump(target)
 
     def wait_for(self, operation: Operation, target: Waitable) -> None:
-        """Block until one device operation is done; `target` is what waits for it. The short way for what happens most."""
+        """Block until one device operation is done; `target` is what waits for it. The short way
+        for what happens most."""
         while not operation.done:
             if self._tasks or self._services or self.several_threads():
                 self.wait(target)

@@ -12,10 +12,12 @@ from .status import Status
 
 
 class Request:
-    """The state machine that all kinds share: active, then done, then released by the completion call.
+    """The state machine that all kinds share: active, then done, then released by the completion
+    call.
 
-    Subclasses give `done`, `operations`, `why` (see `progress.Waitable`) and `status`. A request that is not `persistent`
-    is dead once released; a persistent one is inactive (`active` is False) until started again.
+    Subclasses give `done`, `operations`, `why` (see `progress.Waitable`) and `status`. A request
+    that is not `persistent` is dead once released; a persistent one is inactive (`active` is False)
+    until started again.
     """
 
     persistent = False
@@ -101,7 +103,8 @@ class Request:
 
 
 def hold(operation: Operation | None, needed: object) -> None:
-    """`needed` lives as long as the operation. A communicator does, so that its context number is not used again."""
+    """`needed` lives as long as the operation. A communicator does, so that its context number is
+    not used again."""
     if operation is not None and not operation.done:
         operation.keep = needed if operation.keep is None else (operation.keep, needed)
 
@@ -201,7 +204,8 @@ class ReceiveRequest(SendRequest):
 
 
 class PersistentRequest(Request):
-    """A call that can be started again and again; each start makes an inner request. None while inactive."""
+    """A call that can be started again and again; each start makes an inner request. None while
+    inactive."""
 
     persistent = True
 
@@ -248,7 +252,8 @@ class PersistentRequest(Request):
 
 
 class GeneralizedRequest(Request):
-    """MPI_Grequest_start. The program's callbacks: `query(status)` fills a status, `free()` ends it, `cancel(done)`.
+    """MPI_Grequest_start. The program's callbacks: `query(status)` fills a status, `free()` ends
+    it, `cancel(done)`.
 
     `callbacks` is the C binding's to use.
     """

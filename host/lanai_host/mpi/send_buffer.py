@@ -9,8 +9,9 @@ from .progress import Progress
 
 
 class SendBuffer:
-    """Memory of the program's that buffered sends copy into. Each message takes its size plus BSEND_OVERHEAD, first fit,
-    and gives it back when the device has sent it. `address` None is MPI_BUFFER_AUTOMATIC: memory of the library's own."""
+    """Memory of the program's that buffered sends copy into. Each message takes its size plus
+    BSEND_OVERHEAD, first fit, and gives it back when the device has sent it. `address` None is
+    MPI_BUFFER_AUTOMATIC: memory of the library's own."""
 
     def __init__(self, address: int | None, size: int, progress: Progress) -> None:
         self.address = address
@@ -19,7 +20,8 @@ class SendBuffer:
         self._used: list[tuple[int, int, Operation]] = []  # (offset, bytes, send), by offset
 
     def place(self, call: str, size: int) -> tuple[int, int, object]:
-        """Room for a message of `size` bytes: its offset, its address, and what keeps the memory alive."""
+        """Room for a message of `size` bytes: its offset, its address, and what keeps the memory
+        alive."""
         self._reclaim()
         if self.address is None:
             scratch = Scratch(size)

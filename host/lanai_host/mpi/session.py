@@ -1,4 +1,5 @@
-"""Sessions: another way into MPI, through named sets of processes. All of a process share one world."""
+"""Sessions: another way into MPI, through named sets of processes. All of a process share one
+world."""
 
 from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError

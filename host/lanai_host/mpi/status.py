@@ -6,7 +6,8 @@ from .constants import ANY_SOURCE, ANY_TAG
 class Status:
     """Source and tag, the number of bytes received, whether cancelled, and the error if any.
 
-    `error` is an MpiError or None; the C binding turns it into a code. A fresh Status is MPI's *empty* status.
+    `error` is an MpiError or None; the C binding turns it into a code. A fresh Status is MPI's
+    *empty* status.
     """
 
     __slots__ = ("cancelled", "count", "error", "source", "tag")

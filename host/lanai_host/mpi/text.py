@@ -1,4 +1,5 @@
-"""Strings as C knows them: what counts is bytes. Bytes that are no UTF-8 are kept (as surrogate escapes)."""
+"""Strings as C knows them: what counts is bytes. Bytes that are no UTF-8 are kept (as surrogate
+escapes)."""
 
 _CONTINUES = 0x80  # the upper two bits of a byte that continues a code point
 
@@ -19,7 +20,8 @@ def byte_length(text: str) -> int:
 
 
 def c_text(text: str, size: int) -> bytes:
-    """A C string with its end, of at most `size` bytes: what does not fit is cut between two code points."""
+    """A C string with its end, of at most `size` bytes: what does not fit is cut between two code
+    points."""
     data = encode(text)
     if len(data) >= size:
         end = size - 1

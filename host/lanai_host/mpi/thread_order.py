@@ -23,8 +23,9 @@ LONG = 10.0  # seconds that a thread may run, or sleep between its work, before 
 
 
 def judged(waited: float, busiest: Spent) -> str | None:
-    """What a thread does that is waited for no more; None while it may still be computing. Only its own doing counts:
-    `waited` seconds on a machine that has no processor for it say nothing about the thread."""
+    """What a thread does that is waited for no more; None while it may still be computing. Only its
+    own doing counts: `waited` seconds on a machine that has no processor for it say nothing about
+    the thread."""
     running, asleep = busiest.running / 1e9, waited - sum(busiest) / 1e9
     if running >= LONG:
         return "runs on and on"
@@ -52,8 +53,8 @@ class _Stop:
 
 
 class TwoThreads(Exception):
-    """A thread calls the library while another is at work in it, though the program said that its calls come one after the other.
-    (Where one of them waits, they are served as if at MULTIPLE.)"""
+    """A thread calls the library while another is at work in it, though the program said that its
+    calls come one after the other. (Where one of them waits, they are served as if at MULTIPLE.)"""
 
     def named(self, call: str) -> MpiError:
         return MpiError(
@@ -63,12 +64,13 @@ class TwoThreads(Exception):
 
 
 class ThreadOrder:
-    """A re-entrant lock that is taken in turns. `several_threads` tells whether the process has more than one thread; while it has not,
-    this is a plain lock.
+    """A re-entrant lock that is taken in turns. `several_threads` tells whether the process has
+    more than one thread; while it has not, this is a plain lock.
 
     At any time one thread holds the lock, or one of the stopped threads watches until all have
     stopped. `unordered` becomes true when some thread sleeps or spins in real time for what another
-    one gets from the library. Then no thread waits for it any more, and the machine decides the order.
+    one gets from the library. Then no thread waits for it any more, and the machine decides the
+    order.
     """
 
     def __init__(self, several_threads: Callable[[], bool], name: str = "") -> None:
@@ -102,8 +104,9 @@ class ThreadOrder:
                 self._appoint()
 
     def wait(self, target: Any) -> bool:
-        """Give the turn away until `target.done`, or until all threads wait. True then says that the simulation may be let move
-        until something happens to one of `targets`; False that it may be looked at only, because a thread is not waited for."""
+        """Give the turn away until `target.done`, or until all threads wait. True then says that
+        the simulation may be let move until something happens to one of `targets`; False that it
+        may be looked at only, because a thread is not waited for."""
         me = threading.get_native_id()
         depth, self._depth = self._depth, 0
         stop = _Stop(target)
@@ -115,7 +118,8 @@ class ThreadOrder:
 
     @property
     def targets(self) -> list[Any]:
-        """What the threads that wait inside wait for, in the order of their numbers. For the holder of the turn."""
+        """What the threads that wait inside wait for, in the order of their numbers. For the holder
+        of the turn."""
         with self._mutex:
             return [stop.target for _, stop in sorted(self._stopped.items()) if stop.target is not None]
 
@@ -179,7 +183,8 @@ class ThreadOrder:
         return all(number in self._stopped or threads.doing(number) is Doing.BLOCKED for number in threads.others())
 
     def _stop_waiting_if_stuck(self, waited: float, before: dict[int, Spent]) -> None:
-        """Give up the order if a thread sleeps in real time or never stops: time would not move again."""
+        """Give up the order if a thread sleeps in real time or never stops: time would not move
+        again."""
         free = [number for number in before if number not in self._stopped]
         busiest = max((threads.spent(number).since(before[number]) for number in free), key=sum, default=Spent(0, 0))
         what = judged(waited, busiest)

@@ -1,4 +1,5 @@
-"""The threads of this process as the kernel sees them: which run code, and which can go on only if another wakes them."""
+"""The threads of this process as the kernel sees them: which run code, and which can go on only if
+another wakes them."""
 
 import os
 import threading
@@ -32,7 +33,8 @@ def others() -> list[int]:
 
 
 def doing(number: int) -> Doing:
-    """What a thread does at this moment. One that has ended counts as blocked: nothing comes from it."""
+    """What a thread does at this moment. One that has ended counts as blocked: nothing comes from
+    it."""
     text = _read(number, "syscall")
     if not text:
         return Doing.BLOCKED
@@ -45,7 +47,8 @@ def doing(number: int) -> Doing:
 
 
 class Spent(NamedTuple):
-    """Nanoseconds of a thread's life: on a processor, and ready to run while others had the processors."""
+    """Nanoseconds of a thread's life: on a processor, and ready to run while others had the
+    processors."""
 
     running: int
     queued: int

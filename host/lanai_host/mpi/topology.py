@@ -63,7 +63,8 @@ class Graph:
 
 @dataclass(frozen=True)
 class DistributedGraph:
-    """This process's part of a graph: who sends to it, whom it sends to. Weights are empty if it is not `weighted`."""
+    """This process's part of a graph: who sends to it, whom it sends to. Weights are empty if it is
+    not `weighted`."""
 
     kind = TopologyKind.DIST_GRAPH
     sources: tuple[int, ...]

@@ -1,4 +1,5 @@
-"""Messages that no receive has taken, in the words of the program: for the report of a run that has ended."""
+"""Messages that no receive has taken, in the words of the program: for the report of a run that has
+ended."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -27,8 +28,8 @@ _LIBRARY = {
 
 
 def unreceived(world: World, on_nic: Iterable[Envelope]) -> list[Unreceived]:
-    """All that lies at this rank, by communicator; within one in order of arrival, what its device keeps before what its NIC keeps.
-    Equal ones are counted."""
+    """All that lies at this rank, by communicator; within one in order of arrival, what its device
+    keeps before what its NIC keeps. Equal ones are counted."""
     by_number: dict[int, Communicator] = {one.number: one for one in world.communicators()}
     messages = sorted((*world.process.device.unexpected(), *on_nic), key=lambda one: one.context)
     found = Counter(_describe(by_number, one) for one in messages)

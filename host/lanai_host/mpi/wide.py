@@ -1,6 +1,8 @@
-"""Reductions over the basic types that numpy has no type for: 16-byte integers, logicals and reals, and their complex kin.
+"""Reductions over the basic types that numpy has no type for: 16-byte integers, logicals and reals,
+and their complex kin.
 
-Elements are taken from memory as Python numbers, combined exactly, and rounded once when they are put back.
+Elements are taken from memory as Python numbers, combined exactly, and rounded once when they are
+put back.
 """
 
 import operator
@@ -45,7 +47,8 @@ def real16_bytes(value: Fraction | float) -> bytes:
     exponent -= value < Fraction(2) ** exponent
     exponent = max(exponent, 1 - _BIAS)
     digits = round(value / Fraction(2) ** (exponent - _FRACTION))
-    # A carry out of the digits, or digits without a leading one, are right in this sum of the two fields.
+    # A carry out of the digits, or digits without a leading one, are right in this sum of the two
+    # fields.
     bits = min(((exponent + _BIAS - 1) << _FRACTION) + digits, _SPECIAL << _FRACTION)
     return (bits | sign << 127).to_bytes(16, "little")
 
@@ -76,7 +79,8 @@ def _complex_product(a: Number, b: Number) -> Number:
 
 
 class _Codec(NamedTuple):
-    """From the bytes of an element to a number and back, and what differs from Python's operations on integers."""
+    """From the bytes of an element to a number and back, and what differs from Python's operations
+    on integers."""
 
     decode: Callable[[bytes], Number]
     encode: Callable[[Number], bytes]

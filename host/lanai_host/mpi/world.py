@@ -29,8 +29,9 @@ PICOSECONDS = 1e-12
 class World:
     """The state of MPI in this process, over one device.
 
-    `end_process(code, text)` ends the whole job: it is called by MPI_Abort and by MPI_ERRORS_ARE_FATAL, and does not
-    return. Several worlds may live in one process (the tests run ranks as threads); nothing here is global.
+    `end_process(code, text)` ends the whole job: it is called by MPI_Abort and by
+    MPI_ERRORS_ARE_FATAL, and does not return. Several worlds may live in one process (the tests run
+    ranks as threads); nothing here is global.
     """
 
     def __init__(
@@ -80,9 +81,11 @@ class World:
         return threading.get_ident() == self.main_thread
 
     def finalize(self, report: Callable[[list[str]], None] | None = None) -> list[str]:
-        """MPI_Finalize: deletes the attributes of MPI_COMM_SELF first, then waits until all processes have come here.
+        """MPI_Finalize: deletes the attributes of MPI_COMM_SELF first, then waits until all
+        processes have come here.
 
-        `report` gets `leaks()` after that: what has not arrived by then was not sent. Returns what was wrong with the program.
+        `report` gets `leaks()` after that: what has not arrived by then was not sent. Returns what
+        was wrong with the program.
         """
         if self.finalized:
             raise MpiError(ErrorClass.OTHER, "MPI_Finalize: MPI is finalized already")
@@ -109,7 +112,8 @@ class World:
         return mismatched
 
     def _mismatched_collectives(self) -> list[str]:
-        """Collectives that were not the same on all processes, yet came to an end: messages of theirs that nobody took."""
+        """Collectives that were not the same on all processes, yet came to an end: messages of
+        theirs that nobody took."""
         found = []
         for name, context in [(c.name or str(c.number), c.collective_context) for c in self.communicators()]:
             arrived = self.process.device.probe(-1, -1, context, take=True)
@@ -126,7 +130,8 @@ class World:
         return [self.comm_world, self.comm_self, *made]
 
     def leaks(self) -> list[str]:
-        """What the program has left behind, for a report at finalize. Objects that only the binding knows are its part."""
+        """What the program has left behind, for a report at finalize. Objects that only the binding
+        knows are its part."""
         device = self.process.device
         found = [
             f"communicator {communicator.name or communicator.number} was not freed"
@@ -152,7 +157,8 @@ class World:
         self._end_process(code, text)
 
     def report(self, error: MpiError, place: Any = None) -> int:
-        """Let the error handler of the object where a call failed do its work; the code to return."""
+        """Let the error handler of the object where a call failed do its work; the code to
+        return."""
         code = self.errors.encode(error)
         handler: Errhandler = getattr(place, "errhandler", None) or self.comm_self.errhandler
         if handler.function is not None:

@@ -1,7 +1,7 @@
 """A rank process's line to the simulator: posts, blocking requests, the rank's clock.
 
-The simulation moves only while every rank is inside a blocking request, so what happens between two requests of one process takes no
-simulated time but what it charges.
+The simulation moves only while every rank is inside a blocking request, so what happens between two
+requests of one process takes no simulated time but what it charges.
 """
 
 import json
@@ -30,10 +30,12 @@ class SimulatorError(Exception):
 
 
 class SimulatorClient:
-    """`clock` is this process's host time in picoseconds: the simulator's at the last answer, plus what was charged since.
+    """`clock` is this process's host time in picoseconds: the simulator's at the last answer, plus
+    what was charged since.
 
-    `transport` is there in a world without NICs. `watchful` asks whoever does not go through `post` and `call` to `check` first.
-    `on_end` says where this process stands, given the messages on its NIC that it has not received.
+    `transport` is there in a world without NICs. `watchful` asks whoever does not go through `post`
+    and `call` to `check` first. `on_end` says where this process stands, given the messages on its
+    NIC that it has not received.
     """
 
     def __init__(self, sock: socket.socket, rank: int, size: int) -> None:
@@ -64,7 +66,8 @@ class SimulatorClient:
 
     @classmethod
     def from_environment(cls) -> Self | None:
-        """The client that `lanai run` left in the environment; None in a process that it did not start."""
+        """The client that `lanai run` left in the environment; None in a process that it did not
+        start."""
         number = os.environ.get(ENV_SOCKET)
         if number is None:
             return None
@@ -82,7 +85,8 @@ class SimulatorClient:
         self.clock += picoseconds
 
     def post(self, op: Op, payload: bytes = b"") -> None:
-        """Send a request that gets no answer. It is stamped with this moment and may leave later."""
+        """Send a request that gets no answer. It is stamped with this moment and may leave
+        later."""
         with self._lock:
             if self.watchful:
                 self.check()
@@ -111,14 +115,16 @@ class SimulatorClient:
         return answer[HEADER.size :]
 
     def catch_up(self) -> None:
-        """Let the rest of the world come up to now. Where it is known that nothing changes until then, nobody is asked."""
+        """Let the rest of the world come up to now. Where it is known that nothing changes until
+        then, nobody is asked."""
         if self.clock + CATCH_UP_TIME <= self._quiet_until and not (self._posts or self.watchful):
             self.clock += CATCH_UP_TIME
             return
         self._quiet_until = QUIET.unpack(self.call(Op.CATCH_UP)).until
 
     def finalize(self, placement: int = 0) -> None:
-        """Leave the simulation, and tell where buffers lay (`Device.placement`); nothing else may be asked of the client afterwards."""
+        """Leave the simulation, and tell where buffers lay (`Device.placement`); nothing else may
+        be asked of the client afterwards."""
         with self._lock:
             if not self._closed:
                 self.call(Op.FINALIZE, FINALIZE.pack(Finalize(placement)))
@@ -140,7 +146,8 @@ class SimulatorClient:
         self._sock.close()
 
     def check(self) -> None:
-        """Before anything that others can see: charges processor time if that is asked for; refuses a forked process."""
+        """Before anything that others can see: charges processor time if that is asked for; refuses
+        a forked process."""
         if os.getpid() != self._pid:
             raise UserError(
                 f"process {os.getpid()} is a fork of rank {self.rank} and cannot use its MPI library; "
@@ -182,7 +189,8 @@ class SimulatorClient:
         self._sock.sendall(HEADER.pack(len(record), Op.FINAL_STATE, 0, 0) + record)
 
     def _receive(self, op: Op) -> bytes:
-        """An answer's beginning, its header at least. A process has one answer outstanding, so nothing else can follow."""
+        """An answer's beginning, its header at least. A process has one answer outstanding, so
+        nothing else can follow."""
         try:
             got = self._waits[op].receive(self._sock, self._chunk)
             answer = bytes(self._chunk.view[:got])

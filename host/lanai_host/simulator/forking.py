@@ -1,9 +1,11 @@
-"""One Python process, with what every rank imports, that forks into the ranks of a run: they share the imports instead of repeating them.
+"""One Python process, with what every rank imports, that forks into the ranks of a run: they share
+the imports instead of repeating them.
 
-The launcher starts it with the ranks' environment, sends it one message for each rank, and is told how each ends. A forked rank begins as
-`python script.py`, `python -m module` or `python -c text` does: same arguments, path, `__main__`, streams and exit codes. What cannot begin
-so is executed instead, in the same process. Ranks are forked in order before anything else happens, so each lies at the same addresses in
-every run.
+The launcher starts it with the ranks' environment, sends it one message for each rank, and is told
+how each ends. A forked rank begins as `python script.py`, `python -m module` or `python -c text`
+does: same arguments, path, `__main__`, streams and exit codes. What cannot begin so is executed
+instead, in the same process. Ranks are forked in order before anything else happens, so each lies
+at the same addresses in every run.
 """
 
 import ctypes
@@ -44,8 +46,9 @@ class Forked:
 
 
 def may_fork(arguments: Sequence[str], environment: dict[str, str]) -> bool:
-    """Whether a rank of this interpreter with these arguments can be forked: no options that change how Python starts, and no
-    variables that concern its start or that it would read once, at an import that is already done."""
+    """Whether a rank of this interpreter with these arguments can be forked: no options that change
+    how Python starts, and no variables that concern its start or that it would read once, at an
+    import that is already done."""
     if not arguments or any(
         environment.get(name) for name in ("PYTHONPROFILEIMPORTTIME", "PYTHONINSPECT", "COVERAGE_PROCESS_START")
     ):
@@ -62,12 +65,14 @@ def may_fork(arguments: Sequence[str], environment: dict[str, str]) -> bool:
 
 
 def _counts_threads(text: str) -> bool:
-    """The program chooses how many threads numpy's libraries start, which they read when they are loaded."""
+    """The program chooses how many threads numpy's libraries start, which they read when they are
+    loaded."""
     return "NUM_THREADS" in text
 
 
 def serve() -> Callable[[], None]:
-    """Import, fork the ranks, and stay until all have ended. Returns in a rank, with what runs its program."""
+    """Import, fork the ranks, and stay until all have ended. Returns in a rank, with what runs its
+    program."""
     control = socket.socket(fileno=int(os.environ.pop(ENV_CONTROL)))
     control.set_inheritable(False)
     warm_up(os.environ[ENV_DEVICE])

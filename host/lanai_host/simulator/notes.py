@@ -1,14 +1,15 @@
 """What a traced rank tells the simulator about itself: notes in memory that both share.
 
-They bypass the rank's socket and use almost none of its heap: where a program's buffers lie within their pages decides how long
-the NIC takes, and tracing must not change that.
+They bypass the rank's socket and use almost none of its heap: where a program's buffers lie within
+their pages decides how long the NIC takes, and tracing must not change that.
 
-A note is NOTE, for NAME followed by `d` bytes of text. It was made after `frame` posted frames since the last answer, `offset`
-picoseconds later than the last of them; `call` is the number, in this rank, of the MPI call in which it was made, or -1. The rank begins
-anew whenever it gets an answer: the simulator has read all notes by then.
+A note is NOTE, for NAME followed by `d` bytes of text. It was made after `frame` posted frames
+since the last answer, `offset` picoseconds later than the last of them; `call` is the number, in
+this rank, of the MPI call in which it was made, or -1. The rank begins anew whenever it gets an
+answer: the simulator has read all notes by then.
 
-An area that is full takes no more notes until the rank begins anew, and counts those that it did not take: the trace says how many
-it lacks.
+An area that is full takes no more notes until the rank begins anew, and counts those that it did
+not take: the trace says how many it lacks.
 """
 
 import mmap
@@ -93,7 +94,8 @@ class Notebooks:
         self.path = f"/proc/{os.getpid()}/fd/{self._file}"
 
     def read(self, rank: int) -> Iterator[tuple[Fields, str]]:
-        """The notes that a rank has made since its last answer, which it must be waiting for: fields, text."""
+        """The notes that a rank has made since its last answer, which it must be waiting for:
+        fields, text."""
         used, _ = USED.unpack(os.pread(self._file, USED.size, rank * AREA))
         data = os.pread(self._file, used, rank * AREA + USED.size) if used else b""
         place = 0
@@ -107,7 +109,8 @@ class Notebooks:
             yield fields, text
 
     def lost(self, rank: int) -> int:
-        """How many notes found no room since the rank's last answer, which it must be waiting for."""
+        """How many notes found no room since the rank's last answer, which it must be waiting
+        for."""
         return int(USED.unpack(os.pread(self._file, USED.size, rank * AREA))[1])
 
     def close(self) -> None:

@@ -1,8 +1,9 @@
 """What a rank process and the simulator say to each other over a Unix stream socket.
 
-A frame is a header and a payload. The rank's frames carry the picoseconds of host work since its frame before; the simulator keeps the
-rank's clock and answers each blocking request with one frame that carries its absolute time. Posted frames get no answer; they
-may wait in the rank until its next blocking request, since the simulation stands still meanwhile.
+A frame is a header and a payload. The rank's frames carry the picoseconds of host work since its
+frame before; the simulator keeps the rank's clock and answers each blocking request with one frame
+that carries its absolute time. Posted frames get no answer; they may wait in the rank until its
+next blocking request, since the simulation stands still meanwhile.
 """
 
 import json
@@ -23,7 +24,8 @@ ENV_LEAKS = "LANAI_LEAKS"  # if not empty: tell at MPI_Finalize what was left be
 
 
 class Op(IntEnum):
-    """Requests, and what they carry: records of `requests`. Those up to POSTED_LAST are posted, the others block."""
+    """Requests, and what they carry: records of `requests`. Those up to POSTED_LAST are posted, the
+    others block."""
 
     ELAPSE = 0  # only the header's time
     PIO_WRITE = 2  # PioWrite, bytes
@@ -46,8 +48,9 @@ class Op(IntEnum):
 
 
 class Status(IntEnum):
-    """How a request ended; the payload of an ERROR is its text. RUN_OVER ends no request: the run has ended, and the rank, which
-    waits on, is to say what it is in and which messages lie at it. The payload is a JSON list of the `Envelope`s on its NIC."""
+    """How a request ended; the payload of an ERROR is its text. RUN_OVER ends no request: the run
+    has ended, and the rank, which waits on, is to say what it is in and which messages lie at it.
+    The payload is a JSON list of the `Envelope`s on its NIC."""
 
     OK = 0
     ERROR = 1
@@ -55,7 +58,8 @@ class Status(IntEnum):
 
 
 class FinalState(NamedTuple):
-    """Where a rank stands when a run has ended: the MPI call that it is in, its place as `Wait.site` has it, what lies there."""
+    """Where a rank stands when a run has ended: the MPI call that it is in, its place as
+    `Wait.site` has it, what lies there."""
 
     call: str
     site: str
@@ -76,7 +80,8 @@ WAIT = struct.Struct(
     "<iii"
 )  # peer, tag, context; then call, site, "all" or "any", note, ranks awaited, with \0 between them
 FOREVER = 2**63 - 1
-# Seconds of real time in which the other ranks may come to a wait when one aborts: what they print until then is the same in each run.
+# Seconds of real time in which the other ranks may come to a wait when one aborts: what they print
+# until then is the same in each run.
 ABORT_TIMEOUT = 1.0
 NONE = -(2**31)  # stands for None in a wait record
 

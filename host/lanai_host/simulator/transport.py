@@ -61,8 +61,8 @@ def native() -> Any:
 
 
 class TransportHub:
-    """The simulator's end. `latency` and `byte_time` (for each byte of a body) are in picoseconds. No
-    rank is released after `limit`. `path` names the shared memory to the ranks until `close`."""
+    """The simulator's end. `latency` and `byte_time` (for each byte of a body) are in picoseconds.
+    No rank is released after `limit`. `path` names the shared memory to the ranks until `close`."""
 
     def __init__(self, ranks: int, latency: int, byte_time: int = 0, limit: int = FOREVER) -> None:
         made = native()
@@ -99,7 +99,8 @@ class TransportHub:
 
 
 class Connection(Protocol):
-    """What `RankTransport` uses of its rank's connection to the simulator (`client.SimulatorClient`)."""
+    """What `RankTransport` uses of its rank's connection to the simulator
+    (`client.SimulatorClient`)."""
 
     rank: int
     clock: int
@@ -143,8 +144,8 @@ class RankTransport:
         self._client.clock += picoseconds
 
     def post(self, dest: int, head: bytes, body: Body = NOTHING, quiet: int = 0) -> None:
-        """Only the body takes time on the link. `quiet`: this rank will post nothing more for so many
-        picoseconds, so that the datagram may be taken before this rank waits.
+        """Only the body takes time on the link. `quiet`: this rank will post nothing more for so
+        many picoseconds, so that the datagram may be taken before this rank waits.
 
         Raises BusError if the body cannot be read.
         """
@@ -183,9 +184,9 @@ class RankTransport:
     def receive(
         self, source: int, match: bytes, head: int, address: int, room: int, why: Callable[[], Wait]
     ) -> list[tuple[int, bytes]]:
-        """As `collect` with a reason. But if the first datagram is from `source` (any: -1), begins with
-        `match`, and has at most `room` bytes after its `head` bytes, these are copied to `address`, and
-        `delivery` describes that datagram, which is not in the list."""
+        """As `collect` with a reason. But if the first datagram is from `source` (any: -1), begins
+        with `match`, and has at most `room` bytes after its `head` bytes, these are copied to
+        `address`, and `delivery` describes that datagram, which is not in the list."""
         client = self._client
         if client.watchful:
             client.check()

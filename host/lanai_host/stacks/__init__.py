@@ -1,7 +1,8 @@
 """Messaging systems, one package each: from firmware to `Device`.
 
-A package `my_stack` here, or in `stacks/` of a directory on LANAI_PATH, that holds a module `stack` with `STACK`, a `Stack`
-object, is the device `my-stack`. Nothing else needs to be registered. Packages are loaded when they are chosen.
+A package `my_stack` here, or in `stacks/` of a directory on LANAI_PATH, that holds a module `stack`
+with `STACK`, a `Stack` object, is the device `my-stack`. Nothing else needs to be registered.
+Packages are loaded when they are chosen.
 """
 
 from functools import cache

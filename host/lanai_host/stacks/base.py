@@ -1,4 +1,5 @@
-"""A messaging system as one object: what it needs, its options, how its NICs are booted, and the device that MPI sees."""
+"""A messaging system as one object: what it needs, its options, how its NICs are booted, and the
+device that MPI sees."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,7 +25,8 @@ class Placement:
     Attributes:
         ranks: in all.
         route: the route word from one node to another.
-        broadcasts: the fabric takes the route words of `lanai_hdl.segment.route`, in which a node's port is its number.
+        broadcasts: the fabric takes the route words of `lanai_hdl.segment.route`, in which a node's
+            port is its number.
     """
 
     ranks: int
@@ -50,7 +52,8 @@ class Placement:
 
 
 class Memory(Protocol):
-    """A NIC's memory, and what its host's trusted side allocated for it, read when a run has ended."""
+    """A NIC's memory, and what its host's trusted side allocated for it, read when a run has
+    ended."""
 
     def words(self, addresses: Sequence[int]) -> Sequence[int]:
         """Words of its SRAM; fewer if it does not answer."""
@@ -60,7 +63,8 @@ class Memory(Protocol):
 
 
 class Attachment(Protocol):
-    """What a rank's process must know about its part of a booted NIC. Plain numbers, so that it travels as JSON."""
+    """What a rank's process must know about its part of a booted NIC. Plain numbers, so that it
+    travels as JSON."""
 
     @property
     def rank(self) -> int: ...
@@ -96,8 +100,8 @@ class Stack(ABC):
     Attributes:
         name: as `--device` has it; the folder's name with dashes.
         help: one line for users.
-        presets: named choices of its options, a frozen dataclass; the first is the default. Files have them as the
-            table `options_table`.
+        presets: named choices of its options, a frozen dataclass; the first is the default. Files
+            have them as the table `options_table`.
         nics: its messages pass through NICs, so that it is a `NicStack`.
     """
 
@@ -119,7 +123,8 @@ class NicStack(Stack):
     """A messaging system whose firmware runs on NICs.
 
     Attributes:
-        firmware: what the NICs' processors run. If it has a vocabulary, `plans` and the attachments' `request_in` serve traces.
+        firmware: what the NICs' processors run. If it has a vocabulary, `plans` and the
+            attachments' `request_in` serve traces.
     """
 
     nics = True
@@ -133,24 +138,26 @@ class NicStack(Stack):
     async def boot(
         self, bus: "Bus", image: "Image", options: Any, placement: Placement, node: int
     ) -> Mapping[int, Attachment]:
-        """Start the firmware of one node's NIC. The answer has an attachment for each rank there. `bus` must live as long
-        as the NIC runs: what it allocated may be the NIC's."""
+        """Start the firmware of one node's NIC. The answer has an attachment for each rank there.
+        `bus` must live as long as the NIC runs: what it allocated may be the NIC's."""
 
     @abstractmethod
     async def examine(
         self, bus: "Bus", attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
     ) -> str | None:
-        """Look whether the NIC is well. If it is not, reset it after `before_reset` and say what was wrong. `place` names an
-        instruction's place in the firmware."""
+        """Look whether the NIC is well. If it is not, reset it after `before_reset` and say what
+        was wrong. `place` names an instruction's place in the firmware."""
 
     def unexpected(
         self, memory: Memory, image: "Image", nic: "NicConfig", options: Any, placement: Placement, node: int
     ) -> Mapping[int, Sequence[Envelope]]:
-        """By rank, messages that a node's NIC keeps and that no receive has taken. Nothing where the firmware keeps none."""
+        """By rank, messages that a node's NIC keeps and that no receive has taken. Nothing where
+        the firmware keeps none."""
         return {}
 
     def plans(
         self, image: "Image", nic: "NicConfig", options: Any, placement: Placement
     ) -> Sequence[Mapping[str, Any]]:
-        """What traces must know of each node's SRAM, as JSON has it: what the firmware's vocabulary takes."""
+        """What traces must know of each node's SRAM, as JSON has it: what the firmware's vocabulary
+        takes."""
         return [{} for _ in range(placement.nodes)]

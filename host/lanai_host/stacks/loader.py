@@ -36,7 +36,8 @@ async def reset(bus: Bus) -> None:
 
 
 async def load(bus: Bus, image: Image, end: int = 0) -> None:
-    """Write the image, and clear its data and what lies behind it up to `end`. The NIC must be reset."""
+    """Write the image, and clear its data and what lies behind it up to `end`. The NIC must be
+    reset."""
     last = max(end, image.free)
     for place in range(image.zeroed, last, PAGE_SIZE):
         await bus.write_block(SRAM_HOST + place, bytes(min(PAGE_SIZE, last - place)))
@@ -44,7 +45,8 @@ async def load(bus: Bus, image: Image, end: int = 0) -> None:
 
 
 async def start(bus: Bus, firmware: Firmware, polls: int = BOOT_POLLS) -> None:
-    """Let the processor run, and wait until the firmware says that it is ready. Raises BootError."""
+    """Let the processor run, and wait until the firmware says that it is ready. Raises
+    BootError."""
     await bus.write(host_offset("CONTROL"), int(Control.RUN))
     for _ in range(polls):
         answer = await bus.read(host_offset("SCRATCH0"))

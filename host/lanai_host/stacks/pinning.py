@@ -1,4 +1,5 @@
-"""User memory that NICs may reach: pinning with or without a cache, runs cut at pages (NP-44, NP-49)."""
+"""User memory that NICs may reach: pinning with or without a cache, runs cut at pages (NP-44,
+NP-49)."""
 
 from collections import OrderedDict
 
@@ -10,7 +11,8 @@ Piece = tuple[int, int]  # bus address, bytes; within one page
 
 
 class Pins:
-    """Pins ranges of the process's memory. With a cache, pages stay pinned until others need the room, oldest use first."""
+    """Pins ranges of the process's memory. With a cache, pages stay pinned until others need the
+    room, oldest use first."""
 
     def __init__(self, bus: Bus, config: HostConfig) -> None:
         self.bus = bus
@@ -21,9 +23,11 @@ class Pins:
         self.work: list[tuple[HostCost, int]] = []  # what the host must pay for
 
     async def pin(self, address: int, size: int, writable: bool) -> Pinned:
-        """Pin a range; whole pages, so that a later range in the same pages may find them in the cache. Raises BusError.
+        """Pin a range; whole pages, so that a later range in the same pages may find them in the
+        cache. Raises BusError.
 
-        Pages that may be written are pinned so in any case, for a receive may come to use them; `writable` asks for no less.
+        Pages that may be written are pinned so in any case, for a receive may come to use them;
+        `writable` asks for no less.
         """
         first = address // PAGE_SIZE
         count = (address + size - 1) // PAGE_SIZE - first + 1

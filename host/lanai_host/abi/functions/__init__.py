@@ -1,1 +1,2 @@
-"""What each MPI function does, by chapter of the standard. Importing a chapter binds its functions (see `binding`)."""
+"""What each MPI function does, by chapter of the standard. Importing a chapter binds its functions
+(see `binding`)."""

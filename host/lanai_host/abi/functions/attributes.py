@@ -1,4 +1,5 @@
-"""Attributes of communicators, datatypes and windows, and those of MPI_COMM_WORLD that tell of the environment."""
+"""Attributes of communicators, datatypes and windows, and those of MPI_COMM_WORLD that tell of the
+environment."""
 
 from collections.abc import Callable
 from functools import partial
@@ -56,7 +57,8 @@ class Integer(int):
 
 
 class _Key(Keyval):
-    """A key of the program: callbacks in C, called with the number under which the program knows it.
+    """A key of the program: callbacks in C, called with the number under which the program knows
+    it.
 
     Fortran's callbacks are reached through functions of the Fortran bindings, `proxy` tells which.
     """
@@ -93,7 +95,8 @@ class _Key(Keyval):
         return delete
 
     def proxy(self, copy_proxy: int, delete_proxy: int) -> None:
-        """From now on callbacks go through these functions, which get the callback as their first argument."""
+        """From now on callbacks go through these functions, which get the callback as their first
+        argument."""
         handle, (to_copy, to_delete) = handle_type(), self._addresses
         copier = abi.ffi.cast(
             f"int (*)(intptr_t, {handle}, int, intptr_t, int, intptr_t, intptr_t *, int *)", copy_proxy
@@ -162,7 +165,8 @@ def get_value(call: str, kind: str, owner: Any, keyval: int) -> tuple[bool, int]
 
 
 def get_pointer(call: str, kind: str, owner: Any, keyval: int, result: int) -> bool:
-    """What C gets: integers, which are the environment's attributes and Fortran's, come as pointers to them."""
+    """What C gets: integers, which are the environment's attributes and Fortran's, come as pointers
+    to them."""
     found, value = get_value(call, kind, owner, keyval)
     if found:
         if kind == "comm" and predefined(keyval):

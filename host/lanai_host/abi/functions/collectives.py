@@ -1,4 +1,5 @@
-"""Collectives: each description of arguments serves the blocking, the non-blocking and the persistent call."""
+"""Collectives: each description of arguments serves the blocking, the non-blocking and the
+persistent call."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -15,7 +16,8 @@ Describe = Callable[..., Arguments]
 
 
 def _family(name: str, plan: Any, describe: Describe) -> None:
-    """Bind MPI_<Name>, MPI_I<name> and MPI_<Name>_init. `describe` takes C's arguments and gives the plan's."""
+    """Bind MPI_<Name>, MPI_I<name> and MPI_<Name>_init. `describe` takes C's arguments and gives
+    the plan's."""
 
     inputs = " ".join(inspect.signature(describe).parameters)
 

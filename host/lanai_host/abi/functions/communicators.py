@@ -62,7 +62,8 @@ def MPI_Comm_disconnect(comm: Any) -> None:
     comm[0] = abi.comms.null
 
 
-# `peer_comm` is significant at the leader only; inputs that are handles are looked up, so it comes as its number.
+# `peer_comm` is significant at the leader only; inputs that are handles are looked up, so it comes
+# as its number.
 def _intercomm_create(local_comm: Any, local_leader: int, peer_comm: int, remote_leader: int, tag: int) -> Any:
     return intercomm.create_intercomm(local_comm, local_leader, abi.comms.get(peer_comm), remote_leader, tag)
 

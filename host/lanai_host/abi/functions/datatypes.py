@@ -206,7 +206,8 @@ def _outward(datatype: Datatype) -> tuple[int, ...]:
 
 
 def _handles(datatype: Datatype) -> list[int]:
-    """The datatypes inside: predefined ones have the handles they have, others new ones for the program to free."""
+    """The datatypes inside: predefined ones have the handles they have, others new ones for the
+    program to free."""
     return [abi.put_type(inner) for inner in datatype.envelope.datatypes]
 
 

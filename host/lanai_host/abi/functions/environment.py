@@ -224,5 +224,6 @@ def MPI_Abi_get_info() -> Info:
     return Info((f"mpi_{name}_size", str(size)) for name, size in sizes.items())
 
 
-# This library itself has no Fortran binding (a distribution's may sit on top of it), which a null info says.
+# This library itself has no Fortran binding (a distribution's may sit on top of it), which a null
+# info says.
 bind("MPI_Abi_get_fortran_info", lambda: None, always=True)

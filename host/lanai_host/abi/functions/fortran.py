@@ -1,7 +1,9 @@
-"""What MPICH's Fortran and C++ bindings call beside MPI itself: attributes that are integers, callbacks in their language.
+"""What MPICH's Fortran and C++ bindings call beside MPI itself: attributes that are integers,
+callbacks in their language.
 
-Values of attributes travel as they are: C's are pointers, Fortran's are integers of which the program wants the value back.
-C reads an integer of Fortran's through a pointer, as MPI says; Fortran reads a pointer of C's as an address.
+Values of attributes travel as they are: C's are pointers, Fortran's are integers of which the
+program wants the value back. C reads an integer of Fortran's through a pointer, as MPI says;
+Fortran reads a pointer of C's as an address.
 """
 
 from typing import Any
@@ -77,7 +79,8 @@ def MPII_Grequest_set_lang_f77(greq: Any) -> None:
     greq.callbacks.fortran = True
 
 
-# The functions of these operations and error handlers are C++'s: the bindings' own function calls them.
+# The functions of these operations and error handlers are C++'s: the bindings' own function calls
+# them.
 
 
 @binding

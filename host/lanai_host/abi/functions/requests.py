@@ -256,7 +256,8 @@ bind("MPI_Parrived", lambda request, partition: request is None or request.arriv
 
 
 class _Callbacks:
-    """The three functions of the program. Fortran's (see `fortran`) get pointers, and give their code through the last one."""
+    """The three functions of the program. Fortran's (see `fortran`) get pointers, and give their
+    code through the last one."""
 
     def __init__(self, query: int, free: int, cancel: int, extra: int) -> None:
         self.fortran = False

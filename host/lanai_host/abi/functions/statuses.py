@@ -1,4 +1,5 @@
-"""Functions that the front does in C (`generate.shortcut`). They come here only if a pointer leads nowhere.
+"""Functions that the front does in C (`generate.shortcut`). They come here only if a pointer leads
+nowhere.
 
 The binding refuses null pointers by the table of `arguments`, so what is left is MPI_STATUS_IGNORE.
 """

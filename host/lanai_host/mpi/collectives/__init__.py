@@ -1,4 +1,5 @@
-"""The collectives, as plans for `run`, `start` and `prepare`: `run(comm, bcast, address, count, datatype, root)`."""
+"""The collectives, as plans for `run`, `start` and `prepare`: `run(comm, bcast, address, count,
+datatype, root)`."""
 
 from .allgather import allgather, allgatherv
 from .alltoall import alltoall, alltoallv, alltoallw

@@ -38,7 +38,8 @@ def allgatherv(link: Link, send: Part, receive: Spread) -> Steps:
 
 
 def _bruck(link: Link, send: Part, receive: Part) -> Steps:
-    """In step k each rank sends all blocks it has to the rank 2**k below: log2(size) steps for any size.
+    """In step k each rank sends all blocks it has to the rank 2**k below: log2(size) steps for any
+    size.
 
     Block j of the packed copy is that of rank (rank + j) mod size.
     """
@@ -58,7 +59,8 @@ def _bruck(link: Link, send: Part, receive: Part) -> Steps:
 
 
 def _ring(link: Link, send: Part, blocks: Sequence[Part]) -> Steps:
-    """Blocks travel round the ring, straight between the receive buffers: each link carries each block once."""
+    """Blocks travel round the ring, straight between the receive buffers: each link carries each
+    block once."""
     rank, size = link.rank, link.size
     if not send.in_place:
         copy_elements(*send, *blocks[rank])

@@ -1,4 +1,5 @@
-"""All-to-all: Bruck for short blocks among many, everything posted at once among few, pairwise else."""
+"""All-to-all: Bruck for short blocks among many, everything posted at once among few, pairwise
+else."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -61,7 +62,8 @@ def _apart(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> None:
 
 
 def exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps:
-    """Each process of the remote group (or of the own) gets its part. In an intra-communicator the own part is copied."""
+    """Each process of the remote group (or of the own) gets its part. In an intra-communicator the
+    own part is copied."""
     order: Iterable[tuple[int, int]]
     if link.is_inter:
         order = [(rank, rank) for rank in range(link.peers)]
@@ -73,8 +75,8 @@ def exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps
 
 
 def _in_windows(link: Link, order: Iterable[tuple[int, int]], going: Sequence[Part], coming: Sequence[Part]) -> Steps:
-    """At most `alltoall_at_once` partners at a time, receives before sends, starting with the neighbours so that the
-    processes do not all begin with the same one."""
+    """At most `alltoall_at_once` partners at a time, receives before sends, starting with the
+    neighbours so that the processes do not all begin with the same one."""
     pairs: Iterator[tuple[int, int]] = iter(order)
     while window := list(islice(pairs, link.choices.alltoall_at_once)):
         operations: list[Operation] = [link.receive(source, *coming[source]) for _, source in window]
@@ -100,7 +102,8 @@ def _exchange_in_place(link: Link, parts: Sequence[Part]) -> Steps:
 
 
 def _bruck(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps:
-    """log2(size) steps; in step k the blocks whose distance to their reader has bit k travel 2**k ranks up together."""
+    """log2(size) steps; in step k the blocks whose distance to their reader has bit k travel 2**k
+    ranks up together."""
     rank, size = link.rank, link.size
     block = coming[0].size
     held, outbox, inbox = (Scratch(block * size) for _ in range(3))

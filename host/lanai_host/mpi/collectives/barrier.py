@@ -20,7 +20,8 @@ def _inside_group(link: Link) -> Steps:
 
 
 def dissemination(link: Link) -> Steps:
-    """In round k each rank tells the one 2**k above it and hears from the one 2**k below: log2(size) rounds."""
+    """In round k each rank tells the one 2**k above it and hears from the one 2**k below:
+    log2(size) rounds."""
     rank, size = link.rank, link.size
     distance = 1
     while distance < size:

@@ -27,7 +27,8 @@ def broadcast(link: Link, body: Body, root: int) -> Steps:
 
 
 def binomial(link: Link, body: Body, root: int) -> Steps:
-    """log2(size) steps, each rank sends what it has to those below it in the tree, the largest subtree first."""
+    """log2(size) steps, each rank sends what it has to those below it in the tree, the largest
+    subtree first."""
     place = (link.rank - root) % link.size
     if place:
         yield [link.receive_body((parent(place) + root) % link.size, body)]
@@ -36,7 +37,8 @@ def binomial(link: Link, body: Body, root: int) -> Steps:
 
 
 def by_pieces(link: Link, body: Body, root: int) -> Steps:
-    """Scatter one piece to each rank, then pass pieces round the ring: twice the message over each link at most."""
+    """Scatter one piece to each rank, then pass pieces round the ring: twice the message over each
+    link at most."""
     ranks = link.size
     place = (link.rank - root) % ranks
     bounds = [body.size * index // ranks for index in range(ranks + 1)]

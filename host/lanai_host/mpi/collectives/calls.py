@@ -1,7 +1,8 @@
-"""The three ways to call a collective: run its plan, start it, or prepare it as a persistent request.
+"""The three ways to call a collective: run its plan, start it, or prepare it as a persistent
+request.
 
-A plan's arguments are those of the C call without the communicator, each buffer in one (`Part`, `Spread` or `Mixed`) where
-there are two.
+A plan's arguments are those of the C call without the communicator, each buffer in one (`Part`,
+`Spread` or `Mixed`) where there are two.
 """
 
 from typing import Any, ParamSpec
@@ -41,7 +42,8 @@ def start(
 def prepare(
     comm: Communicator, plan: Plan[Arguments], /, *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> PersistentRequest:
-    """The persistent collective. Its tag is fixed here: inits are in the same order everywhere, starts need not be."""
+    """The persistent collective. Its tag is fixed here: inits are in the same order everywhere,
+    starts need not be."""
     call = plan.name + "_init"
     plan.describe(Link(comm, call, 0), *arguments, **named).close()
     tag = next_tag(comm, plan.kind, background=True)

@@ -10,7 +10,8 @@ from .schedule import Link
 
 
 def buffer(link: Link, address: int, count: int, datatype: Datatype | None, name: str) -> None:
-    """A buffer that is used: count, datatype committed, memory there. IN_PLACE has none of them. `name` is the argument."""
+    """A buffer that is used: count, datatype committed, memory there. IN_PLACE has none of them.
+    `name` is the argument."""
     if address == IN_PLACE:
         return
     assert datatype is not None
@@ -26,7 +27,8 @@ def counts(link: Link, name: str, values: Sequence[int], datatype: Datatype) -> 
 
 
 def distinct(link: Link, send: int, receive: int, size: int) -> None:
-    """The blocks of `size` bytes that the process sends and receives do not lie at the same place."""
+    """The blocks of `size` bytes that the process sends and receives do not lie at the same
+    place."""
     if send == receive and size and send not in (BOTTOM, IN_PLACE):
         raise MpiError(ErrorClass.BUFFER, f"{link.call}: sendbuf and recvbuf are the same; use MPI_IN_PLACE")
 

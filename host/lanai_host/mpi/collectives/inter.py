@@ -1,7 +1,8 @@
-"""Collectives on inter-communicators in which every pair exchanges something of its own: directly between the groups.
+"""Collectives on inter-communicators in which every pair exchanges something of its own: directly
+between the groups.
 
-Those that give all processes of a group the same go through the two leaders (rank 0 of each group) and their local groups;
-they are with the algorithms that they use.
+Those that give all processes of a group the same go through the two leaders (rank 0 of each group)
+and their local groups; they are with the algorithms that they use.
 """
 
 from collections.abc import Callable, Sequence

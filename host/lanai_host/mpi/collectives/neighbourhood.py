@@ -1,8 +1,9 @@
 """Neighbourhood collectives: every edge of the topology is one message, all posted at once.
 
-Several edges may join the same two processes (a periodic dimension of extent 1 or 2): messages between two processes keep
-their order, so the n-th edge out meets the n-th edge in. In a Cartesian topology that would pair "up" with "up" where MPI
-pairs the sender's "up" with the receiver's "from below", so the receives of each dimension are posted in swapped order.
+Several edges may join the same two processes (a periodic dimension of extent 1 or 2): messages
+between two processes keep their order, so the n-th edge out meets the n-th edge in. In a Cartesian
+topology that would pair "up" with "up" where MPI pairs the sender's "up" with the receiver's "from
+below", so the receives of each dimension are posted in swapped order.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,8 @@ def _exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Step
     received = list(zip(sources, coming, strict=True))
     sent = list(zip(destinations, going, strict=True))
     if cartesian:
-        # What a process sends up arrives from below: swap within each dimension, so that order pairs them rightly.
+        # What a process sends up arrives from below: swap within each dimension, so that order
+        # pairs them rightly.
         received = [received[index ^ 1] for index in range(len(received))]
     operations = [link.receive(source, *part) for source, part in received if source != PROC_NULL]
     operations += [link.send(dest, *part) for dest, part in sent if dest != PROC_NULL]
@@ -76,7 +78,8 @@ def neighbor_alltoallw(link: Link, send: Mixed, receive: Mixed) -> Steps:
 
 
 def _check(link: Link, send: Buffer, receive: Buffer) -> tuple[list[int], list[int]]:
-    """There is a topology, nothing is in place: the ranks that send here, and those that get something from here."""
+    """There is a topology, nothing is in place: the ranks that send here, and those that get
+    something from here."""
     neighbours = _neighbours(link)
     checks.no_in_place(link, send.address, "sendbuf")
     checks.no_in_place(link, receive.address, "recvbuf")

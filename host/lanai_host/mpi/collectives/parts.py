@@ -1,4 +1,5 @@
-"""Buffers of collectives: one block, the same block for each process, or blocks of each process's own size and place."""
+"""Buffers of collectives: one block, the same block for each process, or blocks of each process's
+own size and place."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -47,7 +48,8 @@ class Spread(NamedTuple):
         return self.address == IN_PLACE
 
     def parts(self, link: Link, name: str) -> list[Part]:
-        """A part for each process. `name` is the counts' argument, for the error when one is negative."""
+        """A part for each process. `name` is the counts' argument, for the error when one is
+        negative."""
         buffer = name.replace("counts", "buf")
         checks.no_in_place(link, self.address, buffer)
         checks.counts(link, name, self.counts, self.datatype)

@@ -1,5 +1,5 @@
-"""Reduce and allreduce. Operands are always combined in rank order, so that all algorithms but the one by parts also
-serve operations that do not commute."""
+"""Reduce and allreduce. Operands are always combined in rank order, so that all algorithms but the
+one by parts also serve operations that do not commute."""
 
 from ..arguments import check_buffer
 from ..buffers import TypedScratch, copy_elements
@@ -12,7 +12,8 @@ from .schedule import Link, Steps, collective
 
 
 class Vector:
-    """A working copy of (count, datatype) elements, and a second one that receives what is to be combined with it."""
+    """A working copy of (count, datatype) elements, and a second one that receives what is to be
+    combined with it."""
 
     def __init__(self, link: Link, count: int, datatype: Datatype, op: Op) -> None:
         self.link, self.count, self.datatype, self.op = link, count, datatype, op
@@ -45,7 +46,8 @@ def check_reduction(link: Link, datatype: Datatype, op: Op) -> None:
 def check_both(
     link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, received: int | None = None
 ) -> None:
-    """Of a reduction whose every process has a send buffer of `count` elements and a receive buffer (of `received`)."""
+    """Of a reduction whose every process has a send buffer of `count` elements and a receive buffer
+    (of `received`)."""
     check_reduction(link, datatype, op)
     checks.no_in_place(link, receive, "recvbuf")
     if link.is_inter:
@@ -91,7 +93,8 @@ def reduce_to(link: Link, send: int, receive: int, count: int, datatype: Datatyp
 
 
 def _reduce_tree(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, root: int) -> Steps:
-    """A binomial tree whose top is the root, or rank 0 if order matters (it then passes the result on)."""
+    """A binomial tree whose top is the root, or rank 0 if order matters (it then passes the result
+    on)."""
     top = root if op.commute else 0
     place, size = (link.rank - top) % link.size, link.size
     vector: Vector | None = None
@@ -139,7 +142,8 @@ def _by_parts(link: Link, count: int, datatype: Datatype, op: Op) -> bool:
 
 
 def _doubling(link: Link, vector: Vector) -> Steps:
-    """Partners at distance 1, 2, 4... exchange what they have. Ranks beyond a power of two first join a neighbour."""
+    """Partners at distance 1, 2, 4... exchange what they have. Ranks beyond a power of two first
+    join a neighbour."""
     rank, size, count, datatype = link.rank, link.size, vector.count, vector.datatype
     core = 1 << (size.bit_length() - 1)
     extra = size - core

@@ -32,8 +32,8 @@ def _checked(link: Link, send: int, receive: int, counts: Sequence[int], datatyp
 
 
 def _pairwise(link: Link, send: int, receive: int, counts: Sequence[int], datatype: Datatype, op: Op) -> Steps:
-    """Step s: give the rank s above its block, take one's own from the rank s below. If order matters, contributions are
-    kept and combined in rank order at the end."""
+    """Step s: give the rank s above its block, take one's own from the rank s below. If order
+    matters, contributions are kept and combined in rank order at the end."""
     rank, size, extent = link.rank, link.size, datatype.extent
     starts = [send + sum(counts[:other]) * extent for other in range(size)]
     own = counts[rank]

@@ -1,4 +1,5 @@
-"""Gather and scatter: along a binomial tree for short blocks, else directly; the v forms directly."""
+"""Gather and scatter: along a binomial tree for short blocks, else directly; the v forms
+directly."""
 
 from collections.abc import Sequence
 
@@ -69,7 +70,8 @@ def _gather_direct(link: Link, send: Part, coming: Sequence[Part], root: int) ->
 
 
 class _Branch:
-    """A rank's place in the tree, and the packed blocks of its subtree, which are neighbours in memory."""
+    """A rank's place in the tree, and the packed blocks of its subtree, which are neighbours in
+    memory."""
 
     def __init__(self, link: Link, root: int, block: int) -> None:
         self.link, self.root, self.block = link, root, block

@@ -28,7 +28,8 @@ def _checked(link: Link, send: int, receive: int, count: int, datatype: Datatype
 
 
 def _doubling(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, inclusive: bool) -> Steps:
-    """Partners exchange the reduction of their whole subcube; what came from below also goes into the prefix."""
+    """Partners exchange the reduction of their whole subcube; what came from below also goes into
+    the prefix."""
     rank, size = link.rank, link.size
     cube = Vector(link, count, datatype, op).load(send)
     prefix: TypedScratch | None = None

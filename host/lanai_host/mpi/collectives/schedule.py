@@ -1,7 +1,8 @@
-"""Collectives as schedules: a generator that yields the device operations it needs done before it goes on.
+"""Collectives as schedules: a generator that yields the device operations it needs done before it
+goes on.
 
-One description serves the blocking call (start and wait), the non-blocking one and the persistent one. A schedule runs in
-`Progress`: whenever anything makes progress, it goes on as far as it can.
+One description serves the blocking call (start and wait), the non-blocking one and the persistent
+one. A schedule runs in `Progress`: whenever anything makes progress, it goes on as far as it can.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -60,8 +61,9 @@ assert len(_NAMES) <= _BACKGROUND
 class Link:
     """One collective call's way to the other members: device, context and tag.
 
-    The tag holds the communicator's count of collectives and which collective it is, so that two calls never take each
-    other's messages and mismatched collectives wait for each other by name instead of exchanging nonsense.
+    The tag holds the communicator's count of collectives and which collective it is, so that two
+    calls never take each other's messages and mismatched collectives wait for each other by name
+    instead of exchanging nonsense.
     """
 
     def __init__(
@@ -172,10 +174,11 @@ class Link:
 
 
 class Plan(Generic[Arguments]):
-    """A collective: its name, and a function that checks the arguments and describes the work as a generator.
+    """A collective: its name, and a function that checks the arguments and describes the work as a
+    generator.
 
-    The function must do nothing but check before its generator first runs: a persistent request plans once to check,
-    and again at each start.
+    The function must do nothing but check before its generator first runs: a persistent request
+    plans once to check, and again at each start.
     """
 
     def __init__(self, name: str, kind: int, describe: Callable[Concatenate[Link, Arguments], Steps]) -> None:
@@ -199,8 +202,9 @@ def collective(
 def next_tag(communicator: Communicator, kind: int, background: bool) -> int:
     """The tag of the communicator's next collective of one kind; the same on all members.
 
-    Blocking collectives and those in the background never match each other, and are counted apart: programs exist that
-    order the two differently on different processes, and other MPI libraries let them.
+    Blocking collectives and those in the background never match each other, and are counted apart:
+    programs exist that order the two differently on different processes, and other MPI libraries
+    let them.
     """
     if background:
         communicator.background_sequence = (communicator.background_sequence + 1) % _SEQUENCES
@@ -227,8 +231,9 @@ def nonblocking(name: str) -> str:
 class Schedule(Request):
     """A collective under way. An error ends it and is raised by the completion call.
 
-    Scratch memory is in the frames of `steps`. After an error other operations may still be under way: they hold the
-    frames, in the suspended generator or in the traceback of the error that it raised.
+    Scratch memory is in the frames of `steps`. After an error other operations may still be under
+    way: they hold the frames, in the suspended generator or in the traceback of the error that it
+    raised.
     """
 
     def __init__(self, link: Link, steps: Steps, result: Any = None) -> None:

@@ -1,8 +1,10 @@
-"""Datatypes: predefined (`PREDEFINED`, `BYTE`, `PACKED`), derived (the constructors), and what one can do with them.
+"""Datatypes: predefined (`PREDEFINED`, `BYTE`, `PACKED`), derived (the constructors), and what one
+can do with them.
 
-`Datatype`: fields `size lb extent true_lb true_extent committed predefined name kind dtype dense attributes envelope`;
-`body(address, count)`, `pack(address, count, stream, begin, end)`, `unpack(stream, address, count,
-begin, end)`, `whole_count(bytes)`, `whole_elements(bytes)`, `commit()`, `set_name(name)`.
+`Datatype`: fields `size lb extent true_lb true_extent committed predefined name kind dtype dense
+attributes envelope`; `body(address, count)`, `pack(address, count, stream, begin, end)`,
+`unpack(stream, address, count, begin, end)`, `whole_count(bytes)`, `whole_elements(bytes)`,
+`commit()`, `set_name(name)`.
 """
 
 from .arrays import darray, subarray

@@ -1,4 +1,5 @@
-"""Datatypes of parts of arrays: a rectangular part, and a process's share of a distributed array."""
+"""Datatypes of parts of arrays: a rectangular part, and a process's share of a distributed
+array."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -124,7 +125,8 @@ def darray(
     old: Datatype,
     large: bool = False,
 ) -> Datatype:
-    """MPI_Type_create_darray: what process `rank` of a `grid` of `size` processes holds of a distributed array."""
+    """MPI_Type_create_darray: what process `rank` of a `grid` of `size` processes holds of a
+    distributed array."""
     call = "MPI_Type_create_darray"
     _order(call, order)
     processes = 1

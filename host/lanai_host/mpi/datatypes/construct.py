@@ -1,6 +1,8 @@
-"""Constructors of derived datatypes (SC-12): each builds the flattened layout from that of the old type.
+"""Constructors of derived datatypes (SC-12): each builds the flattened layout from that of the old
+type.
 
-`large` says that the call had the large-count binding, which sorts its arguments differently in the envelope.
+`large` says that the call had the large-count binding, which sorts its arguments differently in the
+envelope.
 """
 
 from collections.abc import Sequence
@@ -30,8 +32,8 @@ def _lengths(call: str, blocklengths: Sequence[int], *others: Sequence[object]) 
 
 
 def bounds(parts: Sequence[Part], align: int = 1) -> tuple[int, int, tuple[bool, bool]]:
-    """(lb, extent, markers) of parts side by side. Where a part carries a marker, only marked bounds count; where none
-    does, the upper bound is rounded up to `align`."""
+    """(lb, extent, markers) of parts side by side. Where a part carries a marker, only marked
+    bounds count; where none does, the upper bound is rounded up to `align`."""
     lows: list[tuple[bool, int]] = []
     highs: list[tuple[bool, int]] = []
     for displacement, count, old in parts:
@@ -150,7 +152,8 @@ def hindexed_block(blocklength: int, displacements: Sequence[int], old: Datatype
 def struct(
     blocklengths: Sequence[int], displacements: Sequence[int], types: Sequence[Datatype], large: bool = False
 ) -> Datatype:
-    """MPI_Type_create_struct: the extent is rounded up to the strictest alignment, as C does it for arrays of structs."""
+    """MPI_Type_create_struct: the extent is rounded up to the strictest alignment, as C does it for
+    arrays of structs."""
     _lengths("MPI_Type_create_struct", blocklengths, displacements, types)
     lengths = (len(blocklengths), *blocklengths)
     if large:

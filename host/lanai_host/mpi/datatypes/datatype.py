@@ -35,15 +35,17 @@ class Datatype:
     """MPI_Datatype. Immutable but for commit, name and attributes.
 
     Attributes:
-        size, lb, extent, true_lb, true_extent: bytes, as MPI defines them; `ub` and `true_ub` follow.
-        dtype, kind: for reductions: numpy's type of one element and the kind of basic type (see `Basic.kind`); None and ""
-            for types that no predefined operation takes. A duplicate of a predefined type keeps them.
+        size, lb, extent, true_lb, true_extent: bytes, as MPI defines them; `ub` and `true_ub`
+            follow.
+        dtype, kind: for reductions: numpy's type of one element and the kind of basic type (see
+            `Basic.kind`); None and "" for types that no predefined operation takes. A duplicate of
+            a predefined type keeps them.
         dense: elements are whole blocks without gaps, so `count` of them are one run.
         signature: the basic types behind it.
         layout: where the bytes lie.
         envelope: how it was made.
-        markers: whether lower and upper bound were set by the program (MPI_Type_create_resized, MPI_LB, MPI_UB), so that
-            types built from this one take them as they are.
+        markers: whether lower and upper bound were set by the program (MPI_Type_create_resized,
+            MPI_LB, MPI_UB), so that types built from this one take them as they are.
     """
 
     __slots__ = (
@@ -97,7 +99,8 @@ class Datatype:
         self.committed = False
         self.freed = False
 
-    # Set when first asked for, at the latest by commit: programs build many types only to build others from them.
+    # Set when first asked for, at the latest by commit: programs build many types only to build
+    # others from them.
     layout: Layout
     signature: Signature
     true_lb: int

@@ -42,7 +42,8 @@ def unpack(source: int, address: int, count: int, datatype: Datatype) -> int:
 
 
 def unpack_part(source: int, available: int, address: int, count: int, datatype: Datatype) -> int:
-    """Unpack the basic elements that are whole in the first `available` bytes at `source`; bytes of data in memory."""
+    """Unpack the basic elements that are whole in the first `available` bytes at `source`; bytes of
+    data in memory."""
     native = Scratch(count * datatype.size)
     here, there, end = native.address, source, source + available
     for basic, elements in datatype.signature.runs(count):
@@ -63,7 +64,8 @@ def _convert(basic: Basic, native: int, external: int, elements: int, outward: b
     elif inside is not None and basic.name not in ("MPI_LONG_DOUBLE", *_WIDE):
         outside = inside.newbyteorder(">")
     else:
-        # Kinds without a numpy type of their own (and x87's long double) travel as their bytes turned round.
+        # Kinds without a numpy type of their own (and x87's long double) travel as their bytes
+        # turned round.
         _turn_round(basic, native, external, elements, outward)
         return
     mine, theirs = array_at(native, elements, inside), array_at(external, elements, outside)

@@ -24,7 +24,8 @@ _SIZED = {
     TypeClass.INTEGER: {1: "INTEGER1", 2: "INTEGER2", 4: "INTEGER4", 8: "INTEGER8", 16: "INTEGER16"},
     TypeClass.COMPLEX: {4: "COMPLEX4", 8: "COMPLEX8", 16: "COMPLEX16", 32: "COMPLEX32"},
 }
-# (decimal digits, decimal exponent) of IEEE's single and double, and the name for reals and for complexes.
+# (decimal digits, decimal exponent) of IEEE's single and double, and the name for reals and for
+# complexes.
 _REALS = ((6, 37, "MPI_REAL", "MPI_COMPLEX"), (15, 307, "MPI_DOUBLE_PRECISION", "MPI_DOUBLE_COMPLEX"))
 _INTEGERS = ((2, "INTEGER1"), (4, "INTEGER2"), (9, "INTEGER4"), (18, "INTEGER8"))
 
@@ -92,7 +93,8 @@ _PAIRS = (
 
 
 def value_index(value: Datatype, index: Datatype) -> Datatype | None:
-    """MPI_Type_get_value_index: the named pair type for MPI_MINLOC and MPI_MAXLOC, or None (MPI_DATATYPE_NULL)."""
+    """MPI_Type_get_value_index: the named pair type for MPI_MINLOC and MPI_MAXLOC, or None
+    (MPI_DATATYPE_NULL)."""
     for name in _PAIRS:
         pair = PREDEFINED[f"MPI_{name}"]
         (first, _), (second, _) = pair.signature.parts

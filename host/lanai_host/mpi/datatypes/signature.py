@@ -1,4 +1,5 @@
-"""Type signatures: the sequence of basic types behind a datatype, kept as a tree so that repeats cost nothing."""
+"""Type signatures: the sequence of basic types behind a datatype, kept as a tree so that repeats
+cost nothing."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,7 +12,8 @@ class Basic(NamedTuple):
 
     Attributes:
         name: as MPI names it.
-        kind: which reductions take it: "integer", "logical", "floating", "complex", "byte", "pair" or "" (none).
+        kind: which reductions take it: "integer", "logical", "floating", "complex", "byte", "pair"
+            or "" (none).
         size: bytes.
         external: bytes in the external32 representation.
         dtype: numpy's type for the same bytes, or None where numpy has none.

@@ -35,7 +35,8 @@ def open_file_of(comm: Communicator, filename: str, amode: int, info: Info | Non
 
 
 def _own_communicator(comm: Communicator, filename: str) -> Communicator:
-    """The same processes. Attributes of the program's do not go along, and no leak report names it."""
+    """The same processes. Attributes of the program's do not go along, and no leak report names
+    it."""
     own = make(comm, comm.group, None)
     own.process.communicators.discard(own)
     own.name = f"the file {filename!r}"

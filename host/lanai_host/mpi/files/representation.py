@@ -8,7 +8,8 @@ from ..datatypes.rebuild import external, with_extents
 from ..errors import ErrorClass, MpiError
 from ..memory import Scratch
 
-# (address of the data in memory, datatype, count, address of the file's bytes, position in the user's buffer in elements)
+# (address of the data in memory, datatype, count, address of the file's bytes, position in the
+# user's buffer in elements)
 Conversion = Callable[[int, Datatype, int, int, int], None]
 
 

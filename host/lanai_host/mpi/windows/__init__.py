@@ -1,11 +1,12 @@
 """One-sided communication: windows on memory that other processes read, write and combine with.
 
-`create`: `create allocate allocate_shared create_dynamic free`. `access`: `put get accumulate get_accumulate fetch_and_op
-compare_and_swap -> Transfer | None`, which `OneSidedRequest` makes a request of. `sync`: `fence start complete post wait test lock unlock
-lock_all unlock_all flush flush_all flush_local flush_local_all sync`. Inquiries are methods and fields of `window.Window`.
+`create`: `create allocate allocate_shared create_dynamic free`. `access`: `put get accumulate
+get_accumulate fetch_and_op compare_and_swap -> Transfer | None`, which `OneSidedRequest` makes a
+request of. `sync`: `fence start complete post wait test lock unlock lock_all unlock_all flush
+flush_all flush_local flush_local_all sync`. Inquiries are methods and fields of `window.Window`.
 
-A window reaches its targets by a `way.Way`. `messages` is the one for every device: requests go to a `service` at the target, of which
-a process has one for all its windows.
+A window reaches its targets by a `way.Way`. `messages` is the one for every device: requests go to
+a `service` at the target, of which a process has one for all its windows.
 """
 
 from .access import (

@@ -19,7 +19,8 @@ from .window import Window
 
 
 class OneSidedRequest(Request):
-    """A request of MPI_Rput and its kin. `transfer` None: the target was MPI_PROC_NULL, or there was nothing to move."""
+    """A request of MPI_Rput and its kin. `transfer` None: the target was MPI_PROC_NULL, or there
+    was nothing to move."""
 
     def __init__(self, window: Window, call: str, transfer: Transfer | None) -> None:
         super().__init__(window.progress)
@@ -59,7 +60,8 @@ def _buffer(call: str, name: str, address: int, count: int, datatype: Datatype) 
 def _target(
     window: Window, call: str, rank: int, displacement: int, count: int, datatype: Datatype, basic: int | None = None
 ) -> Place | None:
-    """What the operation is about, once the window is in an epoch that allows it; None if that is MPI_PROC_NULL."""
+    """What the operation is about, once the window is in an epoch that allows it; None if that is
+    MPI_PROC_NULL."""
     with window.progress.lock:
         window.device.charge(CALL)
     if count < 0:

@@ -14,7 +14,8 @@ _SWAPPED = frozenset({"integer", "fortran integer", "logical", "byte"})  # kinds
 
 
 def check(call: str, op: Op, count: int, datatype: Datatype, fetching: bool = False) -> int:
-    """The operation may be used with the elements at the target, if there are any; their predefined type's number."""
+    """The operation may be used with the elements at the target, if there are any; their predefined
+    type's number."""
     number = basic_number(datatype)
     if number is None:
         raise MpiError(
@@ -40,7 +41,8 @@ def check_swap(call: str, datatype: Datatype) -> int:
 
 
 def combine(op: Op, basic: Datatype, source: int, size: int, address: int, count: int, datatype: Datatype) -> None:
-    """target = target op source. `source` is `size` packed bytes of `basic`; the target `count` of `datatype`, made of `basic`."""
+    """target = target op source. `source` is `size` packed bytes of `basic`; the target `count` of
+    `datatype`, made of `basic`."""
     if op is NO_OP or not size:
         return
     if op is REPLACE:
@@ -66,7 +68,8 @@ def _spread(source: int, elements: int, basic: Datatype) -> TypedScratch:
 
 
 def compare_and_swap(origin: int, compare: int, address: int, datatype: Datatype) -> Scratch:
-    """The element that lay at `address`, where that of `origin` now lies if the one that lay there was `compare`'s."""
+    """The element that lay at `address`, where that of `origin` now lies if the one that lay there
+    was `compare`'s."""
     size = datatype.size
     old = Scratch(size)
     datatype.pack(address, 1, old.address)

@@ -51,7 +51,8 @@ def allocate(comm: Communicator, size: int, unit: int, info: Info | None) -> Win
 
 
 def allocate_shared(comm: Communicator, size: int, unit: int, info: Info | None) -> Window:
-    """MPI_Win_allocate_shared: memory that all ranks, which sit on one node, can read and write directly."""
+    """MPI_Win_allocate_shared: memory that all ranks, which sit on one node, can read and write
+    directly."""
     call = "MPI_Win_allocate_shared"
     _check(comm, call, size, unit)
     memory = Memory(0, size, False)

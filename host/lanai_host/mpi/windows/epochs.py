@@ -1,4 +1,5 @@
-"""Which epochs a window is in at this process, and so what may be called: one state machine for all kinds of synchronization."""
+"""Which epochs a window is in at this process, and so what may be called: one state machine for all
+kinds of synchronization."""
 
 from ..constants import Assertion, LockType
 from ..errors import ErrorClass, MpiError
@@ -6,7 +7,8 @@ from ..group import Group
 
 
 def check_assertion(call: str, value: int) -> Assertion:
-    """The `assert` argument of a call. Assertions of other calls mean nothing, and programs pass them."""
+    """The `assert` argument of a call. Assertions of other calls mean nothing, and programs pass
+    them."""
     known = Assertion(sum(Assertion))
     if value < 0 or value & ~known:
         raise MpiError(ErrorClass.ASSERT, f"{call}: assert is {value}; it must be made of MPI_MODE constants")
@@ -14,14 +16,16 @@ def check_assertion(call: str, value: int) -> Assertion:
 
 
 class Epochs:
-    """The epochs of one window. Every method that begins or ends one checks first, and raises MPI_ERR_RMA_SYNC.
+    """The epochs of one window. Every method that begins or ends one checks first, and raises
+    MPI_ERR_RMA_SYNC.
 
     Attributes:
         fence: MPI_Win_fence has opened an epoch; `used`: an operation was started in it.
         access: the group of MPI_Win_start; `exposure`: that of MPI_Win_post.
         locks: targets locked by MPI_Win_lock.
         unchecked: those among them whose locks are only asserted (MPI_MODE_NOCHECK).
-        all: MPI_Win_lock_all, `checked` unless its locks are only asserted; `reached`: the targets that it has locked so far.
+        all: MPI_Win_lock_all, `checked` unless its locks are only asserted; `reached`: the targets
+            that it has locked so far.
     """
 
     def __init__(self) -> None:
@@ -46,7 +50,8 @@ class Epochs:
         return "MPI_Win_lock" if self.locks else None
 
     def _open(self) -> str | None:
-        """The call that opened the access epoch under way, which MPI_Win_fence did only if it was used."""
+        """The call that opened the access epoch under way, which MPI_Win_fence did only if it was
+        used."""
         if self.access is not None:
             return "MPI_Win_start"
         return self.passive() or ("MPI_Win_fence" if self.fence and self.used else None)
@@ -59,7 +64,8 @@ class Epochs:
     # Operations
 
     def use(self, call: str, target: int, world: int) -> None:
-        """An operation on `target`, whose rank in the world is `world`, needs an access epoch that reaches it."""
+        """An operation on `target`, whose rank in the world is `world`, needs an access epoch that
+        reaches it."""
         if target in self.locks or self.all or self.fence:
             self.used = True
         elif self.locks:

@@ -7,8 +7,8 @@ from ..constants import LockType
 
 
 class Locks:
-    """Granted in the order in which they were asked for, so that no one waits for ever: a shared lock does not overtake an
-    exclusive one that waits."""
+    """Granted in the order in which they were asked for, so that no one waits for ever: a shared
+    lock does not overtake an exclusive one that waits."""
 
     def __init__(self) -> None:
         self._holders: dict[int, LockType] = {}

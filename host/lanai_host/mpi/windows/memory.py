@@ -17,7 +17,8 @@ def reach(offset: int, count: int, datatype: Datatype) -> tuple[int, int]:
 
 
 class Memory:
-    """One stretch from `base` on, or the stretches that the program has attached to a dynamic window, by address."""
+    """One stretch from `base` on, or the stretches that the program has attached to a dynamic
+    window, by address."""
 
     def __init__(self, base: int, size: int, dynamic: bool) -> None:
         self.base = base

@@ -1,4 +1,5 @@
-"""One-sided communication by messages: the origin's side. A target that is this process itself is reached directly."""
+"""One-sided communication by messages: the origin's side. A target that is this process itself is
+reached directly."""
 
 from collections.abc import Callable, Iterable
 from functools import partial

@@ -1,7 +1,9 @@
-"""Races: accesses of two processes to the same bytes of a third one's window in one epoch, of which one at least changes them.
+"""Races: accesses of two processes to the same bytes of a third one's window in one epoch, of which
+one at least changes them.
 
-What one process reads or writes of its own memory without MPI is not seen. Two accumulates with one operation on one datatype are no
-race, because the library keeps elements whole. Nor are accesses of which one is known to be done before the other began.
+What one process reads or writes of its own memory without MPI is not seen. Two accumulates with one
+operation on one datatype are no race, because the library keeps elements whole. Nor are accesses of
+which one is known to be done before the other began.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,15 +16,16 @@ _BY_ELEMENT = frozenset({Kind.ACCUMULATE, Kind.GET_ACCUMULATE, Kind.COMPARE_AND_
 
 
 class Watch(NamedTuple):
-    """What a process whose races are reported has: `report` takes a sentence, `place` gives the words for the call of MPI that the
-    program is in."""
+    """What a process whose races are reported has: `report` takes a sentence, `place` gives the
+    words for the call of MPI that the program is in."""
 
     report: Callable[[str], None]
     place: Callable[[str], str]
 
 
 class Access(NamedTuple):
-    """One operation of an origin: `call` says where, `runs` are (offset, bytes) in the target's memory."""
+    """One operation of an origin: `call` says where, `runs` are (offset, bytes) in the target's
+    memory."""
 
     origin: int
     call: str
@@ -65,7 +68,8 @@ def _common(runs: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) 
 
 
 class Races:
-    """The accesses to one process's part of a window that are not known to be done. `window` is what reports call it."""
+    """The accesses to one process's part of a window that are not known to be done. `window` is
+    what reports call it."""
 
     def __init__(self, report: Callable[[str], None], window: str) -> None:
         self.window = window
@@ -75,7 +79,8 @@ class Races:
         self._told: set[tuple[str, str]] = set()
 
     def note(self, epoch: int, access: Access) -> None:
-        """An operation takes effect that its origin began after `epoch` fences. What it began before is done everywhere."""
+        """An operation takes effect that its origin began after `epoch` fences. What it began
+        before is done everywhere."""
         if epoch != self._epoch:
             self._epoch = epoch
             self._open.clear()

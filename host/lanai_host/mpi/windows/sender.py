@@ -22,7 +22,8 @@ MOST_KEPT = 64  # operations that have ended are looked for when there are more 
 
 
 class Reply:
-    """An answer under way: data of known size into the program's buffer, or the word that all is done."""
+    """An answer under way: data of known size into the program's buffer, or the word that all is
+    done."""
 
     __slots__ = ("operation", "rank", "scratch", "serial", "size")
 
@@ -77,7 +78,8 @@ class Sender:
         self._serial = 0
 
     def send(self, peer: Peer, header: Header, body: Body = NOTHING) -> list[Operation]:
-        """A request and its data, which go along if they fit. The operations that need the data's memory."""
+        """A request and its data, which go along if they fit. The operations that need the data's
+        memory."""
         head = _scratch(wire.pack(header))
         start = (head.address, wire.HEADER)
         along = body.size <= wire.EAGER

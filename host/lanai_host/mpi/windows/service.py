@@ -1,6 +1,8 @@
-"""The one service of a process that takes the requests of all its windows' origins, as a task of `Progress`.
+"""The one service of a process that takes the requests of all its windows' origins, as a task of
+`Progress`.
 
-It works whenever the process is inside MPI and looks at its device: a target that does not enter MPI keeps its origins waiting.
+It works whenever the process is inside MPI and looks at its device: a target that does not enter
+MPI keeps its origins waiting.
 """
 
 from collections import deque

@@ -26,7 +26,8 @@ class Mapped(NamedTuple):
 
 
 def map_shared(communicator: Communicator, call: str, sizes: list[int], apart: bool) -> Mapped:
-    """Collective. `apart`: parts need not follow each other directly, so each begins with a page."""
+    """Collective. `apart`: parts need not follow each other directly, so each begins with a
+    page."""
     offsets, end = [], 0
     for size in sizes:
         offsets.append(end)

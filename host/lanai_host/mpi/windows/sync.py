@@ -1,4 +1,5 @@
-"""Synchronization: what opens and closes the epochs of a window, and what completes operations inside them."""
+"""Synchronization: what opens and closes the epochs of a window, and what completes operations
+inside them."""
 
 from collections.abc import Iterable
 
@@ -141,7 +142,8 @@ def unlock(window: Window, rank: int) -> None:
 
 
 def lock_all(window: Window, assertion: int) -> None:
-    """MPI_Win_lock_all. A target is locked when an operation first needs it, so that others are not asked at all."""
+    """MPI_Win_lock_all. A target is locked when an operation first needs it, so that others are not
+    asked at all."""
     call = "MPI_Win_lock_all"
     asserted = check_assertion(call, assertion)
     window.epochs.lock_all(call)

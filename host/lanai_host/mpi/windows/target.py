@@ -1,4 +1,5 @@
-"""The target's side of a window: requests of other processes, done in the order in which each of them sent them."""
+"""The target's side of a window: requests of other processes, done in the order in which each of
+them sent them."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
@@ -37,7 +38,8 @@ class Fallback(Protocol):
 
 
 class Entry:
-    """A request that has come. `data` is where its data are or will be; `operation` the receive of what follows it."""
+    """A request that has come. `data` is where its data are or will be; `operation` the receive of
+    what follows it."""
 
     __slots__ = ("data", "header", "held", "opened", "operation")
 
@@ -74,7 +76,8 @@ class Target:
     # What has come
 
     def arrive(self, world: int, header: Header, data: int, held: object) -> None:
-        """A request of the process of this rank in the world, with its data at `data` (0: they follow), which `held` keeps."""
+        """A request of the process of this rank in the world, with its data at `data` (0: they
+        follow), which `held` keeps."""
         origin = self.communicator.group.position(world)
         queue = self._queues[origin]
         queue.append(Entry(header, data, held))
@@ -211,7 +214,8 @@ class Target:
         self._answer(origin, serial, Run(scratch.address, len(text)), scratch)
 
     def _refuse(self, origin: int, header: Header, why: str) -> None:
-        """Something cannot be done. An origin that waits for data gets none; any other is told when it asks next."""
+        """Something cannot be done. An origin that waits for data gets none; any other is told when
+        it asks next."""
         if header.kind in (Kind.GET, Kind.GET_ACCUMULATE, Kind.COMPARE_AND_SWAP):
             self._answer(origin, header.serial, NOTHING, self)
             return

@@ -1,6 +1,8 @@
-"""How a window reaches its targets: by messages (`messages`), or by a device's own remote memory. Chosen when the window is made.
+"""How a window reaches its targets: by messages (`messages`), or by a device's own remote memory.
+Chosen when the window is made.
 
-Nothing here blocks but through the `Waitable` that is returned, and nothing checks arguments or epochs.
+Nothing here blocks but through the `Waitable` that is returned, and nothing checks arguments or
+epochs.
 """
 
 from abc import ABC, abstractmethod
@@ -34,8 +36,9 @@ class Buffer(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Memory of a target's: its rank, bytes from the beginning of what it exposes, elements. `basic` is the number of the predefined
-    datatype that they consist of, where elements are combined."""
+    """Memory of a target's: its rank, bytes from the beginning of what it exposes, elements.
+    `basic` is the number of the predefined datatype that they consist of, where elements are
+    combined."""
 
     rank: int
     offset: int
@@ -49,7 +52,8 @@ class Place(NamedTuple):
 
 
 class Pending:
-    """Something that other processes, or this process's device, have yet to do: a `Waitable`. Done if there is nothing."""
+    """Something that other processes, or this process's device, have yet to do: a `Waitable`. Done
+    if there is nothing."""
 
     def __init__(self, why: Wait, operations: Iterable[Operation] = ()) -> None:
         self._why = why
@@ -70,7 +74,8 @@ class Pending:
 
 
 class Transfer(Pending):
-    """One operation of the program's: done when its local buffers are the program's again, and what it fetches is there."""
+    """One operation of the program's: done when its local buffers are the program's again, and what
+    it fetches is there."""
 
     def error(self, call: str) -> MpiError | None:
         """Why it failed, once it is done."""
@@ -78,7 +83,8 @@ class Transfer(Pending):
 
 
 class Way(ABC):
-    """Ranks are those of the window's communicator. `call` is the MPI function that reports name, `name` what they call the window."""
+    """Ranks are those of the window's communicator. `call` is the MPI function that reports name,
+    `name` what they call the window."""
 
     name: str
     epoch = 0  # fences passed, of wire.EPOCHS
@@ -109,7 +115,8 @@ class Way(ABC):
 
     @abstractmethod
     def flush(self, call: str, ranks: Iterable[int], fence: bool = False) -> None:
-        """Block until it is done at the targets too. Raises the first error. `fence`: all processes do, and then meet."""
+        """Block until it is done at the targets too. Raises the first error. `fence`: all processes
+        do, and then meet."""
 
     @abstractmethod
     def lock(self, call: str, rank: int, kind: LockType) -> None:
@@ -129,7 +136,8 @@ class Way(ABC):
 
     @abstractmethod
     def complete(self, call: str, ranks: Iterable[int]) -> None:
-        """End an access epoch: as `flush_local`, and each target learns of it after all that was done to it."""
+        """End an access epoch: as `flush_local`, and each target learns of it after all that was
+        done to it."""
 
     @abstractmethod
     def exposed(self, call: str, ranks: Iterable[int]) -> Pending:

@@ -32,7 +32,8 @@ class Window:
         memory: what this process exposes; `unit` its displacement unit.
         sizes, units: those of all ranks.
         way: how targets are reached.
-        held: what the memory of windows that allocate lives in. `addresses`: for a shared one, where each rank's part lies here.
+        held: what the memory of windows that allocate lives in. `addresses`: for a shared one,
+            where each rank's part lies here.
     """
 
     model = WindowModel.UNIFIED
@@ -95,7 +96,8 @@ class Window:
         )
 
     def place(self, call: str, rank: int, displacement: int, count: int, datatype: Datatype) -> int:
-        """The offset in bytes of elements at a target, which lie in its memory as far as is known here."""
+        """The offset in bytes of elements at a target, which lie in its memory as far as is known
+        here."""
         if self.flavor is WindowFlavor.DYNAMIC:
             if rank == self.rank and not self.memory.holds(displacement, count, datatype):
                 raise self._outside(call, rank, displacement, "the memory that is attached")
@@ -133,7 +135,8 @@ class Window:
             raise MpiError(ErrorClass.RMA_FLAVOR, f"{call}: {self.label} was not made by MPI_Win_create_dynamic")
 
     def shared_query(self, rank: int) -> tuple[int, int, int]:
-        """MPI_Win_shared_query: size, displacement unit and address here of a rank's memory; nothing of what is not shared."""
+        """MPI_Win_shared_query: size, displacement unit and address here of a rank's memory;
+        nothing of what is not shared."""
         call = "MPI_Win_shared_query"
         if self.flavor is WindowFlavor.DYNAMIC:
             raise MpiError(ErrorClass.RMA_FLAVOR, f"{call}: {self.label} was made by MPI_Win_create_dynamic")

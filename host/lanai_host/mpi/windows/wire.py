@@ -1,7 +1,8 @@
-"""What one-sided calls say to their targets: requests, each a header with as much of its data as fits, and descriptions of datatypes.
+"""What one-sided calls say to their targets: requests, each a header with as much of its data as
+fits, and descriptions of datatypes.
 
-Requests of one process to another are taken in their order. Data that do not fit, and all answers, travel in a context of their own
-under the request's serial number.
+Requests of one process to another are taken in their order. Data that do not fit, and all answers,
+travel in a context of their own under the request's serial number.
 """
 
 import enum
@@ -54,7 +55,8 @@ class Header(NamedTuple):
 
     Members:
         op: the operation of an accumulate, the type of a lock, or FENCE.
-        basic: the predefined datatype of the elements at the target, which is the target's datatype unless `slot` names another.
+        basic: the predefined datatype of the elements at the target, which is the target's datatype
+            unless `slot` names another.
         window: the context number of the window's communicator.
         serial: of the data that follow, or of the answer; 0: neither.
         elements: how many of the target's datatype.
@@ -88,7 +90,8 @@ def data_tag(serial: int) -> int:
 
 
 def answer_tag(serial: int) -> int:
-    """The tag of the answer to a request of this serial number: two processes may use one number for requests to each other."""
+    """The tag of the answer to a request of this serial number: two processes may use one number
+    for requests to each other."""
     return 2 * serial + 1
 
 
@@ -105,7 +108,8 @@ def unpack(data: bytes) -> Header:
 
 
 def basic_number(datatype: Datatype) -> int | None:
-    """The number of the predefined datatype that a datatype consists of; None if there are several, or none."""
+    """The number of the predefined datatype that a datatype consists of; None if there are several,
+    or none."""
     number = TYPE_NUMBERS.get(id(datatype))
     if number is not None:
         return number

@@ -31,8 +31,8 @@ class Transport(Protocol):
         """Host work; may be lazy."""
 
     def post(self, dest: int, head: bytes, body: Body) -> None:
-        """Send one datagram, copied from where it lies; never blocks. Delivery may wait for the next
-        `collect`."""
+        """Send one datagram, copied from where it lies; never blocks. Delivery may wait for the
+        next `collect`."""
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
         """(source, datagram) of all that has arrived; with `why`, blocks until there is at least
@@ -92,11 +92,11 @@ class _Unexpected:
 
 
 class IdealDevice(Device):
-    """Matching in the host, datagrams below. `host` prices the work above the device; the device's own
-    work is free.
+    """Matching in the host, datagrams below. `host` prices the work above the device; the device's
+    own work is free.
 
-    `fast_path` (see `fast_path.IdealFastPath`) looks at its queues and its clock: what is `posted` (how much is
-    `outstanding`), `arrived`, `owed`."""
+    `fast_path` (see `fast_path.IdealFastPath`) looks at its queues and its clock: what is `posted`
+    (how much is `outstanding`), `arrived`, `owed`."""
 
     copies = True
     # Where both ways to reduce take equally long with the default options.
@@ -301,7 +301,8 @@ class IdealDevice(Device):
 
 
 class Solo:
-    """The transport of a process that is alone: a program started without `lanai run` (a singleton)."""
+    """The transport of a process that is alone: a program started without `lanai run` (a
+    singleton)."""
 
     def __init__(self) -> None:
         self.now = 0

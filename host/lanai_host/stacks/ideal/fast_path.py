@@ -1,5 +1,5 @@
-"""`Device.fast_path` of an ideal device: messages that meet no queue. The transport copies them from
-one rank's memory to the other's.
+"""`Device.fast_path` of an ideal device: messages that meet no queue. The transport copies them
+from one rank's memory to the other's.
 
 Matching and times are those of the usual path.
 """
@@ -45,7 +45,8 @@ class IdealFastPath:
             return False
         transport.elapse(device.owed + self._call)
         device.owed = 0
-        # Before its next post this process pays for a call, unless an operation under way needs an answer.
+        # Before its next post this process pays for a call, unless an operation under way needs an
+        # answer.
         quiet = 0 if device.outstanding or device.sends else self._call
         try:
             transport.post(dest, HEADER.pack(MESSAGE, context, tag, 0), Run(address, size), quiet)

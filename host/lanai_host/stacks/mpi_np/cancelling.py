@@ -1,4 +1,5 @@
-"""Operations undone. A send can be taken back while it waits on the host, a receive as long as it has met no message."""
+"""Operations undone. A send can be taken back while it waits on the host, a receive as long as it
+has met no message."""
 
 from ...operation import Operation
 from .host_queues import HostQueues

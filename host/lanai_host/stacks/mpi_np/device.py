@@ -29,8 +29,8 @@ from .taking import Taking
 class MpiNp(Device):
     """Messages through the MCP.
 
-    A program that is a coroutine, on a bus that suspends, calls `begin_send`, `begin_receive`, `finish` and `first` instead of
-    `send`, `receive` and `wait`.
+    A program that is a coroutine, on a bus that suspends, calls `begin_send`, `begin_receive`,
+    `finish` and `first` instead of `send`, `receive` and `wait`.
     """
 
     def __init__(
@@ -160,7 +160,8 @@ class MpiNp(Device):
         await self.endpoint.pay()
 
     async def _try(self, work: Coroutine[Any, Any, Any], operation: Operation | None = None) -> None:
-        """Do some work; if the NIC is lost, all that is under way ends, and the operation that the work was for."""
+        """Do some work; if the NIC is lost, all that is under way ends, and the operation that the
+        work was for."""
         try:
             if self.endpoint.broken is not None:
                 work.close()

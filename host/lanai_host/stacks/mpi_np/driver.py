@@ -1,11 +1,14 @@
-"""The trusted half of the driver: checks and loads the firmware, decides who gets what, starts the NIC.
+"""The trusted half of the driver: checks and loads the firmware, decides who gets what, starts the
+NIC.
 
-It runs once for each NIC before any rank does, over a `Bus` that reaches the whole PIO window. Ranks get an `Attachment`
-each, which says where their own part of the NIC is; `Endpoint` drives that part.
+It runs once for each NIC before any rank does, over a `Bus` that reaches the whole PIO window.
+Ranks get an `Attachment` each, which says where their own part of the NIC is; `Endpoint` drives
+that part.
 
-Host memory: rank number `local_rank` on its NIC owns the bus addresses `window_of(local_rank)` .. + WINDOW, and its first allocation, of
-`copyblock_bytes`, begins where the window does: records and page table (NP-44), whose places the NIC must know before the rank
-runs. The firmware refuses to touch host memory for a rank outside its window, so that no request can reach another's.
+Host memory: rank number `local_rank` on its NIC owns the bus addresses `window_of(local_rank)` .. +
+WINDOW, and its first allocation, of `copyblock_bytes`, begins where the window does: records and
+page table (NP-44), whose places the NIC must know before the rank runs. The firmware refuses to
+touch host memory for a rank outside its window, so that no request can reach another's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,7 +83,8 @@ class Attachment:
         return 1 << self.local_rank
 
     def request_in(self, offset: int, data: bytes) -> PlacedRequest | None:
-        """The request that this write to PIO `offset` completes, if it does: it ends where a request slot does."""
+        """The request that this write to PIO `offset` completes, if it does: it ends where a
+        request slot does."""
         end = offset + len(data) - self.region - int(sizeof(Region))
         slot, rest = divmod(end, self.slot_bytes)
         tail = int(REQUEST_TAIL)
@@ -111,7 +115,8 @@ class Attachment:
 
 
 def window_of(local_rank: int) -> int:
-    """First bus address of the host memory of the `local_rank`-th rank on a NIC. Window 0 is nobody's."""
+    """First bus address of the host memory of the `local_rank`-th rank on a NIC. Window 0 is
+    nobody's."""
     return (local_rank + 1) * WINDOW
 
 
@@ -130,13 +135,14 @@ async def boot(
     Args:
         world: number of ranks in all.
         ranks: those on this NIC, in the order of their local ranks.
-        routes: for (rank here, peer rank): the route, and the number that the peer's NIC gives to the channel, which is
-            `channel_number(local_rank of the peer, world, rank here)`. A rank's channel to itself goes through the switch too.
+        routes: for (rank here, peer rank): the route, and the number that the peer's NIC gives to
+            the channel, which is `channel_number(local_rank of the peer, world, rank here)`. A
+            rank's channel to itself goes through the switch too.
         spill_memory: what `spill_memory.allocate` gave for this NIC.
         most_ranks: ranks on the NIC that has the most of them, if this one has fewer.
 
-    After a reset all NICs of the world must be booted again, because their channels count what the others have received. A process
-    that goes on gives its copyblock to its new `Endpoint`.
+    After a reset all NICs of the world must be booted again, because their channels count what the
+    others have received. A process that goes on gives its copyblock to its new `Endpoint`.
     """
     await check_machine(bus)
     epoch = bus.now // 1_000_000 & 0xFFFFFFFF | 1  # microseconds: not what an earlier boot had

@@ -1,8 +1,9 @@
 """One rank's access to the MCP: request slots, records, receive entries (NP-02, NP-53, NP-54).
 
-Knows the form of requests and records, not their meaning; the device above knows MPI. All bookkeeping of what the NIC has room for
-is here: `can_post` before `post`. Slots come back without any message: the NIC flips a bit for each, read only when slots run
-short; a process about to sleep for want of slots sets the alarm instead.
+Knows the form of requests and records, not their meaning; the device above knows MPI. All
+bookkeeping of what the NIC has room for is here: `can_post` before `post`. Slots come back without
+any message: the NIC flips a bit for each, read only when slots run short; a process about to sleep
+for want of slots sets the alarm instead.
 """
 
 import struct
@@ -52,7 +53,8 @@ class Endpoint:
     """The rank's part of the NIC, over its bus.
 
     Args:
-        copyblock: that of the endpoint before, where the NIC was booted again; else it is allocated.
+        copyblock: that of the endpoint before, where the NIC was booted again; else it is
+            allocated.
         examiner: what checks the NIC when it has been silent for long.
     """
 
@@ -105,8 +107,9 @@ class Endpoint:
     async def can_post(self, dest: int = -1, inline: bool = False) -> bool:
         """Is there a slot for a request?
 
-        Sends to one rank may not take all slots, as other ranks must be reached too (NP-07), nor may sends in all, as receives
-        must be posted. Inline sends keep theirs until the body has left, so they get fewer: others can go another way.
+        Sends to one rank may not take all slots, as other ranks must be reached too (NP-07), nor
+        may sends in all, as receives must be posted. Inline sends keep theirs until the body has
+        left, so they get fewer: others can go another way.
         """
         if self._room(dest, inline):
             return True
@@ -128,7 +131,8 @@ class Endpoint:
         return len(self.free) > spare and self.held.get(dest, 0) < share
 
     async def post(self, op: Op, operation: int, fields: dict[str, int], dest: int = -1, body: bytes = b"") -> None:
-        """Place one request; `can_post` must have said yes. An inline body is written in the same burst, before its words."""
+        """Place one request; `can_post` must have said yes. An inline body is written in the same
+        burst, before its words."""
         slot = self.next
         self.next = self.free.popleft()
         self.used[slot] = dest
@@ -154,7 +158,8 @@ class Endpoint:
         """The next record, if it has come.
 
         Raises:
-            DeviceLost: it is no record of this firmware; or the NIC was lost before, so that nobody waits for it.
+            DeviceLost: it is no record of this firmware; or the NIC was lost before, so that nobody
+                waits for it.
         """
         if self.broken is not None:
             raise self.broken
@@ -176,9 +181,11 @@ class Endpoint:
         )  # fmt: skip
 
     async def sleep(self, why: Wait) -> bool:
-        """Wait until the next record comes. Nothing crosses the bus meanwhile but the record itself (NP-49).
+        """Wait until the next record comes. Nothing crosses the bus meanwhile but the record itself
+        (NP-49).
 
-        Returns False if the watchdog expired and the NIC turned out healthy. Raises DeviceLost if it is not.
+        Returns False if the watchdog expired and the NIC turned out healthy. Raises DeviceLost if
+        it is not.
         """
         await self.pay()
         start = self.place * RECORD + SEQUENCE
@@ -206,18 +213,21 @@ class Endpoint:
         self.heard = self.bus.now
 
     async def await_slot(self) -> None:
-        """Until there is a slot for a request that takes part in no share: the NIC gives one back as soon as it has read one."""
+        """Until there is a slot for a request that takes part in no share: the NIC gives one back
+        as soon as it has read one."""
         self.heard = self.bus.now
         while not await self.can_post():
             if self.silent:
                 await self.examine()
 
     def lost_by_damaged_record(self, finding: str) -> DeviceLost:
-        """The error for a record that this firmware never writes. Nothing that the NIC says can be trusted any more."""
+        """The error for a record that this firmware never writes. Nothing that the NIC says can be
+        trusted any more."""
         return self.mark_lost(f"wrote a damaged record, which {finding}; it was reset or runs other firmware")
 
     def mark_lost(self, finding: str) -> DeviceLost:
-        """The error that names the NIC's rank and what is wrong with it. Every later look raises it too."""
+        """The error that names the NIC's rank and what is wrong with it. Every later look raises it
+        too."""
         self.broken = DeviceLost(
             f"the NIC of rank {self.attachment.rank} {finding}. What was on its way is lost: start the job again, which boots the NIC"
         )

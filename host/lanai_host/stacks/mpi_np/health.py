@@ -1,12 +1,16 @@
-"""Is the NIC still the one that was booted, and does its firmware still run? Asked only when it has been silent for long.
+"""Is the NIC still the one that was booted, and does its firmware still run? Asked only when it has
+been silent for long.
 
-The check is the trusted half's (`driver`): a rank may reach its own part of the NIC only, and asks for it. Everything is read over the host
-bus, so that nothing need work on the NIC but its PIO target: a word that the driver left in a scratch register (a reset clears it), the trap
-registers, and the doorbell, whose bit firmware that runs clears once it has read the rank's requests. A NIC that leaves the bit set may be
-busy for its other ranks: it counts as silent only if its DMA engines have done no more than what was queued before.
+The check is the trusted half's (`driver`): a rank may reach its own part of the NIC only, and asks
+for it. Everything is read over the host bus, so that nothing need work on the NIC but its PIO
+target: a word that the driver left in a scratch register (a reset clears it), the trap registers,
+and the doorbell, whose bit firmware that runs clears once it has read the rank's requests. A NIC
+that leaves the bit set may be busy for its other ranks: it counts as silent only if its DMA engines
+have done no more than what was queued before.
 
-A NIC that is found dead is reset, because its DMA engines may still hold addresses of the host's memory, and left as a sink for what others
-have sent to it. The reset clears what was found, so it is left in two more scratch registers for the other ranks on this NIC.
+A NIC that is found dead is reset, because its DMA engines may still hold addresses of the host's
+memory, and left as a sink for what others have sent to it. The reset clears what was found, so it
+is left in two more scratch registers for the other ranks on this NIC.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
@@ -40,9 +44,11 @@ Examine = Callable[
 async def examine(
     bus: Bus, attachment: Attachment, place: Place = hex, before_reset: Callable[[], Awaitable[None]] | None = None
 ) -> str | None:
-    """What is wrong with the NIC, as the rest of a sentence that begins with it; None if nothing is.
+    """What is wrong with the NIC, as the rest of a sentence that begins with it; None if nothing
+    is.
 
-    `before_reset` is called once the NIC is found dead, while its registers still hold what they held.
+    `before_reset` is called once the NIC is found dead, while its registers still hold what they
+    held.
     """
     epoch = await bus.read(EPOCH)
     if epoch == attachment.epoch:

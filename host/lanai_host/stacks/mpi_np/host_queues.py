@@ -1,8 +1,9 @@
 """Messages and receives that the NIC has no room for, kept by the host (NP-G9, NP-50).
 
-The NIC's message slots and receive entries are few; MPI allows any number of either. What it cannot hold waits here, in this
-order of age within a channel: messages that the host holds before messages on the NIC; receives on the NIC before receives
-waiting here. A new receive therefore looks at the held messages first, and a newly held message at the waiting receives.
+The NIC's message slots and receive entries are few; MPI allows any number of either. What it cannot
+hold waits here, in this order of age within a channel: messages that the host holds before messages
+on the NIC; receives on the NIC before receives waiting here. A new receive therefore looks at the
+held messages first, and a newly held message at the waiting receives.
 """
 
 from collections import deque

@@ -19,8 +19,8 @@ class Losing:
         self.host_queues = host_queues
 
     async def lose(self, rank: int) -> None:
-        """The NIC reports that a rank does not answer. It has failed the receives that it had, and forgotten all else of that rank:
-        sends, and what waits on the host, are failed here."""
+        """The NIC reports that a rank does not answer. It has failed the receives that it had, and
+        forgotten all else of that rank: sends, and what waits on the host, are failed here."""
         share = self.share
         text = share.lost.setdefault(rank, f"rank {rank} does not answer")
         for number, operation in list(share.active.items()):
@@ -31,14 +31,16 @@ class Losing:
         await self._fail_queued(rank, text)
 
     async def hear(self, recall: Callable[[Receive], Coroutine[Any, Any, bool]]) -> bool:
-        """Ask whoever runs the job for ranks that can be reached no more, of which the NIC knows nothing. True if anything ended."""
+        """Ask whoever runs the job for ranks that can be reached no more, of which the NIC knows
+        nothing. True if anything ended."""
         lost = await self.share.bus.lost()
         ended = False
         for rank, text in lost.items():
             self.share.lost.setdefault(rank, text)
             await self._fail_queued(rank, text)
             for operation in [o for o in self.share.active.values() if not o.done and concerns(o, rank)]:
-                # What has met no message the NIC gives up. What it still holds after that stays lent until it says otherwise.
+                # What has met no message the NIC gives up. What it still holds after that stays
+                # lent until it says otherwise.
                 recalled = isinstance(operation, Receive) and await recall(operation)
                 anyone = isinstance(operation, Receive) and operation.wanted_source == ANY_SOURCE
                 if not operation.done and (recalled or not anyone):
@@ -53,14 +55,16 @@ class Losing:
         await self.fail_waiting(rank)
 
     async def fail_waiting(self, rank: int) -> None:
-        """Receives that wait here for a lost rank, or for anyone, would wait for ever. Some have been lent memory already."""
+        """Receives that wait here for a lost rank, or for anyone, would wait for ever. Some have
+        been lent memory already."""
         for receive in [r for r in self.host_queues.receives if r.wanted_source in (rank, ANY_SOURCE)]:
             self.host_queues.receives.remove(receive)
             await self._take_back(receive)
             fail(receive, ErrorKind.PEER_FAILED, self.share.lost[rank])
 
     async def lose_nic(self, operation: Operation | None = None) -> None:
-        """This rank's NIC is lost: all that was under way ends, `operation` too, and the job's manager is told."""
+        """This rank's NIC is lost: all that was under way ends, `operation` too, and the job's
+        manager is told."""
         text = self.share.broken
         assert text is not None
         queued = [send for queue in self.sending.queues.values() for send in queue]

@@ -1,7 +1,9 @@
-"""Where the bytes of one operation are, as the NIC must be told: pinned user memory, or a bounce buffer.
+"""Where the bytes of one operation are, as the NIC must be told: pinned user memory, or a bounce
+buffer.
 
-Data in few runs go straight from and to the program's memory (NP-38). Data in many small runs, as strided datatypes give, are
-gathered in a bounce buffer by the processor, because a page entry for every few bytes would cost the NIC more.
+Data in few runs go straight from and to the program's memory (NP-38). Data in many small runs, as
+strided datatypes give, are gathered in a bounce buffer by the processor, because a page entry for
+every few bytes would cost the NIC more.
 """
 
 import struct
@@ -47,8 +49,9 @@ class Hold:
 class Memory:
     """Lends memory to the NIC and takes it back.
 
-    Sends and receives have `most` bytes each, in whole pages, which is also the longest message: neither can take the page table or
-    the bus addresses that the other needs for a message to move at all.
+    Sends and receives have `most` bytes each, in whole pages, which is also the longest message:
+    neither can take the page table or the bus addresses that the other needs for a message to move
+    at all.
     """
 
     def __init__(self, bus: Bus, config: HostConfig, page_entries: int) -> None:
@@ -61,7 +64,8 @@ class Memory:
         self.copied = 0  # bytes that the processor copied and has not paid for
 
     async def lend(self, body: Body, outgoing: bool, bounce: bool = False) -> Hold:
-        """Make the bytes reachable for the NIC. `bounce` asks for a copy even where pinning would do."""
+        """Make the bytes reachable for the NIC. `bounce` asks for a copy even where pinning would
+        do."""
         hold = Hold(body, outgoing)
         if not body.size:
             return hold
@@ -85,8 +89,8 @@ class Memory:
         return runs * SHORTEST_RUN <= body.size + SHORTEST_RUN and (runs == 1 or pages(body) <= self.most)
 
     async def take_back(self, hold: Hold, received: int) -> None:
-        """The NIC is done with the memory; `received` bytes at its start are new. Raises BusError, with the memory taken back, if
-        they cannot be copied to where they belong."""
+        """The NIC is done with the memory; `received` bytes at its start are new. Raises BusError,
+        with the memory taken back, if they cannot be copied to where they belong."""
         bounce, hold.bounce = hold.bounce, None
         await self._unpin(hold)
         if bounce is not None:

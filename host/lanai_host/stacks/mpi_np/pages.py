@@ -1,4 +1,5 @@
-"""The page table of an endpoint: entries that describe a message's pieces to the NIC (NP-44..NP-48)."""
+"""The page table of an endpoint: entries that describe a message's pieces to the NIC
+(NP-44..NP-48)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ PER_ENTRY = 4
 
 @dataclass
 class PageTable:
-    """The endpoint's page table: entries strung together for each message. Entry 0 means "none" and is never used."""
+    """The endpoint's page table: entries strung together for each message. Entry 0 means "none" and
+    is never used."""
 
     view: memoryview
     entries: int
@@ -30,7 +32,8 @@ class PageTable:
         return -(-pieces // self.pages_per_entry)
 
     def write(self, pieces: Sequence[Piece], total: int, operation: int, peer: int) -> list[int]:
-        """String entries that describe `pieces`; their indices. A message without bytes has one entry too."""
+        """String entries that describe `pieces`; their indices. A message without bytes has one
+        entry too."""
         count = max(1, self.needed(len(pieces)))
         indices = [self.free.pop() for _ in range(count)]
         for i, index in enumerate(indices):
@@ -49,7 +52,8 @@ class PageTable:
         return indices
 
     def release(self, indices: Sequence[int]) -> None:
-        """Give entries back, and make them say nothing: whoever asks for such a message again is refused."""
+        """Give entries back, and make them say nothing: whoever asks for such a message again is
+        refused."""
         for index in indices:
             self.view[index * ENTRY : (index + 1) * ENTRY] = bytes(ENTRY)
         self.free += indices

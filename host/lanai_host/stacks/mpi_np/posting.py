@@ -1,4 +1,5 @@
-"""One receive request: for a message to come, for one that was taken off the NIC's lists, for a promise of one."""
+"""One receive request: for a message to come, for one that was taken off the NIC's lists, for a
+promise of one."""
 
 from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Error, Op
 
@@ -43,7 +44,8 @@ class Posting:
         await self.records.until(lambda: self._post(Op.RECEIVE_TAKEN, receive, fields))
 
     async def drain(self, peer: int, question: int, receive: Receive) -> None:
-        """Ask for the oldest message of a rank, or of anyone: the NIC answers, and if it has the body, brings it at once."""
+        """Ask for the oldest message of a rank, or of anyone: the NIC answers, and if it has the
+        body, brings it at once."""
         fields = {"peer": peer, "spare": question}
         await self.records.until(lambda: self._post(Op.DRAIN, receive, fields))
 

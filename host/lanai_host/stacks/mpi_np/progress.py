@@ -67,8 +67,8 @@ class Progress:
                 await self._sleep(Wait("sending what is left before the end"))
 
     async def _sleep(self, why: Wait) -> None:
-        """Sleep until the NIC writes a record. If operations wait for a request slot, ask for a record when
-        one is free."""
+        """Sleep until the NIC writes a record. If operations wait for a request slot, ask for a
+        record when one is free."""
         endpoint = self.share.endpoint
         if self.sending.queues or self.receiving.host_queues.receives:
             await endpoint.alarm()

@@ -47,7 +47,8 @@ class Receiving:
                 await self.losing.fail_waiting(rank)
 
     async def sort(self) -> None:
-        """Move receives on to the NIC; where some must wait here, the messages that they might take must come here too."""
+        """Move receives on to the NIC; where some must wait here, the messages that they might take
+        must come here too."""
         waiting = self.host_queues.receives
         while waiting:
             if not await self.posting.place(waiting[0]):

@@ -135,7 +135,8 @@ class Records:
             await self.share.retire_send(number, operation)
 
     def _check(self, notice: Notice, receive: Receive) -> None:
-        """Believe of a received message only what can be: a source in the world, no more bytes than were asked for."""
+        """Believe of a received message only what can be: a source in the world, no more bytes than
+        were asked for."""
         endpoint, size = self.share.endpoint, self.share.size
         total = receive.hold.total if receive.hold is not None else 0
         if notice.length > total:

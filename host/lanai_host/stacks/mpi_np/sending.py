@@ -1,4 +1,5 @@
-"""Sends onto the NIC, in order for each destination: short bodies written by the processor (NP-41, NP-43), others described (NP-44)."""
+"""Sends onto the NIC, in order for each destination: short bodies written by the processor (NP-41,
+NP-43), others described (NP-44)."""
 
 from collections import deque
 

@@ -1,4 +1,5 @@
-"""What a rank holds on its NIC: its endpoint, its page table, receive entries, numbers for operations; and how much of each is free."""
+"""What a rank holds on its NIC: its endpoint, its page table, receive entries, numbers for
+operations; and how much of each is free."""
 
 from collections import deque
 
@@ -19,7 +20,8 @@ class NicShare:
     Members:
         active: operations on the NIC, by the number under which it reports them.
         numbers: those that are free.
-        entries: receive entries of the NIC that are free; `wildcards`: how many more may take messages of anyone (NP-35).
+        entries: receive entries of the NIC that are free; `wildcards`: how many more may take
+            messages of anyone (NP-35).
         long_sends: sends on the NIC that will need a record each.
         lost: ranks that do not answer, and why.
         broken: why the NIC is of no use, if it is not.

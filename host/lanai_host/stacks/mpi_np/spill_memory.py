@@ -1,7 +1,8 @@
-"""Host memory in which a NIC's channels leave their messages, if they share pools (docs/design/np-channel-swap.md).
+"""Host memory in which a NIC's channels leave their messages, if they share pools
+(docs/design/np-channel-swap.md).
 
-It belongs to the trusted side: whoever boots the NIC allocates it, on a bus of its own, outside the windows of all ranks. So no rank can
-touch what the firmware will read back from it.
+It belongs to the trusted side: whoever boots the NIC allocates it, on a bus of its own, outside the
+windows of all ranks. So no rank can touch what the firmware will read back from it.
 """
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig, pools_of, spill_bytes
@@ -11,7 +12,8 @@ from ...errors import UserError
 
 
 def allocate(bus: Bus, config: McpConfig, channels: int) -> HostBuffer | None:
-    """Memory for all channels of one NIC, to be kept as long as it runs. None if each channel has a pool of its own."""
+    """Memory for all channels of one NIC, to be kept as long as it runs. None if each channel has a
+    pool of its own."""
     return bus.allocate(channels * spill_bytes(config)) if pools_of(config, channels) else None
 
 

@@ -1,4 +1,5 @@
-"""Messages taken off the NIC, where slots are scarce: for receives that wait on the host, for matched probes (NP-50)."""
+"""Messages taken off the NIC, where slots are scarce: for receives that wait on the host, for
+matched probes (NP-50)."""
 
 import ctypes
 from collections import deque
@@ -41,8 +42,8 @@ class Taking:
         self.posting = posting
 
     async def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        """`Device.probe`. While receives wait on the host the NIC is not asked: a message that came after the drain may be for
-        one of them, and the next drain will tell."""
+        """`Device.probe`. While receives wait on the host the NIC is not asked: a message that came
+        after the drain may be for one of them, and the next drain will tell."""
         self.records.seen = self.records.news
         if self.host_queues.receives:
             await self.drain(int(ANY))
@@ -62,8 +63,8 @@ class Taking:
         return Arrived(notice.source, notice.tag, notice.length, context, handle)
 
     async def take_off_nic(self) -> bool:
-        """Take messages off the NIC where its slots run out, while the program waits. False if there was
-        nothing to take."""
+        """Take messages off the NIC where its slots run out, while the program waits. False if
+        there was nothing to take."""
         short_of_slots = self.records.short_of_slots
         if not short_of_slots:
             return False
@@ -72,7 +73,8 @@ class Taking:
         return True
 
     async def drain(self, peer: int) -> None:
-        """Take all messages of one source, or of all, off the NIC, and give them to waiting receives.
+        """Take all messages of one source, or of all, off the NIC, and give them to waiting
+        receives.
 
         Several questions are on the NIC at once, as many more as the first ones find messages.
         """
@@ -96,7 +98,8 @@ class Taking:
         return question
 
     async def _handle(self, question: "Question", notice: Notice) -> None:
-        """The answer: no message, one whose body is still at its sender, or one whose body is on its way here."""
+        """The answer: no message, one whose body is still at its sender, or one whose body is on
+        its way here."""
         receive = question.receive
         held_message = HeldMessage(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
         if notice.kind is not Kind.FOUND:
@@ -114,7 +117,8 @@ class Taking:
             await self.posting.open(held_message, waiting)
 
     async def _held_message(self, notice: Notice) -> HeldMessage:
-        """The message that a matched probe took. A body in the NIC's heap is brought to the host: heap and slot are scarce."""
+        """The message that a matched probe took. A body in the NIC's heap is brought to the host:
+        heap and slot are scarce."""
         held_message = HeldMessage(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
         if notice.kind is Kind.FOUND_PULL:
             return held_message

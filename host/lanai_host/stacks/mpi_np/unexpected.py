@@ -1,7 +1,9 @@
-"""Messages that a NIC keeps and no receive has taken, read from its memory: for the report of a run that has ended.
+"""Messages that a NIC keeps and no receive has taken, read from its memory: for the report of a run
+that has ended.
 
-Nobody asks the firmware, which may have stopped. A channel that shares its pool may have left its messages in host memory
-(`spill_memory`), where each lies at the same place in the table as on the NIC.
+Nobody asks the firmware, which may have stopped. A channel that shares its pool may have left its
+messages in host memory (`spill_memory`), where each lies at the same place in the table as on the
+NIC.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +51,8 @@ class _Lists:
         self._plan, self._memory, self._spill_memory = layout.plan, memory, spill_memory
 
     def messages(self, number: int, source: int, count: int) -> list[Envelope]:
-        """Of one channel. The processor may have been stopped amid a change: nothing is believed that cannot be."""
+        """Of one channel. The processor may have been stopped amid a change: nothing is believed
+        that cannot be."""
         plan = self._plan
         channel = plan["channel_table"] + number * CHANNEL
         first, pool, evicted, evicted_first = self._words(

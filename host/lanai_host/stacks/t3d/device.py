@@ -24,7 +24,8 @@ from .sending import Sending
 
 @dataclass(frozen=True)
 class Attachment:
-    """What a rank must know of its NIC: the routes to all ranks, where in SRAM it writes requests, and the options."""
+    """What a rank must know of its NIC: the routes to all ranks, where in SRAM it writes requests,
+    and the options."""
 
     rank: int
     routes: tuple[int, ...]
@@ -170,7 +171,8 @@ class T3d(Device):
             await self._bus.wait_change(self._heap.memory, place, self._seen, why)
 
     def _is_over(self, operations: Sequence[Operation] | None, before: int) -> bool:
-        """Whether one of the operations is done; with None, whether there was news since the look that saw `before`."""
+        """Whether one of the operations is done; with None, whether there was news since the look
+        that saw `before`."""
         if operations is None:
             return self._seen != before
         return any(operation.done for operation in operations)
@@ -196,7 +198,8 @@ class T3d(Device):
         self._pins.work.clear()
 
     async def _fail(self, text: str) -> None:
-        """Nothing can be trusted any more: what is under way ends with an error, and so does what begins.
+        """Nothing can be trusted any more: what is under way ends with an error, and so does what
+        begins.
 
         The NIC lets go of this process's memory first, because peers may still put to buffers that
         the program gets back now.

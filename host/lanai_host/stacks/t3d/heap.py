@@ -4,7 +4,8 @@ A remote place is named by a rank and an offset. What one rank's part holds, in 
 
 counters    written by its own NIC
 slots       one for each peer: its message, written by that peer (T3-04). A message ends where its header begins, so that
-            both are one put; the status is the header's last word, and the last that arrives (T3-08)
+            both are one put; the status is the header's last word, and the last that arrives
+            (T3-08)
 flags       one for each peer: this rank's slot there is in use (T3-04, T3-05)
 replies     one for each long message under way: where its bytes shall go, written by the receiver (T3-10)
 arrivals    one for each long message coming: how much of it is there, written by the sender
@@ -66,8 +67,8 @@ class HeapLayout:
 
     @property
     def arrivals(self) -> int:
-        """Long messages that can come at a time: as many as all peers send, and one more of each that begins before this rank has
-        seen that another is there."""
+        """Long messages that can come at a time: as many as all peers send, and one more of each
+        that begins before this rank has seen that another is there."""
         return (self.options.long_sends + 1) * self.ranks
 
     @property

@@ -1,7 +1,8 @@
 """Flags of synchronous sends: the receiver sets one when the message has met a receive (T3-12).
 
-A program may have any number of synchronous sends under way, and its peers may take them in any order. So their number has no
-limit: flags lie in pages that are added when they are needed, and are named by their bus address.
+A program may have any number of synchronous sends under way, and its peers may take them in any
+order. So their number has no limit: flags lie in pages that are added when they are needed, and are
+named by their bus address.
 """
 
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer

@@ -22,7 +22,8 @@ class Receive(Operation):
 
 
 class Send(Operation):
-    """`matched`: the flag that the receiver sets; None for sends that need no answer, or have had it."""
+    """`matched`: the flag that the receiver sets; None for sends that need no answer, or have had
+    it."""
 
     __slots__ = ("body", "context", "dest", "matched", "synchronous")
 

@@ -19,7 +19,8 @@ INLINE = 4 * int(INLINE_WORDS)
 
 
 class Remote(NamedTuple):
-    """A place in the memory of another rank: an offset in its heap or, with `on_bus`, an address on its host's bus."""
+    """A place in the memory of another rank: an offset in its heap or, with `on_bus`, an address on
+    its host's bus."""
 
     rank: int
     address: int
@@ -75,7 +76,8 @@ class Puts:
         return self.asked
 
     def completed(self, number: int) -> bool:
-        """Whether the put of that number, and all before it, have been read: their memory may change."""
+        """Whether the put of that number, and all before it, have been read: their memory may
+        change."""
         left = self.asked - self._done
         return number <= self.asked - left
 

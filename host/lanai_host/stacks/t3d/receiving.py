@@ -1,4 +1,5 @@
-"""Receives: slots are scanned in turn (T3-07), short messages copied out, long ones asked for at once (T3-10, T3-11)."""
+"""Receives: slots are scanned in turn (T3-07), short messages copied out, long ones asked for at
+once (T3-10, T3-11)."""
 
 from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, BusError
@@ -32,7 +33,8 @@ class Receiving:
         self._waiting: set[Receive] = set()  # receives whose long messages are coming
 
     async def scan(self) -> None:
-        """See which long messages are there; then serve the slots that hold a message, the one after the last served first."""
+        """See which long messages are there; then serve the slots that hold a message, the one
+        after the last served first."""
         for landing in list(self._landings):
             if self._heap.word(self._layout.arrival(landing.arrival)) == landing.chunks:
                 await self._ask_on(landing)
@@ -95,7 +97,8 @@ class Receiving:
         self._puts.put(Put(Remote(peer, self._layout.flag(self._rank)), CLEAR))
 
     async def _land(self, message: Message, reply: int) -> None:
-        """Ask for a long message: into the receive's memory, or into memory allocated for it (T3-11)."""
+        """Ask for a long message: into the receive's memory, or into memory allocated for it
+        (T3-11)."""
         receive = self.matching.meet(message.source, message.tag, message.context)
         await self._bus.elapse(self._costs.price(HostCost.MATCH))
         message.whole = False

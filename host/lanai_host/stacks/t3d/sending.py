@@ -1,4 +1,5 @@
-"""Sends: one message a peer is outstanding (T3-05); long ones wait for their receivers' replies (T3-10, T3-15)."""
+"""Sends: one message a peer is outstanding (T3-05); long ones wait for their receivers' replies
+(T3-10, T3-15)."""
 
 from collections import deque
 
@@ -64,7 +65,8 @@ class Sending:
         self._matched.clear()
 
     async def _start(self, queue: deque[Send], dest: int) -> None:
-        """The oldest message for a peer leaves if the slot there is free. Nothing overtakes it (T3-16)."""
+        """The oldest message for a peer leaves if the slot there is free. Nothing overtakes it
+        (T3-16)."""
         flag = self._layout.flag(dest)
         while queue and not self._heap.word(flag):
             send = queue[0]
@@ -108,7 +110,8 @@ class Sending:
         self._puts.put(Put(Remote(send.dest, place), data + header))
 
     async def _announce(self, send: Send) -> None:
-        """The header of a long message leaves, and names the reply structure. The message's memory is pinned before."""
+        """The header of a long message leaves, and names the reply structure. The message's memory
+        is pinned before."""
         long = LongSend(send, self._free_replies[-1])
         try:
             await self._lend(long)
@@ -122,7 +125,8 @@ class Sending:
         self._put_message(send, LONG, b"", reply)
 
     async def _lend(self, long: LongSend) -> None:
-        """Pin the message's memory; a message in several runs is packed first (T3-22). Raises BusError."""
+        """Pin the message's memory; a message in several runs is packed first (T3-22). Raises
+        BusError."""
         body = long.send.body
         long.address = body.address
         if body.runs > 1:
@@ -166,6 +170,7 @@ class Sending:
                 long.sent += part
 
     def _end(self, send: Send) -> None:
-        """The send is done, unless its receiver must still answer, or its bytes must still leave."""
+        """The send is done, unless its receiver must still answer, or its bytes must still
+        leave."""
         if send.matched is None and not any(long.send is send for long in self._long):
             send.done = True
