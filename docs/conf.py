@@ -1,4 +1,5 @@
-"""Sphinx configuration. Reference pages are generated from the declarations that the rooms themselves read."""
+"""Sphinx configuration. Reference pages are generated from the declarations that the rooms
+themselves read."""
 
 from importlib.metadata import version as distribution_version
 

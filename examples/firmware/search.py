@@ -1,10 +1,12 @@
-"""Search a list of envelopes on (context, tag) with wildcards, as matching does for every message that arrives.
+"""Search a list of envelopes on (context, tag) with wildcards, as matching does for every message
+that arrives.
 
     lanai fw run examples/firmware/search.py --on python|native|iss|rtl
 
-Each envelope keeps `key`, its context and the low half of its tag in one word, so that one load and one compare under a
-mask turn down nearly every envelope; a masked tag bit is a wildcard. The list is a ring through an anchor that is made to
-match before the search, so that the loop needs no test for the end.
+Each envelope keeps `key`, its context and the low half of its tag in one word, so that one load and
+one compare under a mask turn down nearly every envelope; a masked tag bit is a wildcard. The list
+is a ring through an anchor that is made to match before the search, so that the loop needs no test
+for the end.
 """
 
 from lanai_firmware.lang import Array, Const, Global, Ptr, Struct, address_of, firmware, null, u32
@@ -47,7 +49,8 @@ def append(envelope: Ptr[Envelope], source: u32, context: u32, tag: u32) -> None
 
 @firmware(inline=False)
 def search(context: u32, tag: u32, mask: u32) -> Ptr[Envelope]:
-    """The oldest envelope of `context` whose tag equals `tag` where `mask` has ones; null if there is none."""
+    """The oldest envelope of `context` whose tag equals `tag` where `mask` has ones; null if there
+    is none."""
     anchor = address_of(ring.anchor)
     key = key_of(context, tag)
     care = mask & 0xFFFF | 0xFFFF0000

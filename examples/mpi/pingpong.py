@@ -1,4 +1,5 @@
-"""Messages of three sizes back and forth between ranks 0 and 1: the time of one way, each size by another protocol of the NIC."""
+"""Messages of three sizes back and forth between ranks 0 and 1: the time of one way, each size by
+another protocol of the NIC."""
 
 import mmap
 

@@ -1,4 +1,5 @@
-"""Sample sort: split by sampled pivots, send every key to its owner with one Alltoallv, sort what arrived.
+"""Sample sort: split by sampled pivots, send every key to its owner with one Alltoallv, sort what
+arrived.
 
 lanai run -n 4 python examples/mpi/sort.py [KEYS_PER_RANK]
 """

@@ -1,4 +1,5 @@
-"""The `lanai` command: finds its subcommands, parses, runs, turns user errors into one line and exit code 2."""
+"""The `lanai` command: finds its subcommands, parses, runs, turns user errors into one line and
+exit code 2."""
 
 import argparse
 import errno
@@ -18,15 +19,16 @@ DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 def plugins(package: ModuleType, wanted: str = "") -> Iterator[ModuleType]:
-    """The modules of `package`, by name; only the `wanted` one if there is such. Each has NAME (its own), HELP,
-    add_arguments(parser) and run(args)."""
+    """The modules of `package`, by name; only the `wanted` one if there is such. Each has NAME (its
+    own), HELP, add_arguments(parser) and run(args)."""
     names = sorted(info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_"))
     for name in [wanted] if wanted in names else names:
         yield importlib.import_module(f"{package.__name__}.{name}")
 
 
 def build_parser(wanted: str = "") -> argparse.ArgumentParser:
-    """Of all commands, or of one alone: loading the others takes a second that `lanai run` need not spend."""
+    """Of all commands, or of one alone: loading the others takes a second that `lanai run` need not
+    spend."""
     parser = argparse.ArgumentParser(
         prog="lanai", description="An open, programmable MPI network interface, from gates to MPI."
     )
@@ -40,7 +42,8 @@ def build_parser(wanted: str = "") -> argparse.ArgumentParser:
 
 
 def check_platform() -> None:
-    """Co-simulation reaches into another process's memory the Linux way, and the ABI is x86-64's."""
+    """Co-simulation reaches into another process's memory the Linux way, and the ABI is
+    x86-64's."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         print(
             f"lanai: note: this is {sys.platform} on {platform.machine()}: gateware, firmware, golden model work;"

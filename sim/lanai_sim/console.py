@@ -1,7 +1,8 @@
-"""The one way to a terminal or a file for tables and reports: text comes out as it is, square brackets and all.
+"""The one way to a terminal or a file for tables and reports: text comes out as it is, square
+brackets and all.
 
-Rich would read `[...]` as markup and `:name:` as an emoji. Texts here quote users' commands, paths and source lines, so both are
-off. A style is given as `style=` or by `rich.text.Text`.
+Rich would read `[...]` as markup and `:name:` as an emoji. Texts here quote users' commands, paths
+and source lines, so both are off. A style is given as `style=` or by `rich.text.Text`.
 """
 
 import os
@@ -13,14 +14,16 @@ NARROWEST = 150  # columns; a narrower terminal wraps lines, since a figure or a
 
 
 def discard_output() -> None:
-    """Standard output leads nowhere from now on: its reader has gone, and what is left to do must still be done."""
+    """Standard output leads nowhere from now on: its reader has gone, and what is left to do must
+    still be done."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
 
 class _Console(Console):
-    """A console whose reader may go away, as `lanai report T --html P | head` does: the page is written all the same."""
+    """A console whose reader may go away, as `lanai report T --html P | head` does: the page is
+    written all the same."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

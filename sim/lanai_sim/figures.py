@@ -11,7 +11,8 @@ from .version import VERSION
 
 
 def write_json(path: str | Path, figures: Mapping[str, float], config: Mapping[str, Any]) -> None:
-    """Write `{"figures", "config", "version"}` to `path`. Names are sorted so that two runs compare by text."""
+    """Write `{"figures", "config", "version"}` to `path`. Names are sorted so that two runs compare
+    by text."""
     record = {"figures": dict(sorted(figures.items())), "config": dict(config), "version": VERSION}
     try:
         Path(path).write_text(json.dumps(record, indent=2, default=str) + "\n")

@@ -1,4 +1,5 @@
-"""`lanai mpicc`, `mpicxx` and `mpifort`: MPICH's wrappers and their options over this project's library."""
+"""`lanai mpicc`, `mpicxx` and `mpifort`: MPICH's wrappers and their options over this project's
+library."""
 
 import argparse
 import os
@@ -63,7 +64,8 @@ class Request:
 
     @property
     def links(self) -> bool:
-        """Whether the compiler is to link: not if told so, nor for a question such as `--version`."""
+        """Whether the compiler is to link: not if told so, nor for a question such as
+        `--version`."""
         if NO_LINK & set(self.arguments):
             return False
         named = any(not word.startswith("-") or word == "-" for word in self.arguments)
@@ -102,7 +104,8 @@ def run(name: str, arguments: Sequence[str]) -> int:
 
 
 def parse(wrapper: Wrapper, arguments: Sequence[str]) -> Request:
-    """Read the wrapper's own options; the others stay. The compiler comes from -cc= and the like, else from MPICH_CC."""
+    """Read the wrapper's own options; the others stay. The compiler comes from -cc= and the like,
+    else from MPICH_CC."""
     asked = Request(chosen=next((os.environ[name] for name in wrapper.overrides if os.environ.get(name)), ""))
     for word in arguments:
         option, equals, value = word.partition("=")

@@ -1,7 +1,9 @@
-"""Which version of this project's code is running: a digest of all its sources, for figures that are kept between runs.
+"""Which version of this project's code is running: a digest of all its sources, for figures that
+are kept between runs.
 
-A simulated figure may depend on any source of the four packages: gateware, firmware, driver, MPI library, engine, kernel, fabric,
-native code. So all of them count. A change that moves no figure costs a measurement; a row of other code would cost a wrong answer.
+A simulated figure may depend on any source of the four packages: gateware, firmware, driver, MPI
+library, engine, kernel, fabric, native code. So all of them count. A change that moves no figure
+costs a measurement; a row of other code would cost a wrong answer.
 """
 
 import hashlib
@@ -40,7 +42,8 @@ def code(places: Mapping[str, Path]) -> list[tuple[str, Path]]:
 
 
 def digest() -> str:
-    """Of all sources as they are on disk now, and the versions of the tools that make gateware and firmware of them."""
+    """Of all sources as they are on disk now, and the versions of the tools that make gateware and
+    firmware of them."""
     made = hashlib.sha256()
     for tool in TOOLS:
         made.update(f"{tool} {_version(tool)}\n".encode())

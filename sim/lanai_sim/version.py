@@ -1,4 +1,5 @@
-"""The one place that knows the version: the installed distribution's metadata, which pyproject.toml wrote."""
+"""The one place that knows the version: the installed distribution's metadata, which pyproject.toml
+wrote."""
 
 from importlib.metadata import version
 

@@ -1,4 +1,5 @@
-"""An engine that writes down what the host does: `rtl` underneath, and a line in $JOURNAL for each access to a NIC.
+"""An engine that writes down what the host does: `rtl` underneath, and a line in $JOURNAL for each
+access to a NIC.
 
 slot 3665 nic 0: write 0x50 = 0x1
 slot 3670 nic 1: read 0x60

@@ -1,4 +1,5 @@
-"""The fabric `hypercube:D`: a switch at each of 2^D nodes, joined to the nodes whose number differs in one bit.
+"""The fabric `hypercube:D`: a switch at each of 2^D nodes, joined to the nodes whose number differs
+in one bit.
 
 Routes change the lowest bit first, so no bit waits for a lower one and nothing can deadlock.
 """

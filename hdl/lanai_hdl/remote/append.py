@@ -12,8 +12,9 @@ from .parameters import RemoteParameters
 class Append(wiring.Component):
     """What becomes of a FIFO when a record of `length` bytes is appended.
 
-    The control words are given one after the other, with `take`. Three slots after the last one, and until the next `take`, the answers
-    stand: `full`, the record is refused; `offset`, where in the exposure it goes, and `size`, its bytes; `tail`, the new tail word.
+    The control words are given one after the other, with `take`. Three slots after the last one,
+    and until the next `take`, the answers stand: `full`, the record is refused; `offset`, where in
+    the exposure it goes, and `size`, its bytes; `tail`, the new tail word.
 
     Members: `take`; `word`; `length`; `retry`, the request is a RETRY; the answers.
     """

@@ -1,12 +1,15 @@
-"""FIFOs in host memory: their control words, and where records lie. Plain declarations, and functions.
+"""FIFOs in host memory: their control words, and where records lie. Plain declarations, and
+functions.
 
-A FIFO is three control words and a ring of pages, all in one exposure, whose owner's process made them. The control words are
-big-endian, and stand next to each other in one page: `TailWord`, which the adapter writes; the head, a count as in the
-tail, which the process writes; `RingWord`. The ring has 1 to 128 pages, a power of two, and begins at a page of the exposure
-whose number is a multiple of that.
+A FIFO is three control words and a ring of pages, all in one exposure, whose owner's process made
+them. The control words are big-endian, and stand next to each other in one page: `TailWord`, which
+the adapter writes; the head, a count as in the tail, which the process writes; `RingWord`. The ring
+has 1 to 128 pages, a power of two, and begins at a page of the exposure whose number is a multiple
+of that.
 
-A record is a `SizeWord` with the number of bytes, the FIFO's offset, and the bytes; the next one begins at a word. It does not cross a
-page: where a page has no room for the longest record, the next one begins at the next page.
+A record is a `SizeWord` with the number of bytes, the FIFO's offset, and the bytes; the next one
+begins at a word. It does not cross a page: where a page has no room for the longest record, the
+next one begins at the next page.
 """
 
 from amaranth.lib import data
@@ -19,7 +22,8 @@ RECORD_HEADER = 8  # bytes of a record before its data
 
 
 class TailWord(data.Struct):
-    """`count` bytes have been appended, modulo 2**20. With `refusing` there was no room for a record: none but a RETRY is appended."""
+    """`count` bytes have been appended, modulo 2**20. With `refusing` there was no room for a
+    record: none but a RETRY is appended."""
 
     count: COUNT_BITS
     refusing: 1

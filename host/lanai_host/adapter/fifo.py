@@ -19,7 +19,8 @@ LENGTH = word(SizeWord, length=0xFFFF, align=0, atomic=0)
 
 
 class Fifo:
-    """A FIFO whose control words stand at byte `control` of `memory`, and whose ring is `pages` pages from page `page` on.
+    """A FIFO whose control words stand at byte `control` of `memory`, and whose ring is `pages`
+    pages from page `page` on.
 
     All of `memory` must be exposed as one exposure that allows APPEND. `payload` is the adapter's.
     """

@@ -1,4 +1,5 @@
-"""Build a bitstream: Amaranth to .bit with tools that pip brings, area and Fmax printed and stored."""
+"""Build a bitstream: Amaranth to .bit with tools that pip brings, area and Fmax printed and
+stored."""
 
 import argparse
 

@@ -1,4 +1,5 @@
-"""Tell what is present on this machine, what works without each missing part, and the one command that brings it."""
+"""Tell what is present on this machine, what works without each missing part, and the one command
+that brings it."""
 
 import argparse
 import platform
@@ -30,7 +31,8 @@ MPI_IN_FORTRAN = "program trial\nuse mpi\ninteger :: error\ncall MPI_Init(error)
 
 @dataclass(frozen=True)
 class Part:
-    """One thing the project can use. `find` returns what was found, None, or raises UserError: there, but of no use."""
+    """One thing the project can use. `find` returns what was found, None, or raises UserError:
+    there, but of no use."""
 
     name: str
     find: Callable[[], str | None]
@@ -60,7 +62,8 @@ def compiler(language: Language) -> Callable[[], str]:
 
 
 def fortran() -> str:
-    """What `lanai mpifort` needs: a compiler that works, MPICH's bindings, its module for this compiler."""
+    """What `lanai mpifort` needs: a compiler that works, MPICH's bindings, its module for this
+    compiler."""
     found = compilers.trial(Language.FORTRAN)
     bindings = wrappers.bindings()
     with tempfile.TemporaryDirectory(prefix="lanai-trial-") as name:
@@ -142,7 +145,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code 1 if something is missing without which the main job, or the program, does not run."""
+    """Exit code 1 if something is missing without which the main job, or the program, does not
+    run."""
     return machine() if args.program is None else program(Path(args.program))
 
 

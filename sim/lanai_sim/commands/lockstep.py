@@ -1,4 +1,5 @@
-"""Prove the processor: run random programs on the golden model and the Verilated core, in lockstep, and compare all that retires."""
+"""Prove the processor: run random programs on the golden model and the Verilated core, in lockstep,
+and compare all that retires."""
 
 import argparse
 

@@ -1,4 +1,5 @@
-"""Compile and link an MPI program in C++. Every argument goes to the compiler, but for a few: see `lanai mpicxx -help`."""
+"""Compile and link an MPI program in C++. Every argument goes to the compiler, but for a few: see
+`lanai mpicxx -help`."""
 
 import argparse
 

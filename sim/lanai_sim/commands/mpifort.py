@@ -1,4 +1,5 @@
-"""Compile and link an MPI program in Fortran. Every argument goes to the compiler, but for a few: see `lanai mpifort -help`."""
+"""Compile and link an MPI program in Fortran. Every argument goes to the compiler, but for a few:
+see `lanai mpifort -help`."""
 
 import argparse
 

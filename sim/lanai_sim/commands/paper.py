@@ -1,4 +1,5 @@
-"""Run a paper's experiments again, and say which of its claims hold here: its page, with figures redrawn, and a score."""
+"""Run a paper's experiments again, and say which of its claims hold here: its page, with figures
+redrawn, and a score."""
 
 import argparse
 import json

@@ -1,4 +1,5 @@
-"""Replay recorded inputs of whole NICs through the engine's model: all outputs of all slots must be as on record."""
+"""Replay recorded inputs of whole NICs through the engine's model: all outputs of all slots must be
+as on record."""
 
 import argparse
 import time

@@ -1,4 +1,5 @@
-"""Where the time of a traced run went: by rank, MPI call, message and firmware function. The sums are exact."""
+"""Where the time of a traced run went: by rank, MPI call, message and firmware function. The sums
+are exact."""
 
 import argparse
 

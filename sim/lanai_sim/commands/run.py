@@ -1,4 +1,5 @@
-"""Run an MPI program, unchanged, on simulated NICs. `python` as the program is the interpreter that lanai runs under."""
+"""Run an MPI program, unchanged, on simulated NICs. `python` as the program is the interpreter that
+lanai runs under."""
 
 import argparse
 import sys
@@ -49,7 +50,8 @@ def count(text: str) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A flag that is not given is None (or empty), and then the configuration file or the default counts."""
+    """A flag that is not given is None (or empty), and then the configuration file or the default
+    counts."""
     add = parser.add_argument
     on: dict[str, Any] = {"action": "store_const", "const": True}
     add("--config", metavar="FILE", help="settings as TOML; the flags below are laid over them")
@@ -182,7 +184,8 @@ def world_of(config: RunConfig) -> Callable[[RunConfig, Kernel], World]:
 
 
 def check_flags(args: argparse.Namespace, config: RunConfig) -> None:
-    """Refuse flags that cannot act on the device. A file's tables may describe what another device would use."""
+    """Refuse flags that cannot act on the device. A file's tables may describe what another device
+    would use."""
     if config.stack.nics:
         return
     given = [flag for flag, value in vars(args).items() if flag in NIC_FLAGS and value not in (None, [])]

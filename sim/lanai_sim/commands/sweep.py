@@ -1,4 +1,5 @@
-"""Studies beyond the papers, many runs each: in parallel, into one table that is gone on with, ending in figures, a paragraph and a plot.
+"""Studies beyond the papers, many runs each: in parallel, into one table that is gone on with,
+ending in figures, a paragraph and a plot.
 
 Over many machines: mpiexec -n N python -m mpi4py.futures -m lanai_sim sweep NAME --mpi
 """

@@ -1,6 +1,8 @@
-"""One firmware program, run in each of its ways: plain Python, natively, on the golden model, on the gateware's core.
+"""One firmware program, run in each of its ways: plain Python, natively, on the golden model, on
+the gateware's core.
 
-In all of them the on-chip registers are plain words: a program that needs a whole NIC runs under `lanai run`.
+In all of them the on-chip registers are plain words: a program that needs a whole NIC runs under
+`lanai run`.
 """
 
 import traceback
@@ -28,7 +30,8 @@ CHUNK = 100_000  # instructions or slots between looks at the limit
 
 @dataclass(frozen=True)
 class Outcome:
-    """What main returned. `cycles` and `instructions` are exact, from the first instruction to main's end, or None."""
+    """What main returned. `cycles` and `instructions` are exact, from the first instruction to
+    main's end, or None."""
 
     result: int | None
     cycles: int | None = None
@@ -58,7 +61,8 @@ def run_native(entry: Function, config: NicConfig, limit: int) -> Outcome:
 
 
 def run_iss(entry: Function, config: NicConfig, limit: int) -> Outcome:
-    """With the LBUS free every instruction takes one processor cycle, so the count of one is that of the other."""
+    """With the LBUS free every instruction takes one processor cycle, so the count of one is that
+    of the other."""
     image = build(entry, config)
     memory = Memory(image.sram_size)
     memory.write(0, image.sram())
@@ -126,5 +130,6 @@ WAYS: dict[str, Callable[[Function, NicConfig, int], Outcome]] = {
 
 
 def run_on(way: str, firmware: Any, config: NicConfig | None = None, limit: int = 50_000_000) -> Outcome:
-    """Run a firmware file's main(), or a firmware function, in one of `WAYS`. A stop of any kind is a `UserError`."""
+    """Run a firmware file's main(), or a firmware function, in one of `WAYS`. A stop of any kind is
+    a `UserError`."""
     return WAYS[way](entry_of(firmware), config or lanai41(), limit)

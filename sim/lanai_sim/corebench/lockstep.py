@@ -1,8 +1,10 @@
-"""The proof of the core: random programs on the golden model and on the Verilated core, compared instruction by instruction.
+"""The proof of the core: random programs on the golden model and on the Verilated core, compared
+instruction by instruction.
 
-Compared are, for each retired instruction, its address, its word, what it wrote to registers and memory, and the slot in which it retired;
-then the trap that ends the program, the whole SRAM and the on-chip registers. Meanwhile other requesters take slots at random, and the
-core is told to wait at random.
+Compared are, for each retired instruction, its address, its word, what it wrote to registers and
+memory, and the slot in which it retired; then the trap that ends the program, the whole SRAM and
+the on-chip registers. Meanwhile other requesters take slots at random, and the core is told to wait
+at random.
 """
 
 import random
@@ -21,7 +23,8 @@ from lanai_hdl import machine
 
 from .rtl import FIELDS, CoreBench, Trapped
 
-# On-chip words that programs may use. Stores to WAIT stall in the golden model; on the bench they would be plain.
+# On-chip words that programs may use. Stores to WAIT stall in the golden model; on the bench they
+# would be plain.
 SCRATCH = tuple(machine.offset(f"SCRATCH{i}") for i in range(8))
 LAYOUT = Layout(registers=SCRATCH, passes=10)
 PATTERN = 4096  # slots
@@ -47,7 +50,8 @@ def waits_of(seed: int) -> bytes:
 
 
 def pattern_of(seed: int) -> bytes:
-    """Which slots others take while the program of this seed runs: nothing, one edge wholly, or shares of each edge."""
+    """Which slots others take while the program of this seed runs: nothing, one edge wholly, or
+    shares of each edge."""
     rng = random.Random(f"slots of {seed}")
     shares = rng.choice(((0, 0), (1, 0), (0, 1), *((rng.random() * 0.9, rng.random() * 0.9) for _ in range(5))))
     return bytes(rng.random() < shares[slot & 1] for slot in range(PATTERN))

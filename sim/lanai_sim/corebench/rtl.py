@@ -1,6 +1,8 @@
-"""The Verilated core on a bench, from Python: load a memory, say which slots are taken, run, get retire records.
+"""The Verilated core on a bench, from Python: load a memory, say which slots are taken, run, get
+retire records.
 
-The bench is harness.cc: SRAM of any size below the register window, on-chip registers that are 1024 plain words.
+The bench is harness.cc: SRAM of any size below the register window, on-chip registers that are 1024
+plain words.
 """
 
 import ctypes
@@ -43,7 +45,8 @@ RECORD = np.dtype(
     ]
 )
 
-# What a proof compares, beside the slot. Registers and addresses are -1, and values 0, where there is none.
+# What a proof compares, beside the slot. Registers and addresses are -1, and values 0, where there
+# is none.
 FIELDS = ("pc", "word", "rd", "result", "base", "moved", "address", "data")
 
 
@@ -93,8 +96,8 @@ def _library(size: int) -> ctypes.CDLL:
 class CoreBench:
     """One core with an SRAM of `size` bytes, held in reset until `reset`.
 
-    `taken` is a pattern of slots, repeated for ever: nonzero where another requester has the slot. `waits` likewise says when the core's
-    wait input is high.
+    `taken` is a pattern of slots, repeated for ever: nonzero where another requester has the slot.
+    `waits` likewise says when the core's wait input is high.
     """
 
     def __init__(self, size: int, room: int = 4096) -> None:
@@ -126,7 +129,8 @@ class CoreBench:
         self._api.core_reset(self._bench)
 
     def run(self, slots: int) -> NDArray[Any]:
-        """Runs up to that many slots, fewer if the record buffer fills or the core traps. The records are good until the next call."""
+        """Runs up to that many slots, fewer if the record buffer fills or the core traps. The
+        records are good until the next call."""
         pointer = self._records.ctypes.data
         return self._records[: self._api.core_run(self._bench, slots, pointer, len(self._records))]
 

@@ -1,7 +1,9 @@
-"""How many instructions the compiled search of examples/firmware/search.py spends on an envelope that does not match.
+"""How many instructions the compiled search of examples/firmware/search.py spends on an envelope
+that does not match.
 
-The firmware itself lays out its list; then its function `search` is called by hand for lists of two lengths, on the golden model. The
-difference is what the extra nodes cost, free of what a call costs.
+The firmware itself lays out its list; then its function `search` is called by hand for lists of two
+lengths, on the golden model. The difference is what the extra nodes cost, free of what a call
+costs.
 """
 
 from dataclasses import dataclass
@@ -95,7 +97,8 @@ class Searcher:
 
 
 def search_figures() -> dict[str, float]:
-    """Instructions a node. The headline is the worst of all misses that the key tells; `same_key` differs in the tag's upper half alone."""
+    """Instructions a node. The headline is the worst of all misses that the key tells; `same_key`
+    differs in the tag's upper half alone."""
     searcher = Searcher()
     costs = {name: searcher.per_node(miss) for name, miss in MISSES.items()}
     figures = {f"core.list_search.{name}": cost for name, cost in costs.items()}

@@ -87,7 +87,8 @@ class Planned(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """What an engine is built of. `latency` is that of every cable, in slots. `switch`: what each of the `switches` is."""
+    """What an engine is built of. `latency` is that of every cable, in slots. `switch`: what each
+    of the `switches` is."""
 
     nic: NicConfig
     nics: int

@@ -80,7 +80,8 @@ INPUTS = Shared(
 )
 TOUCH_RANGE = Shared("TouchRange", _words("begin", "end", "stride", "first", "last", "kind", "number"))
 
-# What a traced NIC tells: rows of the tables of `trace.schema`, without the node's number, which is their first column.
+# What a traced NIC tells: rows of the tables of `trace.schema`, without the node's number, which is
+# their first column.
 ROWS = {
     b"PTX ": Shared(
         "PacketOutRow",

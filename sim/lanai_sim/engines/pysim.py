@@ -1,4 +1,5 @@
-"""The `pysim` engine: Amaranth's own simulator, a thousand times slower than `rtl` and its referee in small tests."""
+"""The `pysim` engine: Amaranth's own simulator, a thousand times slower than `rtl` and its referee
+in small tests."""
 
 import ctypes
 import os
@@ -183,7 +184,8 @@ class PysimEngine(Engine):
 
     async def _bench(self, context: Any) -> None:
         while True:
-            # A while into the slot, so that `run` can stop at its beginning and what is queued then still counts for it.
+            # A while into the slot, so that `run` can stop at its beginning and what is queued then
+            # still counts for it.
             await context.delay(self._quarter)
             for host in self._hosts:
                 host.slot(context, self._slot)

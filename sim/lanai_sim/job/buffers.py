@@ -1,7 +1,8 @@
-"""Where the buffers of ranks lie: `--buffers`, and a digest of it by which two runs can be compared.
+"""Where the buffers of ranks lie: `--buffers`, and a digest of it by which two runs can be
+compared.
 
-A buffer that crosses a page boundary reaches the NIC in two pieces, which costs time. Where the heap puts a buffer depends on all
-that the process has allocated before, and so on its environment.
+A buffer that crosses a page boundary reaches the NIC in two pieces, which costs time. Where the
+heap puts a buffer depends on all that the process has allocated before, and so on its environment.
 """
 
 import hashlib
@@ -39,7 +40,8 @@ def page_malloc() -> Path:
 
 
 def environment(buffers: Buffers, given: Mapping[str, str]) -> dict[str, str]:
-    """What ranks need in their environment, `given` being the rest of it. Python's own allocator of small objects is left out."""
+    """What ranks need in their environment, `given` being the rest of it. Python's own allocator of
+    small objects is left out."""
     if buffers is Buffers.ANY:
         return {}
     before = given.get(PRELOAD, "")
@@ -47,7 +49,8 @@ def environment(buffers: Buffers, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def digest(placements: Sequence[int | None]) -> str:
-    """Of what the ranks said of their buffers: equal if all lay alike, empty if not all have said so."""
+    """Of what the ranks said of their buffers: equal if all lay alike, empty if not all have said
+    so."""
     said = [placement for placement in placements if placement is not None]
     if len(said) < len(placements):
         return ""

@@ -22,7 +22,8 @@ from .buffers import Buffers
 
 
 class Exit(IntEnum):
-    """Exit codes that are lanai's own; otherwise a run's code is that of the lowest rank that failed."""
+    """Exit codes that are lanai's own; otherwise a run's code is that of the lowest rank that
+    failed."""
 
     NOT_FINALIZED = 1
     OUTPUT_LOST = 1

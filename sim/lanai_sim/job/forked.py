@@ -1,4 +1,5 @@
-"""Ranks forked from one Python process that has imported what they need (`lanai_host.simulator.forking`): the launcher's side."""
+"""Ranks forked from one Python process that has imported what they need
+(`lanai_host.simulator.forking`): the launcher's side."""
 
 import contextlib
 import json
@@ -42,7 +43,8 @@ class ForkedProcess:
 
 
 class ForkServer:
-    """The process that forks the ranks of one run. `start` starts a process as ranks are started, and passes it a descriptor."""
+    """The process that forks the ranks of one run. `start` starts a process as ranks are started,
+    and passes it a descriptor."""
 
     def __init__(self, environment: Mapping[str, str], start: Start) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -61,7 +63,8 @@ class ForkServer:
         self._control.send(str(ranks).encode())
 
     def ask(self, arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int]) -> None:
-        """A rank with these arguments of the interpreter, variables of its own, and files, which may be closed here then."""
+        """A rank with these arguments of the interpreter, variables of its own, and files, which
+        may be closed here then."""
         said = json.dumps({"arguments": list(arguments), "environment": dict(environment)})
         socket.send_fds(self._control, [said.encode()], list(files))
 
@@ -70,7 +73,8 @@ class ForkServer:
         return int(self._receive())
 
     def listen(self, timeout: float | None) -> None:
-        """Take what the server tells, within so many seconds: which ranks have ended. If it has ended itself, so have all."""
+        """Take what the server tells, within so many seconds: which ranks have ended. If it has
+        ended itself, so have all."""
         while select.select([self._control], [], [], timeout)[0]:
             said = self._receive()
             if not said:

@@ -1,5 +1,5 @@
-"""What PIO one rank may do to its NIC: its own request slots and its own doorbell bit, as the driver's attachment says. All may
-read what the NIC counts."""
+"""What PIO one rank may do to its NIC: its own request slots and its own doorbell bit, as the
+driver's attachment says. All may read what the NIC counts."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -12,7 +12,8 @@ COUNTERS = frozenset(host_offset(name) for name in COUNTER_NAMES)
 
 
 class Forbidden(Exception):
-    """A rank reached for what is not its own. It ends the job, as a bus error ends a process: posted writes have no answer."""
+    """A rank reached for what is not its own. It ends the job, as a bus error ends a process:
+    posted writes have no answer."""
 
 
 @dataclass(frozen=True)

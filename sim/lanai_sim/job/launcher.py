@@ -55,8 +55,8 @@ class Run:
         self.hurried = False  # real time is over, or somebody waits for the end: a slow reader is not waited for
 
     def execute(self) -> Result:
-        """Run to the end. Raises UserError for what could not be started. A signal before the ranks run, or a second one, is a
-        KeyboardInterrupt, which passes through after cleaning up."""
+        """Run to the end. Raises UserError for what could not be started. A signal before the ranks
+        run, or a second one, is a KeyboardInterrupt, which passes through after cleaning up."""
         result: Result | None = None
         with _signals_to(self._signal):
             progress = Progress(self.status) if self.config.progress else None
@@ -154,7 +154,8 @@ class Run:
         return self._result(code, "")
 
     def _signal(self, number: int, frame: object) -> None:
-        """The scheduler ends the run at its next turn, so that the report finds nothing in the midst of a change."""
+        """The scheduler ends the run at its next turn, so that the report finds nothing in the
+        midst of a change."""
         if self.kernel.signal or not self.simulating:
             raise KeyboardInterrupt
         self.kernel.signal = number
@@ -207,7 +208,8 @@ class Run:
         return "\n".join([what, self.waits(deadlock=True)])
 
     def waits(self, deadlock: bool = False) -> str:
-        """What each rank waits for and what lies there; why that never ends; and for each NIC, what it does."""
+        """What each rank waits for and what lies there; why that never ends; and for each NIC, what
+        it does."""
         world = self.world
         world.stop()
         if self.ranks is None:
@@ -224,7 +226,8 @@ class Run:
 
 @contextlib.contextmanager
 def _signals_to(handler: Callable[[int, object], None]) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP go to `handler`, but those that the shell or nohup has us ignore."""
+    """Ctrl-C, SIGTERM and SIGHUP go to `handler`, but those that the shell or nohup has us
+    ignore."""
     saved: list[tuple[signal.Signals, Any]] = []
     try:
         if threading.current_thread() is threading.main_thread():

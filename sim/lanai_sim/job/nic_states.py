@@ -1,4 +1,5 @@
-"""What each NIC is doing when a run has come to a stop: read from its registers over its host bus, as a driver's author would."""
+"""What each NIC is doing when a run has come to a stop: read from its registers over its host bus,
+as a driver's author would."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,8 +37,8 @@ class NicMemory:
 
 
 def read(engine: Engine, nic: int, addresses: Sequence[int]) -> list[int]:
-    """Words of the NIC's window. Fewer if it does not answer. The engine's other events, such as those of accesses that ranks have
-    left behind, are ignored: the run is over."""
+    """Words of the NIC's window. Fewer if it does not answer. The engine's other events, such as
+    those of accesses that ranks have left behind, are ignored: the run is over."""
     first = engine.slot(nic)
     engine.pio(nic, [Access(first, False, address, tag=TAGS + i) for i, address in enumerate(addresses)])
     values: dict[int, int] = {}
@@ -50,8 +51,8 @@ def read(engine: Engine, nic: int, addresses: Sequence[int]) -> list[int]:
 
 
 def describe(engine: Engine, nic: int, image: Image, still: bool) -> str:
-    """A line: has the processor trapped, and where; else what still moves, and what went wrong. `still`: all NICs were, before
-    anybody asked them."""
+    """A line: has the processor trapped, and where; else what still moves, and what went wrong.
+    `still`: all NICs were, before anybody asked them."""
     names = [*REGISTERS, *TRAFFIC, *TROUBLES]
     values = read(engine, nic, [host_offset(name) for name in names])
     if len(values) < len(names):

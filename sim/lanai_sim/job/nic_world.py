@@ -140,7 +140,8 @@ class NicWorld(World):
         self.cluster.report_lost(rank, text)
 
     def boot(self) -> None:
-        """Start the firmware of every NIC, all at once, or begin where an earlier run had done so."""
+        """Start the firmware of every NIC, all at once, or begin where an earlier run had done
+        so."""
         image = self.image = self.stack.image(self.config.nic)
         if self.session is not None:
             self._describe_nics(image)

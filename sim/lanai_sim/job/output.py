@@ -1,4 +1,5 @@
-"""What ranks print: whole lines from many pipes to our own streams, optionally with the rank before each."""
+"""What ranks print: whole lines from many pipes to our own streams, optionally with the rank before
+each."""
 
 import os
 import select
@@ -11,7 +12,8 @@ LONGEST_LINE = 1 << 16  # a longer one is passed on in pieces, so that no progra
 
 
 class Output:
-    """Gathers pipes in a thread of its own. A reader slower than the ranks makes them wait, as any pipe does."""
+    """Gathers pipes in a thread of its own. A reader slower than the ranks makes them wait, as any
+    pipe does."""
 
     def __init__(self, prefix: bool) -> None:
         self.prefix = prefix
@@ -34,8 +36,9 @@ class Output:
         self._thread.start()
 
     def finish(self, timeout: float | None = None) -> None:
-        """Pass on all that is left and close. The processes have ended; a child that outlived them may keep a pipe open, and is
-        not waited for. Nor is our own reader for more than `timeout` seconds, if given: what it has not read is lost."""
+        """Pass on all that is left and close. The processes have ended; a child that outlived them
+        may keep a pipe open, and is not waited for. Nor is our own reader for more than `timeout`
+        seconds, if given: what it has not read is lost."""
         os.write(self._stop_write, b"x")
         if self._thread is not None:
             self._thread.join(timeout)
@@ -94,7 +97,8 @@ class Output:
                 target.write(text.decode(errors="replace"))
                 target.flush()
             else:
-                # Not through the buffer: a write that hangs would hold its lock, and with it the end of this process.
+                # Not through the buffer: a write that hangs would hold its lock, and with it the
+                # end of this process.
                 _write_all(target.fileno(), text)
         except (BrokenPipeError, ValueError):
             pass  # nobody reads any more; the ranks' output is swallowed

@@ -1,4 +1,5 @@
-"""Rank processes: started with a socket each, their output gathered, ended without leaving anything behind."""
+"""Rank processes: started with a socket each, their output gathered, ended without leaving anything
+behind."""
 
 import contextlib
 import os
@@ -26,8 +27,9 @@ from lanai_host.simulator.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SO
 from .forked import ForkedProcess, ForkServer, pipe
 from .output import Output
 
-# What would make a rank's heap depend on more than its program: Python's random hashes, and the threads that numpy's libraries start
-# for each processor of the machine. What the user has set goes before.
+# What would make a rank's heap depend on more than its program: Python's random hashes, and the
+# threads that numpy's libraries start for each processor of the machine. What the user has set goes
+# before.
 SETTLED = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 STDIN = 0  # ours, whatever sys.stdin has become
 SPARE_FILES = 64  # beside those of ranks: libraries' and our own
@@ -77,7 +79,8 @@ class Running(Protocol):
 
 @dataclass
 class Process:
-    """One rank's process and the simulator's end of its socket. `server`: what forked it, if it was forked."""
+    """One rank's process and the simulator's end of its socket. `server`: what forked it, if it was
+    forked."""
 
     rank: int
     popen: Running
@@ -106,7 +109,8 @@ def start(
 ) -> list[Process]:
     """Start `ranks` processes of one program. If one cannot be started, those that were are ended.
 
-    Ranks of this Python are forked from one process where they behave as if executed, unless `fork` is false.
+    Ranks of this Python are forked from one process where they behave as if executed, unless `fork`
+    is false.
     """
     program = resolve_program(command[0])
     check_program(Path(program))
@@ -147,7 +151,8 @@ def _reads(rank: int) -> bool:
 
 
 def _fork(arguments: Sequence[str], ranks: int, variables: Mapping[str, str], output: Output) -> list[Process] | None:
-    """The ranks, forked; None if the process that is to fork them does not come up, so that each must be executed."""
+    """The ranks, forked; None if the process that is to fork them does not come up, so that each
+    must be executed."""
     server = ForkServer(variables, lambda command, env, sock: _spawn(command, env, subprocess.DEVNULL, sock))
     with contextlib.ExitStack() as opened:  # what is ours, until all have begun
         opened.callback(server.close)

@@ -9,7 +9,8 @@ PERIOD = 0.5  # seconds
 
 
 class Progress:
-    """Rewrites one line of standard error until finished. A reader of it sees a moment of another thread's work, no more."""
+    """Rewrites one line of standard error until finished. A reader of it sees a moment of another
+    thread's work, no more."""
 
     def __init__(self, status: Callable[[], str]) -> None:
         self._status = status

@@ -36,10 +36,12 @@ class NicAccess(Protocol):
         """Do what is no write; the time at which it is done, and the answer."""
 
     async def write(self, requests: Sequence[Request], clock: int) -> int:
-        """Do PIO writes, each of them its `elapsed` after the one before was done; the time at which they are done."""
+        """Do PIO writes, each of them its `elapsed` after the one before was done; the time at
+        which they are done."""
 
     def quiet_until(self) -> int:
-        """The time up to which no NIC does anything unless a host asks for it; 0 if that is not known."""
+        """The time up to which no NIC does anything unless a host asks for it; 0 if that is not
+        known."""
 
     def close(self) -> None:
         """The rank has left."""
@@ -106,7 +108,8 @@ class Service:
             await self.kernel.until(rank.clock, rank.number)
             return QUIET.pack(Quiet(self._quiet_until()))
         if op == Op.STOPPED:
-            # What could wake it has been looked for by the transport: nothing can, or nothing before the limit of time.
+            # What could wake it has been looked for by the transport: nothing can, or nothing
+            # before the limit of time.
             wake = STOPPED.split(request.payload)[0].wake
             await (self.kernel.suspension() if wake == FOREVER else self.kernel.until(wake, rank.number))
         if op == Op.HELLO:
@@ -121,7 +124,8 @@ class Service:
         return await self._nic(request)
 
     def _quiet_until(self) -> int:
-        """The time up to which nothing can change for the rank, which has come to its own, unless it asks for something."""
+        """The time up to which nothing can change for the rank, which has come to its own, unless
+        it asks for something."""
         if self.access is None or self.ranks.running:  # what another asks for next is not known
             return 0
         kernel = self.kernel

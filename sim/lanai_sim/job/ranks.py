@@ -1,4 +1,5 @@
-"""The ranks' processes as the scheduler sees them: sockets, who runs and who waits, requests in order of rank."""
+"""The ranks' processes as the scheduler sees them: sockets, who runs and who waits, requests in
+order of rank."""
 
 import json
 import selectors
@@ -44,7 +45,8 @@ def why_of(request: Request) -> bytes:
 
 
 class Rank:
-    """One process. `clock` is its host time; `why` what it waits for; `finalized` once it has left the simulation."""
+    """One process. `clock` is its host time; `why` what it waits for; `finalized` once it has left
+    the simulation."""
 
     def __init__(self, number: int, sock: socket.socket) -> None:
         self.number = number
@@ -88,8 +90,8 @@ class Rank:
         return FinalState.unpack(replies[0].payload) if replies else None
 
     def read(self, flags: int = socket.MSG_DONTWAIT) -> list[Request] | None:
-        """Take what has come. The requests up to a blocking one, once there is one; None while there is not. With no flags, wait
-        for it up to `POLL_SECONDS`."""
+        """Take what has come. The requests up to a blocking one, once there is one; None while
+        there is not. With no flags, wait for it up to `POLL_SECONDS`."""
         while True:
             try:
                 looked = None if flags else self._wait.look(self.sock, self._chunk)
@@ -107,7 +109,8 @@ class Rank:
                 return requests
 
     def _parse(self) -> bool:
-        """Cut complete frames off what was read; True if a blocking one is among them, which is then the last."""
+        """Cut complete frames off what was read; True if a blocking one is among them, which is
+        then the last."""
         data = bytes(self._bytes)
         total = len(data)
         position, op = 0, 0
@@ -125,8 +128,9 @@ class Rank:
 
 
 class Ranks:
-    """All ranks of a run, as the scheduler's `Outside`. `on_quiet` is called while nothing comes from processes that run code, about ten
-    times a second: the launcher looks after exits there, and may raise to end the run."""
+    """All ranks of a run, as the scheduler's `Outside`. `on_quiet` is called while nothing comes
+    from processes that run code, about ten times a second: the launcher looks after exits there,
+    and may raise to end the run."""
 
     def __init__(self, kernel: Kernel, socks: list[socket.socket], on_quiet: Callable[[], None]) -> None:
         self.kernel = kernel
@@ -153,7 +157,8 @@ class Ranks:
         return suspension
 
     def leave(self, rank: Rank) -> None:
-        """The rank's part is over, by its own word or because its process has ended. Whoever waits for its requests gets none."""
+        """The rank's part is over, by its own word or because its process has ended. Whoever waits
+        for its requests gets none."""
         rank.gone = True
         self._forget(rank)
         if rank.pending is not None:
@@ -201,7 +206,8 @@ class Ranks:
                 self.on_quiet()
 
     def finish(self, rank: Rank, requests: list[Request]) -> None:
-        """The rank has asked: its task goes on with these requests once all others have asked too."""
+        """The rank has asked: its task goes on with these requests once all others have asked
+        too."""
         assert rank.pending is not None
         self._ready.append((rank.number, rank.pending, requests))
         if requests and requests[-1].op == Op.ABORT:
@@ -222,7 +228,8 @@ class Ranks:
                     self.finish(rank, requests)
 
     def final_states(self, on_nics: Mapping[int, Sequence[Envelope]]) -> dict[int, FinalState]:
-        """The run is over: where the ranks stand that wait, given by rank the messages that lie on NICs."""
+        """The run is over: where the ranks stand that wait, given by rank the messages that lie on
+        NICs."""
         asked = [rank for rank in self.ranks if rank.connected and not (rank.running or rank.finalized or rank.gone)]
         for rank in asked:
             rank.ask_final_state(on_nics.get(rank.number, ()))

@@ -1,7 +1,9 @@
-"""A run's settings as a document: what a TOML file and the command line's flags say, turned into a `RunConfig`.
+"""A run's settings as a document: what a TOML file and the command line's flags say, turned into a
+`RunConfig`.
 
-Both are tables of plain values; the flags' are laid over the file's. Each table becomes the frozen dataclass of the room that owns it
-(`NicConfig`, `HostConfig`, `McpConfig` ...), so a key is known here exactly if that class has it.
+Both are tables of plain values; the flags' are laid over the file's. Each table becomes the frozen
+dataclass of the room that owns it (`NicConfig`, `HostConfig`, `McpConfig` ...), so a key is known
+here exactly if that class has it.
 """
 
 import tomllib
@@ -51,13 +53,15 @@ KEYS = (*SCALARS, "fabric", "faults", "limits", "wave", *PRESET_TABLES)
 
 
 def option_tables(device: str) -> Mapping[str, Mapping[str, Callable[[], Any]]]:
-    """The tables that hold options of messaging systems, and their presets: those of `device` where several share a table."""
+    """The tables that hold options of messaging systems, and their presets: those of `device` where
+    several share a table."""
     systems = [stack(name) for name in (*names(), device)]
     return {system.options_table: system.presets for system in systems}
 
 
 def read(path: Path) -> Document:
-    """A file's document, checked by itself. UserError names the file, quotes what is wrong and says what would be right."""
+    """A file's document, checked by itself. UserError names the file, quotes what is wrong and says
+    what would be right."""
     try:
         document = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -74,7 +78,8 @@ def read(path: Path) -> Document:
 
 
 def overlay(document: Mapping[str, Any], over: Mapping[str, Any]) -> Document:
-    """`document` with another laid over it: tables key by key, faults one after the other, the rest replaced."""
+    """`document` with another laid over it: tables key by key, faults one after the other, the rest
+    replaced."""
     result = dict(document)
     for key, value in over.items():
         below = result.get(key)
@@ -89,7 +94,8 @@ def overlay(document: Mapping[str, Any], over: Mapping[str, Any]) -> Document:
 
 
 def run_config(document: Mapping[str, Any], command: tuple[str, ...], **others: Any) -> RunConfig:
-    """The run that a document describes. `others` are members of `RunConfig` that no document can have."""
+    """The run that a document describes. `others` are members of `RunConfig` that no document can
+    have."""
     device = document.get("device", "ideal")
     chosen = stack(device) if isinstance(device, str) else stack("ideal")
     tables = option_tables(chosen.name)
@@ -124,7 +130,8 @@ def run_config(document: Mapping[str, Any], command: tuple[str, ...], **others: 
 
 
 def from_table(where: str, base: CONFIG, values: Mapping[str, Any]) -> CONFIG:
-    """`base`, a dataclass, with some members changed; each value must be of the type that `base` has there."""
+    """`base`, a dataclass, with some members changed; each value must be of the type that `base`
+    has there."""
     members = {field.name: getattr(base, field.name) for field in fields(base)}  # type: ignore[arg-type]
     _known(where, values, members)
     changes = {name: _like(f"{where}: {name}", members[name], value) for name, value in values.items()}

@@ -1,7 +1,9 @@
-"""NICs as their boot leaves them, kept between runs: a run of the same machine begins there instead of simulating the boot again.
+"""NICs as their boot leaves them, kept between runs: a run of the same machine begins there instead
+of simulating the boot again.
 
-Simulated time, counters and all that comes after are the same; `lanai run --no-snapshot` boots. A snapshot is found by a digest of
-whatever decides the boot, which it also states inside, so that one of another machine is refused wherever it lies.
+Simulated time, counters and all that comes after are the same; `lanai run --no-snapshot` boots. A
+snapshot is found by a digest of whatever decides the boot, which it also states inside, so that one
+of another machine is refused wherever it lies.
 """
 
 import hashlib
@@ -26,7 +28,8 @@ LEVEL = 1  # of zlib: SRAM is zeros for the most part
 
 @dataclass(frozen=True)
 class BootedNode:
-    """One NIC: what its ranks must know, the clock of the bus that it was booted on, and the memory allocated there."""
+    """One NIC: what its ranks must know, the clock of the bus that it was booted on, and the memory
+    allocated there."""
 
     attachments: Mapping[int, Attachment]
     clock: int
@@ -45,7 +48,8 @@ class Booted:
     def take(
         cls, cluster: Cluster, buses: list[ClusterBus], attachments: list[Mapping[int, Attachment]]
     ) -> "Booted | None":
-        """Of NICs that have just been booted on `buses`. None if the engine cannot save its state."""
+        """Of NICs that have just been booted on `buses`. None if the engine cannot save its
+        state."""
         state = cluster.save()
         if state is None:
             return None
@@ -70,7 +74,8 @@ def key(parts: Mapping[str, object]) -> str:
 
 
 def load(name: str) -> Booted | None:
-    """The snapshot with this key. None if there is none, or it is damaged: a note then says so, and the place is free again."""
+    """The snapshot with this key. None if there is none, or it is damaged: a note then says so, and
+    the place is free again."""
     path = cache.place(KIND, name)
     if not path.exists():
         return None

@@ -1,4 +1,5 @@
-"""Why nothing can happen any more: the graph of who waits for whom, and the wait that closed its circle."""
+"""Why nothing can happen any more: the graph of who waits for whom, and the wait that closed its
+circle."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,10 +8,11 @@ from .waiting import Doing, ranks_text
 
 
 def explain(ranks: Sequence[Doing], deadlock: bool = True) -> list[str]:
-    """Lines on who waits for whom: the circle of waits and which of them came last; or whom the ranks wait for in vain.
+    """Lines on who waits for whom: the circle of waits and which of them came last; or whom the
+    ranks wait for in vain.
 
-    In a deadlock nothing is on its way and nobody runs code. Where a run was ended by a limit or a signal, only waits count that
-    no rank which may still go on could end.
+    In a deadlock nothing is on its way and nobody runs code. Where a run was ended by a limit or a
+    signal, only waits count that no rank which may still go on could end.
     """
     by_rank = {one.rank: one for one in ranks}
     stuck = set(by_rank) if deadlock else find_stuck(ranks)
@@ -24,7 +26,8 @@ def explain(ranks: Sequence[Doing], deadlock: bool = True) -> list[str]:
 
 
 def find_stuck(ranks: Sequence[Doing]) -> set[int]:
-    """Ranks that wait for what only ranks could do that wait themselves, or are over; unless something unknown is on its way."""
+    """Ranks that wait for what only ranks could do that wait themselves, or are over; unless
+    something unknown is on its way."""
     free = {one.rank for one in ranks if one.coming or (one.wait is None and not one.over)}
     while True:
         more = {one.rank for one in ranks if one.wait is not None and one.rank not in free and _may_end(one, free)}
@@ -41,7 +44,8 @@ def _may_end(one: Doing, free: set[int]) -> bool:
 
 
 def find_circle(awaits: Mapping[int, Sequence[int]]) -> list[int]:
-    """The first circle of waits, each for the next and the last for the first; empty if there is none."""
+    """The first circle of waits, each for the next and the last for the first; empty if there is
+    none."""
     finished: set[int] = set()
     for start in sorted(awaits):
         path: list[int] = []

@@ -1,4 +1,5 @@
-"""Who waits for what, in words: for the report of a run that has stopped, and for the progress line."""
+"""Who waits for what, in words: for the report of a run that has stopped, and for the progress
+line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

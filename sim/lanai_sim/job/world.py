@@ -1,4 +1,5 @@
-"""The part of a run that differs between fabrics: this one has a transport and no NIC; `nic_world` has NICs."""
+"""The part of a run that differs between fabrics: this one has a transport and no NIC; `nic_world`
+has NICs."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class World:
-    """The simulated world of a run: the part that differs between fabrics. This one has a transport, which passes between the ranks
-    themselves, and no NIC."""
+    """The simulated world of a run: the part that differs between fabrics. This one has a
+    transport, which passes between the ranks themselves, and no NIC."""
 
     def __init__(self, config: RunConfig, kernel: Kernel) -> None:
         self.config = config
@@ -46,8 +47,8 @@ class World:
         return {"host": dataclasses.asdict(self.config.host), "node": rank // self.config.ranks_per_node, **transport}
 
     def environment(self) -> dict[str, str]:
-        """What the ranks' environment must hold beside what the run asks for: of the same size whether they are traced or not, as
-        it moves what comes after it in their heaps."""
+        """What the ranks' environment must hold beside what the run asks for: of the same size
+        whether they are traced or not, as it moves what comes after it in their heaps."""
         return {ENV_NOTES: (self.session.notebooks.path if self.session is not None else "").ljust(PATH_ROOM)}
 
     def service(self, *arguments: Any) -> Service:

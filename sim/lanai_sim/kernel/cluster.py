@@ -81,8 +81,8 @@ class Cluster:
         self._expected.pop(tag, None)
 
     def report_lost(self, rank: int, text: str) -> None:
-        """A rank cannot be reached any more, or, without `text`, can be reached again. Every wait with
-        a timeout is woken."""
+        """A rank cannot be reached any more, or, without `text`, can be reached again. Every wait
+        with a timeout is woken."""
         self.lost.pop(rank, None)
         if text:
             self.lost[rank] = text

@@ -6,8 +6,8 @@ earliest moments are taken in the order (time, task number, order of asking), so
 on which process was faster. An engine, if there is one, is let run up to the next moment and may
 report events earlier.
 
-A wait may have a timeout: the task is woken at that time if nothing else wakes it. A task whose timeout
-expired once, and which waits for the same again, does not keep the simulation alive.
+A wait may have a timeout: the task is woken at that time if nothing else wakes it. A task whose
+timeout expired once, and which waits for the same again, does not keep the simulation alive.
 """
 
 import heapq

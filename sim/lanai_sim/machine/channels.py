@@ -1,8 +1,10 @@
-"""Deadlock of wormhole routing: which channels wait for which, and whether some wait for each other in a ring.
+"""Deadlock of wormhole routing: which channels wait for which, and whether some wait for each other
+in a ring.
 
-A channel is one direction of a cable between two switches. A packet that holds a channel may wait for the next channel of
-its route. If these dependencies have no cycle, the routes cannot deadlock (Dally and Seitz, 1987). NICs always take what
-arrives, or drop it, so a channel into a NIC waits for nothing.
+A channel is one direction of a cable between two switches. A packet that holds a channel may wait
+for the next channel of its route. If these dependencies have no cycle, the routes cannot deadlock
+(Dally and Seitz, 1987). NICs always take what arrives, or drop it, so a channel into a NIC waits
+for nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +14,8 @@ Channel = tuple[int, int]  # the unit that sends, its output port
 
 
 def dependencies(routes: Iterable[Sequence[Channel]]) -> dict[Channel, list[Channel]]:
-    """channel -> those that follow it in some route, each once, in the order met. A route is its channels in order."""
+    """channel -> those that follow it in some route, each once, in the order met. A route is its
+    channels in order."""
     found: dict[Channel, dict[Channel, None]] = {}
     for route in routes:
         for channel in route:
@@ -23,7 +26,8 @@ def dependencies(routes: Iterable[Sequence[Channel]]) -> dict[Channel, list[Chan
 
 
 def find_cycle(follows: Mapping[Channel, Sequence[Channel]]) -> list[Channel]:
-    """Channels of which each waits for the next and the last for the first; empty if there is no such cycle."""
+    """Channels of which each waits for the next and the last for the first; empty if there is no
+    such cycle."""
     finished: set[Channel] = set()
     for start in follows:
         held: dict[Channel, None] = {}  # from start to here, in order

@@ -17,9 +17,11 @@ from .route_word import MOST_BYTES, route_bytes, route_word
 
 @dataclass(frozen=True)
 class Fabric:
-    """`nics` NICs (units 0 ..) and `switches` switches (units after them) of `ports` ports, and the cables between.
+    """`nics` NICs (units 0 ..) and `switches` switches (units after them) of `ports` ports, and the
+    cables between.
 
-    `kind` is how it was described. A NIC has the one port 0. Routes are the shortest; a subclass may choose others.
+    `kind` is how it was described. A NIC has the one port 0. Routes are the shortest; a subclass
+    may choose others.
     """
 
     kind: str
@@ -66,7 +68,8 @@ class Fabric:
         return {unit: sorted(ports) for unit, ports in found.items()}
 
     def path(self, source: int, dest: int) -> list[int]:
-        """Output ports of the switches on a way from one NIC to another, or back to itself through its switch.
+        """Output ports of the switches on a way from one NIC to another, or back to itself through
+        its switch.
 
         UserError if there is none.
         """

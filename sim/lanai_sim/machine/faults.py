@@ -5,7 +5,8 @@
     delay switch0.1 packet=0 by=5us
     down nic1 from=2ms to=3ms       nic1's cable, what it sends
 
-Which packets a rate hits follows from the seed, the wire and the packet's number alone, for as many packets as there are.
+Which packets a rate hits follows from the seed, the wire and the packet's number alone, for as many
+packets as there are.
 """
 
 import hashlib

@@ -1,4 +1,5 @@
-"""Meshes and tori: a switch at each node of a grid, and dimension-order routes that cannot deadlock."""
+"""Meshes and tori: a switch at each node of a grid, and dimension-order routes that cannot
+deadlock."""
 
 import re
 from dataclasses import dataclass
@@ -16,18 +17,21 @@ NIC_PORT = 0
 
 
 def plus_port(dimension: int) -> int:
-    """Of every switch: to the next node in this dimension. The port after it leads to the node before."""
+    """Of every switch: to the next node in this dimension. The port after it leads to the node
+    before."""
     return 1 + 2 * dimension
 
 
 @dataclass(frozen=True)
 class Grid(Fabric):
-    """NIC n is at node n; coordinate 0 counts fastest. `wraps`: the last node of a line is joined to its first.
+    """NIC n is at node n; coordinate 0 counts fastest. `wraps`: the last node of a line is joined
+    to its first.
 
-    Routes go through dimension 0 first, then 1, then 2, so no dimension waits for one before it. Within a dimension that
-    wraps, routes take the shorter way as far as the ring of its channels is never closed:
-    in a ring of up to 4 nodes, half way round goes up from even coordinates and down from odd ones;
-    in a longer ring no route passes through coordinate 0, it goes the other way round instead.
+    Routes go through dimension 0 first, then 1, then 2, so no dimension waits for one before it.
+    Within a dimension that wraps, routes take the shorter way as far as the ring of its channels is
+    never closed: in a ring of up to 4 nodes, half way round goes up from even coordinates and down
+    from odd ones; in a longer ring no route passes through coordinate 0, it goes the other way
+    round instead.
     """
 
     dimensions: tuple[int, ...]

@@ -1,7 +1,8 @@
 """The route word of a packet's HEAD: four bytes, the first on top, unused ones 0.
 
-A byte is `1 ccc pppp`. The switch that reads it sends the packet out of port `pppp`. If `ccc` is not 0, the packet keeps
-the byte with the count less 1, so `ccc` further switches send it out of the same port. Otherwise the byte is stripped.
+A byte is `1 ccc pppp`. The switch that reads it sends the packet out of port `pppp`. If `ccc` is
+not 0, the packet keeps the byte with the count less 1, so `ccc` further switches send it out of the
+same port. Otherwise the byte is stripped.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ MOST_PORTS = 16  # pppp
 
 
 def route_bytes(ports: Sequence[int]) -> list[int]:
-    """The bytes for these output ports, one a switch. Counts are used only if one byte a switch would not fit."""
+    """The bytes for these output ports, one a switch. Counts are used only if one byte a switch
+    would not fit."""
     if len(ports) <= MOST_BYTES:
         return [0x80 | port for port in ports]
     found = []

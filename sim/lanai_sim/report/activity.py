@@ -1,7 +1,7 @@
 """A trace's events as layers of time: who was busy, when, with what, for which message.
 
-All times are picoseconds here. A stretch of the processor that was held up on the LBUS is cut in two: work first, then the stall, so
-that both can be summed.
+All times are picoseconds here. A stretch of the processor that was held up on the LBUS is cut in
+two: work first, then the stall, so that both can be summed.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,8 @@ class Labels:
 
 
 class Stretches(NamedTuple):
-    """Columns of equal length: begin, end, label (of a `Part`), and the message that it was done for (-1: none known)."""
+    """Columns of equal length: begin, end, label (of a `Part`), and the message that it was done
+    for (-1: none known)."""
 
     begin: Times
     end: Times
@@ -88,7 +89,8 @@ class Activity:
 
     @cached_property
     def processors(self) -> Stretches:
-        """All NICs' processors at work; waiting in the wait register is no work, nor is being held up."""
+        """All NICs' processors at work; waiting in the wait register is no work, nor is being held
+        up."""
         rows, worked = self._running
         label = self._by_place(rows["pc"], PROCESSOR)
         return _sorted(Stretches(self._ps(rows["begin"]), worked, label, rows["message"].astype(np.int64)))
@@ -102,7 +104,8 @@ class Activity:
 
     @cached_property
     def _running(self) -> tuple[Any, Times]:
-        """The processors' stretches at work, and when in each of them the work is taken to end and the stall to begin."""
+        """The processors' stretches at work, and when in each of them the work is taken to end and
+        the stall to begin."""
         rows = self.trace.processor[self.trace.processor["state"] == State.RUN]
         return rows, self._ps(rows["end"] - np.minimum(rows["stalled"], rows["end"] - rows["begin"]))
 
@@ -127,7 +130,8 @@ class Activity:
 
     @cached_property
     def wires(self) -> Stretches:
-        """Packets from leaving one NIC to having arrived whole at the other; what was lost ends when it left."""
+        """Packets from leaving one NIC to having arrived whole at the other; what was lost ends
+        when it left."""
         rows = self.trace.packets
         arrived = np.maximum(rows["arrival_tail"], rows["tail"])
         begin, end = self._ps(rows["head"]), self._ps(arrived)
@@ -147,7 +151,8 @@ class Activity:
 
     @property
     def kinds(self) -> tuple[Stretches, ...]:
-        """A processor that is held up while DMA moves the same message waits for that DMA, so DMA comes before stalls."""
+        """A processor that is held up while DMA moves the same message waits for that DMA, so DMA
+        comes before stalls."""
         return self.processors, self.engines, self.stalls, self.wires
 
 

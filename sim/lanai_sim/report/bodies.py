@@ -1,12 +1,15 @@
-"""Where each message's body lay in host memory, and which of its packets were cut through at the receiver.
+"""Where each message's body lay in host memory, and which of its packets were cut through at the
+receiver.
 
-All of it is read off the host DMA's transfers. A transfer moves (part of) a body if its SRAM side is a packet buffer, a send buffer or the
-heap, and its host side is memory of a rank. A body that the sender's library wrote to the NIC with the request has no transfer there.
+All of it is read off the host DMA's transfers. A transfer moves (part of) a body if its SRAM side
+is a packet buffer, a send buffer or the heap, and its host side is memory of a rank. A body that
+the sender's library wrote to the NIC with the request has no transfer there.
 
-The receiving firmware can pass a packet on to the host while it is still arriving (cut-through, docs/design/np-51.md) if its body
-is long enough. A packet that it did not pass on was stored first. What stored it is known for one cause only: with
-cut-through on, the receive posted before the packet came, and the host DMA idle when the firmware looked, what is left is that the
-body lay in too many pieces.
+The receiving firmware can pass a packet on to the host while it is still arriving (cut-through,
+docs/design/np-51.md) if its body is long enough. A packet that it did not pass on was stored first.
+What stored it is known for one cause only: with cut-through on, the receive posted before the
+packet came, and the host DMA idle when the firmware looked, what is left is that the body lay in
+too many pieces.
 """
 
 from collections.abc import Iterator
@@ -47,11 +50,13 @@ class Body:
     """One message's body.
 
     Attributes:
-        sent: in the sender's memory; without pages if the library wrote it to the NIC with the request.
+        sent: in the sender's memory; without pages if the library wrote it to the NIC with the
+            request.
         received: in the receiver's.
         long: packets that are long enough to be cut through.
         through: of these, those that were.
-        stored_for_pieces: of these, those that were stored because their body lay in too many pieces at the receiver.
+        stored_for_pieces: of these, those that were stored because their body lay in too many
+            pieces at the receiver.
     """
 
     sent: Place = Place()
@@ -101,7 +106,8 @@ class BodyBook:
                 yield packet, np.sort(written["posted"][owner == index])
 
     def _could_pass(self, packet: Any, message: Any, cut: CutThrough) -> bool:
-        """Cut-through was on, the receive there in time, and the host DMA idle when the firmware looked at the packet."""
+        """Cut-through was on, the receive there in time, and the host DMA idle when the firmware
+        looked at the packet."""
         node = int(packet["target"])
         head, tail = int(packet["arrival_head"]), int(packet["arrival_tail"])
         look = head + (tail - head) * cut.first_look // int(packet["bytes"])
@@ -146,7 +152,8 @@ def _place(moves: Any) -> Place:
 
 
 def _owners(arrivals: Any, written: Any) -> Any:
-    """For each upload which arrival lay in its part of SRAM last; -1 if it came from elsewhere, the heap say."""
+    """For each upload which arrival lay in its part of SRAM last; -1 if it came from elsewhere, the
+    heap say."""
     owner = np.full(len(written), -1)
     local = written["local"].astype(np.int64)
     for index, arrival in enumerate(arrivals):

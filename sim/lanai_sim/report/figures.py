@@ -10,7 +10,8 @@ from .ranks import RankSum, by_group
 
 
 def figures(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> dict[str, float]:
-    """Microseconds for each rank and group; of the messages that are known from end to end the means, and where each body lay."""
+    """Microseconds for each rank and group; of the messages that are known from end to end the
+    means, and where each body lay."""
     result: dict[str, float] = {
         "report.messages": len(trace.messages),
         "report.bytes": int(trace.messages["bytes"].sum()),

@@ -1,4 +1,5 @@
-"""A flame graph as one SVG: width is time, what stands on a box was called by it. Point at a box to read its share."""
+"""A flame graph as one SVG: width is time, what stands on a box was called by it. Point at a box to
+read its share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

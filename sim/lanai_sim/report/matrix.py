@@ -12,7 +12,8 @@ from .messages import protocol_name
 
 @dataclass
 class Matrix:
-    """`messages[i, j]` and `bytes[i, j]` went from rank i to rank j. `sizes`: messages by power of two (0: empty, 1: one byte, 2: 2 to 3, ...)."""
+    """`messages[i, j]` and `bytes[i, j]` went from rank i to rank j. `sizes`: messages by power of
+    two (0: empty, 1: one byte, 2: 2 to 3, ...)."""
 
     messages: Any
     bytes: Any

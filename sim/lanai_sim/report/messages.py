@@ -1,8 +1,10 @@
-"""Where each message's time went, from the call that sent it to the data in the receiver's buffer: exact sums too.
+"""Where each message's time went, from the call that sent it to the data in the receiver's buffer:
+exact sums too.
 
-A moment of a message is booked in this order: host work in the two calls that sent and received it; a NIC's processor, a DMA engine, the
-wire at work on it; a NIC's processor at work on something else; host work in other calls of the two ranks. Else it waited: before its
-receive was posted for that, afterwards for its turn.
+A moment of a message is booked in this order: host work in the two calls that sent and received it;
+a NIC's processor, a DMA engine, the wire at work on it; a NIC's processor at work on something
+else; host work in other calls of the two ranks. Else it waited: before its receive was posted for
+that, afterwards for its turn.
 """
 
 from collections.abc import Iterator
@@ -25,7 +27,8 @@ ITS_TURN = Part(PEER, "for its turn")
 
 @dataclass
 class MessageSum:
-    """One message. `pieces` tells the same as `split`, in the order of time: (part, begin, end). `body`: where its data lay."""
+    """One message. `pieces` tells the same as `split`, in the order of time: (part, begin, end).
+    `body`: where its data lay."""
 
     row: Any
     begin: int

@@ -1,4 +1,5 @@
-"""The report as one HTML page that needs no network: bars, tables, flame graph, and a timeline to zoom into."""
+"""The report as one HTML page that needs no network: bars, tables, flame graph, and a timeline to
+zoom into."""
 
 import json
 import re

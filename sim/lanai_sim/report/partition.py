@@ -1,8 +1,9 @@
 """Split a stretch of time exactly among the things that went on in it.
 
-Much happens at once: while the processor composes one packet the wire carries another. A report that adds up must give each moment to
-one thing only. `partition` does so by rank: layers are asked in order, and a moment belongs to the first layer in which
-something is active. What no layer claims is left over. All times are integers, so the parts sum to the whole, always.
+Much happens at once: while the processor composes one packet the wire carries another. A report
+that adds up must give each moment to one thing only. `partition` does so by rank: layers are asked
+in order, and a moment belongs to the first layer in which something is active. What no layer claims
+is left over. All times are integers, so the parts sum to the whole, always.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,8 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Layer:
-    """Stretches [begin, end) of one kind, each with a label (a number that the caller knows the meaning of).
+    """Stretches [begin, end) of one kind, each with a label (a number that the caller knows the
+    meaning of).
 
     Sorted by begin and not overlapping: one engine, one processor, one rank. `flat` makes them so.
     """
@@ -28,7 +30,8 @@ class Layer:
 
     @classmethod
     def of(cls, begin: npt.ArrayLike, end: npt.ArrayLike, label: npt.ArrayLike) -> Self:
-        """Any stretches, sorted and made disjoint: where two overlap the earlier one keeps the time. Empty ones vanish."""
+        """Any stretches, sorted and made disjoint: where two overlap the earlier one keeps the
+        time. Empty ones vanish."""
         starts, ends = np.asarray(begin, np.int64), np.asarray(end, np.int64)
         labels = np.broadcast_to(np.asarray(label, np.int64), starts.shape)
         order = np.argsort(starts, kind="stable")
@@ -49,7 +52,8 @@ class Layer:
 
 @dataclass
 class Parts:
-    """Who owns which piece: `layer` (index, -1: nobody) and `label` for each piece [edge[i], edge[i+1])."""
+    """Who owns which piece: `layer` (index, -1: nobody) and `label` for each piece [edge[i],
+    edge[i+1])."""
 
     edges: Times
     layer: Times
@@ -60,7 +64,8 @@ class Parts:
         self.total = int(self.edges[-1] - self.edges[0]) if len(self.edges) else 0
 
     def sums(self) -> dict[tuple[int, int], int]:
-        """Time of each (layer, label); (-1, 0) is what nobody claimed. The values sum to `total`."""
+        """Time of each (layer, label); (-1, 0) is what nobody claimed. The values sum to
+        `total`."""
         lengths = np.diff(self.edges)
         result: dict[tuple[int, int], int] = {}
         for layer, label, length in zip(self.layer.tolist(), self.label.tolist(), lengths.tolist(), strict=True):
@@ -69,7 +74,8 @@ class Parts:
 
 
 def partition(begin: int, end: int, layers: Sequence[Layer]) -> Parts:
-    """Split [begin, end) among `layers`, the first of them having the first claim to each moment."""
+    """Split [begin, end) among `layers`, the first of them having the first claim to each
+    moment."""
     clipped = [layer.within(begin, end) for layer in layers]
     edges = np.unique(
         np.concatenate([[begin, max(end, begin)], *(part.begin for part in clipped), *(part.end for part in clipped)])

@@ -1,7 +1,8 @@
-"""Write a timeline that Perfetto (ui.perfetto.dev) and chrome://tracing open: tracks with slices, arrows between slices.
+"""Write a timeline that Perfetto (ui.perfetto.dev) and chrome://tracing open: tracks with slices,
+arrows between slices.
 
-The file is the Trace Event Format in JSON. Times come in picoseconds and leave in microseconds with six decimals, so nothing is
-rounded.
+The file is the Trace Event Format in JSON. Times come in picoseconds and leave in microseconds with
+six decimals, so nothing is rounded.
 """
 
 import json
@@ -26,7 +27,8 @@ class Timeline:
         self._arrows = 0
 
     def track(self, group: str, name: str) -> tuple[int, int]:
-        """The track of that name, made at its first mention; tracks appear in the order in which they were mentioned."""
+        """The track of that name, made at its first mention; tracks appear in the order in which
+        they were mentioned."""
         if (group, name) not in self._tracks:
             if group not in self._groups:
                 process = self._groups[group] = len(self._groups) + 1
@@ -49,7 +51,8 @@ class Timeline:
         self._events.append(event)
 
     def arrow(self, name: str, source: tuple[int, int], begin: int, target: tuple[int, int], end: int) -> None:
-        """From the slice that covers `begin` on one track to the slice that covers `end` on another."""
+        """From the slice that covers `begin` on one track to the slice that covers `end` on
+        another."""
         self._arrows += 1
         common = {"name": name, "cat": "message", "id": self._arrows}
         self._events.append(self._event("s", source, begin) | common)

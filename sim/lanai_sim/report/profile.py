@@ -1,4 +1,5 @@
-"""The firmware's processor cycles by function, source line and call stack. Sums equal the slots that the processor ran."""
+"""The firmware's processor cycles by function, source line and call stack. Sums equal the slots
+that the processor ran."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +18,8 @@ SLOTS_A_CYCLE = 2
 
 @dataclass
 class Cost:
-    """LBUS slots that some code took, those of them in which it was held up on the LBUS, and instructions retired."""
+    """LBUS slots that some code took, those of them in which it was held up on the LBUS, and
+    instructions retired."""
 
     slots: int = 0
     stalled: int = 0
@@ -35,7 +37,8 @@ class Cost:
 
 @dataclass
 class Profile:
-    """Of one NIC or all. `lines` by (file, line); line 0 is code that LLVM made of its own, such as a prologue."""
+    """Of one NIC or all. `lines` by (file, line); line 0 is code that LLVM made of its own, such as
+    a prologue."""
 
     total: Cost = field(default_factory=Cost)
     waiting: int = 0  # slots in the wait register
@@ -50,7 +53,8 @@ class Profile:
 
 
 def profile(trace: Trace, node: int | None = None, boot: bool = False) -> Profile:
-    """Sum up a trace's processors from the ranks' start on, or with `boot` from power-on. Raises UserError for a node that it has not."""
+    """Sum up a trace's processors from the ranks' start on, or with `boot` from power-on. Raises
+    UserError for a node that it has not."""
     if not len(trace.processor):
         raise UserError(f"{str(trace.path)!r} has no processor events: the run had no NIC (--device mpi-np has)")
     if node is not None and not 0 <= node < len(trace.nodes):

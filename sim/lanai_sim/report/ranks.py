@@ -1,8 +1,9 @@
 """Where each rank's time went, and each MPI call's: sums that are exact to the picosecond.
 
-A rank's moments are booked in this order: what its own processor did in the library; the program outside MPI; and while it waited in a
-call: the NICs' processors at work on messages from or to this rank, DMA for them, the wire. When none of that went on it waited for a
-peer: for a message that nobody had sent, or a receive that nobody had posted.
+A rank's moments are booked in this order: what its own processor did in the library; the program
+outside MPI; and while it waited in a call: the NICs' processors at work on messages from or to this
+rank, DMA for them, the wire. When none of that went on it waited for a peer: for a message that
+nobody had sent, or a receive that nobody had posted.
 """
 
 from collections.abc import Mapping
@@ -102,7 +103,8 @@ def rank_sum(activity: Activity, rank: int) -> RankSum:
 
 
 def outermost(trace: Trace, rank: int, end: int) -> Layer:
-    """The calls that the program itself made, labelled by their name's number. One that never ended lasts to the rank's end."""
+    """The calls that the program itself made, labelled by their name's number. One that never ended
+    lasts to the rank's end."""
     rows = trace.calls[(trace.calls["rank"] == rank) & (trace.calls["parent"] < 0)]
     ends = np.where(rows["end"] < 0, end, rows["end"])
     order = np.argsort(rows["begin"], kind="stable")

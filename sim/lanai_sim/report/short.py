@@ -18,8 +18,8 @@ MORE = "more: `lanai run --trace FILE ...`, then `lanai report FILE`, or profile
 
 @dataclass
 class Traffic:
-    """What one NIC counted, from its power-up to the end, in `slots` slots, of which the engine evaluated some and skipped the others.
-    `flaw`: why that is not all, if it is not."""
+    """What one NIC counted, from its power-up to the end, in `slots` slots, of which the engine
+    evaluated some and skipped the others. `flaw`: why that is not all, if it is not."""
 
     slots: int
     counts: dict[str, int]
@@ -29,8 +29,9 @@ class Traffic:
 
 @dataclass
 class Summary:
-    """What is known of a run without having traced it. `spent`: picoseconds of each rank by `SPENT`; `placement`: of buffers,
-    a digest that runs share whose buffers lay alike in their pages."""
+    """What is known of a run without having traced it. `spent`: picoseconds of each rank by
+    `SPENT`; `placement`: of buffers, a digest that runs share whose buffers lay alike in their
+    pages."""
 
     started: int = 0
     ends: Sequence[int] = ()
@@ -51,7 +52,8 @@ class Summary:
         return [*found, MORE]
 
     def figures(self) -> dict[str, float]:
-        """The same as numbers: what took how much simulated time, and how many processor cycles the NICs lived through."""
+        """The same as numbers: what took how much simulated time, and how many processor cycles the
+        NICs lived through."""
         found = {"run.simulated_us": (max(self.ends, default=self.started) - self.started) / 1e6}
         if self.nics:
             found["run.boot_us"] = self.started / 1e6

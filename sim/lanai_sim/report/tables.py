@@ -92,7 +92,8 @@ def messages_table(messages: Iterable[MessageSum], most: int) -> Table:
 
 
 def bodies_table(messages: Iterable[MessageSum], most: int) -> Table:
-    """Messages of the same size, protocol and place of their bodies together; the sizes that took most time in all."""
+    """Messages of the same size, protocol and place of their bodies together; the sizes that took
+    most time in all."""
     made = table(
         "The messages' bodies in host memory, and their packets cut through at the receiver",
         ["bytes", "protocol", "count", "mean µs", "from pages", "pieces", "to pages", "pieces", "packets", "cut through",

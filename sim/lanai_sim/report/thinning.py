@@ -1,4 +1,5 @@
-"""Fewer slices for a page's timeline: what a browser can move, of every track and of the whole time."""
+"""Fewer slices for a page's timeline: what a browser can move, of every track and of the whole
+time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +10,16 @@ Slice = list[Any]  # track, begin, end, name, message
 
 @dataclass(frozen=True)
 class Thinned:
-    """The slices kept, in the order in which they came, and a line for each track that lost some."""
+    """The slices kept, in the order in which they came, and a line for each track that lost
+    some."""
 
     slices: list[Slice]
     lost: list[str]
 
 
 def thin(slices: Sequence[Slice], names: Sequence[str], most: int) -> Thinned:
-    """At most about `most` slices. A track with few keeps all; of the others, each window of time keeps its longest slice."""
+    """At most about `most` slices. A track with few keeps all; of the others, each window of time
+    keeps its longest slice."""
     tracks: list[list[int]] = [[] for _ in names]
     for index, one in enumerate(slices):
         tracks[one[0]].append(index)
@@ -39,7 +42,8 @@ def thin(slices: Sequence[Slice], names: Sequence[str], most: int) -> Thinned:
 
 
 def _share(sizes: Sequence[int], most: int) -> int:
-    """How many slices a track may keep, so that all tracks together keep at most `most`: small ones leave room to the others."""
+    """How many slices a track may keep, so that all tracks together keep at most `most`: small ones
+    leave room to the others."""
     left, tracks = most, len(sizes)
     for size in sorted(sizes):
         if size * tracks > left:
@@ -50,7 +54,8 @@ def _share(sizes: Sequence[int], most: int) -> int:
 
 
 def _longest(slices: Sequence[Slice], track: Sequence[int], windows: int) -> tuple[list[int], int]:
-    """The longest slice that begins in each of so many windows of the track's time, and a window's length."""
+    """The longest slice that begins in each of so many windows of the track's time, and a window's
+    length."""
     first = min(slices[index][1] for index in track)
     last = max(slices[index][1] for index in track)
     length = (last - first) // windows + 1

@@ -1,4 +1,5 @@
-"""A trace as a timeline for Perfetto: a track for each rank's MPI calls and host work, each NIC's processor, DMA engines and link.
+"""A trace as a timeline for Perfetto: a track for each rank's MPI calls and host work, each NIC's
+processor, DMA engines and link.
 
 Arrows go from the call that sent a message to the call in which it came.
 """

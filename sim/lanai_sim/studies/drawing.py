@@ -1,4 +1,5 @@
-"""Plots for benches, papers and sweeps. They need no display, and the same figures give the same file."""
+"""Plots for benches, papers and sweeps. They need no display, and the same figures give the same
+file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

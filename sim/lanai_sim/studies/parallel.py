@@ -1,4 +1,5 @@
-"""Many independent measurements at once: over this machine's cores, or over machines through mpi4py.futures."""
+"""Many independent measurements at once: over this machine's cores, or over machines through
+mpi4py.futures."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,8 @@ def cores() -> int:
 
 
 def executor(jobs: int, mpi: bool) -> Executor:
-    """Workers. With `mpi` they are the other ranks of `mpiexec -n N python -m mpi4py.futures -m lanai_sim.cli ...`."""
+    """Workers. With `mpi` they are the other ranks of `mpiexec -n N python -m mpi4py.futures -m
+    lanai_sim.cli ...`."""
     if mpi:
         try:
             from mpi4py.futures import MPIPoolExecutor
@@ -34,7 +36,8 @@ def executor(jobs: int, mpi: bool) -> Executor:
 def each(
     function: Callable[[ITEM], RESULT], items: Sequence[ITEM], jobs: int = 0, mpi: bool = False
 ) -> Iterator[tuple[ITEM, RESULT]]:
-    """Every item with what `function` makes of it, as they become ready. `jobs` 0 is one a core; with 1 all is done in this process."""
+    """Every item with what `function` makes of it, as they become ready. `jobs` 0 is one a core;
+    with 1 all is done in this process."""
     if (jobs == 1 and not mpi) or len(items) == 1:
         for item in items:
             yield item, function(item)

@@ -1,4 +1,5 @@
-"""What a whole trace may hold. A file may be damaged or made by hand; what is read from it is checked here, once.
+"""What a whole trace may hold. A file may be damaged or made by hand; what is read from it is
+checked here, once.
 
 Each function says what is wrong, or returns "".
 """

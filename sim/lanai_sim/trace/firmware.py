@@ -1,4 +1,5 @@
-"""The firmware of a traced run: from a program counter to a function and a line, from a file to its text."""
+"""The firmware of a traced run: from a program counter to a function and a line, from a file to its
+text."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -11,7 +12,8 @@ from .sources import text_of
 
 
 class Place(NamedTuple):
-    """`compiled` is the function whose code holds the pc; `function` the one that its line was written in."""
+    """`compiled` is the function whose code holds the pc; `function` the one that its line was
+    written in."""
 
     function: str
     file: str

@@ -1,7 +1,9 @@
-"""Makes the host's part of the stream from what ranks ask for and note: calls, host work, requests, requests placed on NICs.
+"""Makes the host's part of the stream from what ranks ask for and note: calls, host work, requests,
+requests placed on NICs.
 
-A rank's clock is known here at each of its frames; its notes give moments since the frame before. So every stretch of host time has exact
-edges, and a rank's stretches follow each other without a gap: what nobody named is OTHER.
+A rank's clock is known here at each of its frames; its notes give moments since the frame before.
+So every stretch of host time has exact edges, and a rank's stretches follow each other without a
+gap: what nobody named is OTHER.
 """
 
 from collections import deque
@@ -70,7 +72,8 @@ class Recorder:
             book.attachment = attachments.get(book.rank)
 
     def asked(self, rank: int, request: Request, clock: int) -> None:
-        """A rank's request to the simulator begins at `clock`; what it noted before tells what it has done until then."""
+        """A rank's request to the simulator begins at `clock`; what it noted before tells what it
+        has done until then."""
         book, op = self.books[rank], request.op
         if book.unread is None:
             self._read(book)

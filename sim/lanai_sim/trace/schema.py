@@ -1,8 +1,9 @@
 """What a trace file holds: kinds of chunks, and the columns of each table.
 
-A file is MAGIC, the format's version, then chunks. A chunk is CHUNK (tag, rows, bytes as stored, CRC-32 of the head before it and
-of the stored bytes) and its bytes, compressed with zlib: a JSON text, or the rows of one table, column by column. Columns of 64
-bits are stored as differences from row to row, for they are times that grow. All numbers are little-endian.
+A file is MAGIC, the format's version, then chunks. A chunk is CHUNK (tag, rows, bytes as stored,
+CRC-32 of the head before it and of the stored bytes) and its bytes, compressed with zlib: a JSON
+text, or the rows of one table, column by column. Columns of 64 bits are stored as differences from
+row to row, for they are times that grow. All numbers are little-endian.
 
 Host times are picoseconds; a NIC's times are slots. -1 says "none" or "not known".
 """
@@ -31,7 +32,8 @@ TEXTS = (META, BOOT, NAMES, END)
 
 
 class HostKind(IntEnum):
-    """What a host's processor did. Up to CLOCK they are `lanai_host.config.HostCost`, in its order."""
+    """What a host's processor did. Up to CLOCK they are `lanai_host.config.HostCost`, in its
+    order."""
 
     CALL = 0
     POST = 1

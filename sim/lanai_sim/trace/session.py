@@ -1,4 +1,5 @@
-"""A traced run, from its first chunk to its last: the writer, the recorder and the engine of one file."""
+"""A traced run, from its first chunk to its last: the writer, the recorder and the engine of one
+file."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """What `lanai run --trace FILE` adds to a run. Raises UserError at once if the file cannot be written."""
+    """What `lanai run --trace FILE` adds to a run. Raises UserError at once if the file cannot be
+    written."""
 
     def __init__(self, config: "RunConfig", path: str) -> None:
         self.config = config
@@ -43,7 +45,8 @@ class Session:
         nodes: list[list[int]],
         routes: list[list[int]],
     ) -> None:
-        """Before the NICs are booted: what they will run, who is on them, `routes[a][b]` from node a to b."""
+        """Before the NICs are booted: what they will run, who is on them, `routes[a][b]` from node
+        a to b."""
         from .firmware import describe
 
         assert self.engine is not None
@@ -64,7 +67,8 @@ class Session:
             self.engine.finish()
 
     def end(self, result: "Result | None", clocks: list[int], sim_time: int) -> str:
-        """The run is over, or has broken off (None). What a user must be told about the trace, or nothing."""
+        """The run is over, or has broken off (None). What a user must be told about the trace, or
+        nothing."""
         self.recorder.finish(clocks)
         self.notebooks.close()
         slots = self.engine.finish() if self.engine is not None else []

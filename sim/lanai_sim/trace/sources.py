@@ -4,7 +4,8 @@ from importlib.resources import files
 
 
 def text_of(file: str) -> str | None:
-    """`lanai_firmware/programs/mpi_np/main.py` -> its text; None if there is no such file in the package."""
+    """`lanai_firmware/programs/mpi_np/main.py` -> its text; None if there is no such file in the
+    package."""
     package, *rest = file.split("/")
     if package != "lanai_firmware" or not rest:
         return None

@@ -247,7 +247,8 @@ def _bus(
         inside = (index >= 0) & (hostbus["begin"][theirs] < one["end"])
         hostbus["message"][theirs] = np.where(inside, one["message"], -1)
         messages = links.messages
-        # A message's transfers were caused by its send on the sender's NIC, by its receive on the other.
+        # A message's transfers were caused by its send on the sender's NIC, by its receive on the
+        # other.
         named = hostbus["message"][theirs]
         if len(messages):
             message = messages[np.maximum(named, 0)]

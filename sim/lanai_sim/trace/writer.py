@@ -44,7 +44,8 @@ def unpack(data: bytes, dtype: Any, rows: int) -> Any:
 
 
 class Writer:
-    """`failed` says why the trace ends early, once it does; what was written before stays readable."""
+    """`failed` says why the trace ends early, once it does; what was written before stays
+    readable."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

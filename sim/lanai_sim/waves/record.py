@@ -1,7 +1,9 @@
-"""Makes a waveform readable: enumerations a second time as text, and each packet on the link in words.
+"""Makes a waveform readable: enumerations a second time as text, and each packet on the link in
+words.
 
-Verilator writes numbers. Their names stand in the Verilog as attributes of the signals, so a pass over the finished file adds a signal
-of type `string` (which viewers show as it is) beside each enumeration, and two for the packets sent and received.
+Verilator writes numbers. Their names stand in the Verilog as attributes of the signals, so a pass
+over the finished file adds a signal of type `string` (which viewers show as it is) beside each
+enumeration, and two for the packets sent and received.
 """
 
 import gzip
@@ -27,7 +29,8 @@ _INSTANCE = re.compile(r"\\?(\S+)\s+\\?(\S+)\s+\($")
 
 @dataclass
 class Module:
-    """What a Verilog module tells about names: of its enumerations' values, and of the modules inside."""
+    """What a Verilog module tells about names: of its enumerations' values, and of the modules
+    inside."""
 
     enums: dict[str, Names]
     inside: dict[str, str]
@@ -73,7 +76,8 @@ def open_for_writing(file: str) -> IO[str]:
 
 
 def decode(raw: Path, file: str, verilog: str, top: str, vocabulary: Vocabulary | None = None) -> None:
-    """Write `file` from what Verilator has left in `raw`, which goes. Without a vocabulary packets are told by their route only."""
+    """Write `file` from what Verilator has left in `raw`, which goes. Without a vocabulary packets
+    are told by their route only."""
     try:
         with open(raw) as lines, open_for_writing(file) as out:
             out.writelines(decoded(lines, modules_of(verilog), top, vocabulary))
@@ -178,7 +182,8 @@ class _Packets:
         return heard
 
     def slot(self) -> Iterator[str]:
-        """A slot has gone by. The text changes with the first and with the last word of a packet's header, and after the packet."""
+        """A slot has gone by. The text changes with the first and with the last word of a packet's
+        header, and after the packet."""
         kind, data = self._now["kind"], self._now["data"]
         if kind == HEAD:
             self._words = []
@@ -197,7 +202,8 @@ class _Packets:
 
 
 def packet_text(words: list[int], vocabulary: Vocabulary) -> str:
-    """A packet from the first words of its header: what of it is known by then. Without spaces, which end a value in a VCD."""
+    """A packet from the first words of its header: what of it is known by then. Without spaces,
+    which end a value in a VCD."""
     size = layout(vocabulary.header).size
     raw = b"".join(word.to_bytes(4, "big") for word in words).ljust(size, b"\0")
 

@@ -16,8 +16,10 @@ Samples = dict[str, NDArray[np.uint64]]
 def sample(path: Path, names: Sequence[str]) -> tuple[NDArray[np.uint64], Samples]:
     """The times in the file, and for each name its values after each of them.
 
-    A name is the scopes and the signal joined by dots, such as "TOP.lanai_nic.nic.processor.retire.pc". Numbers that Amaranth adds to tell
-    equal names apart ("doorbell$547") change with every edit of the gateware and may be left out. At most 64 bits each.
+    A name is the scopes and the signal joined by dots, such as
+    "TOP.lanai_nic.nic.processor.retire.pc". Numbers that Amaranth adds to tell equal names apart
+    ("doorbell$547") change with every edit of the gateware and may be left out. At most 64 bits
+    each.
     """
     try:
         with open(path) as file:

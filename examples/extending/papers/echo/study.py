@@ -48,7 +48,8 @@ WAYS = {
 
 
 def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
-    """Half round trips in microseconds. These runs are so short that the table and several jobs would not help."""
+    """Half round trips in microseconds. These runs are so short that the table and several jobs
+    would not help."""
     sizes = (4, PACKET, 2 * PACKET) if quick else (4, 100, 500, PACKET, 2 * PACKET, 4 * PACKET)
     found = {f"ping.us.{size}": half_round_trip(size) for size in sizes}
     tell("ping")

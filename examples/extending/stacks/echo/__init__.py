@@ -1,1 +1,2 @@
-"""`echo`: the smallest messaging system with a NIC. Every packet is acknowledged; one is outstanding at a time."""
+"""`echo`: the smallest messaging system with a NIC. Every packet is acknowledged; one is
+outstanding at a time."""

@@ -1,7 +1,9 @@
-"""The firmware of `echo`: sends what the host asks for, answers each packet with an acknowledgement.
+"""The firmware of `echo`: sends what the host asks for, answers each packet with an
+acknowledgement.
 
-A packet that finds the host's ring full, or no host yet, stays on the NIC, unanswered, until the host rings. Packets with a wrong CRC
-are dropped, and then their sender waits for ever: this system is for links without errors.
+A packet that finds the host's ring full, or no host yet, stays on the NIC, unanswered, until the
+host rings. Packets with a wrong CRC are dropped, and then their sender waits for ever: this system
+is for links without errors.
 """
 
 from lanai_firmware.lang import Array, Const, Global, Struct, address_of, firmware, u32
@@ -36,7 +38,8 @@ HOST_OR_SENT: Const[u32] = u32(int(EVENT_DOORBELL) | int(EVENT_SEND))
 
 
 class State(Struct):
-    """`counters` go to the host as they lie here. `asked` counts the packets fetched from the host, `sent` all packets sent."""
+    """`counters` go to the host as they lie here. `asked` counts the packets fetched from the host,
+    `sent` all packets sent."""
 
     counters: Array[u32, 3]  # acknowledged, received, their sum
     asked: u32

@@ -1,4 +1,5 @@
-"""The host's end of `echo`: messages in packets, one outstanding, behind the interface that the `ideal` device asks for."""
+"""The host's end of `echo`: messages in packets, one outstanding, behind the interface that the
+`ideal` device asks for."""
 
 import struct
 from collections import deque
@@ -38,7 +39,8 @@ class Attachment:
 
 
 class PacketTransport:
-    """Messages of any length to any rank, in order. `post` never blocks: what cannot leave yet is queued here."""
+    """Messages of any length to any rank, in order. `post` never blocks: what cannot leave yet is
+    queued here."""
 
     def __init__(self, bus: Bus, attachment: Attachment) -> None:
         self._bus = bus

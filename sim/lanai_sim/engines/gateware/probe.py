@@ -1,4 +1,5 @@
-"""The NIC with its inside shown: the same gateware, and registers that repeat what went on in the slot before.
+"""The NIC with its inside shown: the same gateware, and registers that repeat what went on in the
+slot before.
 
 Nothing of the NIC depends on them, so it does the same in the same slots.
 """
@@ -81,7 +82,8 @@ class ProbedNic(Nic):
 
 
 class ProbedSteppedNic(SteppedNic):
-    """`SteppedNic` with an output `probe_<name>` for each probe: what was so in the slot that this clock edge ended."""
+    """`SteppedNic` with an output `probe_<name>` for each probe: what was so in the slot that this
+    clock edge ended."""
 
     def __init__(self, nic: ProbedNic, *, as_synthesized: bool = False) -> None:
         probes = {f"probe_{name}": Out(width) for name, width in PROBES.items()}

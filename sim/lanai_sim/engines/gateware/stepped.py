@@ -1,7 +1,9 @@
-"""The NIC and the switch as the engines evaluate them: same slots, same outputs, less work for Verilator.
+"""The NIC and the switch as the engines evaluate them: same slots, same outputs, less work for
+Verilator.
 
-Verilator works out whatever follows an input of the model a second time in each slot. So a NIC counts its slots itself, its inputs are
-registered, and its registers begin at their initial values without a reset input. A reset would make every next value follow an input.
+Verilator works out whatever follows an input of the model a second time in each slot. So a NIC
+counts its slots itself, its inputs are registered, and its registers begin at their initial values
+without a reset input. A reset would make every next value follow an input.
 """
 
 from collections.abc import Mapping
@@ -16,12 +18,14 @@ from lanai_hdl.switch.switch import Switch
 
 
 class SteppedNic(wiring.Component):
-    """A NIC whose slots count themselves. `left_out` slots, an even number, are jumped over after this one; the NIC's own contract says
-    when that may be (`Nic.idle`). The other members are the NIC's, and `more` of a subclass.
+    """A NIC whose slots count themselves. `left_out` slots, an even number, are jumped over after
+    this one; the NIC's own contract says when that may be (`Nic.idle`). The other members are the
+    NIC's, and `more` of a subclass.
 
     Inputs are those of the slot that the next edge of `clk` begins. The first edge begins slot 0.
 
-    With `as_synthesized` the domain has its reset, inputs act in the present slot, and there is no member `clk`: for comparison.
+    With `as_synthesized` the domain has its reset, inputs act in the present slot, and there is no
+    member `clk`: for comparison.
     """
 
     def __init__(self, nic: Nic, more: Mapping[str, Member] | None = None, *, as_synthesized: bool = False) -> None:
@@ -72,7 +76,8 @@ def resetless(clk: Signal) -> ClockDomain:
 
 
 def join(m: Module, member: Member, outer: object, inner: object, *, registered: bool) -> None:
-    """Connect one member of a component to the same of the component inside. `registered`: its inputs, through registers."""
+    """Connect one member of a component to the same of the component inside. `registered`: its
+    inputs, through registers."""
     signature = wiring.Signature({"it": member})
     pairs = zip(signature.flatten(_Holder(outer)), signature.flatten(_Holder(inner)), strict=True)
     for (_, flat, outside), (_, _, inside) in pairs:

@@ -1,6 +1,7 @@
 """Verilog of the NIC and of what joins NICs as the `rtl` engine steps them.
 
-As a program (`python -m lanai_sim.engines.gateware.verilog`) it reads pickled calls from standard input and writes the pickled texts.
+As a program (`python -m lanai_sim.engines.gateware.verilog`) it reads pickled calls from standard
+input and writes the pickled texts.
 """
 
 import pickle
@@ -48,7 +49,8 @@ def files_of(design: Design) -> dict[str, str]:
 
 
 def _stable(text: str) -> str:
-    """The same text wherever the sources lie: attributes that name source files are for readers of the Verilog alone."""
+    """The same text wherever the sources lie: attributes that name source files are for readers of
+    the Verilog alone."""
     return re.sub(r"\(\* src = .*? \*\)", "", text)
 
 

@@ -1,7 +1,8 @@
 """The engines that `lanai run --engine` offers, one module or package each.
 
-A module `my_engine` here, or in `engines/` of a directory on LANAI_PATH, that holds `KIND`, an `EngineKind` object, is the
-engine `my-engine`. Nothing else needs to be registered. Modules are loaded when they are chosen.
+A module `my_engine` here, or in `engines/` of a directory on LANAI_PATH, that holds `KIND`, an
+`EngineKind` object, is the engine `my-engine`. Nothing else needs to be registered. Modules are
+loaded when they are chosen.
 """
 
 from functools import cache

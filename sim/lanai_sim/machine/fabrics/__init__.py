@@ -1,7 +1,8 @@
 """The fabrics that `--fabric` offers, one module each.
 
-A module `my_fabric` here, or in `fabrics/` of a directory on LANAI_PATH, that holds `KIND`, a `FabricKind` object, is the
-fabric `my-fabric` or `my-fabric:ARGUMENT`. Nothing else needs to be registered. A name that ends in .toml is a file of cables.
+A module `my_fabric` here, or in `fabrics/` of a directory on LANAI_PATH, that holds `KIND`, a
+`FabricKind` object, is the fabric `my-fabric` or `my-fabric:ARGUMENT`. Nothing else needs to be
+registered. A name that ends in .toml is a file of cables.
 """
 
 from functools import cache
@@ -28,7 +29,8 @@ def kind(name: str) -> FabricKind:
 
 
 def describe(text: str | Ends, nics: int) -> Fabric:
-    """The fabric that the command line or a file asks for, or that of some cables. UserError for what cannot be."""
+    """The fabric that the command line or a file asks for, or that of some cables. UserError for
+    what cannot be."""
     if not isinstance(text, str):
         return from_cables("cables", nics, text)
     if text.endswith(SUFFIX):

@@ -10,7 +10,8 @@ class FabricKind(ABC):
     """One way to join NICs.
 
     Attributes:
-        usage: as users write it, such as `switches:N`. With a colon an argument must be given, without one none.
+        usage: as users write it, such as `switches:N`. With a colon an argument must be given,
+            without one none.
         help: one line for users.
     """
 
@@ -19,4 +20,5 @@ class FabricKind(ABC):
 
     @abstractmethod
     def make(self, argument: str, nics: int) -> Fabric:
-        """`argument` is what stands after the colon. UserError if it is not understood or does not fit `nics`."""
+        """`argument` is what stands after the colon. UserError if it is not understood or does not
+        fit `nics`."""

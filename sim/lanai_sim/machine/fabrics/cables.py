@@ -24,7 +24,8 @@ def _end(kind: str, text: Any) -> End:
 
 
 def parse_cables(kind: str, lines: Any) -> Ends:
-    """Pairs of ends such as ["nic0", "switch0.3"], understood. `kind` is what a complaint calls them."""
+    """Pairs of ends such as ["nic0", "switch0.3"], understood. `kind` is what a complaint calls
+    them."""
     if not isinstance(lines, list):
         raise UserError(f"cables = {lines!r} in {kind!r} is not understood; write a list of pairs of ends")
     for line in lines:

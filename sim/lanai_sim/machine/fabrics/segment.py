@@ -11,8 +11,9 @@ from ...engines.base import Cable, Layout
 from ..fabric import Fabric
 from .base import FabricKind
 
-# Bytes of silence for each packet: 96 bit times between frames (12), and what a UDP datagram on Ethernet has around its content that
-# our packets have not: preamble (8), Ethernet header (14), IP header (20), UDP header (8). The check at the end is the TAIL's.
+# Bytes of silence for each packet: 96 bit times between frames (12), and what a UDP datagram on
+# Ethernet has around its content that our packets have not: preamble (8), Ethernet header (14), IP
+# header (20), UDP header (8). The check at the end is the TAIL's.
 GAP_BYTES = 12 + 8 + 14 + 20 + 8
 
 

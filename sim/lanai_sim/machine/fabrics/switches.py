@@ -9,7 +9,8 @@ from .base import FabricKind
 
 
 def tree(nics: int, leaves: int) -> Fabric:
-    """`leaves` switches with the NICs spread over them in order, joined by one switch above (two: by a cable)."""
+    """`leaves` switches with the NICs spread over them in order, joined by one switch above (two:
+    by a cable)."""
     if not 2 <= leaves <= MOST_PORTS:
         raise UserError(f"switches:{leaves} must be from switches:2 to switches:{MOST_PORTS}")
     each = -(-nics // leaves)

@@ -1,1 +1,2 @@
-"""Benches of `lanai bench`, one a module: NAME, HELP, add_arguments(parser), run(args) -> figures."""
+"""Benches of `lanai bench`, one a module: NAME, HELP, add_arguments(parser), run(args) ->
+figures."""

@@ -1,4 +1,5 @@
-"""The processor: what contention for the LBUS costs it (NP-55..58), how good compiled code is, how fast it is simulated."""
+"""The processor: what contention for the LBUS costs it (NP-55..58), how good compiled code is, how
+fast it is simulated."""
 
 import argparse
 import time

@@ -1,5 +1,5 @@
-"""The engine: NIC cycles a second with 1, 2, 4 and 8 busy NICs against a bare evaluation loop of the same gateware, threads, and what
-entering Python and switching to a rank's process cost."""
+"""The engine: NIC cycles a second with 1, 2, 4 and 8 busy NICs against a bare evaluation loop of
+the same gateware, threads, and what entering Python and switching to a rank's process cost."""
 
 import argparse
 import sys
@@ -20,12 +20,14 @@ from .core import half_memory_loop
 NAME = "engine"
 HELP = "simulation engine: speed against bare Verilator, threads, entries"
 
-# The best round counts, as other work on the machine only ever slows. Short rounds of what is compared alternate.
+# The best round counts, as other work on the machine only ever slows. Short rounds of what is
+# compared alternate.
 ROUNDS = 150
 SHARE = 50  # of the cycles asked for that one round has
 STARTS = 3  # runs of ranks, of which the best counts
 
-# Two ranks that exchange a word through the transport, without MPI: each half of a round trip switches to a process once.
+# Two ranks that exchange a word through the transport, without MPI: each half of a round trip
+# switches to a process once.
 SWITCHES = 4000
 PING_PONG = """
 import sys, time
@@ -46,7 +48,8 @@ if not client.rank:
     open(sys.argv[2], "w").write(str(spent / rounds))
 """
 
-# One rank that asks the simulator for something that it can do at once: what every request of a driver costs at least.
+# One rank that asks the simulator for something that it can do at once: what every request of a
+# driver costs at least.
 REQUESTS = """
 import sys, time
 from lanai_host.simulator.client import SimulatorClient
@@ -69,7 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def busy_engine(nics: int, threads: int = 1, *, as_synthesized: bool = False) -> RtlEngine:
-    """NICs on cables in pairs (one alone: to itself), whose processors run a loop that is half memory accesses."""
+    """NICs on cables in pairs (one alone: to itself), whose processors run a loop that is half
+    memory accesses."""
     cables = tuple(Cable(n, 0, min(n + 1, nics - 1), 0) for n in range(0, nics, 2))
     engine = RtlEngine(Layout(lanai41(), nics, cables), threads=threads, as_synthesized=as_synthesized)
     program = [Access(0, True, *word) for word in words_of(0, half_memory_loop())]
@@ -88,7 +92,8 @@ def rate(engine: RtlEngine, cycles: int, clock: Callable[[], float]) -> float:
 
 
 def bare_rate(engine: RtlEngine, cycles: int, clock: Callable[[], float]) -> float:
-    """Cycles a second of one NIC's model, evaluated in a loop of C++ with nothing around it. The engine is of no other use then."""
+    """Cycles a second of one NIC's model, evaluated in a loop of C++ with nothing around it. The
+    engine is of no other use then."""
     cycles = max(1, cycles // SHARE)
     started = clock()
     engine.bare(2 * cycles)
@@ -102,8 +107,8 @@ def best_of(measures: Mapping[str, Callable[[], float]]) -> dict[str, float]:
 
 
 def speeds(cycles: int) -> dict[str, float]:
-    """Figures of CPU time: the engine with some numbers of NICs, beside the bare loop, and beside a busy NIC made of the gateware as it is
-    synthesized, by the usual compiler."""
+    """Figures of CPU time: the engine with some numbers of NICs, beside the bare loop, and beside a
+    busy NIC made of the gateware as it is synthesized, by the usual compiler."""
     clock = time.process_time
     bare, synthesized = busy_engine(1), busy_engine(1, as_synthesized=True)
     engines = {nics: busy_engine(nics) for nics in BUSY}

@@ -1,6 +1,8 @@
-"""What the firmware's switches cost and bring: one-way times of the same messages with recovery on, and with cut-through off.
+"""What the firmware's switches cost and bring: one-way times of the same messages with recovery on,
+and with cut-through off.
 
-The host's own work is free here, so that what is left is bus, NIC and wire; cycles are the NIC processor's.
+The host's own work is free here, so that what is left is bus, NIC and wire; cycles are the NIC
+processor's.
 """
 
 import argparse
@@ -40,7 +42,8 @@ def measure(sizes: tuple[int, ...], repetitions: int) -> dict[str, float]:
 
 
 def late_receive(config: McpConfig, size: int) -> float:
-    """Microseconds to receive a message that has come, after the receiver has had one of its own of the same size."""
+    """Microseconds to receive a message that has come, after the receiver has had one of its own of
+    the same size."""
 
     async def program(side: Side) -> float:
         buffer, own = Buffer(size), Buffer(size)
@@ -64,7 +67,8 @@ def late_receive(config: McpConfig, size: int) -> float:
 
 
 def pools(sizes: tuple[int, ...]) -> dict[str, float]:
-    """What it costs that one message is written to host memory and another comes back (docs/design/np-channel-swap.md)."""
+    """What it costs that one message is written to host memory and another comes back
+    (docs/design/np-channel-swap.md)."""
     figures = {}
     for size in sizes:
         own, shared = (late_receive(McpConfig(resident=resident), size) for resident in (0, 1))

@@ -1,4 +1,5 @@
-"""CPU time of a message between two ranks on NICs, by where it is spent: the engine, the rest of the simulator, the ranks, the kernel."""
+"""CPU time of a message between two ranks on NICs, by where it is spent: the engine, the rest of
+the simulator, the ranks, the kernel."""
 
 import argparse
 import resource
@@ -39,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class TimedWorld(NicWorld):
-    """NICs whose engine's CPU time is taken. `spent` and `entries` are of the world that was closed last."""
+    """NICs whose engine's CPU time is taken. `spent` and `entries` are of the world that was closed
+    last."""
 
     spent = 0.0
     entries = 0
@@ -86,7 +88,8 @@ def cpu_seconds(messages: int, size: int) -> dict[str, float]:
 
 
 def measure(size: int, messages: int) -> dict[str, float]:
-    """CPU time of one message, in microseconds by part: of runs with and without so many messages, the difference."""
+    """CPU time of one message, in microseconds by part: of runs with and without so many messages,
+    the difference."""
     short, long = 2, 2 + messages
     cpu_seconds(short, size)  # builds what is not there yet
     rounds = [(cpu_seconds(short, size), cpu_seconds(long, size)) for _ in range(ROUNDS)]

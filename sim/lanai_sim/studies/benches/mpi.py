@@ -1,6 +1,6 @@
-"""What calls and messages cost in real time: a local call, half a round trip of 4 bytes on the ideal device, the same while a window
-exists that nobody uses, a put of 8 bytes with its flush, all beside the same program under the `mpich` wheel's own library, and the start
-of a small job."""
+"""What calls and messages cost in real time: a local call, half a round trip of 4 bytes on the
+ideal device, the same while a window exists that nobody uses, a put of 8 bytes with its flush, all
+beside the same program under the `mpich` wheel's own library, and the start of a small job."""
 
 import argparse
 import os
@@ -122,7 +122,8 @@ def mpich() -> tuple[Path, Path] | None:
 
 
 def on_ideal(program: Path, trips: int, result: Path) -> list[float]:
-    """Half a round trip, a local call, half a round trip beside an idle window, put and flush: in microseconds."""
+    """Half a round trip, a local call, half a round trip beside an idle window, put and flush: in
+    microseconds."""
     command = (str(program), str(trips), str(result))
     done = launch(RunConfig(command, 2, environment=environment(program)))
     if done.code:

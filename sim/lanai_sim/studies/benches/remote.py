@@ -1,4 +1,5 @@
-"""Remote memory on the gateware: time of a put, a get and an atomic, and bandwidth, between two hosts on a switch."""
+"""Remote memory on the gateware: time of a put, a get and an atomic, and bandwidth, between two
+hosts on a switch."""
 
 import argparse
 

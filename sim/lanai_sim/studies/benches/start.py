@@ -1,4 +1,5 @@
-"""Start-up: CPU time, user and system, of a whole `lanai run` whose ranks say hello on NICs, with everything built before."""
+"""Start-up: CPU time, user and system, of a whole `lanai run` whose ranks say hello on NICs, with
+everything built before."""
 
 import argparse
 import os

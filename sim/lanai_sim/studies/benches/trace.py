@@ -1,4 +1,5 @@
-"""What tracing costs: processor time beside the same run without it, bytes of the file; and how much of the work has a cause."""
+"""What tracing costs: processor time beside the same run without it, bytes of the file; and how
+much of the work has a cause."""
 
 import argparse
 import os
@@ -38,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def timed(rounds: int, trace: str | None) -> tuple[float, Result]:
-    """Seconds of processor time, of simulator and ranks together, so that other load does not affect it."""
+    """Seconds of processor time, of simulator and ranks together, so that other load does not
+    affect it."""
     before = sum(os.times()[:4])
     command = (sys.executable, "-c", PROGRAM, str(rounds))
     result = launch(RunConfig(command, 2, "mpi-np", trace=trace, environment=libmpi_environment()), NicWorld)

@@ -1,4 +1,5 @@
-"""Running modules of the suite: on the simulated NICs, or on the real MPICH of the `mpich` package."""
+"""Running modules of the suite: on the simulated NICs, or on the real MPICH of the `mpich`
+package."""
 
 import importlib.metadata
 import json
@@ -16,7 +17,8 @@ from . import outcome, suite
 from .outcome import Outcome
 
 RANK = "rank."  # and its number: files with what it printed
-# names of modules, ranks, seconds, a file for figures -> what to execute, and what its environment has beside ours
+# names of modules, ranks, seconds, a file for figures -> what to execute, and what its environment
+# has beside ours
 Command = Callable[[Sequence[str], int, float, Path], tuple[list[str], Mapping[str, str]]]
 
 
@@ -57,8 +59,8 @@ def mpich() -> Command:
 
 
 def run(command: Command, names: Sequence[str], ranks: int, limit: float) -> Iterator[Outcome]:
-    """Each module in a job of its own, so that one that hangs does not take the others along. `limit`: seconds for each, of which
-    heavy ones get several times as many."""
+    """Each module in a job of its own, so that one that hangs does not take the others along.
+    `limit`: seconds for each, of which heavy ones get several times as many."""
     for name in names:
         yield run_job(command, name, [name], ranks, limit * suite.HEAVY.get(name, 1))[0]
 
@@ -88,7 +90,8 @@ def run_job(command: Command, title: str, names: Sequence[str], ranks: int, limi
 
 
 def _apart(place: Path) -> Iterator[str]:
-    """What each rank printed into a file of its own, as `--prefix` writes it: mpiexec mixes the ranks within lines."""
+    """What each rank printed into a file of its own, as `--prefix` writes it: mpiexec mixes the
+    ranks within lines."""
     for path in sorted(place.glob(f"{RANK}*")):
         number = path.name.split(".")[1]
         yield "\n".join(f"[{number}] {line}" for line in path.read_text(errors="replace").splitlines())

@@ -1,4 +1,5 @@
-"""Outcomes kept in a file, module by module, so that a suite of hours can be interrupted and gone on with."""
+"""Outcomes kept in a file, module by module, so that a suite of hours can be interrupted and gone
+on with."""
 
 import dataclasses
 import json

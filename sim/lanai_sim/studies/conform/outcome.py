@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Outcome:
-    """One module. `skipped` and `failed` name tests; `trouble` says why a module did not come to its end.
+    """One module. `skipped` and `failed` name tests; `trouble` says why a module did not come to
+    its end.
 
-    Of the job that it ran in: `seconds` of real time, `simulated` milliseconds, `cycles` that all NICs lived through together.
-    Modules of one job have these with the last of them.
+    Of the job that it ran in: `seconds` of real time, `simulated` milliseconds, `cycles` that all
+    NICs lived through together. Modules of one job have these with the last of them.
     """
 
     module: str
@@ -28,13 +29,15 @@ class Outcome:
 
 
 _FAILED = re.compile(r"^\[\d+\] (?:FAIL|ERROR): (\w+) \(([\w.]+?)(?:\.\1)?\)", re.M)
-# unittest writes the name, then runs the test, then writes how it ended: other ranks' lines may come between, and a test's own.
+# unittest writes the name, then runs the test, then writes how it ended: other ranks' lines may
+# come between, and a test's own.
 _BEGUN = re.compile(r"^\[0\] (\w+) \(([\w.]+?)(?:\.\1)?\)(.*)$")
 _SKIPPED = re.compile(r"\.\.\. .*?skipped '|^skipped '")
 
 
 def read(name: str, text: str, code: int, ranks: int) -> Outcome:
-    """A module's job, whose lines begin with [rank]. A test failed if it did on any rank; rank 0 tells what was skipped."""
+    """A module's job, whose lines begin with [rank]. A test failed if it did on any rank; rank 0
+    tells what was skipped."""
     outcome = Outcome(name)
     counts = [int(count) for count in re.findall(r"^\[0\] Ran (\d+) tests?", text, re.M)]
     outcome.run = counts[0] if counts else 0
@@ -83,7 +86,8 @@ def by_module(outcome: Outcome, names: Sequence[str], text: str) -> list[Outcome
 
 
 def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """Totals. A module that did not end counts as one failure more. On NICs also how fast they were simulated."""
+    """Totals. A module that did not end counts as one failure more. On NICs also how fast they were
+    simulated."""
     totals: dict[str, float] = {
         "mpi4py.run": sum(outcome.run for outcome in outcomes),
         "mpi4py.passed": sum(outcome.passed for outcome in outcomes),

@@ -1,4 +1,5 @@
-"""The table as a page of the documentation, and the comparison with another place where the same tests ran."""
+"""The table as a page of the documentation, and the comparison with another place where the same
+tests ran."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from .suite import LEFT_OUT, LEFT_OUT_TESTS, VERSION
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tests that end in another way here than there. `title` is what a heading calls the other place, `where` a sentence."""
+    """Tests that end in another way here than there. `title` is what a heading calls the other
+    place, `where` a sentence."""
 
     title: str
     where: str

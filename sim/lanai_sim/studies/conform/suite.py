@@ -1,4 +1,5 @@
-"""The suite: where its tests are, and which of them belong to chapters of MPI that are not there yet."""
+"""The suite: where its tests are, and which of them belong to chapters of MPI that are not there
+yet."""
 
 import fnmatch
 import subprocess
@@ -51,7 +52,8 @@ def _fetch(work: Path) -> None:
 
 
 def modules(only: Sequence[str] = ()) -> list[str]:
-    """The suite's modules, without those that are left out; or those that were asked for, by name or by pattern."""
+    """The suite's modules, without those that are left out; or those that were asked for, by name
+    or by pattern."""
     known = sorted(path.stem for path in directory().glob("test_*.py"))
     rest = [name for name in known if name not in LEFT_OUT]
     chosen: list[str] = []

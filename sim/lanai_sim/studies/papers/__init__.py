@@ -1,5 +1,7 @@
-"""Papers, one package each: `lanai paper NAME` runs a paper's experiments here and says how far its claims hold.
+"""Papers, one package each: `lanai paper NAME` runs a paper's experiments here and says how far its
+claims hold.
 
-A package `my_paper` here, or in `papers/` of a directory on LANAI_PATH, is the paper `my-paper` if it holds `claims.toml` and a
-module `study` with what `studies.Study` asks for. Nothing else needs to be registered.
+A package `my_paper` here, or in `papers/` of a directory on LANAI_PATH, is the paper `my-paper` if
+it holds `claims.toml` and a module `study` with what `studies.Study` asks for. Nothing else needs
+to be registered.
 """

@@ -1,4 +1,5 @@
-"""What a paper claims, as facts: read from `claims.toml` in its folder, and checked while reading."""
+"""What a paper claims, as facts: read from `claims.toml` in its folder, and checked while
+reading."""
 
 import tomllib
 from collections.abc import Mapping
@@ -21,7 +22,8 @@ class Kind(Enum):
 
 
 class Bound(Enum):
-    """How the published value is meant. `holds` tells whether ours agrees with it as it is meant."""
+    """How the published value is meant. `holds` tells whether ours agrees with it as it is
+    meant."""
 
     EQ = "eq"
     APPROX = "approx"
@@ -36,7 +38,8 @@ class Claim:
 
     Attributes:
         id: stays for ever; tests and pages name it.
-        says: what it is; the number, if there is one, is `value` (several: `values`; a range: `low` and `high`) in `unit`.
+        says: what it is; the number, if there is one, is `value` (several: `values`; a range: `low`
+            and `high`) in `unit`.
         where: section or figure of the paper.
         subject: whom a claim of kind CONTEXT is about, when it names someone.
         derived: computed from the paper's own numbers by its readers.

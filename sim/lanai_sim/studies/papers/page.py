@@ -1,4 +1,5 @@
-"""A paper's page: figures redrawn, published beside ours, claims by how they were answered, the score. Markdown."""
+"""A paper's page: figures redrawn, published beside ours, claims by how they were answered, the
+score. Markdown."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

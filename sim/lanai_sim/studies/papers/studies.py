@@ -21,7 +21,8 @@ class Study(Protocol):
     CHECKOUT: Path
 
     def figures(self, quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
-        """All experiments' figures; those in the table are not measured again. `tell` gets each experiment's name as it ends."""
+        """All experiments' figures; those in the table are not measured again. `tell` gets each
+        experiment's name as it ends."""
 
     def answer(self, found: dict[str, float]) -> list[Answer]:
         """Every claim's answer, with the reason where there is none."""

@@ -1,4 +1,5 @@
-"""How claims are answered: by a figure beside the published value, by something that does or does not show, or by a test."""
+"""How claims are answered: by a figure beside the published value, by something that does or does
+not show, or by a test."""
 
 import ast
 import tomllib
@@ -16,7 +17,8 @@ NEAR = 0.1  # "within 10 percent"
 
 @dataclass(frozen=True)
 class ByFigure:
-    """The claim's number, measured here. `default` is the same with the project's own policies, if those differ."""
+    """The claim's number, measured here. `default` is the same with the project's own policies, if
+    those differ."""
 
     figure: str | Callable[[Figures], float]
     why: str  # one sentence: why ours is what it is
@@ -31,7 +33,8 @@ class ByFigure:
 
 @dataclass(frozen=True)
 class ByShape:
-    """Something that shows in the figures or does not. `saw` is formatted with them as `f`, or makes its words itself."""
+    """Something that shows in the figures or does not. `saw` is formatted with them as `f`, or
+    makes its words itself."""
 
     holds: Callable[[Figures], bool]
     saw: str | Callable[[Figures], str]
@@ -80,7 +83,8 @@ class Answer:
 
     @property
     def near(self) -> bool | None:
-        """Is the number within 10 % of the published one, or on the side that the claim says? None where there is nothing to compare."""
+        """Is the number within 10 % of the published one, or on the side that the claim says? None
+        where there is nothing to compare."""
         published = self.claim.value
         if self.value is None or published is None:
             return None
@@ -119,8 +123,9 @@ def score(found: Sequence[Answer]) -> dict[str, float]:
 
 
 def read_tests(path: Path, claims: Sequence[Claim]) -> dict[str, Held]:
-    """Which tests hold which claims, from a checkout's mapping file: a table a claim with `test`, a list of file::function, or
-    `why` not, or both. Every test named must be there. No file: no tests."""
+    """Which tests hold which claims, from a checkout's mapping file: a table a claim with `test`, a
+    list of file::function, or `why` not, or both. Every test named must be there. No file: no
+    tests."""
     if not path.exists():
         return {}
     try:

@@ -1,1 +1,2 @@
-"""Studies beyond the papers: one module a sweep, each with LETTER, NAME, TITLE, points(quick), measure(point), conclude(rows)."""
+"""Studies beyond the papers: one module a sweep, each with LETTER, NAME, TITLE, points(quick),
+measure(point), conclude(rows)."""

@@ -1,8 +1,10 @@
-"""(b) What an instruction cache would give: the firmware's real instruction stream, replayed with the golden model's cache and timing.
+"""(b) What an instruction cache would give: the firmware's real instruction stream, replayed with
+the golden model's cache and timing.
 
-The stream is what both NICs' processors retired while one message crossed, taken from waveforms, burst by burst: from waking up to waiting
-again. A hit fetches without the LBUS; a miss takes a slot a word of its line. DMA takes the slots that it took in the run: a faster
-processor would move them a little, which the replay does not know.
+The stream is what both NICs' processors retired while one message crossed, taken from waveforms,
+burst by burst: from waking up to waiting again. A hit fetches without the LBUS; a miss takes a slot
+a word of its line. DMA takes the slots that it took in the run: a faster processor would move them
+a little, which the replay does not know.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,7 +58,8 @@ class CachedClock(SlotClock):
 
 @dataclass(frozen=True)
 class Burst:
-    """Instructions from waking up to waiting again, how many slots that took, and which slots DMA and PIO had meanwhile."""
+    """Instructions from waking up to waiting again, how many slots that took, and which slots DMA
+    and PIO had meanwhile."""
 
     records: tuple[Retire, ...]
     slots: int

@@ -1,6 +1,8 @@
-"""(a) The NIC's processor from 33 to 1056 MHz, at the same host bus, link and cable: matching on the NIC against matching on the host.
+"""(a) The NIC's processor from 33 to 1056 MHz, at the same host bus, link and cable: matching on
+the NIC against matching on the host.
 
-What scales with the processor is the LBUS and its SRAM, as two slots make a cycle. The gateware itself is run at each clock.
+What scales with the processor is the LBUS and its SRAM, as two slots make a cycle. The gateware
+itself is run at each clock.
 """
 
 from collections.abc import Sequence
@@ -34,7 +36,8 @@ def measure(point: Point) -> Figures:
 
 
 def reaches(curve: dict[float, float], target: float) -> float:
-    """The clock at which a falling curve comes down to `target`, by straight lines in 1/clock; infinity if it does not."""
+    """The clock at which a falling curve comes down to `target`, by straight lines in 1/clock;
+    infinity if it does not."""
     clocks = sorted(curve)
     if curve[clocks[0]] <= target:
         return clocks[0]
@@ -46,7 +49,8 @@ def reaches(curve: dict[float, float], target: float) -> float:
 
 
 def fixed_part(curve: dict[float, float]) -> float:
-    """a of a + b / clock, through the slowest and the fastest clock: what no processor makes faster."""
+    """a of a + b / clock, through the slowest and the fastest clock: what no processor makes
+    faster."""
     low, high = min(curve), max(curve)
     work = (curve[low] - curve[high]) / (1 / low - 1 / high)
     return curve[high] - work / high

@@ -30,8 +30,9 @@ def switch(nics: int) -> Fabric:
 
 
 def measure(point: Point) -> Figures:
-    """Rank 0 has one busy channel to each other rank. It posts all messages of the first, then all of the second, ...: as unfair as can be;
-    with "turns" the first message of each, then the second of each."""
+    """Rank 0 has one busy channel to each other rank. It posts all messages of the first, then all
+    of the second, ...: as unfair as can be; with "turns" the first message of each, then the second
+    of each."""
     size, peers, out = point["size"], point["peers"], point["pattern"] != "in"
 
     async def hub(side: Side) -> Times:
@@ -73,7 +74,8 @@ def measure(point: Point) -> Figures:
 
 
 def figures_of(times: Sequence[Sequence[int]], size: int) -> Figures:
-    """Jain's index of what each channel had got through when the first was done: 1 is fair, 1/channels is one taking all."""
+    """Jain's index of what each channel had got through when the first was done: 1 is fair,
+    1/channels is one taking all."""
     first = min(max(times_of_one) for times_of_one in times)
     through = [sum(time <= first for time in times_of_one) for times_of_one in times]
     last = max(max(times_of_one) for times_of_one in times)

@@ -1,4 +1,5 @@
-"""(e) Overlap: how much of a computation is hidden behind a transfer, by size, on the sending and the receiving side."""
+"""(e) Overlap: how much of a computation is hidden behind a transfer, by size, on the sending and
+the receiving side."""
 
 from collections.abc import Sequence
 

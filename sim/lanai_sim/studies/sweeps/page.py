@@ -1,4 +1,5 @@
-"""docs/papers/beyond-mpi-np.md: a section a sweep, put in by the sweep itself and replaced when it runs again."""
+"""docs/papers/beyond-mpi-np.md: a section a sweep, put in by the sweep itself and replaced when it
+runs again."""
 
 from pathlib import Path
 

@@ -35,8 +35,8 @@ class Conclusion:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A study: which points, what is measured at each, what follows from all. `revision` grows when `measure` comes to measure
-    something else: rows of the old one then count no more."""
+    """A study: which points, what is measured at each, what follows from all. `revision` grows when
+    `measure` comes to measure something else: rows of the old one then count no more."""
 
     letter: str
     name: str
@@ -59,8 +59,8 @@ def line(rows: Sequence[Row], x: str, y: str, **where: Any) -> dict[float, float
 
 
 def nic_at(megahertz: float) -> NicConfig:
-    """The NIC of 1999 with another processor clock. The LBUS runs at two slots a cycle, as ever; host bus and link keep their rates,
-    and the cable its delay in nanoseconds."""
+    """The NIC of 1999 with another processor clock. The LBUS runs at two slots a cycle, as ever;
+    host bus and link keep their rates, and the cable its delay in nanoseconds."""
     nic = lanai41()
     factor = round(megahertz * 2000) / nic.slot_khz
     latency = max(8, round(nic.link_latency * factor))

@@ -1,4 +1,5 @@
-"""(c) Latency and overhead against the number of posted receives and of unexpected messages, matched by the NIC or by the host."""
+"""(c) Latency and overhead against the number of posted receives and of unexpected messages,
+matched by the NIC or by the host."""
 
 from collections.abc import Sequence
 

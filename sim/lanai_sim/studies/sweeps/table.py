@@ -1,7 +1,8 @@
-"""The table of a sweep: one JSON line a point, appended as points end, so that a sweep that was stopped goes on where it was.
+"""The table of a sweep: one JSON line a point, appended as points end, so that a sweep that was
+stopped goes on where it was.
 
-Rows are found by content: the point, the study's revision, and all code that could change a figure (see `sources`). Rows of
-other versions stay and are passed over.
+Rows are found by content: the point, the study's revision, and all code that could change a figure
+(see `sources`). Rows of other versions stay and are passed over.
 """
 
 import hashlib
@@ -18,7 +19,8 @@ from .point import Figures, Point, Row
 
 
 class Table:
-    """The rows of one study, by its name and revision, in one file. A last line that a crash cut short is dropped."""
+    """The rows of one study, by its name and revision, in one file. A last line that a crash cut
+    short is dropped."""
 
     def __init__(self, path: Path, name: str, revision: int = 1) -> None:
         self.path = path

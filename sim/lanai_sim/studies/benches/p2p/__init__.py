@@ -1,7 +1,9 @@
-"""Point-to-point figures of mpi-np as the thesis defines them (NP-B1 .. NP-B7), from simulated time, beside its published values.
+"""Point-to-point figures of mpi-np as the thesis defines them (NP-B1 .. NP-B7), from simulated
+time, beside its published values.
 
-Two hosts, one switch. Parts: `traffic` is latency, bandwidth and host overhead by size (NP-B1 .. NP-B4), `stages` where the time of a 4-byte message
-goes (NP-B5), `contention` how DMA slows the processor (NP-B6), `ways` programmed I/O against DMA (NP-B7).
+Two hosts, one switch. Parts: `traffic` is latency, bandwidth and host overhead by size (NP-B1 ..
+NP-B4), `stages` where the time of a 4-byte message goes (NP-B5), `contention` how DMA slows the
+processor (NP-B6), `ways` programmed I/O against DMA (NP-B7).
 """
 
 import argparse
@@ -62,7 +64,8 @@ def measure(
 
 
 def traffic_figures(setting: Setting, sizes: tuple[int, ...], repetitions: int) -> dict[str, float]:
-    """Latency, bandwidth and overhead. Large messages are measured once: they take long, and vary little."""
+    """Latency, bandwidth and overhead. Large messages are measured once: they take long, and vary
+    little."""
     trips = traffic.trips(setting, [size for size in sizes if size < LARGE[0]], repetitions)
     trips |= traffic.trips(setting, [size for size in sizes if size >= LARGE[0]], 1)
     figures = {}

@@ -1,4 +1,5 @@
-"""How much slower the NIC's processor is while DMA engines take LBUS slots (NP-B6), by the share of the slots taken."""
+"""How much slower the NIC's processor is while DMA engines take LBUS slots (NP-B6), by the share of
+the slots taken."""
 
 from lanai_hdl.isa import NOP
 
@@ -10,7 +11,8 @@ SLOTS = 6000
 
 
 def pattern(eighths: int, both: bool) -> tuple[int, ...]:
-    """Slots taken: so many of eight on the rising edge, spread evenly, and as many on the falling edge if `both`."""
+    """Slots taken: so many of eight on the rising edge, spread evenly, and as many on the falling
+    edge if `both`."""
     taken: list[int] = []
     for turn in range(EIGHTHS):
         busy = int((turn + 1) * eighths // EIGHTHS > turn * eighths // EIGHTHS)
@@ -19,7 +21,8 @@ def pattern(eighths: int, both: bool) -> tuple[int, ...]:
 
 
 def speeds() -> dict[tuple[str, int], float]:
-    """The processor's speed, 1 with no DMA, on code of which half accesses memory, by (edges, eighths of their slots taken)."""
+    """The processor's speed, 1 with no DMA, on code of which half accesses memory, by (edges,
+    eighths of their slots taken)."""
     image = half_memory_loop()
     with CoreBench(SIZE) as bench:
         free = rate(bench, image, (0, 0))

@@ -1,4 +1,5 @@
-"""Hosts on NICs, for measurements: `play` starts one program on each, as `Side`s that send, receive, compute and look at the clock."""
+"""Hosts on NICs, for measurements: `play` starts one program on each, as `Side`s that send,
+receive, compute and look at the clock."""
 
 import ctypes
 from collections.abc import Callable, Coroutine
@@ -40,7 +41,8 @@ class Setting:
         return replace(self, **changes)
 
 
-# Memory of the `play` under way. It is given back at its end only: a page that came again would be found pinned, or not, as malloc pleases.
+# Memory of the `play` under way. It is given back at its end only: a page that came again would be
+# found pinned, or not, as malloc pleases.
 _lent: list[Any] = []
 
 
@@ -155,7 +157,8 @@ def rtl(layout: Layout, trace: bool) -> Engine:
 
 
 def play(setting: Setting, program: Program, fabric: Fabric | None = None, trace: bool = False) -> list[Any]:
-    """Boot the NICs of `fabric` (two on a switch), run `program` on a host of each; its results, by rank.
+    """Boot the NICs of `fabric` (two on a switch), run `program` on a host of each; its results, by
+    rank.
 
     With `trace` the engine can write waveforms: `side.stage.cluster.engine.wave(...)`.
     """

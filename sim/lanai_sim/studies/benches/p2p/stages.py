@@ -1,8 +1,8 @@
 """Where the time of one small expected message goes (NP-B5), from waveforms of both NICs.
 
-The message is cut at what can be seen from outside: the request's doorbell, the packet's HEAD leaving, its TAIL arriving, the word of
-host memory that the receiver waits for, the call's return. What the processors do between is told apart by function, from their retire
-ports.
+The message is cut at what can be seen from outside: the request's doorbell, the packet's HEAD
+leaving, its TAIL arriving, the word of host memory that the receiver waits for, the call's return.
+What the processors do between is told apart by function, from their retire ports.
 """
 
 import tempfile
@@ -62,7 +62,8 @@ class View:
 
 @dataclass(frozen=True)
 class Watched:
-    """One 4-byte message: two waveforms, and when host calls began and ended (slots, fractions kept)."""
+    """One 4-byte message: two waveforms, and when host calls began and ended (slots, fractions
+    kept)."""
 
     views: tuple[View, View]
     image: Image
@@ -167,8 +168,8 @@ def cut(seen: Watched) -> Stages:
 
 
 def by_function(nic: View, image: Image, begin: int, end: int) -> Counter[str]:
-    """Slots of [begin, end) in which the processor worked for each function, inlined ones too: the time up to each retiring belongs to its
-    instruction."""
+    """Slots of [begin, end) in which the processor worked for each function, inlined ones too: the
+    time up to each retiring belongs to its instruction."""
     found: Counter[str] = Counter()
     last = begin
     for slot in nic.slots(nic["valid"] != 0, begin):

@@ -1,7 +1,9 @@
-"""Latency, bandwidth and host overhead by size, timed as the thesis does (NP-B1, NP-B2, NP-B3, NP-B4).
+"""Latency, bandwidth and host overhead by size, timed as the thesis does (NP-B1, NP-B2, NP-B3,
+NP-B4).
 
-One way is half of a round trip less what the far end computes, with the receive posted before the message comes and fresh data each time;
-the median counts. Writing the fresh data costs no simulated time, so there is nothing to take off the round trip.
+One way is half of a round trip less what the far end computes, with the receive posted before the
+message comes and fresh data each time; the median counts. Writing the fresh data costs no simulated
+time, so there is nothing to take off the round trip.
 """
 
 from collections.abc import Sequence
@@ -29,7 +31,8 @@ class Trip:
 
 
 def unaligned(size: int) -> int:
-    """Where in its page a buffer begins that crosses into the next one: where malloc puts a large one, else so that half is in each."""
+    """Where in its page a buffer begins that crosses into the next one: where malloc puts a large
+    one, else so that half is in each."""
     return HEAP_HEADER if size >= PAGE else PAGE - size // 2
 
 
@@ -66,9 +69,11 @@ async def pong(side: Side, size: int, repetitions: int, offset: int = 0) -> None
 def trips(
     setting: Setting, sizes: Sequence[int], repetitions: int, trace: bool = False, crossing: bool = False
 ) -> dict[int, Trip]:
-    """Round trips of each size, between buffers that begin with a page, or with `crossing` where `unaligned` says.
+    """Round trips of each size, between buffers that begin with a page, or with `crossing` where
+    `unaligned` says.
 
-    `trace` runs the engine that is built for waveforms: the same times, one build less beside `stages`.
+    `trace` runs the engine that is built for waveforms: the same times, one build less beside
+    `stages`.
     """
 
     async def program(side: Side) -> dict[int, Trip]:
@@ -86,7 +91,8 @@ def trips(
 
 
 def receive_overheads(setting: Setting, sizes: Sequence[int]) -> dict[int, float]:
-    """The host's part of a receive that is posted early and waited for late, by size: microseconds."""
+    """The host's part of a receive that is posted early and waited for late, by size:
+    microseconds."""
 
     async def program(side: Side) -> dict[int, float]:
         found = {}
@@ -108,7 +114,8 @@ def receive_overheads(setting: Setting, sizes: Sequence[int]) -> dict[int, float
 
 
 async def stream(side: Side, size: int, count: int) -> float:
-    """MB/s of `count` messages at once, from the first send to the last receive; rank 0 sends. Only rank 1's answer counts."""
+    """MB/s of `count` messages at once, from the first send to the last receive; rank 0 sends. Only
+    rank 1's answer counts."""
     buffers = [Buffer(size) for _ in range(count)]
     for number in range(2):  # the first round pins
         await side.meet()

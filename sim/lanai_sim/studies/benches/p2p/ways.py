@@ -1,7 +1,9 @@
-"""Programmed I/O against DMA (NP-B7): latency and host overhead of both ways into the NIC, and where one begins to win.
+"""Programmed I/O against DMA (NP-B7): latency and host overhead of both ways into the NIC, and
+where one begins to win.
 
-By PIO all bodies are written by the host's processor, by DMA all are pinned and fetched. Pinning is done for each message, as in the thesis
-(NP-49), or pages stay pinned. To receive by PIO is no way that mpi-np has: its price here is that of reading the body from the NIC.
+By PIO all bodies are written by the host's processor, by DMA all are pinned and fetched. Pinning is
+done for each message, as in the thesis (NP-49), or pages stay pinned. To receive by PIO is no way
+that mpi-np has: its price here is that of reading the body from the NIC.
 """
 
 from collections.abc import Sequence
@@ -53,7 +55,8 @@ def measure(setting: Setting, sizes: Sequence[int], repetitions: int) -> Ways:
 
 
 def reading(setting: Setting, sizes: Sequence[int]) -> dict[int, float]:
-    """What it costs the host to read so many bytes from the NIC word by word, and the call around that."""
+    """What it costs the host to read so many bytes from the NIC word by word, and the call around
+    that."""
 
     async def program(side: Side) -> dict[int, float]:
         found = {}
@@ -68,7 +71,8 @@ def reading(setting: Setting, sizes: Sequence[int]) -> dict[int, float]:
 
 
 def crossover(one: dict[int, float], other: dict[int, float]) -> float:
-    """The size from which `other` is the cheaper way, between sizes by straight lines; infinity if it never is."""
+    """The size from which `other` is the cheaper way, between sizes by straight lines; infinity if
+    it never is."""
     sizes = sorted(one)
     for low, high in pairwise(sizes):
         before, after = other[low] - one[low], other[high] - one[high]
@@ -78,7 +82,8 @@ def crossover(one: dict[int, float], other: dict[int, float]) -> float:
 
 
 def tooth(lines: dict[int, float], periods: Sequence[int] = (8, 16, 32, 64)) -> int:
-    """The period of the saw-tooth in a curve: where the steepest word of each period stands out as much as with any longer one."""
+    """The period of the saw-tooth in a curve: where the steepest word of each period stands out as
+    much as with any longer one."""
     rises = {high: lines[high] - lines[low] for low, high in pairwise(sorted(lines))}
 
     def stands_out(period: int) -> float:

@@ -1,1 +1,2 @@
-"""MPI-NP (1999): its experiments run here (`experiments`), and what they say of each claim (`answers`)."""
+"""MPI-NP (1999): its experiments run here (`experiments`), and what they say of each claim
+(`answers`)."""

@@ -1,4 +1,5 @@
-"""What each experiment says of the thesis's claims: the figure to put beside the number, or what must show."""
+"""What each experiment says of the thesis's claims: the figure to put beside the number, or what
+must show."""
 
 from math import inf
 
@@ -6,7 +7,8 @@ from ..verdicts import ByFigure, ByShape, Figures, Way
 
 
 def _factor(figures: Figures) -> float:
-    """The clock, over 33 MHz, at which the NICs' part of 4 bytes is 2 us: from 33 and 133 MHz, by a part that stays and one that scales."""
+    """The clock, over 33 MHz, at which the NICs' part of 4 bytes is 2 us: from 33 and 133 MHz, by a
+    part that stays and one that scales."""
     slow, fast = figures["ours.stage_us.nic_send"] + figures["ours.stage_us.nic_receive"], figures["clock.nic_us.133"]
     work = (slow - fast) / (1 / 33 - 1 / 133)
     return work / (2 - (slow - work / 33)) / 33
@@ -17,7 +19,8 @@ def _nic_time(figures: Figures) -> float:
 
 
 def _latency_crossover(figures: Figures) -> float:
-    """Where DMA begins to win by latency; infinity if it never does, in which case there is no figure."""
+    """Where DMA begins to win by latency; infinity if it never does, in which case there is no
+    figure."""
     figures["ways.dma_latency_us.4"]  # it was measured at all
     return figures.get("ways.crossover_bytes.latency.dma", inf)
 

@@ -1,4 +1,5 @@
-"""The constants that the thesis names, as ours are: read from what firmware, driver and gateware themselves read."""
+"""The constants that the thesis names, as ours are: read from what firmware, driver and gateware
+themselves read."""
 
 from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np.layout import BLOCK, SLOTS

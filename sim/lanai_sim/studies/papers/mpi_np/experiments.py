@@ -1,7 +1,9 @@
-"""The thesis's experiments, each a function from `quick` to figures. What they measure with is that of `lanai bench p2p` and the sweeps.
+"""The thesis's experiments, each a function from `quick` to figures. What they measure with is that
+of `lanai bench p2p` and the sweeps.
 
-"thesis" is the gateware with the thesis's policies: pages pinned and unpinned for every message (NP-49), every message acknowledged
-(NP-16), small ones sent without credit (NP-24), a mark for each page entry used (NP-46). "ours" is what the project has by default.
+"thesis" is the gateware with the thesis's policies: pages pinned and unpinned for every message
+(NP-49), every message acknowledged (NP-16), small ones sent without credit (NP-24), a mark for each
+page entry used (NP-46). "ours" is what the project has by default.
 """
 
 from collections.abc import Callable
@@ -73,7 +75,8 @@ def pio_against_dma(quick: bool) -> Figures:
 
 
 def peaks(quick: bool) -> Figures:
-    """Bandwidth by version: how many pages an entry has, whether entries are marked, whether pages stay pinned."""
+    """Bandwidth by version: how many pages an entry has, whether entries are marked, whether pages
+    stay pinned."""
     base = thesis()
     versions = {
         "first": base.but(host=base.host.but(pages_per_entry=1)),
@@ -92,7 +95,8 @@ def peaks(quick: bool) -> Figures:
 
 
 def partial_batch(quick: bool) -> Figures:
-    """What the next page costs, by how many there are already: the fifth and the ninth need another page-table entry."""
+    """What the next page costs, by how many there are already: the fifth and the ninth need another
+    page-table entry."""
     found = traffic.trips(thesis(), [PAGE * pages for pages in range(1, 14)], 3)
     rises = {pages: found[PAGE * pages].one_way - found[PAGE * (pages - 1)].one_way for pages in range(4, 14)}
     begins = [rise for pages, rise in rises.items() if pages % 4 == 1]
@@ -105,7 +109,8 @@ def partial_batch(quick: bool) -> Figures:
 
 
 def transfers(quick: bool) -> Figures:
-    """How many host DMA transfers the sending NIC does for each further page, by version (NP-46)."""
+    """How many host DMA transfers the sending NIC does for each further page, by version
+    (NP-46)."""
     figures: Figures = {}
     done = host_offset("HDMA_DONE")
     for name, pages_per_entry in (("first", 1), ("second", 4)):
@@ -164,7 +169,8 @@ def search(quick: bool) -> Figures:
 
 
 def clock_133(quick: bool) -> Figures:
-    """NIC time with a processor of 133 MHz, and what latency gains, matched by the NIC and by the host."""
+    """NIC time with a processor of 133 MHz, and what latency gains, matched by the NIC and by the
+    host."""
     fast = Setting(nic=nic_at(133))
     cut = stages.cut(stages.watch(fast))
     figures = {"clock.nic_us.133": cut.nic_send + cut.nic_receive}
@@ -196,7 +202,8 @@ def overlapping(quick: bool) -> Figures:
 
 
 def special_sends(quick: bool) -> Figures:
-    """Host work of a synchronous and a ready send by the NIC, and of a synchronous one that the hosts would do by an answer."""
+    """Host work of a synchronous and a ready send by the NIC, and of a synchronous one that the
+    hosts would do by an answer."""
 
     async def run(side: Side) -> Figures:
         figures: Figures = {}
@@ -264,7 +271,8 @@ def busy_channel(quick: bool) -> Figures:
 
 
 def independence(quick: bool) -> Figures:
-    """Latency from one NIC to a second while its channel to a third is full (NP-07), and fairness over channels."""
+    """Latency from one NIC to a second while its channel to a third is full (NP-07), and fairness
+    over channels."""
 
     async def run(side: Side) -> float:
         buffer, jam = Buffer(4), Buffer(1024)

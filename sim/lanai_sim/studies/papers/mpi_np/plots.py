@@ -1,4 +1,5 @@
-"""The thesis's figures drawn again: its policies beside the project's defaults and its first version."""
+"""The thesis's figures drawn again: its policies beside the project's defaults and its first
+version."""
 
 from collections.abc import Mapping
 

@@ -42,7 +42,8 @@ def measure(name_and_quick: tuple[str, bool]) -> dict[str, float]:
 
 
 def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
-    """All experiments' figures; those in the table are not measured again. `tell` gets each experiment's name as it ends."""
+    """All experiments' figures; those in the table are not measured again. `tell` gets each
+    experiment's name as it ends."""
     found: dict[str, float] = {}
     kept = Table(table, f"paper-{PAPER}", REVISION) if table is not None else None
     tasks = []
