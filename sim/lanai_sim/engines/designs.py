@@ -49,21 +49,6 @@ def key(designs: Sequence[Design]) -> tuple[object, ...]:
     return (sources_digest(), tools(), *map(repr, designs))
 
 
-<<<<<<< HEAD
-=======
-def elaborate(designs: Sequence[Design], expected: tuple[object, ...]) -> list[dict[str, str]]:
-    """The Verilog of each design by file name, whose `key` must be `expected`.
-
-    A fresh process elaborates the files as they are on disk: modules that this process imported
-    before an edit cannot get into the cache under the key of the edited files.
-    """
-    texts = _elaborate(designs)
-    if key(designs) != expected:
-        raise UserError("the gateware's sources changed while they were elaborated; run the command again")
-    return texts
-
-
->>>>>>> cbdc73b (sim: wrap docstrings and comments at 100 columns)
 def sources_digest() -> str:
     """Of the content of every file that decides the Verilog."""
     digest = hashlib.sha256()

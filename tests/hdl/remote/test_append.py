@@ -166,5 +166,5 @@ def test_the_unit_computes_what_the_functions_say():
             assert new.count == (tail if full else after(tail, length, SMALL.payload))
 
     bench = Bench(dut, 5000)
-    bench.does(ask)
+    bench.add(ask)
     bench.run()

@@ -14,7 +14,15 @@ from .walking import walk
 
 @pytest.mark.parametrize(
     ("text", "nics"),
-    [("switch", 1), ("switch", 8), ("switch", 20), ("switches:2", 5), ("switches:3", 7), ("switches:4", 40), ("segment", 9)],
+    [
+        ("switch", 1),
+        ("switch", 8),
+        ("switch", 20),
+        ("switches:2", 5),
+        ("switches:3", 7),
+        ("switches:4", 40),
+        ("segment", 9),
+    ],
 )
 def test_every_route_ends_where_it_should(text, nics):
     net = fabrics.describe(text, nics)
