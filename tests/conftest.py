@@ -25,7 +25,8 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """A slow test may take an hour before it counts as hung: what is minutes on a quiet machine is not on a shared one."""
+    """A slow test may take an hour before it counts as hung: what is minutes on a quiet machine is
+    not on a shared one."""
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(3600))

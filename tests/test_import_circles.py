@@ -1,10 +1,12 @@
-"""No circle among the modules' imports: what a module needs can be read before it, and it can be tested without what uses it."""
+"""No circle among the modules' imports: what a module needs can be read before it, and it can be
+tested without what uses it."""
 
 import grimp
 import pytest
 
 PACKAGES = ("lanai_hdl", "lanai_firmware", "lanai_host", "lanai_sim")
-# Modules that name each other in type annotations only. Nothing may be added; what no longer is a circle is to be removed.
+# Modules that name each other in type annotations only. Nothing may be added; what no longer is a
+# circle is to be removed.
 ALLOWED = [
     {"lanai_hdl.block_config", "lanai_hdl.config"},
 ]
@@ -17,7 +19,8 @@ def imports(**options):
 
 
 def circles(graph):
-    """The largest sets of modules in which each imports every other one, directly or through others."""
+    """The largest sets of modules in which each imports every other one, directly or through
+    others."""
     reached = {module: reachable(graph, module) for module in graph}
     return {
         frozenset(other for other in reached[module] if module in reached[other])

@@ -1,4 +1,5 @@
-"""Every rule and behaviour that the MPI-NP thesis claims has a test, or a reason why not; and the small claims that fit nowhere else."""
+"""Every rule and behaviour that the MPI-NP thesis claims has a test, or a reason why not; and the
+small claims that fit nowhere else."""
 
 import re
 import tomllib
@@ -38,7 +39,8 @@ def test_answer(claim):
 
 
 def test_page_table():
-    """NP-44, NP-45, NP-G6: 15,400 pages and more; a 60 MB message at once; four pages of 4 kB an entry."""
+    """NP-44, NP-45, NP-G6: 15,400 pages and more; a 60 MB message at once; four pages of 4 kB an
+    entry."""
     assert (PER_ENTRY, int(PAGE)) == (4, 4096)
     assert PAGE_ENTRIES * PER_ENTRY >= 15_400
     table = PageTable(memoryview(bytearray(PAGE_ENTRIES * 48)), PAGE_ENTRIES)
@@ -57,7 +59,8 @@ def test_testbed():
 
 
 def test_long_messages_are_not_copied():
-    """NP-38: the processor of neither host copies a byte of a long message, and writes none to the NIC but the request."""
+    """NP-38: the processor of neither host copies a byte of a long message, and writes none to the
+    NIC but the request."""
 
     def program(device):
         other = 1 - device.rank

@@ -1,4 +1,5 @@
-"""docs/papers/mpi-np-mechanisms.md: every mechanism of the thesis is there, in files that name it, held by tests that exist."""
+"""docs/papers/mpi-np-mechanisms.md: every mechanism of the thesis is there, in files that name it,
+held by tests that exist."""
 
 import re
 from pathlib import Path

@@ -19,7 +19,8 @@ numbers = itertools.count()
 
 @pytest.fixture
 def module(tmp_path):
-    """`module(text)`: the module with that text after the usual import. Its first own line has number 5."""
+    """`module(text)`: the module with that text after the usual import. Its first own line has
+    number 5."""
 
     def make(text):
         path = tmp_path / f"firmware_{next(numbers)}.py"

@@ -1,4 +1,5 @@
-"""The content-addressed cache: built once, checked at every use, healed, and clear about what it cannot do."""
+"""The content-addressed cache: built once, checked at every use, healed, and clear about what it
+cannot do."""
 
 import errno
 import os

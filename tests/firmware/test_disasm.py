@@ -55,7 +55,8 @@ def test_spelling(word, text):
 
 
 def test_different_instructions_read_differently():
-    """Text says everything: no two defined words share one. Random pairs that differ in one bit are the hard ones.
+    """Text says everything: no two defined words share one. Random pairs that differ in one bit are
+    the hard ones.
 
     Constants 0 and all ones read the same in either half of an RI instruction.
     """

@@ -27,7 +27,8 @@ top.il
 
 @pytest.fixture
 def prove(tmp_path):
-    """`prove(spec, mode="prove", depth=2)`: the assertions inside a component without ports hold, by induction or (`bmc`) for depth steps."""
+    """`prove(spec, mode="prove", depth=2)`: the assertions inside a component without ports hold,
+    by induction or (`bmc`) for depth steps."""
     path = os.pathsep.join((sysconfig.get_path("scripts"), os.environ["PATH"]))
     if shutil.which("yowasp-sby", path=path) is None:
         pytest.skip("yowasp-sby is not installed; pip install 'openlanai[formal]'")

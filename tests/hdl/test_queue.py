@@ -11,8 +11,9 @@ from lanai_hdl.queue import LateEntryQueue, LateInQueue, LateOutQueue, Queue
 
 
 class AsQueue(wiring.Component):
-    """Any kind of queue behind the two streams of a `Queue`: `LateInQueue` is given its entries, and `LateOutQueue` told
-    what was taken, a slot after the streams say so, as a register bank does."""
+    """Any kind of queue behind the two streams of a `Queue`: `LateInQueue` is given its entries,
+    and `LateOutQueue` told what was taken, a slot after the streams say so, as a register bank
+    does."""
 
     def __init__(self, kind, shape, depth):
         self.dut = kind(shape, depth)
@@ -80,7 +81,8 @@ def test_a_full_queue_takes_nothing(kind):
 
 @pytest.mark.parametrize(("room", "puts"), [(False, 2), (True, 1)])
 def test_an_entry_that_comes_late_is_dropped_if_there_was_no_room(room, puts):
-    """`LateInQueue.i.ready` tells of the slot before: that an entry leaves in this slot makes no room for it."""
+    """`LateInQueue.i.ready` tells of the slot before: that an entry leaves in this slot makes no
+    room for it."""
     dut = LateInQueue(unsigned(8), 1)
     bench = Bench(dut, 100)
 
@@ -122,7 +124,8 @@ def test_a_queue_holds_something(kind):
 
 
 class QueueSpec(wiring.Component):
-    """Of all entries the one of any number leaves as that number, as it was put; and any kind is `Queue`, slot for slot."""
+    """Of all entries the one of any number leaves as that number, as it was put; and any kind is
+    `Queue`, slot for slot."""
 
     def __init__(self, kind, depth):
         self.kind = kind
@@ -163,5 +166,6 @@ class QueueSpec(wiring.Component):
 @pytest.mark.parametrize("kind", KINDS[1:])
 @pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=[pytest.mark.slow, pytest.mark.proof])])
 def test_every_entry_leaves_in_its_turn(prove, kind, depth):
-    """For 12 slots from reset: every queue of these depths fills and empties three times in them."""
+    """For 12 slots from reset: every queue of these depths fills and empties three times in
+    them."""
     prove(QueueSpec(kind, depth), mode="bmc", depth=12)

@@ -39,7 +39,8 @@ def random_memory():
 
 
 class BodyContract:
-    """Subclasses set `cases`, a strategy of `Given`, and have `unreachable()`: a body of which part is not mapped."""
+    """Subclasses set `cases`, a strategy of `Given`, and have `unreachable()`: a body of which part
+    is not mapped."""
 
     cases: st.SearchStrategy
 

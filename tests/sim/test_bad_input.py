@@ -1,4 +1,5 @@
-"""What a user can do wrong, and what a program or a machine can do to a run: each ends clearly, with its own code and words."""
+"""What a user can do wrong, and what a program or a machine can do to a run: each ends clearly,
+with its own code and words."""
 
 import os
 import pty

@@ -1,4 +1,5 @@
-"""The examples a newcomer runs first, each as its docstring says: on the simulated NICs and without them."""
+"""The examples a newcomer runs first, each as its docstring says: on the simulated NICs and without
+them."""
 
 import subprocess
 import sys

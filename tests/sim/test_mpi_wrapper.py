@@ -1,4 +1,5 @@
-"""`lanai mpicc`, `mpicxx`, `mpifort`: options as MPICH's wrappers have them, no way to call themselves, found by build systems."""
+"""`lanai mpicc`, `mpicxx`, `mpifort`: options as MPICH's wrappers have them, no way to call
+themselves, found by build systems."""
 
 import os
 import shlex
@@ -122,7 +123,8 @@ def test_options_that_cannot_act_are_refused():
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_with_the_wrapper_as_compiler(project):
-    """make exports CC and CXX, which the wrapper must not run again. No more processes are allowed than a build needs."""
+    """make exports CC and CXX, which the wrapper must not run again. No more processes are allowed
+    than a build needs."""
     (project / "Makefile").write_text("all: c cc\nc: ring.c\n\t$(CC) $< -o $@\ncc: ring.cc\n\t$(CXX) $< -o $@\n")
     settings = [f"{variable}={shlex.join([*WRAPPER, name])}" for variable, name in (("CC", "mpicc"), ("CXX", "mpicxx"))]
     done = subprocess.run(
@@ -134,7 +136,8 @@ def test_make_with_the_wrapper_as_compiler(project):
 
 
 def test_a_script_that_leads_back_is_stopped(project):
-    """A compiler that is the wrapper under another name is seen at its second start, not at the thousandth process."""
+    """A compiler that is the wrapper under another name is seen at its second start, not at the
+    thousandth process."""
     script = project / "compiler"
     script.write_text(f'#!/bin/sh\necho started >> {project}/starts\nexec {shlex.join([*WRAPPER, "mpicc"])} "$@"\n')
     script.chmod(0o755)

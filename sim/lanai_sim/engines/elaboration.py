@@ -17,7 +17,8 @@ CHANGED = "the gateware's sources changed while they were elaborated; run the co
 
 
 def elaborate(designs: Sequence[Design], expected: tuple[object, ...]) -> list[dict[str, str]]:
-    """The Verilog of each design by file name, from the cache if it is there. The designs' `key` must be `expected`."""
+    """The Verilog of each design by file name, from the cache if it is there. The designs' `key`
+    must be `expected`."""
     texts = [_cached(design) for design in designs]
     if key(designs) != expected:
         raise UserError(CHANGED)
@@ -38,8 +39,8 @@ def _cached(design: Design) -> dict[str, str]:
 
 
 def _elaborate(designs: Sequence[Design]) -> list[dict[str, str]]:
-    """In a fresh process, which imports the files as they are on disk: modules that this process imported before an edit cannot get
-    into the cache under the key of the edited files."""
+    """In a fresh process, which imports the files as they are on disk: modules that this process
+    imported before an edit cannot get into the cache under the key of the edited files."""
     command = [sys.executable, "-P", "-m", MAKER]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     answer = subprocess.run(

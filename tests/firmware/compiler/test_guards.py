@@ -1,4 +1,5 @@
-"""Each named fault of LLVM's Lanai backend: right with our guard, wrong, refused or aborting without it."""
+"""Each named fault of LLVM's Lanai backend: right with our guard, wrong, refused or aborting
+without it."""
 
 from dataclasses import replace
 
@@ -184,7 +185,8 @@ def test_large_frame(module, run_lanai):
 
 
 def test_peephole(module, run_lanai):
-    """`K - y` and a compare of y with K: the second reuses the flags of the first, the wrong way round."""
+    """`K - y` and a compare of y with K: the second reuses the flags of the first, the wrong way
+    round."""
     m = module("""
         @firmware(inline=False)
         def distance(y: u32) -> u32:
@@ -228,7 +230,8 @@ def test_combiner(module, lanai):
 
 
 def test_loop_that_llvm_reduces_to_negative_displacements(module, run_lanai):
-    """Loop strength reduction makes `base - constant`; that function alone is compiled without it."""
+    """Loop strength reduction makes `base - constant`; that function alone is compiled without
+    it."""
     m = module("""
         words: Global[Array[u32, 16]]
         @firmware(inline=False)

@@ -1,4 +1,5 @@
-"""At the edges of the language all ways of running firmware agree, and this test can tell when they do not."""
+"""At the edges of the language all ways of running firmware agree, and this test can tell when they
+do not."""
 
 import re
 from types import SimpleNamespace
@@ -39,7 +40,8 @@ def refusal_of_compiler(module, name):
 
 
 def refused_by_one(folder, seed):
-    """What CPython and the compiler do not refuse alike, as texts; and the programs that neither refuses."""
+    """What CPython and the compiler do not refuse alike, as texts; and the programs that neither
+    refuses."""
     head, cases = generate_edges(seed, CASES)
     path = folder / f"edges_{seed}.py"
     path.write_text(head + "".join(text for text, _ in cases.values()))
@@ -126,7 +128,8 @@ def stopped_or_result(run):
 
 
 def register_access(folder, seed):
-    """What each way makes of an access to a register through a pointer: a word, or why the processor stops."""
+    """What each way makes of an access to a register through a pointer: a word, or why the
+    processor stops."""
     path = folder / f"register_{seed}.py"
     path.write_text(generate_register_access(seed))
     module = load_module(path)
@@ -203,7 +206,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_literals_and_ranges_that_differ_are_found(tmp_path, monkeypatch, fault):
-    """A fault that once was there, put back: generated programs of each shape that it concerns show it."""
+    """A fault that once was there, put back: generated programs of each shape that it concerns show
+    it."""
     put_back, shapes = FAULTS[fault]
     put_back(monkeypatch, tmp_path)
     found = [text for seed in FOUND_BY for text in refused_by_one(tmp_path, seed)[0]]

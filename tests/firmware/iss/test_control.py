@@ -129,7 +129,8 @@ def test_traps(name):
 
 
 def test_trap_leaves_no_trace():
-    """Base update and flags of an instruction that traps are undone, in the fast and the slow case."""
+    """Base update and flags of an instruction that traps are undone, in the fast and the slow
+    case."""
     processor = machine(encode(RM, rd=20, rs1=21, update=1, imm=4))
     processor.r[21] = 3
     trap_of(processor)

@@ -1,4 +1,5 @@
-"""What single instructions do, against the rules of lanai_hdl.isa written out once more as arithmetic."""
+"""What single instructions do, against the rules of lanai_hdl.isa written out once more as
+arithmetic."""
 
 import random
 
@@ -223,7 +224,8 @@ def test_shifted_and_absolute_addresses():
 
 
 def test_random_encodings_run_or_trap():
-    """Whatever the word, the model either retires it or stops with a cause; it never raises anything else."""
+    """Whatever the word, the model either retires it or stops with a cause; it never raises
+    anything else."""
     rng = random.Random(3)
     processor = machine()
     undefined = 0

@@ -73,7 +73,8 @@ def test_lines_reach_the_source_also_of_inlined_code(module):
 
 
 def test_lines_of_packages_keep_their_path():
-    """The MCP's own sources: inlined code is told apart by file, and every function is one of its file."""
+    """The MCP's own sources: inlined code is told apart by file, and every function is one of its
+    file."""
     image = build(mcp_main)
     places = {image.where(pc) for pc in range(image.base + 48, image.base + 48 + image.regions["text"], 4)}
     assert {

@@ -72,7 +72,8 @@ def test_programs_leave_the_engines_to_the_driver_layer():
 
 
 def test_what_serves_any_firmware_names_none():
-    """Only a program's own folder, its stack, and what studies it know MPI-NP's memory and packets."""
+    """Only a program's own folder, its stack, and what studies it know MPI-NP's memory and
+    packets."""
     own = ("firmware/lanai_firmware/programs/mpi_np", "host/lanai_host/stacks/mpi_np", "sim/lanai_sim/studies")
     for room in ("firmware", "host", "sim"):
         for path in (ROOT / room).rglob("*.py"):

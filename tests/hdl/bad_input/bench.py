@@ -1,4 +1,5 @@
-"""A NIC whose every byte is known. Whatever is done to it: it does not hang, nothing is written where it should not be, all is counted once."""
+"""A NIC whose every byte is known. Whatever is done to it: it does not hang, nothing is written
+where it should not be, all is counted once."""
 
 import random
 from collections import Counter
@@ -34,7 +35,8 @@ UPLOAD = 0x48003
 
 @dataclass
 class Told:
-    """What a fault may change: `counts` of mishaps, sticky `events`, bytes in `sram` and in `host` memory by address."""
+    """What a fault may change: `counts` of mishaps, sticky `events`, bytes in `sram` and in `host`
+    memory by address."""
 
     counts: dict[str, int] = field(default_factory=dict)
     events: int = 0  # of `machine.Event`
@@ -43,7 +45,8 @@ class Told:
 
 
 class Nic:
-    """What a fault is injected into: the parts of the chip's `world` by their names, and what should be in its memories by now."""
+    """What a fault is injected into: the parts of the chip's `world` by their names, and what
+    should be in its memories by now."""
 
     def __init__(self, side, context, world):
         self.side, self.context, self.world = side, context, world
@@ -129,7 +132,8 @@ class Nic:
 
 
 def survive(*faults, config=CONFIG, slots=60_000, **models):
-    """Does one fault after another to one NIC, `async def fault(nic) -> Told`, and looks at all of it after each."""
+    """Does one fault after another to one NIC, `async def fault(nic) -> Told`, and looks at all of
+    it after each."""
     chip = Chip(config, slots=slots)
     chip.run(_script(chip, faults), **models)
 

@@ -1,5 +1,6 @@
-"""Descriptors and buffers that no sound firmware would post: lengths of 0 and beyond the limit, across the end of the SRAM and of the host's
-addresses, no direction, pages that are not there, full queues."""
+"""Descriptors and buffers that no sound firmware would post: lengths of 0 and beyond the limit,
+across the end of the SRAM and of the host's addresses, no direction, pages that are not there, full
+queues."""
 
 from lanai_hdl.machine import PAGE_SIZE, Event, HostDmaStart, SendStart, Status, Verdict
 
@@ -76,7 +77,8 @@ async def out_of_a_page_that_is_not_there(nic):
 
 
 async def one_that_stops(nic):
-    """A failed descriptor with STOP holds those behind it until HOST_DMA_ERROR is cleared; it is named by HDMA_DONE and HDMA_POINTER."""
+    """A failed descriptor with STOP holds those behind it until HOST_DMA_ERROR is cleared; it is
+    named by HDMA_DONE and HDMA_POINTER."""
     firmware = nic.firmware
     done = await firmware.load("HDMA_DONE")
     nic.memory.refused.add(HOST // PAGE_SIZE)
@@ -107,7 +109,8 @@ def test_host_dma_across_any_end():
 
 
 def send(name, pieces, verdict, words=b"", counts=None, *, events=Event.LINK_ERROR):
-    """A fault on a looped cable: the pieces (pointer, length, flags), then a packet of 4 bytes; `verdict` is of what arrives before that."""
+    """A fault on a looped cable: the pieces (pointer, length, flags), then a packet of 4 bytes;
+    `verdict` is of what arrives before that."""
 
     async def fault(nic):
         told = {0xC00: nic.sram[:4]}
@@ -174,7 +177,8 @@ MOST_FED = (1 << 21) - 1  # machine.SEND_CREDIT: what a refused descriptor adds 
 
 
 def unsound_food(name, host, local, flags, events=FAILED, length=8):
-    """A packet of 8 bytes that chases what never came: it ends, wrong. Of the credit only what it did not ask for is left."""
+    """A packet of 8 bytes that chases what never came: it ends, wrong. Of the credit only what it
+    did not ask for is left."""
 
     async def fault(nic):
         nic.memory.refused.add(0x77)

@@ -1,4 +1,5 @@
-"""A host that misbehaves: accesses outside the map, parts of registers, what is not the host's to write, floods."""
+"""A host that misbehaves: accesses outside the map, parts of registers, what is not the host's to
+write, floods."""
 
 from lanai_hdl.machine import (
     BY_NAME,
@@ -64,7 +65,8 @@ async def no_byte_of_a_word(nic):
 
 
 async def a_burst_across_the_end(nic):
-    """Combined writes over the end of the SRAM: what is inside is written, each word beyond it counted."""
+    """Combined writes over the end of the SRAM: what is inside is written, each word beyond it
+    counted."""
     await nic.host.write_words(SRAM - 8, range(1, 6))
     await settled(nic)
     return Told({"PIO_FAULTS": 3}, Event.BUS_ERROR, {SRAM - 8: b"\0\0\0\1\0\0\0\2"})
@@ -103,7 +105,8 @@ def test_pio_to_registers_that_are_not_there_or_not_the_hosts():
 
 
 async def doorbells_without_pause(nic):
-    """Every bit arrives, every ring is counted, and the host DMA that waits for the bus goes on behind the flood."""
+    """Every bit arrives, every ring is counted, and the host DMA that waits for the bus goes on
+    behind the flood."""
     firmware, before = nic.firmware, await nic.firmware.load("DOORBELLS")
     done = await firmware.load("HDMA_DONE") + 1
     await firmware.host_dma(HOST, 0x400, 64, HostDmaStart.TO_SRAM)
@@ -119,7 +122,8 @@ async def doorbells_without_pause(nic):
 
 
 async def doorbells_against_clears(nic):
-    """The processor clears as fast as it can what the host rings: no ring is lost, for the bit of the last one always shows."""
+    """The processor clears as fast as it can what the host rings: no ring is lost, for the bit of
+    the last one always shows."""
     host, firmware = nic.host, nic.firmware
     for n in range(32):
         await host.write_register("DOORBELL", 1 << n)
@@ -134,7 +138,8 @@ async def doorbells_against_clears(nic):
 
 
 async def polling_without_pause(nic):
-    """A host that reads as fast as the bus lets it does not keep the NIC from it: the transfer ends while it still reads."""
+    """A host that reads as fast as the bus lets it does not keep the NIC from it: the transfer ends
+    while it still reads."""
     done = await nic.firmware.load("HDMA_DONE") + 1
     await nic.firmware.host_dma(HOST, 0x400, 64, HostDmaStart.TO_SRAM)
     for _ in range(100):

@@ -1,4 +1,5 @@
-"""Packets that no sender would send: truncated, wrong CRC of header or body, lost and doubled words, flits without a packet."""
+"""Packets that no sender would send: truncated, wrong CRC of header or body, lost and doubled
+words, flits without a packet."""
 
 from amaranth import Value
 
@@ -23,7 +24,8 @@ def as_bytes(words):
 
 
 def packet(name, flits, verdict, words, counts, events=Event.LINK_ERROR, room=ROOM):
-    """A fault: the flits, then a sound packet. `words` are what stands in the buffer; without a `verdict` the packet never gets one."""
+    """A fault: the flits, then a sound packet. `words` are what stands in the buffer; without a
+    `verdict` the packet never gets one."""
 
     async def fault(nic):
         if verdict is not None:

@@ -47,7 +47,8 @@ async def a_host_dma_that_writes(nic):
 
 
 async def engines_that_wait_for_ever(nic):
-    """A send for credit, the host DMA behind a packet that never ends, a packet for a buffer, the wire for a STOP."""
+    """A send for credit, the host DMA behind a packet that never ends, a packet for a buffer, the
+    wire for a STOP."""
     nic.sink.held = True
     await nic.firmware.post(0x1000, 0x1800)
     await nic.source.flits(nic.source.packet(WORDS)[:20])
@@ -63,7 +64,8 @@ async def engines_that_wait_for_ever(nic):
 
 
 def noise(seed):
-    """Flits of any kind with any data, a carrier that comes and goes, and buffers for what seems to be a packet."""
+    """Flits of any kind with any data, a carrier that comes and goes, and buffers for what seems to
+    be a packet."""
 
     async def fault(nic):
         chance = random.Random(seed)
@@ -120,7 +122,8 @@ def test_reset_after_nonsense_in_the_registers(seeds):
 
 
 def test_a_packet_without_a_buffer_waits_on_the_wire_and_is_whole():
-    """STOP comes before the packet is through, nothing is lost, and a buffer that comes late takes all of it."""
+    """STOP comes before the packet is through, nothing is lost, and a buffer that comes late takes
+    all of it."""
     words = list(range(90))
 
     async def waits(nic):

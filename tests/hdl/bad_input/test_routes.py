@@ -41,7 +41,8 @@ WAYS = {
 
 
 def test_through_a_switch_only_what_is_routed_well_arrives():
-    """Each bad packet is counted where it ends; the sound one behind it arrives, and all of the receiver's SRAM but its buffer stays."""
+    """Each bad packet is counted where it ends; the sound one behind it arrives, and all of the
+    receiver's SRAM but its buffer stays."""
     sides = [Side(CONFIG) for _ in range(PORTS - 1)]
     switch = Switch(SwitchConfig(ports=PORTS, nic=CONFIG))
     top = SwitchedNics([side.nic for side in sides], switch, CONFIG.link_latency)

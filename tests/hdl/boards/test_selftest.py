@@ -1,4 +1,5 @@
-"""The self-test that boards carry, run in simulation of the very top that is built, its report read over the serial line."""
+"""The self-test that boards carry, run in simulation of the very top that is built, its report read
+over the serial line."""
 
 import asyncio
 import dataclasses
@@ -19,7 +20,8 @@ IRQ_LED = 1
 
 
 async def selftest(bus):
-    """What a host does with a freshly configured board: identify it, offer memory, let the test go on, read the report."""
+    """What a host does with a freshly configured board: identify it, offer memory, let the test go
+    on, read the report."""
     assert await bus.read(host_offset("ID")) == MACHINE_ID
     memory = bus.allocate(2 * TEST_BYTES)
     await bus.write(host_offset(REQUEST_REGISTER), memory.bus_address)
@@ -40,7 +42,8 @@ def simulate(board):
 
 @pytest.mark.parametrize("name", sorted(BOARDS))
 def test_selftest_passes_over_a_fast_line(name):
-    """The board's NIC and image, with less SRAM and a quicker serial line, which shorten the simulation."""
+    """The board's NIC and image, with less SRAM and a quicker serial line, which shorten the
+    simulation."""
     board = find(name)
     fast = dataclasses.replace(
         board, config=board.config.but(sram_size=32 * 1024), baud=1000 * board.config.slot_khz // 8
@@ -52,7 +55,8 @@ def test_selftest_passes_over_a_fast_line(name):
 
 
 async def all_that_a_host_does(bus):
-    """Each operation of the host bus as one of the serial line: words, parts of words, registers, doorbell, interrupt, mastering, counters."""
+    """Each operation of the host bus as one of the serial line: words, parts of words, registers,
+    doorbell, interrupt, mastering, counters."""
     before = {name: await bus.read(host_offset(name)) for name in COUNTER_NAMES}
     report, _ = await selftest(bus)
     assert report == PASSED

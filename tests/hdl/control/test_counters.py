@@ -1,4 +1,5 @@
-"""Counters: each is exact, by what stands on the wires; firmware and host read the same, and reading costs no slot of the LBUS."""
+"""Counters: each is exact, by what stands on the wires; firmware and host read the same, and
+reading costs no slot of the LBUS."""
 
 from collections import Counter
 
@@ -27,7 +28,8 @@ def watch_slots(nic, counted):
 
 
 async def everything(context, world):
-    """Both directions of host and link at once, a processor that reads SRAM beside, PIO, doorbells; PIO words by direction."""
+    """Both directions of host and link at once, a processor that reads SRAM beside, PIO, doorbells;
+    PIO words by direction."""
     firmware, host = world.firmware, world.host
     words = Counter()
     await firmware.post(0x2000, 0x2800)
@@ -64,7 +66,8 @@ def test_counters_are_exact_at_both_doors():
             TX_FLITS=len(world.sink.flits),
             TX_PACKETS=sum(kind is Kind.TAIL for _, kind, _ in world.sink.flits),
             RX_PACKETS=1,
-            # A stall may end a burst early, so there are more of them than the transfers need; not many.
+            # A stall may end a burst early, so there are more of them than the transfers need; not
+            # many.
             BUS_BURSTS=await world.firmware.load("BUS_BURSTS"),
         )
         assert 2 <= expected["BUS_BURSTS"] <= 12

@@ -1,4 +1,5 @@
-"""The register file: every register at both ports with the rights of the table, whoever is in the other's way."""
+"""The register file: every register at both ports with the rights of the table, whoever is in the
+other's way."""
 
 import random
 

@@ -1,4 +1,5 @@
-"""A core with SRAM on a bench: a program in, retire records out, slots taken by others on the way."""
+"""A core with SRAM on a bench: a program in, retire records out, slots taken by others on the
+way."""
 
 from dataclasses import dataclass, field
 
@@ -33,7 +34,8 @@ def words_of(program):
 
 @dataclass
 class Ran:
-    """What a run showed: (slot, pc, result) of each retired instruction, registers written, trap, idle by slot, register accesses."""
+    """What a run showed: (slot, pc, result) of each retired instruction, registers written, trap,
+    idle by slot, register accesses."""
 
     retired: list = field(default_factory=list)
     registers: dict = field(default_factory=dict)
@@ -49,7 +51,8 @@ class Ran:
 
 
 def run(program, slots=200, taken=lambda slot: False, wait=lambda slot, ran: False, register_value=0):
-    """Run `program` (see `words_of`) for that many slots; `taken(slot)` says that somebody else has the slot."""
+    """Run `program` (see `words_of`) for that many slots; `taken(slot)` says that somebody else has
+    the slot."""
     core = Core(SRAM)
     sram = MemorySram(NicConfig(sram_size=SRAM), words_of(program))
     top = Module()

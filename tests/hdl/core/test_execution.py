@@ -1,4 +1,5 @@
-"""What instructions do, case by case; the random proof against the golden model is in tests/sim/corebench/test_lockstep.py."""
+"""What instructions do, case by case; the random proof against the golden model is in
+tests/sim/corebench/test_lockstep.py."""
 
 import pytest
 

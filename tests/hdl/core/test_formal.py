@@ -1,4 +1,5 @@
-"""What holds of the core for every input: the ALU's and shifter's results, the fetch's manners, and that nothing leaves the map."""
+"""What holds of the core for every input: the ALU's and shifter's results, the fetch's manners, and
+that nothing leaves the map."""
 
 import pytest
 from amaranth import Cat, Const, Module, Mux, Signal
@@ -99,7 +100,8 @@ class CounterSpec(Spec):
 
 
 class AddressSpec(Spec):
-    """The early answers are those that the address itself gives; the bus sees it unless the register window does."""
+    """The early answers are those that the address itself gives; the bus sees it unless the
+    register window does."""
 
     def __init__(self, limit):
         self._limit = limit
@@ -125,7 +127,8 @@ class AddressSpec(Spec):
 
 
 class FetchSpec(Spec):
-    """It asks only when open and mapped, never in two slots in a row, and a grant is a word in the next slot."""
+    """It asks only when open and mapped, never in two slots in a row, and a grant is a word in the
+    next slot."""
 
     def elaborate(self, platform):
         m = Module()
@@ -148,7 +151,8 @@ class FetchSpec(Spec):
 
 
 class MapSpec(Spec):
-    """Whatever the program and the memory say: no access outside SRAM, none misaligned, none when held or trapped."""
+    """Whatever the program and the memory say: no access outside SRAM, none misaligned, none when
+    held or trapped."""
 
     def elaborate(self, platform):
         m = Module()

@@ -1,4 +1,5 @@
-"""When instructions run: two slots each with the bus free, what a taken edge costs (NP-57, NP-58), what WAIT does."""
+"""When instructions run: two slots each with the bus free, what a taken edge costs (NP-57, NP-58),
+what WAIT does."""
 
 import random
 
@@ -75,7 +76,8 @@ def test_register_access_costs_no_bus_slot():
 
 
 def test_wait_stalls_the_very_next_instruction_and_shows_idle():
-    """`wait` follows a register write as the NIC's does: high from the next slot on, here for 50 slots."""
+    """`wait` follows a register write as the NIC's does: high from the next slot on, here for 50
+    slots."""
     store = asm("SLS", store=1, rd=1, address=REGISTERS_LOCAL + 0x48)
     add = asm("RI", op=AluOp.ADD, rd=7, rs1=0, imm=5)
     program = {0: [store, add, add, add]}

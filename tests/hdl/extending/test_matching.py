@@ -1,4 +1,5 @@
-"""A hardware block is one folder and one entry in the configuration; a NIC without it is what it was."""
+"""A hardware block is one folder and one entry in the configuration; a NIC without it is what it
+was."""
 
 import re
 from dataclasses import dataclass

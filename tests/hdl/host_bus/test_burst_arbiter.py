@@ -1,4 +1,5 @@
-"""Several engines on one host bus: each moves its own words, whatever the others do and however early it offers them."""
+"""Several engines on one host bus: each moves its own words, whatever the others do and however
+early it offers them."""
 
 import random
 
@@ -19,7 +20,8 @@ AREA = 0x1000  # bytes of host memory for each engine
 
 @pytest.mark.parametrize("engines", [1, 2, 3])
 def test_each_engine_reads_what_it_wrote(engines):
-    """Write bursts, then read bursts of the same words, all engines at once; words are offered before their bursts."""
+    """Write bursts, then read bursts of the same words, all engines at once; words are offered
+    before their bursts."""
     arbiter, bus = BurstArbiter(engines), HostBus(NicConfig())
     top = Module()
     top.submodules.arbiter, top.submodules.bus = arbiter, bus
@@ -84,7 +86,8 @@ def test_engines_that_always_ask_are_served_in_turn():
 
 
 class ArbiterSpec(wiring.Component):
-    """Any inputs: one owner at most; a burst on offer stays; as many write words pass as the burst has."""
+    """Any inputs: one owner at most; a burst on offer stays; as many write words pass as the burst
+    has."""
 
     def __init__(self):
         super().__init__({})

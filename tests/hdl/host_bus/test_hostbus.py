@@ -143,7 +143,8 @@ def test_the_host_may_not_write_what_is_the_processors():
 
 
 def test_pio_gets_in_between_bursts():
-    """While a long burst runs, the bus is given up after the latency timer; the burst then goes on where it was."""
+    """While a long burst runs, the bus is given up after the latency timer; the burst then goes on
+    where it was."""
     burst = {"write": 0, "word": 0x400, "words": 256}
 
     async def script(context, host):
@@ -169,7 +170,8 @@ def test_pio_gets_in_between_bursts():
 
 
 def test_an_engine_without_data_leaves_the_bus():
-    """A write burst whose words do not come: the bus is free for the host, and the burst ends when they do."""
+    """A write burst whose words do not come: the bus is free for the host, and the burst ends when
+    they do."""
     burst = {"write": 1, "word": 0x400, "words": 8}
     words = [{"data": n, "be": 0b1111} for n in range(8)]
 

@@ -61,7 +61,8 @@ class Engine:
         self.bench.run()
 
     def stops_at(self, stopped, descriptors, *, prepare):
-        """Runs the descriptors, and resumes the engine whenever it stands still; calls `stopped(memory, sram)` before each time."""
+        """Runs the descriptors, and resumes the engine whenever it stands still; calls
+        `stopped(memory, sram)` before each time."""
 
         async def resume(context):
             while True:
@@ -149,7 +150,8 @@ def test_refused_descriptors_move_nothing_and_complete():
 
 @pytest.mark.parametrize("to_host", [0, 1])
 def test_a_failed_descriptor_stops_the_engine_until_it_is_resumed(to_host):
-    """What is queued behind has not been read yet, so it can be changed; the failed one counts as done only afterwards."""
+    """What is queued behind has not been read yet, so it can be changed; the failed one counts as
+    done only afterwards."""
     engine = Engine()
     marks = []
 
@@ -181,7 +183,8 @@ def test_a_refused_descriptor_stops_the_engine_and_feeds_once():
 
 
 def test_what_the_host_refuses_is_not_written():
-    """The second page is not there: its bytes stay as they were, the descriptor fails, and its bytes are fed all the same."""
+    """The second page is not there: its bytes stay as they were, the descriptor fails, and its
+    bytes are fed all the same."""
     engine = Engine()
 
     def prepare(memory, sram):
@@ -201,7 +204,8 @@ def test_what_the_host_refuses_is_not_written():
 
 
 def test_a_transfer_that_begins_with_a_refused_word_fails():
-    """One byte of the page that is not there, then one that is: what the host answered with the refusal goes nowhere."""
+    """One byte of the page that is not there, then one that is: what the host answered with the
+    refusal goes nowhere."""
     engine = Engine()
 
     def prepare(memory, sram):
@@ -230,7 +234,8 @@ def test_writes_to_a_refused_page_fail():
 
 
 def test_a_follower_keeps_behind_the_receive_dma():
-    """While a buffer is being filled, no word of it is read that has not come; words elsewhere are not held up."""
+    """While a buffer is being filled, no word of it is read that has not come; words elsewhere are
+    not held up."""
     engine = Engine()
     dma = engine.dma
     reads = []

@@ -105,7 +105,8 @@ def test_the_transmitter_keeps_160_mb_per_second(expected):
 
 @pytest.mark.parametrize(("idle", "stops"), [(0, 0), (0.3, 0), (0, 0.1), (0.3, 0.2)])
 def test_packets_cross_a_cable_whole(idle, stops):
-    """Transmitter, cable, receiver: every flit in order under any STOP, and the FIFO never overflows."""
+    """Transmitter, cable, receiver: every flit in order under any STOP, and the FIFO never
+    overflows."""
     config = NicConfig(slot_khz=40_000, link_kbytes=160_000, host_bus_khz=33_000)  # a flit a slot: the worst case
     tx, rx, cable = LinkTransmitter(config), LinkReceiver(config), Cable(config.link_latency)
     top = Module()
@@ -139,7 +140,8 @@ def test_packets_cross_a_cable_whole(idle, stops):
 
 @pytest.mark.parametrize("latency", [1, 8, 20])
 def test_stop_leaves_room_for_what_is_in_flight(latency):
-    """Nobody reads: a sender at full speed fills the FIFO and stops before it overflows, however long the cable."""
+    """Nobody reads: a sender at full speed fills the FIFO and stops before it overflows, however
+    long the cable."""
     config = NicConfig(slot_khz=40_000, link_kbytes=160_000, host_bus_khz=33_000, link_latency=latency)
     tx, rx, cable = LinkTransmitter(config), LinkReceiver(config), Cable(latency)
     top = Module()
@@ -184,7 +186,8 @@ def test_a_sender_that_ignores_stop_loses_flits_and_is_counted():
 
 
 def test_a_dead_link_swallows_packets_to_their_end():
-    """Two packets; the cable is dead for the middle of the first. What arrives: its start, then the second, whole."""
+    """Two packets; the cable is dead for the middle of the first. What arrives: its start, then the
+    second, whole."""
     config = NicConfig(slot_khz=40_000, link_kbytes=160_000, host_bus_khz=33_000)
     dut = LinkTransmitter(config)
     bench = Bench(dut, 500)

@@ -1,4 +1,5 @@
-"""Packets of several senders share a link unmixed; each packet reaches the receiver that its first byte names."""
+"""Packets of several senders share a link unmixed; each packet reaches the receiver that its first
+byte names."""
 
 import random
 
@@ -111,7 +112,8 @@ def test_packets_that_nobody_takes_are_dropped_whole():
 
 @pytest.mark.parametrize("pause", [0.0, 0.6])
 def test_the_first_byte_chooses_the_receiver(pause):
-    """Every first byte once, packets of two words; the second word's first byte is another's and decides nothing."""
+    """Every first byte once, packets of two words; the second word's first byte is another's and
+    decides nothing."""
     routes = [(0x80, 0x81), (0xFF,)]
     dut = PacketDemux(routes)
     bench = Bench(dut, 12_000)

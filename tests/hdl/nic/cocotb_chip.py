@@ -1,4 +1,5 @@
-"""cocotb: one NIC runs a small firmware; its host loads the program, rings, and finds its bytes sent."""
+"""cocotb: one NIC runs a small firmware; its host loads the program, rings, and finds its bytes
+sent."""
 
 import random
 

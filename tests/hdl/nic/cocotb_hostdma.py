@@ -1,4 +1,5 @@
-"""cocotb: the host DMA on its bus, between host memory and SRAM, at any pace of both, while the host looks in by PIO."""
+"""cocotb: the host DMA on its bus, between host memory and SRAM, at any pace of both, while the
+host looks in by PIO."""
 
 import random
 

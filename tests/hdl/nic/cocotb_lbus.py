@@ -1,4 +1,5 @@
-"""cocotb: five requesters at once on the LBUS and its SRAM, each in its own bytes; the edges' order is kept."""
+"""cocotb: five requesters at once on the LBUS and its SRAM, each in its own bytes; the edges' order
+is kept."""
 
 import random
 

@@ -1,4 +1,5 @@
-"""cocotb: the send DMA makes packets of pieces, whoever else uses the LBUS and however the wire stalls."""
+"""cocotb: the send DMA makes packets of pieces, whoever else uses the LBUS and however the wire
+stalls."""
 
 import cocotb
 

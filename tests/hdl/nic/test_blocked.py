@@ -1,4 +1,5 @@
-"""A packet that nobody takes (NP-19): what waits behind a STOP for ever can be got rid of from either end, and is told."""
+"""A packet that nobody takes (NP-19): what waits behind a STOP for ever can be got rid of from
+either end, and is told."""
 
 from lanai_hdl.bfm import Bench, Pair
 from lanai_hdl.bfm.chip import SMALL, Side
@@ -38,7 +39,8 @@ def through_a_switch(nic_config, switch_config, *scripts):
 
 
 def test_a_blocked_nic_resets_itself_and_the_path_is_free_again():
-    """Receiver without a buffer, configured as the hardware of 1999: its reset drains the switch and the sender, and it works anew."""
+    """Receiver without a buffer, configured as the hardware of 1999: its reset drains the switch
+    and the sender, and it works anew."""
     config = SMALL.but(blocked_slots=BLOCKED, blocked_action=BlockedAction.RESET)
 
     async def sender(context, world):
@@ -60,7 +62,8 @@ def test_a_blocked_nic_resets_itself_and_the_path_is_free_again():
 
 
 def test_a_blocked_switch_drops_and_the_next_packet_passes():
-    """The switch gives up first, tail and all: the receiver's part of the packet is told to be unsound, the sender never waits for ever."""
+    """The switch gives up first, tail and all: the receiver's part of the packet is told to be
+    unsound, the sender never waits for ever."""
 
     async def sender(context, world):
         await world.firmware.send(0x81000000, 0, LONG, WHOLE)
@@ -83,7 +86,8 @@ def test_a_blocked_switch_drops_and_the_next_packet_passes():
 
 
 def test_a_sender_behind_a_stop_is_freed_by_its_own_reset():
-    """CONTROL.RESET drops what is queued; the far side sees the packet end truncated when the next begins."""
+    """CONTROL.RESET drops what is queued; the far side sees the packet end truncated when the next
+    begins."""
 
     async def sender(context, world):
         await world.firmware.send(0, 0, LONG, WHOLE)

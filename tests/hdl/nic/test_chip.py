@@ -66,7 +66,8 @@ def test_send_and_receive_a_packet():
 
 
 def test_a_message_in_pieces_of_pages_leaves_as_one_packet():
-    """A descriptor a page, at odd addresses and of odd lengths; one send chases them all (NP-51), before the last has come."""
+    """A descriptor a page, at odd addresses and of odd lengths; one send chases them all (NP-51),
+    before the last has come."""
     pieces = [(0x5FF9, 7), (0x9000, 1), (0x7000, 130), (0x3801, 66)]
 
     async def script(context, world):

@@ -28,7 +28,8 @@ def drive(m, ports, *names):
 
 
 class ArbiterSpec(wiring.Component):
-    """NP-56: at most one grant, none without request, the published order, PIO in the host DMA's turn."""
+    """NP-56: at most one grant, none without request, the published order, PIO in the host DMA's
+    turn."""
 
     def __init__(self):
         super().__init__({})
@@ -54,7 +55,8 @@ class ArbiterSpec(wiring.Component):
 
 
 class LbusSpec(wiring.Component):
-    """What the granted requester asks is what the SRAM does, and what the SRAM answers is what it gets."""
+    """What the granted requester asks is what the SRAM does, and what the SRAM answers is what it
+    gets."""
 
     def __init__(self):
         super().__init__({})
@@ -91,9 +93,11 @@ class LbusSpec(wiring.Component):
 
 
 class StopGoSpec(wiring.Component):
-    """A sender that obeys STOP, a cable, a receiver that anybody reads at any time: the FIFO does not overflow.
+    """A sender that obeys STOP, a cable, a receiver that anybody reads at any time: the FIFO does
+    not overflow.
 
-    By induction over: flits held, flits on the way, and go-aheads on the way are never more than the FIFO has room for.
+    By induction over: flits held, flits on the way, and go-aheads on the way are never more than
+    the FIFO has room for.
     """
 
     def __init__(self, latency, rx_fifo):
@@ -134,7 +138,8 @@ class StopGoSpec(wiring.Component):
 
 
 class HostDmaSpec(wiring.Component):
-    """One descriptor, any addresses, any length up to `longest`, any pace of LBUS and host: no byte outside it is touched."""
+    """One descriptor, any addresses, any length up to `longest`, any pace of LBUS and host: no byte
+    outside it is touched."""
 
     def __init__(self, longest, address_bits=32):
         self.longest = longest

@@ -23,7 +23,8 @@ class Skipping(Side):
 
 
 def observe(skip):
-    """A little of everything with pauses; in a pause, `skip` slots are left out. Gives what was seen, by `now`, and the last registers."""
+    """A little of everything with pauses; in a pause, `skip` slots are left out. Gives what was
+    seen, by `now`, and the last registers."""
     side = Skipping()
     nic = side.nic
     seen = []

@@ -1,4 +1,5 @@
-"""How fast the engines are: exact figures of the 1999 testbed, each with its bound in `NicConfig`."""
+"""How fast the engines are: exact figures of the 1999 testbed, each with its bound in
+`NicConfig`."""
 
 import random
 from itertools import pairwise
@@ -29,7 +30,8 @@ async def queue_pages(world, count, flags):
 
 
 def measure_host_dma(flags):
-    """Two pages, queued at once: slots from the first beat to the last, and bytes a host bus clock within bursts."""
+    """Two pages, queued at once: slots from the first beat to the last, and bytes a host bus clock
+    within bursts."""
     found = {}
 
     async def script(context, world):
@@ -69,9 +71,11 @@ def test_host_dma_writes_above_125_mb_per_second(expected):
 
 
 def test_host_bus_and_link_work_at_once(expected):
-    """A page comes from the host while another leaves for the wire, the processor idle: neither slows the other.
+    """A page comes from the host while another leaves for the wire, the processor idle: neither
+    slows the other.
 
-    The send DMA has one edge of the LBUS and so feeds the link 132 MB/s at 66 MHz, of the 160 that the link could carry.
+    The send DMA has one edge of the LBUS and so feeds the link 132 MB/s at 66 MHz, of the 160 that
+    the link could carry.
     """
     found = {}
 
@@ -98,7 +102,8 @@ def test_host_bus_and_link_work_at_once(expected):
 
 
 def test_a_block_written_by_pio_takes_as_long_in_whichever_slot_it_begins():
-    """One word a bus clock, and the setup of each line, although the SRAM serves the host in even slots only."""
+    """One word a bus clock, and the setup of each line, although the SRAM serves the host in even
+    slots only."""
     words = [random.Random(2).getrandbits(32) for _ in range(64)]
     took = []
 

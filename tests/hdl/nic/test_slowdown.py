@@ -1,4 +1,5 @@
-"""What DMA costs the processor (NP-58, NP-B6): real engines take the slots, the real processor runs the loop."""
+"""What DMA costs the processor (NP-58, NP-B6): real engines take the slots, the real processor runs
+the loop."""
 
 import pytest
 
@@ -11,7 +12,8 @@ from lanai_hdl.machine import REGISTERS_LOCAL, Control, HostDmaStart, SendStart,
 
 BASE, VALUE, DATA = 4, 5, 20
 LOOP_DATA, MOVED = 0x400, 0x1000
-# The host bus at the slot clock brings more than an edge carries, so the host DMA wants every even slot: the LBUS is what is measured.
+# The host bus at the slot clock brings more than an edge carries, so the host DMA wants every even
+# slot: the LBUS is what is measured.
 CONFIG = SMALL.but(host_bus_khz=66_000)
 
 
@@ -24,7 +26,8 @@ def stores(registers):
 
 
 def half_memory_loop(start):
-    """16 instructions, every other one a memory reference, for ever; the last stands in the branch's slot."""
+    """16 instructions, every other one a memory reference, for ever; the last stands in the
+    branch's slot."""
     body = []
     for index in range(7):
         body.append(encode(RM, store=index & 1, rd=21, rs1=DATA, pre=1, imm=4 * index))

@@ -56,7 +56,8 @@ class Engine:
         return got
 
     def run(self, parts, buffers, completions, check=None, *, refuse=0.0, idle=0.0, pause=0.0, hold=1):
-        """Sends the parts into the buffers; expects the completions (length, buffer, verdict), taken `hold` slots late."""
+        """Sends the parts into the buffers; expects the completions (length, buffer, verdict),
+        taken `hold` slots late."""
 
         async def sram_serves(context):
             self.sram = SramModel(PysimPins(context, self.dma.lbus), 8192, refuse=refuse, seed=4)
@@ -150,7 +151,8 @@ def test_a_full_completion_queue_holds_the_wire():
 
 @pytest.mark.parametrize("action", BlockedAction)
 def test_a_packet_without_a_buffer_is_given_up(action):
-    """NP-19: after `blocked_slots` without a buffer the packet goes, or the NIC does; the next one is served."""
+    """NP-19: after `blocked_slots` without a buffer the packet goes, or the NIC does; the next one
+    is served."""
     engine = Engine(CONFIG.but(blocked_slots=50, blocked_action=action))
     dma = engine.dma
 

@@ -1,4 +1,5 @@
-"""Adapters without the rest of their NICs: a host's memory and accesses on one side of each, packets on the other."""
+"""Adapters without the rest of their NICs: a host's memory and accesses on one side of each,
+packets on the other."""
 
 from collections import deque
 
@@ -32,7 +33,8 @@ ALL = {"read": 1, "write": 1, "atomic": 1}
 
 
 class Side:
-    """One adapter. `pages` is its host's memory, a bytearray a bus page; other pages are refused. `sent` has its packets' words.
+    """One adapter. `pages` is its host's memory, a bytearray a bus page; other pages are refused.
+    `sent` has its packets' words.
 
     Its host has process 0 with `window` 1, page table entries 0 to 3 on pages 0x10000 to 0x10003.
     """
@@ -205,7 +207,8 @@ class Side:
 
 
 def play(sides, script, *, slots=30_000, wire=None):
-    """Runs `async def script(context)` with the sides' models; `wire(context)` carries packets between them."""
+    """Runs `async def script(context)` with the sides' models; `wire(context)` carries packets
+    between them."""
     top = Module()
     for n, side in enumerate(sides):
         top.submodules[f"side_{n}"] = side.dut

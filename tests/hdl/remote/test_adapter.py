@@ -1,4 +1,5 @@
-"""Two adapters, packets carried between them as faithfully as a test wants: what one asks of the other's memory is what becomes of it."""
+"""Two adapters, packets carried between them as faithfully as a test wants: what one asks of the
+other's memory is what becomes of it."""
 
 import random
 
@@ -6,7 +7,8 @@ from .bench import ALL, Atomic, Op, Side, Status, play
 
 
 class Link:
-    """Carries packets both ways. `fate(words)` gives the packets to deliver for one that was sent."""
+    """Carries packets both ways. `fate(words)` gives the packets to deliver for one that was
+    sent."""
 
     def __init__(self, sides, fate=lambda words: [words]):
         self.sides, self.fate = sides, fate
@@ -21,7 +23,8 @@ class Link:
 
 
 def between(script, fate=lambda words: [words], *, append=0, **options):
-    """Runs `script(context, source, target)`; the target exposes 3 pages as exposure 2, the source its own as 5.
+    """Runs `script(context, source, target)`; the target exposes 3 pages as exposure 2, the source
+    its own as 5.
 
     `append`: others may append to FIFOs in the target's exposure.
     """

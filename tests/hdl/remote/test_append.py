@@ -1,4 +1,5 @@
-"""FIFOs in host memory: what is appended is there in order, and what finds no room is refused until an explicit retry."""
+"""FIFOs in host memory: what is appended is there in order, and what finds no room is refused until
+an explicit retry."""
 
 import random
 
@@ -27,7 +28,8 @@ class Reader:
     """The process that owns the FIFO."""
 
     def __init__(self, side: Side, start=0, free=4096):
-        """A FIFO whose next record begins at `start`, with room for `free` bytes until `release`."""
+        """A FIFO whose next record begins at `start`, with room for `free` bytes until
+        `release`."""
         self.side, self.head = side, start
         head = (start - 4096 + free) % COUNTS
         side.load(CONTROL, b"".join(one.to_bytes(4, "big") for one in (start, head, word(RingWord, page=0, mask=0))))

@@ -1,4 +1,5 @@
-"""Packets that no adapter would send: each is dropped or refused, is counted once, and changes no memory. The adapter goes on."""
+"""Packets that no adapter would send: each is dropped or refused, is counted once, and changes no
+memory. The adapter goes on."""
 
 import pytest
 
@@ -51,7 +52,8 @@ REFUSED = {
 
 
 def alone(script):
-    """Runs `script(context, side)` on one adapter, whose memory must be untouched afterwards but for the last word of page 1."""
+    """Runs `script(context, side)` on one adapter, whose memory must be untouched afterwards but
+    for the last word of page 1."""
     side = Side(0)
 
     async def whole(context):

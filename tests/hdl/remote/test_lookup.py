@@ -1,4 +1,5 @@
-"""Where bus addresses come from: as the reference model has it, and never from outside a process's window."""
+"""Where bus addresses come from: as the reference model has it, and never from outside a process's
+window."""
 
 import random
 
@@ -84,7 +85,8 @@ def test_answers_are_those_of_the_reference():
 
 
 class WindowSpec(wiring.Component):
-    """Any tables, any question that stands until it is answered: an address that is given out lies in the window of `owner`.
+    """Any tables, any question that stands until it is answered: an address that is given out lies
+    in the window of `owner`.
 
     By induction over: the machine rests while no question is open.
     """

@@ -14,7 +14,8 @@ from lanai_hdl.segment.segment import Segment
 
 
 class CopySpec(wiring.Component):
-    """A copy is HEAD to TAIL, goes nowhere against STOP, and is the packet on the wire if the packet's own TAIL ends it."""
+    """A copy is HEAD to TAIL, goes nowhere against STOP, and is the packet on the wire if the
+    packet's own TAIL ends it."""
 
     def __init__(self):
         super().__init__({})
@@ -37,7 +38,8 @@ class CopySpec(wiring.Component):
         past, data, came, ended = Signal(), Signal(32), Signal(), Signal()
         comes = dut.taken & dut.mine
         m.d.sync += [past.eq(1), data.eq(dut.flit.data), came.eq(comes), ended.eq(comes & (dut.flit.kind == Kind.TAIL))]
-        # `missed`: some flit of the packet on the wire has not left. Seen a slot late, when its flit stands on the link.
+        # `missed`: some flit of the packet on the wire has not left. Seen a slot late, when its
+        # flit stands on the link.
         gone = came & ~leaves
         with m.If(came):
             m.d.sync += missed.eq(~ended & (missed | gone))
@@ -60,7 +62,8 @@ class CopySpec(wiring.Component):
 
 
 class OneTalkerSpec(wiring.Component):
-    """In no slot do two talkers' flits pass, and once a HEAD has passed only its talker's do, until its TAIL."""
+    """In no slot do two talkers' flits pass, and once a HEAD has passed only its talker's do, until
+    its TAIL."""
 
     def __init__(self, ports):
         self.config = SegmentConfig(ports=ports, nic=lanai41().but(rx_fifo=16, link_latency=1), gap_slots=2)

@@ -1,4 +1,5 @@
-"""The segment: one talker at a time, packets whole at all that are named, and a NIC that says STOP loses only its own copy."""
+"""The segment: one talker at a time, packets whole at all that are named, and a NIC that says STOP
+loses only its own copy."""
 
 import random
 
@@ -31,7 +32,8 @@ def test_a_packet_to_one_port_has_the_route_of_a_switch(target):
 
 @pytest.mark.parametrize(("gap", "stop"), [(0, 0), (0.5, 0), (0, 0.2), (0.3, 0.1)])
 def test_random_traffic_arrives_whole_and_in_order_or_not_at_all(gap, stop):
-    """What a receiver gets sound is a part, in order, of what each talker sent it; what it does not get is counted."""
+    """What a receiver gets sound is a part, in order, of what each talker sent it; what it does not
+    get is counted."""
     rng = random.Random(3)
     nodes = [Node(gap=gap, stop=stop) for _ in range(4)]
     sent = {}
@@ -76,7 +78,8 @@ def test_the_wire_has_the_rate_of_a_link():
 
 @pytest.mark.parametrize("flit", [0, 3, 7])
 def test_a_slow_receiver_loses_its_copy_and_is_counted(flit):
-    """From the HEAD on, from the midst, the TAIL alone: the others get everything, and it goes on with a later packet."""
+    """From the HEAD on, from the midst, the TAIL alone: the others get everything, and it goes on
+    with a later packet."""
     one, two = [1] * 6, [2] * 6
     free = [Node(send=packet(one, 1, 2)), Node(), Node(), Node()]
     run(small(4), free)
@@ -107,7 +110,8 @@ def test_a_head_without_a_tail_before_it_ends_that_packet():
 
 @pytest.mark.parametrize("route", [0, 0x8300_0000, 0x9100_0000, 0xC000_0000, 0xC000_0800, 0xC100_0100])
 def test_a_route_to_no_port_is_swallowed_and_counted(route):
-    """No route; a port, a count, no mask, a mask of ports that are not there; a top byte that means nothing."""
+    """No route; a port, a count, no mask, a mask of ports that are not there; a top byte that means
+    nothing."""
     nodes = [Node(send=[(Kind.HEAD, route), *packet([1], 1)[1:], *packet([2], 1)]), Node(), Node()]
     counters = run(small(), nodes)
     assert [words for _, words, _ in nodes[1].packets] == [[2]]

@@ -27,7 +27,8 @@ def packet(words, *ports):
 
 @dataclass
 class Node:
-    """What is plugged into one port: flits to send, flits that came with their slots, and when it says STOP or pauses."""
+    """What is plugged into one port: flits to send, flits that came with their slots, and when it
+    says STOP or pauses."""
 
     send: list = field(default_factory=list)
     got: list = field(default_factory=list)
@@ -56,7 +57,8 @@ def small(ports=3, **changes):
 
 
 def run(config, nodes, seed=1):
-    """Turn the segment until it is idle and nobody has anything to send. The counters, `drops` among them."""
+    """Turn the segment until it is idle and nobody has anything to send. The counters, `drops`
+    among them."""
     dut = Segment(config)
     rng = random.Random(seed)
     result = {}

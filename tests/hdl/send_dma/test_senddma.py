@@ -32,7 +32,8 @@ class Engine:
         self.dones = 0
 
     def run(self, descriptors, flits, *, refuse=0.0, pause=0.0, then=None, count=0):
-        """Runs the descriptors and expects the flits; `then(context)` goes on beside, and posts `count` descriptors itself."""
+        """Runs the descriptors and expects the flits; `then(context)` goes on beside, and posts
+        `count` descriptors itself."""
 
         async def sram_serves(context):
             self.sram = SramModel(PysimPins(context, self.dma.lbus), 8192, refuse=refuse, seed=4)
@@ -177,7 +178,8 @@ def test_what_is_between_unsound_food_counts_as_unsound():
 
 @pytest.mark.parametrize(("written", "fed", "spoiled"), [(-8, 4, 0), (-4, 0, 1), (-12, 8, 0), (-12, 12, 0)])
 def test_unsound_food_that_a_write_of_send_credit_takes_away_spoils_nothing(written, fed, spoiled):
-    """8 unsound bytes come and the processor takes `written` off: what is left, or what comes later, is the packet's."""
+    """8 unsound bytes come and the processor takes `written` off: what is left, or what comes
+    later, is the packet's."""
     engine = Engine()
 
     async def feed(context):
@@ -220,7 +222,8 @@ def test_unsound_food_that_pays_a_debt_spoils_what_takes_the_rest():
 
 
 def test_every_odd_slot_can_be_used():
-    """The LBUS serves the send DMA every other slot at best: 40 words take 80 slots and a few to begin with."""
+    """The LBUS serves the send DMA every other slot at best: 40 words take 80 slots and a few to
+    begin with."""
     engine = Engine()
     dma = engine.dma
 

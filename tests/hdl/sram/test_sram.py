@@ -1,4 +1,5 @@
-"""The SRAM's kinds agree: what is read is what was written last, byte by byte, however soon after."""
+"""The SRAM's kinds agree: what is read is what was written last, byte by byte, however soon
+after."""
 
 import random
 
@@ -52,7 +53,8 @@ def test_a_read_gives_what_was_written_last(kind, words):
 
 
 class ForwardSpec(wiring.Component):
-    """One word followed from anywhere: a read of it gives its bytes as written last, through a `BlockRamSram` of any content.
+    """One word followed from anywhere: a read of it gives its bytes as written last, through a
+    `BlockRamSram` of any content.
 
     The word's true value is unknown until each of its bytes has been written once.
     """

@@ -1,4 +1,5 @@
-"""cocotb: random traffic through the switch arrives whole and in order, whatever pauses and stops."""
+"""cocotb: random traffic through the switch arrives whole and in order, whatever pauses and
+stops."""
 
 import random
 

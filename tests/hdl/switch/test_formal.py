@@ -1,4 +1,5 @@
-"""What holds of an output's arbiter whoever asks and for however long: one holder, kept until it lets go, and nobody passed over."""
+"""What holds of an output's arbiter whoever asks and for however long: one holder, kept until it
+lets go, and nobody passed over."""
 
 import pytest
 from amaranth import Module, Signal

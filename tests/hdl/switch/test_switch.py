@@ -1,4 +1,5 @@
-"""The switch: every packet comes out of the port its route names, whole and in order, whatever stalls; what cannot is counted."""
+"""The switch: every packet comes out of the port its route names, whole and in order, whatever
+stalls; what cannot is counted."""
 
 import random
 from dataclasses import dataclass, field
@@ -28,7 +29,8 @@ def packet(words, *ports):
 
 @dataclass
 class Node:
-    """What is plugged into one port: flits to send, flits that came, and how often it says STOP or leaves a gap."""
+    """What is plugged into one port: flits to send, flits that came, and how often it says STOP or
+    leaves a gap."""
 
     send: list = field(default_factory=list)
     got: list = field(default_factory=list)
@@ -41,7 +43,8 @@ class Node:
 
 
 def run(config, nodes, slots=None, seed=1):
-    """Turn the switch until it is idle and nobody has anything to send (or for `slots`). Returns (switch counters, slots turned)."""
+    """Turn the switch until it is idle and nobody has anything to send (or for `slots`). Returns
+    (switch counters, slots turned)."""
     dut = Switch(config)
     rng = random.Random(seed)
     result = {}
@@ -194,8 +197,8 @@ def test_head_without_tail_before_it_frees_the_path():
 
 
 def test_packet_blocked_before_its_head_left_is_dropped_and_counted():
-    """Input 0 holds the output with a packet whose tail never comes; input 1 gives up, and is free for others. So in the end does input 0,
-    and the output is free again."""
+    """Input 0 holds the output with a packet whose tail never comes; input 1 gives up, and is free
+    for others. So in the end does input 0, and the output is free again."""
     nodes = [
         Node(send=packet([1], 2)[:-1]),
         Node(send=[*packet([4] * 9, 1), *packet([5] * 4, 2), *packet([6] * 80, 0), *packet([7], 2)]),
@@ -218,7 +221,8 @@ def test_packet_blocked_in_its_middle_ends_unsound():
 
 
 def test_a_stop_for_ever_holds_up_nobody_else():
-    """Not even the tail of what was cut: all that goes elsewhere passes, and once the STOP is over so does what goes there."""
+    """Not even the tail of what was cut: all that goes elsewhere passes, and once the STOP is over
+    so does what goes there."""
     to_others = [flit for n in range(5) for flit in packet([n] * 40, 0)]
     nodes = [
         Node(send=[*packet(list(range(90)), 1), *packet([2] * 9, 1), *to_others, *packet([7], 1)]),

@@ -1,4 +1,5 @@
-"""The serial bridge: frames become accesses and accesses frames, at any divisor, beside each other, and after line noise."""
+"""The serial bridge: frames become accesses and accesses frames, at any divisor, beside each other,
+and after line noise."""
 
 import random
 
@@ -55,7 +56,8 @@ class Line:
 
 
 class Window:
-    """Stands for the NIC behind `pio`: words that can be written and read, each answer some clocks late."""
+    """Stands for the NIC behind `pio`: words that can be written and read, each answer some clocks
+    late."""
 
     def __init__(self, dut, delay=3):
         self.dut, self.delay, self.words = dut, delay, {}

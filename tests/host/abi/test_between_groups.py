@@ -1,4 +1,5 @@
-"""Wrong arguments on inter-communicators, and wrong keys of attributes: the class of the answer, which is MPICH's where it looks."""
+"""Wrong arguments on inter-communicators, and wrong keys of attributes: the class of the answer,
+which is MPICH's where it looks."""
 
 import re
 import subprocess

@@ -1,4 +1,5 @@
-"""The short way of blocking calls on `ideal`: whatever goes on beside them, all is as it is the long way, which a traced run takes."""
+"""The short way of blocking calls on `ideal`: whatever goes on beside them, all is as it is the
+long way, which a traced run takes."""
 
 import sys
 

@@ -32,7 +32,8 @@ def test_a_program_of_open_mpi_is_named(program):
 
 
 def test_another_mpi_that_is_found_first_is_not_taken(tmp_path, monkeypatch):
-    """Whatever the user's environment says of MPI libraries: `lanai run` puts its own before all others."""
+    """Whatever the user's environment says of MPI libraries: `lanai run` puts its own before all
+    others."""
     pytest.importorskip("mpi4py")
     for name in ("libmpi.so.12", "libmpi.so.40", "libmpi_abi.so.1"):
         (tmp_path / name).write_text("no library")
@@ -58,7 +59,8 @@ def test_scripts_pass(tmp_path):
 
 
 def test_a_program_of_the_other_mpich_that_insists_on_it_is_named(tmp_path):
-    """DT_RPATH is searched before LD_LIBRARY_PATH, so such a program would run without the simulator."""
+    """DT_RPATH is searched before LD_LIBRARY_PATH, so such a program would run without the
+    simulator."""
     for name in ("mpich", "main"):
         (tmp_path / name).mkdir()
     (tmp_path / "mpi.c").write_text("int MPI_Init(void *a, void *b) { return 0; }\n")

@@ -1,4 +1,5 @@
-"""Memory that the program names and that is not there, or not writable: an MPI error on every device, and nothing else is hurt."""
+"""Memory that the program names and that is not there, or not writable: an MPI error on every
+device, and nothing else is hurt."""
 
 import subprocess
 

@@ -1,4 +1,5 @@
-"""Programs of the MPI-5 standard ABI: C programs linked with libmpi_abi.so.1, and which ABI a program gets."""
+"""Programs of the MPI-5 standard ABI: C programs linked with libmpi_abi.so.1, and which ABI a
+program gets."""
 
 import subprocess
 

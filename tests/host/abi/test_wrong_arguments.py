@@ -1,4 +1,5 @@
-"""Wrong arguments: the class of the answer, whose error handler is called, and that no process dies of one."""
+"""Wrong arguments: the class of the answer, whose error handler is called, and that no process dies
+of one."""
 
 import shutil
 import subprocess

@@ -1,4 +1,5 @@
-"""Wrong arguments of collectives between two groups: each is refused with its class, by the inter-communicator's error handler."""
+"""Wrong arguments of collectives between two groups: each is refused with its class, by the
+inter-communicator's error handler."""
 
 import subprocess
 import sys

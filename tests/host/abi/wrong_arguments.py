@@ -1,4 +1,5 @@
-"""A C program, generated from mpi.h, that passes every wrong value of `lanai_host.abi.arguments` to every function."""
+"""A C program, generated from mpi.h, that passes every wrong value of `lanai_host.abi.arguments` to
+every function."""
 
 import json
 import os
@@ -109,8 +110,8 @@ _SPECIAL = {
 
 
 class Case(NamedTuple):
-    """One call with one wrong argument. `place`: whose error handler must be called, as `called` in the program names it, with
-    "C" for the communicator's; `call`: the C text."""
+    """One call with one wrong argument. `place`: whose error handler must be called, as `called` in
+    the program names it, with "C" for the communicator's; `call`: the C text."""
 
     function: str
     refusal: Refusal
@@ -150,7 +151,8 @@ def answers(text: str) -> dict[int, tuple[str, ...]]:
 
 
 def cases(functions: dict[str, Prototype], null_ignores: bool) -> list[Case]:
-    """All of them, for these prototypes. `null_ignores`: MPI_STATUS_IGNORE is the null pointer, as in the standard ABI."""
+    """All of them, for these prototypes. `null_ignores`: MPI_STATUS_IGNORE is the null pointer, as
+    in the standard ABI."""
     found = []
     for function, parameters in sorted(functions.items()):
         if function in NOT_CALLED or not function.startswith("MPI_"):
@@ -169,7 +171,8 @@ def cases(functions: dict[str, Prototype], null_ignores: bool) -> list[Case]:
 
 
 def _variations(parameters: Prototype, passed: list[str], refusal: Refusal) -> list[list[str]]:
-    """The arguments, and if a null datatype is among them the same with nothing to send, and with a process to send it to."""
+    """The arguments, and if a null datatype is among them the same with nothing to send, and with a
+    process to send it to."""
     found = [passed]
     if refusal.error is not ErrorClass.TYPE or refusal.wrong is not Wrong.NULL_HANDLE:
         return found
@@ -312,8 +315,8 @@ _CLASS_NAMES = {"MPI_Datatype": "TYPE"}
 
 
 def _place(function: str, parameters: Prototype, refusal: Refusal) -> str:
-    """Whose handler is called: "C" the communicator's, "N" the window's, "X" the session's, "F" the file's, "L" MPI_FILE_NULL's, "S"
-    MPI_COMM_SELF's."""
+    """Whose handler is called: "C" the communicator's, "N" the window's, "X" the session's, "F" the
+    file's, "L" MPI_FILE_NULL's, "S" MPI_COMM_SELF's."""
     stem = function.removeprefix("MPI_").removesuffix("_c")
     if stem.startswith(("File_", "Register_datarep")):
         handles = [name for name, base, *_ in parameters if base == "MPI_File" and stem != "File_open"]

@@ -1,8 +1,11 @@
-"""Wrong arguments of collectives on an inter-communicator: the calls, and the C program that makes them.
+"""Wrong arguments of collectives on an inter-communicator: the calls, and the C program that makes
+them.
 
-Processes 0 and 2 are one group, process 1 is the other. Process 0 passes the wrong value, in each role that a rooted collective has: it is
-the root (MPI_ROOT), the root is in the other group (0), or another process of its own group is the root (MPI_PROC_NULL). A call
-that is refused needs no partners. A value that has no meaning in a role is not refused there, so the others make the calls that belong to it.
+Processes 0 and 2 are one group, process 1 is the other. Process 0 passes the wrong value, in each
+role that a rooted collective has: it is the root (MPI_ROOT), the root is in the other group (0), or
+another process of its own group is the root (MPI_PROC_NULL). A call that is refused needs no
+partners. A value that has no meaning in a role is not refused there, so the others make the calls
+that belong to it.
 """
 
 import re
@@ -25,7 +28,8 @@ BUFFERS = {"sendbuf", "recvbuf"}
 
 
 class Case(NamedTuple):
-    """One call, the class of its answer, and the calls of processes 1 and 2 if it is not refused."""
+    """One call, the class of its answer, and the calls of processes 1 and 2 if it is not
+    refused."""
 
     function: str
     argument: str

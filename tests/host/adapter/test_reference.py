@@ -1,7 +1,8 @@
-"""Random commands, good and bad, over wires that lose, damage, double, delay and reorder packets: what the reference model says happens.
+"""Random commands, good and bad, over wires that lose, damage, double, delay and reorder packets:
+what the reference model says happens.
 
-One NIC gives the commands, so the order in which they take effect is the model's. Every status, every result of an atomic and
-every byte of both hosts must be the model's.
+One NIC gives the commands, so the order in which they take effect is the model's. Every status,
+every result of an atomic and every byte of both hosts must be the model's.
 """
 
 import random
@@ -88,7 +89,8 @@ class Raw:
 
 
 def control_words(chance):
-    """Of a FIFO: empty, full, refusing, or with anything between; its ring in the host's memory or not."""
+    """Of a FIFO: empty, full, refusing, or with anything between; its ring in the host's memory or
+    not."""
     pages = chance.choice([1, 2, 4, 8])
     tail = chance.randrange(1 << 18) * 4
     if tail % PAGE > last_start(REMOTE.payload):
@@ -217,7 +219,8 @@ def test_a_packet_that_no_longer_names_the_adapter_does_not_stop_the_link():
 
 @pytest.mark.slow
 def test_many_commands_of_which_packets_are_lost():
-    """In the 10,737th command an atomic would tell that a repeated READ overwrote a later one, if answers were taken in any order."""
+    """In the 10,737th command an atomic would tell that a repeated READ overwrote a later one, if
+    answers were taken in any order."""
     seen, _ = compare(12_000, 4, FAULTS[:1])
     assert seen == set(Status) - {Status.LOST}
 

@@ -1,4 +1,5 @@
-"""What every `Bus` does, whatever is behind it. A test class inherits these cases and says how a program gets a bus."""
+"""What every `Bus` does, whatever is behind it. A test class inherits these cases and says how a
+program gets a bus."""
 
 import ctypes
 from abc import ABC, abstractmethod

@@ -1,4 +1,5 @@
-"""The serial bus against a NIC played by the test: frames in, frames out, and nothing outside pinned memory."""
+"""The serial bus against a NIC played by the test: frames in, frames out, and nothing outside
+pinned memory."""
 
 import ctypes
 

@@ -1,4 +1,5 @@
-"""Ranks as threads of this process, each with its own World over an ideal device: MPI without a simulator."""
+"""Ranks as threads of this process, each with its own World over an ideal device: MPI without a
+simulator."""
 
 import collections
 import queue
@@ -17,7 +18,8 @@ TIMEOUT = 30
 
 
 class ThreadTransport:
-    """A transport between threads. Arrival is sending time plus LATENCY; order is that of the queue."""
+    """A transport between threads. Arrival is sending time plus LATENCY; order is that of the
+    queue."""
 
     def __init__(self, rank, boxes):
         self.now = 0
@@ -31,7 +33,8 @@ class ThreadTransport:
         self._boxes[dest].put((self.now + LATENCY, self._rank, head + body.read()))
 
     def collect(self, why):
-        """One datagram at a time, so that the clock is not set by datagrams that nobody waits for yet."""
+        """One datagram at a time, so that the clock is not set by datagrams that nobody waits for
+        yet."""
         try:
             arrival, source, datagram = (
                 self._boxes[self._rank].get(timeout=TIMEOUT) if why else self._boxes[self._rank].get_nowait()
@@ -48,7 +51,8 @@ class ThreadTransport:
 
 
 class LateDevice(IdealDevice):
-    """A device whose sends read their buffers and end only when the library next looks, one at a time, as a NIC's do."""
+    """A device whose sends read their buffers and end only when the library next looks, one at a
+    time, as a NIC's do."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -107,7 +111,8 @@ class LateDevice(IdealDevice):
 
 
 def run(size, program, device=IdealDevice):
-    """Run `program(world)` as `size` ranks; the list of what they return. The first exception is raised here."""
+    """Run `program(world)` as `size` ranks; the list of what they return. The first exception is
+    raised here."""
     boxes = [queue.Queue() for _ in range(size)]
     results, errors = [None] * size, []
 
@@ -136,7 +141,8 @@ KEPT = collections.deque(maxlen=1000)
 
 
 def buffer(array):
-    """(address, count, datatype) of a numpy array, which is kept alive for a while in case the test does not."""
+    """(address, count, datatype) of a numpy array, which is kept alive for a while in case the test
+    does not."""
     KEPT.append(array)
     return array.ctypes.data, array.size, PREDEFINED[NAMES[array.dtype.str[1:]]]
 

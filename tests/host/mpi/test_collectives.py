@@ -1,4 +1,5 @@
-"""Every collective, every algorithm, against what numpy says, blocking, non-blocking and persistent."""
+"""Every collective, every algorithm, against what numpy says, blocking, non-blocking and
+persistent."""
 
 import numpy as np
 import pytest
@@ -28,7 +29,8 @@ DEVICES = [IdealDevice, LateDevice]
 
 @pytest.fixture(params=DEVICES)
 def run(request):
-    """Every test runs on a device whose sends end at once, and on one whose operations end later."""
+    """Every test runs on a device whose sends end at once, and on one whose operations end
+    later."""
     return lambda size, program: ranks.run(size, program, request.param)
 
 

@@ -150,7 +150,8 @@ def test_when_numbers_run_out():
 
 
 def test_many_communicators_at_once():
-    """As many as 16 bits of context allow; those in circles of references count as free when they are needed."""
+    """As many as 16 bits of context allow; those in circles of references count as free when they
+    are needed."""
 
     def program(world):
         comm = world.comm_world
@@ -171,7 +172,8 @@ def test_many_communicators_at_once():
 
 
 def test_agreements_may_cross(run):
-    """Processes enter a duplicate and the creation of a group's communicator in different orders."""
+    """Processes enter a duplicate and the creation of a group's communicator in different
+    orders."""
 
     def program(world):
         comm = world.comm_world
@@ -196,8 +198,9 @@ def test_agreements_may_cross(run):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_many_agreements_cross(seed):
-    """Duplicates in the background of several communicators, in another order on each process, between blocking creations
-    of groups that overlap. Few numbers are left, so that the agreements meet."""
+    """Duplicates in the background of several communicators, in another order on each process,
+    between blocking creations of groups that overlap. Few numbers are left, so that the agreements
+    meet."""
 
     def program(world):
         comm = world.comm_world

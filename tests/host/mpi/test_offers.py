@@ -1,4 +1,5 @@
-"""What a device may offer beyond messages, as collectives use it: a barrier of its own, thresholds of its own."""
+"""What a device may offer beyond messages, as collectives use it: a barrier of its own, thresholds
+of its own."""
 
 import threading
 from dataclasses import replace
@@ -104,8 +105,8 @@ def test_a_barrier_that_fails_is_an_error():
     [({}, 3), ({"broadcast_by_pieces": 8}, 3 + 3 * 3), ({"broadcast_by_pieces": 8, "pieces_from_size": 5}, 3)],
 )
 def test_the_thresholds_are_the_devices(changes, messages):
-    """Four ranks, 800 bytes: three messages of a tree, or three pieces from the root, then three steps round a ring in
-    which nobody sends to the root."""
+    """Four ranks, 800 bytes: three messages of a tree, or three pieces from the root, then three
+    steps round a ring in which nobody sends to the root."""
 
     class Choosing(Counting):
         choices = replace(IdealDevice.choices, **changes)

@@ -1,4 +1,5 @@
-"""Which reduction takes which datatype, as MPICH 5.0 does, and what they make of the types that numpy has not."""
+"""Which reduction takes which datatype, as MPICH 5.0 does, and what they make of the types that
+numpy has not."""
 
 import ctypes
 from fractions import Fraction
@@ -11,8 +12,8 @@ from lanai_host.mpi import op as operations
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.wide import real16, real16_bytes
 
-# Seen by calling MPI_Reduce_local, MPI_Allreduce and MPI_Scan of MPICH 5.0.2 with each pair. (With MPIX_BFLOAT16 that library
-# ends in an assertion of its own.)
+# Seen by calling MPI_Reduce_local, MPI_Allreduce and MPI_Scan of MPICH 5.0.2 with each pair. (With
+# MPIX_BFLOAT16 that library ends in an assertion of its own.)
 ORDER, SUMS = ["MPI_MAX", "MPI_MIN"], ["MPI_SUM", "MPI_PROD"]
 LOGICAL, BITWISE = ["MPI_LAND", "MPI_LOR", "MPI_LXOR"], ["MPI_BAND", "MPI_BOR", "MPI_BXOR"]
 TAKEN = [

@@ -1,4 +1,5 @@
-"""Point-to-point: modes, orders, wildcards, probes, cancelling, persistent and partitioned requests."""
+"""Point-to-point: modes, orders, wildcards, probes, cancelling, persistent and partitioned
+requests."""
 
 import gc
 
@@ -177,7 +178,8 @@ def test_partitioned(run):
 
 
 def test_partitioned_pairs_match_in_the_order_of_their_inits(run):
-    """Pairs of one peer and tag, started and filled in different orders on both sides; one receive starts early."""
+    """Pairs of one peer and tag, started and filled in different orders on both sides; one receive
+    starts early."""
 
     def program(world):
         comm = world.comm_world
@@ -466,7 +468,8 @@ def test_a_freed_request_leaves_its_memory_to_the_operation(monkeypatch, way):
 
 
 def test_a_failed_collective_leaves_its_memory_to_what_is_under_way(monkeypatch):
-    """One message is shorter than it must be, while a receive into scratch memory is still posted."""
+    """One message is shorter than it must be, while a receive into scratch memory is still
+    posted."""
     seen = []
 
     class Watched(Reused):

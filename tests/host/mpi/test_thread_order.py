@@ -59,7 +59,8 @@ def test_what_a_thread_does_is_judged_by_its_own_time(waited, running, queued, w
 
 
 def test_a_thread_that_finds_no_processor_is_queued():
-    """On one processor with a busy process that the kernel prefers, a thread that computes is not asleep."""
+    """On one processor with a busy process that the kernel prefers, a thread that computes is not
+    asleep."""
     seen, ready, go = [], threading.Event(), threading.Event()
 
     def compute():

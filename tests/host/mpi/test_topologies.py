@@ -25,8 +25,9 @@ from .ranks import run
         (36, [0, 0, 0], [4, 3, 3]),
         (1, [0, 0], [1, 1]),
         (5, [5], [5]),
-        # MPICH 5.0.2, where the smallest largest factor alone would have chosen otherwise. All others up to 6,000 nodes in up to
-        # 4 dimensions, free or with one of 2 to 6 given, were the same already.
+        # MPICH 5.0.2, where the smallest largest factor alone would have chosen otherwise. All
+        # others up to 6,000 nodes in up to 4 dimensions, free or with one of 2 to 6 given, were the
+        # same already.
         (360, [0, 0, 0], [10, 6, 6]),
         (2160, [0, 0, 0, 0], [10, 6, 6, 6]),
         (3600, [0, 0, 0, 0], [10, 10, 6, 6]),

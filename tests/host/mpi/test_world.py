@@ -94,12 +94,14 @@ def test_time_is_simulated():
         return world.wtime() - before
 
     first, second = run(2, program)
-    # One latency, two charges for the exchange, what the peer had charged before sending, and a reading of the clock.
+    # One latency, two charges for the exchange, what the peer had charged before sending, and a
+    # reading of the clock.
     assert first == second == pytest.approx(1e-6 + 0.6e-6 + 0.1e-6)
 
 
 def test_threads_send_to_each_other():
-    """MPI_THREAD_MULTIPLE: a thread that waits must not keep another from sending what it waits for."""
+    """MPI_THREAD_MULTIPLE: a thread that waits must not keep another from sending what it waits
+    for."""
 
     def program(world):
         world.process.progress.level = ThreadLevel.MULTIPLE
@@ -160,7 +162,8 @@ def test_a_generalized_request_ends_in_another_thread():
 
 
 def clock_readings(host, wait):
-    """How often a program reads the clock until `wait` seconds have gone, and how many really went."""
+    """How often a program reads the clock until `wait` seconds have gone, and how many really
+    went."""
     world = World(IdealDevice(0, 1, Solo(), host))
     world.init()
     begun, readings = world.wtime(), 0

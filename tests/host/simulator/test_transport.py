@@ -80,7 +80,8 @@ def test_a_short_datagram_does_not_overtake_a_long_one():
 
 
 def test_the_bodies_of_one_sender_share_its_line():
-    """To any destination; those of different senders do not share one. Heads cost nothing, and an idle line accumulates nothing."""
+    """To any destination; those of different senders do not share one. Heads cost nothing, and an
+    idle line accumulates nothing."""
     ranks = Ranks(3, byte_time=10)
     first, second, there = ranks.transports
     first.post(1, b"head", body(b"x" * 100))

@@ -1,7 +1,8 @@
-"""Random traffic on MPICH, on `ideal` and on NICs: `python tests/host/traffic/runs.py FIRST LAST` compares them by hand.
+"""Random traffic on MPICH, on `ideal` and on NICs: `python tests/host/traffic/runs.py FIRST LAST`
+compares them by hand.
 
-One binary runs everywhere. What it prints depends on the seed and the number of ranks only, so every run must print what
-it prints on real MPICH.
+One binary runs everywhere. What it prints depends on the seed and the number of ranks only, so
+every run must print what it prints on real MPICH.
 """
 
 import os
@@ -21,7 +22,8 @@ LIMIT = 600  # seconds of real time after which a run has hung
 
 @dataclass(frozen=True)
 class Setting:
-    """NICs with `ranks_per_nic` ranks each; of their packets a part of `corrupt` is damaged on the wire."""
+    """NICs with `ranks_per_nic` ranks each; of their packets a part of `corrupt` is damaged on the
+    wire."""
 
     nics: int
     ranks_per_nic: int
@@ -72,7 +74,8 @@ def on_mpich(program: Path, seed: int, ranks: int) -> str:
 
 
 def on_lanai(program: Path, seed: int, ranks: int, options: list[str]) -> str:
-    """As `output_of`. Where faults were asked for and none struck, the run shows nothing: that is an error."""
+    """As `output_of`. Where faults were asked for and none struck, the run shows nothing: that is
+    an error."""
     command = [*CLI, "run", "-q", "-n", str(ranks), *options, str(program), str(seed), str(ROUNDS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "--fault" in options and "lanai: fault: corrupt of " not in done.stderr:

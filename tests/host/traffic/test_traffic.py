@@ -1,4 +1,5 @@
-"""Random MPI traffic on NICs is what it is on real MPICH: every message, in order, with its data."""
+"""Random MPI traffic on NICs is what it is on real MPICH: every message, in order, with its
+data."""
 
 import re
 
@@ -32,7 +33,8 @@ def test_the_seed_decides_what_is_sent(program):
 
 
 def test_a_wrong_byte_is_found(tmp_path):
-    """The program's own check: with another pattern at one rank's sends it stops and names the message."""
+    """The program's own check: with another pattern at one rank's sends it stops and names the
+    message."""
     spoilt = compiled(tmp_path, "-DSPOIL=1")
     assert "wrong data (communicator" in on_lanai(spoilt, 1, 2, [])
 

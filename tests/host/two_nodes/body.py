@@ -1,4 +1,5 @@
-"""Two nodes that boot their NICs through the driver and send each other messages: one coroutine over `Bus`, whatever simulates the NICs."""
+"""Two nodes that boot their NICs through the driver and send each other messages: one coroutine
+over `Bus`, whatever simulates the NICs."""
 
 import ctypes
 

@@ -1,4 +1,5 @@
-"""The same two nodes under each simulator of the gateware: the Verilated engine, Amaranth's simulator, cocotb."""
+"""The same two nodes under each simulator of the gateware: the Verilated engine, Amaranth's
+simulator, cocotb."""
 
 from pathlib import Path
 

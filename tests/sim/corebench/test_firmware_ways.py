@@ -58,7 +58,8 @@ def rtl_results(image, place):
     "seed", [*range(BATCHES), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(100, 140))]
 )
 def test_generated_programs_agree(tmp_path, seed):
-    """300 programs in all, 25 an image. Each leaves a digest of its result and of all memory it may write."""
+    """300 programs in all, 25 an image. Each leaves a digest of its result and of all memory it may
+    write."""
     path = tmp_path / f"batch_{seed}.py"
     path.write_text(generate(seed, PROGRAMS))
     module = load_module(path)

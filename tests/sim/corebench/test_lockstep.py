@@ -46,7 +46,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_proof_sees_a_wrong_model(fault, monkeypatch):
-    """Each fault, put into the model, must make it differ from the core, and the report must show where."""
+    """Each fault, put into the model, must make it differ from the core, and the report must show
+    where."""
     FAULTS[fault](monkeypatch)
     compute.alu_template.cache_clear()
     with pytest.raises(Divergence, match=r"seed \d+, instruction \d+"):

@@ -1,8 +1,9 @@
 """Pages whose commands are run and whose shown outputs are compared with what the commands print.
 
-On a page, a `text` block that follows an `sh` block shows parts of what those commands print, a part a paragraph. A part begins with a
-line that is found in the output whatever its figures are, and goes on for as many lines as the page shows. Where a line is `...`, the
-lines after it are the last ones before the output's next blank line.
+On a page, a `text` block that follows an `sh` block shows parts of what those commands print, a
+part a paragraph. A part begins with a line that is found in the output whatever its figures are,
+and goes on for as many lines as the page shows. Where a line is `...`, the lines after it are the
+last ones before the output's next blank line.
 """
 
 import os
@@ -20,7 +21,8 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 @dataclass(frozen=True)
 class Step:
-    """Commands of one `sh` block, and where on the page what they print is shown: two offsets, or none."""
+    """Commands of one `sh` block, and where on the page what they print is shown: two offsets, or
+    none."""
 
     commands: tuple[str, ...]
     shown: tuple[int, int] | None
@@ -59,7 +61,8 @@ def run(commands, folder):
 
 
 def excerpt(shown, printed):
-    """The parts that a page shows, as they are printed now. Fails if one is not printed any more."""
+    """The parts that a page shows, as they are printed now. Fails if one is not printed any
+    more."""
     lines = [line.rstrip() for line in printed.splitlines()]
     parts = []
     for part in shown.strip("\n").split("\n\n"):
@@ -71,7 +74,8 @@ def excerpt(shown, printed):
 
 
 def _steady(page):
-    """Without the digits that stand for less than a picosecond: MPI_Wtime is a double, so they depend on when a measurement began."""
+    """Without the digits that stand for less than a picosecond: MPI_Wtime is a double, so they
+    depend on when a measurement began."""
     page = re.sub(r"\d\.\d{7}e-\d\d(?= ±)", lambda mean: f"{float(mean[0]):.5e}", page)
     return re.sub(r"(± \d\.\d+)\d(?=e)", r"\1", page)
 
@@ -94,7 +98,8 @@ def _until_blank(lines):
 
 
 def check(path, found, refresh):
-    """`found`: (offsets, text) of blocks. Each must be as the page has it; with `refresh` the page is rewritten.
+    """`found`: (offsets, text) of blocks. Each must be as the page has it; with `refresh` the page
+    is rewritten.
 
     A figure with three decimals in the page's sentences must be one that a block shows.
     """

@@ -1,4 +1,5 @@
-"""README's table of figures says what is on record: tests/figures/p2p.json, which its own tests hold."""
+"""README's table of figures says what is on record: tests/figures/p2p.json, which its own tests
+hold."""
 
 import json
 import re

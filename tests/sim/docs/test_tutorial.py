@@ -1,5 +1,5 @@
-"""Every step of the tutorial works, in the order of the page, and prints what the page shows. The same for the outputs of other
-pages."""
+"""Every step of the tutorial works, in the order of the page, and prints what the page shows. The
+same for the outputs of other pages."""
 
 import re
 import subprocess

@@ -1,4 +1,5 @@
-"""What every engine must do, whatever evaluates the gateware. A test class inherits these cases and says how one is made."""
+"""What every engine must do, whatever evaluates the gateware. A test class inherits these cases and
+says how one is made."""
 
 import ctypes
 import mmap

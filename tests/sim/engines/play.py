@@ -1,4 +1,5 @@
-"""A small script that any engine can evaluate: every NIC sends to its neighbour, by the firmware in relay.py."""
+"""A small script that any engine can evaluate: every NIC sends to its neighbour, by the firmware in
+relay.py."""
 
 from functools import cache
 from pathlib import Path

@@ -1,6 +1,8 @@
-"""Firmware for engine tests: rung, it fetches bytes from the host and sends them; what arrives it puts into host memory, and counts.
+"""Firmware for engine tests: rung, it fetches bytes from the host and sends them; what arrives it
+puts into host memory, and counts.
 
-The host says where in SCRATCH1 (from), 2 (bytes), 3 (route), 4 (to), 5 (where the count goes); SCRATCH6 counts failed transfers.
+The host says where in SCRATCH1 (from), 2 (bytes), 3 (route), 4 (to), 5 (where the count goes);
+SCRATCH6 counts failed transfers.
 """
 
 from lanai_firmware.lang import Array, Const, Global, Struct, address_of, firmware, u32

@@ -1,5 +1,5 @@
-"""Firmware for engine tests: it arms TIMER at the cycle in SCRATCH1, sleeps towards it, and puts the cycle at which it woke, less
-that of TIMER, into SCRATCH2."""
+"""Firmware for engine tests: it arms TIMER at the cycle in SCRATCH1, sleeps towards it, and puts
+the cycle at which it woke, less that of TIMER, into SCRATCH2."""
 
 from lanai_firmware.lang import Const, firmware, register, u32
 from lanai_hdl.machine import Event, local_address

@@ -1,4 +1,5 @@
-"""Programs of PIO: an engine that is given a processor's bursts at once does them when it would have done them one by one."""
+"""Programs of PIO: an engine that is given a processor's bursts at once does them when it would
+have done them one by one."""
 
 import random
 

@@ -1,4 +1,5 @@
-"""Cache keys of models from sources: what decides the Verilog is in the key, and a model from the cache is not elaborated."""
+"""Cache keys of models from sources: what decides the Verilog is in the key, and a model from the
+cache is not elaborated."""
 
 import subprocess
 import sys
@@ -129,7 +130,8 @@ HEAVY = ("amaranth", "cffi", "elftools", "llvmlite", "pycparser", "rich")
 
 
 def test_what_a_run_imports_is_light():
-    """Each of these takes 0.05 to 0.5 s of CPU time, and a run whose models and libraries are built needs none of them."""
+    """Each of these takes 0.05 to 0.5 s of CPU time, and a run whose models and libraries are built
+    needs none of them."""
     program = (
         "import sys, lanai_sim.cli, lanai_sim.commands.run, lanai_sim.job.nic_world, lanai_sim.job.launcher\n"
         f"print(sorted(set(sys.modules) & set({HEAVY})))"

@@ -1,4 +1,5 @@
-"""Our own C++ compiles without a warning around the Verilated models, of which the same cannot be asked."""
+"""Our own C++ compiles without a warning around the Verilated models, of which the same cannot be
+asked."""
 
 import subprocess
 from importlib import resources
@@ -88,7 +89,8 @@ C_PARTS = {
 
 @pytest.mark.parametrize("name", C_PARTS)
 def test_c_parts(name, tmp_path):
-    """As they are compiled, without the glue that cffi makes; Python's headers define _GNU_SOURCE there."""
+    """As they are compiled, without the glue that cffi makes; Python's headers define _GNU_SOURCE
+    there."""
     parts = [C_PARTS["guard"], C_PARTS[name]] if name == "transport" else [C_PARTS[name]]
     text = "".join((resources.files(package) / f"{part}.c").read_text() for package, part in parts)
     source = tmp_path / f"{name}.c"
@@ -99,6 +101,7 @@ def test_c_parts(name, tmp_path):
 
 
 def test_no_c_part_is_left_out():
-    """Those of lanai_sim.job are always compiled so, and the C binding's are glue of MPI's own header."""
+    """Those of lanai_sim.job are always compiled so, and the C binding's are glue of MPI's own
+    header."""
     found = {path.stem for path in Path(lanai_host.__file__).parent.rglob("*.c") if path.parent.name != "abi"}
     assert found == set(C_PARTS)

@@ -1,4 +1,5 @@
-"""The engine's models against the gateware: recorded inputs of whole NICs give the outputs on record, slot by slot."""
+"""The engine's models against the gateware: recorded inputs of whole NICs give the outputs on
+record, slot by slot."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Engines keep their contract and agree event by event, with and without skipping, on one thread and on two; idleness costs nothing."""
+"""Engines keep their contract and agree event by event, with and without skipping, on one thread
+and on two; idleness costs nothing."""
 
 from pathlib import Path
 
@@ -77,7 +78,8 @@ def test_idle_is_free():
 
 
 def test_timer_wakes_a_skipped_processor():
-    """A NIC that sleeps towards a TIMER event is woken by it, at the same cycle with skipping and without."""
+    """A NIC that sleeps towards a TIMER event is woken by it, at the same cycle with skipping and
+    without."""
     sleeper = build(Path(__file__).with_name("sleeper.py"), SMALL)
     alarm = 20_000
 

@@ -1,4 +1,5 @@
-"""Building models: cached by content, shared by concurrent runs, clear when something is missing."""
+"""Building models: cached by content, shared by concurrent runs, clear when something is
+missing."""
 
 import ctypes
 import os
@@ -35,7 +36,8 @@ def shared(tmp_path_factory):
 
 @pytest.fixture
 def cache(shared, monkeypatch):
-    """A cache of this module alone: each test has counters of its own, and Verilator's run-time objects are compiled once."""
+    """A cache of this module alone: each test has counters of its own, and Verilator's run-time
+    objects are compiled once."""
     monkeypatch.setenv("LANAI_CACHE", str(shared))
     return shared
 
@@ -52,7 +54,8 @@ def test_concurrent_runs_share_one_build(cache):
 
 
 def test_a_truncated_library_is_built_again(cache, capsys):
-    """The loader would die of SIGBUS where the file's pages are missing. A truncated object would not link."""
+    """The loader would die of SIGBUS where the file's pages are missing. A truncated object would
+    not link."""
     before = set(cache.rglob("model.*"))
     path = library([counter(4)], WRAPPER)
     for cached in set(cache.rglob("model.*")) - before:
@@ -76,7 +79,8 @@ def source(key, step):
 
 
 def test_sources_that_give_the_same_verilog_share_one_build(cache, monkeypatch):
-    """An edit that changes no Verilog builds nothing, and sources that are known are not made again."""
+    """An edit that changes no Verilog builds nothing, and sources that are known are not made
+    again."""
     path = library(source("as it was", 5)[0], WRAPPER)
     assert ctypes.CDLL(str(path)).run(10) == 50
     monkeypatch.setattr(verilator, "_build", None)

@@ -1,4 +1,5 @@
-"""The examples of docs/extending.md: each is one folder on LANAI_PATH, and nothing else in the project knows it."""
+"""The examples of docs/extending.md: each is one folder on LANAI_PATH, and nothing else in the
+project knows it."""
 
 import os
 import re

@@ -1,4 +1,5 @@
-"""`lanai build`: what the tools' reports are turned into, what cannot be built; with `slow`, the tools themselves."""
+"""`lanai build`: what the tools' reports are turned into, what cannot be built; with `slow`, the
+tools themselves."""
 
 import dataclasses
 import json
@@ -134,7 +135,8 @@ def test_an_output_that_is_a_file_ends_with_a_message(tmp_path):
 
 @pytest.fixture
 def flow(monkeypatch, tmp_path):
-    """`flow(fmax by seed)` puts tools in place that reach these; it gives the list of seeds tried."""
+    """`flow(fmax by seed)` puts tools in place that reach these; it gives the list of seeds
+    tried."""
 
     def replace(reached):
         tried = []

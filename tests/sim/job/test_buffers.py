@@ -1,4 +1,5 @@
-"""`--buffers page`: no buffer crosses more page boundaries than it must. The digest of where buffers lay."""
+"""`--buffers page`: no buffer crosses more page boundaries than it must. The digest of where
+buffers lay."""
 
 import json
 import os

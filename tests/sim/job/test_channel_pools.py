@@ -1,4 +1,5 @@
-"""Channels that share pools, on the gateware: an mpi4py program whose messages lie in host memory while others come."""
+"""Channels that share pools, on the gateware: an mpi4py program whose messages lie in host memory
+while others come."""
 
 import sys
 

@@ -1,4 +1,5 @@
-"""Limits of real time and signals end a busy run as promptly as a quiet one, with the same report."""
+"""Limits of real time and signals end a busy run as promptly as a quiet one, with the same
+report."""
 
 import math
 import signal

@@ -1,4 +1,5 @@
-"""A rank reaches its own part of its NIC and nothing else: request slots, doorbell bit, what it may read."""
+"""A rank reaches its own part of its NIC and nothing else: request slots, doorbell bit, what it may
+read."""
 
 import sys
 

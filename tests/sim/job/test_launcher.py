@@ -1,4 +1,5 @@
-"""`lanai run` without NICs: datagrams, time, ends of every kind. Each test starts real processes."""
+"""`lanai run` without NICs: datagrams, time, ends of every kind. Each test starts real
+processes."""
 
 import os
 import signal

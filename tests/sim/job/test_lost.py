@@ -1,4 +1,5 @@
-"""Ranks and NICs that are lost in the midst of messages, as MPI programs see it: an error or the end of the job, never a hang."""
+"""Ranks and NICs that are lost in the midst of messages, as MPI programs see it: an error or the
+end of the job, never a hang."""
 
 import sys
 from dataclasses import replace
@@ -108,7 +109,8 @@ def test_else_the_job_ends_with_the_text(capfd):
 @pytest.mark.parametrize("who", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("protocol", SIZES)
 def test_a_rank_that_dies_in_the_midst_ends_the_job(protocol, who):
-    """Before it has looked at what it asked for: its NIC goes on with its memory, which is no more."""
+    """Before it has looked at what it asked for: its NIC goes on with its memory, which is no
+    more."""
     result = play(FIVE_EACH_WAY + f"if world.rank == {who}: die()\nMPI.Request.Waitall(requests)", SIZES[protocol])
     assert result.code == 137
     assert f"rank {who} (pid" in result.report
@@ -173,7 +175,8 @@ except MPI.Exception:
 
 @pytest.mark.parametrize(("how", "kept"), [("hold_own_nic()", True), ("reset_own_nic()", False)])
 def test_a_reset_does_not_hide_what_a_nic_counted(how, kept):
-    """The closing figures hold what a dead NIC counted until the driver reset it, or say that they do not."""
+    """The closing figures hold what a dead NIC counted until the driver reset it, or say that they
+    do not."""
     summary = play(COUNTED.replace("BREAK", how), 3).summary
     sent = [nic.counts["TX_PACKETS"] for nic in summary.nics]
     flaws = [line for line in summary.lines() if line.startswith("not in these figures")]

@@ -1,4 +1,5 @@
-"""A stopped run's report of the NICs: traps with their place in the firmware, what still moves, what went wrong."""
+"""A stopped run's report of the NICs: traps with their place in the firmware, what still moves,
+what went wrong."""
 
 from pathlib import Path
 
@@ -60,7 +61,8 @@ def test_a_processor_in_reset_is_told():
 
 
 def test_events_of_others_are_not_taken_for_answers():
-    """What a rank had asked of its NIC when the run ended is answered while the registers are read."""
+    """What a rank had asked of its NIC when the run ended is answered while the registers are
+    read."""
     cluster = Cluster(pair(), SMALL)
     cluster.engine.pio(0, [Access(0, False, host_offset("CYCLES"), tag=tag) for tag in (1, 2, 3)])
     asked = [host_offset(name) for name in ("ID", "VERSION", "SRAM_SIZE")]

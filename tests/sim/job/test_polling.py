@@ -1,4 +1,5 @@
-"""Ranks that poll: what a poll finds, when, and how many there are does not depend on whether the simulator was asked each time."""
+"""Ranks that poll: what a poll finds, when, and how many there are does not depend on whether the
+simulator was asked each time."""
 
 import sys
 
@@ -10,7 +11,8 @@ from lanai_sim.job.launcher import run
 from lanai_sim.job.nic_service import RankAccess
 from lanai_sim.job.nic_world import NicWorld
 
-# Rank 0 polls for messages that the others send late, first in silence, then while the others talk; it answers the last one.
+# Rank 0 polls for messages that the others send late, first in silence, then while the others talk;
+# it answers the last one.
 LATE = """
 from mpi4py import MPI
 world = MPI.COMM_WORLD

@@ -1,4 +1,5 @@
-"""Recovery on the gateware: an mpi4py program over wires that lose, damage, double and reorder packets."""
+"""Recovery on the gateware: an mpi4py program over wires that lose, damage, double and reorder
+packets."""
 
 import sys
 

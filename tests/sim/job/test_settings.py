@@ -1,4 +1,5 @@
-"""`lanai run --config FILE`: every table arrives, flags win, and what is wrong is quoted with what would be right."""
+"""`lanai run --config FILE`: every table arrives, flags win, and what is wrong is quoted with what
+would be right."""
 
 import argparse
 import re

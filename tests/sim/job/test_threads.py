@@ -1,4 +1,5 @@
-"""Ranks with several threads: time moves only when all of a rank's threads have stopped, and the run is the same on any machine."""
+"""Ranks with several threads: time moves only when all of a rank's threads have stopped, and the
+run is the same on any machine."""
 
 import subprocess
 import sys
@@ -128,7 +129,8 @@ def test_time_stands_still_while_a_thread_computes(capfd):
 
 
 def test_threads_make_communicators_in_any_order():
-    """Each rank's threads duplicate different communicators and create one of a group, in another order on rank 0."""
+    """Each rank's threads duplicate different communicators and create one of a group, in another
+    order on rank 0."""
     assert ranks(AGREEMENTS, size=3).code == 0
 
 

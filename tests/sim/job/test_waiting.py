@@ -1,4 +1,5 @@
-"""Reports of stopped runs: the program's own call and line, the circle of waits, and who waits in vain."""
+"""Reports of stopped runs: the program's own call and line, the circle of waits, and who waits in
+vain."""
 
 import signal
 import subprocess
@@ -233,7 +234,8 @@ world.Recv(bytearray(1), source=(world.rank - 1) % 4, tag=99)
 
 
 def test_messages_of_channels_that_have_left_the_nic(tmp_path):
-    """One room for all channels: when the last one has messages, those of the others are in host memory."""
+    """One room for all channels: when the last one has messages, those of the others are in host
+    memory."""
     program = tmp_path / "program.py"
     program.write_text(FEW)
     result = run(

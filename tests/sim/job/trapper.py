@@ -1,4 +1,5 @@
-"""Firmware for tests of post-mortems: rung with 1 it reads beyond the SRAM, with 2 it stops itself."""
+"""Firmware for tests of post-mortems: rung with 1 it reads beyond the SRAM, with 2 it stops
+itself."""
 
 from lanai_firmware.lang import Const, Ptr, at, firmware, register, trap, u32
 from lanai_hdl.machine import Event, local_address

@@ -31,7 +31,8 @@ def image():
 
 
 def deliver(*texts, net=PAIR):
-    """Send SENT packets from nic0 to nic1 with these faults; what arrived, counters of nic1, and what happened on which wire."""
+    """Send SENT packets from nic0 to nic1 with these faults; what arrived, counters of nic1, and
+    what happened on which wire."""
     cluster = Cluster(net, SMALL, RtlEngine)
     for wire, plan in faults.plan([faults.parse(text) for text in texts], net, SlotTime(66_000)).items():
         cluster.engine.faults(wire, plan)
@@ -136,7 +137,8 @@ def test_faults_before_and_behind_a_switch(text, arrived, counter):
 
 
 def chosen(tmp_path, plan, first, count):
-    """The packets of [first, first + count) that the native engine's faults hit, with their kinds."""
+    """The packets of [first, first + count) that the native engine's faults hit, with their
+    kinds."""
     program = tmp_path / "faults"
     if not program.exists():
         native = files("lanai_sim.engines").joinpath("native")

@@ -14,7 +14,8 @@ def cable_ends(cables):
 
 
 def walk(net, source, dest):
-    """Follow the route word hop by hop: the NIC it ends at, what is left of the word, and the switches passed."""
+    """Follow the route word hop by hop: the NIC it ends at, what is left of the word, and the
+    switches passed."""
     ends = cable_ends(net.cables)
     word = net.route(source, dest)
     unit, _ = ends[source, 0]

@@ -1,4 +1,5 @@
-"""A small trace written by hand: one message of 4 bytes from rank 0 to rank 1, whose every stretch is known. A slot is 1 ns here."""
+"""A small trace written by hand: one message of 4 bytes from rank 0 to rank 1, whose every stretch
+is known. A slot is 1 ns here."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ def rows(dtype: Any, *values: dict[str, Any]) -> Any:
 
 
 def sample() -> Trace:
-    """Times in ns: rank 0 sends in [100, 400), rank 1 receives in [50, 900); the program ends at 1000."""
+    """Times in ns: rank 0 sends in [100, 400), rank 1 receives in [50, 900); the program ends at
+    1000."""
     meta = {
         "command": ["ring.py"], "device": "mpi-np", "ranks": 2, "ranks_per_node": 1, "nodes": [[0], [1]], "started": 0, "slot_khz": 1_000_000,
         "firmware": {

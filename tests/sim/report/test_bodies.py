@@ -1,4 +1,5 @@
-"""Where bodies lay in host memory, and which of their packets were cut through: on traces written by hand."""
+"""Where bodies lay in host memory, and which of their packets were cut through: on traces written
+by hand."""
 
 import numpy as np
 import pytest

@@ -34,7 +34,8 @@ def test_inlined_functions_are_leaves() -> None:
 
 @st.composite
 def walks(draw: st.DrawFn) -> list[tuple[int, int, bool]]:
-    """(function, offset, is a call): a random program of functions that call higher numbered ones only."""
+    """(function, offset, is a call): a random program of functions that call higher numbered ones
+    only."""
     stack, result = [0], [(0, 0, True)]
     for _ in range(draw(st.integers(0, 40))):
         action = draw(st.sampled_from("icr"))

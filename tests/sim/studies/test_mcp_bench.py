@@ -1,4 +1,5 @@
-"""The switches of the firmware on the gateware: cut-through shortens what is long, recovery costs what is short."""
+"""The switches of the firmware on the gateware: cut-through shortens what is long, recovery costs
+what is short."""
 
 from lanai_sim.studies.benches import mcp
 
@@ -12,6 +13,7 @@ def test_switches():
 
 
 def test_restoring_a_channel_costs_what_it_moves():
-    """docs/design/np-channel-swap.md, on the gateware: a message goes to host memory and another comes back."""
+    """docs/design/np-channel-swap.md, on the gateware: a message goes to host memory and another
+    comes back."""
     figures = mcp.pools((4, 4096))
     assert 0 < figures["mcp.rooms.swap_us.4"] < figures["mcp.rooms.swap_us.4096"] < 500

@@ -1,4 +1,5 @@
-"""`lanai bench p2p`: small runs whose figures are exact, and the figures that mpi-np must reach on the gateware (NP-B1 .. NP-B7)."""
+"""`lanai bench p2p`: small runs whose figures are exact, and the figures that mpi-np must reach on
+the gateware (NP-B1 .. NP-B7)."""
 
 import json
 
@@ -56,7 +57,8 @@ def test_a_message_across_pages_keeps_cut_through(small):
 
 
 def test_no_page_comes_again_within_a_play():
-    """One that did would be found pinned: a matter of malloc, and of picoseconds in every figure after it."""
+    """One that did would be found pinned: a matter of malloc, and of picoseconds in every figure
+    after it."""
     assert len({Buffer(4).address for _ in range(50)}) == 50
 
 

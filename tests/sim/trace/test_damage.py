@@ -1,7 +1,8 @@
-"""Damaged and forged traces: every command tells what is wrong in one line, or what the trace lacks. None ends in a traceback.
+"""Damaged and forged traces: every command tells what is wrong in one line, or what the trace
+lacks. None ends in a traceback.
 
-A run on NICs is traced once. Then bytes of its file are changed, cut out or doubled; and, with checksums made anew, what its chunks
-say is changed as no run would write it.
+A run on NICs is traced once. Then bytes of its file are changed, cut out or doubled; and, with
+checksums made anew, what its chunks say is changed as no run would write it.
 """
 
 import json

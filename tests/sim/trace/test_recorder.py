@@ -1,4 +1,5 @@
-"""The host's part of the stream: exact edges, calls in calls, requests found in what is written to slots."""
+"""The host's part of the stream: exact edges, calls in calls, requests found in what is written to
+slots."""
 
 import mmap
 import struct
@@ -128,7 +129,8 @@ def test_a_write_to_the_end_of_a_slot_is_a_request(recorder):
 
 
 def test_messages_meet_receives_whatever_their_wildcards(recorder):
-    """Two sends with one tag, received by ANY_TAG first: in the order in which the receives were posted."""
+    """Two sends with one tag, received by ANY_TAG first: in the order in which the receives were
+    posted."""
     books = recorder.books_of_test
     for number, (kind, tag) in enumerate([(1, 5), (1, 5), (2, -1), (2, 5), (2, 9)]):
         books.put(Note.REQUEST, number, sub=kind, a=0, b=tag, c=3, d=8, e=number)
@@ -144,7 +146,8 @@ def test_messages_meet_receives_whatever_their_wildcards(recorder):
 
 
 def test_a_trace_that_lost_notes_says_so(tmp_path, monkeypatch):
-    """A rank that calls more often between two answers than its memory holds. What was lost breaks nothing that follows."""
+    """A rank that calls more often between two answers than its memory holds. What was lost breaks
+    nothing that follows."""
     monkeypatch.setattr(notes, "AREA", mmap.PAGESIZE)
     books = notes.Notebooks(2)
     made = Recorder(Writer(tmp_path / "t"), books, HostConfig(), 2, 1)

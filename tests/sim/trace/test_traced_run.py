@@ -21,7 +21,8 @@ from lanai_sim.trace.schema import CHUNK, Engine, Fault, HostKind, Protocol, Sta
 from .test_file import ends_of_chunks
 
 SIZES = (4, 3000, 9000)
-# Buffers at the start of a page: where they lie decides how long the NIC takes, and a heap may lie otherwise if one is traced.
+# Buffers at the start of a page: where they lie decides how long the NIC takes, and a heap may lie
+# otherwise if one is traced.
 PROGRAM = f"""
 import mmap
 from mpi4py import MPI
@@ -209,7 +210,8 @@ def load(processes):
 
 
 def test_the_same_events_beside_a_load(tmp_path):
-    """Buffers come from malloc here, wherever it puts them: that must not depend on the load either."""
+    """Buffers come from malloc here, wherever it puts them: that must not depend on the load
+    either."""
     body = PROGRAM.replace("import mmap", "import numpy").replace(
         "memoryview(mmap.mmap(-1, size))", "numpy.zeros(size, 'u1')"
     )

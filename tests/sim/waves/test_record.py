@@ -1,4 +1,5 @@
-"""Waveforms in words: enumerations by name, packets by type; and files of the kinds that are asked for."""
+"""Waveforms in words: enumerations by name, packets by type; and files of the kinds that are asked
+for."""
 
 import gzip
 

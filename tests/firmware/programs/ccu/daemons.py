@@ -1,4 +1,5 @@
-"""Daemons on NICs of the Python model, joined by a wire that broadcasts, with hosts that do the barest."""
+"""Daemons on NICs of the Python model, joined by a wire that broadcasts, with hosts that do the
+barest."""
 
 import struct
 
@@ -39,7 +40,8 @@ DEFAULTS = {
 
 
 class Wire(Fabric):
-    """The model's NICs on a segment. `spoil(packet)` is what becomes of a copy. Time moves when nothing else can."""
+    """The model's NICs on a segment. `spoil(packet)` is what becomes of a copy. Time moves when
+    nothing else can."""
 
     def __init__(self, nics):
         super().__init__(nics, turn)
@@ -148,7 +150,8 @@ class Daemons:
             host.begin()
 
     def run(self, script=(), limit=200_000):
-        """Let all happen until nothing can. `script`: (host, data, seats) of packets to be sent, in order for each host."""
+        """Let all happen until nothing can. `script`: (host, data, seats) of packets to be sent, in
+        order for each host."""
         waiting = {host: [(d, s) for h, d, s in script if h is host] for host in self.hosts}
         self.quiet()
         for _ in range(limit):
@@ -178,7 +181,8 @@ class Daemons:
             return int(state.daemon.counts[which])
 
     def free(self, node):
-        """Entries in the pools of a node, and those that the send queues and the receive DMA have."""
+        """Entries in the pools of a node, and those that the send queues and the receive DMA
+        have."""
         nic = self.wire.nics[node]
         with nic.machine:
             queues = (state.daemon.free_send, state.daemon.free_receive, state.daemon.posted)

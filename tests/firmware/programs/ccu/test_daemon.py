@@ -1,4 +1,5 @@
-"""The daemon: what is sent arrives once, in order, at all that it is for, whatever the wire does."""
+"""The daemon: what is sent arrives once, in order, at all that it is for, whatever the wire
+does."""
 
 import random
 
@@ -45,7 +46,8 @@ def test_without_broadcast_a_multicast_is_a_packet_for_each_node():
 
 
 def test_one_buffer_serves_all_readers_of_a_node():
-    """CC-05: the packet crosses the wire once, and its entry is free when the last rank has read it."""
+    """CC-05: the packet crosses the wire once, and its entry is free when the last rank has read
+    it."""
     world = Daemons((1, 3), ack_every=1)
     world.hosts[2].reads = False
     world.run([(world.hosts[0], b"all", {1: 0b111})])
@@ -77,7 +79,8 @@ def test_one_trigger_serves_all_send_queues():
 
 
 def test_no_more_packets_are_under_way_than_the_window():
-    """CC-12. The receiver acknowledges each 25th: with a window of 25 nothing stalls; the 26th waits for that."""
+    """CC-12. The receiver acknowledges each 25th: with a window of 25 nothing stalls; the 26th
+    waits for that."""
     world = Daemons(window=25, ack_every=1000, timeout=1 << 20)
     one, other = world.hosts
     most = 0
@@ -124,7 +127,8 @@ def test_three_reasons_to_acknowledge(fault, reason):
 
 @pytest.mark.parametrize(("timer", "timeouts"), [(0, True), (100, False)])
 def test_the_last_packets_of_few_stall_without_an_acknowledgement_timer(timer, timeouts):
-    """CC-G1: fewer than `ack_every` packets are acknowledged after a timeout only; the timer mends that."""
+    """CC-G1: fewer than `ack_every` packets are acknowledged after a timeout only; the timer mends
+    that."""
     world = Daemons(ack_timer=timer, timeout=1000)
     one, other = world.hosts
     sent = packets(3)
@@ -191,7 +195,8 @@ def soak(count, *, seed=1, resend_all=0, **faults):
 
 
 def test_a_rank_that_does_not_read_holds_its_packets_and_no_acknowledgement():
-    """CC-G3: more packets than its ring and the pool hold. Others on the node go on, and so does it when it reads again."""
+    """CC-G3: more packets than its ring and the pool hold. Others on the node go on, and so does it
+    when it reads again."""
     world = Daemons((1, 2), ack_every=1)
     one, slow, quick = world.hosts
     slow.reads = False

@@ -1,6 +1,8 @@
-"""The firmware with one of its checks removed at a time: every limit that a request, a page entry or a packet is held to.
+"""The firmware with one of its checks removed at a time: every limit that a request, a page entry
+or a packet is held to.
 
-A check is found in the source: a call of `allowed`, or a comparison with one of LIMITS. Removed, it answers as if all were well.
+A check is found in the source: a call of `allowed`, or a comparison with one of LIMITS. Removed, it
+answers as if all were well.
 """
 
 import ast
@@ -96,7 +98,8 @@ class Replace(ast.NodeTransformer):
 
 
 def answer_of(comparison):
-    """What the comparison says if all is well. A limit is an upper one, but what PACKET_BYTES is held to and `first` are lower ones."""
+    """What the comparison says if all is well. A limit is an upper one, but what PACKET_BYTES is
+    held to and `first` are lower ones."""
     lower = PACKET_BYTES in ast.unparse(comparison.left) or ast.unparse(comparison.comparators[0]) == "first"
     return WELL[type(comparison.ops[0])] is not lower
 

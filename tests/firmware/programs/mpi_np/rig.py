@@ -1,4 +1,5 @@
-"""NICs of the Python model and the barest of hosts: requests and records by hand, any order of events at will."""
+"""NICs of the Python model and the barest of hosts: requests and records by hand, any order of
+events at will."""
 
 from lanai_firmware.lang import sizeof
 from lanai_firmware.nic.model import HostMemory
@@ -37,7 +38,8 @@ class GuardedMemory(HostMemory):
 
 
 class Host:
-    """What a rank's host does, as actions that may be taken in any order with those of the NICs, but in turn."""
+    """What a rank's host does, as actions that may be taken in any order with those of the NICs,
+    but in turn."""
 
     def __init__(self, nic, layout, number, local_rank=0, ranks=2):
         self.nic, self.layout, self.number, self.local_rank, self.ranks = nic, layout, number, local_rank, ranks
@@ -91,7 +93,8 @@ class Host:
         return self.layout.regions[self.local_rank] + int(sizeof(Region)) + (slot + 1) * self.layout.slot_bytes
 
     def send(self, operation, tag, body, sync=False, long=False, peer=None):
-        """A send as a scripted action. Long ones lie in page `operation` and have that page entry."""
+        """A send as a scripted action. Long ones lie in page `operation` and have that page
+        entry."""
 
         def act():
             dest = self.other() if peer is None else peer
@@ -131,7 +134,8 @@ class Host:
 
 
 class Rig:
-    """`places`: how many ranks each NIC has. They are numbered from the first NIC on; `hosts` is in their order. `nic`: what NICs are built as."""
+    """`places`: how many ranks each NIC has. They are numbered from the first NIC on; `hosts` is in
+    their order. `nic`: what NICs are built as."""
 
     def __init__(self, config=SMALL, places=(1, 1), nic=None):
         self.fabric = fabric(len(places), nic)
@@ -173,7 +177,8 @@ class Rig:
             self.fabric.act(action)
 
     def run(self, choose, limit=5000):
-        """Let things happen in the order that `choose(number of choices)` picks, until nothing can."""
+        """Let things happen in the order that `choose(number of choices)` picks, until nothing
+        can."""
         for _ in range(limit):
             actions = self.actions()
             if not actions:

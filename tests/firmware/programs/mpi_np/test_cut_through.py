@@ -1,4 +1,5 @@
-"""Bodies that leave, and go on to the host, before they are whole (NP-51): any order of events, both ways at once."""
+"""Bodies that leave, and go on to the host, before they are whole (NP-51): any order of events,
+both ways at once."""
 
 import random
 
@@ -93,7 +94,8 @@ def test_after_a_damaged_body_the_next_one_is_followed_again():
 
 
 def test_a_damaged_body_leaves_its_receive_waiting():
-    """The upload began before the CRC was known: the message is not reported, and the next one takes the receive."""
+    """The upload began before the CRC was known: the message is not reported, and the next one
+    takes the receive."""
     rig = Rig(EAGER)
     rig.fabric.filter = lambda source, target, packet: [
         Packet(packet.route, packet.data, int(Verdict.VALID | Verdict.CRC)) if len(packet.data) > 100 else packet

@@ -1,4 +1,5 @@
-"""Host memory that cannot be read or written: the operation concerned fails at both ends, in any order of events, and nothing else does."""
+"""Host memory that cannot be read or written: the operation concerned fails at both ends, in any
+order of events, and nothing else does."""
 
 import random
 
@@ -38,7 +39,8 @@ def ends(host, kinds):
 
 
 def both_ways(config, choose, lose, sizes):
-    """Three messages each way; `lose(rig)` takes memory away. Sends are operations 1 to 3, receives 4 to 6."""
+    """Three messages each way; `lose(rig)` takes memory away. Sends are operations 1 to 3, receives
+    4 to 6."""
     rig = Rig(config)
     lose(rig)
     for host in rig.hosts:

@@ -1,4 +1,5 @@
-"""The protocol under many orders of events: nothing lost, doubled, overtaken or stuck (NP-08, NP-23, NP-G2, NP-G9)."""
+"""The protocol under many orders of events: nothing lost, doubled, overtaken or stuck (NP-08,
+NP-23, NP-G2, NP-G9)."""
 
 import hashlib
 import random
@@ -31,7 +32,8 @@ def twins(rig):
 
 
 def crossing(rig):
-    """NP-23: the receive is posted while the announcement is on its way; synchronous, so always announced."""
+    """NP-23: the receive is posted while the announcement is on its way; synchronous, so always
+    announced."""
     a, b = rig.hosts
     a.send(1, 7, body(1), sync=True)
     a.send(2, 8, body(2), sync=True)
@@ -53,7 +55,8 @@ def crowd(rig):
 
 
 def withdrawn(rig):
-    """A receive is cancelled that may have asked for a message; another one takes what it leaves."""
+    """A receive is cancelled that may have asked for a message; another one takes what it
+    leaves."""
     a, b = rig.hosts
     for n in range(1, 7):
         a.send(n, n % 2, body(n), long=n % 3 == 0)
@@ -63,7 +66,8 @@ def withdrawn(rig):
         b.receive(n, n % 2)
 
     def outcome():
-        """If the cancel came too late the receive has the first message with its tag, and one receive is left without."""
+        """If the cancel came too late the receive has the first message with its tag, and one
+        receive is left without."""
         met = [r["kind"] for r in b.records() if r["operation"] == 8] == [Kind.NOT_CANCELLED]
         return {7: 1, 1: 3, 3: 5} if met else {1: 1, 3: 3, 5: 5}
 
@@ -104,8 +108,9 @@ def judge(rig, wanted):
 class Orders:
     """Orders of events that differ from taking turns in given places.
 
-    From the last of those places on an order is determined by where it stands. So one that comes to a state in which an earlier order
-    was, after as many events, would go on as that did: it is not followed further. Nothing is assumed of what events do to each other.
+    From the last of those places on an order is determined by where it stands. So one that comes to
+    a state in which an earlier order was, after as many events, would go on as that did: it is not
+    followed further. Nothing is assumed of what events do to each other.
     """
 
     LOOK = 4  # events from one look at the state to the next
@@ -116,7 +121,8 @@ class Orders:
         self.followed = self.cut = 0
 
     def follow(self, places):
-        """Go one order: at event `step` not the one whose turn it is but the `places[step]`-th after it. How many could have happened each time."""
+        """Go one order: at event `step` not the one whose turn it is but the `places[step]`-th
+        after it. How many could have happened each time."""
         rig = Rig(self.config)
         wanted = self.script(rig)
         last, choices = max(places, default=-1), []
@@ -185,7 +191,8 @@ def test_many_orders(script, config):
 
 
 def test_an_order_cut_short_would_have_gone_on_alike():
-    """What `Orders` leaves out ends as what it followed: the same places with and without cutting."""
+    """What `Orders` leaves out ends as what it followed: the same places with and without
+    cutting."""
     orders = Orders(twins, SMALL)
     places = [{step: 1} for step in range(0, 24, 6)]
     for each in [{}, *places]:

@@ -1,4 +1,5 @@
-"""Pools that channels share by turns: what they hold comes back as it was, in any order of events (docs/design/np-channel-swap.md)."""
+"""Pools that channels share by turns: what they hold comes back as it was, in any order of events
+(docs/design/np-channel-swap.md)."""
 
 import random
 
@@ -19,7 +20,8 @@ SHARED_CONFIGS = {name: config.but(resident=1) for name, config in CONFIGS.items
 
 
 def visitors(rig):
-    """Rank 1 is sent to by rank 0 and by itself, by turns, through one pool; receives come late and from the last to the first."""
+    """Rank 1 is sent to by rank 0 and by itself, by turns, through one pool; receives come late and
+    from the last to the first."""
     a, b = rig.hosts
     for n in (1, 2, 3):
         a.send(n, n, body(n), long=n == 2, sync=n == 3)
@@ -55,7 +57,8 @@ def counts(rig, number=1):
 
 
 def test_more_channels_than_there_is_memory_for():
-    """The thesis's 64 own their shares (NP-05); with shared pools hundreds fit, and what does not is refused by name."""
+    """The thesis's 64 own their shares (NP-05); with shared pools hundreds fit, and what does not
+    is refused by name."""
     with pytest.raises(UserError, match=r"need 200 channels; the NIC has 64: .* resident=32"):
         lay_out(McpConfig(), 1, 200, HEAP, END)
     plan = lay_out(McpConfig(resident=32), 1, 200, HEAP, END).plan
@@ -81,7 +84,8 @@ def test_messages_lie_where_no_rank_can_reach():
 
 @pytest.mark.parametrize("config", SHARED_CONFIGS)
 def test_visitors(config):
-    """Two channels, one pool, in many orders of events: nothing lost, doubled or overtaken; and messages were moved."""
+    """Two channels, one pool, in many orders of events: nothing lost, doubled or overtaken; and
+    messages were moved."""
     moved = 0
     for seed in range(25):
         rig, wanted = drive(visitors, SHARED_CONFIGS[config], random.Random(seed).randrange)
@@ -98,7 +102,8 @@ def test_visitors(config):
 
 
 def test_wildcards_find_what_is_away():
-    """Messages of one source come in order, and a receive from anyone finds what lies in host memory."""
+    """Messages of one source come in order, and a receive from anyone finds what lies in host
+    memory."""
     for seed in range(25):
         rig, _ = drive(wild_visitors, SHARED, random.Random(seed).randrange)
         b = rig.hosts[1]

@@ -1,4 +1,5 @@
-"""What a hostile rank or a broken wire can do: nothing to others (NP-14, NP-28). Plain Python firmware traps what strays."""
+"""What a hostile rank or a broken wire can do: nothing to others (NP-14, NP-28). Plain Python
+firmware traps what strays."""
 
 import random
 from collections import deque
@@ -34,7 +35,8 @@ class InTurn:
 
 
 def still_works(rig):
-    """A message still passes from the far NIC's rank to itself, through the NIC that was attacked or not."""
+    """A message still passes from the far NIC's rank to itself, through the NIC that was attacked
+    or not."""
     _a, b = rig.hosts
     before = len([r for r in b.records() if r["kind"] is Kind.RECEIVED])
     for host in rig.hosts:

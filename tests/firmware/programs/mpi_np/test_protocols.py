@@ -50,7 +50,8 @@ def received(host):
 
 
 def test_sixty_four_channels_each_with_their_share():
-    """NP-04, NP-05, NP-06: 64 channels in 1 MB, 32 message slots and 4.5 kB of receive buffer each; a 65th is refused."""
+    """NP-04, NP-05, NP-06: 64 channels in 1 MB, 32 message slots and 4.5 kB of receive buffer each;
+    a 65th is refused."""
     layout = lay_out(McpConfig(), 8, 8, SRAM_HEAP, SRAM_END)
     assert layout.plan["messages_per_channel"] == 32
     assert layout.plan["blocks_per_channel"] * 128 >= LEAST_HEAP == 4608
@@ -62,7 +63,8 @@ def test_sixty_four_channels_each_with_their_share():
 
 
 def test_sends_ahead_of_a_silent_peer():
-    """NP-12: sixteen sends and more are taken for a channel that cannot send; the request slots bound them."""
+    """NP-12: sixteen sends and more are taken for a channel that cannot send; the request slots
+    bound them."""
     rig = Rig(FULL)
     for n in range(1, 25):
         rig.hosts[0].send(n, n, body(n))
@@ -137,7 +139,8 @@ def test_credit_is_slots_and_bytes():
 
 
 def test_every_message_is_acknowledged():
-    """NP-16 with ack_slots=1: each message gives its credit back at once, in a packet of its own if nothing else goes that way."""
+    """NP-16 with ack_slots=1: each message gives its credit back at once, in a packet of its own if
+    nothing else goes that way."""
     rig = Rig(FULL)
     for n in range(1, 6):
         rig.hosts[1].receive(n, n)
@@ -174,7 +177,8 @@ def test_a_body_takes_no_more_credit_than_it_fills(size, blocks):
 
 
 def test_expected_data_need_no_byte_credit():
-    """NP-25: the channel's heap is full of another message; a body that was asked for comes all the same, and the heap stays as it is."""
+    """NP-25: the channel's heap is full of another message; a body that was asked for comes all the
+    same, and the heap stays as it is."""
     rig = Rig(FULL.but(eager_limit=0))
     rig.hosts[1].receive(1, 1)
     rig.hosts[0].send(1, 1, body(1, 3000), long=True)
@@ -192,7 +196,8 @@ def test_expected_data_need_no_byte_credit():
 
 
 def test_each_request_for_a_body_has_one_answer():
-    """NP-21, NP-23: SEND_REQ is answered once, whatever the order; a RECV_REQ that meets its receive is not asked for twice."""
+    """NP-21, NP-23: SEND_REQ is answered once, whatever the order; a RECV_REQ that meets its
+    receive is not asked for twice."""
     rig = Rig(FULL.but(eager_limit=0))
     a, b = rig.hosts
     b.receive(1, 1)
@@ -206,7 +211,8 @@ def test_each_request_for_a_body_has_one_answer():
 
 
 def test_a_message_without_credit_waits_for_its_receive():
-    """NP-26: too large to go on credit, it does not leave before it is asked for, as a synchronous send would not."""
+    """NP-26: too large to go on credit, it does not leave before it is asked for, as a synchronous
+    send would not."""
     rig = Rig(FULL.but(eager_limit=2000))
     rig.hosts[0].send(1, 1, body(1, 3000), long=True)
     run(rig)
@@ -245,7 +251,8 @@ def test_a_synchronous_send_ends_when_it_is_met():
 
 @pytest.mark.parametrize(("sync", "size"), [(True, 0), (True, 24), (False, 3000)])
 def test_a_rank_reads_of_both_ends_at_once(sync, size):
-    """NP-29: what a rank sends to itself is received when it counts as sent, in any order of events."""
+    """NP-29: what a rank sends to itself is received when it counts as sent, in any order of
+    events."""
     for seed in range(20):
         rig = Rig(FULL.but(eager_limit=0))
         host = rig.hosts[0]
@@ -275,7 +282,8 @@ def test_a_failed_send_to_oneself_is_told_once():
 
 
 def test_the_host_is_not_needed_once_a_message_is_posted():
-    """NP-01: requests are placed, then no host does anything; the NICs finish, the data are there."""
+    """NP-01: requests are placed, then no host does anything; the NICs finish, the data are
+    there."""
     rig = Rig(FULL)
     rig.hosts[1].receive(1, 1)
     rig.hosts[0].send(1, 1, body(1, 4096), long=True)
@@ -302,7 +310,8 @@ def test_look_ahead():
 
 
 def test_any_source_rotates_and_does_not_ask_for_order():
-    """NP-35, NP-36: two senders with many messages each; the receiver takes from both in turn, not in order of arrival."""
+    """NP-35, NP-36: two senders with many messages each; the receiver takes from both in turn, not
+    in order of arrival."""
     rig = Rig(FULL)
     b = rig.hosts[1]
     for n in (1, 2, 3):
@@ -320,7 +329,8 @@ def test_any_source_rotates_and_does_not_ask_for_order():
 
 
 def test_copies_of_an_any_source_receive_go_together():
-    """NP-35: one copy a channel, joined; when one meets a message none is left, and later receives keep their order."""
+    """NP-35: one copy a channel, joined; when one meets a message none is left, and later receives
+    keep their order."""
     rig = Rig(FULL)
     b = rig.hosts[1]
     b.receive(1, 5, peer=int(ANY))
@@ -340,7 +350,8 @@ def test_copies_of_an_any_source_receive_go_together():
 
 
 def test_search_is_one_after_another():
-    """NP-34, NP-37: the deeper a match lies, the more envelopes are looked at; at most all slots."""
+    """NP-34, NP-37: the deeper a match lies, the more envelopes are looked at; at most all
+    slots."""
 
     rig = Rig(FULL.but(messages=32))
     for n in range(1, 17):
@@ -363,7 +374,8 @@ def test_search_is_one_after_another():
 
 
 def test_messages_are_taken_off_in_one_round_each():
-    """NP-G9: three questions at once: a message with its body, a promise, nothing; and an entry that does not exist is refused."""
+    """NP-G9: three questions at once: a message with its body, a promise, nothing; and an entry
+    that does not exist is refused."""
     rig = Rig(FULL)
     a, b = rig.hosts
     a.send(1, 5, body(1))
@@ -389,7 +401,8 @@ def test_messages_are_taken_off_in_one_round_each():
 
 
 def test_receive_heap_with_fragments():
-    """NP-40: bodies leave in any order, so free space is scattered; credit counts all of it, and contents stay whole."""
+    """NP-40: bodies leave in any order, so free space is scattered; credit counts all of it, and
+    contents stay whole."""
     rig = Rig(FULL.but(messages=8))
     a, b = rig.hosts
     sizes = {1: 300, 2: 200, 3: 250, 4: 129, 5: 90}
@@ -410,7 +423,8 @@ def test_receive_heap_with_fragments():
 
 
 def test_send_stages_wrap_around():
-    """NP-39, NP-52: many more packets than stages, and a body of many parts: each stage is used again and again."""
+    """NP-39, NP-52: many more packets than stages, and a body of many parts: each stage is used
+    again and again."""
     rig = Rig(FULL.but(eager_limit=0))
     for turn in range(3):
         for n in range(1, 7):

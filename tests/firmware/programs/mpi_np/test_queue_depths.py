@@ -1,4 +1,5 @@
-"""The firmware runs on NICs with other queues than the Lanai 4.1's, or says by name which it cannot run on."""
+"""The firmware runs on NICs with other queues than the Lanai 4.1's, or says by name which it cannot
+run on."""
 
 import pytest
 
@@ -46,7 +47,8 @@ def test_messages_pass_whatever_the_queues_hold(depths, recovery):
 
 @pytest.mark.parametrize("depth", [3, 4, 8])
 def test_bodies_are_followed_whatever_the_queue_holds(depth):
-    """NP-51: an idle host DMA is one whose queue has all its entries free, however many those are."""
+    """NP-51: an idle host DMA is one whose queue has all its entries free, however many those
+    are."""
     rig = Rig(SMALL, nic=lanai41().but(hdma_queue=depth))
     a, b = rig.hosts
     b.receive(1, 1)

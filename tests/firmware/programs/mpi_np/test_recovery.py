@@ -1,4 +1,5 @@
-"""Recovery: whatever the wires do to packets, each message arrives once, in order, whole; and a peer that is gone is told of."""
+"""Recovery: whatever the wires do to packets, each message arrives once, in order, whole; and a
+peer that is gone is told of."""
 
 import random
 from collections import deque
@@ -58,7 +59,8 @@ class Faults:
 
 
 def faulty(script, config, plan, choose=first):
-    """Run a script of `test_interleavings` over bad wires, and check what its receives got. Returns the rig."""
+    """Run a script of `test_interleavings` over bad wires, and check what its receives got. Returns
+    the rig."""
     rig = Rig(config)
     rig.fabric.filter = Faults(plan)
     rig.fabric.filter.wires = rig.fabric.wires
@@ -100,7 +102,8 @@ def test_each_packet_each_fault(script):
 
 
 def test_a_rank_that_rings_without_pause_does_not_hold_up_the_timer():
-    """A lost packet is sent again although the doorbell is set at each turn, as a rank that polls may have it."""
+    """A lost packet is sent again although the doorbell is set at each turn, as a rank that polls
+    may have it."""
     rig = Rig(ON)
     rig.fabric.filter = Faults({0: "drop"})
     a, b = rig.hosts
@@ -122,7 +125,8 @@ def test_a_rank_that_rings_without_pause_does_not_hold_up_the_timer():
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_two_faults(script, config):
-    """Every packet with every kind, in every pair of the first twelve packets, for each script and protocol."""
+    """Every packet with every kind, in every pair of the first twelve packets, for each script and
+    protocol."""
     count = faulty(script, CONFIGS[config], {}).fabric.filter.count
     for number, kind in product(range(count + 4), KINDS):
         faulty(script, CONFIGS[config], {number: kind})
@@ -159,7 +163,8 @@ def test_many_faults_many_orders(script, config, plan, seed):
 
 
 def test_without_recovery_a_lost_packet_is_a_lost_message():
-    """The paper's behaviour, which the configuration keeps: nothing is sent again, and nobody is told."""
+    """The paper's behaviour, which the configuration keeps: nothing is sent again, and nobody is
+    told."""
     rig = Rig(SMALL)
     rig.fabric.filter = Faults({0: "drop"})
     rig.hosts[0].send(1, 7, body(1))
@@ -170,7 +175,8 @@ def test_without_recovery_a_lost_packet_is_a_lost_message():
 
 @pytest.mark.parametrize("after", range(10))
 def test_lost_peer_is_an_error_everywhere(after):
-    """From some packet on nothing passes: each operation ends, well or with PEER_FAILED, and both hosts hear LOST or had it all."""
+    """From some packet on nothing passes: each operation ends, well or with PEER_FAILED, and both
+    hosts hear LOST or had it all."""
     rig = Rig(ON.but(retries=2))
     rig.fabric.filter = Faults(dict.fromkeys(range(after, 5000), "drop"))
     a, b = rig.hosts

@@ -1,4 +1,5 @@
-"""How requests are taken: each endpoint in turn (NP-54), each request once, whatever its host writes afterwards."""
+"""How requests are taken: each endpoint in turn (NP-54), each request once, whatever its host
+writes afterwards."""
 
 import random
 
@@ -32,7 +33,8 @@ def answers(rig):
 
 @pytest.mark.parametrize("many", [0, 1, 2])
 def test_endpoints_are_served_in_turn(many):
-    """One posts eight requests before the NIC looks, the others two each: nobody waits for more than one of each of the others."""
+    """One posts eight requests before the NIC looks, the others two each: nobody waits for more
+    than one of each of the others."""
     rig = Rig(SMALL, places=(3,))
     for host in rig.hosts:
         for operation in range(8 if host.number == many else 2):
@@ -68,7 +70,8 @@ def test_bits_of_no_endpoint_are_cleared():
 
 
 def test_each_rank_has_slots_and_a_bit_of_its_own():
-    """NP-54: no semaphore. The bit of another rank says nothing of one's own request, and a second bell brings no second answer."""
+    """NP-54: no semaphore. The bit of another rank says nothing of one's own request, and a second
+    bell brings no second answer."""
     rig = Rig(SMALL, places=(2,))
     first, second = rig.hosts
     first.post(Op.PROBE, 3, tag=1, peer=1)

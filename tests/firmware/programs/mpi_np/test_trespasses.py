@@ -1,4 +1,5 @@
-"""Each check that keeps ranks apart refuses what it is there for (NP-14, NP-28), and without it an attempt succeeds."""
+"""Each check that keeps ranks apart refuses what it is there for (NP-14, NP-28), and without it an
+attempt succeeds."""
 
 import ast
 from pathlib import Path
@@ -22,7 +23,8 @@ def test_refused(attempt):
 
 @pytest.mark.parametrize("mutant", mutants(), ids=str)
 def test_no_check_is_idle(mutant):
-    """With a check removed, an attempt that its function must stop reaches what it is after, or the firmware strays."""
+    """With a check removed, an attempt that its function must stop reaches what it is after, or the
+    firmware strays."""
     attempts = [attempt for attempt, stopped_by in ATTEMPTS.items() if mutant.place in stopped_by]
     assert attempts, f"no attempt is stopped by {mutant.place}: add one to trespasses.py"
     with mutant.applied():
@@ -41,7 +43,8 @@ def test_every_attempt_names_functions_with_checks():
 
 
 def test_protocols_cannot_reach_a_request():
-    """What a host may change at any time is read at the border only: no other module of the firmware knows `Request`."""
+    """What a host may change at any time is read at the border only: no other module of the
+    firmware knows `Request`."""
     assert layout.Request
     knowing = set()
     for path in sorted(Path(lanai_firmware.programs.mpi_np.__path__[0]).rglob("*.py")):

@@ -1,7 +1,8 @@
 """What a hostile rank can ask for, one attempt for each check that must refuse it (NP-14, NP-28).
 
-Ranks 0 and 1 share a NIC, rank 2 is alone on another. In each attempt one of the two reaches for what is the other's, with the help of
-rank 2 where a message is needed. The victim has asked for nothing unless the attempt says so, so any DMA to its memory raises.
+Ranks 0 and 1 share a NIC, rank 2 is alone on another. In each attempt one of the two reaches for
+what is the other's, with the help of rank 2 where a message is needed. The victim has asked for
+nothing unless the attempt says so, so any DMA to its memory raises.
 """
 
 from collections import deque
@@ -50,7 +51,8 @@ class Scene:
         self.step = 0
 
     def run(self, prompt=False):
-        """Each thing that may happen in turn, or with a `prompt` processor: it goes first, and packets finish last.
+        """Each thing that may happen in turn, or with a `prompt` processor: it goes first, and
+        packets finish last.
 
         Then no byte of the victim's may be with others, or changed.
         """
@@ -219,7 +221,8 @@ def receive_of_more_than_a_page():
 
 @attempt("incoming.receive_short")
 def short_message_past_the_end_of_its_piece():
-    """The piece ends where the window does; the message is longer, and goes on in the next piece."""
+    """The piece ends where the window does; the message is longer, and goes on in the next
+    piece."""
     scene = Scene()
     scene.receive((scene.edge, EDGE), (scene.here, 4096))
     scene.friend.send(2, 5, b"x" * 200, peer=0)
@@ -267,7 +270,8 @@ def longer_message_past_the_end_of_its_piece():
 
 @attempt("incoming.receive_part", "following.answers", "following.follow", "cursor.skip")
 def long_message_past_the_end_of_its_piece():
-    """The same for one that comes in two packets; the first is followed if the processor is prompt."""
+    """The same for one that comes in two packets; the first is followed if the processor is
+    prompt."""
     for prompt in (False, True):
         scene = Scene()
         scene.receive((scene.edge, EDGE), (scene.here, 4096), limit=8192, table=3)
@@ -314,7 +318,8 @@ PARKING = CONFIG.but(eager_limit=64)  # inline bodies above this wait in their s
 
 
 def parked(scene):
-    """Rank 0 sends a message to rank 2 that waits in its first request slot, whose number comes back."""
+    """Rank 0 sends a message to rank 2 that waits in its first request slot, whose number comes
+    back."""
     scene.rig.hosts[0].post(Op.SEND_INLINE, 3, SECRET[:100], tag=9, length=100, peer=2)
     scene.rig.run(scene._choose)
     return 0
@@ -330,7 +335,8 @@ def pull(scene, number, size, peer):
 
 @attempt("answering.on_send_req")
 def pull_what_another_rank_has_parked():
-    """Rank 1 helps rank 2 to a message of rank 0's to rank 2, with an envelope that rank 0 has not sent."""
+    """Rank 1 helps rank 2 to a message of rank 0's to rank 2, with an envelope that rank 0 has not
+    sent."""
     scene = Scene(attacker=1, config=PARKING)
     pull(scene, parked(scene), 100, peer=1)
     before = scene.dropped()
@@ -441,7 +447,8 @@ def send_on_a_channel_of_the_victims():
 
 @attempt("requests.take_request")
 def probe_a_channel_of_the_victims():
-    """A message from rank 0 to itself waits at the second endpoint's first channel, which an index of 3 would name."""
+    """A message from rank 0 to itself waits at the second endpoint's first channel, which an index
+    of 3 would name."""
     scene = Scene()
     scene.victim.guard(False)
     scene.victim.send(2, 5, b"x" * 8, peer=0)
@@ -512,7 +519,8 @@ def packets_shorter_than_they_say():
 
 
 def asking(size):
-    """Rank 0 waits for a body of `size` bytes that it has asked rank 2 for. Nothing it sends arrives."""
+    """Rank 0 waits for a body of `size` bytes that it has asked rank 2 for. Nothing it sends
+    arrives."""
     scene = Scene()
     scene.rig.fabric.filter = lambda source, target, packet: []
     scene.receive((scene.here, 4096))

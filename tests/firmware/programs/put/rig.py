@@ -1,4 +1,5 @@
-"""NICs of the Python model that run the put firmware, and the barest of hosts: heaps, and requests by hand."""
+"""NICs of the Python model that run the put firmware, and the barest of hosts: heaps, and requests
+by hand."""
 
 import struct
 

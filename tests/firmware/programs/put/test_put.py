@@ -1,4 +1,5 @@
-"""The put firmware in plain Python: puts, questions and their answers, and what happens when memory cannot be reached."""
+"""The put firmware in plain Python: puts, questions and their answers, and what happens when memory
+cannot be reached."""
 
 import pytest
 
@@ -154,7 +155,8 @@ def test_a_nic_whose_rank_has_ended_answers_and_lets_go():
 
 
 def test_a_heap_that_cannot_be_written_is_tried_once():
-    """Its process is dead. The report of its counters fails, and no other one follows; what arrives is dropped."""
+    """Its process is dead. The report of its counters fails, and no other one follows; what arrives
+    is dropped."""
     fabric, (one, two) = play(2)
     two.nic.memory.remove(HEAP)
     for n in range(20):

@@ -9,7 +9,8 @@ from .csr import MATCHING
 
 
 class MatchingBlock(NicBlock):
-    """`matched` for the slot of `probe` if `word` and `tag` agree in all bits of `mask`; `last` holds that word."""
+    """`matched` for the slot of `probe` if `word` and `tag` agree in all bits of `mask`; `last`
+    holds that word."""
 
     mask: In(32)
     tag: In(32)

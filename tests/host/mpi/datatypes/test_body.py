@@ -78,7 +78,8 @@ def test_a_body_of_a_million_blocks_makes_no_list_of_them():
 
 
 def test_elements_that_continue_each_other_are_counted_as_one_run():
-    """Each element is a block at its end and one at its start: the last byte of one touches the first of the next."""
+    """Each element is a block at its end and one at its start: the last byte of one touches the
+    first of the next."""
     kind = resized(hindexed([2, 2], [0, 6], CHAR), 0, 8)
     body = kind.body(1 << 20, 100)
     assert (body.runs, len(list(body.segments()))) == (101, 101)

@@ -165,7 +165,8 @@ ALLOWED = {
 
 @pytest.mark.parametrize("opened", ALLOWED, ids=lambda names: "_then_".join(names) or "none")
 def test_calls_outside_of_their_epoch_are_refused(opened):
-    """Every call from every state, alone on a window; those that are allowed are tried on a window of their own."""
+    """Every call from every state, alone on a window; those that are allowed are tried on a window
+    of their own."""
 
     def program(world):
         comm = world.comm_self

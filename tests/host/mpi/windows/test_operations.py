@@ -1,4 +1,5 @@
-"""Operations on a target's memory, for each number of ranks and with devices that are early and late."""
+"""Operations on a target's memory, for each number of ranks and with devices that are early and
+late."""
 
 import numpy as np
 import pytest
@@ -71,7 +72,8 @@ def test_sums_of_all_ranks(count, device):
 
 @DEVICES
 def test_derived_datatypes_on_both_sides(device):
-    """Columns of a matrix at the origin into every third element at the target, and back; the target is told of a type once."""
+    """Columns of a matrix at the origin into every third element at the target, and back; the
+    target is told of a type once."""
 
     def program(world):
         comm = world.comm_world
@@ -269,7 +271,8 @@ def test_requests_of_the_r_forms():
 
 @DEVICES
 def test_data_and_answers_between_two_ranks_are_told_apart(device):
-    """Rank 1 waits for a lock under the serial number under which rank 0, which holds it, sends long data."""
+    """Rank 1 waits for a lock under the serial number under which rank 0, which holds it, sends
+    long data."""
 
     def program(world):
         comm = world.comm_world

@@ -24,7 +24,8 @@ EPOCHS = ("fence", "lock", "lock_all", "post")
 
 
 class Step(NamedTuple):
-    """An operation of `origin` on `count` places of `target`, `stride` apart from `first` on; `value` is what it brings."""
+    """An operation of `origin` on `count` places of `target`, `stride` apart from `first` on;
+    `value` is what it brings."""
 
     origin: int
     target: int
@@ -53,7 +54,8 @@ steps = st.builds(
 
 
 def legal(wanted):
-    """Those steps of one epoch that MPI allows together: what is put is touched once, sums may meet sums, reads may meet reads."""
+    """Those steps of one epoch that MPI allows together: what is put is touched once, sums may meet
+    sums, reads may meet reads."""
     users, chosen = {}, []
     for step in wanted:
         if step.places[-1] >= PLACES:

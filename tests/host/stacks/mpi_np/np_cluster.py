@@ -1,4 +1,5 @@
-"""Ranks with the mpi-np device on the Verilated gateware, as coroutines of this process, with a saboteur among them."""
+"""Ranks with the mpi-np device on the Verilated gateware, as coroutines of this process, with a
+saboteur among them."""
 
 import ctypes
 from functools import partial
@@ -21,7 +22,8 @@ WATCHED = free().but(watchdog=2 * MILLISECOND)
 
 
 class Ranks:
-    """`count` ranks, one on each NIC of a switch. `programs` are coroutine functions of (Rank), by rank."""
+    """`count` ranks, one on each NIC of a switch. `programs` are coroutine functions of (Rank), by
+    rank."""
 
     def __init__(self, count=2, host=WATCHED, mcp=None, nic=None):
         self.count, self.host, self.mcp, self.nic = count, host, mcp or McpConfig(), nic or lanai41()
@@ -32,7 +34,8 @@ class Ranks:
         self.wanted = count
 
     def run(self, *programs, saboteur=None):
-        """Results by rank. `saboteur(bus, ranks)` is one more process on node 0, which begins when all ranks are up."""
+        """Results by rank. `saboteur(bus, ranks)` is one more process on node 0, which begins when
+        all ranks are up."""
         tasks = [self.cluster.spawn(rank, self._rank(rank, program)) for rank, program in enumerate(programs)]
         if saboteur is not None:
             self.cluster.spawn(0, self._saboteur(saboteur))

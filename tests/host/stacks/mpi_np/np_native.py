@@ -6,7 +6,8 @@ from lanai_firmware.programs.mpi_np.scheduler import turn
 
 
 def take_native_turns(monkeypatch):
-    """From now on every model NIC runs compiled firmware. The list that comes back names the NIC of each turn."""
+    """From now on every model NIC runs compiled firmware. The list that comes back names the NIC of
+    each turn."""
     compiled, turns = {}, []
 
     def native_turn(nic):

@@ -1,7 +1,8 @@
-"""Ranks with the mpi-np device over the Python model of the NIC: the real driver, the real firmware as plain Python.
+"""Ranks with the mpi-np device over the Python model of the NIC: the real driver, the real firmware
+as plain Python.
 
-Each rank is a thread, and one runs at a time: a rank gives way only when it waits, and the NICs move only while a rank waits or
-lets time pass. So a run is the same each time.
+Each rank is a thread, and one runs at a time: a rank gives way only when it waits, and the NICs
+move only while a rank waits or lets time pass. So a run is the same each time.
 """
 
 import ctypes
@@ -43,7 +44,8 @@ class Baton:
                 raise Deadlock(str(self.failure))
 
     def give(self, name, why=None):
-        """Let the next rank run; with `why`, this one waits for something that no NIC brings yet."""
+        """Let the next rank run; with `why`, this one waits for something that no NIC brings
+        yet."""
         with self.condition:
             if why is not None:
                 self.stuck[name] = why

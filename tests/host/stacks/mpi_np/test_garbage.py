@@ -1,4 +1,5 @@
-"""A NIC that writes garbage where records belong: whatever is under way ends with a clear error, never a crash or a hang."""
+"""A NIC that writes garbage where records belong: whatever is under way ends with a clear error,
+never a crash or a hang."""
 
 import random
 import re
@@ -20,7 +21,8 @@ SEQUENCE = int(offset_of(Record, "sequence"))
 
 
 def forge(device, data):
-    """Put `data` where the NIC would write its next record, with the sequence number that makes it one."""
+    """Put `data` where the NIC would write its next record, with the sequence number that makes it
+    one."""
     endpoint = device.endpoint
     start = endpoint.place * RECORD
     endpoint.copyblock.view[start : start + RECORD] = data
@@ -68,7 +70,8 @@ def test_what_begins_after_an_unknown_record_ends_at_once():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_records_only_ever_raise_a_named_error(seed):
-    """Records of random bytes, half of them of a kind that exists: none of them goes past `Records` but as DeviceLost."""
+    """Records of random bytes, half of them of a kind that exists: none of them goes past `Records`
+    but as DeviceLost."""
     rng = random.Random(seed)
     refused = 0
 

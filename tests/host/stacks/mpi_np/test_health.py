@@ -14,7 +14,8 @@ DEPTHS = 0x04040404
 
 
 class Registers(Bus):
-    """A NIC whose doorbell is never looked at. `rates`: descriptors that an engine does between two looks, until it stops."""
+    """A NIC whose doorbell is never looked at. `rates`: descriptors that an engine does between two
+    looks, until it stops."""
 
     def __init__(self, rates, until=LOOKS):
         self.words = {EPOCH: OURS.epoch, host_offset("CONTROL"): int(Control.RUN), host_offset("QUEUE_DEPTHS"): DEPTHS}
@@ -51,7 +52,8 @@ def finding(bus):
 @pytest.mark.parametrize("engine", ["HDMA_DONE", "SEND_DONE", "RECV_DONE"])
 @pytest.mark.parametrize("begin", [0, 0xFFFF_FFF0])
 def test_a_nic_that_works_for_others_is_alive(engine, begin):
-    """Its doorbell bit stays set, but descriptors get done that were not queued when the looking began."""
+    """Its doorbell bit stays set, but descriptors get done that were not queued when the looking
+    began."""
     assert finding(Registers({engine: (begin, 1)})) is None
 
 

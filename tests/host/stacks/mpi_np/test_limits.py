@@ -1,4 +1,5 @@
-"""Very many, very long, not there: what is beyond a limit waits or is an error, and everything else goes on."""
+"""Very many, very long, not there: what is beyond a limit waits or is an error, and everything else
+goes on."""
 
 import ctypes
 import mmap
@@ -120,7 +121,8 @@ def test_so_many_requests_outstanding(count):
 
 
 def test_pages_stay_pinned_and_are_found_again():
-    """PM's pinned-page cache: what was pinned is not pinned again, until others have needed the room; oldest use goes first."""
+    """PM's pinned-page cache: what was pinned is not pinned again, until others have needed the
+    room; oldest use goes first."""
 
     def program(device):
         pins = device.share.memory.pins

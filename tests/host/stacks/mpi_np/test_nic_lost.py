@@ -1,4 +1,5 @@
-"""A NIC that is reset, traps, stops or hangs in the midst of messages: whatever waits ends with an error that says so, here and at the peers."""
+"""A NIC that is reset, traps, stops or hangs in the midst of messages: whatever waits ends with an
+error that says so, here and at the peers."""
 
 import re
 
@@ -32,7 +33,8 @@ async def halt(bus, ranks):
 
 
 async def overwrite(bus, ranks, *words):
-    """The code of the endless loop of turns becomes these words, again and again. `words` are functions of their address."""
+    """The code of the endless loop of turns becomes these words, again and again. `words` are
+    functions of their address."""
     main = ranks.image.symbols["lanai_firmware.programs.mpi_np.main.main"]
     places = range(main.address, main.address + main.size, 4)
     code = [words[i % len(words)](place) for i, place in enumerate(places)]
@@ -57,7 +59,8 @@ SEEN = {
 
 
 def survivor(size, mode, count):
-    """Rank 1, and rank 0 as well: messages both ways, then one that never comes; errors by kind, and whether all else was right."""
+    """Rank 1, and rank 0 as well: messages both ways, then one that never comes; errors by kind,
+    and whether all else was right."""
 
     async def program(me):
         other = 1 - me.rank
@@ -107,13 +110,15 @@ def check(results, seen):
     (ours,), theirs = results
     assert ours[0] is ErrorKind.NIC_LOST
     assert re.search(f"the NIC of rank 0 {seen}.*start the job again", ours[1]), ours
-    # The body of a packet that the NIC died in the midst of is damaged: its receive has ended before anyone was lost.
+    # The body of a packet that the NIC died in the midst of is damaged: its receive has ended
+    # before anyone was lost.
     assert {kind for kind, _ in theirs} <= {ErrorKind.PEER_FAILED, ErrorKind.DAMAGED}
     assert {text for kind, text in theirs if kind is ErrorKind.PEER_FAILED} == {ours[1]}
 
 
 def test_a_world_that_is_booted_again_works_again():
-    """The same processes, the same bus; both NICs, because channels count what the other end has received."""
+    """The same processes, the same bus; both NICs, because channels count what the other end has
+    received."""
 
     async def program(me):
         other = 1 - me.rank
@@ -137,7 +142,8 @@ def test_a_world_that_is_booted_again_works_again():
 
 
 def test_a_nic_that_is_well_is_left_alone():
-    """A rank that waits for long looks at its NIC, finds nothing, and gets its message in the end."""
+    """A rank that waits for long looks at its NIC, finds nothing, and gets its message in the
+    end."""
 
     async def program(me):
         if me.rank:

@@ -1,4 +1,5 @@
-"""Many peers, few pools: all-to-all traffic whose messages lie in host memory between their channels' turns."""
+"""Many peers, few pools: all-to-all traffic whose messages lie in host memory between their
+channels' turns."""
 
 import pytest
 
@@ -17,7 +18,8 @@ SIZES = (8, 700, 3000, 6000)
 
 
 def all_to_all(device):
-    """Everyone sends everything to everyone before anyone receives; then from the last to the first, some from anyone."""
+    """Everyone sends everything to everyone before anyone receives; then from the last to the
+    first, some from anyone."""
     me, peers = device.rank, range(device.size)
     sent = [isend(device, peer, pattern(size, me + i), tag=i) for i, size in enumerate(SIZES) for peer in peers]
     for _ in range(300):
@@ -48,7 +50,8 @@ def test_all_to_all(resident, per_nic, monkeypatch):
 
 
 def test_more_channels_than_the_ceiling():
-    """A NIC serves five ranks in a world of 65: 325 channels, where 64 have pool of their own; three ranks of it speak."""
+    """A NIC serves five ranks in a world of 65: 325 channels, where 64 have pool of their own;
+    three ranks of it speak."""
 
     def program(device):
         peers = (0, 7, 64)

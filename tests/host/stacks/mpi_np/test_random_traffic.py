@@ -1,7 +1,9 @@
-"""Random traffic: every rank sends to every rank, itself included, and receives by name, by tag and by wildcard.
+"""Random traffic: every rank sends to every rank, itself included, and receives by name, by tag and
+by wildcard.
 
-A receive is only posted if it is sure to be met: of the messages that it matches, more are outstanding than receives that could
-take one of them are pending. So no choice of the dice can deadlock, and receives of all kinds compete for the same messages.
+A receive is only posted if it is sure to be met: of the messages that it matches, more are
+outstanding than receives that could take one of them are pending. So no choice of the dice can
+deadlock, and receives of all kinds compete for the same messages.
 """
 
 import random
@@ -61,8 +63,8 @@ def overlap(a, b):
 
 
 def check_order(receives):
-    """Nonovertaking: of two messages of one source that an earlier receive matches, it takes the one sent first. `receives` are in
-    the order in which they were posted."""
+    """Nonovertaking: of two messages of one source that an earlier receive matches, it takes the
+    one sent first. `receives` are in the order in which they were posted."""
     for place, first in enumerate(receives):
         for later in receives[place + 1 :]:
             if first.got.source == later.got.source and first.got.index > later.got.index:

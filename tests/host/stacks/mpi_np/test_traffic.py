@@ -39,7 +39,8 @@ def test_one_message(size, late):
 @pytest.mark.parametrize("config", [McpConfig(), SMALL, paper()], ids=["default", "small", "paper"])
 @pytest.mark.parametrize(("size", "count"), [(0, 40), (8, 40), (2000, 25), (9000, 25)])
 def test_reverse_tags(config, size, count):
-    """NP-G9: a program that MPI calls safe: many sends under way, received from the last to the first."""
+    """NP-G9: a program that MPI calls safe: many sends under way, received from the last to the
+    first."""
 
     def program(device):
         if device.rank == 0:
@@ -83,7 +84,8 @@ def test_truncation(size, early):
 
 @pytest.mark.parametrize("size", [0, 40, 9000])
 def test_a_send_to_oneself_ends_with_its_receive(size):
-    """NP-29: when a synchronous (or long) send of a rank to itself is done, so is the receive that met it."""
+    """NP-29: when a synchronous (or long) send of a rank to itself is done, so is the receive that
+    met it."""
 
     def program(device):
         for late in (False, True):
@@ -129,7 +131,8 @@ def test_probe_and_cancel():
 
 @pytest.mark.parametrize("delay", range(12))
 def test_a_probe_finds_nothing_that_an_earlier_receive_takes(delay):
-    """More receives of anyone than the NIC holds: those that wait on the host come before the probe, whenever messages arrive."""
+    """More receives of anyone than the NIC holds: those that wait on the host come before the
+    probe, whenever messages arrive."""
 
     def program(device):
         if device.rank == 0:

@@ -11,7 +11,8 @@ COUNT = 28
 
 
 def test_credit_is_what_the_most_crowded_nic_has(monkeypatch):
-    """NP-06: rank 4, alone on its NIC, sends rank 0, one of four, more than rank 0's channel has room for before it is received."""
+    """NP-06: rank 4, alone on its NIC, sends rank 0, one of four, more than rank 0's channel has
+    room for before it is received."""
     take_native_turns(monkeypatch)
 
     def program(device):

@@ -25,7 +25,8 @@ def exchange(length):
 
 
 def unexpected(length):
-    """Four messages that come before their receives, taken in another order, from anyone, into longer buffers."""
+    """Four messages that come before their receives, taken in another order, from anyone, into
+    longer buffers."""
     sends = [world.Isend(pattern(length, rank, n), right, 10 + n) for n in range(4)]
     world.Barrier()
     for n in (2, 0, 3, 1):

@@ -1,4 +1,5 @@
-"""Puts on the gateware: bytes arrive where they should, from a request's own words and from memory, and more than the ring holds."""
+"""Puts on the gateware: bytes arrive where they should, from a request's own words and from memory,
+and more than the ring holds."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""`lanai run --device t3d`: MPI programs run on it, the same each time; what it cannot do is refused."""
+"""`lanai run --device t3d`: MPI programs run on it, the same each time; what it cannot do is
+refused."""
 
 import os
 import re
@@ -74,7 +75,8 @@ else:
 
 
 def test_nothing_is_written_to_a_buffer_whose_receive_has_failed():
-    """The third packet of the message is damaged; what follows it must not reach memory that the program has back."""
+    """The third packet of the message is damaged; what follows it must not reach memory that the
+    program has back."""
     fault = ("--fault", "corrupt nic0 packet=3")
     run = lanai("-q", "-n", 2, "--device", "t3d", *fault, sys.executable, "-c", AFTER_A_FAILURE)
     assert run.stdout == "written afterwards: 0\n"

@@ -1,4 +1,5 @@
-"""The native engine's view of host memory, compiled alone: what is read after a write, what a refused access counts."""
+"""The native engine's view of host memory, compiled alone: what is read after a write, what a
+refused access counts."""
 
 import subprocess
 from importlib.resources import files
