@@ -117,7 +117,9 @@ def lines() -> Iterator[str]:
     """The page."""
     yield "# Instruction set"
     yield ""
-    yield "This page is written from `lanai_hdl.isa`, which gateware, golden model, disassembler and linker read as well."
+    yield (
+        "This page is written from `lanai_hdl.isa`, which gateware, golden model, disassembler and linker read as well."
+    )
     yield ""
     yield cleandoc(isa.__doc__ or "").split("## Rules that no field shows")[1].strip()
     yield ""

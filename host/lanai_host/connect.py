@@ -32,7 +32,8 @@ def foreign_launcher(environment: Mapping[str, str]) -> str | None:
             if environment.get(rank, "0") != "0":
                 return None
             return (
-                f"{size}={count}: another launcher has started {count} processes, and each of them is a world of one rank here; "
+                f"{size}={count}: another launcher has started {count} processes, and each of them is a world "
+                "of one rank here; "
                 f"start the program with: lanai run -n {count} PROGRAM"
             )
     return None

@@ -73,7 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         where = f" {error.filename!r}" if error.filename else ""
         print(
-            f"lanai: error: cannot write{where}: {error.strerror}; make room, or set LANAI_CACHE to a directory with room",
+            f"lanai: error: cannot write{where}: {error.strerror}; make room, or set LANAI_CACHE to a "
+            "directory with room",
             file=sys.stderr,
         )
         return 2

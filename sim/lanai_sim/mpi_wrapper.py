@@ -46,7 +46,8 @@ Every argument goes to the compiler ({compiler}), but for these:
     -echo               print the command, then run it
     -help               print this
 
-The compiler is {option}COMPILER, else ${variable}, else ${general} unless that is a wrapper, else one that is installed.
+The compiler is {option}COMPILER, else ${variable}, else ${general} unless that is a wrapper, else one that is
+installed.
 """
 
 

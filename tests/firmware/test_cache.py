@@ -151,7 +151,10 @@ def test_many_at_once_build_it_once():
 
 def test_the_lock_of_a_killed_process_does_not_stay(own_cache):
     """A process that is killed while it builds leaves its lock file, but not the lock."""
-    text = "import os, sys; from lanai_firmware import cache; cache.entry('thing', sys.argv[1], lambda work: os.kill(os.getpid(), 9))"
+    text = (
+        "import os, sys; from lanai_firmware import cache; cache.entry('thing', sys.argv[1], lambda work: "
+        "os.kill(os.getpid(), 9))"
+    )
     assert subprocess.run([sys.executable, "-c", text, KEY], timeout=60, check=False).returncode == -9
     assert list(own_cache.rglob(".lock-*"))
     cache.entry("thing", KEY, fill)

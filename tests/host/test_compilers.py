@@ -51,7 +51,8 @@ def test_a_setting_that_is_no_program_is_quoted(language, monkeypatch):
         find(language)
 
 
-@pytest.mark.parametrize(("language", "remedy"), [(Language.C, r"openlanai\[compiler\]"), (Language.CXX, r"openlanai\[compiler\]"),
+@pytest.mark.parametrize(("language", "remedy"), [(Language.C, r"openlanai\[compiler\]"), (Language.CXX,
+r"openlanai\[compiler\]"),
                                                   (Language.FORTRAN, "apt install gfortran")])  # fmt: skip
 def test_without_a_compiler_the_remedy_is_named(language, remedy, monkeypatch):
     monkeypatch.setattr(compilers.shutil, "which", lambda name: None)

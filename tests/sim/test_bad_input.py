@@ -56,7 +56,8 @@ def test_gigabytes_of_output_need_no_memory():
 def test_a_full_disk_under_the_output_is_told():
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [*LANAI, "run", "-n", "2", "python", "-c", "print('x' * 100000)"], stdout=full, stderr=subprocess.PIPE, text=True,
+            [*LANAI, "run", "-n", "2", "python", "-c", "print('x' * 100000)"], stdout=full, stderr=subprocess.PIPE,
+             text=True,
             timeout=60, check=False,
         )  # fmt: skip
     assert done.returncode == 1

@@ -70,6 +70,7 @@ class Scope:
         if known != kind:
             self.fail(
                 node,
-                f"{name!r} is {name_of(known)} and is given {name_of(kind)}; a variable keeps its type, take another name",
+                f"{name!r} is {name_of(known)} and is given {name_of(kind)}; a variable keeps its type, take "
+                "another name",
             )
         self.assigned.add(name)

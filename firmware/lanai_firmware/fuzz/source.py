@@ -142,7 +142,8 @@ class Writer(Expressions):
             self.line(f"copy(address_of(state.{array}) + {to}, address_of(state.{array}) + {source}, {count})")
         elif kind == 3:
             self.line(
-                f"fill(address_of(state.{self.rng.choice(['words', 'bytes', 'halves'])}), {self.u(1)}, {self.rng.randint(0, 8)})"
+                f"fill(address_of(state.{self.rng.choice(['words', 'bytes', 'halves'])}), {self.u(1)}, "
+                f"{self.rng.randint(0, 8)})"
             )
         else:
             self.line(f"SCRATCH.store({self.u(1)})")

@@ -53,7 +53,8 @@ def loader(host: Host, kind: Access) -> Callable[[int], int]:
         return octets[a ^ BYTE_FLIP] if a < limit else slow(a, 1)
 
     return {
-        Access.WORD: word, Access.HALF: half, Access.UHALF: unsigned_half, Access.BYTE: byte, Access.UBYTE: unsigned_byte,
+        Access.WORD: word, Access.HALF: half, Access.UHALF: unsigned_half, Access.BYTE: byte,
+        Access.UBYTE: unsigned_byte,
     }[kind]  # fmt: skip
 
 

@@ -163,6 +163,7 @@ def register(kind: Any, address: int) -> Register:
     if not REGISTERS_LOCAL <= address < REGISTERS_LOCAL + REGISTERS_SIZE:
         raise FirmwareError(
             f"register at {address:#x} is outside the on-chip registers, "
-            f"{REGISTERS_LOCAL:#x} to {REGISTERS_LOCAL + REGISTERS_SIZE - 1:#x}; write at(Ptr[u32], {address:#x}) for SRAM"
+            f"{REGISTERS_LOCAL:#x} to {REGISTERS_LOCAL + REGISTERS_SIZE - 1:#x}; write at(Ptr[u32], "
+            f"{address:#x}) for SRAM"
         )
     return Register(kind, int(address))

@@ -247,7 +247,8 @@ def address_of(thing: Any) -> Pointer:
     if isinstance(thing, Struct):
         return Pointer(PtrType(kind_of(thing)), thing._address)
     raise FirmwareError(
-        f"address_of({thing!r}): a value has no address; write address_of(array) + i, or at(Ptr[T], u32(p) + offset_of(...))"
+        f"address_of({thing!r}): a value has no address; write address_of(array) + i, or at(Ptr[T], u32(p) + "
+        "offset_of(...))"
     )
 
 

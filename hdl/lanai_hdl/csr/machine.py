@@ -58,7 +58,8 @@ class Machine:
         for register in self.registers:
             if register.offset % WORD or not 0 <= register.offset < self.window:
                 raise ValueError(
-                    f"offset {register.offset:#x} of {register.name} must be a multiple of {WORD} below {self.window:#x}"
+                    f"offset {register.offset:#x} of {register.name} must be a multiple of {WORD} below "
+                    f"{self.window:#x}"
                 )
         for event in self.event_bits:
             if not 0 <= event.bit < EVENT_BITS:

@@ -48,7 +48,8 @@ HOST_DMA = RegisterBlock(
             0x10C,
             Access.P_ONLY,
             Behavior.COMMAND,
-            "Queues the descriptor. Descriptors run in order. One that leaves the SRAM or the host bus's 32 bits, or names no one direction, moves "
+            "Queues the descriptor. Descriptors run in order. One that leaves the SRAM or the host bus's 32 "
+            "bits, or names no one direction, moves "
             "nothing and completes with an error. With a full queue the write is dropped and counted. Reads 0.",
             HostDmaStart,
         ),

@@ -164,7 +164,10 @@ BRR = Format(
 )  # fmt: skip
 SLS = Format(
     "SLS", 0xF0000000, 0xF0020000,
-    (RD, _field("store", "S: store rather than load", (16, 16)), _field("address", "absolute byte address; bits 1:0 are ignored", (22, 18), (15, 0))),
+    (RD, _field("store", "S: store rather than load", (16, 16)), _field("address", (
+        "absolute byte address; "
+        "bits 1:0 are ignored"
+    ), (22, 18), (15, 0))),
     "load or store a word at an absolute address",
 )  # fmt: skip
 SLI = Format(

@@ -39,18 +39,20 @@ from .memory_map import (
 )
 
 __all__ = [
-    "BY_NAME", "COUNTERS", "COUNTER_NAMES", "LEVEL_EVENTS", "MACHINE", "MACHINE_ID", "MACHINE_VERSION", "PAGE_SIZE", "PIO_WINDOW_SIZE",
+    "BY_NAME", "COUNTERS", "COUNTER_NAMES", "LEVEL_EVENTS", "MACHINE", "MACHINE_ID", "MACHINE_VERSION", "PAGE_SIZE",
+    "PIO_WINDOW_SIZE",
     "REGISTERS", "REGISTERS_HOST", "REGISTERS_LOCAL", "REGISTERS_SIZE", "RESET_PC", "SRAM_BASE", "SRAM_HOST", "Access",
-    "Behavior", "Control", "Event", "Features", "HostDmaStart", "Register", "SendStart", "Status", "Verdict", "host_offset",
-    "local_address", "machine_with", "offset",
+    "Behavior", "Control", "Event", "Features", "HostDmaStart", "Register", "SendStart", "Status", "Verdict",
+    "host_offset", "local_address", "machine_with", "offset",
 ]  # fmt: skip
 
 _EVENTS_DOC = """Bits of ISR, and of the masks in WAIT and HOST_IRQ_MASK.
 
-    Levels follow their cause and cannot be cleared in ISR: RECV_DONE (a finished packet waits to be popped), RECV_PROGRESS
-    (RECV_COUNT of the packet now arriving is at or past a nonzero RECV_WATERMARK), DOORBELL (the register is nonzero),
-    HOST_SIGNAL (likewise). The others are sticky: set by the event, cleared by writing one. What an instruction does to a
-    level shows in ISR to the next one.
+    Levels follow their cause and cannot be cleared in ISR: RECV_DONE (a finished packet waits to be
+    popped), RECV_PROGRESS (RECV_COUNT of the packet now arriving is at or past a nonzero
+    RECV_WATERMARK), DOORBELL (the register is nonzero), HOST_SIGNAL (likewise). The others are
+    sticky: set by the event, cleared by writing one. What an instruction does to a level shows in
+    ISR to the next one.
     """
 
 

@@ -34,8 +34,10 @@ RECEIVE_DMA = RegisterBlock(
             0x184,
             Access.P_RW,
             Behavior.COMMAND,
-            "Writing posts the buffer [RECV_POINTER, this); word aligned. Buffers serve packets in order, one each, from their start. With none "
-            "posted the packet waits on the wire. One that leaves the SRAM or ends before it starts is refused and counted, as is one too many.",
+            "Writing posts the buffer [RECV_POINTER, this); word aligned. Buffers serve packets in order, one "
+            "each, from their start. With none "
+            "posted the packet waits on the wire. One that leaves the SRAM or ends before it starts is refused "
+            "and counted, as is one too many.",
         ),
         Register(
             "RECV_COUNT",
@@ -75,7 +77,8 @@ RECEIVE_DMA = RegisterBlock(
             0x1A0,
             Access.P_RW,
             Behavior.COMMAND,
-            "Oldest finished packet: how it fared; 0 means none. Writing anything pops it. While the completion queue is full the next packet "
+            "Oldest finished packet: how it fared; 0 means none. Writing anything pops it. While the "
+            "completion queue is full the next packet "
             "waits on the wire.",
             Verdict,
         ),

@@ -21,7 +21,8 @@ REMOTE = RegisterBlock(
             0x304,
             Access.BOTH,
             Behavior.STORAGE,
-            "Bits 0 to 23: slots without an answer until requests are sent again. Bits 24 to 31: how often, before the peer is lost.",
+            "Bits 0 to 23: slots without an answer until requests are sent again. Bits 24 to 31: how often, "
+            "before the peer is lost.",
         ),
         Register("REMOTE_PEER", 0x308, Access.BOTH, Behavior.STORAGE, "The NIC whose route is written next."),
         Register(
@@ -35,7 +36,8 @@ REMOTE = RegisterBlock(
             0x314,
             Access.BOTH,
             Behavior.COMMAND,
-            "Sets the bus window of REMOTE_PROCESS. Bits 0 to 3: upper bits of its bus addresses. Bit 4: it has a window.",
+            "Sets the bus window of REMOTE_PROCESS. Bits 0 to 3: upper bits of its bus addresses. Bit 4: it "
+            "has a window.",
         ),
         Register(
             "REMOTE_LOST",

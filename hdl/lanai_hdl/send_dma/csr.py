@@ -23,7 +23,8 @@ SEND_DMA = RegisterBlock(
             0x140,
             Access.P_RW,
             Behavior.STORAGE,
-            "Next descriptor: 4 route bytes, the next hop on top; unused ones 0. A byte is 0x80 | count << 4 | port. Kept after START.",
+            "Next descriptor: 4 route bytes, the next hop on top; unused ones 0. A byte is 0x80 | count << 4 | "
+            "port. Kept after START.",
         ),
         Register(
             "SEND_POINTER",
@@ -37,14 +38,16 @@ SEND_DMA = RegisterBlock(
             0x148,
             Access.P_RW,
             Behavior.STORAGE,
-            "Next descriptor: bytes; the wire carries whole words, so the last one may hold up to 3 bytes more. 0 sends no word. Kept after START.",
+            "Next descriptor: bytes; the wire carries whole words, so the last one may hold up to 3 bytes "
+            "more. 0 sends no word. Kept after START.",
         ),
         Register(
             "SEND_START",
             0x14C,
             Access.P_ONLY,
             Behavior.COMMAND,
-            "Queues the descriptor. A packet is FIRST .. LAST, over one or more descriptors. One that leaves the SRAM sends no word, takes no"
+            "Queues the descriptor. A packet is FIRST .. LAST, over one or more descriptors. One that leaves "
+            "the SRAM sends no word, takes no"
             " credit and spoils the packet's CRC. With a full queue the write is dropped and counted. Reads 0.",
             SendStart,
         ),
@@ -61,8 +64,10 @@ SEND_DMA = RegisterBlock(
             0x158,
             Access.P_RW,
             Behavior.COMMAND,
-            "Bytes that chasing sends may take: FEED transfers add, CHASE sends take, a write adds its (signed) value. Host DMA into, and sends "
-            "out of, one chain of memory must run in the same order. A failed FEED descriptor adds the rest of its length, or 2**21 - 1 if "
+            "Bytes that chasing sends may take: FEED transfers add, CHASE sends take, a write adds its "
+            "(signed) value. Host DMA into, and sends "
+            "out of, one chain of memory must run in the same order. A failed FEED descriptor adds the rest of "
+            "its length, or 2**21 - 1 if "
             "that is less, and spoils the CRC of the chasing packet: no send waits for bytes that cannot come.",
         ),
     ),

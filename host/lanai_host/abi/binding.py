@@ -26,7 +26,9 @@ from .context import Phase, abi
 from .tables import BadHandle, NullPointer
 
 INT_MAX = 2**31 - 1
-TOOLS = "MPI_T_"  # functions of the tools interface: they look at their arguments themselves, and answer by codes of their own
+# functions of the tools interface: they look at their arguments themselves, and answer by codes of
+# their own
+TOOLS = "MPI_T_"
 ENV_TRACEBACK = "LANAI_TRACEBACK"  # set: internal errors come with their Python traceback
 
 
@@ -296,7 +298,8 @@ def elsewhere(name: str, find_place: places.Find, *arguments: Any) -> int:
     only."""
     level = ThreadLevel(abi.world.thread_level).name
     text = (
-        f"{name}: called from another thread than the one that called MPI_Init, which MPI_THREAD_{level} does not allow; "
+        f"{name}: called from another thread than the one that called MPI_Init, which MPI_THREAD_{level} does "
+        "not allow; "
         "ask MPI_Init_thread for MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE"
     )
     return failed(name, MpiError(ErrorClass.OTHER, text), find_place, *arguments)

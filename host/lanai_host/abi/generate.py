@@ -93,7 +93,10 @@ def _definition(function: Function, flavor: Flavor) -> str:
     if body is None:
         dead = _WHEN_DEAD.get(function.name, "") + f"return ({function.returns})0;"
         enter = f"if (__builtin_expect(lanai_state != READY, 0) && !lanai_enter()) {{ {dead} }}"
-        body = f"{_with_shortcut(function, flavor)}{enter}\n    lanai_caller = __builtin_return_address(0);\n    {_call(function, flavor)}"
+        body = (
+            f"{_with_shortcut(function, flavor)}{enter}\n    lanai_caller = __builtin_return_address(0);\n  "
+            f"  {_call(function, flavor)}"
+        )
     alias = re.sub(rf"\b{function.name}\b", f"P{function.name}", function.declaration, count=1)
     return f'{function.declaration} {{\n    {body}\n}}\n{alias} __attribute__((alias("{function.name}")));\n'
 

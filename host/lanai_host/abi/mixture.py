@@ -19,6 +19,7 @@ def check_process(soname: str, directory: Path, maps: Path = Path("/proc/self/ma
     for path in sorted({line.split(None, 5)[5] for line in lines if line.count("/")}):
         if _ANY_MPI.fullmatch(Path(path).name) and Path(path).resolve() != ours:
             raise UserError(
-                f"this process has loaded two MPI libraries, {ours} and {path}; their symbols have the same names, so only one "
+                f"this process has loaded two MPI libraries, {ours} and {path}; their symbols have the same "
+                "names, so only one "
                 "can be used: build the program and the libraries it uses for one of them"
             )

@@ -27,7 +27,8 @@ def check_program(path: Path) -> None:
             )
     if MPICH.soname in libraries and STANDARD.soname in libraries:
         raise UserError(
-            f"{str(path)!r} was linked for two ABIs at once, {MPICH.soname} and {STANDARD.soname}; link it for one of them"
+            f"{str(path)!r} was linked for two ABIs at once, {MPICH.soname} and {STANDARD.soname}; link it for "
+            "one of them"
         )
     for text in tags.get("DT_RPATH", []):  # searched before LD_LIBRARY_PATH, unlike RUNPATH
         _check_rpath(path, text, libraries)

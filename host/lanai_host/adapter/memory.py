@@ -124,7 +124,8 @@ class RemoteMemory:
         """Take the memory back: later accesses fail, and none is under way when this returns."""
         if self._exposures.get(exposure.number) is not exposure:
             raise UserError(
-                f"exposure {exposure.number} of {exposure.size} bytes at {exposure.address:#x} is not (any more) exposed"
+                f"exposure {exposure.number} of {exposure.size} bytes at {exposure.address:#x} is not (any "
+                "more) exposed"
             )
         await self.bus.write(exposure_at(self.process, exposure.number) + 12, word(Rights, valid=0))
         await self._settled_accesses()

@@ -20,7 +20,8 @@ class PageTable:
                 self._taken[first : index + 1] = [True] * count
                 return first
         raise UserError(
-            f"{count} pages do not fit into the adapter's page table: {self._taken.count(False)} of {self.entries} entries"
+            f"{count} pages do not fit into the adapter's page table: {self._taken.count(False)} of "
+            f"{self.entries} entries"
             " (Remote.pages) are free; expose less at a time"
         )
 

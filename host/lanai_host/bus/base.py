@@ -172,7 +172,8 @@ def words_of(watched: Sequence[Watched]) -> list[tuple[int, int]]:
     for buffer, offset, seen in watched:
         if offset % 4 or len(seen) % 4 or not seen or not 0 <= offset <= buffer.size - len(seen):
             raise ValueError(
-                f"{len(seen)} bytes at {offset} of a buffer of {buffer.size} cannot be waited for: take whole aligned words"
+                f"{len(seen)} bytes at {offset} of a buffer of {buffer.size} cannot be waited for: take whole "
+                "aligned words"
             )
         first = buffer.bus_address + offset
         words += [(first + at, int.from_bytes(seen[at : at + 4], "big")) for at in range(0, len(seen), 4)]

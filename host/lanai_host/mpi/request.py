@@ -114,7 +114,8 @@ def device_error(call: str, error: DeviceError, length: int, peer: int) -> MpiEr
     if error.kind is ErrorKind.TRUNCATED:
         return MpiError(
             ErrorClass.TRUNCATE,
-            f"{call}: the message from rank {peer} is longer than the receive buffer of {length} bytes {error.text}".rstrip(),
+            f"{call}: the message from rank {peer} is longer than the receive buffer of {length} bytes "
+            f"{error.text}".rstrip(),
         )
     if error.kind is ErrorKind.PEER_FAILED:
         lost = f"rank {peer} has gone" if peer >= 0 else "a rank that could have sent has gone"

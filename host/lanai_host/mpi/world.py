@@ -119,7 +119,8 @@ class World:
             arrived = self.process.device.probe(-1, -1, context, take=True)
             if arrived is not None:
                 found.append(
-                    f"rank {arrived.source} sent a message of {name_of(arrived.tag)} on {name}, but this process called no "
+                    f"rank {arrived.source} sent a message of {name_of(arrived.tag)} on {name}, but this "
+                    "process called no "
                     "collective there that takes it"
                 )
         return found

@@ -27,7 +27,8 @@ from typing import Any, NoReturn
 
 from .protocol import ENV_DEVICE, ENV_SOCKET
 
-BOOT = "import sys; del sys.path[0]; from lanai_host.simulator.forking import serve; serve()()"  # what the interpreter is started with
+# what the interpreter is started with
+BOOT = "import sys; del sys.path[0]; from lanai_host.simulator.forking import serve; serve()()"
 ENV_CONTROL = "LANAI_CONTROL_FD"  # of the process that forks: its end of the socket to the launcher
 FILES = 4  # that come with each rank: its socket to the simulator, standard input, output and error
 MESSAGE = 1 << 20  # bytes

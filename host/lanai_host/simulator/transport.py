@@ -22,14 +22,15 @@ typedef struct { uint64_t size; uint32_t source; int64_t arrival; char bytes[]; 
 typedef struct { uint32_t state; int64_t clock, wake; uint32_t why_size; char why[...]; ...; } rank_state;
 typedef struct { uint64_t size; uint32_t source; int32_t taken, more; char head[...]; } delivery;
 typedef ... hub;
-hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t processors, int64_t latency, int64_t byte_time, int64_t limit);
+hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t processors, int64_t latency, int64_t byte_time,
+              int64_t limit);
 void hub_close(hub *);
 int hub_post(hub *, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size,
-                uintptr_t body, uint64_t body_size, uint64_t charged);
+             uintptr_t body, uint64_t body_size, uint64_t charged);
 int64_t hub_wait(hub *, uint32_t rank, int64_t clock, uint32_t what);
 int64_t hub_wait_on(hub *, uint32_t rank);
-int64_t hub_receive(hub *, uint32_t rank, int64_t clock, int64_t from, const char *match, uint32_t match_size, uint32_t head_size,
-                       uintptr_t to, uint64_t room, delivery *result);
+int64_t hub_receive(hub *, uint32_t rank, int64_t clock, int64_t from, const char *match, uint32_t match_size,
+                    uint32_t head_size, uintptr_t to, uint64_t room, delivery *result);
 datagram *hub_take(hub *, uint32_t rank, datagram *done);
 void hub_leave(hub *, uint32_t rank);
 void hub_stop(hub *);

@@ -60,6 +60,7 @@ async def start(bus: Bus, firmware: Firmware, polls: int = BOOT_POLLS) -> None:
     if firmware.refused and answer == firmware.refused:
         raise BootError(f"the firmware {firmware.name} is of another version than its driver; rebuild the image")
     raise BootError(
-        f"the firmware {firmware.name} did not answer in {polls * POLL // 1_000_000} us: SCRATCH0 reads {answer:#010x}, "
+        f"the firmware {firmware.name} did not answer in {polls * POLL // 1_000_000} us: SCRATCH0 reads "
+        f"{answer:#010x}, "
         f"not {firmware.ready:#010x}"
     )

@@ -114,6 +114,8 @@ def show(answers: list[verdicts.Answer]) -> None:
     console.print(table)
     total = verdicts.score(answers)
     console.print(
-        f"{total['answered']} of {total['claims']} claims answered; {total['within_10_percent']} of {total['compared']} numbers within 10 % or "
-        f"their bound; {total['shapes_that_hold']} of {total['shapes']} shapes show; {total['tested']} claims held by tests"
+        f"{total['answered']} of {total['claims']} claims answered; {total['within_10_percent']} of "
+        f"{total['compared']} numbers within 10 % or "
+        f"their bound; {total['shapes_that_hold']} of {total['shapes']} shapes show; {total['tested']} claims "
+        "held by tests"
     )

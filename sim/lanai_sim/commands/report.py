@@ -38,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
             message = book.one(args.message)
         except IndexError:
             raise UserError(
-                f"--message {args.message}: the trace has {len(trace.messages)} messages, and not this one from end to end"
+                f"--message {args.message}: the trace has {len(trace.messages)} messages, and not this one "
+                "from end to end"
             ) from None
         console.print(tables.message_table(message))
         console.print()

@@ -105,7 +105,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--prefix", **on, help="put [rank] before each line that a rank prints")
     add("--buffers", choices=[one.value for one in Buffers],
-        help="page: buffers of ranks cross no more page boundaries than they must; any (the default): as the heap has it")  # fmt: skip
+        help="page: buffers of ranks cross no more page boundaries than they must; any (the default): "
+             "as the heap has it")  # fmt: skip
     add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
     add(
         "--report-races",
@@ -194,7 +195,8 @@ def check_flags(args: argparse.Namespace, config: RunConfig) -> None:
     if names:
         nics = ", ".join(name for name in device_names() if stack(name).nics)
         raise UserError(
-            f"{', '.join(names)} cannot act on the device {config.device!r}, which has no NICs; choose one that has: --device {nics}"
+            f"{', '.join(names)} cannot act on the device {config.device!r}, which has no NICs; choose one "
+            f"that has: --device {nics}"
         )
 
 

@@ -115,7 +115,9 @@ def synthesize(board: Board, output: str | Path) -> Built:
         synth_opts=mapping.OPTIONS,
         script_after_synth=mapping.SCRIPT,
         # The slot clock's constraint is a goal to report on, not a reason to stop.
-        nextpnr_opts=f'--seed "${{SEED:-1}}" --placer {PLACER} --report timing.json --detailed-timing-report --timing-allow-fail',
+        nextpnr_opts=(
+            f'--seed "${{SEED:-1}}" --placer {PLACER} --report timing.json --detailed-timing-report --timing-allow-fail'
+        ),
     )
     plan.extract(str(output))
     (output / mapping.TIMED).write_text(mapping.timed_block_ram())
@@ -234,7 +236,8 @@ def _check_fit(board: Board, total: Block) -> None:
     for what in ("luts", "ffs", "brams", "multipliers"):
         if room is not None and getattr(total, what) > getattr(room, what):
             raise UserError(
-                f"the design does not fit {board.name}: it takes {getattr(total, what)} {what} of {getattr(room, what)}; "
+                f"the design does not fit {board.name}: it takes {getattr(total, what)} {what} of "
+                f"{getattr(room, what)}; "
                 f"choose a smaller NicConfig (sram_size={board.config.sram_size})"
             )
 

@@ -101,7 +101,8 @@ class RunConfig:
             if asked and capability not in self.engine_kind.capabilities:
                 able = [name for name in kinds.names() if capability in kinds.kind(name).capabilities]
                 raise UserError(
-                    f"the engine {self.engine!r} cannot serve {what}; leave it out, or take an engine that can: {', '.join(able)}"
+                    f"the engine {self.engine!r} cannot serve {what}; leave it out, or take an engine that "
+                    f"can: {', '.join(able)}"
                 )
 
 

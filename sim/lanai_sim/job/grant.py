@@ -42,7 +42,8 @@ class Grant:
             if not value & ~self.bells:
                 return
             raise Forbidden(
-                f"rank {self.rank} wrote {value:#x} to DOORBELL at PIO offset {offset:#x}; its own bits are {self.bells:#x}"
+                f"rank {self.rank} wrote {value:#x} to DOORBELL at PIO offset {offset:#x}; its own bits are "
+                f"{self.bells:#x}"
             )
         raise Forbidden(self._text("wrote", offset, len(data)))
 

@@ -43,7 +43,8 @@ def svg(totals: Mapping[Stack, int], title: str, unit: str = "slots") -> str:
     boxes: list[str] = []
     _draw(boxes, top, 0.0, height - ROW, WIDTH / max(top.time, 1), top.time, unit)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="monospace" font-size="11">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="monospace" '
+        'font-size="11">'
         f'<text x="4" y="13" font-size="13">{escape(title)}</text>{"".join(boxes)}</svg>\n'
     )
 

@@ -82,7 +82,8 @@ def _message(trace: Trace, message: MessageSum) -> dict[str, Any]:
     return {
         "id": int(row["id"]), "source": int(row["source"]), "target": int(row["target"]), "tag": int(row["tag"]),
         "bytes": int(row["bytes"]), "protocol": protocol_name(row), "begin": message.begin - trace.started,
-        "end": message.end - trace.started, "body": body_line(message.body), "pieces": [_piece(trace, *piece) for piece in message.pieces],
+        "end": message.end - trace.started, "body": body_line(message.body), "pieces": [_piece(trace,
+        *piece) for piece in message.pieces],
     }  # fmt: skip
 
 

@@ -13,7 +13,10 @@ from ..units import format_time
 SPENT = ("PIO", "waiting")  # where ranks' time goes, beside the host's own work
 SLOTS_A_CYCLE = 2
 COUNTED = ("TX_PACKETS", "TX_FLITS", "SLOTS_CPU_USED", "SLOTS_CPU_WAITED", *TROUBLES)
-MORE = "more: `lanai run --trace FILE ...`, then `lanai report FILE`, or profile, timeline, matrix (--quiet: no such lines)"
+MORE = (
+    "more: `lanai run --trace FILE ...`, then `lanai report FILE`, or profile, timeline, matrix (--quiet: "
+    "no such lines)"
+)
 
 
 @dataclass
@@ -76,7 +79,10 @@ class Summary:
     def _processors(self) -> str:
         slots = sum(nic.slots for nic in self.nics)
         used, waited = self._sum("SLOTS_CPU_USED"), self._sum("SLOTS_CPU_WAITED")
-        return f"the NICs' processors: used {share(used, slots)} of all LBUS slots and waited for one in {share(waited, slots)}"
+        return (
+            f"the NICs' processors: used {share(used, slots)} of all LBUS slots and waited for one in "
+            f"{share(waited, slots)}"
+        )
 
     def _sum(self, name: str) -> int:
         return sum(nic.counts.get(name, 0) for nic in self.nics)

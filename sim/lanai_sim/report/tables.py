@@ -96,7 +96,8 @@ def bodies_table(messages: Iterable[MessageSum], most: int) -> Table:
     most time in all."""
     made = table(
         "The messages' bodies in host memory, and their packets cut through at the receiver",
-        ["bytes", "protocol", "count", "mean µs", "from pages", "pieces", "to pages", "pieces", "packets", "cut through",
+        ["bytes", "protocol", "count", "mean µs", "from pages", "pieces", "to pages", "pieces", "packets",
+         "cut through",
          "stored for pieces"], 2,
     )  # fmt: skip
     kinds: dict[tuple[int, str, tuple[int, ...]], list[MessageSum]] = {}

@@ -108,7 +108,8 @@ STORED: dict[bytes, Any] = {
     b"RQST": [("id", N), ("rank", N), ("call", N), ("kind", "u1"), ("mode", "u1"), ("peer", N), ("tag", N),
               ("context", N), ("bytes", T), ("posted", T)],
     b"RDON": [("id", N), ("source", N), ("tag", N), ("length", T), ("error", "u1"), ("completed", T)],
-    b"SLOT": [("node", "<u2"), ("local_rank", "u1"), ("slot", "u1"), ("op", "u1"), ("rank", N), ("call", N), ("operation", N),
+    b"SLOT": [("node", "<u2"), ("local_rank", "u1"), ("slot", "u1"), ("op", "u1"), ("rank", N), ("call", N),
+    ("operation", N),
               ("peer", N), ("tag", N), ("context", N), ("bytes", T), ("time", T)],
 }  # fmt: skip
 STORED |= {tag: [("node", "<u2"), *rows.columns] for tag, rows in ROWS.items()}
@@ -128,7 +129,8 @@ PACKETS = np.dtype([("id", N), ("source", N), ("target", N), ("from_rank", N), (
                     ("tail", T), ("arrival_head", T), ("arrival_tail", T)])  # fmt: skip
 DMA = np.dtype([("node", N), ("engine", "u1"), ("error", "u1"), ("local", "<u4"), ("host", "<u4"), ("bytes", N),
                 ("posted", T), ("begin", T), ("end", T), ("message", N), ("packet", N)])  # fmt: skip
-PROCESSOR = np.dtype([("node", N), ("begin", T), ("end", T), ("pc", "<u4"), ("count", N), ("stalled", N), ("state", "u1"),
+PROCESSOR = np.dtype([("node", N), ("begin", T), ("end", T), ("pc", "<u4"), ("count", N), ("stalled", N), ("state",
+"u1"),
                       ("message", N)])  # fmt: skip
 LBUS = np.dtype([("node", N), ("begin", T), ("slots", N), ("used", N, (5,)), ("waited", N, (5,))])
 HOSTBUS = np.dtype([("node", N), ("master", "u1"), ("write", "u1"), ("address", "<u4"), ("bytes", N), ("begin", T),

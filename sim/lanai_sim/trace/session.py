@@ -93,7 +93,8 @@ class Session:
             "slot_khz": config.nic.slot_khz,
             "config": {
                 "nic": plain(config.nic), "host": plain(config.host),
-                config.stack.options_table: plain(config.chosen_options), "fabric": str(config.fabric), "faults": [str(one) for one in config.faults],
+                config.stack.options_table: plain(config.chosen_options), "fabric": str(config.fabric),
+                "faults": [str(one) for one in config.faults],
             },
             **more,
         })  # fmt: skip

@@ -162,7 +162,8 @@ class StoredTrace:
             return None
         if device not in devices():
             raise UserError(
-                f"{str(self.path)!r} is a trace of the device {device!r}, which is not known here; put its folder on LANAI_PATH"
+                f"{str(self.path)!r} is a trace of the device {device!r}, which is not known here; put its "
+                "folder on LANAI_PATH"
             )
         chosen = stack(device)
         return chosen.firmware.vocabulary if isinstance(chosen, NicStack) else None

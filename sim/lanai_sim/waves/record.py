@@ -59,7 +59,8 @@ def check_name(file: str) -> None:
     """Refuse a kind of file that cannot be written."""
     if file.endswith(".fst"):
         raise UserError(
-            f"cannot write {file!r}: FST needs zlib's headers, which pip does not bring; write a name that ends in .vcd or .vcd.gz"
+            f"cannot write {file!r}: FST needs zlib's headers, which pip does not bring; write a name that "
+            "ends in .vcd or .vcd.gz"
         )
 
 

@@ -108,7 +108,8 @@ CASES = {
             q = p - 1
             r = address_of(p.words)
             whole = at(Ptr[Item], u32(p) + sizeof(Item))
-            return p[1].key * 1000000 + q.words[2] * 10000 + r[1] * 100 + whole.words[0] + u32(p != q) + offset_of(Item, "words")
+            found = p[1].key * 1000000 + q.words[2] * 10000 + r[1] * 100 + whole.words[0]
+            return found + u32(p != q) + offset_of(Item, "words")
     """,
     "blocks": """
         a: Global[Array[u8, 24]]

@@ -24,7 +24,8 @@ def test_each_request_is_next_once_and_a_duplicate_for_as_long_as_it_may_come_ag
             sequence = (expected[source] + distance) % (1 << 16)
             status, result = chance.choice(list(Status)), chance.getrandbits(32)
             for signal, value in (
-                (dut.source, source), (dut.sequence, sequence), (dut.outcome, status), (dut.atomic, 1), (dut.result, result)
+                (dut.source, source), (dut.sequence, sequence), (dut.outcome, status), (dut.atomic, 1), (dut.result,
+                 result)
             ):  # fmt: skip
                 context.set(signal, value)
             place = context.get(dut.place)

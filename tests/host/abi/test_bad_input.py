@@ -31,7 +31,10 @@ def test_collectives_that_wait_for_each_other_are_named():
 def test_collectives_that_end_without_each_other_are_named_at_the_end():
     done = python(2, "w.Bcast(a, 0) if w.rank == 0 else w.Reduce(a, b, root=0)")
     assert done.returncode == 1
-    told = r"rank [01]: MPI_Finalize: rank [01] sent a message of MPI_(Bcast|Reduce) \(collective 1\) on MPI_COMM_WORLD, but"
+    told = (
+        r"rank [01]: MPI_Finalize: rank [01] sent a message of MPI_(Bcast|Reduce) \(collective 1\) on "
+        r"MPI_COMM_WORLD, but"
+    )
     assert re.search(told, done.stderr)  # whoever comes first ends the job
 
 

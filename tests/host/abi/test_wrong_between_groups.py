@@ -57,7 +57,8 @@ def on_mpich(binary, total):
     found, begin = {}, 0
     while begin < total:
         done = subprocess.run(
-            [str(starter), "-n", "3", str(binary), "return", str(begin), "5"], env={"LD_LIBRARY_PATH": str(libraries), "PATH": "/usr/bin:/bin"},
+            [str(starter), "-n", "3", str(binary), "return", str(begin), "5"], env={"LD_LIBRARY_PATH": str(libraries),
+             "PATH": "/usr/bin:/bin"},
             capture_output=True, text=True, errors="replace", check=False, timeout=600,
         )  # fmt: skip
         found |= answers(done.stdout)

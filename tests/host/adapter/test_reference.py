@@ -123,7 +123,8 @@ def any_command(chance):
     length = chance.choice([0, 1, 3, 4, 5, 64, 700, 1024, 3000])
     return ReferenceCommand(
         op, 1 if chance.random() < 0.98 else 77, exposure, key, offset, length, chance.choice([1, 1, 1, 1, 5, 6]),
-        chance.randrange(SIZE // 2), chance.choice(list(Atomic)), chance.getrandbits(32), chance.choice([0, chance.getrandbits(32)]),
+        chance.randrange(SIZE // 2), chance.choice(list(Atomic)), chance.getrandbits(32), chance.choice([0,
+        chance.getrandbits(32)]),
     )  # fmt: skip
 
 

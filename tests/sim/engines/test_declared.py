@@ -32,7 +32,8 @@ def test_it_would_not_agree_on_others(wrong, right, tmp_path):
 
 @pytest.mark.parametrize("one", declared.STRUCTS, ids=lambda one: one.name)
 def test_python_packs_as_declared(one):
-    numbers = np.dtype({"names": list(one.offsets), "formats": [column[1] if len(column) == 2 else column[1:] for column in one.columns],
+    numbers = np.dtype({"names": list(one.offsets),
+    "formats": [column[1] if len(column) == 2 else column[1:] for column in one.columns],
                         "offsets": list(one.offsets.values()), "itemsize": one.size})  # fmt: skip
     values = range(1, 1 + len(one.struct.unpack(bytes(one.size))))
     row = np.frombuffer(one.struct.pack(*values), numbers)[0]

@@ -96,7 +96,10 @@ def test_a_file_may_say_so():
         settings.run_config({"buffers": "pages"}, ("true",))
 
 
-ON = "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1].split(','))); os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
+ON = (
+    "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1].split(','))); os.execv(sys.executable, "
+    "[sys.executable, *sys.argv[2:]])"
+)
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")

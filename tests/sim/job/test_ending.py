@@ -124,7 +124,8 @@ def test_a_limit_within_the_boot_is_reported(limit):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_busy_run_with_its_report(number):
     script = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); signal.signal(signal.SIGHUP, signal.SIG_DFL);"
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL);"
         "from lanai_sim.cli import main; sys.exit(main())"
     )
     lanai = subprocess.Popen(

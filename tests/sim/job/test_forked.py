@@ -13,7 +13,8 @@ import os, random, sys, warnings
 seen = sorted(name for name in globals())
 from mpi4py import MPI
 rank = MPI.COMM_WORLD.rank
-text = [sys.argv, sys.path[0], len(sys.path), __name__, globals().get("__file__"), str(__spec__)[:30], sys.flags, sys.orig_argv, seen]
+text = [sys.argv, sys.path[0], len(sys.path), __name__, globals().get("__file__"), str(__spec__)[:30]]
+text += [sys.flags, sys.orig_argv, seen]
 text += [os.getcwd(), sys.stdin.read() if rank == 0 else sys.stdin.read(1), sys.stdout.isatty(), hash("a")]
 text += [os.getsid(0) == os.getpid(), sys.modules["__main__"].__dict__ is globals(), sys.getrecursionlimit()]
 text += ["numpy.random" in sys.modules, os.environ["LANAI_RANK"], os.environ["LANAI_SIZE"]]

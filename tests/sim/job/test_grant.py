@@ -31,7 +31,8 @@ def test_its_own_part_is_granted():
 
 @pytest.mark.parametrize(
     ("offset", "size"),
-    [(FIRST - 4, 4), (FIRST - 4, 8), (END, 4), (END - 4, 8), (host_offset("CONTROL"), 4), (DOORBELL, 8), (0, 4), (PIO_WINDOW_SIZE, 4)],
+    [(FIRST - 4, 4), (FIRST - 4, 8), (END, 4), (END - 4, 8), (host_offset("CONTROL"), 4), (DOORBELL, 8), (0, 4),
+     (PIO_WINDOW_SIZE, 4)],
 )  # fmt: skip
 def test_anything_else_is_refused_with_offset_and_range(offset, size):
     grant = Grant.of(ATTACHMENT)

@@ -121,7 +121,8 @@ SURVIVE = """
 world.Set_errhandler(MPI.ERRORS_RETURN)
 MPI.COMM_SELF.Set_errhandler(MPI.ERRORS_RETURN)
 if world.rank == 1:
-    requests = [world.Isend(bytes(size), dest=0), world.Isend(bytes(size), dest=2), world.Irecv(bytearray(size), source=0)]
+    requests = [world.Isend(bytes(size), dest=rank) for rank in (0, 2)]
+    requests += [world.Irecv(bytearray(size), source=0)]
     die()
 buffer = bytearray(size)
 requests = [world.Isend(bytes(size), dest=1), world.Irecv(buffer, source=1), world.Irecv(bytearray(size), source=1)]

@@ -20,7 +20,8 @@ import mmap
 from mpi4py import MPI
 world = MPI.COMM_WORLD
 word = bytearray(4)
-long = memoryview(mmap.mmap(-1, 9000))  # whole pages: where a buffer begins in its page costs time, and malloc may change its mind
+# Whole pages: the offset of a buffer in its page costs time, and malloc may change it.
+long = memoryview(mmap.mmap(-1, 9000))
 if world.rank == 0:
     long[:] = bytes(range(250)) * 36
 if world.rank == 0:

@@ -106,7 +106,8 @@ def test_an_empty_document_is_the_default():
 def test_flags_win(file):
     path = str(file(WHOLE.replace('device = "mpi-np"', 'device = "ideal"')))
     config = asked(
-        "--config", path, "-n", "3", "--device", "mpi-np", "--nic", "lanai41", "--host-option", "post=7", "--max-wall", "5",
+        "--config", path, "-n", "3", "--device", "mpi-np", "--nic", "lanai41", "--host-option", "post=7",
+        "--max-wall", "5",
         "--fault", "corrupt * rate=0.5", "--wave-to", "3ms", "--fabric", "switch",
     )  # fmt: skip
     assert (config.ranks, config.device, config.ranks_per_node) == (3, "mpi-np", 2)
@@ -224,8 +225,10 @@ def test_every_number_has_a_range(kind, table):
 
 
 NIC_ONLY = [
-    ["--wave", "x.vcd"], ["--nic-option", "link_latency=9"], ["--nic", "lanai41"], ["--firmware", "recovery=1"], ["--fabric", "pair"],
-    ["--fault", "drop nic0 packet=1"], ["--threads", "2"], ["--no-skip"], ["--survive-death"], ["--host-option", "pio_threshold=9"],
+    ["--wave", "x.vcd"], ["--nic-option", "link_latency=9"], ["--nic", "lanai41"], ["--firmware", "recovery=1"],
+     ["--fabric", "pair"],
+    ["--fault", "drop nic0 packet=1"], ["--threads", "2"], ["--no-skip"], ["--survive-death"], ["--host-option",
+     "pio_threshold=9"],
     ["--buffers", "page"],
 ]  # fmt: skip
 

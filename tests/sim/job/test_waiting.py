@@ -96,7 +96,8 @@ def test_no_internal_number_is_told():
         Wait("MPI_Bcast", None, None, 77, "collective 2 on MPI_COMM_WORLD", tuple(range(1, 12))), "a.py:3"
     )
     assert text == (
-        "waits in MPI_Bcast at a.py:3, collective 2 on MPI_COMM_WORLD, for all of ranks 1, 2, 3, 4, 5, 6, 7, 8 and 3 more"
+        "waits in MPI_Bcast at a.py:3, collective 2 on MPI_COMM_WORLD, for all of ranks 1, 2, 3, 4, 5, 6, 7, 8 "
+        "and 3 more"
     )
 
 
@@ -304,7 +305,10 @@ def test_a_healthy_program_at_a_limit_shows_no_circle():
 
 
 def test_a_limit_tells_the_same():
-    body = "from mpi4py import MPI; import time\nif MPI.COMM_WORLD.rank: time.sleep(60)\nMPI.COMM_WORLD.Recv(bytearray(1), source=1)"
+    body = (
+        "from mpi4py import MPI; import time\nif MPI.COMM_WORLD.rank: "
+        "time.sleep(60)\nMPI.COMM_WORLD.Recv(bytearray(1), source=1)"
+    )
     result = run(RunConfig((sys.executable, "-c", body), 2, max_wall=8, environment=libmpi_environment()))
     assert result.code == Exit.TIME_LIMIT
     assert "rank 0 at 300.000 ns: waits in MPI_Recv at <string>:3, peer 1, receive on MPI_COMM_WORLD" in result.report

@@ -26,7 +26,8 @@ def sample() -> Trace:
     """Times in ns: rank 0 sends in [100, 400), rank 1 receives in [50, 900); the program ends at
     1000."""
     meta = {
-        "command": ["ring.py"], "device": "mpi-np", "ranks": 2, "ranks_per_node": 1, "nodes": [[0], [1]], "started": 0, "slot_khz": 1_000_000,
+        "command": ["ring.py"], "device": "mpi-np", "ranks": 2, "ranks_per_node": 1, "nodes": [[0], [1]],
+        "started": 0, "slot_khz": 1_000_000,
         "firmware": {
             "places": [[0, "fw.main", "fw/main.py", 1, "fw.main"], [16, "fw.poll", "fw/main.py", 2, "fw.poll"],
                        [24, "fw.send", "fw/main.py", 3, "fw.poll"]],
@@ -39,17 +40,21 @@ def sample() -> Trace:
     trace.outcome = {"clocks": [1000 * NS, 1000 * NS]}
     tables = {
         "calls": rows(s.CALLS,
-                      {"id": 0, "rank": 0, "parent": -1, "name": 0, "peer": 1, "bytes": 4, "begin": 100 * NS, "end": 400 * NS},
-                      {"id": 1, "rank": 1, "parent": -1, "name": 1, "peer": 0, "bytes": 4, "begin": 50 * NS, "end": 900 * NS}),
+                      {"id": 0, "rank": 0, "parent": -1, "name": 0, "peer": 1, "bytes": 4, "begin": 100 * NS,
+                       "end": 400 * NS},
+                      {"id": 1, "rank": 1, "parent": -1, "name": 1, "peer": 0, "bytes": 4, "begin": 50 * NS,
+                       "end": 900 * NS}),
         "host": rows(s.HOST,
                      {"rank": 0, "call": 0, "kind": s.HostKind.CALL, "begin": 100 * NS, "end": 200 * NS},
-                     {"rank": 0, "call": 0, "kind": s.HostKind.PIO_WRITE, "begin": 200 * NS, "end": 300 * NS, "bytes": 32},
+                     {"rank": 0, "call": 0, "kind": s.HostKind.PIO_WRITE, "begin": 200 * NS, "end": 300 * NS,
+                      "bytes": 32},
                      {"rank": 0, "call": 0, "kind": s.HostKind.WAIT, "begin": 300 * NS, "end": 400 * NS},
                      {"rank": 1, "call": 1, "kind": s.HostKind.CALL, "begin": 50 * NS, "end": 90 * NS},
                      {"rank": 1, "call": 1, "kind": s.HostKind.WAIT, "begin": 90 * NS, "end": 850 * NS},
                      {"rank": 1, "call": 1, "kind": s.HostKind.COMPLETE, "begin": 850 * NS, "end": 900 * NS}),
         "messages": rows(s.MESSAGES,
-                         {"id": 0, "source": 0, "target": 1, "bytes": 4, "protocol": s.Protocol.EAGER, "send_call": 0, "receive_call": 1,
+                         {"id": 0, "source": 0, "target": 1, "bytes": 4, "protocol": s.Protocol.EAGER, "send_call": 0,
+                          "receive_call": 1,
                           "posted": 150 * NS, "received": 80 * NS, "completed": 880 * NS, "sent": 390 * NS}),
         "packets": rows(s.PACKETS,
                         {"id": 0, "source": 0, "target": 1, "message": 0, "bytes": 28, "head": 500, "tail": 560,

@@ -22,7 +22,8 @@ def test_calls_and_returns() -> None:
     ]
     depths = [frames.step(pc, function) for pc, function in places]
     assert depths == [
-        ("main",), ("main",), ("main", "poll"), ("main", "poll", "search"), ("main", "poll", "search"), ("main", "poll"), ("main",),
+        ("main",), ("main",), ("main", "poll"), ("main", "poll", "search"), ("main", "poll", "search"), ("main",
+         "poll"), ("main",),
     ]  # fmt: skip
 
 

@@ -146,8 +146,9 @@ def pass_on(size, start, run=None):
     else:
         world.Recv([area[start:], 1, runs], source=0)
         world.Send(b"x", dest=0)
-for size, start, run in ((60, 0, None), (60, page - 20, None), (3000, 0, None), (3000, page - 1000, None), (9600, 0, 1200)):
-    pass_on(size, start, run)
+for size, start in ((60, 0), (60, page - 20), (3000, 0), (3000, page - 1000)):
+    pass_on(size, start, None)
+pass_on(9600, 0, 1200)
 """
 
 

@@ -37,7 +37,9 @@ class Op(IntEnum):
     PROBE = 7
     PROBE_TAKE = 8  # a matched probe: the message leaves the NIC's lists
     CANCEL = 9  # token is the index of the receive entry
-    DRAIN = 10  # like PROBE_TAKE for the oldest message of `peer` (or of anyone), whatever its tag and context, answered as operation
+    # like PROBE_TAKE for the oldest message of `peer` (or of anyone), whatever its tag and context,
+    # answered as operation
+    DRAIN = 10
     # `spare`; a body that is here goes to the receive entry `token` at once, and ends as this
     # operation
     RECEIVE_ASK = 11  # like RECEIVE, and asks `peer` for a message not yet announced (NP-22)
@@ -162,7 +164,9 @@ class Type(IntEnum):
     EAGER_UNPAID = 2  # envelope and body without credit; answered by TAKEN or DROPPED (NP-24)
     RECV_REQ = 3  # envelope only (NP-21): `handle` brings the body
     SEND_REQ = 4  # bring the body of `handle` to receive entry `tag`, at most `length` bytes
-    SEARCH_REQ = 5  # a posted receive asks for a message not yet announced (NP-22): `handle` is envelopes seen << 16 | receive entry
+    # a posted receive asks for a message not yet announced (NP-22): `handle` is envelopes seen <<
+    # 16 | receive entry
+    SEARCH_REQ = 5
     NACK = 6  # to SEARCH_REQ: no such message
     ANSWER = 7  # a part of a body, for receive entry `tag`, from byte `handle` on, `length` bytes
     ACK = 8  # carries credit only (NP-16)
@@ -186,7 +190,9 @@ class Header(Struct):
     tag: u32
     length: u32
     context: u16
-    sequence: u16  # of the message in its channel: the count of envelopes before it. With recovery: who sends to whom, see Reliability.here
+    # of the message in its channel: the count of envelopes before it. With recovery: who sends to
+    # whom, see Reliability.here
+    sequence: u16
     handle: u32
     number: u16  # of the packet in its channel, and
     seen: u16  # ... of the one expected next from the other side: used by recovery only

@@ -90,7 +90,9 @@ class McpConfig:
     retry_cycles: int = 65536  # processor cycles to the first repetition; each one doubles it, up to sixteen times
     retries: int = 8  # repetitions without an answer after which a peer is lost
     cut_through: int = 1  # 0: packets are whole on each NIC before they go on (NP-51). With recovery they always are
-    resident: int = 0  # pools for messages that all channels share in turn (docs/design/np-channel-swap.md); 0: one for each channel
+    # pools for messages that all channels share in turn (docs/design/np-channel-swap.md); 0: one
+    # for each channel
+    resident: int = 0
     mark_entries: int = 0  # 1: each page entry is marked in host memory when it has been used (NP-46)
 
     def __post_init__(self) -> None:
@@ -178,7 +180,8 @@ class QueueDepths:
         ):
             if not least <= depth <= ring - 2:
                 raise UserError(
-                    f"the NIC has {name}={depth}, but this firmware needs {least} to {ring - 2}: build the NIC with that"
+                    f"the NIC has {name}={depth}, but this firmware needs {least} to {ring - 2}: build the NIC "
+                    "with that"
                 )
         if self.recv < 1:
             raise UserError(f"the NIC has recv_queue={self.recv}, but this firmware needs at least 1")
@@ -297,8 +300,10 @@ def lay_out(
     blocks = min((end - place) // int(BLOCK), MAX_BLOCKS) // shares
     if blocks * int(BLOCK) < LEAST_HEAP:
         raise UserError(
-            f"{shares} {'pools' if pools else 'channels'} leave {max(blocks, 0) * int(BLOCK)} bytes of receive buffer each "
-            f"in {end - heap} bytes of SRAM, less than {LEAST_HEAP}: use more NICs, more SRAM, or less of inline_bytes, "
+            f"{shares} {'pools' if pools else 'channels'} leave {max(blocks, 0) * int(BLOCK)} bytes of receive "
+            "buffer each "
+            f"in {end - heap} bytes of SRAM, less than {LEAST_HEAP}: use more NICs, more SRAM, or less of "
+            "inline_bytes, "
             f"receives, messages, {'resident' if pools else 'or let channels share pools (resident)'}"
         )
     if pools:

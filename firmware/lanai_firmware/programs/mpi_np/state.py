@@ -222,7 +222,9 @@ class Reliability(Struct):
     tries: u32
     gap: u32  # nonzero: it was told that `expect` is missing
     dead: u32  # nonzero: the other end is lost
-    here: u32  # what packets from here say of their way: rank here << 8 | rank there. The CRC does not cover the route, so a packet
+    # what packets from here say of their way: rank here << 8 | rank there. The CRC does not cover
+    # the route, so a packet
+    here: u32
     there: u32  # that comes by mistake can look sound; those of the other end say this
     spare: Array[u32, 2]
 
@@ -307,7 +309,9 @@ class Nic(Struct):
     buffer_mask: u32
     recv_queue: u32  # buffers to keep posted
     buffers_posted: u32
-    buffers_due: u32  # that should have been posted by now: as many more as packets have been dealt with. Modulo the ring's length it is the
+    # that should have been posted by now: as many more as packets have been dealt with. Modulo the
+    # ring's length it is the
+    buffers_due: u32
     # place of the buffer with the oldest packet, which was posted `recv_queue` buffers ago
     stages: Ptr[Stage]
     stage_mask: u32

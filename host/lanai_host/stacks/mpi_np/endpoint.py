@@ -229,6 +229,7 @@ class Endpoint:
         """The error that names the NIC's rank and what is wrong with it. Every later look raises it
         too."""
         self.broken = DeviceLost(
-            f"the NIC of rank {self.attachment.rank} {finding}. What was on its way is lost: start the job again, which boots the NIC"
+            f"the NIC of rank {self.attachment.rank} {finding}. What was on its way is lost: start the job "
+            "again, which boots the NIC"
         )
         return self.broken

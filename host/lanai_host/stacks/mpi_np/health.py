@@ -60,7 +60,10 @@ async def examine(
         await bus.write(CONTROL, int(Control.RESET))
         await bus.read(CONTROL)
     elif epoch:
-        return f"was booted again, or does not answer on its bus: SCRATCH1 reads {epoch:#010x}, not {attachment.epoch:#010x}"
+        return (
+            f"was booted again, or does not answer on its bus: SCRATCH1 reads {epoch:#010x}, not "
+            f"{attachment.epoch:#010x}"
+        )
     elif cause := await bus.read(LEFT_CAUSE):
         return tell(cause, await bus.read(LEFT_PC), place)
     else:
@@ -78,7 +81,10 @@ def tell(cause: int, pc: int, place: Place) -> str:
     if cause == RESET:
         return "was reset: it has forgotten what it was booted for"
     if cause == SILENT:
-        return f"is silent: for {LOOK * LOOKS // 1_000_000} us its firmware neither looked at the doorbell nor moved anything"
+        return (
+            f"is silent: for {LOOK * LOOKS // 1_000_000} us its firmware neither looked at the doorbell nor "
+            "moved anything"
+        )
     if cause == HELD:
         return "was stopped: its processor is held in reset"
     known = cause in TrapCause.__members__.values()

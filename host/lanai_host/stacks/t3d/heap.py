@@ -3,11 +3,12 @@
 A remote place is named by a rank and an offset. What one rank's part holds, in this order:
 
 counters    written by its own NIC
-slots       one for each peer: its message, written by that peer (T3-04). A message ends where its header begins, so that
-            both are one put; the status is the header's last word, and the last that arrives
-            (T3-08)
+slots       one for each peer: its message, written by that peer (T3-04). A message ends where its
+            header begins, so that both are one put; the status is the header's last word, and the
+            last that arrives (T3-08)
 flags       one for each peer: this rank's slot there is in use (T3-04, T3-05)
-replies     one for each long message under way: where its bytes shall go, written by the receiver (T3-10)
+replies     one for each long message under way: where its bytes shall go, written by the receiver
+            (T3-10)
 arrivals    one for each long message coming: how much of it is there, written by the sender
 staging     copies of messages that leave by a put from memory, one for each request
 """

@@ -23,7 +23,9 @@ LEFT_OUT_TESTS: dict[str, str] = {}
 # Modules that get more time than others, and how many times as much.
 HEAVY = {
     "test_io": 4,  # each test goes through all types of arrays, and synchronizes the file with the disk for each
-    "test_util_dtlib": 4,  # every rank for itself makes and unmakes datatypes by the hundred thousand, and processors are few
+    # every rank for itself makes and unmakes datatypes by the hundred thousand, and processors are
+    # few
+    "test_util_dtlib": 4,
 }
 
 

@@ -132,7 +132,8 @@ def _claim(row: Mapping[str, Any], paper: str, name: str) -> Claim:
                 values[key] = kind(values[key])
             except ValueError as error:
                 raise UserError(
-                    f"{name}: claim {which!r} has {key} {row[key]!r}; it must be one of {', '.join(k.value for k in kind)}"
+                    f"{name}: claim {which!r} has {key} {row[key]!r}; it must be one of "
+                    f"{', '.join(k.value for k in kind)}"
                 ) from error
     values["values"] = tuple(values.get("values", ()))
     return Claim(**values)

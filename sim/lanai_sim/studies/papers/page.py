@@ -48,10 +48,13 @@ def write(frame: Frame, answers: Sequence[Answer], plots: Mapping[str, Plot], fo
 
 def _score(total: Mapping[str, float]) -> str:
     return (
-        f"Of {total['claims']} claims {total['answered']} are answered: {total['compared']} by a number beside the published one, of which "
-        f"{total['within_10_percent']} agree within 10 % or keep to the bound that the claim states; {total['shapes']} by "
+        f"Of {total['claims']} claims {total['answered']} are answered: {total['compared']} by a number beside "
+        "the published one, of which "
+        f"{total['within_10_percent']} agree within 10 % or keep to the bound that the claim states; "
+        f"{total['shapes']} by "
         f"something that shows or does "
-        f"not, of which {total['shapes_that_hold']} do show; {total['tested']} are held by tests. A number that differs is not a failure: many "
+        f"not, of which {total['shapes_that_hold']} do show; {total['tested']} are held by tests. A number "
+        "that differs is not a failure: many "
         f"differ because our firmware is faster than the paper's, or our host model is different."
     )
 

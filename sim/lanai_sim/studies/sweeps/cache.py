@@ -148,11 +148,15 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     figures["sweep.cache.model_error_percent"] = 100 * error
     small, large, top = messages[0], messages[-1], max(saved[messages[0]])
     text = (
-        f"A cache of {top:,.0f} bytes as the thesis's R4300 has saves the processors {saved[small][top]:.1f} % of their busy time "
+        f"A cache of {top:,.0f} bytes as the thesis's R4300 has saves the processors {saved[small][top]:.1f} % "
+        "of their busy time "
         f"for a message of {small} "
-        f"bytes and {saved[large][top]:.1f} % for {large} bytes, where DMA competes for the LBUS. Without contention a fetch costs this "
-        f"processor no time, as every instruction has its own slot to be fetched in: a cache alone gives little, and a faster clock for the "
-        f"core is what it would make room for. The replay without a cache is within {100 * error:.1f} % of the gateware's busy time."
+        f"bytes and {saved[large][top]:.1f} % for {large} bytes, where DMA competes for the LBUS. Without "
+        "contention a fetch costs this "
+        "processor no time, as every instruction has its own slot to be fetched in: a cache alone gives "
+        "little, and a faster clock for the "
+        f"core is what it would make room for. The replay without a cache is within {100 * error:.1f} % of the "
+        "gateware's busy time."
     )
     plot = Plot(
         "Busy time saved by an instruction cache",

@@ -105,12 +105,17 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         [f"{curves[pattern, size][most]:.2f}" for size in SIZES] for pattern in ("in", "out", "turns")
     )
     text = (
-        f"{most:g} channels, {MESSAGES} messages each: Jain's index of what the channels have got through when the first is done is "
-        f"{', '.join(coming)} for messages of {', '.join(map(str, SIZES))} bytes that come in from {most:g} NICs (1 is fair, "
+        f"{most:g} channels, {MESSAGES} messages each: Jain's index of what the channels have got through when "
+        "the first is done is "
+        f"{', '.join(coming)} for messages of {', '.join(map(str, SIZES))} bytes that come in from {most:g} "
+        "NICs (1 is fair, "
         f"{1 / most:.2f} one channel "
-        f"taking all): the switch and the receiver serve all alike. Of messages going out it is {', '.join(going)}: all of one peer's were "
-        f"posted before any of the next, and what has credit leaves as it is posted, so the NIC keeps the program's own order. Posted by turns, one "
-        f"to each peer and then the next to each, they give {', '.join(turns)}. The ready ring's turns show where sends must wait for "
+        "taking all): the switch and the receiver serve all alike. Of messages going out it is "
+        f"{', '.join(going)}: all of one peer's were "
+        "posted before any of the next, and what has credit leaves as it is posted, so the NIC keeps the "
+        "program's own order. Posted by turns, one "
+        f"to each peer and then the next to each, they give {', '.join(turns)}. The ready ring's turns show "
+        "where sends must wait for "
         f"their receivers, above the eager limit of 4096 bytes."
     )
     lines = {f"{pattern}, {size} bytes": curve for (pattern, size), curve in curves.items()}

@@ -53,9 +53,11 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     }
     largest = max(curves["receive", "nic"])
     text = (
-        f"A rank that computes for as long as a transfer of {largest:,.0f} bytes takes hides {curves['send', 'nic'][largest]:.0f} "
+        f"A rank that computes for as long as a transfer of {largest:,.0f} bytes takes hides "
+        f"{curves['send', 'nic'][largest]:.0f} "
         f"% of it while sending and "
-        f"{curves['receive', 'nic'][largest]:.0f} % while receiving, since the NIC needs nothing more from it. With the host "
+        f"{curves['receive', 'nic'][largest]:.0f} % while receiving, since the NIC needs nothing more from it. "
+        "With the host "
         f"matching, a receiver hides "
         f"{curves['receive', 'host'][largest]:.0f} %: the transfer cannot begin before the host looks."
     )

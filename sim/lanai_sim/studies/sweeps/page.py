@@ -10,8 +10,8 @@ from .point import Conclusion, Sweep
 PAGE = "beyond-mpi-np.md"
 HEAD = """# Beyond MPI-NP
 
-What the thesis could only guess, measured on the same gateware and firmware. `lanai sweep NAME --output docs/papers` measures, draws and words each
-section; it prints the same figures.
+What the thesis could only guess, measured on the same gateware and firmware. `lanai sweep NAME
+--output docs/papers` measures, draws and words each section; it prints the same figures.
 """
 
 
@@ -26,7 +26,10 @@ def end(name: str) -> str:
 def section(sweep: Sweep, found: Conclusion) -> str:
     plots = "\n\n".join(f"![{plot.title}](figures/beyond-{name}.svg)" for name, plot in found.plots.items())
     heading = f"## ({sweep.letter}) {sweep.title}"
-    return f"{begin(sweep.name)}\n\n{heading}\n\n{found.paragraph}\n\n{plots}\n\n`lanai sweep {sweep.name}`\n\n{end(sweep.name)}\n"
+    return (
+        f"{begin(sweep.name)}\n\n{heading}\n\n{found.paragraph}\n\n{plots}\n\n`lanai sweep "
+        f"{sweep.name}`\n\n{end(sweep.name)}\n"
+    )
 
 
 def put(text: str, sweep: Sweep, found: Conclusion) -> str:

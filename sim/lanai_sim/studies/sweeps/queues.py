@@ -107,14 +107,18 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     lying, hosts = curves["unexpected", "nic"], curves["unexpected", "host"]
     few, many = max(depth for depth in lying if depth <= 8), max(lying)
     text = (
-        f"A posted receive that does not match costs the NIC {figures['sweep.queues.us_per_posted_receive.nic']:.2f} us: behind "
+        "A posted receive that does not match costs the NIC "
+        f"{figures['sweep.queues.us_per_posted_receive.nic']:.2f} us: behind "
         f"{deepest:g} of them 4 bytes "
         f"take {within[deepest]:.1f} us instead of {within[0]:.1f} us. Behind {worst:g} they take "
         f"{curves['posted', 'nic'][worst]:.1f} us, and with the "
-        f"host matching {curves['posted', 'host'][worst]:.1f} us. Beside {few:g} unexpected messages a message for a posted receive takes "
-        f"{lying[few]:.1f} us on the NIC and {hosts[few]:.1f} us with the host matching; beside {many:g}, {lying[many]:.0f} us "
+        f"host matching {curves['posted', 'host'][worst]:.1f} us. Beside {few:g} unexpected messages a message "
+        "for a posted receive takes "
+        f"{lying[few]:.1f} us on the NIC and {hosts[few]:.1f} us with the host matching; beside {many:g}, "
+        f"{lying[many]:.0f} us "
         f"and {hosts[many]:.0f} us: "
-        f"when half of a channel's 32 message slots are taken the driver moves the messages to the host one by one before it looks at "
+        "when half of a channel's 32 message slots are taken the driver moves the messages to the host one by "
+        "one before it looks at "
         f"anything else, and beyond 32 the sender has to wait for that."
     )
     lines = {f"{queue}, {matching} matches": curve for (queue, matching), curve in curves.items()}

@@ -99,7 +99,8 @@ BY_CLAIM: dict[str, Way] = {
     "s4_3.stall_two_dma": ByFigure("np.np_speed.two_dma", "Both edges taken: not one instruction."),
     "s3_6.pio_best_multiple": ByFigure(
         "ways.pio_period_bytes",
-        "Combined writes end at cache lines; the saw-tooth shows in the host's overhead, and the request's 16 bytes shift it.",
+        "Combined writes end at cache lines; the saw-tooth shows in the host's overhead, and the request's 16 "
+        "bytes shift it.",
     ),
     "s5_1.send_overhead_related": ByFigure(
         "thesis.send_overhead_us.4",
@@ -114,21 +115,25 @@ BY_CLAIM: dict[str, Way] = {
     "s3_6.latency_crossover_lower": ByShape(
         lambda f: _latency_crossover(f) < f["ways.crossover_bytes.send_overhead.dma"],
         _crossovers,
-        "By PIO the body is on the NIC when the request is; by DMA the NIC first fetches it, and does so a page at a time.",
+        "By PIO the body is on the NIC when the request is; by DMA the NIC first fetches it, and does so a "
+        "page at a time.",
     ),
     "s3_6.recv_always_dma": ByShape(
         lambda f: f["ways.crossover_bytes.receive_overhead.dma"] <= 4,
         "DMA costs less from {f[ways.crossover_bytes.receive_overhead.dma]:.0f} bytes on",
-        "Reading a few words from the NIC costs less than pinning a page; the price of finding out that they are there is not in it.",
+        "Reading a few words from the NIC costs less than pinning a page; the price of finding out that they "
+        "are there is not in it.",
     ),
     "s4_1.drop_beyond_buffer": ByShape(
         lambda f: f["thesis.bandwidth_MBps.262144"] < 0.99 * f["thesis.bandwidth_MBps.65536"],
         "{f[thesis.bandwidth_MBps.65536]:.1f} MB/s for 64 KB, {f[thesis.bandwidth_MBps.262144]:.1f} MB/s for 256 KB",
-        "Bodies pass through a few page-sized stages whatever their size, so there is no buffer of the channel to exceed.",
+        "Bodies pass through a few page-sized stages whatever their size, so there is no buffer of the channel "
+        "to exceed.",
     ),
     "s4_1.partial_batch_waste": ByShape(
         lambda f: f["batch.us_of_page_that_begins_an_entry"] > f["batch.us_of_other_page"],
-        "a page that begins an entry costs {f[batch.us_of_page_that_begins_an_entry]:.2f} us, another {f[batch.us_of_other_page]:.2f} us",
+        "a page that begins an entry costs {f[batch.us_of_page_that_begins_an_entry]:.2f} us, another "
+        "{f[batch.us_of_other_page]:.2f} us",
         "The entry is fetched beside the data, so that little of it shows.",
     ),
     "s4_1.pin_limits_bandwidth": ByShape(
@@ -136,24 +141,29 @@ BY_CLAIM: dict[str, Way] = {
             f["version.kept.bandwidth_MBps.peak"] > f["version.second.bandwidth_MBps.peak"]
             and f["version.unmarked.bandwidth_MBps.peak"] > f["version.second.bandwidth_MBps.peak"]
         ),
-        "{f[version.second.bandwidth_MBps.peak]:.1f} MB/s; without marks {f[version.unmarked.bandwidth_MBps.peak]:.1f}, with pages kept pinned "
+        "{f[version.second.bandwidth_MBps.peak]:.1f} MB/s; without marks "
+        "{f[version.unmarked.bandwidth_MBps.peak]:.1f}, with pages kept pinned "
         "{f[version.kept.bandwidth_MBps.peak]:.1f}",
         "Either raises it, by little: most of the traffic runs beside the data.",
     ),
     "s4_2.overhead_shape": ByShape(
         _staircase,
-        "4 B {f[thesis.send_overhead_us.4]:.1f} us, 1024 B {f[thesis.send_overhead_us.1024]:.1f}, 2 KB {f[thesis.send_overhead_us.2048]:.1f}, 8 KB "
+        "4 B {f[thesis.send_overhead_us.4]:.1f} us, 1024 B {f[thesis.send_overhead_us.1024]:.1f}, 2 KB "
+        "{f[thesis.send_overhead_us.2048]:.1f}, 8 KB "
         "{f[thesis.send_overhead_us.8192]:.1f}, 32 KB {f[thesis.send_overhead_us.32768]:.1f}",
-        "Beyond the threshold it follows the pages, but writing 1024 bytes word by word costs more than pinning does, so it falls there.",
+        "Beyond the threshold it follows the pages, but writing 1024 bytes word by word costs more than "
+        "pinning does, so it falls there.",
     ),
     "s4_3.latency_high": ByShape(
         lambda f: f["thesis.latency_us.4"] > 4,
-        "{f[thesis.latency_us.4]:.1f} us, with pages kept pinned {f[ours.latency_us.4]:.1f} us; BIP's authors report 4 us",
+        "{f[thesis.latency_us.4]:.1f} us, with pages kept pinned {f[ours.latency_us.4]:.1f} us; BIP's authors "
+        "report 4 us",
         "Still above what a thin interface had, at a 33 MHz processor.",
     ),
     "s4_4.cache_unblocks": ByShape(
         lambda f: f["cache.saved_percent.4"] > 10,
-        "a 16 KB cache saves {f[cache.saved_percent.4]:.1f} % of the processors' time for 4 bytes, {f[cache.saved_percent.4096]:.1f} % for a page",
+        "a 16 KB cache saves {f[cache.saved_percent.4]:.1f} % of the processors' time for 4 bytes, "
+        "{f[cache.saved_percent.4096]:.1f} % for a page",
         "It does unblock the processor where DMA is busy, but a small message meets hardly any DMA.",
     ),
     "s4_4.gains_more": ByShape(
@@ -161,10 +171,12 @@ BY_CLAIM: dict[str, Way] = {
             f["clock.latency_us.nic.33"] / f["clock.latency_us.nic.133"]
             > f["clock.latency_us.host.33"] / f["clock.latency_us.host.133"]
         ),
-        "33 to 133 MHz: {f[clock.latency_us.nic.33]:.1f} to {f[clock.latency_us.nic.133]:.1f} us with the NIC matching, "
+        "33 to 133 MHz: {f[clock.latency_us.nic.33]:.1f} to {f[clock.latency_us.nic.133]:.1f} us with the NIC "
+        "matching, "
         "{f[clock.latency_us.host.33]:.1f} "
         "to {f[clock.latency_us.host.133]:.1f} us with the host matching",
-        "A NIC that leaves matching to the host is still asked several times a message, so it gains from its clock too: it is no thin "
+        "A NIC that leaves matching to the host is still asked several times a message, so it gains from its "
+        "clock too: it is no thin "
         "interface as BIP is, which had next to nothing to gain.",
     ),
     "s2_4_2.trapeze_bandwidth": ByShape(
@@ -172,38 +184,46 @@ BY_CLAIM: dict[str, Way] = {
             f["cut.on.latency_us.4096"] < f["cut.off.latency_us.4096"]
             and f["cut.on.bandwidth_MBps.262144"] > f["cut.off.bandwidth_MBps.262144"]
         ),
-        "a page in {f[cut.on.latency_us.4096]:.1f} us passed on as it comes, in {f[cut.off.latency_us.4096]:.1f} us as a whole packet; 256 KB at "
+        "a page in {f[cut.on.latency_us.4096]:.1f} us passed on as it comes, in "
+        "{f[cut.off.latency_us.4096]:.1f} us as a whole packet; 256 KB at "
         "{f[cut.on.bandwidth_MBps.262144]:.1f} and {f[cut.off.bandwidth_MBps.262144]:.1f} MB/s, of a bus of 132",
-        "The same technique on our NIC: host DMA, send DMA and receive DMA work on one packet at once; Trapeze itself is not here.",
+        "The same technique on our NIC: host DMA, send DMA and receive DMA work on one packet at once; Trapeze "
+        "itself is not here.",
     ),
     "s3_1.no_cross_channel_blocking": ByShape(
         lambda f: f["channels.latency_us.beside_a_full_one"] < 1.25 * f["ours.latency_us.4"],
-        "4 bytes take {f[channels.latency_us.beside_a_full_one]:.1f} us beside a full channel, {f[ours.latency_us.4]:.1f} us without",
+        "4 bytes take {f[channels.latency_us.beside_a_full_one]:.1f} us beside a full channel, "
+        "{f[ours.latency_us.4]:.1f} us without",
         "A channel without credit leaves the wire, the stages and the request slots of others alone.",
     ),
     "s3_4.host_table_infeasible": ByShape(
         lambda f: f["table.host.latency_us.0"] > f["table.nic.latency_us.0"],
-        "{f[table.nic.latency_us.0]:.1f} us with the table on the NIC, {f[table.host.latency_us.0]:.1f} us with it on the host",
+        "{f[table.nic.latency_us.0]:.1f} us with the table on the NIC, {f[table.host.latency_us.0]:.1f} us "
+        "with it on the host",
         "The host has to ask the NIC for each message and to fetch its body.",
     ),
     "s3_4.sequential_search": ByShape(
         lambda f: f["search.latency_us.0"] < f["search.latency_us.8"] < f["search.latency_us.32"],
-        "{f[search.latency_us.0]:.1f} us alone, {f[search.latency_us.8]:.1f} behind 8 posted receives, {f[search.latency_us.32]:.1f} behind 32",
+        "{f[search.latency_us.0]:.1f} us alone, {f[search.latency_us.8]:.1f} behind 8 posted receives, "
+        "{f[search.latency_us.32]:.1f} behind 32",
         "One after the other; a bare list search costs seven instructions an envelope (`lanai bench core`).",
     ),
     "s3_7.small_path_needs_empty_ring": ByShape(
         lambda f: f["busy.send_overhead_us.2"] > 1.5 * f["busy.send_overhead_us.1"],
-        "1st {f[busy.send_overhead_us.1]:.2f} us, 2nd {f[busy.send_overhead_us.2]:.2f}, 16th {f[busy.send_overhead_us.16]:.2f}",
+        "1st {f[busy.send_overhead_us.1]:.2f} us, 2nd {f[busy.send_overhead_us.2]:.2f}, 16th "
+        "{f[busy.send_overhead_us.16]:.2f}",
         "Each body lies in its own request slot, so a channel may be busy; only the 13th and later ones go by DMA.",
     ),
     "s1_2.special_sends_on_nic": ByShape(
         lambda f: f["special.host_us.synchronous"] < f["special.host_us.synchronous_by_hosts"],
-        "a page: {f[special.host_us.synchronous]:.2f} us of host work by the NICs, {f[special.host_us.synchronous_by_hosts]:.2f} us by the hosts",
+        "a page: {f[special.host_us.synchronous]:.2f} us of host work by the NICs, "
+        "{f[special.host_us.synchronous_by_hosts]:.2f} us by the hosts",
         "The answer that says so never reaches a host as a message.",
     ),
     "abstract.overlap": ByShape(
         lambda f: f["overlap.hidden_percent.receive.nic"] > 90 and f["overlap.hidden_percent.send.nic"] > 90,
-        "of a computation as long as a 64 KB transfer {f[overlap.hidden_percent.send.nic]:.0f} % are hidden while sending and "
+        "of a computation as long as a 64 KB transfer {f[overlap.hidden_percent.send.nic]:.0f} % are hidden "
+        "while sending and "
         "{f[overlap.hidden_percent.receive.nic]:.0f} % while receiving",
         "With the host matching a receiver hides next to nothing.",
     ),
@@ -215,7 +235,9 @@ def ways() -> dict[str, Way]:
 
 
 WHY_NOT = {
-    "s3_1.send_buffer": "There is no send buffer: bodies stay in their request slot, or in host memory until the link is free for them.",
+    "s3_1.send_buffer": (
+        "There is no send buffer: bodies stay in their request slot, or in host memory until the link is free for them."
+    ),
     "s4.host_clock": "Hosts are modelled by what their work costs (`HostConfig`), not by a clock.",
     "s4_3.np_slower_than_host": "Hosts are modelled by what their work costs (`HostConfig`), not by a clock.",
     "s4.host_memory": "Simulated hosts have as much memory as the programs ask for.",

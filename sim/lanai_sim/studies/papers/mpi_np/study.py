@@ -21,13 +21,18 @@ MAPPING = CHECKOUT / "tests" / "claims" / "mpi_np.toml"
 FRAME = Frame(
     title="MPI-NP, measured again",
     intro=(
-        "MPI-NP (A. Wijeyeratnam, University of British Columbia, 1999) put the protocol of MPI on the processor of a Myrinet "
+        "MPI-NP (A. Wijeyeratnam, University of British Columbia, 1999) put the protocol of MPI on the "
+        "processor of a Myrinet "
         "NIC. This page runs its "
-        "experiments on our gateware and firmware and sets what it published beside what comes out. `lanai paper mpi-np` writes it; "
+        "experiments on our gateware and firmware and sets what it published beside what comes out. `lanai "
+        "paper mpi-np` writes it; "
         "`lanai paper mpi-np --quick` takes a few minutes and prints the same tables.\n\n"
-        "Time is simulated: 33 MHz processors without cache, 160 MB/s links, a 32-bit 33 MHz host bus, hosts that cost what `HostConfig` "
-        "says. *Thesis's policies* means that pages are pinned and unpinned for each message, every message is acknowledged, small ones go "
-        "without credit, and used page entries are marked; *defaults* is what the project does otherwise. The program does not wait "
+        "Time is simulated: 33 MHz processors without cache, 160 MB/s links, a 32-bit 33 MHz host bus, hosts "
+        "that cost what `HostConfig` "
+        "says. *Thesis's policies* means that pages are pinned and unpinned for each message, every message is "
+        "acknowledged, small ones go "
+        "without credit, and used page entries are marked; *defaults* is what the project does otherwise. The "
+        "program does not wait "
         "for its processor's cache to be written back, which the thesis's timings include."
     ),
     ours="thesis's policies",
