@@ -4,7 +4,7 @@ Each model is written once over `Pins`, one interface's signals and the clock, a
 Amaranth's simulator and cocotb alike:
 
     PioHost(pins)        the host's programmed I/O: `await host.write(offset, value)`
-    HostMemory(pins)     host memory that the NIC reaches as bus master: bytes, refused pages, latency
+    HostMemory(pins)     host memory that the NIC reaches as bus master: bytes, refusals, latency
     LinkSource(pins)     sends packets, sound or broken, and obeys STOP
     SramModel(pins)      the LBUS, as one requester sees it
     LinkSink(pins)       takes packets, judges their CRC, raises STOP at will
