@@ -21,6 +21,7 @@ class Choices:
         long_vector, long_vector_per_rank: reduce and allreduce go by parts from the larger of the
             two on, the second of them for each process. The default was measured on mpi-np: 4 and 8
             ranks break even between 4 and 16 KB.
+        multicast: a broadcast is one `Device.multicast`, which the device then must offer.
     """
 
     broadcast_by_pieces: int = 64 * 1024
@@ -33,6 +34,7 @@ class Choices:
     alltoall_at_once: int = 32
     long_vector: int = 16 * 1024
     long_vector_per_rank: int = 0
+    multicast: bool = False
 
     def by_parts(self, size: int, ranks: int) -> bool:
         """Is a vector of `size` bytes reduced sooner by parts than whole?"""

@@ -147,6 +147,11 @@ class Device(ABC):
     def charge(self, what: HostCost, count: int = 1) -> None:
         """Let the host pay for work done above the device."""
 
+    def multicast(self, dests: Sequence[int], tag: int, context: int, body: Body) -> Operation | None:
+        """Start a standard send of one message to several other ranks, each of which receives it as
+        it does any other; never blocks. None if the device has none; see `Choices.multicast`."""
+        return None
+
     def barrier(self, members: Sequence[int], number: int) -> Operation | None:
         """Start a barrier of some ranks; never blocks. Done when all `members` have started it.
 

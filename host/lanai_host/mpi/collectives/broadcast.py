@@ -1,4 +1,4 @@
-"""Broadcast: a binomial tree, or for long messages a scatter followed by a ring."""
+"""Broadcast: a multicast where the device has one; else a binomial tree, or for long messages a scatter followed by a ring."""
 
 from ...body import Body
 from ..constants import PROC_NULL, ROOT
@@ -20,10 +20,20 @@ def bcast(link: Link, address: int, count: int, datatype: Datatype, root: int) -
 
 
 def broadcast(link: Link, body: Body, root: int) -> Steps:
-    """The choice. Neither packs: both send and receive the buffer itself."""
+    """The choice. None packs: all send and receive the buffer itself."""
+    if link.choices.multicast:
+        return at_once(link, body, root)
     if body.size >= link.choices.broadcast_by_pieces and link.size >= link.choices.pieces_from_size:
         return by_pieces(link, body, root)
     return binomial(link, body, root)
+
+
+def at_once(link: Link, body: Body, root: int) -> Steps:
+    """The root sends one message to all."""
+    if link.rank != root:
+        yield [link.receive_body(root, body)]
+    elif link.size > 1:
+        yield [link.multicast_body([rank for rank in range(link.size) if rank != root], body)]
 
 
 def binomial(link: Link, body: Body, root: int) -> Steps:

@@ -5,7 +5,7 @@ One description serves the blocking call (start and wait), the non-blocking one 
 one. A schedule runs in `Progress`: whenever anything makes progress, it goes on as far as it can.
 """
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Concatenate, Generic, ParamSpec
 
 from ...body import Body, Run
@@ -122,6 +122,14 @@ class Link:
         operation = self._device.send(self._route[rank], self.tag, self.context, body, SendMode.STANDARD)
         hold(operation, self.held)
         self.under_way.append((operation, self._route[rank]))
+        return operation
+
+    def multicast_body(self, ranks: Sequence[int], body: Body) -> Operation:
+        """One message to several ranks. `choices.multicast` must say that there is this."""
+        operation = self._device.multicast([self._route[rank] for rank in ranks], self.tag, self.context, body)
+        assert operation is not None, f"{type(self._device).__name__} chooses multicast and has none"
+        hold(operation, self.held)
+        self.under_way.append((operation, self._route[ranks[0]]))
         return operation
 
     def receive(self, rank: int, address: int, count: int, datatype: Datatype) -> Operation:

@@ -1,0 +1,54 @@
+"""What a rank must know of its node's daemon."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self
+
+from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.programs.ccu.layout import SEND_ENTRIES, Packet, Seat
+from lanai_firmware.programs.ccu.state import Shared
+from lanai_hdl.machine import SRAM_HOST
+
+
+class Place(NamedTuple):
+    """Where a rank is: the number of its node, and its own on that node."""
+
+    node: int
+    seat: int
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """`places`: of all ranks. `shared`: where in SRAM the memory begins that ranks share with the daemon. `multicasts`: the fabric
+    broadcasts, and the options let it."""
+
+    rank: int
+    places: tuple[Place, ...]
+    shared: int
+    packet: int
+    multicasts: bool
+
+    @property
+    def border(self) -> int:
+        """PIO offset of this rank's part."""
+        return SRAM_HOST + self.shared + self.places[self.rank].seat * int(sizeof(Seat))
+
+    @property
+    def pool(self) -> int:
+        """PIO offset of the send pool."""
+        return SRAM_HOST + self.shared + int(offset_of(Shared, "packets"))
+
+    @property
+    def reach(self) -> range:
+        """All that the ranks of a node share, as in the paper: one may spoil another's packets."""
+        return range(SRAM_HOST + self.shared, self.pool + int(SEND_ENTRIES) * int(sizeof(Packet)))
+
+    @property
+    def doorbell_bits(self) -> int:
+        return 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        return cls(**{**values, "places": tuple(Place(*place) for place in values["places"])})

@@ -1,0 +1,160 @@
+"""The daemon as a rank sees it: a send queue, a ring of packets that arrived, a trigger (CC-02, CC-03).
+
+Packets are bytes for any set of ranks. This layer knows no messages, so other systems could use it (CC-06).
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.programs.ccu.layout import (
+    CLOSED,
+    HEAD_BYTES,
+    NODES,
+    PLACE,
+    RING,
+    RING_AT,
+    SLOTS,
+    Count,
+    Packet,
+    Seat,
+    SendSlot,
+    Status,
+)
+from lanai_hdl.machine import host_offset
+
+from ...bus.base import Bus, Wait
+from ...config import HostConfig, HostCost
+from .attachment import Attachment
+
+DOORBELL = host_offset("DOORBELL")
+HEAD = struct.Struct(">II")  # tag, length
+SLOT_END = struct.Struct(">II")  # nodes, number
+WORD = struct.Struct(">I")
+LOOK = 1_000_000  # picoseconds between two looks whether the daemon has let go of this rank's memory
+REPORT = int(RING) // 4  # packets read before the daemon is told
+
+assert HEAD.size == int(HEAD_BYTES)
+
+
+class Arrival(NamedTuple):
+    """A packet. `content` is good until the next one is taken."""
+
+    tag: int
+    content: memoryview
+
+
+class Daemon:
+    """`opened` once the daemon has answered."""
+
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
+        self._bus = bus
+        self._attachment = attachment
+        self._costs = costs
+        self.memory = bus.allocate(int(RING_AT) + int(RING) * int(PLACE))
+        self._view = self.memory.view
+        self._written = 0  # packets given to the daemon
+        self._read = 0
+        self._told = 0  # of those read
+        self._rung = True
+
+    async def open(self) -> None:
+        """Tell the daemon where this rank's memory is, and learn which entries its send queue has."""
+        await self._write("memory", self.memory.bus_address)
+        await self.trigger(always=True)
+        while not self.changes:
+            await self._bus.wait_change(self.memory, self.changes_at, 0, Wait("MPI_Init", note="the daemon answers"))
+
+    async def close(self) -> None:
+        """Take this rank's memory away from the daemon. What it has still to send it sends."""
+        await self._write("memory", int(CLOSED))
+        await self.trigger(always=True)
+        released = self._attachment.border + int(offset_of(Seat, "released"))
+        while not await self._bus.read(released):
+            await self._bus.elapse(LOOK)
+
+    @property
+    def has_room(self) -> bool:
+        """The send queue takes a packet."""
+        return self.untaken < int(SLOTS)
+
+    @property
+    def untaken(self) -> int:
+        """Packets that the daemon has not taken from the send queue."""
+        return (self._written - self._status("sent")) & 0xFFFF_FFFF
+
+    async def send(self, tag: int, content: bytes, ranks: tuple[int, ...]) -> None:
+        """Write a packet to the send queue, which must have room. `trigger` sends it."""
+        slot = self._written % int(SLOTS)
+        entry = self._status("entries", slot)
+        place = self._attachment.pool + entry * int(sizeof(Packet)) + int(offset_of(Packet, "tag"))
+        await self._bus.elapse(self._costs.price(HostCost.POST))
+        await self._bus.write_block(place, HEAD.pack(tag, len(content)) + content)
+        self._written += 1
+        seats, nodes = self._targets(ranks)
+        end = SLOT_END.pack(nodes, self._written & 0xFFFF_FFFF)
+        await self._bus.write_block(self._attachment.border + slot * int(sizeof(SendSlot)), seats + end)
+        self._rung = False
+
+    async def trigger(self, *, always: bool = False) -> None:
+        """Wake the daemon if packets were written since the last time."""
+        if always or not self._rung:
+            self._rung = True
+            await self._bus.write(DOORBELL, 1)
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """Packets that have arrived, the oldest first. Each is read once the next is asked for."""
+        while self._read != self._status("arrived"):
+            place = int(RING_AT) + self._read % int(RING) * int(PLACE)
+            tag, length = HEAD.unpack_from(self._view, place)
+            yield Arrival(tag, self._view[place + HEAD.size : place + HEAD.size + length])
+            self._read = self._read + 1 & 0xFFFF_FFFF
+
+    async def tell_read(self) -> None:
+        """Let the daemon use the places of packets that were read, once there are some."""
+        if (self._read - self._told) & 0xFFFF_FFFF >= REPORT:
+            self._told = self._read
+            await self._write("read", self._read)
+            await self.trigger(always=True)
+
+    @property
+    def silent(self) -> int:
+        """Nodes that do not answer, a bit for each."""
+        return self._status("silent")
+
+    @property
+    def changes(self) -> int:
+        """Differs whenever anything of the status changed."""
+        return self._status("changes")
+
+    @property
+    def changes_at(self) -> int:
+        """Where it is in `memory`."""
+        return int(offset_of(Status, "changes"))
+
+    def count(self, which: Count) -> int:
+        """Of the node's daemon, when it reported last."""
+        return self._status("counts", which)
+
+    def _status(self, name: str, index: int = 0) -> int:
+        found: int = WORD.unpack_from(self._view, _place_of(name) + WORD.size * index)[0]
+        return found
+
+    def _targets(self, ranks: Iterable[int]) -> tuple[bytes, int]:
+        """Seats by node, and the nodes, of some ranks."""
+        seats, nodes = bytearray(int(NODES)), 0
+        for rank in ranks:
+            node, seat = self._attachment.places[rank]
+            seats[node] |= 1 << seat
+            nodes |= 1 << node
+        return bytes(seats), nodes
+
+    async def _write(self, name: str, value: int) -> None:
+        await self._bus.write(self._attachment.border + int(offset_of(Seat, name)), value)
+
+
+@lru_cache
+def _place_of(name: str) -> int:
+    return int(offset_of(Status, name))

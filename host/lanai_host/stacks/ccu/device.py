@@ -1,0 +1,206 @@
+"""The device as the MPI library sees it."""
+
+from collections.abc import Mapping, Sequence
+
+from lanai_firmware.programs.ccu.layout import Count
+
+from ...body import Body
+from ...bus.base import Bus, BusError, Wait, run_now
+from ...choices import Choices
+from ...config import HostConfig, HostCost
+from ...device import Arrived, Device, Envelope, SendMode
+from ...operation import DeviceError, ErrorKind, Operation
+from .attachment import Attachment
+from .daemon import Daemon
+from .operations import Message, Receive, Send, fail
+from .receiving import Receiving
+from .sending import Sending
+
+COUNTERS = {
+    Count.SENT: "data packets that the node's daemon sent; a broadcast is one",
+    Count.RESENT: "data packets that it sent again",
+    Count.TIMEOUTS: "packets that no acknowledgement came for in time",
+    Count.RECEIVED: "data packets that it took",
+    Count.DUPLICATES: "data packets that it had already",
+    Count.DAMAGED: "packets with a wrong CRC",
+    Count.OVERFLOWS: "data packets that it had no room for",
+    Count.ACKS_LOST: "acknowledgements because a packet was missing",
+    Count.ACKS_AGAIN: "acknowledgements because a packet came again",
+    Count.ACKS_NTH: "acknowledgements because so many packets had come",
+    Count.ACKS_TIMER: "acknowledgements because of the acknowledgement timer",
+    Count.PRESSURE: "times that a rank's ring was full",
+}
+COPIED = "ccu_copied"
+
+
+class Ccu(Device):
+    """Messages in packets through the daemon. Packets move on while the program is outside the library, as far as its ring
+    goes; messages meet receives only inside."""
+
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
+        self.rank = attachment.rank
+        self.size = len(attachment.places)
+        self.node = attachment.places[self.rank].node
+        # Gather and scatter go directly: the root posts its receives in the order of ranks (CC-22).
+        self.choices = Choices(multicast=attachment.multicasts, tree_gather=-1)
+        self._bus = bus
+        self._costs = costs
+        self._places = attachment.places
+        self._daemon = Daemon(bus, attachment, costs)
+        self._sending = Sending(self._daemon, self.rank, attachment.packet)
+        self._receiving = Receiving(bus, costs, self._answer, self._sending.answered)
+        self._own: dict[int, Send] = {}  # synchronous sends to this rank itself, by serial number
+        self._seen = 0  # the daemon's `changes` at the last look
+        self._failure: DeviceError | None = None
+        run_now(self._daemon.open())
+
+    def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
+        synchronous = mode is SendMode.SYNCHRONOUS
+        if dest == self.rank and self._failure is None:
+            return run_now(self._send_to_self(tag, context, body, synchronous))
+        return run_now(self._send((dest,), tag, context, body, synchronous))
+
+    def multicast(self, dests: Sequence[int], tag: int, context: int, body: Body) -> Operation | None:
+        return run_now(self._send(tuple(dests), tag, context, body, False))
+
+    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
+        receive = Receive(source, tag, context, body)
+        if not self._refused(receive):
+            run_now(self._receiving.receive(receive))
+            run_now(self._sending.push())
+        return receive
+
+    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        message = self._receiving.find(source, tag, context)
+        if message is None:
+            return None
+        if take:
+            self._receiving.remove(message)
+        return Arrived(message.source, message.tag, message.length, message.context, message)
+
+    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
+        assert isinstance(arrived.handle, Message)
+        receive = Receive(arrived.source, arrived.tag, arrived.context, body)
+        run_now(self._receiving.take_kept(arrived.handle, receive))
+        run_now(self._sending.push())
+        return receive
+
+    def cancel(self, operation: Operation) -> bool:
+        """Receives that have met no message. The daemon gives no packet back."""
+        if not isinstance(operation, Receive) or not operation.posted:
+            return False
+        self._receiving.withdraw(operation)
+        operation.cancelled = operation.done = True
+        return True
+
+    def progress(self) -> None:
+        run_now(self._bus.catch_up())
+        run_now(self._look())
+
+    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        run_now(self._wait(operations, why))
+
+    def now(self) -> int:
+        return self._bus.now
+
+    def price(self, what: HostCost) -> int:
+        return self._costs.price(what)
+
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        run_now(self._bus.elapse(self._costs.price(what, count)))
+
+    def counters(self) -> Mapping[str, str]:
+        copied = {COPIED: "bytes of this rank's messages that went through its local buffer"}
+        return {f"ccu_{which.name.lower()}": text for which, text in COUNTERS.items()} | copied
+
+    def read_counter(self, name: str) -> int:
+        if name == COPIED:
+            return self._receiving.copied
+        return self._daemon.count(Count[name.removeprefix("ccu_").upper()])
+
+    def unexpected(self) -> list[Envelope]:
+        return self._receiving.unexpected()
+
+    def close(self) -> None:
+        run_now(self._finish())
+
+    async def _send(self, ranks: tuple[int, ...], tag: int, context: int, body: Body, synchronous: bool) -> Operation:
+        failed = Operation(self.rank, tag)
+        if self._refused(failed):
+            return failed
+        send = self._sending.queue(ranks, tag, context, body, synchronous=synchronous)
+        await self._sending.push()
+        return send
+
+    async def _send_to_self(self, tag: int, context: int, body: Body, synchronous: bool) -> Operation:
+        """A match on this host: the daemon has nothing to do with it."""
+        serial = self._sending.next_serial() if synchronous else 0
+        send = Send(self.rank, (), tag, body, b"", serial)
+        try:
+            data = body.read()
+        except BusError as error:
+            fail(send, ErrorKind.BUS_ERROR, str(error))
+            return send
+        send.done = not synchronous
+        if synchronous:
+            self._own[serial] = send
+        await self._receiving.accept(Message(self.rank, tag, context, len(data), serial), data)
+        return send
+
+    def _answer(self, rank: int, serial: int) -> None:
+        """A receive has taken a synchronous message."""
+        if rank == self.rank:
+            self._own.pop(serial).done = True
+        else:
+            self._sending.answer(rank, serial)
+
+    def _refused(self, operation: Operation) -> bool:
+        if self._failure is not None:
+            operation.error, operation.done = self._failure, True
+        return self._failure is not None
+
+    async def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        await self._bus.catch_up()
+        while True:
+            before = self._seen
+            await self._look()
+            if self._failure is not None or self._is_over(operations, before):
+                return
+            await self._bus.wait_change(self._daemon.memory, self._daemon.changes_at, self._seen, why)
+
+    def _is_over(self, operations: Sequence[Operation] | None, before: int) -> bool:
+        """Whether one of the operations is done; with None, whether there was news since the look that saw `before`."""
+        if operations is None:
+            return self._seen != before
+        return any(operation.done for operation in operations)
+
+    async def _look(self) -> None:
+        """Take what has arrived, and send what waits."""
+        self._seen = self._daemon.changes
+        await self._bus.elapse(self._costs.price(HostCost.POLL))
+        if self._daemon.silent and self._failure is None:
+            self._fail(self._daemon.silent)
+        if self._failure is not None:
+            return
+        for arrival in self._daemon.arrivals():
+            await self._receiving.take(arrival)
+        await self._daemon.tell_read()
+        await self._sending.push()
+
+    def _fail(self, silent: int) -> None:
+        """Some nodes do not answer. What is under way ends with an error, and so does what begins."""
+        lost = [rank for rank, place in enumerate(self._places) if silent >> place.node & 1]
+        text = f"no acknowledgement from the node of rank {', '.join(map(str, lost))}"
+        self._failure = DeviceError(ErrorKind.PEER_FAILED, text)
+        self.impaired = True
+        self._sending.fail_all(text)
+        self._receiving.fail_all(text)
+
+    async def _finish(self) -> None:
+        why = Wait("MPI_Finalize", note="the daemon takes the last packets")
+        while self._failure is None and not self._sending.is_idle:
+            seen = self._daemon.changes
+            await self._look()
+            if not self._sending.is_idle and self._daemon.changes == seen:
+                await self._bus.wait_change(self._daemon.memory, self._daemon.changes_at, seen, why)
+        await self._daemon.close()

@@ -1,0 +1,114 @@
+"""Sends and receives under way, and messages on their way here."""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ...body import NOTHING, Body
+from ...bus.base import BusError
+from ...operation import DeviceError, ErrorKind, Operation
+
+HEADER = struct.Struct(
+    ">BxHiII"
+)  # kind, context, tag, length of the message, serial number: in the first packet only (CC-16)
+
+
+class Kind(IntEnum):
+    """What a message is."""
+
+    MESSAGE = 0
+    SYNCHRONOUS = 1  # to be answered with TAKEN once a receive has it
+    TAKEN = 2  # no message: the synchronous one of that serial number was taken
+
+
+class Receive(Operation):
+    """`posted`: it waits in the queue. `order` is the queues' to use."""
+
+    __slots__ = ("body", "context", "order", "posted")
+
+    def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
+        super().__init__(source, tag)
+        self.context = context
+        self.body = body
+        self.order = 0
+        self.posted = False
+
+
+class Send(Operation):
+    """A message to some ranks. `offset`: bytes of header and body that are in packets. `serial`: nonzero until a receive
+    has taken a synchronous one."""
+
+    __slots__ = ("body", "header", "offset", "ranks", "serial")
+
+    def __init__(
+        self, source: int, ranks: tuple[int, ...], tag: int, body: Body, header: bytes, serial: int = 0
+    ) -> None:
+        super().__init__(source, tag)
+        self.ranks = ranks
+        self.body = body
+        self.length = body.size
+        self.header = header
+        self.offset = 0
+        self.serial = serial
+
+    def next_packet(self, limit: int) -> bytes:
+        """The next bytes, at most `limit`. Raises BusError if the program's memory cannot be read."""
+        begin = max(self.offset - len(self.header), 0)
+        head = self.header[self.offset :]
+        data = head + self.body.part(begin, begin + limit - len(head)).read()
+        self.offset += len(data)
+        return data
+
+    @property
+    def is_cut(self) -> bool:
+        """All bytes are in packets."""
+        return self.offset == len(self.header) + self.body.size
+
+
+@dataclass
+class Message:
+    """A message that arrives in packets, or has arrived.
+
+    Attributes:
+        serial: to be told to the sender when a receive takes it; 0: it does not ask.
+        came: bytes that have arrived.
+        data: those that came before a receive took it (the local buffer, CC-18).
+        receive: that takes it; None: none has yet.
+        order: the queues' to use.
+    """
+
+    source: int
+    tag: int
+    context: int
+    length: int
+    serial: int
+    came: int = 0
+    data: bytearray | None = None
+    receive: Receive | None = None
+    order: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        return self.came == self.length
+
+
+def fail(operation: Operation, kind: ErrorKind, text: str) -> None:
+    operation.error = DeviceError(kind, text)
+    operation.done = True
+
+
+def write(receive: Receive, at: int, data: bytes | bytearray | memoryview) -> None:
+    """Bytes of the message to where they belong in the program's memory, as far as that goes."""
+    try:
+        receive.length += receive.body.part(at, at + len(data)).write(memoryview(data))
+    except BusError as error:
+        receive.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
+
+
+def finish(receive: Receive, message: Message) -> None:
+    """All bytes have come."""
+    receive.source, receive.tag = message.source, message.tag
+    if receive.error is None and receive.length < message.length:
+        receive.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {message.length} bytes)")
+    receive.body = NOTHING
+    receive.done = True

@@ -1,0 +1,92 @@
+"""Messages are cut into packets and written to the send queue (CC-15, CC-17)."""
+
+from collections import deque
+
+from lanai_firmware.programs.ccu.layout import MPI_HEAD, MPI_TAIL
+
+from ...body import NOTHING, Body
+from ...bus.base import BusError
+from ...operation import ErrorKind
+from .daemon import Daemon
+from .operations import HEADER, Kind, Send, fail
+
+
+class Sending:
+    """Sends in order. A standard one is done when all of it is in the daemon's send buffer; a synchronous one when, beside
+    that, a receive has taken it."""
+
+    def __init__(self, daemon: Daemon, rank: int, packet: int) -> None:
+        self._daemon = daemon
+        self._rank = rank
+        self._packet = packet
+        self._waiting: deque[Send] = deque()
+        self._untaken: dict[int, Send] = {}  # synchronous ones, by serial number
+        self._serial = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Every packet was taken by the daemon."""
+        return not self._waiting and not self._daemon.untaken
+
+    def queue(self, ranks: tuple[int, ...], tag: int, context: int, body: Body, *, synchronous: bool = False) -> Send:
+        """A message that leaves after those before it. `push` writes its packets."""
+        kind = Kind.SYNCHRONOUS if synchronous else Kind.MESSAGE
+        serial = self.next_serial() if synchronous else 0
+        send = Send(self._rank, ranks, tag, body, HEADER.pack(kind, context, tag, body.size, serial), serial)
+        if synchronous:
+            self._untaken[serial] = send
+        self._waiting.append(send)
+        return send
+
+    def next_serial(self) -> int:
+        self._serial = self._serial % 0xFFFF_FFFF + 1
+        return self._serial
+
+    def answer(self, rank: int, serial: int) -> None:
+        """Tell a rank that its synchronous message was taken."""
+        self._waiting.append(Send(self._rank, (rank,), 0, NOTHING, HEADER.pack(Kind.TAKEN, 0, 0, 0, serial)))
+
+    def answered(self, serial: int) -> None:
+        """A receive has taken our synchronous message of that number."""
+        send = self._untaken.pop(serial)
+        send.serial = 0
+        self._end(send)
+
+    async def push(self) -> None:
+        """Write as many packets as the send queue takes."""
+        while self._waiting and self._daemon.has_room:
+            send = self._waiting[0]
+            first = send.offset == 0
+            try:
+                data = send.next_packet(self._packet)
+            except BusError as error:
+                self._abandon(send, error)
+                continue
+            tag = self._rank | int(MPI_HEAD) * first | int(MPI_TAIL) * send.is_cut
+            await self._daemon.send(tag, data, send.ranks)
+            if send.is_cut:
+                self._waiting.popleft()
+                self._end(send)
+        await self._daemon.trigger()
+
+    def _abandon(self, send: Send, error: BusError) -> None:
+        """The rest of its memory cannot be read. What has left already is completed with zeros, for packets cannot be taken back."""
+        fail(send, ErrorKind.BUS_ERROR, str(error))
+        self._untaken.pop(send.serial, None)
+        if send.offset == 0:
+            self._waiting.popleft()
+            return
+        rest = len(send.header) + send.length - send.offset
+        send.header, send.body = bytes(send.offset + rest), NOTHING
+
+    def _end(self, send: Send) -> None:
+        if send.is_cut and not send.serial:
+            send.body = NOTHING if send.done else send.body
+            send.done = True
+
+    def fail_all(self, text: str) -> None:
+        for send in (*self._waiting, *self._untaken.values()):
+            if not send.done:
+                fail(send, ErrorKind.PEER_FAILED, text)
+        self._waiting.clear()
+        self._untaken.clear()

@@ -1,0 +1,94 @@
+"""The CCU MPI as a messaging system: `lanai run --device ccu`."""
+
+import struct
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.programs.ccu import state
+from lanai_firmware.programs.ccu.layout import NODES, SEATS, Config
+from lanai_firmware.programs.ccu.program import FIRMWARE
+from lanai_hdl.machine import SRAM_HOST, host_offset
+
+from ...bus.base import Bus
+from ...config import HostConfig
+from ...device import Device
+from ...errors import UserError
+from ...simulator.client import SimulatorClient
+from ..base import NicStack, Placement
+from ..loader import check_machine, load, reset, start
+from .attachment import Attachment, Place
+from .options import CcuOptions
+
+if TYPE_CHECKING:
+    from lanai_firmware.image import Image
+
+
+def config_words(options: CcuOptions, placement: Placement, node: int, slot_khz: int) -> bytes:
+    """The daemon's `Config` for one node."""
+
+    def cycles(microseconds: int) -> int:
+        return microseconds * slot_khz // 2000
+
+    values = {
+        "node": node,
+        "seats": len(placement.ranks_on(node)),
+        "window": options.window,
+        "ack_every": options.ack_every,
+        "ack_timer": cycles(options.ack_timer),
+        "timeout": cycles(options.timeout),
+        "retries": options.retries,
+        "resend_all": options.resend_all,
+        "broadcast": int(placement.broadcasts and options.broadcast),
+        "work": cycles(options.work),
+    }
+    words = bytearray(int(sizeof(Config)))
+    for name, value in values.items():
+        struct.pack_into(">I", words, int(offset_of(Config, name)), value)
+    for other in range(placement.nodes):
+        struct.pack_into(">I", words, int(offset_of(Config, "routes")) + 4 * other, placement.route(node, other))
+    return bytes(words)
+
+
+class CcuStack(NicStack):
+    name = "ccu"
+    help = "the CCU MPI (1996): a multicast daemon a node, reliable over networks that lose packets; --fabric segment"
+    firmware = FIRMWARE
+    presets = {"default": CcuOptions}
+    options_table = "ccu"
+
+    async def boot(
+        self, bus: Bus, image: "Image", options: CcuOptions, placement: Placement, node: int
+    ) -> Mapping[int, Attachment]:
+        if placement.nodes > int(NODES):
+            raise UserError(f"ccu has room for {int(NODES)} nodes, not {placement.nodes}; start fewer ranks")
+        if placement.max_ranks_per_nic > int(SEATS):
+            raise UserError(f"ccu has {int(SEATS)} seats a node, not {placement.max_ranks_per_nic}; use more nodes")
+        await check_machine(bus)
+        await reset(bus)
+        await load(bus, image)
+        config = image.address(FIRMWARE.symbol("daemon")) + int(offset_of(state.Daemon, "config"))
+        slot_khz = await bus.read(host_offset("SLOT_KHZ"))
+        await bus.write_block(SRAM_HOST + config, config_words(options, placement, node, slot_khz))
+        await start(bus, FIRMWARE, options.boot_polls)
+        places = tuple(
+            Place(placement.node_of(rank), placement.ranks_on(placement.node_of(rank)).index(rank))
+            for rank in range(placement.ranks)
+        )
+        shared = image.address(FIRMWARE.symbol("shared"))
+        multicasts = placement.broadcasts and bool(options.broadcast)
+        return {rank: Attachment(rank, places, shared, options.packet, multicasts) for rank in placement.ranks_on(node)}
+
+    async def examine(
+        self, bus: Bus, attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
+    ) -> str | None:
+        return None  # its ranks wait without a limit, so that nobody asks
+
+    def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
+        from ...bus.rank import RankBus
+        from .device import Ccu
+
+        return Ccu(RankBus(client, costs), Attachment.from_dict(client.config["nic"]), costs)
+
+
+STACK = CcuStack()
