@@ -50,7 +50,7 @@ def read_next(seat: u32) -> bool:
     desk.arrived += 1
     desk.changed = 1
     if desk.arrived - place.read == RING:
-        daemon.counts[PRESSURE] += 1
+        shared.border.counts[PRESSURE] += 1
     read = address_of(daemon.reads[daemon.reads_last % READS])
     read.entry = index
     read.after = daemon.transfers

@@ -43,7 +43,7 @@ CLOSED: Const[u32] = u32(1)  # in place of the memory's address
 
 
 class Count(IntEnum):
-    """What the daemon counts, for all seats alike."""
+    """What the daemon counts in `Border.counts`."""
 
     SENT = 0  # data packets, by first transmission; a broadcast is one
     RESENT = 1
@@ -57,9 +57,6 @@ class Count(IntEnum):
     ACKS_NTH = 9  # so many have come
     ACKS_TIMER = 10  # the acknowledgement timer
     PRESSURE = 11  # packets that waited because a rank's ring was full
-
-
-COUNTS: Const[u32] = u32(len(Count))
 
 
 class Config(Struct):
@@ -98,7 +95,10 @@ class Seat(Struct):
 
 
 class Border(Struct):
+    """What ranks write, but for `counts`, which they read: `Count` says what each is."""
+
     seats: Array[Seat, 8]
+    counts: Array[u32, len(Count)]
 
 
 class Packet(Struct):
@@ -115,7 +115,6 @@ class Packet(Struct):
 class Status(Struct):
     """The first words of a seat's host memory. `changes` is written last, and differs each time."""
 
-    counts: Array[u32, 12]
     entries: Array[u32, 16]  # by slot of the send queue
     sent: u32  # packets taken from the send queue
     arrived: u32  # packets in the ring, in all

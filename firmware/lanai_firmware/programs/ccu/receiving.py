@@ -47,13 +47,13 @@ def receive() -> bool:
     kind = word_at(start)[0] >> 24
     node = word_at(start)[0] & 0xFFFF
     if verdict != VALID or size < ACK_BYTES or node >= NODES or node == daemon.config.node:
-        daemon.counts[DAMAGED] += 1
+        shared.border.counts[DAMAGED] += 1
     elif kind == ACK:
         take_ack(node, word_at(start))
     elif kind == DATA:
         take_data(index, start, size, node)
     else:
-        daemon.counts[DAMAGED] += 1
+        shared.border.counts[DAMAGED] += 1
     settle(index)
     work()
     return True
@@ -68,7 +68,7 @@ def take_data(index: u32, start: u32, size: u32, node: u32) -> None:
     length = word_at(entry.start)[1] if count <= NODES else CONTENT + 1
     entry.size = HEAD_BYTES + length
     if length > CONTENT or size != (4 + 4 * count + entry.size + 3 & ~3):
-        daemon.counts[DAMAGED] += 1
+        shared.border.counts[DAMAGED] += 1
         return
     for n in range(count):
         target = word_at(start + 4 + 4 * n)[0]
@@ -83,21 +83,21 @@ def admit(peer: Ptr[Peer], index: u32, number: u32) -> None:
     other (CC-10)."""
     ahead = number - peer.expected & 0xFFFF
     if ahead >= NUMBERS or peer.held[(peer.expected + ahead) % NUMBERS] != NO_ENTRY:
-        daemon.counts[DUPLICATES] += 1
-        daemon.counts[ACKS_AGAIN] += 1
+        shared.border.counts[DUPLICATES] += 1
+        shared.border.counts[ACKS_AGAIN] += 1
         peer.answer = 1
         return
     if is_empty(address_of(daemon.free_receive)):
-        daemon.counts[OVERFLOWS] += 1  # the entry is needed for acknowledgements that are to come
+        shared.border.counts[OVERFLOWS] += 1  # the entry is needed for acknowledgements that are to come
         return
     if peer.seen - peer.expected < ahead + 1:
         if peer.seen - peer.expected < ahead:
-            daemon.counts[ACKS_LOST] += 1
+            shared.border.counts[ACKS_LOST] += 1
             peer.answer = 1
         peer.seen = peer.expected + ahead + 1
     peer.held[(peer.expected + ahead) % NUMBERS] = index
     daemon.entries[index].queued = 1
-    daemon.counts[RECEIVED] += 1
+    shared.border.counts[RECEIVED] += 1
     advance(peer)
 
 
@@ -117,5 +117,5 @@ def advance(peer: Ptr[Peer]) -> None:
         deliver(index, daemon.entries[index].seats[0])
         settle(index)
     if peer.unacked >= daemon.config.ack_every:
-        daemon.counts[ACKS_NTH] += 1
+        shared.border.counts[ACKS_NTH] += 1
         peer.answer = 1

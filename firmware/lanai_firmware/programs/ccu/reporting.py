@@ -4,7 +4,7 @@ from lanai_firmware.lang import Const, address_of, firmware, sizeof, u32
 
 from ...nic import host_dma
 from ...nic.registers import TO_HOST
-from .layout import CLOSED, COUNTS, SLOTS, Status
+from .layout import CLOSED, SLOTS, Status
 from .state import daemon, shared
 
 BYTES: Const[u32] = u32(sizeof(Status))
@@ -31,8 +31,6 @@ def report(seat: u32) -> None:
         return
     if not host_dma.reached(desk.shown_after):
         return
-    for n in range(COUNTS):
-        desk.shown.counts[n] = daemon.counts[n]
     for slot in range(SLOTS):
         desk.shown.entries[slot] = desk.entries[slot]
     desk.shown.sent = desk.sent

@@ -67,7 +67,6 @@ class Read(Struct):
 
 class Daemon(Struct):
     config: Config
-    counts: Array[u32, 12]
     peers: Array[Peer, 16]
     silent: u32  # nodes given up
     desks: Array[Desk, 8]

@@ -5,7 +5,7 @@ from lanai_firmware.lang import Const, Ptr, address_of, firmware, u32
 from ...nic import timer
 from .acks import acknowledged, send_again
 from .layout import NODES, SEATS, SEND_ENTRIES, Count
-from .state import Entry, daemon
+from .state import Entry, daemon, shared
 
 TIMEOUTS: Const[u32] = u32(int(Count.TIMEOUTS))
 ACKS_TIMER: Const[u32] = u32(int(Count.ACKS_TIMER))
@@ -42,7 +42,7 @@ def look() -> None:
     for node in range(NODES):
         peer = address_of(daemon.peers[node])
         if daemon.config.ack_timer != 0 and peer.unacked != 0 and now - peer.since >= daemon.config.ack_timer:
-            daemon.counts[ACKS_TIMER] += 1
+            shared.border.counts[ACKS_TIMER] += 1
             peer.answer = 1
     for index in range(SEND_ENTRIES):
         entry = address_of(daemon.entries[index])
@@ -53,7 +53,7 @@ def look() -> None:
 
 @firmware
 def time_out(index: u32, entry: Ptr[Entry]) -> None:
-    daemon.counts[TIMEOUTS] += 1
+    shared.border.counts[TIMEOUTS] += 1
     if entry.tries >= daemon.config.retries:
         give_up(entry.outstanding)
     else:

@@ -6,7 +6,7 @@ from lanai_hdl.segment.route import MASK_SHIFT, MULTICAST
 from ...nic import send_dma, timer
 from .layout import ACK, DATA, NODES, NUMBERS, Count
 from .pool import is_empty, oldest, settle, take
-from .state import NO_ENTRY, Entry, daemon
+from .state import NO_ENTRY, Entry, daemon, shared
 from .words import word_at
 
 SENT: Const[u32] = u32(int(Count.SENT))
@@ -65,9 +65,9 @@ def launch(index: u32, entry: Ptr[Entry]) -> None:
             word_at(target)[0] = node << 24 | u32(entry.seats[node]) << 16 | u32(entry.numbers[node])
             target += 4
     if entry.tries == 0:
-        daemon.counts[SENT] += 1
+        shared.border.counts[SENT] += 1
     else:
-        daemon.counts[RESENT] += 1
+        shared.border.counts[RESENT] += 1
     daemon.sending = index
     entry.sent_at = timer.now()
     work()

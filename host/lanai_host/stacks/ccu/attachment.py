@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
 from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.ccu.layout import SEND_ENTRIES, Packet, Seat
+from lanai_firmware.programs.ccu.layout import SEND_ENTRIES, Border, Packet, Seat
 from lanai_firmware.programs.ccu.state import Shared
 from lanai_hdl.machine import SRAM_HOST
 
@@ -31,6 +31,11 @@ class Attachment:
     def border(self) -> int:
         """PIO offset of this rank's part."""
         return SRAM_HOST + self.shared + self.places[self.rank].seat * int(sizeof(Seat))
+
+    @property
+    def counts(self) -> int:
+        """PIO offset of the daemon's counters."""
+        return SRAM_HOST + self.shared + int(offset_of(Border, "counts"))
 
     @property
     def pool(self) -> int:

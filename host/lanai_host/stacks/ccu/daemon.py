@@ -134,9 +134,9 @@ class Daemon:
         """Where it is in `memory`."""
         return int(offset_of(Status, "changes"))
 
-    def count(self, which: Count) -> int:
-        """Of the node's daemon, when it reported last."""
-        return self._status("counts", which)
+    async def count(self, which: Count) -> int:
+        """Of the node's daemon."""
+        return await self._bus.read(self._attachment.counts + WORD.size * which)
 
     def _status(self, name: str, index: int = 0) -> int:
         found: int = WORD.unpack_from(self._view, _place_of(name) + WORD.size * index)[0]

@@ -116,7 +116,7 @@ class Ccu(Device):
     def read_counter(self, name: str) -> int:
         if name == COPIED:
             return self._receiving.copied
-        return self._daemon.count(Count[name.removeprefix("ccu_").upper()])
+        return run_now(self._daemon.count(Count[name.removeprefix("ccu_").upper()]))
 
     def unexpected(self) -> list[Envelope]:
         return self._receiving.unexpected()

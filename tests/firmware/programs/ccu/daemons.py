@@ -125,9 +125,9 @@ class Host:
 
 
 class Daemons:
-    """`places`: how many ranks each node has. `hosts` has them in order."""
+    """`places`: how many ranks each node has. `hosts` has them in order. `begun`: the daemons know their memory."""
 
-    def __init__(self, places=(1, 1), **changes):
+    def __init__(self, places=(1, 1), *, begun=True, **changes):
         self.wire = Wire(len(places))
         self.hosts, self.globals = [], []
         for node, (nic, count) in enumerate(zip(self.wire.nics, places, strict=True)):
@@ -146,7 +146,7 @@ class Daemons:
                 pool = border + int(offset_of(state.Shared, "packets"))
             self.hosts += [Host(nic, border, pool, seat) for seat in range(count)]
         assert int(sizeof(Config)) == 4 * 10 + 4 * 16
-        for host in self.hosts:
+        for host in self.hosts if begun else ():
             host.begin()
 
     def run(self, script=(), limit=200_000):
@@ -178,7 +178,7 @@ class Daemons:
     def node_count(self, node, which):
         nic = self.wire.nics[node]
         with nic.machine:
-            return int(state.daemon.counts[which])
+            return int(state.shared.border.counts[which])
 
     def free(self, node):
         """Entries in the pools of a node, and those that the send queues and the receive DMA

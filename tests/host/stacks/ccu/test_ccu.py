@@ -1,0 +1,73 @@
+"""`lanai run --device ccu`: MPI programs run on it, over a broadcast wire that loses packets, the same each time."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).parents[1] / "t3d" / "messages.py"
+BAD_WIRE = [
+    f"--fault={fault}"
+    for fault in (
+        "drop * rate=0.04 seed=1",
+        "corrupt * rate=0.03 seed=2",
+        "duplicate * rate=0.04 seed=3",
+        "reorder * rate=0.04 seed=4 by=30us",
+    )
+]
+
+
+def on_ccu(ranks, *options, sizes):
+    command = ["-q", "-n", ranks, "--device", "ccu", "--fabric", "segment", *options]
+    arguments = [*command, sys.executable, PROGRAM, sizes]
+    return subprocess.run(
+        [sys.executable, "-m", "lanai_sim", "run", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+
+
+def fine(run):
+    assert (run.returncode, run.stderr) == (0, "")
+    return re.fullmatch(r"all there after 0\.\d+ s\n", run.stdout) is not None
+
+
+def test_messages_of_all_kinds_arrive_over_a_bad_wire_the_same_each_time():
+    runs = [on_ccu(2, *BAD_WIRE, sizes="0,1316,5000") for _ in range(2)]
+    assert all(map(fine, runs))
+    assert runs[0].stdout == runs[1].stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ranks", "options"),
+    [(1, []), (3, []), (8, BAD_WIRE), (4, ["--ranks-per-node", 2]), (4, ["--option", "packet=100"])],
+)
+def test_messages_of_all_kinds_arrive_whole_and_in_order(ranks, options):
+    assert fine(on_ccu(ranks, *options, sizes="0,3,1315,1316,9001"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["broadcast=0", "resend_all=1", "window=1", "ack_timer=0"])
+def test_what_the_paper_leaves_open_changes_no_byte(option):
+    assert fine(on_ccu(3, "--option", option, *BAD_WIRE, sizes="100,5000"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["-n", 17], "ccu has room for 16 nodes, not 17"),
+        (["-n", 9, "--ranks-per-node", 9], "ccu has 8 seats a node, not 9"),
+        (["-n", 2, "--option", "packet=1332"], r"CcuOptions.packet=1332 must be a whole number from 64 to 1,331"),
+        (["-n", 2, "--option", "window=32"], r"CcuOptions.window=32 must be a whole number from 1 to 31"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments, complaint):
+    command = [sys.executable, "-m", "lanai_sim", "run", "--device", "ccu", *map(str, arguments), "true"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert run.returncode != 0
+    assert re.search(complaint, run.stderr)
