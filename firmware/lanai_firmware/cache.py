@@ -2,10 +2,10 @@
 mpi4py.
 
 A key is a digest of everything that the artefact depends on, so an entry is never stale and
-processes share it. An entry is a directory. It appears by rename, so that nobody sees half of one,
-and it lists the digests of its files. Every use checks them: an entry that was damaged is built
-again, before a linker or loader can crash on it. One process builds an entry while others wait for
-its lock.
+processes share it. An entry is a directory. It appears by rename, so that no process sees half of
+one, and it lists the digests of its files. Every use checks them: an entry that was damaged is
+built again, before a linker or loader can crash on it. One process builds an entry while others
+wait for its lock.
 """
 
 import errno

@@ -91,7 +91,7 @@ class Device(ABC):
 
     rank: int
     size: int
-    node: int | None = None  # the node that this process sits on, with others perhaps; None: nobody else's
+    node: int | None = None  # the node that this process sits on, with others perhaps; None: this process alone
     max_tag: int = MAX_TAG
     fast_path: FastPath | None = None
     remote: Remote | None = None  # memory of other ranks, if this device reaches it

@@ -11,4 +11,4 @@ class DeviceLost(UserError):
 
 
 class DeadlockError(RuntimeError):
-    """The process waits for what can never come, and nobody else can end it."""
+    """The process waits for what can never come, and no other process can end it."""

@@ -34,7 +34,7 @@ class SlotClock:
         self._earliest = 0
 
     def _free(self, slot: int) -> int:
-        """The first slot from `slot` on that nobody takes."""
+        """The first slot from `slot` on that no master takes."""
         return _first_zero(self._taken, slot)
 
     def _fetch(self) -> int:

@@ -13,7 +13,9 @@ from .integers import Word, place, u32
 from .rules import FirmwareError
 from .types import align_up, alignof, is_integer, sizeof
 
-DATA_BASE = 0x1000  # where globals start when no image places them; page 0 stays empty so that null is nobody's address
+DATA_BASE = (
+    0x1000  # where globals start when no image places them; page 0 stays empty so that null is no variable's address
+)
 
 
 class RegisterBus(Protocol):

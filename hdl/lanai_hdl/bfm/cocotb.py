@@ -85,7 +85,7 @@ async def begin(dut: Any, slot_khz: int = 66_000) -> None:
     slots."""
     for handle in dut:
         # Amaranth joins the parts of a port's name with two underscores. An output that is constant
-        # must not be set: nobody sets it back.
+        # must not be set: nothing sets it back.
         if "__" in handle._name and not handle._name.startswith("\\"):
             try:
                 int(handle.value)

@@ -25,7 +25,7 @@ def is_data(index):
 
 class RegisterFile(wiring.Component):
     """Reads `rs1`, `rs2`, `rd` within the slot as `a`, `b`, `d`. A write shows in the next slot. r0
-    and r1 read as 0 and ones, pc as nothing of use: r0 and r1 are rows that nobody writes.
+    and r1 read as 0 and ones, pc as nothing of use: r0 and r1 are rows that are never written.
     """
 
     write: In(WritePort)

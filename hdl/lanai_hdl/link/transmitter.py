@@ -17,7 +17,7 @@ class LinkTransmitter(NicBlock):
 
     Members: `i`, flits of packets; bit 0 of a CHECK's or TAIL's data spoils its CRC. `link`,
     registered. `up`, the carrier as the receiver of the same cable sees it: without it flits are
-    discarded, and then the rest of the packet they belong to, so that nobody waits for a dead link
+    discarded, and then the rest of the packet they belong to, so that nothing waits for a dead link
     and no headless packet follows. Events of a slot: `sent`, `tail` sent, `stopped`, `dropped`.
     `idle` while no flit waits and the rate limiter is at rest. A flit leaves in the slot after it
     is offered.

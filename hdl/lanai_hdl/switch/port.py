@@ -13,7 +13,7 @@ class SwitchTransmitter(wiring.Component):
     """Sends flits as they are (a switch passes CRCs on untouched) while the link's rate, STOP and
     carrier allow.
 
-    Without a carrier flits are discarded, so that a dead cable holds nobody up; `dropped` marks
+    Without a carrier flits are discarded, so that a dead cable holds nothing up; `dropped` marks
     each. `link` is registered: a flit leaves in the slot after it is offered. `idle` while no flit
     waits and the rate limiter is at rest.
     """

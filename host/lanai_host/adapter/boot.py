@@ -10,7 +10,7 @@ from lanai_hdl.remote.csr import ENABLE, NUMBER_SHIFT, REMOTE, WINDOW_VALID
 
 from ..bus.base import Bus
 
-WINDOW = 1 << 28  # bus addresses of a process; window 0 belongs to nobody
+WINDOW = 1 << 28  # bus addresses of a process; window 0 belongs to no process
 TIMEOUT = 6600  # slots: 100 us at 66 MHz, some times what the longest packet needs with both buses busy
 RETRIES = 8
 

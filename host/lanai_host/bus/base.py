@@ -158,7 +158,7 @@ class Bus(ABC):
     async def report_lost(self, rank: int, text: str) -> None:
         """Tell whoever runs the job that `rank`, a rank of this host, can be reached no more;
         without `text`, that it can again."""
-        return None  # where nobody runs the job, nobody is told
+        return None  # without a job runner there is no one to tell
 
     async def lost(self) -> Mapping[int, str]:
         """Ranks that can be reached no more, as whoever runs the job knows, and why."""

@@ -38,7 +38,7 @@ def control(world: World) -> list[Variable]:
 
 
 def performance(world: World) -> list[Variable]:
-    """Simulated time, messages that nobody has taken, and what the NIC counts."""
+    """Simulated time, messages that no receive has taken, and what the NIC counts."""
     device = world.process.device
     own = [
         Variable("host_time", "picoseconds of simulated time at this process", device.now, Kind.TIMER),

@@ -113,7 +113,7 @@ class World:
 
     def _mismatched_collectives(self) -> list[str]:
         """Collectives that were not the same on all processes, yet came to an end: messages of
-        theirs that nobody took."""
+        theirs that no receive took."""
         found = []
         for name, context in [(c.name or str(c.number), c.collective_context) for c in self.communicators()]:
             arrived = self.process.device.probe(-1, -1, context, take=True)

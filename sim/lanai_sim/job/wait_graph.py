@@ -11,7 +11,7 @@ def explain(ranks: Sequence[Doing], deadlock: bool = True) -> list[str]:
     """Lines on who waits for whom: the circle of waits and which of them came last; or whom the
     ranks wait for in vain.
 
-    In a deadlock nothing is on its way and nobody runs code. Where a run was ended by a limit or a
+    In a deadlock nothing is on its way and no rank runs code. Where a run was ended by a limit or a
     signal, only waits count that no rank which may still go on could end.
     """
     by_rank = {one.rank: one for one in ranks}

@@ -52,7 +52,7 @@ class Layer:
 
 @dataclass
 class Parts:
-    """Who owns which piece: `layer` (index, -1: nobody) and `label` for each piece [edge[i],
+    """Who owns which piece: `layer` (index, -1: none) and `label` for each piece [edge[i],
     edge[i+1])."""
 
     edges: Times
@@ -64,7 +64,7 @@ class Parts:
         self.total = int(self.edges[-1] - self.edges[0]) if len(self.edges) else 0
 
     def sums(self) -> dict[tuple[int, int], int]:
-        """Time of each (layer, label); (-1, 0) is what nobody claimed. The values sum to
+        """Time of each (layer, label); (-1, 0) is what no layer claimed. The values sum to
         `total`."""
         lengths = np.diff(self.edges)
         result: dict[tuple[int, int], int] = {}

@@ -3,7 +3,7 @@
 A rank's moments are booked in this order: what its own processor did in the library; the program
 outside MPI; and while it waited in a call: the NICs' processors at work on messages from or to this
 rank, DMA for them, the wire. When none of that went on it waited for a peer: for a message that
-nobody had sent, or a receive that nobody had posted.
+had not been sent yet, or a receive that had not been posted.
 """
 
 from collections.abc import Mapping

@@ -3,7 +3,7 @@ requests placed on NICs.
 
 A rank's clock is known here at each of its frames; its notes give moments since the frame before.
 So every stretch of host time has exact edges, and a rank's stretches follow each other without a
-gap: what nobody named is OTHER.
+gap: what has no name is OTHER.
 """
 
 from collections import deque

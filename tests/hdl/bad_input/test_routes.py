@@ -1,4 +1,4 @@
-"""Routes to where nobody is: what a NIC alone makes of them, and what a switch does."""
+"""Routes to where no NIC is: what a NIC alone makes of them, and what a switch does."""
 
 from lanai_hdl.bfm import Bench
 from lanai_hdl.bfm.chip import Side
@@ -10,7 +10,7 @@ from lanai_hdl.systems.switched_nics import SwitchedNics
 from .bench import CONFIG, PATTERN, WHOLE, Told, survive_on_a_loop
 
 BUFFER = 0x400
-PORTS = 3  # of the switch; at the last one is nobody
+PORTS = 3  # of the switch; at the last one is no NIC
 
 
 def over_a_cable(route):

@@ -56,7 +56,7 @@ class EchoStack(NicStack):
     async def examine(
         self, bus: Bus, attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
     ) -> str | None:
-        return None  # its ranks wait without a limit, so that nobody asks
+        return None  # its ranks wait without a limit, so no process asks
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus

@@ -45,7 +45,7 @@ def is_empty(queue: Ptr[Queue]) -> bool:
 
 @firmware
 def settle(index: u32) -> None:
-    """Give an entry back to its pool if nobody needs it any more."""
+    """Give an entry back to its pool if no packet needs it any more."""
     entry = address_of(daemon.entries[index])
     used = entry.outstanding != 0 or entry.readers != 0 or entry.queued != 0 or index == daemon.sending
     if used or entry.free != 0:

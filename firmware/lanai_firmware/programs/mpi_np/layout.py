@@ -200,7 +200,7 @@ class Header(Struct):
 
 FLAG_LAST: Const[u32] = u32(1)  # ANSWER: the body ends with this packet
 FLAG_FAILED: Const[u32] = u32(2)  # the body is not sound; ANSWER: with FLAG_LAST, the sender cannot bring the rest
-NO_BODY: Const[u32] = u32(0)  # handle of a message whose body nobody has: no entry of a page table has this number
+NO_BODY: Const[u32] = u32(0)  # handle of a message whose body no NIC holds: no entry of a page table has this number
 FLAG_GAP: Const[u32] = u32(0x40)  # SEEN: packets from `seen` on are missing
 FLAG_NUMBERED: Const[u32] = u32(0x80)  # `number` and `seen` count
 

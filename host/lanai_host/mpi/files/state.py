@@ -74,7 +74,7 @@ def set_view(
     file.view = View(disp, etype, filetype, representation)
     file.position = 0
     file.shared.position = 0
-    hear(file.comm, call, [0])  # nobody uses the shared pointer before it is 0
+    hear(file.comm, call, [0])  # no rank uses the shared pointer before it is 0
 
 
 def _current(file: File, call: str) -> int:

@@ -27,7 +27,7 @@ from .view import Runs
 from .windows import Hull, Pieces, Window, cut, plan, united
 
 Moved = Generator[Iterable[Operation], None, int]
-WHOLE = 2**62  # stands for the end of a file that nobody met
+WHOLE = 2**62  # stands for the end of a file that no rank reached
 _WORD = np.dtype(np.int64)
 
 

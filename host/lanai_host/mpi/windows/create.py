@@ -62,7 +62,7 @@ def allocate_shared(comm: Communicator, size: int, unit: int, info: Info | None)
     window.held = mapped.memory
     window.addresses = [mapped.address + offset for offset in mapped.offsets]
     memory.base = window.addresses[window.rank]
-    run_for(window.communicator, call, barrier)  # nobody writes to memory that is not there yet
+    run_for(window.communicator, call, barrier)  # no rank writes to memory that is not there yet
     return window
 
 

@@ -315,7 +315,7 @@ class Solo:
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
         if why is not None:
-            raise DeadlockError(f"deadlock: {why.call} waits for a message that nobody can send ({why.note})")
+            raise DeadlockError(f"deadlock: {why.call} waits for a message that no rank can send ({why.note})")
         return []
 
     def close(self) -> None: ...

@@ -116,7 +116,7 @@ class Attachment:
 
 def window_of(local_rank: int) -> int:
     """First bus address of the host memory of the `local_rank`-th rank on a NIC. Window 0 is
-    nobody's."""
+    no rank's."""
     return (local_rank + 1) * WINDOW
 
 

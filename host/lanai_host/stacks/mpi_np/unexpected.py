@@ -1,7 +1,7 @@
 """Messages that a NIC keeps and no receive has taken, read from its memory: for the report of a run
 that has ended.
 
-Nobody asks the firmware, which may have stopped. A channel that shares its pool may have left its
+The firmware is not asked: it may have stopped. A channel that shares its pool may have left its
 messages in host memory (`spill_memory`), where each lies at the same place in the table as on the
 NIC.
 """

@@ -50,7 +50,7 @@ class T3dStack(NicStack):
     async def examine(
         self, bus: Bus, attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
     ) -> str | None:
-        return None  # its ranks wait without a limit, so that nobody asks
+        return None  # its ranks wait without a limit, so no process asks
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus

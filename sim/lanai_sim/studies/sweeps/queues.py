@@ -50,7 +50,8 @@ async def behind_posted(side: Side, depth: int) -> Figures:
 
 
 async def behind_unexpected(side: Side, depth: int) -> Figures:
-    """A message for a posted receive, while `depth` others lie there that nobody has asked for."""
+    """A message for a posted receive, while `depth` others lie there that no receive has asked
+    for."""
     buffers = [Buffer(4) for _ in range(depth)]
     if side.rank:
         await side.meet()

@@ -17,14 +17,14 @@ from ..ranks import run as run_ranks
 from .opened import contents, opened, run, view
 
 INT = datatypes.PREDEFINED["MPI_INT"]
-NOBODY = -1
+NO_OWNER = -1
 
 
 @st.composite
 def owners(draw):
     """Which rank has which int of the file, in runs; some are nobody's."""
     size = draw(st.integers(1, 3))
-    lengths = draw(st.lists(st.tuples(st.integers(NOBODY, size - 1), st.integers(1, 9)), min_size=1, max_size=20))
+    lengths = draw(st.lists(st.tuples(st.integers(NO_OWNER, size - 1), st.integers(1, 9)), min_size=1, max_size=20))
     return size, np.array([rank for rank, length in lengths for _ in range(length)])
 
 
@@ -60,7 +60,7 @@ def test_any_distribution_of_a_file_is_written_and_read(tmp_path, dealt, nodes, 
         there = mine[mine < end]
         assert moved == 4 * len(there)
         assert back.tolist() == [*fresh[there].tolist(), *[-7] * (len(mine) - len(there))]
-    assert contents(path, np.int32) == np.where(owner == NOBODY, before, fresh)[:end].tolist()
+    assert contents(path, np.int32) == np.where(owner == NO_OWNER, before, fresh)[:end].tolist()
 
 
 ENABLED = [("romio_cb_read", "enable"), ("romio_cb_write", "enable")]

@@ -1,4 +1,4 @@
-"""The receive heap of a channel: bodies that nobody has asked for yet, in fragments of `BLOCK`
+"""The receive heap of a channel: bodies that no receive has asked for yet, in fragments of `BLOCK`
 bytes (NP-40).
 
 Blocks are numbered from 1 through all channels; `links` holds the number that follows, in a body as

@@ -92,7 +92,7 @@ def send_send_req(channel: Ptr[Channel]) -> bool:
 
 @firmware
 def on_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
-    """A part of a body has come. False if nobody waits for it."""
+    """A part of a body has come. False if no receive waits for it."""
     number = header.tag
     if number >= nic.receive_count:
         return False
