@@ -1,4 +1,5 @@
-"""Broadcast: a multicast where the device has one; else a binomial tree, or for long messages a scatter followed by a ring."""
+"""Broadcast: a multicast where the device has one; else a binomial tree, or for long messages a
+scatter followed by a ring."""
 
 from ...body import Body
 from ..constants import PROC_NULL, ROOT

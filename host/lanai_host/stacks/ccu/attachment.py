@@ -18,8 +18,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Attachment:
-    """`places`: of all ranks. `shared`: where in SRAM the memory begins that ranks share with the daemon. `multicasts`: the fabric
-    broadcasts, and the options let it."""
+    """`places`: of all ranks. `shared`: where in SRAM the memory begins that ranks share with the
+    daemon. `multicasts`: the fabric broadcasts, and the options let it."""
 
     rank: int
     places: tuple[Place, ...]

@@ -1,6 +1,8 @@
-"""The daemon as a rank sees it: a send queue, a ring of packets that arrived, a trigger (CC-02, CC-03).
+"""The daemon as a rank sees it: a send queue, a ring of packets that arrived, a trigger (CC-02,
+CC-03).
 
-Packets are bytes for any set of ranks. This layer knows no messages, so other systems could use it (CC-06).
+Packets are bytes for any set of ranks. This layer knows no messages, so other systems could use it
+(CC-06).
 """
 
 import struct
@@ -61,7 +63,8 @@ class Daemon:
         self._rung = True
 
     async def open(self) -> None:
-        """Tell the daemon where this rank's memory is, and learn which entries its send queue has."""
+        """Tell the daemon where this rank's memory is, and learn which entries its send queue
+        has."""
         await self._write("memory", self.memory.bus_address)
         await self.trigger(always=True)
         while not self.changes:

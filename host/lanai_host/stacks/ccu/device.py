@@ -34,8 +34,8 @@ COPIED = "ccu_copied"
 
 
 class Ccu(Device):
-    """Messages in packets through the daemon. Packets move on while the program is outside the library, as far as its ring
-    goes; messages meet receives only inside."""
+    """Messages in packets through the daemon. Packets move on while the program is outside the
+    library, as far as its ring goes; messages meet receives only inside."""
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
         self.rank = attachment.rank
@@ -169,7 +169,8 @@ class Ccu(Device):
             await self._bus.wait_change(self._daemon.memory, self._daemon.changes_at, self._seen, why)
 
     def _is_over(self, operations: Sequence[Operation] | None, before: int) -> bool:
-        """Whether one of the operations is done; with None, whether there was news since the look that saw `before`."""
+        """Whether one of the operations is done; with None, whether there was news since the look
+        that saw `before`."""
         if operations is None:
             return self._seen != before
         return any(operation.done for operation in operations)
@@ -188,7 +189,8 @@ class Ccu(Device):
         await self._sending.push()
 
     def _fail(self, silent: int) -> None:
-        """Some nodes do not answer. What is under way ends with an error, and so does what begins."""
+        """Some nodes do not answer. What is under way ends with an error, and so does what
+        begins."""
         lost = [rank for rank, place in enumerate(self._places) if silent >> place.node & 1]
         text = f"no acknowledgement from the node of rank {', '.join(map(str, lost))}"
         self._failure = DeviceError(ErrorKind.PEER_FAILED, text)

@@ -35,8 +35,8 @@ class Receive(Operation):
 
 
 class Send(Operation):
-    """A message to some ranks. `offset`: bytes of header and body that are in packets. `serial`: nonzero until a receive
-    has taken a synchronous one."""
+    """A message to some ranks. `offset`: bytes of header and body that are in packets. `serial`:
+    nonzero until a receive has taken a synchronous one."""
 
     __slots__ = ("body", "header", "offset", "ranks", "serial")
 
@@ -52,7 +52,8 @@ class Send(Operation):
         self.serial = serial
 
     def next_packet(self, limit: int) -> bytes:
-        """The next bytes, at most `limit`. Raises BusError if the program's memory cannot be read."""
+        """The next bytes, at most `limit`. Raises BusError if the program's memory cannot be
+        read."""
         begin = max(self.offset - len(self.header), 0)
         head = self.header[self.offset :]
         data = head + self.body.part(begin, begin + limit - len(head)).read()

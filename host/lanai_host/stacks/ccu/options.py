@@ -27,10 +27,13 @@ class CcuOptions:
         packet: bytes of a packet that the library cuts messages into (CC-15).
         window: packets of a pair of nodes that may be unacknowledged (CC-12).
         ack_every: a node acknowledges each so many packets of a pair (CC-10).
-        ack_timer: it also acknowledges packets so long after it took them. 0: it does not, as in the paper (CC-G1).
-        timeout: a packet not acknowledged for so long is sent again (CC-G2: the paper names no value).
+        ack_timer: it also acknowledges packets so long after it took them. 0: it does not, as in
+            the paper (CC-G1).
+        timeout: a packet not acknowledged for so long is sent again (CC-G2: the paper names no
+            value).
         retries: timeouts of a packet after which its nodes are given up. The paper never gives up.
-        resend_all: 1: a packet is sent again to all its nodes; 0: to those that lack it (CC-09: not said).
+        resend_all: 1: a packet is sent again to all its nodes; 0: to those that lack it (CC-09: not
+            said).
         broadcast: 1: use the broadcast of a fabric that has one (CC-14); 0: a packet for each node.
         work: what each packet costs the daemon's processor beyond its own instructions.
         boot_polls: looks, a microsecond apart, until the daemon must be ready.

@@ -16,7 +16,8 @@ SOURCE = (1 << 16) - 1  # in a packet's tag
 
 
 class Receiving:
-    """`taken(rank, serial)` answers a synchronous message; `answered(serial)` says that one of ours was.
+    """`taken(rank, serial)` answers a synchronous message; `answered(serial)` says that one of ours
+    was.
 
     Attributes:
         copied: bytes that went through the local buffer, because no receive was there for them.
@@ -73,7 +74,8 @@ class Receiving:
             self._meet(message, receive)
 
     async def _add(self, message: Message, data: memoryview | bytes) -> None:
-        """The next bytes: straight to the program's memory if a receive is there, else to the local buffer."""
+        """The next bytes: straight to the program's memory if a receive is there, else to the local
+        buffer."""
         await self._bus.elapse(self._costs.price(HostCost.COPY, len(data)))
         if message.receive is not None:
             write(message.receive, message.came, data)
@@ -97,7 +99,8 @@ class Receiving:
         self._waiting.add(receive)
 
     async def take_kept(self, message: Message, receive: Receive) -> None:
-        """A receive takes a message from the local buffer, as much of it as is there. The rest goes to it directly."""
+        """A receive takes a message from the local buffer, as much of it as is there. The rest goes
+        to it directly."""
         assert message.data is not None
         await self._bus.elapse(self._costs.price(HostCost.COPY, len(message.data)))
         write(receive, 0, message.data)

@@ -12,8 +12,8 @@ from .operations import HEADER, Kind, Send, fail
 
 
 class Sending:
-    """Sends in order. A standard one is done when all of it is in the daemon's send buffer; a synchronous one when, beside
-    that, a receive has taken it."""
+    """Sends in order. A standard one is done when all of it is in the daemon's send buffer; a
+    synchronous one when, beside that, a receive has taken it."""
 
     def __init__(self, daemon: Daemon, rank: int, packet: int) -> None:
         self._daemon = daemon
@@ -70,7 +70,8 @@ class Sending:
         await self._daemon.trigger()
 
     def _abandon(self, send: Send, error: BusError) -> None:
-        """The rest of its memory cannot be read. What has left already is completed with zeros, for packets cannot be taken back."""
+        """The rest of its memory cannot be read. What has left already is completed with zeros, for
+        packets cannot be taken back."""
         fail(send, ErrorKind.BUS_ERROR, str(error))
         self._untaken.pop(send.serial, None)
         if send.offset == 0:

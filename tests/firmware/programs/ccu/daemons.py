@@ -125,7 +125,8 @@ class Host:
 
 
 class Daemons:
-    """`places`: how many ranks each node has. `hosts` has them in order. `begun`: the daemons know their memory."""
+    """`places`: how many ranks each node has. `hosts` has them in order. `begun`: the daemons know
+    their memory."""
 
     def __init__(self, places=(1, 1), *, begun=True, **changes):
         self.wire = Wire(len(places))

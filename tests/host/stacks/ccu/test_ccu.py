@@ -1,4 +1,5 @@
-"""`lanai run --device ccu`: MPI programs run on it, over a broadcast wire that loses packets, the same each time."""
+"""`lanai run --device ccu`: MPI programs run on it, over a broadcast wire that loses packets, the
+same each time."""
 
 import re
 import subprocess

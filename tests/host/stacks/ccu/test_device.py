@@ -1,4 +1,5 @@
-"""The device over the daemon: messages in packets, matching on the host, send modes, the local buffer."""
+"""The device over the daemon: messages in packets, matching on the host, send modes, the local
+buffer."""
 
 import random
 
@@ -17,7 +18,8 @@ def pattern(size, seed=0):
 
 @pytest.mark.parametrize("size", [0, 1, 1315, 1316, 1331, 8000, 40_000])
 def test_a_message_of_any_length_arrives_whole(size):
-    """1,315 bytes and the header are one packet. 40,000 are more packets than the send queue and the window take."""
+    """1,315 bytes and the header are one packet. 40,000 are more packets than the send queue and
+    the window take."""
     world = World(ack_every=5)
     receive, buffer = world.receive(1, size, 0)
     send = world.send(0, 1, pattern(size))
@@ -65,7 +67,8 @@ def test_the_rest_of_a_message_goes_straight_to_a_receive_that_comes_in_its_mids
 
 
 def test_a_standard_send_ends_when_it_is_in_the_send_buffer():
-    """CC-17: no receive is needed, as far as entries go. One packet more than the send queue takes waits."""
+    """CC-17: no receive is needed, as far as entries go. One packet more than the send queue takes
+    waits."""
     world = World()
     size = int(SLOTS) * 1331 - 16
     assert world.send(0, 1, pattern(size)).done
@@ -143,7 +146,8 @@ def test_a_probe_takes_a_message_for_later():
 
 
 def test_a_rank_that_computes_makes_the_daemon_wait_and_then_gets_everything():
-    """CC-18, CC-G3: its ring fills, the library empties it into the local buffer when the program calls."""
+    """CC-18, CC-G3: its ring fills, the library empties it into the local buffer when the program
+    calls."""
     world = World(ack_every=1)
     sends = [world.send(0, 1, pattern(10, n)) for n in range(int(RING) + 30)]
     for _ in range(3000):

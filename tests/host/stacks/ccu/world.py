@@ -1,4 +1,5 @@
-"""Devices of all ranks in this process, over daemons on NICs of the Python model: no gateware, so thousands of packets are cheap."""
+"""Devices of all ranks in this process, over daemons on NICs of the Python model: no gateware, so
+thousands of packets are cheap."""
 
 import sys
 from pathlib import Path
@@ -74,7 +75,8 @@ class ModelBus(Bus):
 
 
 class World:
-    """`devices`, by rank. `places`: how many ranks each node has. Other arguments are the daemon's configuration."""
+    """`devices`, by rank. `places`: how many ranks each node has. Other arguments are the daemon's
+    configuration."""
 
     def __init__(self, places=(1, 1), *, packet=1331, multicasts=True, **changes):
         self.daemons = Daemons(places, begun=False, broadcast=int(multicasts), **changes)
