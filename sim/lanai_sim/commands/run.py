@@ -61,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--fabric",
         metavar="F",
-        help="switch (the default), switches:N, pair, torus:XxYxZ, mesh:XxYxZ, segment, or a .toml file with cables",
+        help="switch (the default), switches:N, pair, torus:XxYxZ, mesh:XxYxZ, segment, ethernet, "
+        "or a .toml file with cables",
     )
     add("--max-sim-time", type=sim_time, metavar="TIME", help="end at this simulated time, e.g. 20ms")
     add("--max-wall", type=float, metavar="SECONDS", help="end after this much real time")

@@ -4,6 +4,7 @@ import argparse
 
 import pytest
 
+from lanai_hdl.config import lanai41
 from lanai_host.errors import UserError
 from lanai_sim.commands import run
 from lanai_sim.machine import fabrics
@@ -22,6 +23,7 @@ from .walking import walk
         ("switches:3", 7),
         ("switches:4", 40),
         ("segment", 9),
+        ("ethernet", 3),
     ],
 )
 def test_every_route_ends_where_it_should(text, nics):
@@ -54,7 +56,10 @@ def test_routes_take_the_shortest_way(tmp_path):
         (
             "hypercube",
             2,
-            "'hypercube' is not known; write mesh:XxYxZ, pair, segment, switch, switches:N, torus:XxYxZ or a .toml",
+            (
+                "'hypercube' is not known; write ethernet, mesh:XxYxZ, pair, segment, switch, "
+                "switches:N, torus:XxYxZ or a .toml"
+            ),
         ),
         ("pair:2", 2, "write pair$"),
         ("switches:two", 2, "such as switches:2"),
@@ -114,3 +119,11 @@ def test_the_command_line_names_every_kind():
     for name in fabrics.names():
         assert fabrics.kind(name).usage in parser.format_help()
         assert fabrics.kind(name).help
+
+
+def test_an_ethernet_has_its_own_rate_and_a_segment_that_of_the_links():
+    """Gap: 62 byte times at the wire's rate."""
+    segment, ethernet = (fabrics.describe(name, 3).layout(lanai41()).switch for name in ("segment", "ethernet"))
+    assert (segment.nic.link_kbytes, ethernet.nic.link_kbytes) == (lanai41().link_kbytes, 1250)
+    assert (segment.gap_slots, ethernet.gap_slots) == (26, 3274)
+    assert segment.ports == 4  # few sizes, so that few models are built

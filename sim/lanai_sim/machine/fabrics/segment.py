@@ -1,5 +1,6 @@
 """The fabric `segment`: one broadcast wire, as an Ethernet of 1996."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from lanai_hdl.config import NicConfig
@@ -16,15 +17,30 @@ from .base import FabricKind
 # header (20), UDP header (8). The check at the end is the TAIL's.
 GAP_BYTES = 12 + 8 + 14 + 20 + 8
 
+FEWEST_PORTS = 4  # a power of two, as all its sizes: engines build a model for each
 
+
+@dataclass(frozen=True)
 class Wire(Fabric):
-    """NIC n is at port n of the one segment, which stands where a switch would."""
+    """NIC n is at port n of the one segment, which stands where a switch would. Its rate is
+    `kbytes`, or that of the NICs' links."""
 
+    kbytes: int | None = None
     broadcasts: ClassVar[bool] = True
 
     def layout(self, config: NicConfig) -> Layout:
-        gap = -(-GAP_BYTES * config.slot_khz // config.link_kbytes)
-        return Layout(config, self.nics, self.cables, self.switches, SegmentConfig(self.ports, config, gap))
+        rate = min(self.kbytes or config.link_kbytes, config.link_kbytes)
+        gap = -(-GAP_BYTES * config.slot_khz // rate)
+        segment = SegmentConfig(self.ports, config.but(link_kbytes=rate), gap)
+        return Layout(config, self.nics, self.cables, self.switches, segment)
+
+
+def segment(kind: str, nics: int, kbytes: int | None = None) -> Wire:
+    """The fabric `kind` for so many NICs."""
+    if not 1 <= nics <= MOST_PORTS:
+        raise UserError(f"fabric {kind!r} joins 1 to {MOST_PORTS} NICs, not {nics}; take switch")
+    ports = max(FEWEST_PORTS, 1 << (nics - 1).bit_length())
+    return Wire(kind, nics, 1, ports, tuple(Cable(nic, 0, nics, nic) for nic in range(nics)), kbytes)
 
 
 class Segment(FabricKind):
@@ -32,9 +48,7 @@ class Segment(FabricKind):
     help = f"a wire that up to {MOST_PORTS} NICs share; one sends at a time, to any set of the others"
 
     def make(self, argument: str, nics: int) -> Fabric:
-        if not 1 <= nics <= MOST_PORTS:
-            raise UserError(f"a segment joins 1 to {MOST_PORTS} NICs, not {nics}; take switch")
-        return Wire("segment", nics, 1, max(2, nics), tuple(Cable(nic, 0, nics, nic) for nic in range(nics)))
+        return segment("segment", nics)
 
 
 KIND = Segment()
