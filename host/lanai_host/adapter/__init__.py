@@ -1,7 +1,8 @@
 """The driver of the NIC's remote-memory adapter: what a process exposes, and its commands."""
 
 from .boot import boot
-from .memory import Exposure, RemoteMemory
+from .exposures import Exposure
+from .memory import RemoteMemory
 from .operation import RemoteError, RemoteOperation
 from .token import Token
 

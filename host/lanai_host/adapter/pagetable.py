@@ -12,16 +12,28 @@ class PageTable:
 
     def take(self, count: int) -> int:
         """The first of `count` free entries in a row."""
+        first = self._find(count)
+        if first is None:
+            raise self._full(count)
+        self._taken[first : first + count] = [True] * count
+        return first
+
+    def check_room(self, count: int) -> None:
+        """Raise UserError if there are no `count` free entries in a row."""
+        if self._find(count) is None:
+            raise self._full(count)
+
+    def _find(self, count: int) -> int | None:
         run = 0
         for index, taken in enumerate(self._taken):
             run = 0 if taken else run + 1
             if run == count:
-                first = index + 1 - count
-                self._taken[first : index + 1] = [True] * count
-                return first
-        raise UserError(
-            f"{count} pages do not fit into the adapter's page table: {self._taken.count(False)} of "
-            f"{self.entries} entries"
+                return index + 1 - count
+        return None
+
+    def _full(self, count: int) -> UserError:
+        return UserError(
+            f"{count} pages do not fit into the adapter's page table: {self._taken.count(False)} of {self.entries} entries"
             " (Remote.pages) are free; expose less at a time"
         )
 

@@ -12,6 +12,7 @@ from ..device import Device, Envelope
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
     from lanai_firmware.programs import Firmware
+    from lanai_firmware.programs.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
     from ..bus.base import Bus
@@ -25,6 +26,7 @@ class Placement:
     Attributes:
         ranks: in all.
         route: the route word from one node to another.
+        nic: what each NIC is built as.
         broadcasts: the fabric takes the route words of `lanai_hdl.segment.route`, in which a node's
             port is its number.
     """
@@ -32,6 +34,7 @@ class Placement:
     ranks: int
     ranks_per_node: int
     route: Callable[[int, int], int]
+    nic: "NicConfig"
     broadcasts: bool = False
 
     @property
@@ -120,26 +123,41 @@ class Stack(ABC):
 
 
 class NicStack(Stack):
-    """A messaging system whose firmware runs on NICs.
+    """A messaging system whose messages pass through NICs.
 
     Attributes:
-        firmware: what the NICs' processors run. If it has a vocabulary, `plans` and the
+        firmware: what the NICs' processors run; None if they stay in reset. If it has a
+            vocabulary, `plans` and the
             attachments' `request_in` serve traces.
     """
 
     nics = True
-    firmware: ClassVar["Firmware"]
+    firmware: ClassVar["Firmware | None"] = None
 
-    def image(self, nic: "NicConfig") -> "Image":
-        """Its firmware, compiled for these NICs."""
-        return self.firmware.image(nic)
+    @property
+    def needs(self) -> str:
+        """What it runs on, in words."""
+        return "NICs without firmware" if self.firmware is None else f"NICs with the firmware {self.firmware.name}"
+
+    @property
+    def vocabulary(self) -> "Vocabulary | None":
+        """How traces and waveforms read its packets."""
+        return None if self.firmware is None else self.firmware.vocabulary
+
+    def equip(self, nic: "NicConfig") -> "NicConfig":
+        """The NICs that the user chose, with the optional blocks that this system needs."""
+        return nic
+
+    def image(self, nic: "NicConfig") -> "Image | None":
+        """Its firmware, compiled for these NICs; None without firmware."""
+        return None if self.firmware is None else self.firmware.image(nic)
 
     @abstractmethod
     async def boot(
-        self, bus: "Bus", image: "Image", options: Any, placement: Placement, node: int
+        self, bus: "Bus", image: Any, options: Any, placement: Placement, node: int
     ) -> Mapping[int, Attachment]:
-        """Start the firmware of one node's NIC. The answer has an attachment for each rank there.
-        `bus` must live as long as the NIC runs: what it allocated may be the NIC's."""
+        """Start one node's NIC, with `image` as its firmware. The answer has an attachment for each
+        rank there. `bus` must live as long as the NIC runs: what it allocated may be the NIC's."""
 
     @abstractmethod
     async def examine(
@@ -149,15 +167,13 @@ class NicStack(Stack):
         was wrong. `place` names an instruction's place in the firmware."""
 
     def unexpected(
-        self, memory: Memory, image: "Image", nic: "NicConfig", options: Any, placement: Placement, node: int
+        self, memory: Memory, image: Any, nic: "NicConfig", options: Any, placement: Placement, node: int
     ) -> Mapping[int, Sequence[Envelope]]:
         """By rank, messages that a node's NIC keeps and that no receive has taken. Nothing where
         the firmware keeps none."""
         return {}
 
-    def plans(
-        self, image: "Image", nic: "NicConfig", options: Any, placement: Placement
-    ) -> Sequence[Mapping[str, Any]]:
+    def plans(self, image: Any, nic: "NicConfig", options: Any, placement: Placement) -> Sequence[Mapping[str, Any]]:
         """What traces must know of each node's SRAM, as JSON has it: what the firmware's vocabulary
         takes."""
         return [{} for _ in range(placement.nodes)]

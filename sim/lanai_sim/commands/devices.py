@@ -43,8 +43,8 @@ def devices() -> list[Row]:
 def device(stack: Stack) -> Row:
     needs, offers = "nothing", []
     if isinstance(stack, NicStack):
-        needs = f"NICs with the firmware {stack.firmware.name}"
-        if stack.firmware.vocabulary is not None:
+        needs = stack.needs
+        if stack.vocabulary is not None:
             offers.append("--trace")
     if len(stack.presets) > 1:
         offers.append("presets " + ", ".join(stack.presets))

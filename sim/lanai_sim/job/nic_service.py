@@ -37,6 +37,11 @@ from .ranks import Request
 USER_END = 1 << 47  # end of a process's own addresses
 
 
+def place_of(image: Image | None, pc: int) -> str:
+    """Where in the firmware an instruction is."""
+    return f"{pc:#x}" if image is None else str(image.where(pc))
+
+
 class RankAccess:
     """Serves one rank: PIO to its own part of the NIC, host memory that the NIC may reach, waits
     for words in it. Its pinned memory is reached by (pid, address), what it allocated is mapped
@@ -55,7 +60,7 @@ class RankAccess:
         self._tokens = count(1)
         self.timeout = WaitTimeout()
 
-    def attach(self, stack: NicStack, attachment: Attachment, host: HostConfig, image: Image) -> None:
+    def attach(self, stack: NicStack, attachment: Attachment, host: HostConfig, image: Image | None) -> None:
         """The NIC is booted, with this as the rank's part of it. `host` prices what the driver does
         for the rank."""
         self.grant = Grant.of(attachment)
@@ -64,7 +69,7 @@ class RankAccess:
             bus = self.cluster.bus(self.node.number, host)
             bus.clock, bus.number = clock, self.number
             finding = await stack.examine(
-                bus, attachment, lambda pc: str(image.where(pc)), lambda: self.node.keep_counts(bus)
+                bus, attachment, lambda pc: place_of(image, pc), lambda: self.node.keep_counts(bus)
             )
             if finding is not None:
                 self.node.was_reset = True

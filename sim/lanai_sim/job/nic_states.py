@@ -51,7 +51,7 @@ def read(engine: Engine, nic: int, addresses: Sequence[int]) -> list[int]:
     return [values[tag] for tag in sorted(values)]
 
 
-def describe(engine: Engine, nic: int, image: Image, still: bool) -> str:
+def describe(engine: Engine, nic: int, image: Image | None, still: bool) -> str:
     """A line: has the processor trapped, and where; else what still moves, and what went wrong.
     `still`: all NICs were, before anybody asked them."""
     names = [*REGISTERS, *TRAFFIC, *TROUBLES]
@@ -65,7 +65,9 @@ def describe(engine: Engine, nic: int, image: Image, still: bool) -> str:
     return f"  nic {nic}: {'; '.join(parts)}"
 
 
-def _processor(engine: Engine, nic: int, found: Mapping[str, int], image: Image, still: bool) -> str:
+def _processor(engine: Engine, nic: int, found: Mapping[str, int], image: Image | None, still: bool) -> str:
+    if image is None:
+        return "its processor is not in use"
     if cause := found["TRAP_CAUSE"]:
         pc = found["TRAP_PC"]
         try:

@@ -1,6 +1,7 @@
 """The world of a run with NICs: a cluster whose firmware is booted before the ranks start."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,13 +35,14 @@ class NicWorld(World):
     """Ranks on NICs, wherever `Placement` puts them."""
 
     def __init__(self, config: RunConfig, kernel: Kernel) -> None:
-        super().__init__(config, kernel)
         if not isinstance(config.stack, NicStack):
             raise UserError(f"the device {config.device!r} has no NICs")
         self.stack: NicStack = config.stack
+        config = replace(config, nic=self.stack.equip(config.nic))
+        super().__init__(config, kernel)
         net = fabrics.describe(config.fabric, -(-config.ranks // config.ranks_per_node))
         net.check()
-        self.placement = Placement(config.ranks, config.ranks_per_node, net.route, net.broadcasts)
+        self.placement = Placement(config.ranks, config.ranks_per_node, net.route, config.nic, net.broadcasts)
         self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
         self.recorded: tuple[Callable[[], Inputs], Path] | None = None
         self.waves: list[tuple[Path, str]] = []  # what the engine writes, what becomes of it
@@ -107,7 +109,7 @@ class NicWorld(World):
 
     def on_nics(self) -> dict[int, Sequence[Envelope]]:
         image, config = self.image, self.config
-        if image is None or len(self.buses) < len(self.cluster.nodes):
+        if len(self.buses) < len(self.cluster.nodes):
             return {}
         self._end_run()
         found: dict[int, Sequence[Envelope]] = {}
@@ -122,7 +124,7 @@ class NicWorld(World):
             self.session.stop()
 
     def describe_nics(self) -> list[str]:
-        if self.image is None:
+        if not self.buses:
             return []
         self._end_run()
         still = self.cluster.still
@@ -153,7 +155,7 @@ class NicWorld(World):
         # Ranks begin together, when the last NIC is up.
         self.started = max(self.cluster.engine.time.picoseconds(slot) for slot in self.cluster.slots())
 
-    def _boot_all(self, image: Image) -> list[Mapping[int, Attachment]]:
+    def _boot_all(self, image: Image | None) -> list[Mapping[int, Attachment]]:
         """What each node's ranks must know. What the NICs are then is kept for later runs."""
         options, placement = self.config.chosen_options, self.placement
         tasks = [
@@ -172,7 +174,7 @@ class NicWorld(World):
                 snapshot.store(self._boot_key(image), booted)
         return attachments
 
-    def _resume(self, image: Image) -> list[Mapping[int, Attachment]] | None:
+    def _resume(self, image: Image | None) -> list[Mapping[int, Attachment]] | None:
         booted = snapshot.load(self._boot_key(image)) if self._may_resume() else None
         if booted is None or booted.now > self.config.max_sim_time:  # the limit is met in the boot
             return None
@@ -188,11 +190,11 @@ class NicWorld(World):
             and not (self.session or config.wave or config.inputs or self.planned)
         )
 
-    def _boot_key(self, image: Image) -> str:
+    def _boot_key(self, image: Image | None) -> str:
         config = self.config
         parts = {
             "model": self.engine.state_key,
-            "image": sha256(image.to_bytes()).hexdigest(),
+            "image": None if image is None else sha256(image.to_bytes()).hexdigest(),
             "sources": sources.digest(),
             "device": config.device,
             "options": config.chosen_options,
@@ -214,11 +216,11 @@ class NicWorld(World):
         if self.session is not None:
             self.session.begin(self.started, self.attachments)
 
-    def _describe_nics(self, image: Image) -> None:
+    def _describe_nics(self, image: Image | None) -> None:
         assert self.session is not None
         config, nodes = self.config, range(len(self.cluster.nodes))
-        vocabulary = self.stack.firmware.vocabulary
-        if vocabulary is None:
+        vocabulary = self.stack.vocabulary
+        if vocabulary is None or image is None:
             raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
         plans = self.stack.plans(image, config.nic, config.chosen_options, self.placement)
         ranks = [self.placement.ranks_on(node) for node in nodes]
@@ -245,4 +247,4 @@ class NicWorld(World):
             from ..waves import record as waves
 
             for raw, name in self.waves:
-                waves.decode(raw, name, nic_verilog(self.config.nic), NIC_TOP, self.stack.firmware.vocabulary)
+                waves.decode(raw, name, nic_verilog(self.config.nic), NIC_TOP, self.stack.vocabulary)

@@ -166,7 +166,7 @@ class StoredTrace:
                 "folder on LANAI_PATH"
             )
         chosen = stack(device)
-        return chosen.firmware.vocabulary if isinstance(chosen, NicStack) else None
+        return chosen.vocabulary if isinstance(chosen, NicStack) else None
 
     def picoseconds(self, slot: Any) -> Any:
         """When a slot begins, rounded down; of a number or an array. -1 stays -1."""

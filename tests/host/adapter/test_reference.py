@@ -66,7 +66,7 @@ class Raw:
     async def set_up(cls, host, content):
         host.memory[:SIZE] = content
         bus = host.bus
-        pages = [address // PAGE for address in host.exposure.pinned.pages[: SIZE // PAGE]]
+        pages = [address // PAGE for address in host.exposure.pages[: SIZE // PAGE]]
         entries = [*pages, 0x1FFFF, 0x20000]
         model = ReferenceNic(REMOTE, windows={n: n + 1 for n in range(REMOTE.processes)})
         for index, page in enumerate(entries):
@@ -152,7 +152,7 @@ async def give(host, buffer, tag, command):
 
 async def take(host, buffer, tag):
     """(status, result) once the flag has come."""
-    flags, at = host.remote._flags, FLAG_BYTES * buffer
+    flags, at = host.remote._commands._flags, FLAG_BYTES * buffer
     seen = int.from_bytes(flags.view[at + FLAG_AT :][:4], "big")
     while seen >> 8 != tag:
         seen = await host.bus.wait_change(flags, at + FLAG_AT, seen)

@@ -1,0 +1,142 @@
+"""The command buffers of a process: commands begin in any number that there is room for, and end in order."""
+
+from collections import deque
+from dataclasses import dataclass
+
+from lanai_hdl.remote.packets import Atomic, Op, Status, word
+from lanai_hdl.remote.tables import (
+    COMMANDS,
+    FLAG_AT,
+    FLAG_BYTES,
+    TAG_BITS,
+    CommandWord,
+    FlagWord,
+    command_at,
+)
+
+from ..bus.base import Bus, HostBuffer, Watched
+from ..config import HostConfig, HostCost
+from .operation import RemoteOperation
+from .token import Token
+
+MASK = (1 << 32) - 1
+
+
+@dataclass(frozen=True)
+class Command:
+    """What one command asks for.
+
+    Attributes:
+        token, offset: the target's memory, and a byte of it.
+        size: bytes.
+        local, local_offset: number of the exposure that holds this process's memory, and a byte of its pages.
+    """
+
+    op: Op
+    token: Token
+    offset: int
+    size: int
+    local: int = 0
+    local_offset: int = 0
+    atomic: Atomic = Atomic.SWAP
+    operand: int = 0
+    comparand: int = 0
+
+
+@dataclass(frozen=True)
+class _Running:
+    """The command in one buffer. `flag`: what the buffer's flag was before."""
+
+    operation: RemoteOperation
+    tag: int
+    flag: bytes
+
+
+class Commands:
+    """Starts commands and finds out which have ended. Nothing here waits.
+
+    Args:
+        flags: the page that entry 0 of the process's page table names.
+    """
+
+    def __init__(self, bus: Bus, process: int, flags: HostBuffer, costs: HostConfig) -> None:
+        self._bus = bus
+        self._process = process
+        self._flags = flags
+        self._costs = costs
+        self._running: dict[int, _Running] = {}  # by buffer, oldest first
+        self._free = deque(range(COMMANDS))
+        self._tag = 0
+
+    @property
+    def free(self) -> int | None:
+        """The buffer that the next command will use; None while all are in use."""
+        return self._free[0] if self._free else None
+
+    @property
+    def running(self) -> list[RemoteOperation]:
+        """What is under way, oldest first."""
+        return [one.operation for one in self._running.values()]
+
+    async def start(self, command: Command, what: str) -> RemoteOperation:
+        """Begin a command in buffer `free`. `what` is what errors call it."""
+        buffer = self._free.popleft()
+        self._tag = (self._tag + 1) % (1 << TAG_BITS) or 1
+        token = command.token
+        head = word(
+            CommandWord,
+            exposure=token.exposure,
+            local=command.local,
+            op=command.op,
+            atomic=command.atomic,
+            peer=token.node,
+        )
+        words = (
+            head,
+            token.key,
+            (token.first + command.offset) & MASK,
+            command.size,
+            command.local_offset,
+            command.operand & MASK,
+            command.comparand & MASK,
+            self._tag,
+        )
+        operation = RemoteOperation(what)
+        self._running[buffer] = _Running(operation, self._tag, bytes(self._flag(buffer)))
+        await self._charge(HostCost.POST)
+        data = b"".join(one.to_bytes(4, "big") for one in words)
+        await self._bus.write_block(command_at(self._process, buffer), data)
+        return operation
+
+    def watched(self) -> Watched | None:
+        """The word that changes when the oldest command ends; None if none is under way."""
+        if not self._running:
+            return None
+        buffer, oldest = next(iter(self._running.items()))
+        return Watched(self._flags, FLAG_BYTES * buffer + FLAG_AT, oldest.flag)
+
+    async def take_ended(self) -> list[RemoteOperation]:
+        """Those that have ended since the last look, oldest first. Their buffers are free again."""
+        ended = []
+        while self._running:
+            buffer, oldest = next(iter(self._running.items()))
+            flag = FlagWord.from_bits(int.from_bytes(self._flag(buffer), "big"))
+            if flag.tag != oldest.tag:
+                break
+            await self._charge(HostCost.POLL)
+            del self._running[buffer]
+            self._free.append(buffer)
+            value = self._flags.view[FLAG_BYTES * buffer : FLAG_BYTES * buffer + FLAG_AT]
+            oldest.operation.value = int.from_bytes(value, "big")
+            oldest.operation.status = Status(flag.status)
+            ended.append(oldest.operation)
+        return ended
+
+    async def _charge(self, what: HostCost) -> None:
+        price = self._costs.price(what)
+        if price:
+            await self._bus.elapse(price)
+
+    def _flag(self, buffer: int) -> memoryview:
+        """The word that the adapter writes when the command in a buffer has ended."""
+        return self._flags.view[FLAG_BYTES * buffer + FLAG_AT : FLAG_BYTES * (buffer + 1)]

@@ -1,0 +1,137 @@
+"""What the adapter may reach of a process's memory: entries of its page table, and exposures, which name runs of them."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lanai_hdl.errors import UserError
+from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.packets import word
+from lanai_hdl.remote.tables import EXPOSURES, InUseWord, PlaceWord, Rights, exposure_at, in_use_at, page_at
+
+from ..bus.base import PAGE_SIZE, Bus
+from ..remote import Access
+from .pagetable import PageTable
+from .token import Token
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """Memory that others may access, with its `token`; or, with no access, that this process may name in its own commands.
+
+    `pages` are the bus addresses of its pages, `first_page` the entry of the page table that has the first.
+    """
+
+    number: int
+    address: int
+    size: int
+    token: Token
+    first_page: int
+    pages: tuple[int, ...]
+
+    def covers(self, address: int, size: int) -> bool:
+        return self.address <= address and address + size <= self.address + self.size
+
+    def offset(self, address: int) -> int:
+        """Of a byte in the exposure's pages, as commands name it."""
+        return self.token.first + address - self.address
+
+
+class Exposures:
+    """The exposures of process `process` of NIC `node`, and its page table."""
+
+    def __init__(self, bus: Bus, config: Remote, node: int, process: int) -> None:
+        self._bus = bus
+        self._node = node
+        self._process = process
+        self._pages = PageTable(config.pages)
+        self._used: dict[int, Exposure] = {}
+        self._keys = random.Random(f"keys of process {process} of node {node}")
+
+    async def map_flags(self, bus_address: int) -> None:
+        """Entry 0 of the page table is the page for flags. Before all else."""
+        await self._map(self._pages.take(1), [bus_address])
+
+    def holding(self, address: int, size: int) -> Exposure | None:
+        """One that holds all of these bytes."""
+        return next((one for one in self._used.values() if one.covers(address, size)), None)
+
+    def check_room(self, address: int, size: int) -> None:
+        """Raise UserError if this memory cannot be exposed beside what is."""
+        if size < 1:
+            raise UserError(f"size={size!r} must be at least 1: there is nothing to expose")
+        if len(self._used) == EXPOSURES:
+            raise UserError(f"a process has {EXPOSURES} exposures at most; conceal one first")
+        self._pages.check_room(pages_of(address, size))
+
+    async def add(
+        self,
+        address: int,
+        size: int,
+        pages: Sequence[int],
+        access: Access,
+        *,
+        key: int | None = None,
+        little: bool = True,
+    ) -> Exposure:
+        """Expose memory whose pages have these bus addresses. `key`: what must be shown; one is drawn unless given."""
+        self.check_room(address, size)
+        number = next(n for n in range(EXPOSURES) if n not in self._used)
+        index = self._pages.take(len(pages))
+        await self._map(index, pages)
+        if key is None:
+            key = self._keys.randrange(1, 1 << 16)
+        first = address % PAGE_SIZE
+        token = Token(self._node, self._process * EXPOSURES + number, key, first, size)
+        exposure = Exposure(number, address, size, token, index, tuple(pages))
+        await self._write(exposure, access, little=little)
+        self._used[number] = exposure
+        return exposure
+
+    async def remove(self, exposure: Exposure) -> None:
+        """Accesses that come later fail. One that has been allowed may be under way: see `settle_accesses`."""
+        if self._used.get(exposure.number) is not exposure:
+            raise UserError(
+                f"exposure {exposure.number} of {exposure.size} bytes at {exposure.address:#x} is not (any more) exposed"
+            )
+        await self._bus.write(exposure_at(self._process, exposure.number) + 12, word(Rights, valid=0))
+        del self._used[exposure.number]
+        self._pages.give_back(exposure.first_page, len(exposure.pages))
+
+    async def settle_accesses(self) -> None:
+        """Until no access uses what a lookup has allowed before."""
+        offset = in_use_at(self._process)
+        before = in_use(await self._bus.read(offset))
+        now = before
+        while any(now[part] == before[part] and now[part][0] for part in range(2)):
+            now = in_use(await self._bus.read(offset))
+
+    async def _map(self, index: int, pages: Sequence[int]) -> None:
+        data = b"".join((page // PAGE_SIZE).to_bytes(4, "big") for page in pages)
+        await self._bus.write_block(page_at(self._process, index), data)
+
+    async def _write(self, exposure: Exposure, access: Access, *, little: bool) -> None:
+        token = exposure.token
+        place = word(PlaceWord, key=token.key, page=exposure.first_page)
+        rights = word(
+            Rights,
+            valid=1,
+            read=Access.READ in access,
+            write=Access.WRITE in access,
+            atomic=Access.ATOMIC in access,
+            little=little,
+        )
+        fields = (token.first, token.first + token.size, place, rights)
+        data = b"".join(one.to_bytes(4, "big") for one in fields)
+        await self._bus.write_block(exposure_at(self._process, exposure.number), data)
+
+
+def pages_of(address: int, size: int) -> int:
+    """How many pages a range touches."""
+    return (address % PAGE_SIZE + size - 1) // PAGE_SIZE + 1
+
+
+def in_use(value: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """(busy, count) of the two parts of the adapter that access memory."""
+    fields = InUseWord.from_bits(value)
+    return (fields.server_busy, fields.server_count), (fields.sender_busy, fields.sender_count)

@@ -1,0 +1,185 @@
+"""Carries out transfers, a command for each piece. Nothing here waits."""
+
+from collections import deque
+
+from lanai_hdl.remote.packets import Op, Status
+
+from ..bus import reach
+from ..bus.base import PAGE_SIZE, Bus, BusError, Watched
+from ..config import HostConfig, HostCost
+from ..operation import DeviceError, ErrorKind
+from .commands import Command, Commands
+from .exposures import Exposure
+from .lending import MOST_PAGES, Lending, Lent
+from .transfers import AtomicTransfer, Barrier, Piece, Transfer
+
+WORD = 4  # bytes of an atomic
+LEND_FROM = 1024  # bytes in one run; shorter ones are copied to the staging page of their command
+
+
+class Moving:
+    """Transfers are begun in order, each piece in a command of its own, and commands end in order.
+
+    Long runs are lent to the adapter. What is short or scattered is packed into a page of this process's, the command
+    buffer's own, or unpacked from there.
+
+    Args:
+        staging: a page for each command buffer.
+    """
+
+    def __init__(self, bus: Bus, commands: Commands, lending: Lending, staging: Exposure, costs: HostConfig) -> None:
+        self._bus = bus
+        self._commands = commands
+        self._lending = lending
+        self._staging = staging
+        self._costs = costs
+        self._queue: deque[Transfer] = deque()  # not all of them begun
+        self._pieces: deque[Piece] = deque()  # one for each command under way, oldest first
+        self._unfinished: set[Transfer] = set()
+        self._barriers: list[Barrier] = []
+        self._failures: dict[int, DeviceError] = {}  # of what changes memory there, by rank, since the last barrier
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is under way."""
+        return not self._unfinished
+
+    def watched(self) -> list[Watched]:
+        """The words that change when something ends."""
+        word = self._commands.watched()
+        return [] if word is None else [word]
+
+    async def begin(self, transfer: Transfer) -> None:
+        limit = transfer.token.size
+        if not 0 <= transfer.offset <= limit - transfer.length:
+            transfer.fail(ErrorKind.BAD_REQUEST, f"{transfer.what}: the memory has {limit} bytes")
+            transfer.end()
+            return
+        self._unfinished.add(transfer)
+        self._queue.append(transfer)
+        await self._start_all()
+
+    def barrier(self, rank: int | None) -> Barrier:
+        """Done when all that was begun before, for one rank or for all, has ended."""
+        barrier = Barrier(rank, {one for one in self._unfinished if rank is None or one.rank == rank})
+        self._barriers.append(barrier)
+        self._end_barriers()
+        return barrier
+
+    async def look(self) -> bool:
+        """See what has ended, and begin what there is room for. True if anything ended."""
+        ended = await self._commands.take_ended()
+        for operation in ended:
+            piece = self._pieces.popleft()
+            assert piece.operation is operation, "commands end in order"
+            await self._end_piece(piece)
+        await self._start_all()
+        return bool(ended)
+
+    async def _start_all(self) -> None:
+        """Begin what there are command buffers for."""
+        while self._queue:
+            transfer = self._queue[0]
+            if transfer.begun < transfer.length:
+                if self._commands.free is None:
+                    return
+                try:
+                    await self._start_piece(transfer, self._commands.free)
+                except BusError as error:
+                    transfer.fail(ErrorKind.BUS_ERROR, str(error))
+            if transfer.begun == transfer.length:
+                self._queue.popleft()
+                if transfer.op is Op.WRITE and not transfer.lends:
+                    transfer.end()  # all of it has been copied
+                await self._finish(transfer)
+
+    async def _start_piece(self, transfer: Transfer, buffer: int) -> None:
+        """Raises BusError if the program's memory cannot be reached."""
+        if isinstance(transfer, AtomicTransfer):
+            await self._start(transfer, transfer.command(), transfer.length)
+            return
+        address, run = next(transfer.body.segments(transfer.begun))
+        lent = None
+        if run >= LEND_FROM:
+            run = min(run, MOST_PAGES * PAGE_SIZE - address % PAGE_SIZE)
+            lent = await self._lending.lend(address, run, writable=transfer.op is Op.READ)
+        if lent is None:
+            await self._start_staged(transfer, buffer)
+            return
+        transfer.lends = True
+        command = transfer.piece(run, lent.exposure.number, lent.exposure.offset(address))
+        await self._start(transfer, command, transfer.begun + run, lent)
+
+    async def _start_staged(self, transfer: Transfer, buffer: int) -> None:
+        begin, end = transfer.begun, self._scattered_end(transfer)
+        stage = self._staging.address + buffer * PAGE_SIZE
+        if transfer.op is Op.WRITE:
+            transfer.body.pack(begin, end, stage)
+            await self._charge(HostCost.COPY, end - begin)
+        command = transfer.piece(end - begin, self._staging.number, self._staging.offset(stage))
+        await self._start(transfer, command, end, stage=stage)
+
+    def _scattered_end(self, transfer: Transfer) -> int:
+        """Up to where the next bytes go through a staging page."""
+        first = end = transfer.begun
+        for _, run in transfer.body.segments(first):
+            if end > first and run >= LEND_FROM:
+                break
+            end += run
+            if end - first >= PAGE_SIZE:
+                return first + PAGE_SIZE
+        return end
+
+    async def _start(
+        self, transfer: Transfer, command: Command, end: int, lent: Lent | None = None, stage: int = 0
+    ) -> None:
+        operation = await self._commands.start(command, transfer.what)
+        self._pieces.append(Piece(operation, transfer, transfer.begun, end, lent, stage))
+        transfer.begun = end
+        transfer.under_way += 1
+
+    async def _end_piece(self, piece: Piece) -> None:
+        transfer, operation = piece.transfer, piece.operation
+        assert operation.status is not None
+        transfer.end_piece(operation.status)
+        if piece.lent is not None:
+            piece.lent.users -= 1
+        if operation.status is Status.OK:
+            try:
+                await self._deliver(piece)
+            except BusError as error:
+                transfer.fail(ErrorKind.BUS_ERROR, str(error))
+        await self._finish(transfer)
+
+    async def _deliver(self, piece: Piece) -> None:
+        """Copy what was fetched to where it belongs. Raises BusError."""
+        transfer = piece.transfer
+        if isinstance(transfer, AtomicTransfer):
+            reach.write(transfer.result, piece.operation.value.to_bytes(WORD, "little"))
+        elif transfer.op is Op.READ and piece.lent is None:
+            transfer.body.unpack(piece.begin, piece.end, piece.stage)
+            await self._charge(HostCost.COPY, piece.end - piece.begin)
+
+    async def _finish(self, transfer: Transfer) -> None:
+        if not transfer.finished or transfer not in self._unfinished:
+            return
+        self._unfinished.remove(transfer)
+        if transfer.error is not None and transfer.op is not Op.READ:
+            self._failures.setdefault(transfer.rank, transfer.error)
+        if not transfer.done:
+            await self._charge(HostCost.COMPLETE)
+            transfer.end()
+        for barrier in self._barriers:
+            barrier.waits_for.discard(transfer)
+        self._end_barriers()
+
+    def _end_barriers(self) -> None:
+        for barrier in [one for one in self._barriers if not one.waits_for]:
+            self._barriers.remove(barrier)
+            ranks = list(self._failures) if barrier.rank is None else [barrier.rank]
+            errors = [self._failures.pop(rank) for rank in ranks if rank in self._failures]
+            barrier.error = errors[0] if errors else None
+            barrier.done = True
+
+    async def _charge(self, what: HostCost, count: int = 1) -> None:
+        await self._bus.elapse(self._costs.price(what, count))

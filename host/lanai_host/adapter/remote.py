@@ -1,0 +1,179 @@
+"""`Remote` for a rank's device, over the adapter of its NIC. Nothing here waits.
+
+The device calls `look` whenever it looks for news, and waits for the words of `watched` beside its own.
+"""
+
+from lanai_hdl.errors import UserError
+from lanai_hdl.remote.packets import Atomic as Kind
+from lanai_hdl.remote.packets import Op
+from lanai_hdl.remote.tables import COMMANDS
+
+from ..body import Body
+from ..bus import reach as memory
+from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Watched, run_now
+from ..config import HostConfig, HostCost
+from ..operation import Operation
+from ..remote import Access, Atomic, Exposure, Reach, Remote, Segment
+from .attachment import Attachment
+from .commands import Commands
+from .exposures import Exposure as Exposed
+from .exposures import Exposures, pages_of
+from .lending import Lending
+from .memory import ALL
+from .moving import WORD, Moving
+from .token import Token
+from .transfers import AtomicTransfer, Transfer
+
+OWN_PAGES = 1 + COMMANDS  # for flags, and for staging
+KINDS = {
+    Atomic.ADD: Kind.ADD,
+    Atomic.AND: Kind.AND,
+    Atomic.OR: Kind.OR,
+    Atomic.XOR: Kind.XOR,
+    Atomic.SWAP: Kind.SWAP,
+    Atomic.COMPARE_AND_SWAP: Kind.CAS,
+}
+
+
+class AdapterRemote(Remote):
+    """Transfers are begun in order, and those to one NIC take effect in order. A put is done when the adapter no longer
+    needs the body's memory.
+
+    Args:
+        size: bytes of `segment`.
+
+    Attributes:
+        segment: memory that is this rank's first exposure, which others reach without a token that came by message.
+    """
+
+    atomics = frozenset((one, WORD) for one in Atomic)
+
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig, size: int) -> None:
+        self._bus = bus
+        self._attachment = attachment
+        self._costs = costs
+        home = attachment.home
+        self._exposures = Exposures(bus, attachment.adapter, home.node, home.process)
+        self._lending = Lending(bus, self._exposures, costs)
+        self._released: list[Segment] = []
+        self._pinned: dict[int, Pinned] = {}  # by number of the exposure
+        flags = bus.allocate(OWN_PAGES * PAGE_SIZE)
+        self.segment = self.allocate(size)
+        staging = run_now(self._open(flags, home.key))
+        self._moving = Moving(bus, Commands(bus, home.process, flags, costs), self._lending, staging, costs)
+
+    async def _open(self, flags: HostBuffer, key: int) -> Exposed:
+        """Expose the segment, and the pages behind the one for flags, which are for staging."""
+        await self._exposures.map_flags(flags.bus_address)
+        segment = self.segment
+        await self._exposures.add(segment.address, segment.size, pages_in(segment), ALL, key=key)
+        pages = [flags.bus_address + PAGE_SIZE * page for page in range(1, OWN_PAGES)]
+        address = memory.address_of(flags.view) + PAGE_SIZE
+        return await self._exposures.add(address, len(pages) * PAGE_SIZE, pages, Access(0))
+
+    def first_segment(self, rank: int) -> Reach:
+        """The segment of a rank whose segment is as long as this rank's."""
+        return Reach(rank, self._attachment.token(rank, self.segment.size))
+
+    def allocate(self, size: int) -> Segment:
+        if size < 1:
+            raise UserError(f"size={size!r} must be at least 1: there is nothing to allocate")
+        for one in self._released:
+            if pages_of(one.address, one.size) == pages_of(one.address, size):
+                self._released.remove(one)
+                return Segment(one.address, size, one.handle)
+        buffer = self._bus.allocate(size)
+        return Segment(memory.address_of(buffer.view), size, buffer)
+
+    def release(self, segment: Segment) -> None:
+        self._released.append(segment)  # the bus keeps what it has allocated
+
+    def expose(self, address: int, size: int, access: Access) -> Exposure:
+        return run_now(self._expose(address, size, access))
+
+    def expose_segment(self, segment: Segment, access: Access) -> Exposure:
+        """As `expose`, for all of what `allocate` gave: it need not be pinned."""
+        return run_now(self._expose(segment.address, segment.size, access, segment))
+
+    def conceal(self, exposure: Exposure) -> None:
+        assert isinstance(exposure.handle, Exposed)
+        run_now(self._conceal(exposure.handle))
+
+    def reach(self, rank: int, token: bytes) -> Reach:
+        return Reach(rank, Token.unpack(token))
+
+    def leave(self, reach: Reach) -> None:
+        pass  # nothing is kept for it
+
+    def put(self, reach: Reach, offset: int, body: Body) -> Transfer:
+        return self._begin(Transfer(Op.WRITE, reach.rank, token_of(reach), offset, body))
+
+    def get(self, reach: Reach, offset: int, body: Body) -> Transfer:
+        return self._begin(Transfer(Op.READ, reach.rank, token_of(reach), offset, body))
+
+    def atomic(
+        self, reach: Reach, offset: int, what: Atomic, size: int, operand: int, compare: int, result: int
+    ) -> Operation:
+        if (what, size) not in self.atomics:
+            raise UserError(f"atomic {what.name} of size={size!r} bytes: the adapter changes words of {WORD} bytes")
+        token = token_of(reach)
+        return self._begin(AtomicTransfer(reach.rank, token, offset, KINDS[what], operand, compare, result))
+
+    def settle(self, rank: int | None) -> Operation:
+        return self._moving.barrier(rank)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is under way."""
+        return self._moving.idle
+
+    def watched(self) -> list[Watched]:
+        """The words that change when something ends."""
+        return self._moving.watched()
+
+    def look(self) -> bool:
+        """See what has ended, and begin what there is room for. True if anything ended."""
+        return run_now(self._moving.look())
+
+    def close(self) -> None:
+        """Take back what was lent. Nothing may be under way."""
+        run_now(self._lending.close())
+
+    def _begin(self, transfer: Transfer) -> Transfer:
+        run_now(self._moving.begin(transfer))
+        return transfer
+
+    async def _expose(self, address: int, size: int, access: Access, segment: Segment | None = None) -> Exposure:
+        if not await self._lending.make_room(address, size):
+            raise BusError(f"the adapter has no room to expose {size} bytes at {address:#x}; conceal others first")
+        if segment is not None:
+            exposed = await self._exposures.add(address, size, pages_in(segment), access)
+        else:
+            await self._pay(HostCost.PIN_PAGE, pages_of(address, size))
+            pinned = await self._bus.pin(address, size, access != Access.READ)
+            exposed = await self._exposures.add(address, size, pinned.pages, access)
+            self._pinned[exposed.number] = pinned
+        return Exposure(exposed.token.pack(), exposed)
+
+    async def _conceal(self, exposed: Exposed) -> None:
+        await self._exposures.remove(exposed)
+        await self._exposures.settle_accesses()
+        pinned = self._pinned.pop(exposed.number, None)
+        if pinned is not None:
+            await self._pay(HostCost.UNPIN_PAGE, len(pinned.pages))
+            await self._bus.unpin(pinned)
+
+    async def _pay(self, each: HostCost, pages: int) -> None:
+        await self._bus.elapse(self._costs.price(HostCost.PIN) + self._costs.price(each, pages))
+
+
+def token_of(reach: Reach) -> Token:
+    assert isinstance(reach.handle, Token)
+    return reach.handle
+
+
+def pages_in(segment: Segment) -> list[int]:
+    """Bus addresses of its pages."""
+    buffer = segment.handle
+    assert isinstance(buffer, HostBuffer)
+    return [buffer.bus_address + at for at in range(0, segment.size, PAGE_SIZE)]

@@ -1,0 +1,128 @@
+"""Puts, gets and atomics under way at a device, and the store barriers that wait for them."""
+
+from dataclasses import dataclass
+
+from lanai_hdl.remote.packets import Atomic, Op, Status
+
+from ..body import NOTHING, Body
+from ..operation import DeviceError, ErrorKind, Operation
+from .commands import Command
+from .lending import Lent
+from .operation import REASONS, RemoteOperation
+from .token import Token
+
+KINDS = {Status.LOST: ErrorKind.PEER_FAILED, Status.BUS: ErrorKind.BUS_ERROR, Status.PAGE: ErrorKind.BUS_ERROR}
+
+
+class Transfer(Operation):
+    """A put, get or atomic, which commands carry out piece by piece.
+
+    Attributes:
+        op, rank, token, offset, body: from whose memory to whose.
+        begun: bytes of the body that commands have been started for.
+        under_way: commands that have not ended.
+        lends: some of its commands name the body's own memory.
+    """
+
+    __slots__ = ("begun", "body", "lends", "offset", "op", "rank", "token", "under_way")
+
+    def __init__(self, op: Op, rank: int, token: Token, offset: int, body: Body) -> None:
+        super().__init__(rank)
+        self.op = op
+        self.rank = rank
+        self.token = token
+        self.offset = offset
+        self.body = body
+        self.length = body.size
+        self.begun = 0
+        self.under_way = 0
+        self.lends = False
+
+    @property
+    def what(self) -> str:
+        """For errors."""
+        verb, preposition = {Op.WRITE: ("put", "to"), Op.READ: ("get", "from"), Op.ATOMIC: ("atomic", "at")}[self.op]
+        return f"{verb} of {self.length} bytes {preposition} offset {self.offset} of memory of rank {self.rank}"
+
+    def piece(self, size: int, local: int, local_offset: int) -> Command:
+        """The command for its next `size` bytes."""
+        return Command(self.op, self.token, self.offset + self.begun, size, local, local_offset)
+
+    @property
+    def finished(self) -> bool:
+        """All commands for it have ended."""
+        return self.begun == self.length and not self.under_way
+
+    def fail(self, kind: ErrorKind, text: str) -> None:
+        """It has failed; nothing more of it is begun. The first error counts."""
+        self.begun = self.length
+        if self.error is None:
+            self.error = DeviceError(kind, text)
+
+    def end_piece(self, status: Status) -> None:
+        """One of its commands has ended."""
+        self.under_way -= 1
+        if status is not Status.OK:
+            self.fail(KINDS.get(status, ErrorKind.BAD_REQUEST), f"{self.what}: {REASONS[status]}")
+
+    def end(self) -> None:
+        """Its memory is the program's again."""
+        self.done = True
+        self.body = NOTHING
+
+
+class AtomicTransfer(Transfer):
+    """An atomic. `result`: the address that the word before goes to."""
+
+    __slots__ = ("atomic", "comparand", "operand", "result")
+
+    def __init__(
+        self, rank: int, token: Token, offset: int, atomic: Atomic, operand: int, comparand: int, result: int
+    ) -> None:
+        super().__init__(Op.ATOMIC, rank, token, offset, NOTHING)
+        self.length = 4
+        self.atomic = atomic
+        self.operand = operand
+        self.comparand = comparand
+        self.result = result
+
+    def command(self) -> Command:
+        return Command(
+            self.op,
+            self.token,
+            self.offset,
+            self.length,
+            atomic=self.atomic,
+            operand=self.operand,
+            comparand=self.comparand,
+        )
+
+
+@dataclass
+class Piece:
+    """What one command moves.
+
+    Attributes:
+        operation: the command.
+        begin, end: bytes of the transfer's body.
+        lent: the program's memory that it names; None if it names the staging page of its buffer.
+        stage: address of that page.
+    """
+
+    operation: RemoteOperation
+    transfer: Transfer
+    begin: int
+    end: int
+    lent: Lent | None
+    stage: int
+
+
+class Barrier(Operation):
+    """Done when all transfers that it waits for have finished. `rank`: whose; None for all."""
+
+    __slots__ = ("rank", "waits_for")
+
+    def __init__(self, rank: int | None, waits_for: set[Transfer]) -> None:
+        super().__init__()
+        self.rank = rank
+        self.waits_for = waits_for

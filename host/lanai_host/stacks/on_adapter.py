@@ -1,0 +1,90 @@
+"""What messaging systems on the remote-memory adapter share: NICs that have one and no firmware, and their boot."""
+
+import random
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from lanai_hdl.errors import UserError
+from lanai_hdl.remote.config import Remote
+
+from ..adapter.attachment import Attachment, Home
+from ..adapter.boot import boot
+from ..bus.base import Bus
+from ..config import HostConfig
+from ..device import Device
+from ..simulator.client import Portal
+from .base import NicStack, Placement
+from .loader import check_machine, reset
+
+if TYPE_CHECKING:
+    from lanai_hdl.config import NicConfig
+
+
+class AdapterStack(NicStack):
+    """Ranks use the adapters of their NICs, and nothing else of them."""
+
+    @property
+    def needs(self) -> str:
+        return "NICs with the remote-memory adapter"
+
+    def equip(self, nic: "NicConfig") -> "NicConfig":
+        if adapter_in(nic) is not None:
+            return nic
+        return nic.but(blocks=(*nic.blocks, Remote()))
+
+    async def boot(
+        self, bus: Bus, image: None, options: Any, placement: Placement, node: int
+    ) -> Mapping[int, Attachment]:
+        adapter = self.adapter(placement)
+        await check_machine(bus)
+        await reset(bus)
+        routes = {peer: placement.route(node, peer) for peer in range(placement.nodes)}
+        await boot(bus, adapter, node, routes)
+        homes = homes_of(placement)
+        return {rank: Attachment(rank, homes, adapter, asdict(options)) for rank in placement.ranks_on(node)}
+
+    def adapter(self, placement: Placement) -> Remote:
+        """The parameters of each NIC's adapter. Raises UserError if they are too small for these ranks."""
+        adapter = adapter_in(placement.nic)
+        assert adapter is not None, "equip has put one in"
+        if placement.nodes > adapter.peers:
+            raise UserError(
+                f"{self.name}: {placement.nodes} NICs are more than an adapter knows; it has peers={adapter.peers}"
+            )
+        if placement.max_ranks_per_nic > adapter.processes:
+            raise UserError(
+                f"{self.name}: {placement.max_ranks_per_nic} ranks on a NIC are more than its adapter serves; "
+                f"it has processes={adapter.processes}"
+            )
+        return adapter
+
+    async def examine(
+        self, bus: Bus, attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
+    ) -> str | None:
+        return None  # its NICs have no firmware that could fail
+
+    def open(self, portal: Portal, costs: HostConfig) -> Device:
+        from ..bus.rank import RankBus
+
+        return self.device(RankBus(portal, costs), Attachment.from_dict(portal.config["nic"]), costs)
+
+    @abstractmethod
+    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> Device:
+        """A rank's device over its adapter."""
+
+
+def adapter_in(nic: "NicConfig") -> Remote | None:
+    """The parameters of a NIC's adapter, if it has one."""
+    return next((block for block in nic.blocks if isinstance(block, Remote)), None)
+
+
+def homes_of(placement: Placement) -> tuple[Home, ...]:
+    """Where each rank is. Keys are drawn, the same in each run."""
+    keys = random.Random("keys of the ranks' first exposures")
+    ranks = range(placement.ranks)
+    nodes = [placement.node_of(rank) for rank in ranks]
+    return tuple(
+        Home(nodes[rank], placement.ranks_on(nodes[rank]).index(rank), keys.randrange(1, 1 << 16)) for rank in ranks
+    )

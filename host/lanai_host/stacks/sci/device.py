@@ -1,0 +1,223 @@
+"""The device as the MPI library sees it."""
+
+from collections.abc import Sequence
+
+from ...adapter.attachment import Attachment
+from ...adapter.remote import AdapterRemote
+from ...body import Body
+from ...bus.base import Bus, BusError, Wait, Watched, run_now
+from ...config import HostConfig, HostCost
+from ...device import Arrived, Device, Envelope, SendMode
+from ...operation import ErrorKind, Operation
+from .layout import Layout
+from .links import Link
+from .operations import Message, Receive, Send, fail
+from .options import SciOptions
+from .packets import Kind, Packet
+from .receiving import Receiving
+from .sending import Sending
+
+MESSAGES = (Kind.SHORT, Kind.EAGER, Kind.REQUEST)
+
+
+class Sci(Device):
+    """Messages through segments of memory that the peers write. Nothing moves on while the program is outside the library."""
+
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
+        self.rank = attachment.rank
+        self.size = len(attachment.homes)
+        self._bus = bus
+        self._costs = costs
+        layout = Layout(self.size, SciOptions(**attachment.options))
+        self.remote: AdapterRemote = AdapterRemote(bus, attachment, costs, layout.size)
+        peers = [rank for rank in range(self.size) if rank != self.rank]
+        self._links = {rank: Link(rank, self.remote, layout, self.rank) for rank in peers}
+        self._sending = Sending(bus, layout, self._links, self.rank, costs)
+        self._receiving = Receiving(bus, layout, self._links, costs)
+        self._lost: set[int] = set()
+        self._news = self._seen = 0
+
+    def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
+        send = Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)
+        run_now(self._send(send))
+        return send
+
+    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
+        receive = Receive(source, tag, context, body)
+        run_now(self._receive(receive))
+        return receive
+
+    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        matching = self._receiving.matching
+        message = matching.find(source, tag, context)
+        if message is None:
+            return None
+        if take:
+            matching.remove(message)
+        return Arrived(message.source, message.tag, message.length, message.context, message)
+
+    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
+        assert isinstance(arrived.handle, Message)
+        receive = Receive(arrived.source, arrived.tag, arrived.context, body)
+        run_now(self._receive(receive, arrived.handle))
+        return receive
+
+    def cancel(self, operation: Operation) -> bool:
+        """Receives that have met no message. What has been sent cannot be taken back."""
+        if not isinstance(operation, Receive) or not operation.posted:
+            return False
+        self._receiving.withdraw(operation)
+        operation.cancelled = operation.done = True
+        return True
+
+    def progress(self) -> None:
+        run_now(self._bus.catch_up())
+        run_now(self._look())
+
+    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        run_now(self._wait(operations, why))
+
+    def now(self) -> int:
+        return self._bus.now
+
+    def price(self, what: HostCost) -> int:
+        return self._costs.price(what)
+
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        run_now(self._bus.elapse(self._costs.price(what, count)))
+
+    def unexpected(self) -> list[Envelope]:
+        return self._receiving.matching.unexpected()
+
+    def close(self) -> None:
+        run_now(self._finish())
+
+    async def _send(self, send: Send) -> None:
+        if send.dest == self.rank:
+            await self._send_to_self(send)
+            return
+        link = self._links[send.dest]
+        if link.lost is not None:
+            fail(send, ErrorKind.PEER_FAILED, link.lost)
+            return
+        await self._sending.start(send)
+        link.advance()
+        self._lose_lost()
+
+    async def _send_to_self(self, send: Send) -> None:
+        """A match on this host."""
+        try:
+            data = send.body.read()
+        except BusError as error:
+            fail(send, ErrorKind.BUS_ERROR, str(error))
+            return
+        message = Message(Kind.SHORT, self.rank, send.tag, send.context, len(data), data=data)
+        message.own_send = send if send.synchronous else None
+        send.done = not send.synchronous
+        await self._receiving.arrive(message)
+        self._advance()
+
+    async def _receive(self, receive: Receive, message: Message | None = None) -> None:
+        link = self._links.get(receive.source)
+        if message is not None:
+            await self._receiving.take(message, receive)
+        elif link is not None and link.lost is not None:
+            fail(receive, ErrorKind.PEER_FAILED, link.lost)
+        else:
+            await self._receiving.receive(receive)
+        self._advance()
+
+    async def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        await self._bus.catch_up()
+        while True:
+            await self._look()
+            if operations is None:
+                if self._news != self._seen:
+                    self._seen = self._news
+                    return
+            elif any(operation.done for operation in operations):
+                return
+            await self._sleep(why)
+
+    async def _sleep(self, why: Wait) -> None:
+        """Until a peer or the adapter writes something; if that takes long, whoever runs the job may know of lost ranks."""
+        watched = self._watched()
+        if await self._bus.wait_any(watched, why, self._costs.patience) is None:
+            for rank, text in (await self._bus.lost()).items():
+                link = self._links.get(rank)
+                if link is not None and link.lost is None:
+                    self._lose(link, text)
+
+    def _watched(self) -> list[Watched]:
+        return [*self.remote.watched(), *(word for link in self._live() for word in link.watched())]
+
+    async def _look(self) -> None:
+        """Once over all that peers may have written."""
+        await self._bus.elapse(self._costs.price(HostCost.POLL, max(1, len(self._links))))
+        if self.remote.look():
+            self._news += 1
+        for link in self._live():
+            for packet in link.arrived():
+                self._news += 1
+                await self._handle(link, packet)
+        self._advance()
+        self._lose_lost()
+
+    def _advance(self) -> None:
+        for link in self._live():
+            self._sending.advance(link)
+            link.advance()
+
+    async def _handle(self, link: Link, packet: Packet) -> None:
+        if packet.kind in MESSAGES:
+            fields = (
+                packet.kind,
+                link.rank,
+                packet.tag,
+                packet.context,
+                packet.length,
+                packet.a,
+                packet.b,
+                packet.data,
+            )
+            await self._receiving.arrive(Message(*fields))
+        elif packet.kind is Kind.CHUNK:
+            await self._receiving.chunk(link, packet)
+        elif packet.kind is Kind.READY:
+            await self._sending.ready(link, packet)
+        elif packet.kind is Kind.MATCHED:
+            self._sending.matched(packet)
+        else:
+            (link.slots if packet.kind is Kind.EMPTY_SLOT else link.chunks).append(packet.a)
+
+    def _live(self) -> list[Link]:
+        return [link for link in self._links.values() if link.lost is None]
+
+    def _lose_lost(self) -> None:
+        """Act on the peers that have turned out to be lost."""
+        for link in self._links.values():
+            if link.lost is not None and link.rank not in self._lost:
+                self._lose(link, link.lost)
+
+    def _lose(self, link: Link, text: str) -> None:
+        """What only this peer could end has failed."""
+        self._lost.add(link.rank)
+        link.lose(text)
+        self.impaired = True
+        self._news += 1
+        self._sending.lose(link.rank, text)
+        self._receiving.lose(link.rank, text)
+
+    async def _finish(self) -> None:
+        why = Wait("MPI_Finalize", note="the last messages leave")
+        await self._until_idle(why)
+        for link in self._live():
+            link.leave()
+        await self._until_idle(why)
+        self.remote.close()
+
+    async def _until_idle(self, why: Wait) -> None:
+        await self._look()
+        while not (self.remote.idle and self._sending.idle and all(link.idle for link in self._live())):
+            await self._sleep(why)
+            await self._look()

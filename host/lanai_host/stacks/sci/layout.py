@@ -1,0 +1,60 @@
+"""The segment of each rank: what its peers write. All ranks have the same layout, so an offset there is one here.
+
+Of each peer, in this order:
+
+state       two words: whether the peer is there, and how many of this rank's control packets it has taken
+ring        control packets
+slots       messages of the eager protocol
+chunks      two buffers for messages of the rendezvous protocol
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from .options import SciOptions
+from .packets import PACKET, SEQUENCE_AT, WORD
+
+CHUNKS = 2  # one is filled while the other is emptied
+
+
+class State(IntEnum):
+    """Of a peer."""
+
+    ABSENT = 0  # it may not have begun yet
+    PRESENT = 1
+    LEFT = 2  # it has finished
+
+
+@dataclass(frozen=True)
+class Layout:
+    ranks: int
+    options: SciOptions
+
+    @property
+    def part(self) -> int:
+        """Bytes of each peer's part."""
+        options = self.options
+        return (1 + options.ring) * PACKET + options.eager_slots * options.eager + CHUNKS * options.chunk
+
+    @property
+    def size(self) -> int:
+        return self.ranks * self.part
+
+    def state(self, peer: int) -> int:
+        return peer * self.part
+
+    def taken(self, peer: int) -> int:
+        return self.state(peer) + WORD.size
+
+    def packet(self, peer: int, number: int) -> int:
+        return peer * self.part + (1 + number % self.options.ring) * PACKET
+
+    def sequence(self, peer: int, number: int) -> int:
+        """The last word of a packet."""
+        return self.packet(peer, number) + SEQUENCE_AT
+
+    def slot(self, peer: int, number: int) -> int:
+        return peer * self.part + (1 + self.options.ring) * PACKET + number * self.options.eager
+
+    def chunk(self, peer: int, number: int) -> int:
+        return self.slot(peer, self.options.eager_slots) + number * self.options.chunk

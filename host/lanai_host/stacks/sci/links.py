@@ -1,0 +1,190 @@
+"""What this rank and each other one send each other: control packets in rings, and the bytes that they announce."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ...adapter.remote import AdapterRemote
+from ...adapter.transfers import Transfer
+from ...body import Body, Run
+from ...bus import reach
+from ...bus.base import HostBuffer, Watched
+from ...operation import DeviceError, ErrorKind
+from .layout import CHUNKS, Layout, State
+from .operations import Leaving
+from .packets import PACKET, SEQUENCES, WORD, Packet
+
+Ended = Callable[[DeviceError | None], Packet | None]
+
+
+class Outgoing(NamedTuple):
+    """A packet that waits to leave.
+
+    Members:
+        data: the bytes that it announces. It leaves when they are in the receiver's memory: the store barrier (SC-05).
+        ended: told then, with the error if they could not be put there. What it answers to an error leaves instead.
+    """
+
+    packet: Packet
+    data: Transfer | None = None
+    ended: Ended | None = None
+
+
+class Link:
+    """This rank's side of one pair.
+
+    Attributes:
+        rank: the peer.
+        lost: why it can be reached no more.
+        slots, chunks: places in the peer's segment that this rank may fill.
+        leaving: messages whose receivers are ready, oldest first.
+    """
+
+    def __init__(self, rank: int, remote: AdapterRemote, layout: Layout, me: int) -> None:
+        self.rank = rank
+        self.lost: str | None = None
+        self.slots = list(range(layout.options.eager_slots))
+        self.chunks = list(range(CHUNKS))
+        self.leaving: deque[Leaving] = deque()
+        self._remote = remote
+        self._layout = layout
+        self._me = me
+        self._there = remote.first_segment(rank)
+        buffer = remote.segment.handle
+        assert isinstance(buffer, HostBuffer)
+        self._buffer = buffer
+        self._queue: deque[Outgoing] = deque()
+        self._unchecked: deque[Transfer] = deque()  # puts of packets and words
+        self._sent = 0  # packets
+        self._got = 0
+        self._told = 0  # packets got that the peer knows of
+        self._hello: Transfer | None = self._put_word(layout.state(me), State.PRESENT)
+        # What the words that `watched` names held when this rank looked last. Time may have passed since, so they may have changed.
+        self._seen_sequence = bytes(WORD.size)
+        self._seen_state = bytes(2 * WORD.size)
+        self._met = False  # the peer's segment was there when this rank said hello
+
+    @property
+    def present(self) -> bool:
+        """The peer's segment is there. If it was not when this rank said hello, it says hello when it comes."""
+        return self._met or self._word(self._layout.state(self.rank)) != State.ABSENT
+
+    @property
+    def left(self) -> bool:
+        return self._word(self._layout.state(self.rank)) == State.LEFT
+
+    @property
+    def idle(self) -> bool:
+        return not (self._queue or self._unchecked or self.leaving or self._hello)
+
+    def send(self, packet: Packet, data: Transfer | None = None, ended: Ended | None = None) -> None:
+        """Queue a packet. None overtakes another. `advance` sends it."""
+        self._queue.append(Outgoing(packet, data, ended))
+
+    def put(self, offset: int, body: Body) -> Transfer:
+        """Begin to write to the peer's segment."""
+        return self._remote.put(self._there, offset, body)
+
+    def arrived(self) -> Iterator[Packet]:
+        """The packets that have come, in order."""
+        while self._next() == (self._got + 1) % SEQUENCES:
+            at = self._layout.packet(self.rank, self._got)
+            self._got += 1
+            yield Packet.unpack(self._buffer.view[at : at + PACKET])
+        if self._got - self._told >= self._layout.options.ring // 2:
+            self._told = self._got
+            self._unchecked.append(self._put_word(self._layout.taken(self._me), self._got % SEQUENCES))
+
+    def view(self, offset: int, size: int) -> memoryview:
+        """Bytes of this rank's segment."""
+        return self._buffer.view[offset : offset + size]
+
+    def advance(self) -> None:
+        """Send what can leave. Sets `lost` if the peer turns out to be."""
+        self._seen_state = bytes(self.view(self._layout.state(self.rank), 2 * WORD.size))
+        self._look_after_hello()
+        self._check()
+        while self._queue and self.lost is None and self._room():
+            head = self._queue[0]
+            if head.data is not None and not head.data.finished:
+                return
+            self._queue.popleft()
+            self._leave(head)
+
+    def leave(self) -> None:
+        """Tell the peer that this rank has finished."""
+        if self.present and not self.left and self.lost is None:
+            self._unchecked.append(self._put_word(self._layout.state(self._me), State.LEFT))
+
+    def lose(self, text: str) -> None:
+        """Nothing leaves any more."""
+        self.lost = text
+        self._queue.clear()
+        self._unchecked.clear()
+        self.leaving.clear()
+
+    def watched(self) -> list[Watched]:
+        """What the peer will write when there is news."""
+        words = [Watched(self._buffer, self._layout.sequence(self.rank, self._got), self._seen_sequence)]
+        if self._queue:
+            words.append(Watched(self._buffer, self._layout.state(self.rank), self._seen_state))
+        return words
+
+    def _leave(self, head: Outgoing) -> None:
+        error = None if head.data is None else head.data.error
+        if error is not None and error.kind is ErrorKind.PEER_FAILED:
+            self.lost = error.text
+            return
+        instead = None if head.ended is None else head.ended(error)
+        packet = head.packet if error is None else instead
+        if packet is not None:
+            self._put_packet(packet)
+
+    def _put_packet(self, packet: Packet) -> None:
+        data = packet.pack((self._sent + 1) % SEQUENCES)
+        self._unchecked.append(self.put(self._layout.packet(self._me, self._sent), Held(data)))
+        self._sent += 1
+
+    def _put_word(self, offset: int, value: int) -> Transfer:
+        return self.put(offset, Held(WORD.pack(value)))
+
+    def _look_after_hello(self) -> None:
+        hello = self._hello
+        if hello is None or not hello.finished:
+            return
+        self._hello = None
+        if hello.error is None:
+            self._met = True
+        elif hello.error.kind is not ErrorKind.BAD_REQUEST:  # else its segment is not there yet
+            self.lost = hello.error.text
+
+    def _check(self) -> None:
+        """A packet that did not arrive means that the peer is lost, unless it had finished and needs it no more."""
+        while self._unchecked and self._unchecked[0].finished:
+            error = self._unchecked.popleft().error
+            if error is not None and not self.left:
+                self.lost = error.text
+
+    def _room(self) -> bool:
+        taken = self._word(self._layout.taken(self.rank))
+        return self.present and (self._sent - taken) % SEQUENCES < self._layout.options.ring
+
+    def _word(self, offset: int) -> int:
+        found: int = WORD.unpack_from(self._buffer.view, offset)[0]
+        return found
+
+    def _next(self) -> int:
+        """The sequence number where the next packet will be."""
+        at = self._layout.sequence(self.rank, self._got)
+        self._seen_sequence = bytes(self.view(at, WORD.size))
+        return int.from_bytes(self._seen_sequence, "big")
+
+
+class Held(Run):
+    """Bytes of the library's own. They live as long as the body."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes | bytearray) -> None:
+        self._data = data
+        super().__init__(reach.address_of(data), len(data))

@@ -1,0 +1,96 @@
+"""Sends and receives under way, and messages that have arrived."""
+
+from dataclasses import dataclass
+
+from ...body import NOTHING, Body
+from ...operation import DeviceError, ErrorKind, Operation
+from .packets import Kind
+
+
+class Receive(Operation):
+    """`posted`: it waits in the queue. `order` is the queues' to use."""
+
+    __slots__ = ("body", "context", "order", "posted", "wanted_source")
+
+    def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
+        super().__init__(source, tag)
+        self.wanted_source = source
+        self.context = context
+        self.body = body
+        self.order = 0
+        self.posted = False
+
+
+class Send(Operation):
+    """`synchronous`: done only when a receive has taken the message."""
+
+    __slots__ = ("body", "context", "dest", "synchronous")
+
+    def __init__(self, source: int, dest: int, tag: int, context: int, body: Body, synchronous: bool) -> None:
+        super().__init__(source, tag)
+        self.dest = dest
+        self.context = context
+        self.body = body
+        self.length = body.size
+        self.synchronous = synchronous
+
+
+@dataclass
+class Message:
+    """A message that has arrived, or of which the sender has told.
+
+    Attributes:
+        kind: SHORT, whose bytes are `data`; EAGER, which lies in eager slot `slot`; REQUEST, which waits at its sender.
+        number: of the send, for the answer that it waits for; 0 if it waits for none.
+        own_send: the synchronous send of this rank that it is.
+        order: the queues' to use.
+    """
+
+    kind: Kind
+    source: int
+    tag: int
+    context: int
+    length: int
+    number: int = 0
+    slot: int = 0
+    data: bytes = b""
+    own_send: Send | None = None
+    order: int = 0
+
+
+@dataclass
+class Arriving:
+    """A message that comes in chunks. `wanted`: bytes that its receive takes, of which `got` are there."""
+
+    receive: Receive
+    message: Message
+    wanted: int
+    got: int = 0
+
+
+@dataclass
+class Leaving:
+    """A message whose receiver is ready. `number`: of the receive there; `wanted` bytes go, of which `begun` have been put."""
+
+    send: Send
+    body: Body
+    number: int
+    wanted: int
+    begun: int = 0
+
+
+def fail(operation: Operation, kind: ErrorKind, text: str) -> None:
+    """End an operation with an error, unless it has ended."""
+    if not operation.done:
+        operation.error = DeviceError(kind, text)
+        operation.done = True
+
+
+def end_receive(receive: Receive, message: Message) -> None:
+    """All its bytes are there, as many as fit."""
+    receive.source, receive.tag = message.source, message.tag
+    receive.length = min(message.length, receive.body.size)
+    if receive.error is None and receive.length < message.length:
+        receive.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {message.length} bytes)")
+    receive.body = NOTHING
+    receive.done = True

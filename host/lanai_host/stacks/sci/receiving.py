@@ -1,0 +1,125 @@
+"""Receives: messages meet them on this host, and are copied out of the segment."""
+
+from collections.abc import Mapping
+
+from ...bus.base import Bus, BusError
+from ...config import HostConfig, HostCost
+from ...operation import ANY_SOURCE, DeviceError, ErrorKind
+from ..matching import Matching
+from .layout import Layout
+from .links import Link
+from .operations import Arriving, Message, Receive, end_receive, fail
+from .packets import Kind, Packet
+
+
+class Receiving:
+    """Messages to this rank."""
+
+    def __init__(self, bus: Bus, layout: Layout, links: Mapping[int, Link], costs: HostConfig) -> None:
+        self._bus = bus
+        self._layout = layout
+        self._links = links
+        self._costs = costs
+        self._arriving: dict[int, Arriving] = {}  # by number, which the sender names
+        self._number = 0
+        self._receives: set[Receive] = set()  # not done
+        self.matching: Matching[Receive, Message] = Matching()
+
+    async def receive(self, receive: Receive) -> None:
+        """Take a message that waits, or wait for one."""
+        self._receives.add(receive)
+        message = self.matching.find(receive.source, receive.tag, receive.context)
+        if message is None:
+            self.matching.post(receive)
+        else:
+            self.matching.remove(message)
+            await self.take(message, receive)
+
+    async def arrive(self, message: Message) -> None:
+        """A message meets its receive, or is kept."""
+        await self._charge(HostCost.MATCH)
+        receive = self.matching.meet(message.source, message.tag, message.context)
+        if receive is None:
+            self.matching.keep(message)
+        else:
+            await self.take(message, receive)
+
+    async def take(self, message: Message, receive: Receive) -> None:
+        """They have met."""
+        if message.kind is Kind.REQUEST:
+            self._receives.add(receive)
+            self._ask(message, receive)
+            return
+        if message.kind is Kind.EAGER:
+            link = self._links[message.source]
+            await self._copy_out(receive, link.view(self._layout.slot(message.source, message.slot), message.length))
+            link.send(Packet(Kind.EMPTY_SLOT, a=message.slot))
+        else:
+            await self._copy_out(receive, memoryview(message.data))
+        if message.number:
+            self._links[message.source].send(Packet(Kind.MATCHED, a=message.number))
+        if message.own_send is not None:
+            message.own_send.done = True
+        end_receive(receive, message)
+        self._receives.discard(receive)
+
+    async def chunk(self, link: Link, packet: Packet) -> None:
+        """The next bytes of a message are there."""
+        arriving = self._arriving[packet.a]
+        receive = arriving.receive
+        if packet.c:
+            del self._arriving[packet.a]
+            self._receives.discard(receive)
+            fail(receive, ErrorKind.DAMAGED, f"rank {link.rank} could not read the message's memory")
+            return
+        view = link.view(self._layout.chunk(link.rank, packet.b), packet.length)
+        await self._charge(HostCost.COPY, packet.length)
+        if receive.error is None:
+            try:
+                receive.body.part(arriving.got, arriving.got + packet.length).write(view)
+            except BusError as error:
+                receive.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
+        link.send(Packet(Kind.EMPTY_CHUNK, a=packet.b))
+        arriving.got += packet.length
+        if arriving.got == arriving.wanted:
+            del self._arriving[packet.a]
+            end_receive(receive, arriving.message)
+            self._receives.discard(receive)
+
+    def lose(self, rank: int, text: str) -> None:
+        """The peer cannot be reached any more: what only it could end has failed."""
+        for number, arriving in list(self._arriving.items()):
+            if arriving.message.source == rank:
+                del self._arriving[number]
+                fail(arriving.receive, ErrorKind.PEER_FAILED, text)
+        for receive in self._receives:
+            if receive.posted and receive.wanted_source in (rank, ANY_SOURCE):
+                self.matching.withdraw(receive)
+                fail(receive, ErrorKind.PEER_FAILED, text)
+        self._receives = {receive for receive in self._receives if not receive.done}
+
+    def withdraw(self, receive: Receive) -> None:
+        """The program wants it no more, and it has met no message."""
+        self.matching.withdraw(receive)
+        self._receives.discard(receive)
+
+    def _ask(self, message: Message, receive: Receive) -> None:
+        """Tell the sender that it may begin."""
+        wanted = min(message.length, receive.body.size)
+        self._number = (self._number + 1) & 0xFFFFFFFF
+        self._links[message.source].send(Packet(Kind.READY, length=wanted, a=message.number, b=self._number))
+        if wanted:
+            self._arriving[self._number] = Arriving(receive, message, wanted)
+        else:
+            end_receive(receive, message)
+            self._receives.discard(receive)
+
+    async def _copy_out(self, receive: Receive, data: memoryview) -> None:
+        await self._charge(HostCost.COPY, min(len(data), receive.body.size))
+        try:
+            receive.body.write(data)
+        except BusError as error:
+            receive.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
+
+    async def _charge(self, what: HostCost, count: int = 1) -> None:
+        await self._bus.elapse(self._costs.price(what, count))

@@ -1,0 +1,143 @@
+"""Sends: short ones in the control packet, longer ones in an eager slot, the longest in chunks when a receive is there."""
+
+from collections.abc import Mapping
+
+from ...body import Body
+from ...bus.base import Bus, BusError
+from ...config import HostConfig, HostCost
+from ...operation import DeviceError, ErrorKind
+from .layout import Layout
+from .links import Held, Link
+from .operations import Leaving, Send, fail
+from .packets import INLINE, Kind, Packet
+
+
+class Sending:
+    """Sends of this rank that are not done."""
+
+    def __init__(self, bus: Bus, layout: Layout, links: Mapping[int, Link], rank: int, costs: HostConfig) -> None:
+        self._bus = bus
+        self._layout = layout
+        self._links = links
+        self._rank = rank
+        self._costs = costs
+        self._waiting: dict[int, Send] = {}  # for their receivers' answers, by number
+        self._number = 0
+        self._unfinished: set[Send] = set()
+
+    @property
+    def idle(self) -> bool:
+        return not self._unfinished
+
+    async def start(self, send: Send) -> None:
+        """Begin a send to another rank. It leaves at `Link.advance`."""
+        link = self._links[send.dest]
+        self._unfinished.add(send)
+        try:
+            if send.body.size <= INLINE:
+                self._start_short(link, send)
+            elif send.body.size <= self._layout.options.eager and link.slots:
+                await self._start_eager(link, send)
+            else:
+                link.send(Packet(Kind.REQUEST, send.context, send.tag, send.body.size, self._wait(send)))
+        except BusError as error:
+            fail(send, ErrorKind.BUS_ERROR, str(error))
+        self._forget_done()
+
+    async def ready(self, link: Link, packet: Packet) -> None:
+        """A receive takes `length` bytes of a send that has asked for it."""
+        send = self._waiting.pop(packet.a)
+        leaving = Leaving(send, send.body, packet.b, packet.length)
+        if leaving.wanted == 0:
+            send.done = True
+            return
+        try:
+            leaving.body = await self._as_it_leaves(send.body.part(0, leaving.wanted))
+        except BusError as error:
+            fail(send, ErrorKind.BUS_ERROR, str(error))
+            link.send(Packet(Kind.CHUNK, a=packet.b, c=1))
+            return
+        link.leaving.append(leaving)
+
+    def matched(self, packet: Packet) -> None:
+        """A synchronous send has met a receive."""
+        send = self._waiting.pop(packet.a)
+        send.done = True
+
+    def advance(self, link: Link) -> None:
+        """Fill the receiver's free chunk buffers."""
+        while link.leaving and link.chunks:
+            self._put_chunk(link, link.leaving[0], link.chunks.pop(0))
+            if link.leaving[0].begun == link.leaving[0].wanted:
+                link.leaving.popleft()
+        self._forget_done()
+
+    def lose(self, rank: int, text: str) -> None:
+        """The peer cannot be reached any more."""
+        for send in self._unfinished:
+            if send.dest == rank:
+                fail(send, ErrorKind.PEER_FAILED, text)
+        self._waiting = {number: send for number, send in self._waiting.items() if not send.done}
+        self._forget_done()
+
+    def _start_short(self, link: Link, send: Send) -> None:
+        data = send.body.read()
+        number = self._wait(send) if send.synchronous else 0
+        link.send(Packet(Kind.SHORT, send.context, send.tag, len(data), number, data=data))
+        send.done = not send.synchronous
+
+    async def _start_eager(self, link: Link, send: Send) -> None:
+        body = await self._as_it_leaves(send.body)
+        slot = link.slots.pop(0)
+        number = self._wait(send) if send.synchronous else 0
+        data = link.put(self._layout.slot(self._rank, slot), body)
+
+        def ended(error: DeviceError | None) -> None:
+            if error is not None:
+                link.slots.append(slot)
+                self._waiting.pop(number, None)
+                fail(send, ErrorKind.BUS_ERROR, error.text)
+            elif not send.synchronous:
+                send.done = True
+
+        link.send(Packet(Kind.EAGER, send.context, send.tag, body.size, number, slot), data, ended)
+        send.done = data.done and data.error is None and not send.synchronous
+
+    def _put_chunk(self, link: Link, leaving: Leaving, buffer: int) -> None:
+        begin = leaving.begun
+        end = min(leaving.wanted, begin + self._layout.options.chunk)
+        leaving.begun = end
+        data = link.put(self._layout.chunk(self._rank, buffer), leaving.body.part(begin, end))
+
+        def ended(error: DeviceError | None) -> Packet | None:
+            if error is not None:
+                link.chunks.append(buffer)
+                fail(leaving.send, ErrorKind.BUS_ERROR, error.text)
+                if leaving in link.leaving:
+                    link.leaving.remove(leaving)
+                return Packet(Kind.CHUNK, a=leaving.number, c=1)
+            if end == leaving.wanted:
+                leaving.send.done = True
+            return None
+
+        link.send(Packet(Kind.CHUNK, length=end - begin, a=leaving.number, b=buffer), data, ended)
+
+    async def _as_it_leaves(self, body: Body) -> Body:
+        """Where its bytes are put from: its own memory, or a packed copy (SC-09, SC-17). Raises BusError."""
+        options, runs = self._layout.options, body.runs
+        if runs <= 1 or (options.pack == "direct" and body.size >= options.min_block * runs):
+            return body
+        packed = bytearray(body.size)
+        held = Held(packed)
+        body.pack(0, body.size, held.address)
+        await self._bus.elapse(self._costs.price(HostCost.COPY, body.size))
+        return held
+
+    def _wait(self, send: Send) -> int:
+        """A number for a send that its receiver answers."""
+        self._number = (self._number + 1) & 0xFFFFFFFF or 1
+        self._waiting[self._number] = send
+        return self._number
+
+    def _forget_done(self) -> None:
+        self._unfinished = {send for send in self._unfinished if not send.done}

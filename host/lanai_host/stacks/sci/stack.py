@@ -1,0 +1,41 @@
+"""SCI-MPICH as a messaging system: `lanai run --device sci`."""
+
+from collections.abc import Mapping
+
+from ...adapter.attachment import Attachment
+from ...adapter.remote import OWN_PAGES
+from ...bus.base import PAGE_SIZE, Bus
+from ...config import HostConfig
+from ...device import Device
+from ...errors import UserError
+from ..base import Placement
+from ..on_adapter import AdapterStack
+from .layout import Layout
+from .options import SciOptions
+
+
+class SciStack(AdapterStack):
+    name = "sci"
+    help = "SCI-MPICH (2002): puts into mapped segments; short, eager and rendezvous protocols"
+    presets = {"default": SciOptions}
+    options_table = "sci"
+
+    async def boot(
+        self, bus: Bus, image: None, options: SciOptions, placement: Placement, node: int
+    ) -> Mapping[int, Attachment]:
+        pages = -(-Layout(placement.ranks, options).size // PAGE_SIZE)
+        room = self.adapter(placement).pages - OWN_PAGES
+        if pages > room:
+            raise UserError(
+                f"sci: the segment of a rank among {placement.ranks} takes {pages} pages, and the adapter's page table has "
+                f"{room} for it; choose smaller options, such as --option chunk=4096, or fewer ranks"
+            )
+        return await super().boot(bus, image, options, placement, node)
+
+    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> Device:
+        from .device import Sci
+
+        return Sci(bus, attachment, costs)
+
+
+STACK = SciStack()
