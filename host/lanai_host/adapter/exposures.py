@@ -119,6 +119,7 @@ class Exposures:
             read=Access.READ in access,
             write=Access.WRITE in access,
             atomic=Access.ATOMIC in access,
+            append=Access.APPEND in access,
             little=little,
         )
         fields = (token.first, token.first + token.size, place, rights)

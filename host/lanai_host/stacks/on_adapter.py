@@ -14,7 +14,7 @@ from ..adapter.boot import boot
 from ..bus.base import Bus
 from ..config import HostConfig
 from ..device import Device
-from ..simulator.client import Portal
+from ..simulator.client import SimulatorClient
 from .base import NicStack, Placement
 from .loader import check_machine, reset
 
@@ -65,10 +65,10 @@ class AdapterStack(NicStack):
     ) -> str | None:
         return None  # its NICs have no firmware that could fail
 
-    def open(self, portal: Portal, costs: HostConfig) -> Device:
+    def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ..bus.rank import RankBus
 
-        return self.device(RankBus(portal, costs), Attachment.from_dict(portal.config["nic"]), costs)
+        return self.device(RankBus(client, costs), Attachment.from_dict(client.config["nic"]), costs)
 
     @abstractmethod
     def device(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> Device:
