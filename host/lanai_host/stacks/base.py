@@ -127,8 +127,7 @@ class NicStack(Stack):
 
     Attributes:
         firmware: what the NICs' processors run; None if they stay in reset. If it has a
-            vocabulary, `plans` and the
-            attachments' `request_in` serve traces.
+            vocabulary, `plans` and the attachments' `request_in` serve traces.
     """
 
     nics = True

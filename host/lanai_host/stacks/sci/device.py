@@ -142,7 +142,7 @@ class Sci(Device):
     async def _sleep(self, why: Wait) -> None:
         """Until a peer or the adapter writes something; if that takes long, whoever runs the job may know of lost ranks."""
         watched = self._watched()
-        if await self._bus.wait_any(watched, why, self._costs.patience) is None:
+        if await self._bus.wait_any(watched, why, self._costs.watchdog) is None:
             for rank, text in (await self._bus.lost()).items():
                 link = self._links.get(rank)
                 if link is not None and link.lost is None:
