@@ -1,4 +1,5 @@
-"""The command buffers of a process: commands begin in any number that there is room for, and end in order."""
+"""The command buffers of a process: commands begin in any number that there is room for, and end in
+order."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ class Command:
     Attributes:
         token, offset: the target's memory, and a byte of it.
         size: bytes.
-        local, local_offset: number of the exposure that holds this process's memory, and a byte of its pages.
+        local, local_offset: number of the exposure that holds this process's memory, and a byte of
+            its pages.
     """
 
     op: Op

@@ -1,4 +1,5 @@
-"""What the adapter may reach of a process's memory: entries of its page table, and exposures, which name runs of them."""
+"""What the adapter may reach of a process's memory: entries of its page table, and exposures, which
+name runs of them."""
 
 import random
 from collections.abc import Sequence
@@ -17,9 +18,11 @@ from .token import Token
 
 @dataclass(frozen=True)
 class Exposure:
-    """Memory that others may access, with its `token`; or, with no access, that this process may name in its own commands.
+    """Memory that others may access, with its `token`; or, with no access, that this process may
+    name in its own commands.
 
-    `pages` are the bus addresses of its pages, `first_page` the entry of the page table that has the first.
+    `pages` are the bus addresses of its pages, `first_page` the entry of the page table that has
+    the first.
     """
 
     number: int
@@ -74,7 +77,8 @@ class Exposures:
         key: int | None = None,
         little: bool = True,
     ) -> Exposure:
-        """Expose memory whose pages have these bus addresses. `key`: what must be shown; one is drawn unless given."""
+        """Expose memory whose pages have these bus addresses. `key`: what must be shown; one is
+        drawn unless given."""
         self.check_room(address, size)
         number = next(n for n in range(EXPOSURES) if n not in self._used)
         index = self._pages.take(len(pages))
@@ -89,10 +93,12 @@ class Exposures:
         return exposure
 
     async def remove(self, exposure: Exposure) -> None:
-        """Accesses that come later fail. One that has been allowed may be under way: see `settle_accesses`."""
+        """Accesses that come later fail. One that has been allowed may be under way: see
+        `settle_accesses`."""
         if self._used.get(exposure.number) is not exposure:
             raise UserError(
-                f"exposure {exposure.number} of {exposure.size} bytes at {exposure.address:#x} is not (any more) exposed"
+                f"exposure {exposure.number} of {exposure.size} bytes at {exposure.address:#x} is not (any "
+                "more) exposed"
             )
         await self._bus.write(exposure_at(self._process, exposure.number) + 12, word(Rights, valid=0))
         del self._used[exposure.number]

@@ -23,7 +23,8 @@ class Lent:
 
 
 class Lending:
-    """Pins pages and exposes them to nobody else. They stay lent until others need the room, oldest use first."""
+    """Pins pages and exposes them to nobody else. They stay lent until others need the room, oldest
+    use first."""
 
     def __init__(self, bus: Bus, exposures: Exposures, costs: HostConfig) -> None:
         self._bus = bus
@@ -32,7 +33,8 @@ class Lending:
         self._lent: OrderedDict[tuple[int, int, bool], Lent] = OrderedDict()  # first page, pages, writable
 
     async def lend(self, address: int, size: int, *, writable: bool) -> Lent | None:
-        """The lent pages that hold these bytes, with one user more; None if there is no room for them now.
+        """The lent pages that hold these bytes, with one user more; None if there is no room for
+        them now.
 
         Raises BusError if the memory is not all there.
         """

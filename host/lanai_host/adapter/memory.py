@@ -18,8 +18,9 @@ ALL = Access.READ | Access.WRITE | Access.ATOMIC
 class RemoteMemory:
     """One process's access to remote memory.
 
-    All accesses of a process to one NIC are carried out in the order in which they were begun. A put is settled when the
-    bytes are in the target's memory; its own buffer may be changed only then.
+    All accesses of a process to one NIC are carried out in the order in which they were begun. A
+    put is settled when the bytes are in the target's memory; its own buffer may be changed only
+    then.
 
     Use `open`, not the constructor.
     """
@@ -34,7 +35,8 @@ class RemoteMemory:
     async def open(
         cls, bus: Bus, config: Remote, node: int, process: int, costs: HostConfig | None = None
     ) -> "RemoteMemory":
-        """Process `process` of the host of NIC `node`, whose adapter has been booted. `bus` must be this process's own.
+        """Process `process` of the host of NIC `node`, whose adapter has been booted. `bus` must be
+        this process's own.
 
         `costs`: of the process's work for each command; it is free unless given.
         """
@@ -46,9 +48,11 @@ class RemoteMemory:
         return memory
 
     async def expose(self, address: int, size: int, access: Access = ALL, *, little: bool = True) -> Exposure:
-        """Pin `size` bytes at `address` and let whoever has the token access them; with Access(0) nobody but this process.
+        """Pin `size` bytes at `address` and let whoever has the token access them; with Access(0)
+        nobody but this process.
 
-        `little`: atomics take words in little-endian order, as the processors of today's hosts have them.
+        `little`: atomics take words in little-endian order, as the processors of today's hosts have
+        them.
         """
         self._exposures.check_room(address, size)
         pinned = await self.bus.pin(address, size, access != Access.READ)
@@ -63,19 +67,22 @@ class RemoteMemory:
         await self.bus.unpin(self._pinned.pop(exposure.number))
 
     async def put(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
-        """Begin to write `size` bytes at `address` to byte `offset` of the target. They must lie in memory that `expose` pinned."""
+        """Begin to write `size` bytes at `address` to byte `offset` of the target. They must lie in
+        memory that `expose` pinned."""
         what = f"put of {size} bytes to offset {offset} of exposure {token.exposure} of node {token.node}"
         return await self._move(Op.WRITE, what, token, offset, address, size)
 
     async def get(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
-        """Begin to read `size` bytes at byte `offset` of the target to `address`, in memory that `expose` pinned."""
+        """Begin to read `size` bytes at byte `offset` of the target to `address`, in memory that
+        `expose` pinned."""
         what = f"get of {size} bytes from offset {offset} of exposure {token.exposure} of node {token.node}"
         return await self._move(Op.READ, what, token, offset, address, size)
 
     async def atomic(
         self, token: Token, offset: int, atomic: Atomic, operand: int, comparand: int = 0
     ) -> RemoteOperation:
-        """Begin to change the 32-bit word at byte `offset` of the target; `value` of the operation is what it was."""
+        """Begin to change the 32-bit word at byte `offset` of the target; `value` of the operation
+        is what it was."""
         what = f"atomic {atomic.name} at offset {offset} of exposure {token.exposure} of node {token.node}"
         command = Command(Op.ATOMIC, token, offset, 4, atomic=atomic, operand=operand, comparand=comparand)
         return await self._start(command, what)
@@ -88,7 +95,8 @@ class RemoteMemory:
         return operation
 
     async def settle(self) -> None:
-        """The store barrier: until all that was begun has ended. Raises RemoteError for the oldest that failed."""
+        """The store barrier: until all that was begun has ended. Raises RemoteError for the oldest
+        that failed."""
         running = self._commands.running
         while self._commands.running:
             await self._take_ended()

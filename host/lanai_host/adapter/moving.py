@@ -20,8 +20,8 @@ LEND_FROM = 1024  # bytes in one run; shorter ones are copied to the staging pag
 class Moving:
     """Transfers are begun in order, each piece in a command of its own, and commands end in order.
 
-    Long runs are lent to the adapter. What is short or scattered is packed into a page of this process's, the command
-    buffer's own, or unpacked from there.
+    Long runs are lent to the adapter. What is short or scattered is packed into a page of this
+    process's, the command buffer's own, or unpacked from there.
 
     Args:
         staging: a page for each command buffer.

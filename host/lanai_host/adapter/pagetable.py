@@ -33,7 +33,8 @@ class PageTable:
 
     def _full(self, count: int) -> UserError:
         return UserError(
-            f"{count} pages do not fit into the adapter's page table: {self._taken.count(False)} of {self.entries} entries"
+            f"{count} pages do not fit into the adapter's page table: {self._taken.count(False)} of "
+            f"{self.entries} entries"
             " (Remote.pages) are free; expose less at a time"
         )
 

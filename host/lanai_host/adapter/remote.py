@@ -1,6 +1,7 @@
 """`Remote` for a rank's device, over the adapter of its NIC. Nothing here waits.
 
-The device calls `look` whenever it looks for news, and waits for the words of `watched` beside its own.
+The device calls `look` whenever it looks for news, and waits for the words of `watched` beside its
+own.
 """
 
 from lanai_hdl.errors import UserError
@@ -36,14 +37,15 @@ KINDS = {
 
 
 class AdapterRemote(Remote):
-    """Transfers are begun in order, and those to one NIC take effect in order. A put is done when the adapter no longer
-    needs the body's memory.
+    """Transfers are begun in order, and those to one NIC take effect in order. A put is done when
+    the adapter no longer needs the body's memory.
 
     Args:
         size: bytes of `segment`.
 
     Attributes:
-        segment: memory that is this rank's first exposure, which others reach without a token that came by message.
+        segment: memory that is this rank's first exposure, which others reach without a token that
+            came by message.
     """
 
     atomics = frozenset((one, WORD) for one in Atomic)

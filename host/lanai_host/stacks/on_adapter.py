@@ -1,4 +1,5 @@
-"""What messaging systems on the remote-memory adapter share: NICs that have one and no firmware, and their boot."""
+"""What messaging systems on the remote-memory adapter share: NICs that have one and no firmware,
+and their boot."""
 
 import random
 from abc import abstractmethod
@@ -46,7 +47,8 @@ class AdapterStack(NicStack):
         return {rank: Attachment(rank, homes, adapter, asdict(options)) for rank in placement.ranks_on(node)}
 
     def adapter(self, placement: Placement) -> Remote:
-        """The parameters of each NIC's adapter. Raises UserError if they are too small for these ranks."""
+        """The parameters of each NIC's adapter. Raises UserError if they are too small for these
+        ranks."""
         adapter = adapter_in(placement.nic)
         assert adapter is not None, "equip has put one in"
         if placement.nodes > adapter.peers:

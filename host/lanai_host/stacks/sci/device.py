@@ -21,7 +21,8 @@ MESSAGES = (Kind.SHORT, Kind.EAGER, Kind.REQUEST)
 
 
 class Sci(Device):
-    """Messages through segments of memory that the peers write. Nothing moves on while the program is outside the library."""
+    """Messages through segments of memory that the peers write. Nothing moves on while the program
+    is outside the library."""
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
         self.rank = attachment.rank
@@ -140,7 +141,8 @@ class Sci(Device):
             await self._sleep(why)
 
     async def _sleep(self, why: Wait) -> None:
-        """Until a peer or the adapter writes something; if that takes long, whoever runs the job may know of lost ranks."""
+        """Until a peer or the adapter writes something; if that takes long, whoever runs the job
+        may know of lost ranks."""
         watched = self._watched()
         if await self._bus.wait_any(watched, why, self._costs.watchdog) is None:
             for rank, text in (await self._bus.lost()).items():

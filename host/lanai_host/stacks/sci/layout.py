@@ -1,4 +1,5 @@
-"""The segment of each rank: what its peers write. All ranks have the same layout, so an offset there is one here.
+"""The segment of each rank: what its peers write. All ranks have the same layout, so an offset
+there is one here.
 
 Of each peer, in this order:
 

@@ -1,4 +1,5 @@
-"""What this rank and each other one send each other: control packets in rings, and the bytes that they announce."""
+"""What this rank and each other one send each other: control packets in rings, and the bytes that
+they announce."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -21,8 +22,10 @@ class Outgoing(NamedTuple):
     """A packet that waits to leave.
 
     Members:
-        data: the bytes that it announces. It leaves when they are in the receiver's memory: the store barrier (SC-05).
-        ended: told then, with the error if they could not be put there. What it answers to an error leaves instead.
+        data: the bytes that it announces. It leaves when they are in the receiver's memory: the
+            store barrier (SC-05).
+        ended: told then, with the error if they could not be put there. What it answers to an error
+            leaves instead.
     """
 
     packet: Packet
@@ -59,14 +62,16 @@ class Link:
         self._got = 0
         self._told = 0  # packets got that the peer knows of
         self._hello: Transfer | None = self._put_word(layout.state(me), State.PRESENT)
-        # What the words that `watched` names held when this rank looked last. Time may have passed since, so they may have changed.
+        # What the words that `watched` names held when this rank looked last. Time may have passed
+        # since, so they may have changed.
         self._seen_sequence = bytes(WORD.size)
         self._seen_state = bytes(2 * WORD.size)
         self._met = False  # the peer's segment was there when this rank said hello
 
     @property
     def present(self) -> bool:
-        """The peer's segment is there. If it was not when this rank said hello, it says hello when it comes."""
+        """The peer's segment is there. If it was not when this rank said hello, it says hello when
+        it comes."""
         return self._met or self._word(self._layout.state(self.rank)) != State.ABSENT
 
     @property
@@ -159,7 +164,8 @@ class Link:
             self.lost = hello.error.text
 
     def _check(self) -> None:
-        """A packet that did not arrive means that the peer is lost, unless it had finished and needs it no more."""
+        """A packet that did not arrive means that the peer is lost, unless it had finished and
+        needs it no more."""
         while self._unchecked and self._unchecked[0].finished:
             error = self._unchecked.popleft().error
             if error is not None and not self.left:

@@ -40,7 +40,8 @@ class Message:
     """A message that has arrived, or of which the sender has told.
 
     Attributes:
-        kind: SHORT, whose bytes are `data`; EAGER, which lies in eager slot `slot`; REQUEST, which waits at its sender.
+        kind: SHORT, whose bytes are `data`; EAGER, which lies in eager slot `slot`; REQUEST, which
+            waits at its sender.
         number: of the send, for the answer that it waits for; 0 if it waits for none.
         own_send: the synchronous send of this rank that it is.
         order: the queues' to use.
@@ -60,7 +61,8 @@ class Message:
 
 @dataclass
 class Arriving:
-    """A message that comes in chunks. `wanted`: bytes that its receive takes, of which `got` are there."""
+    """A message that comes in chunks. `wanted`: bytes that its receive takes, of which `got` are
+    there."""
 
     receive: Receive
     message: Message
@@ -70,7 +72,8 @@ class Arriving:
 
 @dataclass
 class Leaving:
-    """A message whose receiver is ready. `number`: of the receive there; `wanted` bytes go, of which `begun` have been put."""
+    """A message whose receiver is ready. `number`: of the receive there; `wanted` bytes go, of
+    which `begun` have been put."""
 
     send: Send
     body: Body

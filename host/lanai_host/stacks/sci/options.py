@@ -15,8 +15,9 @@ class SciOptions:
     eager: bytes of the longest message that travels by the eager protocol.
     eager_slots: eager messages of one sender that may lie at a receiver.
     chunk: bytes that a rendezvous moves in one handshake (SC-18).
-    pack: how a message in several runs leaves: "direct" from where its blocks lie (SC-10), or "generic", packed first (SC-09).
-    min_block: bytes of an average run below which a message is packed first all the same (SC-17).
+    pack: how a message in several runs leaves: "direct" from where its blocks lie (SC-10), or
+    "generic", packed first (SC-09). min_block: bytes of an average run below which a message is
+    packed first all the same (SC-17).
     """
 
     ring: int = 32

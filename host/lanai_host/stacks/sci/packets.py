@@ -1,4 +1,5 @@
-"""Control packets: one put of `PACKET` bytes each, which arrives whole. Its last word, the sequence number, arrives last."""
+"""Control packets: one put of `PACKET` bytes each, which arrives whole. Its last word, the sequence
+number, arrives last."""
 
 import struct
 from enum import IntEnum, unique

@@ -1,4 +1,5 @@
-"""Sends: short ones in the control packet, longer ones in an eager slot, the longest in chunks when a receive is there."""
+"""Sends: short ones in the control packet, longer ones in an eager slot, the longest in chunks when
+a receive is there."""
 
 from collections.abc import Mapping
 
@@ -123,7 +124,8 @@ class Sending:
         link.send(Packet(Kind.CHUNK, length=end - begin, a=leaving.number, b=buffer), data, ended)
 
     async def _as_it_leaves(self, body: Body) -> Body:
-        """Where its bytes are put from: its own memory, or a packed copy (SC-09, SC-17). Raises BusError."""
+        """Where its bytes are put from: its own memory, or a packed copy (SC-09, SC-17). Raises
+        BusError."""
         options, runs = self._layout.options, body.runs
         if runs <= 1 or (options.pack == "direct" and body.size >= options.min_block * runs):
             return body

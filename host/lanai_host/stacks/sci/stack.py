@@ -27,7 +27,8 @@ class SciStack(AdapterStack):
         room = self.adapter(placement).pages - OWN_PAGES
         if pages > room:
             raise UserError(
-                f"sci: the segment of a rank among {placement.ranks} takes {pages} pages, and the adapter's page table has "
+                f"sci: the segment of a rank among {placement.ranks} takes {pages} pages, and the adapter's "
+                "page table has "
                 f"{room} for it; choose smaller options, such as --option chunk=4096, or fewer ranks"
             )
         return await super().boot(bus, image, options, placement, node)

@@ -1,4 +1,5 @@
-"""`lanai run --device sci`: MPI programs run on it, whatever the wires do; what it cannot do is refused."""
+"""`lanai run --device sci`: MPI programs run on it, whatever the wires do; what it cannot do is
+refused."""
 
 import os
 import re
