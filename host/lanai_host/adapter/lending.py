@@ -23,8 +23,8 @@ class Lent:
 
 
 class Lending:
-    """Pins pages and exposes them to nobody else. They stay lent until others need the room, oldest
-    use first."""
+    """Pins pages and exposes them to no other process. They stay lent until others need the room,
+    oldest use first."""
 
     def __init__(self, bus: Bus, exposures: Exposures, costs: HostConfig) -> None:
         self._bus = bus

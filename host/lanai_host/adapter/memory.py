@@ -49,7 +49,7 @@ class RemoteMemory:
 
     async def expose(self, address: int, size: int, access: Access = ALL, *, little: bool = True) -> Exposure:
         """Pin `size` bytes at `address` and let whoever has the token access them; with Access(0)
-        nobody but this process.
+        only this process has access.
 
         `little`: atomics take words in little-endian order, as the processors of today's hosts have
         them.

@@ -3,7 +3,7 @@ there is one here.
 
 Of each peer, in this order:
 
-state       two words: whether the peer is there, and how many of this rank's control packets it has taken
+state       two words: whether the peer is there, and how many of this rank's packets it has taken
 ring        control packets
 slots       messages of the eager protocol
 chunks      two buffers for messages of the rendezvous protocol
