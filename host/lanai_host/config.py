@@ -20,7 +20,7 @@ class HostCost(Enum):
     POLL = "poll"  # looking at a word of host memory that the NIC may have written
     COMPLETE = "complete"  # taking one completion: record decoded, operation marked
     COPY = "copy"  # one byte copied by the processor
-    MATCH = "match"  # one envelope compared by the processor
+    MATCH = "match"  # one envelope compared by the processor, or one look in a hash table of envelopes
     PIN = "pin"  # one entry to the kernel that pins or unpins
     PIN_PAGE = "pin_page"  # one page locked and translated
     UNPIN_PAGE = "unpin_page"

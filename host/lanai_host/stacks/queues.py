@@ -3,7 +3,8 @@ that wait for a receive.
 
 MPI's order counts: of several that match, the oldest is taken. Entries are found by source and tag
 in hash tables, so the cost of one match does not grow with the length of a queue, in whatever order
-a program meets its messages."""
+a program meets its messages. A match looks once in the table for each way of using wildcards that is
+waited for: four times at most."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ class Entry(Protocol):
 
 E = TypeVar("E", bound=Entry)
 _Key = tuple[int, int]
+_Wild = tuple[bool, bool]  # whether source and tag are any
 
 
 class _Table(Generic[E]):
@@ -53,38 +55,40 @@ class Posted(Generic[E]):
     def __init__(self) -> None:
         self._table: _Table[E] = _Table()
         self._order = 0
-        self._length = 0
-        self._wild = 0  # receives with a wildcard
+        self._count: dict[_Wild, int] = {}  # receives by their wildcards
 
     def __len__(self) -> int:
-        return self._length
+        return sum(self._count.values())
+
+    @property
+    def looks(self) -> int:
+        """How often `take` looks in the table."""
+        return len(self._count)
 
     def add(self, receive: E) -> None:
         self._order += 1
         receive.order = self._order
         self._table.add((receive.source, receive.tag), receive)
-        self._count(receive, 1)
+        wild = _wild(receive.source, receive.tag)
+        self._count[wild] = self._count.get(wild, 0) + 1
 
     def take(self, source: int, tag: int) -> E | None:
         """Remove and return the oldest receive that a message matches."""
-        found = self._table.oldest((source, tag))
-        if self._wild:
-            for key in ((ANY_SOURCE, tag), (source, ANY_TAG), (ANY_SOURCE, ANY_TAG)):
-                other = self._table.oldest(key)
-                if other is not None and (found is None or other.order < found.order):
-                    found = other
+        found: E | None = None
+        for wild in self._count:
+            other = self._table.oldest(_key(source, tag, wild))
+            if other is not None and (found is None or other.order < found.order):
+                found = other
         if found is not None:
             self.remove(found)
         return found
 
     def remove(self, receive: E) -> None:
         self._table.remove((receive.source, receive.tag), receive)
-        self._count(receive, -1)
-
-    def _count(self, receive: E, step: int) -> None:
-        self._length += step
-        if receive.source == ANY_SOURCE or receive.tag == ANY_TAG:
-            self._wild += step
+        wild = _wild(receive.source, receive.tag)
+        self._count[wild] -= 1
+        if not self._count[wild]:
+            del self._count[wild]
 
 
 class Unexpected(Generic[E]):
@@ -93,7 +97,7 @@ class Unexpected(Generic[E]):
 
     def __init__(self) -> None:
         self._all: OrderedDict[int, E] = OrderedDict()
-        self._tables: dict[tuple[bool, bool], _Table[E]] = {}  # by whether source and tag are any
+        self._tables: dict[_Wild, _Table[E]] = {}  # by the wildcards of receives
         self._order = 0
 
     def __len__(self) -> int:
@@ -108,25 +112,29 @@ class Unexpected(Generic[E]):
         message.order = self._order
         self._all[message.order] = message
         for wild, table in self._tables.items():
-            table.add(_key(message, wild), message)
+            table.add(_key(message.source, message.tag, wild), message)
 
     def find(self, source: int, tag: int) -> E | None:
         """The oldest message that a receive matches."""
         if not self._all:
             return None
-        wild = (source == ANY_SOURCE, tag == ANY_TAG)
+        wild = _wild(source, tag)
         table = self._tables.get(wild)
         if table is None:
             table = self._tables[wild] = _Table()
             for message in self._all.values():
-                table.add(_key(message, wild), message)
+                table.add(_key(message.source, message.tag, wild), message)
         return table.oldest((source, tag))
 
     def remove(self, message: E) -> None:
         del self._all[message.order]
         for wild, table in self._tables.items():
-            table.remove(_key(message, wild), message)
+            table.remove(_key(message.source, message.tag, wild), message)
 
 
-def _key(message: Entry, wild: tuple[bool, bool]) -> _Key:
-    return ANY_SOURCE if wild[0] else message.source, ANY_TAG if wild[1] else message.tag
+def _wild(source: int, tag: int) -> _Wild:
+    return source == ANY_SOURCE, tag == ANY_TAG
+
+
+def _key(source: int, tag: int, wild: _Wild) -> _Key:
+    return ANY_SOURCE if wild[0] else source, ANY_TAG if wild[1] else tag

@@ -5,7 +5,7 @@ from lanai_firmware.programs.mpi_np.layout import Error
 from ...body import Body
 from ...bus.base import BusError
 from ...device import SendMode
-from ...operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind, Operation
+from ...operation import DeviceError, ErrorKind, Operation
 from .memory import Hold
 
 NO_ERROR = int(Error.OK)
@@ -36,7 +36,7 @@ class Send(Operation):
 class Receive(Operation):
     """A receive under way."""
 
-    __slots__ = ("body", "context", "hold", "index", "number", "placed", "wanted_source", "wanted_tag")
+    __slots__ = ("body", "context", "hold", "index", "number", "order", "placed", "wanted_source", "wanted_tag")
 
     def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
         super().__init__(source, tag)
@@ -47,12 +47,8 @@ class Receive(Operation):
         self.placed = False  # on the NIC
         self.index = -1  # of its receive entry there
         self.number = 0  # by which the NIC reports it
+        self.order = 0  # in the host's queue
         self.hold: Hold | None = None
-
-    def takes(self, source: int, tag: int, context: int) -> bool:
-        return (
-            self.context == context and self.wanted_source in (source, ANY_SOURCE) and self.wanted_tag in (tag, ANY_TAG)
-        )
 
 
 def failure(error: int, operation: Operation) -> DeviceError | None:

@@ -34,12 +34,12 @@ class Receiving:
     async def begin(self, receive: Receive) -> None:
         host_queues = self.host_queues
         held_message = host_queues.find(receive.wanted_source, receive.wanted_tag, receive.context)
-        self.share.charge(HostCost.MATCH, host_queues.compared())
+        self.share.charge(HostCost.MATCH, host_queues.looks())
         if held_message is not None:
             host_queues.messages.remove(held_message)
             await self.posting.open(held_message, receive)
         elif host_queues.receives or not await self.posting.place(receive):
-            host_queues.receives.append(receive)
+            host_queues.receives.add(receive)
             await self.sort()
         if self.share.lost and not receive.done:
             await self.records.hear()
@@ -51,8 +51,9 @@ class Receiving:
         must come here too."""
         waiting = self.host_queues.receives
         while waiting:
-            if not await self.posting.place(waiting[0]):
+            receive = waiting.oldest()
+            if not await self.posting.place(receive):
                 break
-            waiting.popleft()
+            waiting.remove(receive)
         if waiting and not self.records.watching:
             await self.taking.drain(int(ANY))

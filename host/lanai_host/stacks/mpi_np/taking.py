@@ -110,9 +110,9 @@ class Taking:
             await self._arrival(receive, notice)
             held_message.data = bytes(question.buffer[: notice.length])
         waiting = self.host_queues.claim(held_message)
-        self.share.charge(HostCost.MATCH, self.host_queues.compared())
+        self.share.charge(HostCost.MATCH, self.host_queues.looks())
         if waiting is None:
-            self.host_queues.messages.append(held_message)
+            self.host_queues.messages.add(held_message)
         else:
             await self.posting.open(held_message, waiting)
 
