@@ -22,6 +22,8 @@ class Choices:
             two on, the second of them for each process. The default was measured on mpi-np: 4 and 8
             ranks break even between 4 and 16 KB.
         multicast: a broadcast is one `Device.multicast`, which the device then must offer.
+        multicast_scatter: ... and so is a scatter, if all blocks together have at most so many
+            bytes.
     """
 
     broadcast_by_pieces: int = 64 * 1024
@@ -35,6 +37,7 @@ class Choices:
     long_vector: int = 16 * 1024
     long_vector_per_rank: int = 0
     multicast: bool = False
+    multicast_scatter: int = 0
 
     def by_parts(self, size: int, ranks: int) -> bool:
         """Is a vector of `size` bytes reduced sooner by parts than whole?"""

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from lanai_host.choices import Choices
+from lanai_host.device import SendMode
 from lanai_host.mpi import MpiError, creation
 from lanai_host.mpi import collectives as coll
+from lanai_host.mpi.collectives.parts import Part
+from lanai_host.mpi.constants import IN_PLACE
 from lanai_host.mpi.errors import ErrorClass
 from lanai_host.operation import DeviceError, ErrorKind, Operation
 from lanai_host.stacks.ideal.device import IdealDevice
@@ -121,6 +124,59 @@ def test_the_thresholds_are_the_devices(changes, messages):
 
     sent = run(4, program, Choosing)
     assert sum(sent) == messages
+
+
+class Multicasting(Counting):
+    choices = replace(IdealDevice.choices, multicast=True, multicast_scatter=64)
+    casts = ()
+
+    def multicast(self, dests, tag, context, body):
+        self.casts += (tuple(dests),)
+        sends = [IdealDevice.send(self, dest, tag, context, body, SendMode.STANDARD) for dest in dests]
+        return sends[0]
+
+
+@pytest.mark.parametrize("root", [0, 2])
+def test_a_broadcast_is_one_multicast_where_the_device_has_it(root):
+    def program(world):
+        comm, device = world.comm_world, world.comm_world.device
+        data = np.full(30_000, comm.rank, np.int64)
+        before = device.sent
+        coll.run(comm, coll.bcast, *buffer(data), root)
+        assert (data == root).all()
+        assert device.sent == before
+        return device.casts
+
+    others = tuple(rank for rank in range(4) if rank != root)
+    assert run(4, program, Multicasting) == [(others,) if rank == root else () for rank in range(4)]
+
+
+def test_a_broadcast_to_nobody_needs_no_multicast():
+    def program(world):
+        coll.run(world.comm_world, coll.bcast, *buffer(np.zeros(9, np.int64)), 0)
+        return world.comm_world.device.casts
+
+    assert run(1, program, Multicasting) == [()]
+
+
+@pytest.mark.parametrize(("elements", "casts"), [(2, 1), (3, 0)])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_scatter_of_few_bytes_is_a_multicast_of_all(elements, casts, in_place):
+    """CC-23: four blocks of 16 bytes are 64, of 24 are 96."""
+
+    def program(world):
+        comm, device = world.comm_world, world.comm_world.device
+        mine = np.full(elements, -1, np.int64)
+        every = np.arange(4 * elements, dtype=np.int64)
+        target, _, kind = buffer(mine)
+        whole = Part(buffer(every)[0], elements, kind)
+        stays = in_place and comm.rank == 1
+        coll.run(comm, coll.scatter, whole, Part(IN_PLACE if stays else target, elements, kind), 1)
+        expected = every[comm.rank * elements : (comm.rank + 1) * elements]
+        assert (mine == (-1 if stays else expected)).all()
+        return len(device.casts)
+
+    assert sum(run(4, program, Multicasting)) == casts
 
 
 @pytest.mark.parametrize(

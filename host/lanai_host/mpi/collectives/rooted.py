@@ -3,6 +3,7 @@ directly."""
 
 from collections.abc import Sequence
 
+from ...body import Run
 from ..buffers import copy_elements, gather_bytes, scatter_bytes
 from ..memory import Scratch
 from . import checks, inter
@@ -124,7 +125,10 @@ def scatter(link: Link, send: Part, receive: Part, root: int) -> Steps:
     checks.buffer(link, *receive, "recvbuf")
     if at_root and send.elements == receive.elements and send.datatype is receive.datatype:
         checks.distinct(link, send.at(root).address, receive.address, send.size)
-    if _by_tree(link, send if at_root else receive):
+    block = send if at_root else receive
+    if link.choices.multicast and block.size * link.size <= link.choices.multicast_scatter:
+        return _scatter_by_multicast(link, send, receive, root)
+    if _by_tree(link, block):
         return _scatter_tree(link, send, receive, root)
     return _scatter_direct(link, send.repeated(link.size) if at_root else [], receive, root)
 
@@ -154,6 +158,23 @@ def _scatter_direct(link: Link, going: Sequence[Part], receive: Part, root: int)
     if not receive.in_place:
         copy_elements(*going[root], *receive)
     yield operations
+
+
+def _scatter_by_multicast(link: Link, send: Part, receive: Part, root: int) -> Steps:
+    """All blocks go to all ranks in one message, and each takes its own (CC-23)."""
+    block = (send if link.rank == root else receive).size
+    whole = Scratch(block * link.size)
+    if link.rank == root:
+        for rank in range(link.size):
+            gather_bytes(*send.at(rank), whole.address + rank * block)
+        others = [rank for rank in range(link.size) if rank != root]
+        sends = [link.multicast_body(others, Run(whole.address, block * link.size))] if others else []
+    else:
+        yield [link.receive_bytes(root, whole.address, block * link.size)]
+        sends = []
+    if not receive.in_place:
+        scatter_bytes(whole.address + link.rank * block, block, *receive)
+    yield sends
 
 
 def _scatter_tree(link: Link, send: Part, receive: Part, root: int) -> Steps:

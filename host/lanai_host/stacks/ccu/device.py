@@ -12,7 +12,7 @@ from ...device import Arrived, Device, Envelope, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
 from .attachment import Attachment
 from .daemon import Daemon
-from .operations import Message, Receive, Send, fail
+from .operations import HEADER, Message, Receive, Send, fail
 from .receiving import Receiving
 from .sending import Sending
 
@@ -41,8 +41,13 @@ class Ccu(Device):
         self.rank = attachment.rank
         self.size = len(attachment.places)
         self.node = attachment.places[self.rank].node
-        # Gather and scatter go directly: the root posts its receives in the order of ranks (CC-22).
-        self.choices = Choices(multicast=attachment.multicasts, tree_gather=-1)
+        # A scatter whose blocks fit into one packet is a broadcast (CC-23). Others, and gathers,
+        # go directly: the root posts its receives in the order of ranks (CC-22, CC-25).
+        self.choices = Choices(
+            multicast=attachment.multicasts,
+            multicast_scatter=attachment.packet - HEADER.size,
+            tree_gather=-1,
+        )
         self._bus = bus
         self._costs = costs
         self._places = attachment.places

@@ -1,8 +1,7 @@
 """Devices of all ranks in this process, over daemons on NICs of the Python model: no gateware, so
 thousands of packets are cheap."""
 
-import sys
-from pathlib import Path
+from tests.firmware.programs.ccu.daemons import MEMORY, WINDOW, Daemons, unreliable
 
 from lanai_hdl.machine import PAGE_SIZE, SRAM_HOST, host_offset
 from lanai_host.body import Run
@@ -12,10 +11,6 @@ from lanai_host.config import HostConfig
 from lanai_host.device import SendMode
 from lanai_host.stacks.ccu.attachment import Attachment, Place
 from lanai_host.stacks.ccu.device import Ccu
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "firmware" / "programs" / "ccu"))
-
-from daemons import MEMORY, WINDOW, Daemons, unreliable
 
 WHY = Wait("a test")
 
