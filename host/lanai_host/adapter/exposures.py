@@ -3,7 +3,7 @@ name runs of them."""
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
@@ -31,6 +31,7 @@ class Exposure:
     token: Token
     first_page: int
     pages: tuple[int, ...]
+    again: bool = False  # its entries of the page table are another exposure's
 
     def covers(self, address: int, size: int) -> bool:
         return self.address <= address and address + size <= self.address + self.size
@@ -80,17 +81,26 @@ class Exposures:
         """Expose memory whose pages have these bus addresses. `key`: what must be shown; one is
         drawn unless given."""
         self.check_room(address, size)
-        number = next(n for n in range(EXPOSURES) if n not in self._used)
+        number = self._free_number()
         index = self._pages.take(len(pages))
         await self._map(index, pages)
         if key is None:
-            key = self._keys.randrange(1, 1 << 16)
+            key = self._draw_key()
         first = address % PAGE_SIZE
         token = Token(self._node, self._process * EXPOSURES + number, key, first, size)
         exposure = Exposure(number, address, size, token, index, tuple(pages))
         await self._write(exposure, access, little=little)
         self._used[number] = exposure
         return exposure
+
+    async def again(self, exposure: Exposure, access: Access) -> Exposure:
+        """The same memory under another number, with a key and access of its own; no longer than `exposure` lasts."""
+        number = self._free_number()
+        token = replace(exposure.token, exposure=self._process * EXPOSURES + number, key=self._draw_key())
+        second = replace(exposure, number=number, token=token, again=True)
+        await self._write(second, access, little=True)
+        self._used[number] = second
+        return second
 
     async def remove(self, exposure: Exposure) -> None:
         """Accesses that come later fail. One that has been allowed may be under way: see
@@ -102,7 +112,8 @@ class Exposures:
             )
         await self._bus.write(exposure_at(self._process, exposure.number) + 12, word(Rights, valid=0))
         del self._used[exposure.number]
-        self._pages.give_back(exposure.first_page, len(exposure.pages))
+        if not exposure.again:
+            self._pages.give_back(exposure.first_page, len(exposure.pages))
 
     async def settle_accesses(self) -> None:
         """Until no access uses what a lookup has allowed before."""
@@ -111,6 +122,15 @@ class Exposures:
         now = before
         while any(now[part] == before[part] and now[part][0] for part in range(2)):
             now = in_use(await self._bus.read(offset))
+
+    def _free_number(self) -> int:
+        number = next((n for n in range(EXPOSURES) if n not in self._used), None)
+        if number is None:
+            raise UserError(f"a process has {EXPOSURES} exposures at most; conceal one first")
+        return number
+
+    def _draw_key(self) -> int:
+        return self._keys.randrange(1, 1 << 16)
 
     async def _map(self, index: int, pages: Sequence[int]) -> None:
         data = b"".join((page // PAGE_SIZE).to_bytes(4, "big") for page in pages)

@@ -1,0 +1,239 @@
+"""The device as the MPI library sees it."""
+
+from collections.abc import Mapping, Sequence
+
+from lanai_hdl.remote.tables import COMMANDS
+
+from ...adapter.attachment import Attachment
+from ...adapter.commands import Commands
+from ...adapter.exposures import Exposures
+from ...body import Body
+from ...bus.base import PAGE_SIZE, Bus, BusError, Wait, Watched, run_now
+from ...config import HostConfig, HostCost
+from ...device import Arrived, Device, Envelope, SendMode
+from ...operation import ErrorKind, Operation
+from .buffers import Buffers
+from .jobs import Jobs
+from .layout import Queue
+from .matching import Matching
+from .operations import Message, Receive, Send, fail
+from .options import MbcfOptions
+from .queues import Queues
+from .receiving import Inbox, Receiving
+from .requesting import Requesting, Source
+from .sending import Outbox, Sending
+from .stream import Stream
+
+
+class Mbcf(Device):
+    """Messages by remote write and by FIFO. Nothing moves on while the program is outside the
+    library (MB-29)."""
+
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
+        self.rank = attachment.rank
+        self.size = len(attachment.homes)
+        self._bus = bus
+        self._costs = costs
+        options = MbcfOptions(**attachment.options)
+        home, adapter = attachment.home, attachment.adapter
+        flags = bus.allocate(PAGE_SIZE)
+        self._exposures = exposures = Exposures(bus, adapter, home.node, home.process)
+        commands = Commands(bus, home.process, flags, costs)
+        self._jobs = jobs = Jobs(bus, exposures, commands, adapter.payload, costs)
+        self._buffers = buffers = Buffers(bus, exposures, costs)
+        self._queues = Queues(bus, exposures, attachment, options)
+        self._matching = matching = Matching()
+        self._requesting = Requesting(jobs, buffers, matching, options)
+        self._sending = Sending(bus, jobs, buffers, options, adapter.payload, costs)
+        self._receiving = Receiving(bus, jobs, matching, self._requesting, self._sending, costs)
+        self._ends = 0  # looks in which a job had ended
+        self._watched: list[Watched] = []
+        for peer in self._queues:
+            self._connect(peer)
+        run_now(self._open(flags.bus_address))
+
+    def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
+        return run_now(self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)))
+
+    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
+        receive = Receive(source, tag, context, body)
+        return run_now(self._begin(receive))
+
+    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        message = self._matching.find(source, tag, context)
+        if message is None:
+            return None
+        if take:
+            self._matching.remove(message)
+        return Arrived(message.source, message.tag, message.length, message.context, message)
+
+    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
+        assert isinstance(arrived.handle, Message)
+        receive = Receive(arrived.source, arrived.tag, arrived.context, body)
+        run_now(self._take(arrived.handle, receive))
+        return receive
+
+    def cancel(self, operation: Operation) -> bool:
+        """Receives without a message, and sends of which nothing has left."""
+        if operation.done:
+            return False
+        if isinstance(operation, Send):
+            if not self._sending.cancel(operation):
+                return False
+        elif not (isinstance(operation, Receive) and run_now(self._withdraw(operation))):
+            return False
+        operation.cancelled = operation.done = True
+        return True
+
+    def progress(self) -> None:
+        run_now(self._bus.catch_up())
+        run_now(self._look())
+
+    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        run_now(self._wait(operations, why))
+
+    def now(self) -> int:
+        return self._bus.now
+
+    def price(self, what: HostCost) -> int:
+        return self._costs.price(what)
+
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        run_now(self._bus.elapse(self._costs.price(what, count)))
+
+    def counters(self) -> Mapping[str, str]:
+        return {
+            "mbcf_written": "messages sent by remote write",
+            "mbcf_written_bytes": "bytes sent by remote write",
+            "mbcf_queued": "messages sent by FIFO",
+            "mbcf_queued_bytes": "bytes of messages sent by FIFO",
+        }
+
+    def read_counter(self, name: str) -> int:
+        found: int = getattr(self._sending.counts, name.removeprefix("mbcf_"))
+        return found
+
+    def unexpected(self) -> list[Envelope]:
+        return self._matching.unexpected()
+
+    def close(self) -> None:
+        run_now(self._finish())
+
+    def _connect(self, peer: int) -> None:
+        queues = self._queues
+        token = queues.token(peer)
+        stream = Stream(self._jobs, queues.offset(Queue.MESSAGES), f"a message by FIFO to rank {peer}")
+        self._sending.boxes[peer] = Outbox(peer, token, stream, queues.fifo(peer, Queue.REQUESTS))
+        fifo = queues.fifo(peer, Queue.MESSAGES)
+        self._receiving.boxes[peer] = Inbox(peer, fifo, token, queues.room_there(peer))
+        self._requesting.sources[peer] = Source(peer, token, queues.offset(Queue.REQUESTS))
+
+    async def _open(self, flags: int) -> None:
+        await self._exposures.map_flags(flags)
+        await self._queues.open()
+        self._requesting.notices = self._queues.notices
+        await self._jobs.open(COMMANDS)
+        for peer in self._queues:
+            if not await self._queues.meet(self._jobs, peer):
+                self._sending.lose(peer, f"rank {peer} has not opened its queues")
+
+    async def _send(self, send: Send) -> Send:
+        if send.dest == self.rank:
+            await self._send_to_self(send)
+        else:
+            self._sending.queue(send)
+            await self._move_on()
+        return send
+
+    async def _send_to_self(self, send: Send) -> None:
+        """A match on this host."""
+        try:
+            data = send.body.read()
+        except BusError as error:
+            fail(send, ErrorKind.BUS_ERROR, str(error))
+            return
+        message = Message(self.rank, send.tag, send.context, len(data))
+        message.data, message.here = bytearray(data), len(data)
+        message.own_send = send if send.synchronous else None
+        send.done = not send.synchronous
+        await self._receiving.arrive(message)
+
+    async def _begin(self, receive: Receive) -> Receive:
+        await self._receiving.receive(receive)
+        await self._move_on()
+        return receive
+
+    async def _take(self, message: Message, receive: Receive) -> None:
+        await self._receiving.take(message, receive)
+        await self._move_on()
+
+    async def _withdraw(self, receive: Receive) -> bool:
+        """Take a receive back. Whoever may write to its memory can do so no more (MB-34)."""
+        if not receive.posted:
+            return False
+        if self._requesting.asked(receive):
+            await self._queues.revoke_notices()
+            await self._exposures.settle_accesses()
+            await self._receiving.look()  # what was written before
+            self._requesting.suspend()
+            await self._queues.renew_notices()
+            self._requesting.notices = self._queues.notices
+        if receive.posted:
+            self._matching.withdraw(receive)
+            await self._requesting.ask_all()
+            await self._move_on()
+            return True
+        return False
+
+    async def _look(self) -> None:
+        """Once over all that may have changed."""
+        await self._move_on()
+        await self._receiving.look()
+        for peer, box in self._sending.boxes.items():
+            if box.stream.refused:
+                box.stream.room(self._queues.room(peer))
+        await self._move_on()
+
+    async def _move_on(self) -> None:
+        """Begin what may begin, until nothing more ends at once."""
+        await self._sending.advance()
+        while await self._jobs.advance():
+            self._ends += 1
+            await self._sending.advance()
+        await self._jobs.advance()
+
+    @property
+    def _news(self) -> int:
+        return self._ends + self._receiving.received
+
+    async def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        await self._bus.catch_up()
+        while True:
+            before = self._news
+            await self._look()
+            if operations is None:
+                if self._news != before:
+                    return
+            elif any(operation.done for operation in operations):
+                return
+            await self._sleep(why)
+
+    async def _sleep(self, why: Wait) -> None:
+        """Until something changes that this rank has not seen."""
+        ends = self._ends
+        await self._move_on()
+        if self._ends != ends:
+            return
+        watched = self._receiving.watched() + self._jobs.watched()
+        for peer, box in self._sending.boxes.items():
+            if box.stream.refused:
+                watched.append(self._queues.watched(peer, box.stream.told))
+        await self._bus.wait_any(watched, why)
+
+    async def _finish(self) -> None:
+        why = Wait("MPI_Finalize", note="the last messages leave")
+        await self._look()
+        while not (self._sending.idle and self._jobs.idle):
+            await self._sleep(why)
+            await self._look()
+        await self._buffers.close()

@@ -1,0 +1,103 @@
+"""Sends, receives and messages on their way."""
+
+from ...body import Body
+from ...bus.base import Bus, BusError
+from ...config import HostConfig, HostCost
+from ...operation import DeviceError, ErrorKind, Operation
+
+
+class Send(Operation):
+    """A message to `dest`.
+
+    Attributes:
+        copied: how many of its bytes have left the program's memory.
+        serial: of a message by FIFO; None before it has begun.
+        eager: it goes by FIFO whatever requests there are.
+    """
+
+    __slots__ = ("body", "context", "copied", "dest", "eager", "serial", "synchronous")
+
+    def __init__(self, rank: int, dest: int, tag: int, context: int, body: Body, synchronous: bool) -> None:
+        super().__init__(rank, tag)
+        self.dest = dest
+        self.context = context
+        self.body = body
+        self.length = body.size
+        self.synchronous = synchronous
+        self.copied = 0
+        self.serial: int | None = None
+        self.eager = False
+
+
+class Receive(Operation):
+    """A receive; `posted` while it waits for its message. `order` is of the queues, `number` the
+    place in the program's order."""
+
+    __slots__ = ("body", "context", "number", "order", "posted")
+
+    def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
+        super().__init__(source, tag)
+        self.context = context
+        self.body = body
+        self.order = 0
+        self.number = 0
+        self.posted = False
+
+
+class Message:
+    """A message that comes, or has come, by FIFO. Its bytes go to `receive`, or are kept in `data`.
+
+    Attributes:
+        here: bytes of it that have come.
+        synchronous: serial that its sender waits to see matched; None if it does not, or has been
+            told.
+        own_send: the synchronous send of this rank to itself that it is.
+    """
+
+    __slots__ = ("context", "data", "here", "length", "order", "own_send", "receive", "source", "synchronous", "tag")
+
+    def __init__(self, source: int, tag: int, context: int, length: int, synchronous: int | None = None) -> None:
+        self.source = source
+        self.tag = tag
+        self.context = context
+        self.length = length
+        self.synchronous = synchronous
+        self.here = 0
+        self.order = 0
+        self.data: bytearray | None = None
+        self.receive: Receive | None = None
+        self.own_send: Send | None = None
+
+    @property
+    def whole(self) -> bool:
+        return self.here == self.length
+
+
+def fail(operation: Operation, kind: ErrorKind, text: str) -> None:
+    operation.error = DeviceError(kind, text)
+    operation.done = True
+
+
+def finish(receive: Receive, source: int, tag: int, length: int) -> None:
+    """All bytes that its memory has room for are there; it may have failed before."""
+    receive.source, receive.tag = source, tag
+    if receive.error is None:
+        receive.length = min(length, receive.body.size)
+        if length > receive.body.size:
+            text = f"a message of {length} bytes met a receive of {receive.body.size}"
+            receive.error = DeviceError(ErrorKind.TRUNCATED, text)
+    receive.done = True
+
+
+async def place(bus: Bus, costs: HostConfig, receive: Receive, begin: int, data: memoryview) -> None:
+    """Bytes of a message go to the receive's memory. The processor copies them."""
+    from ...bus import reach
+
+    end = min(begin + len(data), receive.body.size)
+    if begin >= end or receive.error is not None:
+        return
+    await bus.elapse(costs.price(HostCost.COPY, end - begin))
+    try:
+        receive.body.unpack(begin, end, reach.address_of(data))
+    except BusError as error:
+        receive.error = DeviceError(ErrorKind.BUS_ERROR, str(error))

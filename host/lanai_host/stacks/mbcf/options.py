@@ -1,0 +1,44 @@
+"""What a user may choose of `mbcf`."""
+
+from dataclasses import dataclass
+
+from lanai_hdl import ranges
+from lanai_hdl.remote.fifo import MOST_RING_PAGES
+
+from ...errors import UserError
+
+RANGES = {
+    "requests": (0, 1),
+    "fifo_pages": (1, MOST_RING_PAGES),
+    "request_pages": (1, MOST_RING_PAGES),
+    "window": (1, 64),
+    "direct": (0, 1 << 30),
+}
+
+
+@dataclass(frozen=True)
+class MbcfOptions:
+    """The paper names none of these sizes.
+
+    Attributes:
+        requests: 1: receives that come before their messages are announced to the sender (the
+            paper's SR); 0: never (NSR).
+        fifo_pages: of 4 KiB, of the FIFO that holds a peer's messages.
+        request_pages: of the FIFO that holds a peer's requests.
+        window: requests that a receiver has outstanding at one peer.
+        direct: bytes from which a message in one run is written from the program's memory; shorter
+            ones are copied first.
+    """
+
+    requests: int = 1
+    fifo_pages: int = 8
+    request_pages: int = 1
+    window: int = 32
+    direct: int = 2048
+
+    def __post_init__(self) -> None:
+        ranges.check(self, RANGES)
+        for name in ("fifo_pages", "request_pages"):
+            pages = getattr(self, name)
+            if pages & (pages - 1):
+                raise UserError(f"MbcfOptions.{name}={pages} must be a power of two")

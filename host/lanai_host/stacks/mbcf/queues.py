@@ -1,0 +1,111 @@
+"""This rank's memory for its peers' messages and requests, and the ways to theirs (MB-14)."""
+
+from collections.abc import Iterator
+
+from lanai_hdl.remote.packets import Op, Status
+
+from ...adapter.attachment import Attachment
+from ...adapter.exposures import Exposure, Exposures
+from ...adapter.fifo import Fifo
+from ...adapter.token import Token
+from ...bus import reach
+from ...bus.base import PAGE_SIZE, Bus, Wait, Watched
+from ...errors import UserError
+from ...remote import Access
+from .jobs import Job, Jobs
+from .layout import MOST_RANKS, ROOM, Queue, QueueLayout
+from .options import MbcfOptions
+
+MEETING_POLL = 2_000_000  # picoseconds between two looks whether a peer is there
+MEETING_POLLS = 10_000
+
+
+class Queues:
+    """The FIFOs of all peers, in one exposure.
+
+    A second exposure of the same pages, `notices`, is for notices of remote writes. It is made
+    anew, with another key, when requests are revoked: then no notice can say that a message is
+    where it is not wanted any more.
+    """
+
+    def __init__(self, bus: Bus, exposures: Exposures, attachment: Attachment, options: MbcfOptions) -> None:
+        ranks = len(attachment.homes)
+        if ranks > MOST_RANKS:
+            raise UserError(f"mbcf has room for {MOST_RANKS} ranks, not {ranks}; start fewer")
+        self.layout = QueueLayout(ranks, options)
+        self.rank = attachment.rank
+        self.peers = [rank for rank in range(ranks) if rank != attachment.rank]
+        self._bus = bus
+        self._exposures = exposures
+        self._attachment = attachment
+        self._memory = bus.allocate(self.layout.size)
+        self._own: Exposure | None = None
+        self.notices: Exposure | None = None
+
+    async def open(self) -> None:
+        """Expose the memory. Before anything else is exposed: peers know the number, and the
+        key."""
+        address = reach.address_of(self._memory.view)
+        pages = [self._memory.bus_address + at for at in range(0, self._memory.size, PAGE_SIZE)]
+        self._own = await self._exposures.add(
+            address, self._memory.size, pages, Access.WRITE | Access.APPEND, key=self._attachment.home.key
+        )
+        await self.renew_notices()
+
+    async def renew_notices(self) -> None:
+        assert self._own is not None
+        self.notices = await self._exposures.again(self._own, Access.APPEND)
+
+    async def revoke_notices(self) -> None:
+        """Notices that come from now on are refused."""
+        assert self.notices is not None
+        await self._exposures.remove(self.notices)
+
+    async def meet(self, jobs: Jobs, peer: int) -> bool:
+        """Whether a peer has opened its queues; wait for it for some time."""
+        ends: list[Status] = []
+        for _ in range(MEETING_POLLS):
+            # The word says what it says already.
+            job = Job(
+                Op.WRITE, self.token(peer), self.room_there(peer), f"rank {peer} to open", ends.append, ROOM.pack(0)
+            )
+            jobs.add(job)
+            await jobs.advance()
+            while not jobs.idle:
+                await self._bus.wait_any(jobs.watched(), Wait("MPI_Init", note=job.what, awaits=(peer,)))
+                await jobs.advance()
+            if ends[-1] is Status.OK:
+                return True
+            await self._bus.elapse(MEETING_POLL)
+        return False
+
+    def fifo(self, peer: int, queue: Queue) -> Fifo:
+        """The FIFO that a peer appends to."""
+        layout = self.layout
+        payload = self._attachment.adapter.payload
+        return Fifo(self._memory, layout.control(peer, queue), layout.ring(peer, queue), layout.pages(queue), payload)
+
+    def token(self, peer: int) -> Token:
+        """Names a peer's queues."""
+        return self._attachment.token(peer, self.layout.size)
+
+    def offset(self, queue: Queue) -> int:
+        """Of this rank's FIFO in any peer's queues."""
+        return self.layout.control(self.rank, queue)
+
+    def room_there(self, peer: int) -> int:
+        """Of the word at any peer in which this rank says that its FIFO has room."""
+        return self.layout.room(self.rank, Queue.MESSAGES)
+
+    def room(self, peer: int) -> int:
+        """What a peer says: how often it has emptied this rank's FIFO after a refusal."""
+        at = self.layout.room(peer, Queue.MESSAGES)
+        found: int = ROOM.unpack_from(self._memory.view, at)[0]
+        return found
+
+    def watched(self, peer: int, told: int) -> Watched:
+        """What changes when a peer says so again."""
+        return Watched(self._memory, self.layout.room(peer, Queue.MESSAGES), ROOM.pack(told))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.peers)

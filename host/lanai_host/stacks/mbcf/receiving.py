@@ -1,0 +1,165 @@
+"""Messages that come by FIFO, and notices of those that were written to a receive's memory (MB-15,
+MB-23, MB-27, MB-28)."""
+
+from dataclasses import dataclass
+
+from lanai_hdl.remote.packets import Op
+
+from ...adapter.fifo import Fifo
+from ...adapter.token import Token
+from ...bus.base import Bus, Watched
+from ...config import HostConfig, HostCost
+from .jobs import Job, Jobs, ignored
+from .layout import HEAD, ROOM, Head, Kind
+from .matching import Matching
+from .operations import Message, Receive, finish, place
+from .requesting import Requesting
+from .sending import Sending
+
+
+@dataclass
+class Inbox:
+    """Messages from one peer.
+
+    Attributes:
+        token, room: the word at the peer in which this rank says that its FIFO has room again.
+        message: whose bytes come now.
+        told: the refusal that the peer has been told of last, and how often it was told.
+    """
+
+    peer: int
+    fifo: Fifo
+    token: Token
+    room: int
+    message: Message | None = None
+    told: int | None = None
+    times: int = 0
+
+
+class Receiving:
+    """Messages to this rank. Nothing moves on but by `look`, `receive` and `take` (MB-29)."""
+
+    def __init__(
+        self, bus: Bus, jobs: Jobs, matching: Matching, requesting: Requesting, sending: Sending, costs: HostConfig
+    ) -> None:
+        self._bus = bus
+        self._jobs = jobs
+        self._matching = matching
+        self._requesting = requesting
+        self._sending = sending
+        self._costs = costs
+        self.boxes: dict[int, Inbox] = {}
+        self.received = 0  # records
+
+    def watched(self) -> list[Watched]:
+        return [box.fifo.watched() for box in self.boxes.values()]
+
+    async def look(self) -> None:
+        """Take all that has come, and ask again for what has not (MB-28)."""
+        await self._pay(HostCost.POLL, len(self.boxes))
+        wild = len(self._matching.any_source)
+        for box in self.boxes.values():
+            if await self._drain(box):
+                await self._requesting.ask(box.peer)
+        if len(self._matching.any_source) < wild:  # what was behind it may be asked for now
+            await self._requesting.ask_all()
+
+    async def receive(self, receive: Receive) -> None:
+        """A receive begins (MB-27)."""
+        message = self._matching.find(receive.source, receive.tag, receive.context)
+        await self._pay(HostCost.MATCH)
+        if message is not None:
+            self._matching.remove(message)
+            await self.take(message, receive)
+            return
+        self._matching.post(receive)
+        await self.look()
+        if receive.posted and receive.source in self._requesting.sources:
+            await self._requesting.ask(receive.source)
+
+    async def take(self, message: Message, receive: Receive) -> None:
+        """A message has met its receive."""
+        message.receive = receive
+        receive.source, receive.tag = message.source, message.tag
+        if message.synchronous is not None:
+            head = Head(Kind.MATCHED, 0, message.context, message.tag, message.synchronous, 0, 0)
+            self._sending.tell(message.source, head)
+            message.synchronous = None
+        if message.own_send is not None:
+            message.own_send.done = True
+        if message.data is not None:
+            await place(self._bus, self._costs, receive, 0, memoryview(message.data)[: message.here])
+            message.data = None
+        if message.whole:
+            finish(receive, message.source, message.tag, message.length)
+
+    async def arrive(self, message: Message) -> None:
+        """A message begins to come: it meets its receive, or is kept (MB-15)."""
+        receive = self._matching.meet(message.source, message.tag, message.context)
+        await self._pay(HostCost.MATCH)
+        if receive is None:
+            message.data = bytearray(message.length) if message.data is None else message.data
+            self._matching.keep(message)
+        else:
+            await self.take(message, receive)
+
+    async def _drain(self, box: Inbox) -> bool:
+        """Take all records of a peer. Whether receives may be asked for now that could not be
+        before."""
+        news = False
+        while box.fifo.look():
+            record = box.fifo.record()
+            await self._pay(HostCost.COMPLETE)
+            self.received += 1
+            if box.message is not None:
+                await self._append(box.message, record)
+            else:
+                news = await self._serve(box, record) or news
+            if box.message is not None and box.message.whole:
+                box.message = None
+            box.fifo.drop()
+        self._tell_room(box)
+        return news
+
+    async def _serve(self, box: Inbox, record: memoryview) -> bool:
+        head = Head.unpack(record)
+        if head.kind == Kind.MATCHED:
+            self._sending.matched(box.peer, head.serial)
+            return False
+        if head.kind == Kind.WRITTEN:
+            receive = self._requesting.answered(box.peer, head.request)
+            if receive is not None:
+                finish(receive, box.peer, head.tag, head.length)
+            return True
+        self._requesting.message(box.peer, head.serial, head.request)
+        synchronous = head.serial if head.synchronous else None
+        box.message = message = Message(box.peer, head.tag, head.context, head.length, synchronous)
+        await self.arrive(message)
+        await self._append(message, record[HEAD.size :])
+        return True
+
+    async def _append(self, message: Message, data: memoryview) -> None:
+        begin = message.here
+        message.here += len(data)
+        receive = message.receive
+        if receive is None:
+            assert message.data is not None
+            await self._pay(HostCost.COPY, len(data))
+            message.data[begin : message.here] = data
+            return
+        await place(self._bus, self._costs, receive, begin, data)
+        if message.whole and not receive.done:
+            finish(receive, message.source, message.tag, message.length)
+
+    def _tell_room(self, box: Inbox) -> None:
+        """The FIFO is empty, and has refused records: their sender may try again (MB-07)."""
+        refused = box.fifo.refused
+        if refused is None or refused == box.told:
+            return
+        box.told = refused
+        box.times += 1
+        what = f"the news for rank {box.peer} that there is room"
+        self._jobs.add(Job(Op.WRITE, box.token, box.room, what, ignored, ROOM.pack(box.times)))
+
+    async def _pay(self, what: HostCost, count: int = 1) -> None:
+        await self._bus.elapse(self._costs.price(what, count))

@@ -1,0 +1,161 @@
+"""Requests for messages that have not come: sent to the source when the receive is posted, so that
+it writes straight to the receive's memory (MB-12, MB-17, MB-19 to MB-24).
+
+A request promises that no older receive could take the message instead. So those that are
+outstanding at a source are always the oldest receives that name it, without a gap, and none of them
+is behind a receive from any source.
+"""
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+
+from lanai_hdl.remote.packets import Op, Status
+
+from ...adapter.exposures import Exposure
+from ...adapter.token import Token
+from ...remote import Access
+from .buffers import Buffers, Lent
+from .jobs import Job, Jobs
+from .layout import Request
+from .matching import Matching
+from .operations import Receive
+from .options import MbcfOptions
+from .serials import ReceiverSerials
+
+
+@dataclass
+class Outstanding:
+    """A request that the source may answer."""
+
+    serial: int
+    receive: Receive
+    lent: Lent | None
+
+
+@dataclass
+class Source:
+    """What this rank asks one peer for.
+
+    Attributes:
+        token, offset: the FIFO for requests at the peer.
+        outstanding: oldest first.
+        suspended: nothing is asked for until a message comes by FIFO.
+        refused: the FIFO refused a request, so that the next one must be a RETRY.
+    """
+
+    peer: int
+    token: Token
+    offset: int
+    serials: ReceiverSerials = field(default_factory=ReceiverSerials)
+    outstanding: deque[Outstanding] = field(default_factory=deque)
+    suspended: bool = False
+    refused: bool = False
+
+
+class Requesting:
+    """Requests of this rank. `notices` is the exposure with which their senders append notices."""
+
+    def __init__(self, jobs: Jobs, buffers: Buffers, matching: Matching, options: MbcfOptions) -> None:
+        self._jobs = jobs
+        self._buffers = buffers
+        self._matching = matching
+        self._options = options
+        self.sources: dict[int, Source] = {}
+        self.notices: Exposure | None = None
+
+    async def ask(self, peer: int) -> None:
+        """Ask for as many as may be."""
+        source = self.sources[peer]
+        if source.suspended or not self._options.requests:
+            return
+        pending: OrderedDict[int, Receive] = self._matching.by_source.get(peer, OrderedDict())
+        barrier = next(iter(self._matching.any_source), None)
+        count = len(source.outstanding)
+        for receive in list(islice(pending.values(), count, self._options.window)):
+            if (barrier is not None and receive.number > barrier) or not await self._ask(source, receive):
+                return
+
+    async def ask_all(self) -> None:
+        for peer in self.sources:
+            await self.ask(peer)
+
+    def answered(self, peer: int, serial: int) -> Receive | None:
+        """The source has written the message of this request: the receive that it was for."""
+        source = self.sources[peer]
+        if not source.outstanding or source.outstanding[0].serial != serial:
+            return None
+        answered = source.outstanding.popleft()
+        self._release(answered)
+        self._matching.withdraw(answered.receive)
+        return answered.receive
+
+    def message(self, peer: int, serial: int, next_request: int) -> None:
+        """A message has come by FIFO: no request made so far will be answered (MB-23)."""
+        source = self.sources[peer]
+        source.serials.message(serial, next_request)
+        source.suspended = False
+        self._forget(source)
+
+    def asked(self, receive: Receive) -> bool:
+        """Whether its source may write to its memory at any time."""
+        source = self.sources.get(receive.source)
+        return source is not None and any(one.receive is receive for one in source.outstanding)
+
+    def suspend(self) -> None:
+        """All requests have been revoked. Their senders find out when they answer, and send by FIFO
+        what they wrote in vain."""
+        for source in self.sources.values():
+            source.suspended = source.suspended or bool(source.outstanding)
+            self._forget(source)
+
+    def memory(self) -> list[Lent]:
+        """What peers may write to."""
+        return [one.lent for source in self.sources.values() for one in source.outstanding if one.lent is not None]
+
+    async def _ask(self, source: Source, receive: Receive) -> bool:
+        lent, exposure, offset = None, None, 0
+        size = receive.body.size
+        if size:
+            if receive.body.runs != 1:
+                return False
+            lent = await self._buffers.lend(receive.body.address, size, Access.WRITE)
+            if lent is None:
+                return False
+            exposure = lent.exposure.token
+            offset = lent.exposure.offset(receive.body.address)
+        serial = source.serials.request()
+        source.outstanding.append(Outstanding(serial, receive, lent))
+        assert self.notices is not None
+        notices = self.notices.token
+        request = Request(
+            serial,
+            source.serials.accepted,
+            receive.context,
+            receive.tag,
+            exposure.exposure if exposure else 0,
+            exposure.key if exposure else 0,
+            offset,
+            size,
+            notices.exposure,
+            notices.key,
+        )
+        op = Op.RETRY if source.refused else Op.APPEND
+        source.refused = False
+        what = f"a request to rank {source.peer}"
+        self._jobs.add(Job(op, source.token, source.offset, what, partial(self._ended, source), request.pack()))
+        return True
+
+    def _ended(self, source: Source, status: Status) -> None:
+        """A request that found no room has vanished: nobody sends it again (MB-17)."""
+        source.refused = source.refused or status is Status.FULL
+
+    def _forget(self, source: Source) -> None:
+        for one in source.outstanding:
+            self._release(one)
+        source.outstanding.clear()
+
+    def _release(self, one: Outstanding) -> None:
+        if one.lent is not None:
+            self._buffers.give_back(one.lent)

@@ -1,0 +1,337 @@
+"""Sends: by remote write if the receiver has asked for the message (MB-12), else by FIFO (MB-13,
+MB-26)."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+
+from lanai_hdl.remote.packets import Op, Status
+
+from ...adapter.fifo import Fifo
+from ...adapter.operation import REASONS
+from ...adapter.token import Token
+from ...bus.base import Bus, BusError
+from ...config import HostConfig, HostCost
+from ...operation import ANY_TAG, ErrorKind
+from ...remote import Access
+from .buffers import Buffers, Lent
+from .jobs import Ended, Job, Jobs
+from .layout import Head, Kind, Request
+from .operations import Send, fail
+from .options import MbcfOptions
+from .serials import SenderSerials
+from .stream import Stream
+
+LOST = (Status.LOST, Status.INVALID)
+PIECE = 64 * 1024  # bytes of the program's memory that are exposed at a time
+
+
+@dataclass
+class Write:
+    """A message that goes by remote write.
+
+    Attributes:
+        held: its notice waits until its bytes are there.
+        puts: under way.
+        status: the first that was not OK.
+    """
+
+    send: Send
+    request: Request
+    held: bool = False
+    puts: int = 0
+    noticed: bool = False
+    ended: bool = False
+    status: Status = Status.OK
+
+
+@dataclass
+class Outbox:
+    """What is on its way to one peer.
+
+    Attributes:
+        token: of the exposure that holds the peer's FIFOs.
+        requests: the FIFO in which the peer leaves its requests, here.
+        failed: messages whose remote write was refused; they go by FIFO once all of `writes` have
+            ended.
+        notes: records to send between two messages.
+        matched: synchronous sends by FIFO that have left, by serial.
+    """
+
+    peer: int
+    token: Token
+    stream: Stream
+    requests: Fifo
+    serials: SenderSerials = field(default_factory=SenderSerials)
+    queue: deque[Send] = field(default_factory=deque)
+    current: Send | None = None
+    writes: deque[Write] = field(default_factory=deque)
+    failed: list[Send] = field(default_factory=list)
+    notes: deque[bytes] = field(default_factory=deque)
+    matched: dict[int, Send] = field(default_factory=dict)
+    lost: str = ""
+
+    @property
+    def idle(self) -> bool:
+        waiting = self.queue or self.current or self.writes or self.failed or self.notes or self.matched
+        return not waiting and self.stream.idle
+
+
+@dataclass
+class Counts:
+    """Messages and bytes that this rank has sent to others, by primitive (MB-B6)."""
+
+    written: int = 0
+    written_bytes: int = 0
+    queued: int = 0
+    queued_bytes: int = 0
+
+
+class Sending:
+    """Sends of this rank that are not done. `payload` is the most bytes of a record."""
+
+    def __init__(
+        self, bus: Bus, jobs: Jobs, buffers: Buffers, options: MbcfOptions, payload: int, costs: HostConfig
+    ) -> None:
+        self._bus = bus
+        self._jobs = jobs
+        self._buffers = buffers
+        self._options = options
+        self._payload = payload
+        self._costs = costs
+        self.boxes: dict[int, Outbox] = {}
+        self.counts = Counts()
+
+    @property
+    def idle(self) -> bool:
+        return all(box.idle for box in self.boxes.values())
+
+    def queue(self, send: Send) -> None:
+        box = self.boxes[send.dest]
+        if box.lost:
+            fail(send, ErrorKind.PEER_FAILED, box.lost)
+        else:
+            box.queue.append(send)
+
+    async def advance(self) -> None:
+        for box in self.boxes.values():
+            await self._advance(box)
+
+    def tell(self, peer: int, head: Head) -> None:
+        """A record of no message leaves for a peer."""
+        box = self.boxes[peer]
+        if not box.lost:
+            box.notes.append(head.pack())
+
+    def matched(self, peer: int, serial: int) -> None:
+        """The peer says that a synchronous message has met its receive (MB-33)."""
+        box = self.boxes[peer]
+        send = box.matched.pop(serial, None)
+        if send is not None:
+            send.done = True
+        elif box.current is not None and box.current.serial == serial:
+            box.current.synchronous = False  # its first record was enough; the rest still leaves
+
+    def cancel(self, send: Send) -> bool:
+        """A message of which nothing has left is taken back."""
+        box = self.boxes.get(send.dest)
+        if box is None or send not in box.queue:
+            return False
+        box.queue.remove(send)
+        return True
+
+    def lose(self, peer: int, text: str) -> None:
+        """Nothing reaches the peer any more."""
+        box = self.boxes[peer]
+        box.lost = text
+        pending = [*box.queue, *box.failed, *box.matched.values(), *(write.send for write in box.writes)]
+        for send in pending + ([box.current] if box.current else []):
+            if not send.done:
+                fail(send, ErrorKind.PEER_FAILED, text)
+        for held in (box.queue, box.failed, box.matched, box.notes, box.writes):
+            held.clear()
+        box.current = None
+
+    async def _advance(self, box: Outbox) -> None:
+        """What may leave for a peer leaves, in the order of the sends."""
+        self._end_writes(box)
+        while not box.lost:
+            if box.current is not None:
+                if not box.stream.open:
+                    return
+                await self._go_on(box, box.current)
+            elif box.notes:
+                box.stream.append(box.notes.popleft(), box.token, partial(self._appended, box))
+            elif not box.queue or box.failed or not await self._start(box, box.queue[0]):
+                return
+
+    async def _start(self, box: Outbox, send: Send) -> bool:
+        """Whether the oldest send has left the queue."""
+        request = await self._request(box, send)
+        if request is not None:
+            box.queue.popleft()
+            await self._write(box, send, request)
+            return True
+        # A message by FIFO must not overtake one whose remote write may still be refused.
+        if box.writes or not box.stream.open:
+            return False
+        box.queue.popleft()
+        box.current = send
+        send.serial = box.serials.message()
+        self.counts.queued += 1
+        self.counts.queued_bytes += send.length
+        return True
+
+    async def _request(self, box: Outbox, send: Send) -> Request | None:
+        """A request that this message may answer. Those that it may not are thrown away (MB-16,
+        MB-22)."""
+        while not send.eager and box.requests.look():
+            request = Request.unpack(box.requests.record())
+            box.requests.drop()
+            await self._bus.elapse(self._costs.price(HostCost.MATCH))
+            if (
+                box.serials.accepts(request.serial, request.accepted)
+                and request.context == send.context
+                and request.tag in (ANY_TAG, send.tag)
+            ):
+                box.serials.answered()
+                return request
+        return None
+
+    async def _go_on(self, box: Outbox, send: Send) -> None:
+        """The next record of a message by FIFO (MB-G2)."""
+        assert send.serial is not None
+        head = b""
+        if send.copied == 0:
+            fields = (Kind.MESSAGE, send.synchronous, send.context, send.tag, send.serial)
+            head = Head(*fields, box.serials.next_request, send.length).pack()
+        end = min(send.length, send.copied + self._payload - len(head))
+        try:
+            data = head + send.body.part(send.copied, end).read()
+        except BusError as error:
+            self._give_up(box, send, head, str(error))
+            return
+        send.copied = end
+        box.stream.append(data, box.token, partial(self._appended, box))
+        if end == send.length:
+            box.current = None
+            if send.synchronous:
+                box.matched[send.serial] = send
+            else:
+                send.done = True
+
+    def _give_up(self, box: Outbox, send: Send, head: bytes, text: str) -> None:
+        """The message's memory cannot be read. Of one that has begun, the receiver gets zeros for
+        the rest, and is told."""
+        fail(send, ErrorKind.BUS_ERROR, text)
+        box.current = None
+        if head:  # nothing has left: its serial is free again
+            box.serials.sent -= 1
+            return
+        while send.copied < send.length:
+            size = min(self._payload, send.length - send.copied)
+            box.stream.append(bytes(size), box.token, partial(self._appended, box))
+            send.copied += size
+
+    async def _write(self, box: Outbox, send: Send, request: Request) -> None:
+        """The bytes go to the receive's memory, and a notice behind them (MB-12, MB-G1)."""
+        write = Write(send, request)
+        box.writes.append(write)
+        size = min(send.length, request.capacity)
+        self.counts.written += 1
+        self.counts.written_bytes += size
+        target = Token(box.token.node, request.exposure, request.key, request.offset, size)
+        write.held = send.body.runs == 1 and size >= self._options.direct
+        at = 0
+        while at < size:
+            step = PIECE if write.held else self._payload
+            end = min(size, at + step)
+            if not (write.held and await self._put_direct(write, target, at, end)):
+                end = min(end, at + self._payload)
+                try:
+                    data = send.body.part(at, end).read()
+                except BusError:
+                    write.status = Status.BUS  # so it goes by FIFO, where the error is found again
+                    break
+                self._put(write, Job(Op.WRITE, target, at, self._what(send), self._put_ended(write), data))
+            at = end
+        self._end_writes(box)
+
+    async def _put_direct(self, write: Write, target: Token, begin: int, end: int) -> bool:
+        """Bytes leave from the program's memory. False if that cannot be exposed now."""
+        address = write.send.body.address + begin
+        lent = await self._buffers.lend(address, end - begin, Access(0))
+        if lent is None:
+            return False
+        ended = self._put_ended(write, lent)
+        what = self._what(write.send)
+        self._put(write, Job(Op.WRITE, target, begin, what, ended, address=address, size=end - begin))
+        return True
+
+    def _put(self, write: Write, job: Job) -> None:
+        write.puts += 1
+        self._jobs.add(job)
+
+    def _put_ended(self, write: Write, lent: Lent | None = None) -> Ended:
+        def ended(status: Status) -> None:
+            write.puts -= 1
+            if lent is not None:
+                self._buffers.give_back(lent)
+            if write.status is Status.OK:
+                write.status = status
+
+        return ended
+
+    def _end_writes(self, box: Outbox) -> None:
+        """Notices leave in the order of their messages. What is behind a message that was refused
+        is as if refused too."""
+        refused = False
+        for write in box.writes:
+            if refused and not write.noticed and write.status is Status.OK:
+                write.status = Status.EXPOSURE
+            if write.noticed or (write.held and write.puts and write.status is Status.OK):
+                if not write.noticed:
+                    break
+                continue
+            if write.status is not Status.OK:
+                refused = True
+                continue
+            self._notify(box, write)
+        while box.writes and self._is_over(box.writes[0]):
+            write = box.writes.popleft()
+            if write.status is Status.OK:
+                write.send.done = True
+            else:
+                box.failed.append(write.send)
+        if box.failed and not box.writes:
+            for send in reversed(box.failed):
+                send.eager = True
+                box.queue.appendleft(send)
+            box.failed.clear()
+
+    @staticmethod
+    def _is_over(write: Write) -> bool:
+        return write.ended or (write.status is not Status.OK and not write.noticed and not write.puts)
+
+    def _notify(self, box: Outbox, write: Write) -> None:
+        send, request = write.send, write.request
+        write.noticed = True
+        token = Token(box.token.node, request.notice_exposure, request.notice_key, 0, box.token.size)
+        record = Head(Kind.WRITTEN, 0, send.context, send.tag, 0, request.serial, send.length).pack()
+
+        def ended(status: Status) -> None:
+            write.ended = True
+            if write.status is Status.OK:
+                write.status = status
+            if status in LOST:
+                self._appended(box, status)
+
+        box.stream.append(record, token, ended)
+
+    def _appended(self, box: Outbox, status: Status) -> None:
+        if status is not Status.OK and not box.lost:
+            self.lose(box.peer, f"rank {box.peer} cannot be reached: {REASONS[status]}")
+
+    @staticmethod
+    def _what(send: Send) -> str:
+        return f"a remote write of {send.length} bytes to rank {send.dest}"

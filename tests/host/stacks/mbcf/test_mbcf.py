@@ -1,0 +1,79 @@
+"""`lanai run --device mbcf`: MPI programs run on it, the same each time; what it cannot do is
+refused."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("messages.py")
+FAULTS = [
+    "drop * rate=0.01 seed=1",
+    "corrupt * rate=0.01 seed=2 bit=40",
+    "duplicate * rate=0.01 seed=3",
+    "reorder * rate=0.01 seed=4 by=2us",
+]
+
+
+def lanai(*arguments):
+    command = [sys.executable, "-m", "lanai_sim", "run", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=500, env=os.environ)
+
+
+def on_mbcf(ranks, *options, sizes="0,4,3000"):
+    return lanai("-q", "-n", ranks, "--device", "mbcf", *options, sys.executable, PROGRAM, sizes)
+
+
+def test_messages_of_all_kinds_arrive_whole_and_two_runs_are_the_same():
+    runs = [on_mbcf(2) for _ in range(2)]
+    assert [(run.returncode, run.stderr) for run in runs] == [(0, "")] * 2
+    assert re.fullmatch(r"all there after 0\.0\d+ s\n", runs[0].stdout)
+    assert runs[0].stdout == runs[1].stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["requests=0", "fifo_pages=1", "window=1", "direct=0"])
+def test_the_sizes_that_the_paper_leaves_open_change_no_byte(option):
+    run = on_mbcf(3, "--option", option, sizes="0,100,1024,20000")
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [("-n", 1), ("-n", 8), ("-n", 4, "--ranks-per-node", 2)], ids=str)
+def test_ranks_in_any_number_and_place(shape):
+    run = lanai("-q", *shape, "--device", "mbcf", sys.executable, PROGRAM, "0,1025,9001")
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_wires_that_lose_damage_double_and_reorder_packets_change_no_byte():
+    faults = [word for fault in FAULTS for word in ("--fault", fault)]
+    run = on_mbcf(3, *faults, sizes="0,4,1025,9001,40000")
+    assert run.returncode == 0
+    assert "all there" in run.stdout
+
+
+DEADLOCK = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.recv(source=1 - w.rank, tag=5)"
+
+
+def test_a_deadlock_is_reported():
+    run = lanai("-q", "-n", 2, "--device", "mbcf", sys.executable, "-c", DEADLOCK)
+    assert run.returncode == 3
+    assert "tag 5" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--option", "requests=2"), "requests"),
+        (("--option", "fifo_pages=3"), "MbcfOptions.fifo_pages=3 must be a power of two"),
+        (("--option", "pages=3"), "has no key 'pages'"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(arguments, text):
+    run = lanai("-n", "2", "--device", "mbcf", *arguments, sys.executable, PROGRAM, "0")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert text in run.stderr
