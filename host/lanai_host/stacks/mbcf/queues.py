@@ -10,10 +10,9 @@ from ...adapter.fifo import Fifo
 from ...adapter.token import Token
 from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, Wait, Watched
-from ...errors import UserError
 from ...remote import Access
 from .jobs import Job, Jobs
-from .layout import MOST_RANKS, ROOM, Queue, QueueLayout
+from .layout import ROOM, Queue, QueueLayout
 from .options import MbcfOptions
 
 MEETING_POLL = 2_000_000  # picoseconds between two looks whether a peer is there
@@ -30,8 +29,6 @@ class Queues:
 
     def __init__(self, bus: Bus, exposures: Exposures, attachment: Attachment, options: MbcfOptions) -> None:
         ranks = len(attachment.homes)
-        if ranks > MOST_RANKS:
-            raise UserError(f"mbcf has room for {MOST_RANKS} ranks, not {ranks}; start fewer")
         self.layout = QueueLayout(ranks, options)
         self.rank = attachment.rank
         self.peers = [rank for rank in range(ranks) if rank != attachment.rank]

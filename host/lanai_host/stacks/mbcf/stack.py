@@ -1,10 +1,17 @@
 """MPI/MBCF as a messaging system: `lanai run --device mbcf`."""
 
+from collections.abc import Mapping
+
+from lanai_hdl.remote.tables import COMMANDS
+
 from ...adapter.attachment import Attachment
-from ...bus.base import Bus
+from ...bus.base import PAGE_SIZE, Bus
 from ...config import HostConfig
 from ...device import Device
+from ...errors import UserError
+from ..base import Placement
 from ..on_adapter import AdapterStack
+from .layout import MOST_RANKS, QueueLayout
 from .options import MbcfOptions
 
 
@@ -15,6 +22,22 @@ class MbcfStack(AdapterStack):
     )
     presets = {"sr": MbcfOptions, "nsr": lambda: MbcfOptions(requests=0)}
     options_table = "mbcf"
+
+    async def boot(
+        self, bus: Bus, image: None, options: MbcfOptions, placement: Placement, node: int
+    ) -> Mapping[int, Attachment]:
+        if placement.ranks > MOST_RANKS:
+            raise UserError(f"mbcf has room for {MOST_RANKS} ranks, not {placement.ranks}; start fewer")
+        adapter = self.adapter(placement)
+        pages = QueueLayout(placement.ranks, options).size // PAGE_SIZE
+        own = 1 + COMMANDS * adapter.payload // PAGE_SIZE  # for flags and data of commands
+        if pages + own > adapter.pages:
+            raise UserError(
+                f"mbcf: the queues of a rank among {placement.ranks} take {pages} pages, and the adapter's page "
+                f"table has {adapter.pages - own} for them; choose smaller ones, such as --option fifo_pages=1, "
+                "or fewer ranks"
+            )
+        return await super().boot(bus, image, options, placement, node)
 
     def device(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> Device:
         from .device import Mbcf
