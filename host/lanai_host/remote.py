@@ -118,6 +118,10 @@ class Remote(ABC):
         """
 
     @abstractmethod
+    def watch(self, segment: Segment, offset: int, seen: bytes) -> Operation:
+        """Done when a word of memory that `allocate` gave holds something else than was seen."""
+
+    @abstractmethod
     def settle(self, rank: int | None) -> Operation:
         """Done when all that this process began before has taken effect at a rank, or at all with
         None. Its error says what did not arrive."""

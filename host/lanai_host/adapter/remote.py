@@ -23,7 +23,7 @@ from .lending import Lending
 from .memory import ALL
 from .moving import WORD, Moving
 from .token import Token
-from .transfers import AtomicTransfer, Transfer
+from .transfers import AtomicTransfer, Transfer, WordWatch
 
 OWN_PAGES = 1 + COMMANDS  # for flags, and for staging
 KINDS = {
@@ -57,7 +57,9 @@ class AdapterRemote(Remote):
         home = attachment.home
         self._exposures = Exposures(bus, attachment.adapter, home.node, home.process)
         self._lending = Lending(bus, self._exposures, costs)
+        self._allocated: list[Segment] = []
         self._released: list[Segment] = []
+        self._watches: list[WordWatch] = []
         self._pinned: dict[int, Pinned] = {}  # by number of the exposure
         flags = bus.allocate(OWN_PAGES * PAGE_SIZE)
         self.segment = self.allocate(size)
@@ -68,7 +70,8 @@ class AdapterRemote(Remote):
         """Expose the segment, and the pages behind the one for flags, which are for staging."""
         await self._exposures.map_flags(flags.bus_address)
         segment = self.segment
-        await self._exposures.add(segment.address, segment.size, pages_in(segment), ALL, key=key)
+        pages = pages_in(segment, segment.address, segment.size)
+        await self._exposures.add(segment.address, segment.size, pages, ALL, key=key)
         pages = [flags.bus_address + PAGE_SIZE * page for page in range(1, OWN_PAGES)]
         address = memory.address_of(flags.view) + PAGE_SIZE
         return await self._exposures.add(address, len(pages) * PAGE_SIZE, pages, Access(0))
@@ -78,24 +81,24 @@ class AdapterRemote(Remote):
         return Reach(rank, self._attachment.token(rank, self.segment.size))
 
     def allocate(self, size: int) -> Segment:
+        """Zeroed memory."""
         if size < 1:
             raise UserError(f"size={size!r} must be at least 1: there is nothing to allocate")
         for one in self._released:
             if pages_of(one.address, one.size) == pages_of(one.address, size):
                 self._released.remove(one)
+                buffer_of(one).view[:] = bytes(buffer_of(one).size)
                 return Segment(one.address, size, one.handle)
         buffer = self._bus.allocate(size)
-        return Segment(memory.address_of(buffer.view), size, buffer)
+        segment = Segment(memory.address_of(buffer.view), size, buffer)
+        self._allocated.append(segment)
+        return segment
 
     def release(self, segment: Segment) -> None:
         self._released.append(segment)  # the bus keeps what it has allocated
 
     def expose(self, address: int, size: int, access: Access) -> Exposure:
         return run_now(self._expose(address, size, access))
-
-    def expose_segment(self, segment: Segment, access: Access) -> Exposure:
-        """As `expose`, for all of what `allocate` gave: it need not be pinned."""
-        return run_now(self._expose(segment.address, segment.size, access, segment))
 
     def conceal(self, exposure: Exposure) -> None:
         assert isinstance(exposure.handle, Exposed)
@@ -121,6 +124,12 @@ class AdapterRemote(Remote):
         token = token_of(reach)
         return self._begin(AtomicTransfer(reach.rank, token, offset, KINDS[what], operand, compare, result))
 
+    def watch(self, segment: Segment, offset: int, seen: bytes) -> Operation:
+        watch = WordWatch(Watched(buffer_of(segment), offset, seen))
+        self._watches.append(watch)
+        self._look_at_words()
+        return watch
+
     def settle(self, rank: int | None) -> Operation:
         return self._moving.barrier(rank)
 
@@ -131,11 +140,11 @@ class AdapterRemote(Remote):
 
     def watched(self) -> list[Watched]:
         """The words that change when something ends."""
-        return self._moving.watched()
+        return [*self._moving.watched(), *(one.word for one in self._watches)]
 
     def look(self) -> bool:
         """See what has ended, and begin what there is room for. True if anything ended."""
-        return run_now(self._moving.look())
+        return run_now(self._moving.look()) | self._look_at_words()
 
     def close(self) -> None:
         """Take back what was lent. Nothing may be under way."""
@@ -145,11 +154,20 @@ class AdapterRemote(Remote):
         run_now(self._moving.begin(transfer))
         return transfer
 
-    async def _expose(self, address: int, size: int, access: Access, segment: Segment | None = None) -> Exposure:
+    def _look_at_words(self) -> bool:
+        """End the watches of words that have changed. True if there were any."""
+        ended = [one for one in self._watches if one.word.now != one.word.seen]
+        for one in ended:
+            self._watches.remove(one)
+            one.done = True
+        return bool(ended)
+
+    async def _expose(self, address: int, size: int, access: Access) -> Exposure:
         if not await self._lending.make_room(address, size):
             raise BusError(f"the adapter has no room to expose {size} bytes at {address:#x}; conceal others first")
+        segment = next((one for one in self._allocated if holds(one, address, size)), None)
         if segment is not None:
-            exposed = await self._exposures.add(address, size, pages_in(segment), access)
+            exposed = await self._exposures.add(address, size, pages_in(segment, address, size), access)
         else:
             await self._pay(HostCost.PIN_PAGE, pages_of(address, size))
             pinned = await self._bus.pin(address, size, access != Access.READ)
@@ -174,8 +192,18 @@ def token_of(reach: Reach) -> Token:
     return reach.handle
 
 
-def pages_in(segment: Segment) -> list[int]:
-    """Bus addresses of its pages."""
-    buffer = segment.handle
-    assert isinstance(buffer, HostBuffer)
-    return [buffer.bus_address + at for at in range(0, segment.size, PAGE_SIZE)]
+def buffer_of(segment: Segment) -> HostBuffer:
+    assert isinstance(segment.handle, HostBuffer)
+    return segment.handle
+
+
+def holds(segment: Segment, address: int, size: int) -> bool:
+    """Whether a range of memory lies in a segment, up to the end of its last page."""
+    return segment.address <= address and address + size <= segment.address + buffer_of(segment).size
+
+
+def pages_in(segment: Segment, address: int, size: int) -> list[int]:
+    """Bus addresses of the pages of a range that lies in a segment."""
+    first = (address - segment.address) // PAGE_SIZE
+    count = pages_of(address, size)
+    return [buffer_of(segment).bus_address + PAGE_SIZE * page for page in range(first, first + count)]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from lanai_hdl.remote.packets import Atomic, Op, Status
 
 from ..body import NOTHING, Body
+from ..bus.base import Watched
 from ..operation import DeviceError, ErrorKind, Operation
 from .commands import Command
 from .lending import Lent
@@ -115,6 +116,16 @@ class Piece:
     end: int
     lent: Lent | None
     stage: int
+
+
+class WordWatch(Operation):
+    """Done when a word of this process's has changed."""
+
+    __slots__ = ("word",)
+
+    def __init__(self, word: Watched) -> None:
+        super().__init__()
+        self.word = word
 
 
 class Barrier(Operation):

@@ -5,6 +5,8 @@ import mmap
 
 import numpy as np
 
+from ...bus.base import BusError
+from ...remote import Segment
 from ..arguments import check_intra
 from ..collectives import allgather, barrier
 from ..collectives.calls import run_for
@@ -16,6 +18,7 @@ from ..datatypes import BYTE
 from ..errors import ErrorClass, MpiError
 from ..info import Info
 from ..memory import Scratch
+from .connecting import connect
 from .memory import Memory
 from .messages import Messages
 from .races import Watch
@@ -41,13 +44,24 @@ def allocate(comm: Communicator, size: int, unit: int, info: Info | None) -> Win
     call = "MPI_Win_allocate"
     _check(comm, call, size, unit)
     try:
-        held = mmap.mmap(-1, max(size, 1))
-    except (OSError, OverflowError, ValueError):
+        held, address = _allocated(comm, max(size, 1))
+    except (OSError, OverflowError, ValueError, BusError):
         raise MpiError(ErrorClass.NO_MEM, f"{call}: no memory for {size} bytes") from None
-    address = ctypes.addressof(ctypes.c_char.from_buffer(held))
     window = _make(comm, call, WindowFlavor.ALLOCATE, Memory(address, size, False), unit, info)
     window.held = held
     return window
+
+
+def _allocated(comm: Communicator, size: int) -> tuple[object, int]:
+    """Memory for a window, and its address: such that others reach it sooner, if the device has
+    that."""
+    remote = comm.device.remote
+    if remote is not None:
+        with comm.progress.lock:
+            segment = remote.allocate(size)
+        return segment, segment.address
+    held = mmap.mmap(-1, size)
+    return held, ctypes.addressof(ctypes.c_char.from_buffer(held))
 
 
 def allocate_shared(comm: Communicator, size: int, unit: int, info: Info | None) -> Window:
@@ -89,13 +103,17 @@ def _make(comm: Communicator, call: str, flavor: WindowFlavor, memory: Memory, u
     # Others may use the window as soon as they have this process's row.
     watch = comm.process.races if isinstance(comm.process.races, Watch) else None
     service = service_of(comm.process)
-    window.way = Messages(own, Target(own, memory, service), service, window.label, watch)
+    target = Target(own, memory, service)
+    window.way = Messages(own, target, service, window.label, watch)
     table = np.zeros((own.size, _COLUMNS), np.int64)
     row = Scratch(8 * _COLUMNS)
     row.data.view(np.int64)[:] = memory.size, unit, flavor, comm.process.node
     part = Part(table.__array_interface__["data"][0], 8 * _COLUMNS, BYTE)
     run_for(own, call, allgather, Part(row.address, 8 * _COLUMNS, BYTE), part)
     window.sizes, window.units = table[:, 0].tolist(), table[:, 1].tolist()
+    remote = window.device.remote
+    if remote is not None and watch is None and flavor in (WindowFlavor.CREATE, WindowFlavor.ALLOCATE):
+        window.way = connect(own, call, target, memory, service, window.label, remote) or window.way
     if flavor is WindowFlavor.SHARED and len(set(table[:, 3].tolist())) > 1:
         window.way.close()
         nodes = ", ".join(map(str, sorted(set(table[:, 3].tolist()))))
@@ -111,5 +129,8 @@ def free(window: Window) -> None:
     window.way.confirm(call)
     run_for(window.communicator, call, barrier)
     window.way.close()
+    if isinstance(window.held, Segment) and window.device.remote is not None:
+        with window.progress.lock:
+            window.device.remote.release(window.held)
     window.freed = True
     window.held = None

@@ -1,0 +1,283 @@
+"""One-sided communication by a device's remote memory: put, get, locks, and what its atomics can do.
+
+What it cannot do goes by messages: targets in many pieces, combining that the hardware does not
+know, post and wait. Which way an element is combined depends on its type and the operation only, so
+elements stay whole.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import numpy as np
+
+from ...body import Body
+from ...bus.base import Wait
+from ...operation import DeviceError, Operation
+from ...remote import Atomic, Exposure, Reach, Remote
+from ..communicator import Communicator
+from ..constants import LockType
+from ..errors import MpiError
+from ..memory import Scratch
+from ..op import PREDEFINED, Op
+from ..request import device_error, hold
+from . import wire
+from .messages import Messages
+from .queue_locks import QueueLocks
+from .service import Service
+from .target import Target
+from .way import Buffer, Pending, Place, Transfer
+
+MOST_RUNS = 64  # pieces of a target that are put one by one
+KINDS = frozenset({"integer", "fortran integer"})  # of elements that atomics change
+OPERATIONS = {
+    id(PREDEFINED["MPI_SUM"]): Atomic.ADD,
+    id(PREDEFINED["MPI_BAND"]): Atomic.AND,
+    id(PREDEFINED["MPI_BOR"]): Atomic.OR,
+    id(PREDEFINED["MPI_BXOR"]): Atomic.XOR,
+    id(PREDEFINED["MPI_REPLACE"]): Atomic.SWAP,
+    id(PREDEFINED["MPI_NO_OP"]): Atomic.ADD,  # of 0
+}
+
+
+class _Accessed(Transfer):
+    """A transfer by the device. `local`: what ends when the origin's memory is the program's again.
+
+    Args:
+        result: where `fetched`, the elements that came, belong.
+    """
+
+    def __init__(
+        self, why: Wait, rank: int, local: Sequence[Operation], result: Buffer | None = None, fetched: object = None
+    ) -> None:
+        self._rank = rank
+        self._local = local
+        self._result = result
+        self._fetched = fetched if isinstance(fetched, Scratch) else None
+        super().__init__(why, local)
+
+    @property
+    def done(self) -> bool:
+        if not super().done:
+            return False
+        result, fetched = self._result, self._fetched
+        if result is not None and fetched is not None:
+            self._result = None
+            result.datatype.unpack(fetched.address, result.address, result.elements, 0, result.size)
+        return True
+
+    def error(self, call: str) -> MpiError | None:
+        failed = next((one.error for one in self._local if one.error is not None), None)
+        return None if failed is None else device_error(call, failed, 0, self._rank)
+
+
+class Native(Messages):
+    """Use `connect` once the tokens of all processes are known.
+
+    Args:
+        remote: of the device.
+    """
+
+    def __init__(self, communicator: Communicator, target: Target, service: Service, name: str, remote: Remote) -> None:
+        super().__init__(communicator, target, service, name)
+        self._remote = remote
+        self._reaches: list[Reach | None] = []
+        self._exposures: list[Exposure] = []
+        self._begun: list[list[Transfer]] = [[] for _ in range(communicator.size)]
+        self._unsettled: set[int] = set()  # targets that may not have all of it yet
+        self._combined: set[int] = set()  # those among them whose elements atomics change
+        self._kinds: dict[int, LockType] = {}
+        self.locks = QueueLocks(communicator, remote, self._fail)
+
+    def connect(self, exposures: list[Exposure], memory: list[Reach | None], locks: list[Reach]) -> None:
+        """Where each rank's memory is, unless messages must reach it, and the words of its lock. `exposures` are this
+        process's own."""
+        self._exposures = exposures
+        self._reaches = memory
+        self.locks.connect(locks)
+
+    # Operations
+
+    def put(self, call: str, origin: Buffer, target: Place) -> Transfer:
+        reach = self._reaches[target.rank]
+        if reach is None or target.rank == self._me or self._scattered(target):
+            return super().put(call, origin, target)
+        body = origin.body()
+        with self._progress.lock:
+            puts = [self._remote.put(reach, offset, part) for offset, part in _pieces(target, body)]
+        return self._keep(target.rank, _Accessed(self._why(call, target.rank, "put"), target.rank, puts))
+
+    def get(self, call: str, origin: Buffer, target: Place) -> Transfer:
+        reach = self._reaches[target.rank]
+        if reach is None or target.rank == self._me or self._scattered(target):
+            return super().get(call, origin, target)
+        body = origin.body()
+        with self._progress.lock:
+            gets = [self._remote.get(reach, offset, part) for offset, part in _pieces(target, body)]
+        return self._keep(target.rank, _Accessed(self._why(call, target.rank, "get"), target.rank, gets))
+
+    def accumulate(self, call: str, origin: Buffer, target: Place, op: Op) -> Transfer:
+        if not self._by_atomics(call, target, op):
+            return super().accumulate(call, origin, target, op)
+        return self._combine(self._why(call, target.rank, "accumulate"), origin, None, target, op)
+
+    def get_accumulate(self, call: str, origin: Buffer, result: Buffer, target: Place, op: Op) -> Transfer:
+        if not self._by_atomics(call, target, op):
+            return super().get_accumulate(call, origin, result, target, op)
+        return self._combine(self._why(call, target.rank, "get and accumulate"), origin, result, target, op)
+
+    def compare_and_swap(self, call: str, origin: Buffer, compare: Buffer, result: Buffer, target: Place) -> Transfer:
+        if not self._by_atomics(call, target, None):
+            return super().compare_and_swap(call, origin, compare, result, target)
+        why = self._why(call, target.rank, "compare and swap")
+        new, old = (int(self._values(buffer)[0]) for buffer in (origin, compare))
+        return self._change(why, target, result, [(Atomic.COMPARE_AND_SWAP, new, old)])
+
+    def _by_atomics(self, call: str, target: Place, op: Op | None) -> bool:
+        """Whether the hardware changes such elements. What this process began the other way for the
+        same target has then taken effect."""
+        size, rank = wire.TYPES[target.basic].size, target.rank
+        kind = wire.TYPES[target.basic].kind
+        atomic = Atomic.COMPARE_AND_SWAP if op is None else OPERATIONS.get(id(op))
+        known = atomic is not None and kind in KINDS and (atomic, size) in self._remote.atomics
+        aligned = known and all(offset % size == 0 for offset, _ in _runs(target))
+        if aligned and self._reaches[rank] is not None:
+            if not self._peers[rank].applied:
+                super().flush(call, [rank])
+            return True
+        if rank in self._combined:
+            self._settle(call, [rank])
+        return False
+
+    def _combine(self, why: Wait, origin: Buffer, result: Buffer | None, target: Place, op: Op) -> Transfer:
+        if op is PREDEFINED["MPI_NO_OP"]:
+            operands = [0] * (target.size // wire.TYPES[target.basic].size)
+        else:
+            operands = self._values(origin).tolist()
+        return self._change(why, target, result, [(OPERATIONS[id(op)], operand, 0) for operand in operands])
+
+    def _change(
+        self, why: Wait, target: Place, result: Buffer | None, changes: Sequence[tuple[Atomic, int, int]]
+    ) -> Transfer:
+        """Change the elements of a target, each by (what, operand, comparand)."""
+        size = wire.TYPES[target.basic].size
+        reach = self._reaches[target.rank]
+        assert reach is not None
+        before = Scratch(size * len(changes))
+        places = chain.from_iterable(range(offset, offset + length, size) for offset, length in _runs(target))
+        with self._progress.lock:
+            operations = [
+                self._remote.atomic(reach, place, what, size, operand, compare, before.address + size * number)
+                for number, (place, (what, operand, compare)) in enumerate(zip(places, changes, strict=False))
+            ]
+        for operation in operations:
+            hold(operation, before)
+        self._combined.add(target.rank)
+        return self._keep(target.rank, _Accessed(why, target.rank, operations, result, before))
+
+    def _values(self, buffer: Buffer) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
+        """The elements of a buffer, as atomics take them."""
+        return self._packed(buffer).data[: buffer.size].view(np.uint32)
+
+    def _scattered(self, target: Place) -> bool:
+        return target.datatype.body(0, target.elements).runs > MOST_RUNS
+
+    def _keep(self, rank: int, transfer: Transfer) -> Transfer:
+        begun = self._begun[rank]
+        if len(begun) > MOST_RUNS:
+            self._begun[rank] = begun = [one for one in begun if not one.done or one.error("") is not None]
+        begun.append(transfer)
+        self._unsettled.add(rank)
+        return transfer
+
+    # Completion
+
+    def flush_local(self, call: str, ranks: Iterable[int]) -> None:
+        ranks = list(ranks)
+        self._end_local(call, ranks)
+        super().flush_local(call, ranks)
+
+    def flush(self, call: str, ranks: Iterable[int], fence: bool = False) -> None:
+        ranks = list(ranks)
+        self._settle(call, ranks)
+        super().flush(call, ranks, fence)
+
+    def confirm(self, call: str) -> None:
+        self._settle(call, range(len(self._begun)))
+        super().confirm(call)
+
+    def _end_local(self, call: str, ranks: Iterable[int]) -> None:
+        """Until what was begun for these targets has ended here. Raises the first error."""
+        errors = []
+        for rank in ranks:
+            begun, self._begun[rank] = self._begun[rank], []
+            for transfer in begun:
+                self._progress.wait(transfer)
+                errors.append(transfer.error(call))
+        error = next(filter(None, errors), None)
+        if error is not None:
+            raise error
+
+    def _settle(self, call: str, ranks: Iterable[int]) -> None:
+        """Until it has taken effect there. Raises the first error."""
+        ranks = list(ranks)
+        unsettled = self._unsettled.intersection(ranks)
+        with self._progress.lock:
+            barriers = [(rank, self._remote.settle(self._peers[rank].world)) for rank in sorted(unsettled)]
+        for rank, barrier in barriers:
+            self._progress.wait(Pending(self._why(call, rank, "operations"), [barrier]))
+        self._unsettled -= unsettled
+        self._combined -= unsettled
+        self._end_local(call, ranks)
+        for rank, barrier in barriers:
+            if barrier.error is not None:
+                self._fail(call, barrier.error, rank)
+
+    def _fail(self, call: str, error: DeviceError, rank: int) -> None:
+        raise device_error(call, error, 0, rank)
+
+    # Locks
+
+    def lock(self, call: str, rank: int, kind: LockType) -> None:
+        self.locks.lock(rank, kind, self._why(call, rank, f"{kind.name.lower()} lock of rank {rank}"))
+        self._kinds[rank] = kind
+
+    def unlock(self, call: str, ranks: Iterable[int]) -> None:
+        ranks = list(ranks)
+        try:
+            self.flush(call, ranks)
+        finally:
+            for rank in ranks:
+                self.locks.unlock(rank, self._kinds.pop(rank), self._why(call, rank, f"unlock of rank {rank}"))
+
+    # Post, start, complete, wait
+
+    def complete(self, call: str, ranks: Iterable[int]) -> None:
+        ranks = list(ranks)
+        self._settle(call, ranks)  # before the messages that say so
+        super().complete(call, ranks)
+
+    def withdraw(self) -> None:
+        """Other processes reach nothing of this one's any more."""
+        with self._progress.lock:
+            for exposure in self._exposures:
+                self._remote.conceal(exposure)
+            self._remote.release(self.locks.segment)
+
+    def close(self) -> None:
+        self.withdraw()
+        super().close()
+
+
+def _runs(target: Place) -> Iterable[tuple[int, int]]:
+    """(offset, bytes) of each piece of a target's memory."""
+    return target.datatype.body(target.offset, target.elements).segments()
+
+
+def _pieces(target: Place, body: Body) -> Iterable[tuple[int, Body]]:
+    """The pieces of a target's memory, each with the part of the origin's body that belongs there."""
+    at = 0
+    for offset, length in _runs(target):
+        part = body.part(at, at + length)
+        if part.size:
+            yield offset, part
+        at += length

@@ -1,0 +1,131 @@
+"""One-sided communication of all kinds, checked byte for byte; run by `lanai run`."""
+
+import numpy as np
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+rank, size = world.rank, world.size
+left, right = (rank - 1) % size, (rank + 1) % size
+STRIDED = MPI.INT.Create_vector(20, 2, 5).Commit()
+SPARSE = MPI.INT.Create_vector(300, 1, 3).Commit()  # in more pieces than are put one by one
+
+
+def ints(count, start=0):
+    return np.arange(start, start + count, dtype="i")
+
+
+def put_and_get(window, memory):
+    for count in (1, 255, 3000):
+        memory[:] = -1
+        window.Fence()
+        mine = ints(count, 100 * rank)
+        window.Put(mine, right, (3, count, MPI.INT))
+        window.Fence()
+        assert (memory[3 : 3 + count] == ints(count, 100 * left)).all(), count
+        assert (memory[3 + count :] == -1).all()
+        back = np.zeros(count, "i")
+        window.Get(back, right, (3, count, MPI.INT))
+        window.Fence()
+        assert (back == ints(count, 100 * rank)).all(), count
+
+
+def derived(window, memory):
+    for datatype in (STRIDED, SPARSE):
+        count, span = datatype.size // 4, datatype.extent // 4
+        memory[:] = -1
+        window.Fence()
+        mine = ints(span, rank)
+        window.Put([mine, 1, datatype], right, (0, 1, datatype))
+        window.Fence()
+        index = (ints(count) // 2 * 5 + ints(count) % 2) if datatype is STRIDED else ints(count) * 3
+        assert (memory[index] == index + left).all()
+        assert np.count_nonzero(memory != -1) == count
+        packed = np.zeros(count, "i")
+        window.Get([packed, count, MPI.INT], right, (0, 1, datatype))
+        window.Fence()
+        assert (packed == index + rank).all()
+
+
+def combined(window, memory):
+    """All ranks combine with the memory of rank 0."""
+    memory[:] = 7
+    window.Fence()
+    for op in (MPI.SUM, MPI.MAX, MPI.SUM):  # the second is none that hardware does
+        mine = ints(10, rank)
+        window.Accumulate(mine, 0, (0, 10, MPI.INT), op)
+        window.Fence()
+    expected = 7 + sum(ints(10, one) for one in range(size))
+    expected = np.maximum(expected, ints(10, size - 1)) + sum(ints(10, one) for one in range(size))
+    assert rank or (memory[:10] == expected).all()
+    assert (memory[10:] == 7).all()
+
+
+def counted(window, memory):
+    """Fetch and add: each value is given to one rank. Locks are shared, so only atomics keep it right."""
+    memory[:] = 0
+    window.Fence()
+    window.Fence(MPI.MODE_NOSUCCEED)
+    mine, one, old = [], np.ones(1, "i"), np.zeros(1, "i")
+    window.Lock(0, MPI.LOCK_SHARED)
+    for _ in range(10):
+        window.Fetch_and_op(one, old, 0, 0, MPI.SUM)
+        window.Flush(0)
+        mine.append(int(old[0]))
+    window.Unlock(0)
+    assert sorted(sum(world.allgather(mine), [])) == list(range(10 * size))
+    new, compare = np.array([rank + 1], "i"), np.array([10 * size], "i")
+    window.Lock_all()
+    window.Compare_and_swap(new, compare, old, 0, 0)
+    window.Unlock_all()
+    winners = [one for one, found in enumerate(world.allgather(int(old[0]))) if found == 10 * size]
+    assert len(winners) == 1
+    assert rank or memory[0] == winners[0] + 1
+
+
+def excluded(window, memory):
+    """Read, add and write under an exclusive lock, while others read under shared ones."""
+    memory[:] = 0
+    world.Barrier()
+    value = np.zeros(2, "i")
+    for turn in range(6):
+        exclusive = (turn + rank) % 3 > 0
+        window.Lock(0, MPI.LOCK_EXCLUSIVE if exclusive else MPI.LOCK_SHARED)
+        window.Get(value, 0, (0, 2, MPI.INT))
+        window.Flush(0)
+        assert value[0] == value[1]
+        if exclusive:
+            value += 1
+            window.Put(value[:1], 0, (0, 1, MPI.INT))
+            window.Put(value[1:], 0, (1, 1, MPI.INT))
+        window.Unlock(0)
+    world.Barrier()
+    if rank == 0:
+        window.Lock(0, MPI.LOCK_SHARED)
+        assert memory[0] == memory[1] == 4 * size
+        window.Unlock(0)
+
+
+def posted(window, memory):
+    for turn in range(3):
+        window.Post(world.group.Incl([left]))
+        window.Start(world.group.Incl([right]))
+        mine = ints(50, 10 * turn + rank)
+        window.Put(mine, right, (0, 50, MPI.INT))
+        window.Complete()
+        window.Wait()
+        assert (memory[:50] == ints(50, 10 * turn + left)).all()
+
+
+for made in (
+    lambda: MPI.Win.Allocate(4 * 4000, 4, comm=world),
+    lambda: MPI.Win.Create(np.zeros(4000, "i"), 4, comm=world),
+):
+    window = made()
+    memory = np.frombuffer(window.tomemory(), "i")
+    for check in (put_and_get, derived, combined, counted, excluded, posted):
+        check(window, memory)
+        world.Barrier()
+    del memory
+    window.Free()
+if rank == 0:
+    print(f"all right after {MPI.Wtime():.9f} s")
