@@ -25,8 +25,8 @@ ROW = 2 * FIELD  # the token of the window's memory, that of the words of its lo
 def connect(
     communicator: Communicator, call: str, target: Target, memory: Memory, service: Service, name: str, remote: Remote
 ) -> Native | None:
-    """The native way of a new window; None if one of the processes has no room for the words of its lock. All processes of
-    the window call it."""
+    """The native way of a new window; None if one of the processes has no room for the words of its
+    lock. All processes of the window call it."""
     native = Native(communicator, target, service, name, remote)
     with communicator.progress.lock:
         locks = _exposed(native.locks.expose)

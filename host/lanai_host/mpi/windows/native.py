@@ -1,4 +1,5 @@
-"""One-sided communication by a device's remote memory: put, get, locks, and what its atomics can do.
+"""One-sided communication by a device's remote memory: put, get, locks, and what its atomics can
+do.
 
 What it cannot do goes by messages: targets in many pieces, combining that the hardware does not
 know, post and wait. Which way an element is combined depends on its type and the operation only, so
@@ -89,8 +90,8 @@ class Native(Messages):
         self.locks = QueueLocks(communicator, remote, self._fail)
 
     def connect(self, exposures: list[Exposure], memory: list[Reach | None], locks: list[Reach]) -> None:
-        """Where each rank's memory is, unless messages must reach it, and the words of its lock. `exposures` are this
-        process's own."""
+        """Where each rank's memory is, unless messages must reach it, and the words of its lock.
+        `exposures` are this process's own."""
         self._exposures = exposures
         self._reaches = memory
         self.locks.connect(locks)
@@ -274,7 +275,8 @@ def _runs(target: Place) -> Iterable[tuple[int, int]]:
 
 
 def _pieces(target: Place, body: Body) -> Iterable[tuple[int, Body]]:
-    """The pieces of a target's memory, each with the part of the origin's body that belongs there."""
+    """The pieces of a target's memory, each with the part of the origin's body that belongs
+    there."""
     at = 0
     for offset, length in _runs(target):
         part = body.part(at, at + length)

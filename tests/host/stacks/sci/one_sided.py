@@ -61,7 +61,8 @@ def combined(window, memory):
 
 
 def counted(window, memory):
-    """Fetch and add: each value is given to one rank. Locks are shared, so only atomics keep it right."""
+    """Fetch and add: each value is given to one rank. Locks are shared, so only atomics keep it
+    right."""
     memory[:] = 0
     window.Fence()
     window.Fence(MPI.MODE_NOSUCCEED)

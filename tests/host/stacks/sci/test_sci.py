@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 PROGRAM = Path(__file__).parents[1] / "t3d" / "messages.py"
+ONE_SIDED = Path(__file__).with_name("one_sided.py")
+PASSIVE = Path(__file__).with_name("passive.py")
 SIZES = "0,36,37,4096,4097,40001"
 FAULTS = [
     word for kind in ("drop", "corrupt", "duplicate", "reorder") for word in ("--fault", f"{kind} * rate=0.01 seed=3")
@@ -25,9 +27,8 @@ def on_sci(ranks, *options, sizes=SIZES):
     return lanai("-q", "-n", ranks, "--device", "sci", *options, sys.executable, PROGRAM, sizes)
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_messages_of_all_kinds_arrive_whole_and_in_order(ranks):
-    run = on_sci(ranks)
+def test_messages_of_all_kinds_arrive_whole_and_in_order():
+    run = on_sci(2)
     assert (run.returncode, run.stderr) == (0, "")
     assert re.fullmatch(r"all there after 0\.0\d+ s\n", run.stdout)
 
@@ -48,10 +49,30 @@ def test_the_choices_that_the_paper_leaves_open_change_no_byte(options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ranks", [2, 8])
+@pytest.mark.parametrize("ranks", [1, 2, 8])
 def test_on_more_ranks_with_faults_of_all_kinds(ranks):
     run = on_sci(ranks, *FAULTS)
     assert run.returncode == 0, run.stderr
+
+
+def test_one_sided_communication_of_all_kinds():
+    run = lanai("-q", "-n", 4, "--ranks-per-node", 2, "--device", "sci", sys.executable, ONE_SIDED)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_one_sided_communication_with_faults_of_all_kinds():
+    run = lanai("-q", "-n", 3, "--device", "sci", *FAULTS, sys.executable, ONE_SIDED)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_target_that_computes_is_reached_as_soon_as_one_that_waits():
+    run = lanai("-q", "-n", 2, "--device", "sci", sys.executable, PASSIVE)
+    assert (run.returncode, run.stderr) == (0, "")
+    waits, computes = run.stdout.splitlines()
+    assert waits.removeprefix("target waits") == computes.removeprefix("target computes")
+    times = [float(word) for word in re.findall(r"[\d.]+(?= us)", computes)]
+    assert max(times) < 5
 
 
 def test_ranks_may_share_a_nic():
