@@ -73,7 +73,8 @@ def counted(window, memory):
         window.Flush(0)
         mine.append(int(old[0]))
     window.Unlock(0)
-    assert sorted(sum(world.allgather(mine), [])) == list(range(10 * size))
+    everyone = [value for part in world.allgather(mine) for value in part]
+    assert sorted(everyone) == list(range(10 * size))
     new, compare = np.array([rank + 1], "i"), np.array([10 * size], "i")
     window.Lock_all()
     window.Compare_and_swap(new, compare, old, 0, 0)
