@@ -115,6 +115,13 @@ def pessimistic() -> HostConfig:
     return HostConfig(pinned_cache_pages=0)
 
 
+def sparc_sunos() -> HostConfig:
+    """A Sun workstation of 1996 with SunOS 4.1.3, as the CCU MPI's measurements have it. `call` is fitted,
+    together with `work` of the device's preset `ethernet`, on two bandwidths of that paper
+    (ccu.s5_3.bw_8000, ccu.s5_3.bw_16000). The other prices are the default's."""
+    return HostConfig(call=500_000_000)
+
+
 def free() -> HostConfig:
     """A host whose work costs nothing, but for one picosecond to read the clock: what remains is
     the NIC's time."""
@@ -130,4 +137,4 @@ DRIVER_ONLY = frozenset(
     }
 )  # fmt: skip
 
-PRESETS = {"pentium2_266": pentium2_266, "pessimistic": pessimistic, "free": free}
+PRESETS = {"pentium2_266": pentium2_266, "pessimistic": pessimistic, "sparc_sunos": sparc_sunos, "free": free}

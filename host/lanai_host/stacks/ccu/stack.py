@@ -18,7 +18,7 @@ from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
 from ..loader import check_machine, load, reset, start
 from .attachment import Attachment, Place
-from .options import CcuOptions
+from .options import PRESETS, CcuOptions
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
@@ -54,7 +54,7 @@ class CcuStack(NicStack):
     name = "ccu"
     help = "the CCU MPI (1996): a multicast daemon a node, reliable over networks that lose packets; --fabric segment"
     firmware = FIRMWARE
-    presets = {"default": CcuOptions}
+    presets = PRESETS
     options_table = "ccu"
 
     async def boot(

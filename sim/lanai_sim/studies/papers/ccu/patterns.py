@@ -1,0 +1,162 @@
+"""The paper's programs (CC-B1 to CC-B9), run by `lanai run`: FILE PATTERN SIZE...
+
+Rank 0 writes the simulated microseconds of each size to FILE as JSON. Sizes are bytes of a message;
+for `reduce`, `allreduce`, `reduce_scatter` and `scan` integers of each process, for `bitonic` keys of
+each process, for `cannon` rows of a block. Each pattern begins with a barrier.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+rank, ranks = world.rank, world.size
+PINGS = 4  # messages of `ping`
+
+
+def ping(size: int) -> None:
+    """CC-B1: one process keeps sending."""
+    data = bytearray(size)
+    for _ in range(PINGS):
+        if rank == 0:
+            world.Send(data, 1)
+        else:
+            world.Recv(data, 0)
+
+
+def pingpong(size: int) -> None:
+    """CC-B2."""
+    data = bytearray(size)
+    if rank == 0:
+        world.Send(data, 1)
+        world.Recv(data, 1)
+    else:
+        world.Recv(data, 0)
+        world.Send(data, 0)
+
+
+def exchange(size: int) -> None:
+    """CC-B3."""
+    theirs = bytearray(size)
+    receive = world.Irecv(theirs, 1 - rank)
+    world.Send(bytearray(size), 1 - rank)
+    receive.Wait()
+
+
+def bcast(size: int) -> None:
+    """CC-B4."""
+    world.Bcast(bytearray(size), 0)
+
+
+def gather(size: int) -> None:
+    """CC-B5."""
+    world.Gather(bytearray(size), bytearray(size * ranks) if rank == 0 else None, 0)
+
+
+def scatter(size: int) -> None:
+    """CC-B6."""
+    world.Scatter(bytearray(size * ranks) if rank == 0 else None, bytearray(size), 0)
+
+
+def reduce(size: int) -> None:
+    """CC-B7."""
+    world.Reduce(np.zeros(size, "i4"), np.zeros(size, "i4"), MPI.SUM, 0)
+
+
+def allgather(size: int) -> None:
+    world.Allgather(bytearray(size), bytearray(size * ranks))
+
+
+def alltoall(size: int) -> None:
+    world.Alltoall(bytearray(size * ranks), bytearray(size * ranks))
+
+
+def allreduce(size: int) -> None:
+    world.Allreduce(np.zeros(size, "i4"), np.zeros(size, "i4"))
+
+
+def reduce_scatter(size: int) -> None:
+    world.Reduce_scatter_block(np.zeros(size * ranks, "i4"), np.zeros(size, "i4"))
+
+
+def scan(size: int) -> None:
+    world.Scan(np.zeros(size, "i4"), np.zeros(size, "i4"))
+
+
+def bitonic(size: int) -> None:
+    """CC-B8: phases of exchanges between processes whose numbers differ in one bit."""
+    mine = np.sort((np.arange(size, dtype="i4") * 7919 + rank * 104_729) % 65_521)
+    theirs = np.empty_like(mine)
+    stages = ranks.bit_length() - 1
+    for stage in range(stages):
+        for step in range(stage, -1, -1):
+            partner = rank ^ 1 << step
+            world.Sendrecv(mine, partner, 0, theirs, partner)
+            merged = np.sort(np.concatenate((mine, theirs)))
+            keeps_low = (rank >> step & 1) == (rank >> stage + 1 & 1)
+            mine = np.ascontiguousarray(merged[:size] if keeps_low else merged[size:])
+    edges = world.gather((int(mine[0]), int(mine[-1])))
+    if edges is not None:
+        assert all(before[1] <= after[0] for before, after in pairwise(edges))
+
+
+def cannon(size: int) -> None:
+    """CC-B9: blocks of A move left and blocks of B up, after they were aligned."""
+    side = round(ranks**0.5)
+    grid = world.Create_cart((side, side), periods=(True, True))
+    row, column = grid.coords
+    whole = np.arange((side * size) ** 2, dtype="f8").reshape(side * size, -1) % 17
+    here = (slice(row * size, (row + 1) * size), slice(column * size, (column + 1) * size))
+    a, b = np.ascontiguousarray(whole[here]), np.ascontiguousarray(whole.T[here])
+    product = np.zeros_like(a)
+
+    def shift(block: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]", axis: int, by: int) -> None:
+        source, dest = grid.Shift(axis, -by)
+        grid.Sendrecv_replace(block, dest, 0, source)
+
+    shift(a, 1, row)
+    shift(b, 0, column)
+    for step in range(side):
+        product += a @ b
+        if step < side - 1:
+            shift(a, 1, 1)
+            shift(b, 0, 1)
+    assert (product == (whole @ whole.T)[here]).all()
+
+
+AT_ROOT = {"gather", "reduce"}  # the root's time counts
+AT_OTHERS = {"bcast", "scatter"}  # the longest of the other processes' times
+PATTERNS: dict[str, Callable[[int], None]] = {
+    one.__name__: one
+    for one in (
+        ping, pingpong, exchange, bcast, gather, scatter, reduce, allgather, alltoall, allreduce,
+        reduce_scatter, scan, bitonic, cannon,
+    )
+}  # fmt: skip
+
+
+def timed(name: str, size: int) -> float:
+    """Microseconds of one run, as the paper counts them."""
+    world.Barrier()
+    begin = MPI.Wtime()
+    PATTERNS[name](size)
+    mine = MPI.Wtime() - begin
+    counts = rank == 0 if name in AT_ROOT else rank != 0 if name in AT_OTHERS else True
+    longest: float = world.allreduce(mine if counts else 0.0, MPI.MAX)
+    share = {"ping": PINGS, "pingpong": 2}.get(name, 1)
+    return 1e6 * longest / share
+
+
+def main() -> None:
+    file, name, *sizes = sys.argv[1:]
+    found = {size: timed(name, int(size)) for size in sizes}
+    if rank == 0:
+        Path(file).write_text(json.dumps(found))
+
+
+main()

@@ -1,0 +1,59 @@
+"""The paper's figures drawn again."""
+
+from collections.abc import Mapping
+
+from ...drawing import Plot
+
+Figures = Mapping[str, float]
+LABELS = {
+    "ccu": "the daemon",
+    "unicast": "the daemon, without broadcast",
+    "lam": "stand-in for LAM",
+    "mpich": "stand-in for MPICH",
+}
+TITLES = {
+    "pingpong": "PingPong (figures 2 and 3)",
+    "ping": "Ping",
+    "exchange": "Exchange",
+    "bcast": "MPI_Bcast on 8 nodes (figure 5)",
+    "gather": "MPI_Gather on 8 nodes (figure 6)",
+    "scatter": "MPI_Scatter on 8 nodes (figure 7)",
+    "reduce": "MPI_Reduce on 8 nodes (figure 8)",
+    "allgather": "MPI_Allgather on 8 nodes (figure 11)",
+    "alltoall": "MPI_Alltoall on 8 nodes (figure 12)",
+    "allreduce": "MPI_Allreduce on 8 nodes (figure 13)",
+    "reduce_scatter": "MPI_Reduce_scatter on 8 nodes (figure 14)",
+    "scan": "MPI_Scan on 8 nodes (figure 15)",
+    "bitonic": "Bitonic sort on 8 nodes (figure 9)",
+    "cannon": "Cannon's product on 9 nodes (figure 10)",
+}
+
+
+def by_size(figures: Figures, prefix: str) -> dict[float, float]:
+    """Figures `prefix.SIZE`, in milliseconds."""
+    begin = f"{prefix}."
+    rows = {int(name.removeprefix(begin)): time for name, time in figures.items() if name.startswith(begin)}
+    return {size: time / 1000 for size, time in sorted(rows.items())}
+
+
+def of(figures: Figures) -> dict[str, Plot]:
+    """By file name."""
+    found = {}
+    for pattern, title in TITLES.items():
+        lines = {label: by_size(figures, f"{system}.{pattern}_us") for system, label in LABELS.items()}
+        found[pattern.replace("_", "-")] = Plot(title, "size", "ms", {k: v for k, v in lines.items() if v})
+    found["bandwidth"] = Plot(
+        "Bandwidth of PingPong (figure 4)",
+        "bytes",
+        "Mbit/s",
+        {
+            label: {size: size * 8 / 1000 / time for size, time in by_size(figures, f"{system}.pingpong_us").items()}
+            for system, label in LABELS.items()
+            if by_size(figures, f"{system}.pingpong_us")
+        },
+        marks={"paper, 8,000 bytes": 6.4, "paper, 16,000 bytes": 7},
+    )
+    found["window"] = Plot(
+        "32,768 bytes by window", "packets", "ms", {"one way": by_size(figures, "window.pingpong_us")}
+    )
+    return {name: plot for name, plot in found.items() if any(plot.lines.values())}

@@ -1,0 +1,67 @@
+"""The whole study: run every experiment, answer every claim, draw, and word the page."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ...drawing import Plot
+from ...sweeps.table import Table
+from .. import claims, verdicts
+from ..claims import Kind
+from ..page import Frame
+from ..verdicts import Answer, Held
+from . import answers, experiments, plots
+
+PAPER = "ccu"
+REVISION = 1  # grows when an experiment comes to measure something else
+CHECKOUT = Path(__file__).parents[5]
+
+FRAME = Frame(
+    title="The CCU MPI, measured again",
+    intro=(
+        "The MPI of Chung Cheng University (Y.-Z. Chang, K.-S. Ding and J.-J. Tsay, 1996) runs a multicast "
+        "daemon on each workstation of an Ethernet. This page runs its experiments on [the device "
+        "`ccu`](../reference/ccu.md) and sets what it published beside what comes out. `lanai paper ccu` "
+        "writes it.\n\n"
+        "Time is simulated: a broadcast wire of 10 Mbit/s (`--fabric ethernet`), the daemon on a 33 MHz NIC "
+        "that spends `work` on each packet as SunOS did, hosts of the preset `sparc_sunos`. Two constants are "
+        "fitted: `work` and the host's price of a call, on the two bandwidths that the text prints. The "
+        "curves of the paper's figures are not among our sources.\n\n"
+        "LAM and MPICH are not built: their stand-ins are the same daemon with window 1, or window 3, and "
+        "without broadcast. Collisions on the wire are not modelled. Processors compute in no time."
+    ),
+    ours="here",
+    default="",
+    experiments=[(one.name, one.says) for one in experiments.EXPERIMENTS],
+)
+
+
+def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
+    """All experiments' figures; those in the table are not measured again. `tell` gets each
+    experiment's name as it ends. Each is a run with processes of its own, so `jobs` would not help."""
+    found: dict[str, float] = {}
+    kept = Table(table, f"paper-{PAPER}", REVISION) if table is not None else None
+    for one in experiments.EXPERIMENTS:
+        point = {"experiment": one.name, "quick": quick}
+        row = kept.find(point) if kept is not None else None
+        part = one.run(quick) if row is None else dict(row.figures)
+        if row is None and kept is not None:
+            kept.add(point, part)
+        found |= part
+        tell(one.name)
+    return dict(sorted(found.items()))
+
+
+def answer(found: dict[str, float]) -> list[Answer]:
+    """Every claim's answer, with the reason where there is none."""
+    known = claims.load(PAPER)
+    held = {}
+    for claim in known:
+        short = claim.id.removeprefix(f"{PAPER}.")
+        context = answers.CONTEXT if claim.kind is Kind.CONTEXT else answers.NOT_YET
+        held[claim.id] = Held(answers.HELD.get(short, ()), answers.WHY_NOT.get(short, context))
+    return verdicts.answers(known, answers.ways(), held, found)
+
+
+def draw(found: dict[str, float]) -> dict[str, Plot]:
+    """The plots of the page by file name."""
+    return plots.of(found)
