@@ -10,7 +10,9 @@ import pytest
 from . import pages
 
 TUTORIAL = pages.ROOT / "docs" / "tutorial.md"
-PAGES = [pages.ROOT / page for page in ("README.md", "docs/running.md", "docs/reference/t3d.md")]
+PAGES = [
+    pages.ROOT / page for page in ("README.md", "docs/running.md", "docs/reference/t3d.md", "docs/reference/sci.md")
+]
 
 
 @pytest.fixture

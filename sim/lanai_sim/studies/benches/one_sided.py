@@ -1,0 +1,99 @@
+"""One-sided communication in simulated time: a put and a fetch-and-op, each with its flush, while
+the target waits in MPI and while it computes."""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from lanai_hdl.errors import UserError
+from lanai_host.abi.programs import environment
+from lanai_host.stacks import names, stack
+
+from ...job.config import RunConfig
+from ...job.launcher import run as launch
+from ...job.nic_world import NicWorld
+
+NAME = "one-sided"
+HELP = "one-sided communication: put and fetch-and-op, also at a target that computes"
+
+BUSY_MS = 10
+NAMES = ("put_flush_us", "fetch_op_us", "busy_put_flush_us", "busy_fetch_op_us")
+PROGRAM = """
+import sys
+from pathlib import Path
+
+import numpy as np
+from mpi4py import MPI
+
+BUSY, ROUNDS = float(sys.argv[2]) / 1e3, 8
+world = MPI.COMM_WORLD
+window = MPI.Win.Allocate(64, 1, comm=world)
+memory = np.frombuffer(window.tomemory(), "u1")
+memory[:] = 0
+data, one, old = np.arange(8, dtype="u1"), np.ones(1, "i"), np.zeros(1, "i")
+
+
+def put():
+    window.Put(data, 0, (8, 8, MPI.BYTE))
+    window.Flush(0)
+
+
+def add():
+    window.Fetch_and_op(one, old, 0, 16)
+    window.Flush(0)
+
+
+def timed(call):
+    begin = MPI.Wtime()
+    for _ in range(ROUNDS):
+        call()
+    return (MPI.Wtime() - begin) / ROUNDS * 1e6
+
+
+def measured():
+    window.Lock(0, MPI.LOCK_SHARED)
+    found = [timed(put), timed(add)]
+    window.Unlock(0)
+    return found
+
+
+found = []
+for busy in (0, BUSY):
+    world.Barrier()
+    begin = MPI.Wtime()
+    if world.rank == 1:
+        found += measured()
+    else:
+        while MPI.Wtime() < begin + busy:
+            pass
+    world.Barrier()
+if world.rank == 1:
+    Path(sys.argv[1]).write_text(" ".join(map(repr, found)))
+else:
+    assert (memory[8:16] == data).all()
+    assert memory[16:20].view("i")[0] == 2 * ROUNDS
+del memory
+window.Free()
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", default="sci", help="what runs between the ranks (default: %(default)s)")
+
+
+def measure(device: str) -> dict[str, float]:
+    """The figures of two ranks on two NICs."""
+    if device not in names() or not stack(device).nics:
+        raise UserError(f"--device {device!r} has no NICs to measure; see `lanai devices`")
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result"
+        command = (sys.executable, "-c", PROGRAM, str(result), str(BUSY_MS))
+        done = launch(RunConfig(command, 2, device=device, environment=environment(Path(sys.executable))), NicWorld)
+        if done.code:
+            raise RuntimeError(done.report)
+        return dict(zip(NAMES, map(float, result.read_text().split()), strict=True))
+
+
+def run(args: argparse.Namespace) -> dict[str, float]:
+    return {f"one_sided.{args.device}.{name}": value for name, value in measure(args.device).items()}
