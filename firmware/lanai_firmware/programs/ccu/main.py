@@ -1,4 +1,4 @@
-"""The daemon: it listens to its wire, its ranks and its timer. No step of a turn waits."""
+"""The daemon of a node (CC-01): it listens to its wire, its ranks and its timer. No step of a turn waits."""
 
 from lanai_firmware.lang import Const, firmware, u32
 

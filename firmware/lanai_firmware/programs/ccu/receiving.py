@@ -1,5 +1,6 @@
-"""Packets that arrive: put in order, delivered, acknowledged; acknowledgements taken (CC-07 to
-CC-12)."""
+"""Packets that arrive: put in order, delivered, acknowledged; acknowledgements taken.
+
+Selective repeat (CC-07 to CC-12). Damaged packets are dropped (CC-13)."""
 
 from lanai_firmware.lang import Const, Ptr, address_of, firmware, sizeof, u32
 
@@ -88,7 +89,7 @@ def admit(peer: Ptr[Peer], index: u32, number: u32) -> None:
         peer.answer = 1
         return
     if is_empty(address_of(daemon.free_receive)):
-        shared.border.counts[OVERFLOWS] += 1  # the entry is needed for acknowledgements that are to come
+        shared.border.counts[OVERFLOWS] += 1  # the entry is needed for acknowledgements (CC-G3)
         return
     if peer.seen - peer.expected < ahead + 1:
         if peer.seen - peer.expected < ahead:

@@ -30,7 +30,7 @@ def broadcast(link: Link, body: Body, root: int) -> Steps:
 
 
 def at_once(link: Link, body: Body, root: int) -> Steps:
-    """The root sends one message to all."""
+    """The root sends one message to all (CC-21)."""
     if link.rank != root:
         yield [link.receive_body(root, body)]
     elif link.size > 1:

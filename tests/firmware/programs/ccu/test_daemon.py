@@ -29,6 +29,19 @@ def test_a_packet_arrives_whole():
     assert settled(world)
 
 
+def test_a_free_entry_takes_the_place_of_the_one_that_is_sent():
+    """CC-02, CC-04: the slot's entry changes, and the old one is free once it is acknowledged."""
+    world = Daemons(ack_every=1)
+    world.quiet()
+    one = world.hosts[0]
+    before = [one.status("entries", slot) for slot in range(2)]
+    world.run([(one, b"x", {1: 1})])
+    after = [one.status("entries", slot) for slot in range(2)]
+    assert after[0] not in before
+    assert after[1] == before[1]
+    assert settled(world)
+
+
 def test_a_multicast_is_one_packet_with_a_number_for_each_target():
     """Numbers of the pairs differ: packets to one node went before (CC-08)."""
     world = Daemons((1, 1, 1), ack_every=1)
