@@ -108,6 +108,12 @@ def test_reorder_lets_the_next_packet_overtake():
     assert (counters["RX_PACKETS"], counters["RX_CRC_ERRORS"], happened) == (4, 0, {"REORDER": 1})
 
 
+def test_a_packet_held_back_is_not_let_go_within_another():
+    """Its time ends while the next packet is on the wire."""
+    arrived, counters, _ = deliver("reorder nic0 packet=1 by=9500ns")
+    assert (arrived, counters["RX_PACKETS"], counters["RX_TRUNCATED"]) == ([1, 3, 2, 4], 4, 0)
+
+
 def test_a_link_goes_down_and_comes_back():
     _, counters, happened = deliver("down nic0 from=12us to=22us")
     assert counters["LINK_DOWNS"] == 1

@@ -49,6 +49,7 @@ class Faults {
                 kind = DOWN;
                 queue_.clear();
                 held_.clear();
+                within_ = false;
                 return;
             }
         if (kind == HEAD) begin(slot);
@@ -56,7 +57,7 @@ class Faults {
             bool last = kind == TAIL;
             take(kind, data);
             if (last) end(slot);
-        } else if (!held_.empty() && current_ != FAULT_REORDER && slot >= held_until_) {
+        } else if (!held_.empty() && !within_ && slot >= held_until_) {
             let_go();
         }
         kind = IDLE;
@@ -79,10 +80,12 @@ class Faults {
     std::vector<Flit> copy_;
     uint64_t seen_ = 0, release_ = 0, held_until_ = 0, words_ = 0, amount_ = 0;
     uint32_t current_ = 0;
+    bool within_ = false;  // a packet has begun and not ended
 
     void begin(uint64_t slot) {
         uint64_t number = seen_++;
         current_ = 0;
+        within_ = true;
         words_ = 0;
         copy_.clear();
         const Fault* found = choose(number);
@@ -105,6 +108,7 @@ class Faults {
     void end(uint64_t slot) {
         for (auto& flit : copy_) queue_.push_back(flit);
         copy_.clear();
+        within_ = false;
         if (current_ == FAULT_REORDER)
             held_until_ = slot + amount_;
         else if (!held_.empty())
