@@ -1,0 +1,75 @@
+"""What every model of the on-chip registers does, whether it is addressed as the processor does
+(`lang`) or by offset (`iss`)."""
+
+from abc import ABC, abstractmethod
+
+import pytest
+
+from lanai_firmware.iss.registers import PlainRegisters as IssRegisters
+from lanai_firmware.lang.machine import PlainRegisters as LangRegisters
+from lanai_firmware.nic.model import HostMemory, Nic
+from lanai_hdl.machine import Event, local_address, offset
+
+SCRATCH = ("SCRATCH0", "SCRATCH1", "SCRATCH2")
+DESCRIPTOR = ("HDMA_HOST", "HDMA_LOCAL", "HDMA_LENGTH", "SEND_ROUTE", "SEND_POINTER", "SEND_LENGTH", "RECV_POINTER")
+
+
+class RegisterContract(ABC):
+    @abstractmethod
+    def make(self): ...
+
+    @pytest.fixture
+    def registers(self):
+        return self.make()
+
+    def read(self, registers, name):
+        return registers.read(local_address(name))
+
+    def write(self, registers, name, value):
+        return registers.write(local_address(name), value)
+
+    @pytest.mark.parametrize("name", [*SCRATCH, *DESCRIPTOR, "ISR", "WAIT"])
+    def test_a_register_reads_zero_at_first(self, registers, name):
+        assert self.read(registers, name) == 0
+
+    def test_storage_keeps_its_own_word(self, registers):
+        values = {name: 0xFFFFFFFF - 3 * n for n, name in enumerate([*SCRATCH, *DESCRIPTOR])}
+        for _ in range(2):
+            for name, value in values.items():
+                self.write(registers, name, value)
+            assert {name: self.read(registers, name) for name in values} == values
+            values = {name: value >> 4 for name, value in values.items()}
+
+    def test_a_mask_in_wait_changes_no_other_register(self, registers):
+        self.write(registers, "SCRATCH0", 5)
+        self.write(registers, "WAIT", Event.DOORBELL)
+        assert [self.read(registers, name) for name in ("SCRATCH0", "ISR")] == [5, 0]
+
+
+class TestLang(RegisterContract):
+    make = LangRegisters
+
+
+class TestModel(RegisterContract):
+    """The NIC that acts: the registers that only store are words as everywhere."""
+
+    def make(self):
+        return Nic(HostMemory(), lambda: None)
+
+
+class TestIss(RegisterContract):
+    make = IssRegisters
+
+    def read(self, registers, name):
+        return registers.read(offset(name))
+
+    def write(self, registers, name, value):
+        return registers.write(offset(name), int(value))
+
+    @pytest.mark.parametrize(
+        ("happened", "mask", "stalls"),
+        [(0, 0, False), (0, Event.TIMER, True), (Event.TIMER, Event.TIMER, False), (Event.DOORBELL, Event.TIMER, True)],
+    )
+    def test_a_store_to_wait_stalls_until_one_of_its_events(self, registers, happened, mask, stalls):
+        self.write(registers, "ISR", happened)
+        assert self.write(registers, "WAIT", mask) is stalls
