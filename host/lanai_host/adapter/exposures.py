@@ -94,7 +94,8 @@ class Exposures:
         return exposure
 
     async def again(self, exposure: Exposure, access: Access) -> Exposure:
-        """The same memory under another number, with a key and access of its own; no longer than `exposure` lasts."""
+        """The same memory under another number, with a key and access of its own; no longer than
+        `exposure` lasts."""
         number = self._free_number()
         token = replace(exposure.token, exposure=self._process * EXPOSURES + number, key=self._draw_key())
         second = replace(exposure, number=number, token=token, again=True)

@@ -3,8 +3,8 @@ that wait for a receive.
 
 MPI's order counts: of several that match, the oldest is taken. Entries are found by source and tag
 in hash tables, so the cost of one match does not grow with the length of a queue, in whatever order
-a program meets its messages. A match looks once in the table for each way of using wildcards that is
-waited for: four times at most."""
+a program meets its messages. A match looks once in the table for each way of using wildcards that
+is waited for: four times at most."""
 
 from collections import OrderedDict
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""The device contract on every messaging system: alone where that is quick, else under `lanai run`."""
+"""The device contract on every messaging system: alone where that is quick, else under `lanai
+run`."""
 
 import subprocess
 import sys

@@ -62,7 +62,8 @@ class WaitingReceives:
         self._posted.clear()
 
     def match(self, message: HeldMessage) -> tuple[Receive | None, int]:
-        """The oldest receive that takes the message, and how many looks that took. It leaves the queue."""
+        """The oldest receive that takes the message, and how many looks that took. It leaves the
+        queue."""
         posted = self._posted.get(message.context)
         if posted is None:
             return None, 0
@@ -100,7 +101,8 @@ class HeldMessages:
             del self._arrived[message.context]
 
     def match(self, source: int, tag: int, context: int) -> tuple[HeldMessage | None, int]:
-        """The oldest message that such a receive takes, and how many looks that took. It stays in the queue."""
+        """The oldest message that such a receive takes, and how many looks that took. It stays in
+        the queue."""
         arrived = self._arrived.get(context)
         return (None, 0) if arrived is None else (arrived.find(source, tag), 1)
 
