@@ -1,5 +1,5 @@
-"""The study of the CCU MPI: each answer belongs to a claim, and comes from figures that some experiment
-makes. No simulation is run here."""
+"""The study of the CCU MPI: each answer belongs to a claim, and comes from figures that some
+experiment makes. No simulation is run here."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,8 @@ KNOWN = {claim.id.removeprefix("ccu.") for claim in claims.load("ccu")}
 
 
 def fake(slower):
-    """Figures of a world in which a byte takes 1 us, and `slower` times that on the other systems."""
+    """Figures of a world in which a byte takes 1 us, and `slower` times that on the other
+    systems."""
 
     def measured(pattern, ranks, options, sizes):
         ours = options == systems.SYSTEMS["ccu"]

@@ -58,22 +58,23 @@ def ethernet() -> CcuOptions:
     """For an Ethernet of 10 Mbit/s between workstations of 1996.
 
     `work` is fitted, together with `call` of the host `sparc_sunos`, on the bandwidths of PingPong
-    at 8,000 and 16,000 bytes (ccu.s5_3.bw_8000, ccu.s5_3.bw_16000). `timeout` is more than a window of
-    25 packets takes, `ack_timer` a quarter of it; the paper has no values.
+    at 8,000 and 16,000 bytes (ccu.s5_3.bw_8000, ccu.s5_3.bw_16000). `timeout` is more than a window
+    of 25 packets takes, `ack_timer` a quarter of it; the paper has no values.
     """
     return CcuOptions(ack_timer=50_000, timeout=200_000, work=250)
 
 
 def lam() -> CcuOptions:
-    """A stand-in for LAM of 1994: a daemon that sends a packet and waits for its acknowledgement, and
-    no broadcast (ccu.s1.lam_stop_and_wait). Its single datagrams of up to 8,192 bytes are not
+    """A stand-in for LAM of 1994: a daemon that sends a packet and waits for its acknowledgement,
+    and no broadcast (ccu.s1.lam_stop_and_wait). Its single datagrams of up to 8,192 bytes are not
     modelled."""
     return replace(ethernet(), window=1, ack_every=1, broadcast=0)
 
 
 def mpich() -> CcuOptions:
-    """A stand-in for MPICH of 1994 over TCP: no broadcast (ccu.s1.mpich_tcp), windows of three packets,
-    which is a socket buffer of 4 kB, and an acknowledgement for every other packet, as TCP has."""
+    """A stand-in for MPICH of 1994 over TCP: no broadcast (ccu.s1.mpich_tcp), windows of three
+    packets, which is a socket buffer of 4 kB, and an acknowledgement for every other packet, as TCP
+    has."""
     return replace(ethernet(), window=3, ack_every=2, broadcast=0)
 
 

@@ -1,1 +1,2 @@
-"""The paper on the CCU MPI (Chang, Ding and Tsay, 1996): its claims, its experiments, what came of them."""
+"""The paper on the CCU MPI (Chang, Ding and Tsay, 1996): its claims, its experiments, what came of
+them."""

@@ -1,5 +1,5 @@
-"""What each experiment says of the paper's claims: the figure to put beside the number, or what must
-show."""
+"""What each experiment says of the paper's claims: the figure to put beside the number, or what
+must show."""
 
 from collections.abc import Callable
 

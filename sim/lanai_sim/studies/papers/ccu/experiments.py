@@ -88,7 +88,8 @@ def broadcast(quick: bool) -> Figures:
 
 
 def windows(quick: bool) -> Figures:
-    """One-way time of 64 kB by window, with the acknowledgement every `window` packets and every 25."""
+    """One-way time of 64 kB by window, with the acknowledgement every `window` packets and every
+    25."""
     figures = {}
     for window in (1, 25) if quick else (1, 2, 4, 8, 16, 25, 30, 31):
         options = replace(systems.SYSTEMS["ccu"], window=window, packet=1024, ack_every=min(window, 25))

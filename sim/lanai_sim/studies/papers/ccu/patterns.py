@@ -1,8 +1,8 @@
 """The paper's programs (CC-B1 to CC-B9), run by `lanai run`: FILE PATTERN SIZE...
 
 Rank 0 writes the simulated microseconds of each size to FILE as JSON. Sizes are bytes of a message;
-for `reduce`, `allreduce`, `reduce_scatter` and `scan` integers of each process, for `bitonic` keys of
-each process, for `cannon` rows of a block. Each pattern begins with a barrier.
+for `reduce`, `allreduce`, `reduce_scatter` and `scan` integers of each process, for `bitonic` keys
+of each process, for `cannon` rows of a block. Each pattern begins with a barrier.
 """
 
 import json

@@ -37,7 +37,8 @@ FRAME = Frame(
 
 def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
     """All experiments' figures; those in the table are not measured again. `tell` gets each
-    experiment's name as it ends. Each is a run with processes of its own, so `jobs` would not help."""
+    experiment's name as it ends. Each is a run with processes of its own, so `jobs` would not
+    help."""
     found: dict[str, float] = {}
     kept = Table(table, f"paper-{PAPER}", REVISION) if table is not None else None
     for one in experiments.EXPERIMENTS:

@@ -1,8 +1,8 @@
 """The paper's system and stand-ins for the two that it is compared with, all on an Ethernet of
 10 Mbit/s.
 
-MPICH and LAM themselves are not built. Their stand-ins are the same daemon with other rules: what the
-paper says of them, and no more.
+MPICH and LAM themselves are not built. Their stand-ins are the same daemon with other rules: what
+the paper says of them, and no more.
 """
 
 from dataclasses import replace
