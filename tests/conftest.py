@@ -1,10 +1,15 @@
-"""What all tests share: the expected figures."""
+"""What all tests share: the expected figures, the groups of slow tests."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from slow_groups import GROUPS, group_of
 
 # The same examples each time; how long one takes says nothing on a shared machine.
 settings.register_profile(
@@ -24,12 +29,29 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_configure(config):
+    for name, group in GROUPS.items():
+        config.addinivalue_line("markers", f"{name}: slow tests: {group.proves}")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are left out by their markers
 def pytest_collection_modifyitems(items):
-    """A slow test may take an hour before it counts as hung: what is minutes on a quiet machine is
-    not on a shared one."""
+    """A slow test gets its group. It may take an hour before it counts as hung: what is minutes on
+    a quiet machine is not on a shared one."""
     for item in items:
-        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(3600))
+        if item.get_closest_marker("slow"):
+            item.add_marker(_group(item))
+            if not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(3600))
+
+
+def _group(item):
+    place = item.path.relative_to(Path(__file__).parent).as_posix()
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    try:
+        return group_of(place, [mark.name for mark in item.iter_markers()], parameters.get("seed"))
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 @pytest.fixture

@@ -1,0 +1,67 @@
+"""Every slow test belongs to exactly one group that can be run on its own, and the page says so."""
+
+from pathlib import Path
+
+import pytest
+from slow_groups import GROUPS, PARTS, SEEDS, Group, group_of, table
+
+TESTS = Path(__file__).parent
+PROJECT = TESTS.parent
+
+
+def test_each_place_of_a_group_has_slow_tests():
+    for group in GROUPS.values():
+        for place in group.places:
+            path = TESTS / place
+            files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+            assert any("mark.slow" in file.read_text() for file in files), place
+
+
+def test_a_file_that_no_group_names_is_told():
+    with pytest.raises(ValueError, match=r"tests/new/test_new\.py belong to 0 groups .*slow_groups\.py"):
+        group_of("new/test_new.py", ["slow"])
+
+
+def test_a_file_that_two_groups_name_is_told(monkeypatch):
+    monkeypatch.setitem(GROUPS, "slow_other", Group("the same again", ("host",)))
+    with pytest.raises(ValueError, match=r"2 groups \['slow_mpi', 'slow_other'\]"):
+        group_of("host/abi/test_bad_input.py", ["slow"])
+
+
+def test_the_group_that_names_a_file_most_closely_has_it():
+    assert group_of("sim/corebench/test_lockstep.py", ["slow"]) == "slow_gateware"
+    assert group_of("sim/corebench/test_firmware_ways.py", ["slow"]) == "slow_firmware"
+    assert group_of("sim/trace/test_traced_run.py", ["slow"]) == "slow_studies"
+
+
+def test_benches_and_proofs_are_one_group_wherever_they_are():
+    assert group_of("sim/engines/test_rtl.py", ["slow", "bench"]) == "slow_benches"
+    assert group_of("sim/engines/test_rtl.py", ["slow"]) == "slow_gateware"
+
+
+def test_random_traffic_is_parted_by_seeds():
+    parts = [group_of("host/traffic/test_traffic.py", ["slow"], seed) for seed in range(1, SEEDS * PARTS + 1)]
+    assert parts == [f"slow_traffic_{part}" for part in range(1, PARTS + 1) for _ in range(SEEDS)]
+
+
+def test_collection_gives_a_slow_test_its_group(request):
+    """What conftest.py does when it collects: this test is not slow and has no group."""
+    assert not [mark.name for mark in request.node.iter_markers() if mark.name in GROUPS]
+    registered = "\n".join(request.config.getini("markers"))
+    assert all(f"{name}: " in registered for name in GROUPS)
+
+
+def test_the_page_lists_the_groups(request):
+    page = PROJECT / "docs" / "reference" / "slow-tests.md"
+    before, _, after = page.read_text().partition("| group |")
+    rest = after.partition("\n\n")[2]
+    wanted = f"{before}{table()}\n{rest}"
+    if request.config.getoption("--refresh-docs"):
+        page.write_text(wanted)
+    assert page.read_text() == wanted
+
+
+def test_readme_and_ci_run_the_tests_by_one_command():
+    command = "-m pytest -n 2 --dist worksteal\n"
+    assert command in (PROJECT / "README.md").read_text()
+    assert f'check tests "$bin/python" {command}' in (PROJECT / ".ci" / "run").read_text()
