@@ -21,9 +21,12 @@ class Choices:
         long_vector, long_vector_per_rank: reduce and allreduce go by parts from the larger of the
             two on, the second of them for each process. The default was measured on mpi-np: 4 and 8
             ranks break even between 4 and 16 KB.
-        multicast: a broadcast is one `Device.multicast`, which the device then must offer.
+        multicast: a broadcast is one `Device.multicast`, which the device then must offer, and in an
+            allgather each process multicasts its block.
         multicast_scatter: ... and so is a scatter, if all blocks together have at most so many
             bytes.
+        reduce_by_gather: the root of a reduce receives all vectors and combines them; an allreduce is
+            that, and a broadcast.
     """
 
     broadcast_by_pieces: int = 64 * 1024
@@ -38,6 +41,7 @@ class Choices:
     long_vector_per_rank: int = 0
     multicast: bool = False
     multicast_scatter: int = 0
+    reduce_by_gather: bool = False
 
     def by_parts(self, size: int, ranks: int) -> bool:
         """Is a vector of `size` bytes reduced sooner by parts than whole?"""

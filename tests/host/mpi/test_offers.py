@@ -18,6 +18,7 @@ from lanai_host.operation import DeviceError, ErrorKind, Operation
 from lanai_host.stacks.ideal.device import IdealDevice
 
 from .ranks import TIMEOUT, buffer, run
+from .test_collectives import ORDERED
 
 
 class Counting(IdealDevice):
@@ -157,6 +158,49 @@ def test_a_broadcast_to_nobody_needs_no_multicast():
         return world.comm_world.device.casts
 
     assert run(1, program, Multicasting) == [()]
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_an_allgather_is_a_multicast_of_each_rank(in_place):
+    def program(world):
+        comm, device = world.comm_world, world.comm_world.device
+        mine, every = np.full(50, comm.rank, np.int64), np.full(200, -1, np.int64)
+        every[50 * comm.rank : 50 * comm.rank + 50] = comm.rank
+        address, count, kind = buffer(mine)
+        before = device.sent
+        own = Part(IN_PLACE if in_place else address, count, kind)
+        coll.run(comm, coll.allgather, own, Part(buffer(every)[0], count, kind))
+        assert (every == np.repeat(np.arange(4), 50)).all()
+        return len(device.casts), device.sent - before
+
+    assert run(4, program, Multicasting) == [(1, 0)] * 4
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_reduce_by_gather_combines_in_the_order_of_ranks(ranks, in_place):
+    """CC-24. The operation does not commute; allreduce is such a reduce and a broadcast."""
+
+    class Gathering(Counting):
+        choices = replace(IdealDevice.choices, reduce_by_gather=True)
+
+    digits = int("1234"[:ranks])
+
+    def program(world):
+        comm, device = world.comm_world, world.comm_world.device
+        root = ranks - 1
+        mine, result, everywhere = np.full(30, comm.rank + 1, np.int64), np.zeros(30, np.int64), np.zeros(30, np.int64)
+        address, count, kind = buffer(mine)
+        coll.run(comm, coll.allreduce, address, buffer(everywhere)[0], count, kind, ORDERED)
+        assert (everywhere == digits).all()
+        stays = in_place and comm.rank == root
+        target = mine if stays else result
+        before = device.sent
+        coll.run(comm, coll.reduce, IN_PLACE if stays else address, buffer(target)[0], count, kind, ORDERED, root)
+        assert device.sent - before == (comm.rank != root)
+        assert comm.rank != root or (target == digits).all()
+
+    run(ranks, program, Gathering)
 
 
 @pytest.mark.parametrize(("elements", "casts"), [(2, 1), (3, 0)])

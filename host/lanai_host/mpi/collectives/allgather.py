@@ -1,4 +1,5 @@
-"""Allgather: doubling or Bruck for short totals, a ring for long ones."""
+"""Allgather: a multicast of each block where the device has it; else Bruck for short totals, a ring
+for long ones."""
 
 from collections.abc import Sequence
 
@@ -19,6 +20,8 @@ def allgather(link: Link, send: Part, receive: Part) -> Steps:
         return inter.allgather(link, send, receive.repeated(link.peers))
     if send.elements == receive.elements and send.datatype is receive.datatype:
         checks.distinct(link, send.address, receive.at(link.rank).address, send.size)
+    if link.choices.multicast:
+        return _by_multicast(link, send, receive.repeated(link.size))
     if receive.size * link.size <= link.choices.allgather_short:
         return _bruck(link, send, receive)
     return _ring(link, send, receive.repeated(link.size))
@@ -35,6 +38,18 @@ def allgatherv(link: Link, send: Part, receive: Spread) -> Steps:
     if send.datatype is receive.datatype:
         checks.distinct(link, send.address, coming[link.rank].address, min(send.size, coming[link.rank].size))
     return _ring(link, send, coming)
+
+
+def _by_multicast(link: Link, send: Part, blocks: Sequence[Part]) -> Steps:
+    """Each rank sends its block to all others in one message (CC-25)."""
+    own = blocks[link.rank]
+    if not send.in_place:
+        copy_elements(*send, *own)
+    others = [rank for rank in range(link.size) if rank != link.rank]
+    operations = [link.receive(rank, *blocks[rank]) for rank in others]
+    if others:
+        operations.append(link.multicast_body(others, own.datatype.body(own.address, own.elements)))
+    yield operations
 
 
 def _bruck(link: Link, send: Part, receive: Part) -> Steps:

@@ -82,7 +82,9 @@ def reduce(link: Link, send: int, receive: int, count: int, datatype: Datatype, 
 
 def reduce_to(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, root: int) -> Steps:
     """The choice. `receive` counts at the root only."""
-    if _by_parts(link, count, datatype, op):
+    if link.choices.reduce_by_gather:
+        yield from _reduce_by_gather(link, send, receive, count, datatype, op, root)
+    elif _by_parts(link, count, datatype, op):
         vector = Vector(link, count, datatype, op).load(send)
         yield from _scatter_ring(link, vector)
         yield from _gather_parts(link, vector, root)
@@ -90,6 +92,20 @@ def reduce_to(link: Link, send: int, receive: int, count: int, datatype: Datatyp
             vector.store(receive)
     else:
         yield from _reduce_tree(link, send, receive, count, datatype, op, root)
+
+
+def _reduce_by_gather(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, root: int) -> Steps:
+    """The root receives all vectors, in the order of ranks, and combines them (CC-22, CC-24)."""
+    if link.rank != root:
+        yield [link.send(root, send, count, datatype)]
+        return
+    vectors = [TypedScratch(count, datatype) for _ in range(link.size)]
+    yield [link.receive(rank, vectors[rank].address, count, datatype) for rank in range(link.size) if rank != root]
+    copy_elements(send, count, datatype, vectors[root].address, count, datatype)
+    result = vectors.pop()
+    for vector in reversed(vectors):
+        link.reduce(op, vector.address, result.address, count, datatype)
+    copy_elements(result.address, count, datatype, receive, count, datatype)
 
 
 def _reduce_tree(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, root: int) -> Steps:
@@ -128,6 +144,10 @@ def allreduce(link: Link, send: int, receive: int, count: int, datatype: Datatyp
 
 def allreduce_into(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:
     """The choice."""
+    if link.choices.reduce_by_gather:
+        yield from _reduce_by_gather(link, send, receive, count, datatype, op, 0)
+        yield from broadcast(link, datatype.body(receive, count), 0)
+        return
     vector = Vector(link, count, datatype, op).load(send)
     if _by_parts(link, count, datatype, op):
         yield from _scatter_ring(link, vector)

@@ -42,11 +42,12 @@ class Ccu(Device):
         self.size = len(attachment.places)
         self.node = attachment.places[self.rank].node
         # A scatter whose blocks fit into one packet is a broadcast (CC-23). Others, and gathers,
-        # go directly: the root posts its receives in the order of ranks (CC-22, CC-25).
+        # go directly: the root posts its receives in the order of ranks (CC-22, CC-24, CC-25).
         self.choices = Choices(
             multicast=attachment.multicasts,
             multicast_scatter=attachment.packet - HEADER.size,
             tree_gather=-1,
+            reduce_by_gather=True,
         )
         self._bus = bus
         self._costs = costs
