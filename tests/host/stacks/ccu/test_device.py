@@ -16,7 +16,7 @@ def pattern(size, seed=0):
     return bytes((n * 7 + seed * 31) % 251 for n in range(size))
 
 
-@pytest.mark.parametrize("size", [0, 1, 1315, 1316, 1331, 8000, 40_000])
+@pytest.mark.parametrize("size", [0, 1315, 1316, 40_000])
 def test_a_message_of_any_length_arrives_whole(size):
     """1,315 bytes and the header are one packet. 40,000 are more packets than the send queue and
     the window take."""
@@ -189,7 +189,7 @@ def test_closing_waits_for_the_daemon_to_take_all(multicasts):
 
 
 def test_messages_are_in_order_over_a_wire_that_loses_damages_doubles_and_reorders():
-    exchange(8, 1)
+    exchange(3, 1)
 
 
 @pytest.mark.slow
