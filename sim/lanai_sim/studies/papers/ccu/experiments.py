@@ -47,7 +47,7 @@ def measured(pattern: str, ranks: int, options: CcuOptions, sizes: Sequence[int]
             command,
             ranks,
             "ccu",
-            host=systems.host(),
+            host=systems.HOST,
             options=options,
             fabric=systems.FABRIC,
             environment=libmpi_environment(),

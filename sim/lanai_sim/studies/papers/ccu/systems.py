@@ -7,7 +7,7 @@ the paper says of them, and no more.
 
 from dataclasses import replace
 
-from lanai_host.config import HostConfig, sparc_sunos
+from lanai_host.config import sparc_sunos
 from lanai_host.stacks.ccu.options import CcuOptions, ethernet, lam, mpich
 
 FABRIC = "ethernet"
@@ -15,15 +15,6 @@ HOST = sparc_sunos()
 SYSTEMS: dict[str, CcuOptions] = {"ccu": ethernet(), "lam": lam(), "mpich": mpich()}
 
 
-def paper() -> CcuOptions:
-    """Acknowledgements as the paper has them: no timer."""
-    return replace(ethernet(), ack_timer=0)
-
-
 def unicast() -> CcuOptions:
     """The paper's other version of its broadcast."""
     return replace(ethernet(), broadcast=0)
-
-
-def host() -> HostConfig:
-    return HOST
