@@ -61,7 +61,7 @@ def ethernet() -> CcuOptions:
     at 8,000 and 16,000 bytes (ccu.s5_3.bw_8000, ccu.s5_3.bw_16000). `timeout` is more than a window
     of 25 packets takes, `ack_timer` a quarter of it; the paper has no values.
     """
-    return CcuOptions(ack_timer=50_000, timeout=200_000, work=250)
+    return CcuOptions(ack_timer=50_000, timeout=200_000, work=307)
 
 
 def lam() -> CcuOptions:
