@@ -38,6 +38,8 @@ class NicWorld(World):
         if not isinstance(config.stack, NicStack):
             raise UserError(f"the device {config.device!r} has no NICs")
         self.stack: NicStack = config.stack
+        if config.trace is not None and self.stack.vocabulary is None:  # said before a model is built
+            raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
         config = replace(config, nic=self.stack.equip(config.nic))
         super().__init__(config, kernel)
         net = fabrics.describe(config.fabric, -(-config.ranks // config.ranks_per_node))
@@ -217,11 +219,10 @@ class NicWorld(World):
             self.session.begin(self.started, self.attachments)
 
     def _describe_nics(self, image: Image | None) -> None:
+        config, nodes, vocabulary = self.config, range(len(self.cluster.nodes)), self.stack.vocabulary
         assert self.session is not None
-        config, nodes = self.config, range(len(self.cluster.nodes))
-        vocabulary = self.stack.vocabulary
-        if vocabulary is None or image is None:
-            raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
+        assert vocabulary is not None
+        assert image is not None
         plans = self.stack.plans(image, config.nic, config.chosen_options, self.placement)
         ranks = [self.placement.ranks_on(node) for node in nodes]
         routes = [[self.cluster.fabric.route(a, b) for b in nodes] for a in nodes]
