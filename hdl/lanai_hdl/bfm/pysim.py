@@ -8,6 +8,7 @@ from amaranth import ClockDomain, Module
 from amaranth.sim import Simulator
 
 from .pins import Pins
+from .shapes import shapes_kept
 
 
 class PysimPins(Pins):
@@ -49,7 +50,8 @@ class Bench:
         top = Module()
         top.domains.sync = ClockDomain()  # even if the component has no use for a clock, the bench has
         top.submodules.dut = dut
-        self.simulator = Simulator(top)
+        with shapes_kept():
+            self.simulator = Simulator(top)
         self.simulator.add_clock(1 / 66e6)
         self.open = 0
         self.simulator.add_process(self._watchdog)
