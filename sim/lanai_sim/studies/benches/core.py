@@ -8,13 +8,14 @@ from lanai_firmware.iss import Memory, Processor
 from lanai_hdl.isa import NOP, AluOp, encode
 from lanai_hdl.isa.formats import BR, RI, RM, SLI
 
+from ...corebench.lockstep import LAYOUT
 from ...corebench.rtl import CoreBench
 from ...corebench.search import search_figures
 
 NAME = "core"
 HELP = "processor: LBUS contention, list search, simulation speed"
 
-SIZE = 0x4000
+SIZE = LAYOUT.size  # bytes of SRAM: the model that the proofs of the core use
 FREE, EVEN, ODD, BOTH = (0, 0), (1, 0), (0, 1), (1, 1)
 
 
