@@ -52,6 +52,36 @@ class Envelope(NamedTuple):
     length: int
 
 
+class Pending(NamedTuple):
+    """A send or a receive that is not done. A receive's `peer` and `tag` may be wildcards; `length`
+    is what fits into it."""
+
+    sends: bool
+    peer: int
+    tag: int
+    context: int
+    length: int
+
+
+class Queued(NamedTuple):
+    """A send or a receive that is not done, in the words of its program.
+
+    Members:
+        sends: it is a send.
+        peer: a rank of the communicator; None for a receive from anyone.
+        tag: None for a receive with any tag, and if the library started it; `part` then says for what.
+        size: bytes; of a receive, those that fit.
+        where: the communicator.
+    """
+
+    sends: bool
+    peer: int | None
+    tag: int | None
+    size: int
+    where: str
+    part: str
+
+
 class Unreceived(NamedTuple):
     """Equal messages that lie at a rank and that no receive has taken, in the words of its program.
 
@@ -172,6 +202,10 @@ class Device(ABC):
     def unexpected(self) -> list[Envelope]:
         """Messages that this process keeps and no receive has taken, in order of arrival. Those on
         a NIC are not among them."""
+        return []
+
+    def pending(self) -> list[Pending]:
+        """Sends and receives of this process that are not done, each kind in the order in which they were started."""
         return []
 
     @abstractmethod

@@ -119,6 +119,7 @@ _NULL_ALLOWED: _Row = {Wrong.NULL: None}
 _NULL_HANDLE_ALLOWED: _Row = {Wrong.NULL_HANDLE: None}
 _NULL_INFO: _Row = {Wrong.NULL_HANDLE: ErrorClass.INFO}
 
+_STARTED = ("commands", "argv", "maxprocs", "info")
 _SIZED = ("create", "allocate", "allocate_shared", "attach")
 _ASSERTING = ("fence", "start", "post", "lock", "lock_all")
 _REACHING = ("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap")
@@ -162,9 +163,13 @@ _EXCEPTIONS: dict[tuple[str, str], _Row] = {
     ("MPI_Type_create_darray", "rank"): _NONE_REFUSED,  # of a grid, not of a communicator
     **{(f"MPI_{name}", "request"): _NULL_HANDLE_ALLOWED for name in ("Request_get_status", "Parrived", "Wait", "Test")},
     ("MPI_Comm_get_name", "comm"): _NULL_HANDLE_ALLOWED,
-    **{
-        (f"MPI_Comm_{what}", "port_name"): _NULL_ALLOWED for what in ("accept", "connect")
-    },  # means something at the root only
+    # What means something at the root only.
+    **{(f"MPI_Comm_{what}", "port_name"): _NULL_ALLOWED for what in ("accept", "connect")},
+    ("MPI_Comm_spawn", "command"): _NULL_ALLOWED,
+    ("MPI_Comm_spawn_multiple", "count"): _NONE_REFUSED,
+    **{("MPI_Comm_spawn_multiple", f"array_of_{what}"): _NULL_ALLOWED for what in _STARTED},
+    **{(f"MPI_Comm_{what}", "array_of_errcodes"): _NULL_ALLOWED for what in ("spawn", "spawn_multiple")},
+    ("MPI_Comm_spawn", "maxprocs"): {Wrong.NEGATIVE: _ARG},
     ("MPI_Type_get_name", "datatype"): _NULL_HANDLE_ALLOWED,
     ("MPI_Win_get_name", "win"): _NULL_HANDLE_ALLOWED,
     ("MPI_Win_set_info", "info"): _NULL_INFO,

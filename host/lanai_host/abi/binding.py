@@ -36,13 +36,15 @@ ENV_TRACEBACK = "LANAI_TRACEBACK"  # set: internal errors come with their Python
 class Binding:
     """`inputs`: the C names of the function's arguments. `lenient`: datatypes and operations may be
     insignificant. `always`: may be called before MPI_Init and after MPI_Finalize. `anywhere`: by
-    any thread, whatever the thread level."""
+    any thread, whatever the thread level. `raw`: inputs that come as C has them, since they mean
+    something at one process only."""
 
     function: Callable[..., Any]
     inputs: tuple[str, ...]
     lenient: bool = False
     always: bool = False
     anywhere: bool = False
+    raw: tuple[str, ...] = ()
 
 
 BINDINGS: dict[str, Binding] = {}
@@ -56,11 +58,13 @@ def bind(
     lenient: bool = False,
     always: bool = False,
     anywhere: bool = False,
+    raw: str = "",
 ) -> None:
     """Bind `function` to an MPI function, and to its `_c` variant. `inputs` names its arguments as
-    C does, in its order, where its own parameters have other names."""
+    C does, in its order, where its own parameters have other names. `raw` names those that come as
+    C has them."""
     names = tuple(inputs.split()) or tuple(inspect.signature(function).parameters)
-    BINDINGS[name] = Binding(function, names, lenient, always, anywhere)
+    BINDINGS[name] = Binding(function, names, lenient, always, anywhere, tuple(raw.split()))
 
 
 def binding(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,12 +167,12 @@ def _threads(name: str, own: str, place: str, found: Binding, names: dict[str, A
 
 def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, Any]) -> str:
     own, base, pointers, const = parameter
+    if own in found.raw:
+        return str(own)
     if pointers == 0:
         table = abi.table_of(base)
         if table is None:
             return _number(name, own, names)
-        if found.lenient and own == "peer_comm":
-            return str(own)  # means something at one process only
         if base == "MPI_File" and name.endswith("_errhandler"):  # the null handle has one too
             names["any_file"] = abi.any_file
             return f"any_file({own})"
@@ -185,8 +189,6 @@ def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, A
         return f"{base}[{own}]"
     if pointers == 1 and const and base == "char":
         names["text"] = abi.text
-        if own == "port_name" and name in ("MPI_Comm_accept", "MPI_Comm_connect"):  # means something at the root only
-            return f"text({own}) if {own} else ''"
         return f"text({own})"
     if pointers == 1 and const and base == "MPI_Status":
         names["get_status"] = abi.get_status

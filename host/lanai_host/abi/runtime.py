@@ -22,10 +22,11 @@ from ..connect import device_over, solo_device
 from ..device import Device, Envelope
 from ..errors import UserError
 from ..mpi.constants import ThreadLevel
-from ..mpi.unreceived import unreceived
+from ..mpi.unreceived import queued, unreceived
 from ..mpi.windows.races import Watch
 from ..mpi.world import World
 from ..simulator.client import SimulatorClient
+from ..simulator.manager import RunManager
 from ..simulator.notes import ENV_NOTES, Notebook
 from ..simulator.protocol import ENV_LEAKS, ENV_RACES, FinalState
 from ..source_lines import place_of
@@ -107,20 +108,24 @@ class Process:
             self.observer.leave(call)
 
     def _open(self, required: int, device: Device, tick: float) -> ThreadLevel:
-        world = World(device, self.end, foreign_threads=self.foreign, tick=tick, lockstep=self.client is not None)
+        client = self.client
+        manager = None if client is None else RunManager(client, device)
+        start = None if client is None else client.start()
+        world = World(device, self.end, self.foreign, tick, client is not None, manager, start)
         world.errors = binding.EARLY_ERRORS
         if os.environ.get(ENV_RACES):
             world.process.races = Watch(self._report_race, _place)
         level = world.init(required)
         abi.open(world)
-        if self.client is not None:
-            self.client.on_end = self._final_state
+        if client is not None:
+            client.on_end = self._final_state
+        world.meet_parent()
         return level
 
     def _final_state(self, on_nic: list[Envelope]) -> FinalState:
         """For the report of a run that has ended while this process waits."""
         here = call_site.located(Wait(""))
-        return FinalState(here.call, here.site, unreceived(abi.world, on_nic))
+        return FinalState(here.call, here.site, unreceived(abi.world, on_nic), queued(abi.world))
 
     def _device(self) -> tuple[Device, float]:
         self.client = SimulatorClient.from_environment()
@@ -134,7 +139,7 @@ class Process:
         if self.observer is not None and not self.observer.inside:
             self.observer.enter("MPI_Finalize")  # Python ends, and nobody called it; it ends with the rank's part
         for wrong in abi.world.finalize(self._report_leaks if os.environ.get(ENV_LEAKS) else None):
-            text = f"rank {abi.world.rank}: MPI_Finalize: {wrong}"
+            text = f"{abi.world.label}: MPI_Finalize: {wrong}"
             print(text, file=sys.stderr)
             self.end(1, text)  # whatever the program's error handlers are: it is not the program that was meant
         if self.client is not None:
@@ -144,10 +149,10 @@ class Process:
 
     def _report_leaks(self, found: list[str]) -> None:
         for line in [*found, *leaks.found()]:
-            print(f"lanai: leak: rank {abi.world.rank}: {line}", file=sys.stderr)
+            print(f"lanai: leak: {abi.world.label}: {line}", file=sys.stderr)
 
     def _report_race(self, found: str) -> None:
-        print(f"lanai: race: rank {abi.world.rank}: {found}", file=sys.stderr, flush=True)
+        print(f"lanai: race: {abi.world.label}: {found}", file=sys.stderr, flush=True)
 
     def end(self, code: int, text: str) -> None:
         """Ends the job with this exit code; never returns."""

@@ -9,10 +9,10 @@ POINT_TO_POINT, COLLECTIVE, CREATION, LOCAL, PARTITIONED, PARTITIONS = range(CON
 
 LIMIT = SERVICE_CONTEXT // CONTEXTS  # numbers
 
-# Contexts that belong to no communicator: those who connect to a port and what follows; names that
-# are published, and joining.
-PORTS, NAMES = LIMIT * CONTEXTS, LIMIT * CONTEXTS + 1
-assert NAMES < SERVICE_CONTEXT
+# Contexts that belong to no communicator: groups that become connected; the ends of a socket that
+# join.
+PORTS, JOINING = LIMIT * CONTEXTS, LIMIT * CONTEXTS + 1
+assert JOINING < SERVICE_CONTEXT
 # And of services: what one-sided calls ask of their target, and the data that follow or answer.
 ONE_SIDED, ONE_SIDED_DATA = SERVICE_CONTEXT, SERVICE_CONTEXT + 1
 

@@ -157,6 +157,8 @@ def free(comm: Communicator) -> None:
         raise MpiError(ErrorClass.COMM, f"MPI_Comm_free: {comm.name} cannot be freed")
     comm.attributes.clear(comm)
     comm.freed = True
+    if comm in comm.process.connections:
+        comm.process.connections.remove(comm)
 
 
 def disconnect(comm: Communicator) -> None:

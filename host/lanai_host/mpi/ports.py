@@ -1,88 +1,104 @@
 """Ports and names: groups of processes of one run that become connected though they share no
 communicator.
 
-A port belongs to the process that opened it, and its name says which that is. Who connects sends
-that process a message; the leaders of both groups then build an inter-communicator through the
-world that `lanai run` started.
+A port belongs to the process that opened it. The process manager knows which ports are open. Who connects asks the
+manager, sends the port's owner a message, and is told whether it was accepted.
 """
 
-import json
 import os
-import re
 import socket
 import zlib
-from collections.abc import Callable, Generator, Iterable
+from typing import Any
 
 import numpy as np
 
-from ..body import NOTHING, Run
+from ..body import NOTHING, Body
 from ..device import SendMode
+from ..manager import Manager, Question, owner_of
 from ..operation import ANY_SOURCE, Operation
-from .arguments import check_intra
-from .collectives.broadcast import binomial
 from .collectives.calls import launch
 from .collectives.schedule import Link, Steps
-from .communicator import CALL, Communicator
-from .context_numbers import NAMES, PORTS
+from .communicator import Communicator
+from .connecting import Finding, Other, ask, connect_groups
+from .context_numbers import JOINING, PORTS
 from .errors import ErrorClass, MpiError
-from .intercomm import join_groups
-from .making import creation_link
-from .memory import Scratch
-from .request import device_error, hold
-from .text import encode
+from .request import device_error
 
-_NAME = re.compile(r"lanai-port:(\d+)\.(\d+)")
-_BRIDGE = 1 << 20  # added to a port's number: the tag of what the leaders tell each other
-_PUBLISHED = 0  # the tag of names; those that join have others
-
-Finding = Generator[Iterable[Operation], None, int]  # the rank of the world that leads the other group
+_BRIDGE = 1 << 20  # added to a port's number: the tag of the answer, and of what the leaders tell each other
+_ACCEPTED, _CLOSED = 0, 1  # the answer
 
 
 class Ports:
-    """The ports that one process has opened, and the names that it has heard of."""
+    """The ports of one process. `everyone` has all processes of the run."""
 
-    def __init__(self, world: Communicator) -> None:
-        self._world = world
-        self._opened: set[int] = set()
-        self._last = 0
-        self._names: dict[str, str] = {}  # ports, by the name of the service
+    def __init__(self, everyone: Communicator, manager: Manager) -> None:
+        self._everyone = everyone
+        self._manager = manager
 
     # Ports
 
     def open(self) -> str:
         """MPI_Open_port."""
-        self._last += 1
-        self._opened.add(self._last)
-        return f"lanai-port:{self._world.rank}.{self._last}"
+        name: str = self._ask("MPI_Open_port", Question.OPEN_PORT)
+        return name
 
     def close(self, name: str) -> None:
-        """MPI_Close_port."""
-        self._opened.discard(self._own("MPI_Close_port", name))
+        """MPI_Close_port: whoever waits to be accepted is told."""
+        call = "MPI_Close_port"
+        waiting = self._ask(call, Question.CLOSE_PORT, name)
+        link = Link(self._everyone, call, 0)
+
+        def steps() -> Steps:
+            for _ in range(waiting):
+                yield from self._answer(link, name, _CLOSED)
+
+        launch(link, steps()).wait()
 
     def accept(self, comm: Communicator, name: str, root: int) -> Communicator:
         """MPI_Comm_accept. `name` counts at the root only."""
         call = "MPI_Comm_accept"
 
-        def find(link: Link) -> Finding:
-            number = self._own(call, name)
-            coming = self._world.device.receive(ANY_SOURCE, number, PORTS, NOTHING)
-            yield [coming]
-            if coming.error is not None:
-                raise device_error(call, coming.error, 0, ANY_SOURCE)
-            return coming.source
+        def begin(link: Link) -> Finding:
+            self._ask(call, Question.ACCEPT, name)
+            return self._answer(link, name, _ACCEPTED)
 
-        return self._meet(comm, call, root, find, lambda: self._own(call, name) + _BRIDGE)
+        return connect_groups(comm, self._everyone, call, root, begin).communicator
 
     def connect(self, comm: Communicator, name: str, root: int) -> Communicator:
         """MPI_Comm_connect. `name` counts at the root only."""
         call = "MPI_Comm_connect"
 
-        def find(link: Link) -> Finding:
-            owner, number = self._parts(call, name)
-            yield [self._send(owner, number, PORTS, NOTHING)]
-            return owner
+        def begin(link: Link) -> Finding:
+            self._ask(call, Question.CONNECT, name)
+            return self._find(link, name)
 
-        return self._meet(comm, call, root, find, lambda: self._parts(call, name)[1] + _BRIDGE)
+        return connect_groups(comm, self._everyone, call, root, begin).communicator
+
+    def _find(self, link: Link, name: str) -> Finding:
+        """Tell the owner of a port, and wait for its answer."""
+        owner, number = owner_of(name)
+        bridge = link.through(self._everyone, number + _BRIDGE, PORTS)
+        answer = np.zeros(1, np.uint8)
+        yield [
+            self._send(owner, number, PORTS, NOTHING),
+            bridge.receive_bytes(owner, answer.__array_interface__["data"][0], 1),
+        ]
+        if answer[0] == _CLOSED:
+            raise MpiError(ErrorClass.PORT, f"{link.call}: port_name is {name!r}, which was closed before it accepted")
+        return Other(owner, number + _BRIDGE)
+
+    def _answer(self, link: Link, name: str, answer: int) -> Finding:
+        """Wait for the next process that connects to a port of this one, and answer it."""
+        number = owner_of(name)[1]
+        coming = self._everyone.device.receive(ANY_SOURCE, number, PORTS, NOTHING)
+        yield [coming]
+        if coming.error is not None:
+            raise device_error(link.call, coming.error, 0, ANY_SOURCE)
+        bridge = link.through(self._everyone, number + _BRIDGE, PORTS)
+        said = np.array([answer], np.uint8)
+        link.held.append(said)
+        yield [bridge.send_bytes(coming.source, said.__array_interface__["data"][0], 1)]
+        return Other(coming.source, number + _BRIDGE)
 
     def join(self, comm: Communicator, descriptor: int) -> Communicator:
         """MPI_Comm_join, for MPI_COMM_SELF. The ends of the socket have each other's names, so
@@ -90,118 +106,42 @@ class Ports:
         call = "MPI_Comm_join"
         tag = _tag_of(call, descriptor)
 
-        def find(link: Link) -> Finding:
-            coming = self._world.device.receive(ANY_SOURCE, tag, NAMES, NOTHING)
-            yield [coming, *(self._send(rank, tag, NAMES, NOTHING) for rank in self._others())]
-            if coming.error is not None:
-                raise device_error(call, coming.error, 0, ANY_SOURCE)
-            return coming.source
+        def begin(link: Link) -> Finding:
+            return self._meet(link, tag, self._ask(call, Question.JOIN, tag))
 
-        return self._meet(comm, call, 0, find, lambda: tag)
+        return connect_groups(comm, self._everyone, call, 0, begin).communicator
 
-    def _meet(
-        self, comm: Communicator, call: str, root: int, find: Callable[[Link], Finding], tag: Callable[[], int]
-    ) -> Communicator:
-        """`find(link)` tells the root who leads the others; the two then talk with this tag. An
-        error of the root's is an error of all."""
-        check_intra(comm, call)
-        if not 0 <= root < comm.size:
-            raise MpiError(ErrorClass.ROOT, f"{call}: root is {root}; it must be from 0 to {comm.size - 1}")
-        link = creation_link(comm, call)
-        found: list[Communicator] = []
-
-        def steps() -> Steps:
-            told, error = np.full(1, -1, np.int64), None
-            if comm.rank == root:
-                try:
-                    told[0] = yield from find(link)
-                except MpiError as own:
-                    error = own
-                    told[0] = -own.error_class
-            yield from binomial(link, Run(told.__array_interface__["data"][0], told.nbytes), root)
-            remote = int(told[0])
-            if remote < 0:
-                raise error or MpiError(-remote, f"{call}: the root, rank {root}, could not use the port")
-            bridge = link.through(self._world, tag(), PORTS) if comm.rank == root else None
-            found.append((yield from join_groups(comm, link, root, bridge, remote)))
-
-        launch(link, steps()).wait()
-        return found[0]
-
-    def _own(self, call: str, name: str) -> int:
-        """The number of a port of this process that is open."""
-        owner, number = self._parts(call, name)
-        if owner != self._world.rank or number not in self._opened:
-            raise MpiError(ErrorClass.PORT, f"{call}: port_name is {name!r}; this process has no such port open")
-        return number
-
-    def _parts(self, call: str, name: str) -> tuple[int, int]:
-        """The rank of the world that opened a port, and the port's number there."""
-        found = _NAME.fullmatch(name)
-        if found is None or int(found[1]) >= self._world.size or int(found[2]) >= _BRIDGE:
-            raise MpiError(ErrorClass.PORT, f"{call}: port_name is {name!r}, which MPI_Open_port did not give")
-        return int(found[1]), int(found[2])
+    def _meet(self, link: Link, tag: int, first: int | None) -> Finding:
+        """The process at the other end of a socket: `first` if that came before this one, which tells it."""
+        if first is not None:
+            yield [self._send(first, tag, JOINING, NOTHING)]
+            return Other(first, tag)
+        coming = self._everyone.device.receive(ANY_SOURCE, tag, JOINING, NOTHING)
+        yield [coming]
+        if coming.error is not None:
+            raise device_error(link.call, coming.error, 0, ANY_SOURCE)
+        return Other(coming.source, tag)
 
     # Names
 
     def publish(self, service: str, port: str) -> None:
-        """MPI_Publish_name. All processes are told."""
-        self._hear()
-        if service in self._names:
-            raise MpiError(ErrorClass.SERVICE, f"MPI_Publish_name: service_name {service!r} is published already")
-        self._tell(service, port)
+        """MPI_Publish_name."""
+        self._ask("MPI_Publish_name", Question.PUBLISH, service, port)
 
     def unpublish(self, service: str, port: str) -> None:
         """MPI_Unpublish_name."""
-        self._hear()
-        if self._names.get(service) != port:
-            raise MpiError(
-                ErrorClass.SERVICE, f"MPI_Unpublish_name: service_name {service!r} is not published with port {port!r}"
-            )
-        self._tell(service, "")
+        self._ask("MPI_Unpublish_name", Question.UNPUBLISH, service, port)
 
     def lookup(self, service: str) -> str:
-        """MPI_Lookup_name: what has arrived by now."""
-        self._hear()
-        if service not in self._names:
-            raise MpiError(ErrorClass.NAME, f"MPI_Lookup_name: service_name {service!r} is not published")
-        return self._names[service]
+        """MPI_Lookup_name."""
+        port: str = self._ask("MPI_Lookup_name", Question.LOOK_UP, service)
+        return port
 
-    def _tell(self, service: str, port: str) -> None:
-        text = np.frombuffer(encode(json.dumps([service, port])), np.uint8).copy()
-        body = Run(text.__array_interface__["data"][0], text.nbytes)
-        with self._world.lock:
-            self._world.device.charge(CALL)
-            for rank in self._others():
-                hold(self._send(rank, _PUBLISHED, NAMES, body), text)
-        self._note(service, port)
+    def _ask(self, call: str, question: Question, *values: Any) -> Any:
+        return ask(self._manager, self._everyone, call, question, *values)
 
-    def _hear(self) -> None:
-        device = self._world.device
-        self._world.progress.poll()
-        with self._world.lock:
-            while (arrived := device.probe(ANY_SOURCE, _PUBLISHED, NAMES, take=True)) is not None:
-                room = Scratch(arrived.length)
-                taken = device.receive_taken(arrived, Run(room.address, arrived.length))
-                hold(taken, room)
-                while not taken.done:
-                    device.progress()
-                service, port = json.loads(room.data[: arrived.length].tobytes())
-                self._note(service, port)
-
-    def _note(self, service: str, port: str) -> None:
-        if port:
-            self._names[service] = port
-        else:
-            self._names.pop(service, None)
-
-    # Messages
-
-    def _others(self) -> list[int]:
-        return [rank for rank in range(self._world.size) if rank != self._world.rank]
-
-    def _send(self, rank: int, tag: int, context: int, body: Run) -> Operation:
-        return self._world.device.send(rank, tag, context, body, SendMode.STANDARD)
+    def _send(self, rank: int, tag: int, context: int, body: Body) -> Operation:
+        return self._everyone.device.send(rank, tag, context, body, SendMode.STANDARD)
 
 
 def _tag_of(call: str, descriptor: int) -> int:

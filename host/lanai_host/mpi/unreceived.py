@@ -1,21 +1,24 @@
-"""Messages that no receive has taken, in the words of the program: for the report of a run that has
-ended."""
+"""The message queues of this rank, in the words of the program: messages that no receive has taken,
+sends and receives that are not done. For the report of a run that has ended."""
 
 from collections import Counter
 from collections.abc import Iterable
 
-from ..device import Envelope, Unreceived
+from ..device import Envelope, Queued, Unreceived
+from ..operation import ANY_SOURCE, ANY_TAG
 from .collectives.schedule import name_of
 from .communicator import Communicator
 from .context_numbers import (
     COLLECTIVE,
     CONTEXTS,
     CREATION,
+    JOINING,
     LOCAL,
     ONE_SIDED,
     ONE_SIDED_DATA,
     PARTITIONED,
     PARTITIONS,
+    PORTS,
 )
 from .world import World
 
@@ -36,9 +39,23 @@ def unreceived(world: World, on_nic: Iterable[Envelope]) -> list[Unreceived]:
     return [one._replace(times=times) for one, times in found.items()]
 
 
+def queued(world: World) -> list[Queued]:
+    """Receives, then sends."""
+    by_number: dict[int, Communicator] = {one.number: one for one in world.communicators()}
+    found = []
+    for one in world.process.device.pending():
+        told = _describe(by_number, Envelope(one.peer, one.tag, one.context, one.length))
+        peer = None if one.peer == ANY_SOURCE else told.source
+        tag = None if one.tag == ANY_TAG else told.tag
+        found.append(Queued(one.sends, peer, tag, one.length, told.where, told.part))
+    return found
+
+
 def _describe(by_number: dict[int, Communicator], message: Envelope) -> Unreceived:
     if message.context in (ONE_SIDED, ONE_SIDED_DATA):
         return Unreceived(message.source, None, message.length, "MPI_COMM_WORLD", "a one-sided operation", 1)
+    if message.context in (PORTS, JOINING):
+        return Unreceived(message.source, None, message.length, "the run", "MPI_Comm_accept or MPI_Comm_join", 1)
     number, kind = divmod(message.context, CONTEXTS)
     communicator = by_number.get(number)
     if communicator is None:

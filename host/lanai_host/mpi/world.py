@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..device import Device
+from ..manager import Local, Manager, Start
 from . import errhandler as handlers
 from .clock import Clock
 from .collectives.barrier import barrier
@@ -21,6 +22,7 @@ from .ports import Ports
 from .probing import NoProcMessage
 from .progress import Progress
 from .request import GeneralizedRequest
+from .spawning import Spawner
 from .status import Status
 
 PICOSECONDS = 1e-12
@@ -32,6 +34,10 @@ class World:
     `end_process(code, text)` ends the whole job: it is called by MPI_Abort and by
     MPI_ERRORS_ARE_FATAL, and does not return. Several worlds may live in one process (the tests run
     ranks as threads); nothing here is global.
+
+    `manager` starts processes and knows ports. `start` says which processes of the run
+    MPI_COMM_WORLD has: all, unless given. `rank` is this process's number in the run, and `label`
+    what reports call it.
     """
 
     def __init__(
@@ -41,11 +47,15 @@ class World:
         foreign_threads: bool = False,
         tick: float = 15e-9,
         lockstep: bool = False,
+        manager: Manager | None = None,
+        start: Start | None = None,
     ) -> None:
         self.process = ProcessState(device, Progress(device, foreign_threads, lockstep), taken=2)
         self.clock = Clock(device)
         self.rank = device.rank
-        self.size = device.size
+        self.start = Start(range(device.size)) if start is None else start
+        self.size = len(self.start.members)
+        self.label = f"rank {self.rank}"
         self.errors = ErrorTable()
         self.initialized = False
         self.finalized = False
@@ -54,10 +64,14 @@ class World:
         self._end_process = end_process
         self._tick = tick
         self.main_thread = 0
-        self.comm_world = self._builtin(0, Group(range(self.size), self.rank), "MPI_COMM_WORLD")
+        self.comm_world = self._builtin(0, Group(self.start.members, self.rank), "MPI_COMM_WORLD")
         self.comm_self = self._builtin(1, Group([self.rank], self.rank), "MPI_COMM_SELF")
         self.message_no_proc = NoProcMessage(self.comm_self)
-        self.ports = Ports(self.comm_world)
+        everyone = self._builtin(0, Group(range(device.size), self.rank), "all processes of the run")
+        chosen = Local(self.rank) if manager is None else manager
+        self.ports = Ports(everyone, chosen)
+        self.spawner = Spawner(everyone, chosen)
+        self.parent: Communicator | None = None  # the way to those that started this world
 
     def _builtin(self, number: int, group: Group, name: str) -> Communicator:
         communicator = Communicator(self.process, number, group, name=name)
@@ -76,13 +90,18 @@ class World:
         self.initialized = True
         return self.thread_level
 
+    def meet_parent(self) -> None:
+        """Connect with the processes that started this one, if some did: the last part of MPI_Init."""
+        if self.start.parent is not None:
+            self.parent = self.spawner.meet_parent(self.comm_world, self.start.parent)
+
     def is_main_thread(self) -> bool:
         """MPI_Is_thread_main."""
         return threading.get_ident() == self.main_thread
 
     def finalize(self, report: Callable[[list[str]], None] | None = None) -> list[str]:
         """MPI_Finalize: deletes the attributes of MPI_COMM_SELF first, then waits until all
-        processes have come here.
+        processes have come here, also those of other worlds that are still connected.
 
         `report` gets `leaks()` after that: what has not arrived by then was not sent. Returns what
         was wrong with the program.
@@ -94,7 +113,8 @@ class World:
         if self.process.send_buffer is not None:
             self.process.send_buffer.flush()
         try:
-            run_for(self.comm_world, "MPI_Finalize", barrier)
+            for comm in (self.comm_world, *self.process.connections):
+                run_for(comm, "MPI_Finalize", barrier)
         except MpiError:
             if not device.impaired:
                 raise
@@ -166,7 +186,7 @@ class World:
             handler.function(place if place is not None else self.comm_self, code)
         elif handler is not handlers.ERRORS_RETURN:
             where = getattr(place, "name", "")
-            text = f"rank {self.rank}: {error.text}" + (f" (on {where})" if where else "")
+            text = f"{self.label}: {error.text}" + (f" (on {where})" if where else "")
             print(text, file=sys.stderr, flush=True)
             self.abort(code & 0xFF or 1, text)
         return code

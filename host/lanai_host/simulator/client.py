@@ -16,6 +16,7 @@ from typing import Any, NoReturn, Self
 
 from ..device import Envelope
 from ..errors import UserError
+from ..manager import Start
 from .protocol import CATCH_UP_TIME, ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
 from .requests import ABORT, FINALIZE, HELLO, QUIET, Abort, Finalize, Hello
 from .spin import Chunk, SpinWait
@@ -79,6 +80,10 @@ class SimulatorClient:
             ) from error
         os.set_inheritable(sock.fileno(), False)
         return cls(sock, int(os.environ[ENV_RANK]), int(os.environ[ENV_SIZE]))
+
+    def start(self) -> Start:
+        """How this process began."""
+        return Start(**self.config["start"])
 
     def charge(self, picoseconds: int) -> None:
         """Host work: time that passes for this process alone."""
@@ -182,7 +187,7 @@ class SimulatorClient:
         return answer, status
 
     def _tell_final_state(self, payload: bytes) -> None:
-        state = FinalState("", "", [])
+        state = FinalState("", "", [], [])
         if self.on_end is not None:
             state = self.on_end([Envelope(*one) for one in json.loads(payload)])
         record = state.pack()

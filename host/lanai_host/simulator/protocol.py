@@ -12,9 +12,9 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ..bus.base import Wait
-from ..device import Unreceived
+from ..device import Queued, Unreceived
 
-VERSION = 6
+VERSION = 7
 ENV_SOCKET = "LANAI_SIMULATOR_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
@@ -45,6 +45,7 @@ class Op(IntEnum):
     REPORT_LOST = 26  # text: this rank can be reached no more -> nothing
     LOST = 27  # -> JSON, by rank: why it can be reached no more
     EXAMINE = 28  # have the NIC checked -> text: what is wrong with it, empty if nothing is
+    MANAGE = 29  # JSON of a question to the process manager -> JSON of its answer
 
 
 class Status(IntEnum):
@@ -59,19 +60,20 @@ class Status(IntEnum):
 
 class FinalState(NamedTuple):
     """Where a rank stands when a run has ended: the MPI call that it is in, its place as
-    `Wait.site` has it, what lies there."""
+    `Wait.site` has it, messages that lie there, sends and receives that are not done."""
 
     call: str
     site: str
     unreceived: list[Unreceived]
+    queued: list[Queued]
 
     def pack(self) -> bytes:
         return json.dumps(self).encode()
 
     @classmethod
     def unpack(cls, payload: bytes) -> "FinalState":
-        call, site, unreceived = json.loads(payload)
-        return cls(call, site, [Unreceived(*one) for one in unreceived])
+        call, site, unreceived, queued = json.loads(payload)
+        return cls(call, site, [Unreceived(*one) for one in unreceived], [Queued(*one) for one in queued])
 
 
 CATCH_UP_TIME = 10_000  # picoseconds, so that a free host that only polls still lets time pass

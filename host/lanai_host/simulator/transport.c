@@ -30,7 +30,7 @@
 #endif
 
 enum { RUNS, WAITS, STOPPED, LEFT };              /* states of a rank */
-enum { DATAGRAM, LOOK, END };                    /* what it waits for: a datagram, its own time, the end of the run */
+enum { DATAGRAM, LOOK, END, TURN };              /* what it waits for: a datagram, its own time, the end of the run, its turn */
 enum { AGAIN = -1, STOP = -2 };                  /* answers of hub_wait_on that are not a time */
 enum { WHY = 1000, SMALLEST = 6, CLASSES = 40, LARGE = 20 };
 #define FOREVER INT64_MAX
@@ -107,8 +107,10 @@ static int64_t nanoseconds(void) {
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* A new hub in the empty file `file` of `size` bytes, or with ranks == 0 the existing one. NULL if it cannot be mapped. */
-hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t processors, int64_t latency, int64_t byte_time, int64_t limit) {
+/* A new hub in the empty file `file` of `size` bytes, or with ranks == 0 the existing one. The first `started` ranks run from the
+   start, the others once they join. NULL if it cannot be mapped. */
+hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t started, uint32_t processors, int64_t latency, int64_t byte_time,
+              int64_t limit) {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     if (memory == MAP_FAILED) return NULL;
     hub *o = calloc(1, sizeof *o);
@@ -119,7 +121,8 @@ hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t processors, int6
         pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
         pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
         pthread_mutex_init(&head->lock, &kind);
-        head->ranks = head->busy = ranks;
+        head->ranks = ranks;
+        head->busy = started;
         head->processors = processors;
         head->latency = latency;
         head->byte_time = byte_time;
@@ -131,6 +134,7 @@ hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t processors, int6
     uint64_t count = (uint64_t)head->ranks * head->ranks;
     if (ranks) {
         for (uint64_t i = 0; i < count; i++) o->queues[i].arrival = FOREVER;
+        for (uint32_t i = started; i < ranks; i++) o->rank_states[i].state = LEFT;
         head->top = ((char *)(o->queues + count) - (char *)memory + 4095) & ~4095ull;
     }
     return o;
@@ -256,11 +260,11 @@ static void release_ranks(hub *o) {
     if (!runs && (!next || next->wake > head->limit || next->what == END)) {
         for (rank_state *s = o->rank_states; s < end; s++)
             if (s->state == WAITS) release(o, s, STOPPED, woken, &count);
-    } else if (!runs && !head->latency) { /* one rank at a time */
+    } else if (!runs && (next->what == TURN || !head->latency)) { /* one rank at a time */
         release(o, next, RUNS, woken, &count);
     } else {
         for (rank_state *s = o->rank_states; s < end; s++)
-            if (s->state == WAITS && s->what != END && s->wake <= head->limit && s->wake - head->latency < soonest)
+            if (s->state == WAITS && s->what < END && s->wake <= head->limit && s->wake - head->latency < soonest)
                 release(o, s, RUNS, woken, &count);
     }
     drop_lock(o);
@@ -309,10 +313,12 @@ int64_t hub_wait_on(hub *o, uint32_t rank) {
 }
 
 /* Waits. `what` says for what: DATAGRAM, until one arrives; LOOK, until all that may arrive before `clock` has arrived; END, until
-   the run ends. `clock` is the rank's time. Returns as `hub_wait_on` does. */
+   the run ends; TURN, until all other ranks wait and would resume later, or at the same time with a higher number. `clock` is the
+   rank's time. Returns as `hub_wait_on` does. */
 int64_t hub_wait(hub *o, uint32_t rank, int64_t clock, uint32_t what) {
     rank_state *me = &o->rank_states[rank];
     take_lock(o);
+    if (what == TURN && clock < o->quiet) clock = o->quiet;
     int64_t first = what == DATAGRAM ? earliest(o, rank)->arrival : clock;
     me->what = what;
     me->clock = clock;
@@ -374,6 +380,23 @@ void hub_stop(hub *o) {
         if (s->state == WAITS) release(o, s, STOPPED, woken, &count);
     drop_lock(o);
     wake(o, woken, count);
+}
+
+/* A rank without a process gets one, which runs from `clock` on; the caller's clock is not later. Datagrams to a process that had
+   this rank before are dropped. */
+void hub_join(hub *o, uint32_t rank, int64_t clock) {
+    take_lock(o);
+    for (queue *q = &o->queues[(uint64_t)rank * o->head->ranks], *end = q + o->head->ranks; q < end; q++) {
+        for (uint64_t place = q->arrival == FOREVER ? 0 : q->first, next; place; place = next) {
+            next = at(o, place)->next;
+            free_datagram(o, at(o, place));
+        }
+        q->arrival = FOREVER;
+    }
+    o->rank_states[rank].clock = clock;
+    o->rank_states[rank].state = RUNS;
+    atomic_fetch_add(&o->head->busy, 1);
+    drop_lock(o);
 }
 
 /* The rank has ended: no other rank waits for it. */

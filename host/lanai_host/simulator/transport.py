@@ -22,8 +22,8 @@ typedef struct { uint64_t size; uint32_t source; int64_t arrival; char bytes[]; 
 typedef struct { uint32_t state; int64_t clock, wake; uint32_t why_size; char why[...]; ...; } rank_state;
 typedef struct { uint64_t size; uint32_t source; int32_t taken, more; char head[...]; } delivery;
 typedef ... hub;
-hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t processors, int64_t latency, int64_t byte_time,
-              int64_t limit);
+hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t started, uint32_t processors, int64_t latency,
+              int64_t byte_time, int64_t limit);
 void hub_close(hub *);
 int hub_post(hub *, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size,
              uintptr_t body, uint64_t body_size, uint64_t charged);
@@ -32,13 +32,14 @@ int64_t hub_wait_on(hub *, uint32_t rank);
 int64_t hub_receive(hub *, uint32_t rank, int64_t clock, int64_t from, const char *match, uint32_t match_size,
                     uint32_t head_size, uintptr_t to, uint64_t room, delivery *result);
 datagram *hub_take(hub *, uint32_t rank, datagram *done);
+void hub_join(hub *, uint32_t rank, int64_t clock);
 void hub_leave(hub *, uint32_t rank);
 void hub_stop(hub *);
 void hub_state(hub *, uint32_t rank, rank_state *copy);
 void hub_set_reason(hub *, uint32_t rank, const char *why, uint32_t size);
 """
 RUNS, WAITS, ENDED, LEFT = range(4)  # states of a rank
-DATAGRAM, LOOK, END = range(3)
+DATAGRAM, LOOK, END, TURN = range(4)
 AGAIN = -1
 UNREADABLE = -1  # answer of hub_post: the datagram's body cannot be read
 LARGEST, SMALLEST = 1 << 38, 1 << 28  # bytes of the shared file; only what datagrams use takes memory
@@ -63,9 +64,12 @@ def native() -> Any:
 
 class TransportHub:
     """The simulator's end. `latency` and `byte_time` (for each byte of a body) are in picoseconds.
-    No rank is released after `limit`. `path` names the shared memory to the ranks until `close`."""
+    No rank is released after `limit`. `started` ranks begin, all unless given; the others may join
+    later. `path` names the shared memory to the ranks until `close`."""
 
-    def __init__(self, ranks: int, latency: int, byte_time: int = 0, limit: int = FOREVER) -> None:
+    def __init__(
+        self, ranks: int, latency: int, byte_time: int = 0, limit: int = FOREVER, started: int | None = None
+    ) -> None:
         made = native()
         self._ffi, self._lib = made.ffi, made.lib
         self._file = os.memfd_create("lanai-transport", os.MFD_CLOEXEC)
@@ -74,7 +78,8 @@ class TransportHub:
         size = LARGEST
         while True:
             os.ftruncate(self._file, size)
-            self._hub = self._lib.hub_open(self._file, size, ranks, processors, latency, byte_time, limit)
+            begin = ranks if started is None else started
+            self._hub = self._lib.hub_open(self._file, size, ranks, begin, processors, latency, byte_time, limit)
             if self._hub:
                 return
             size //= 4
@@ -85,6 +90,11 @@ class TransportHub:
     def look(self, rank: int) -> "RankState":
         """What a rank is doing."""
         return _look(self._ffi, self._lib, self._hub, rank)
+
+    def join(self, rank: int, clock: int) -> None:
+        """A rank without a process gets one, which takes part from `clock` on. A rank that runs has
+        not passed that time."""
+        self._lib.hub_join(self._hub, rank, clock)
 
     def leave(self, rank: int) -> None:
         """The rank's process has ended."""
@@ -131,7 +141,7 @@ class RankTransport:
         except OSError as error:
             raise UserError(f"cannot open the simulator's shared memory {path}: {error.strerror}") from error
         try:
-            self._hub = self._lib.hub_open(file, os.fstat(file).st_size, 0, 0, 0, 0, 0)
+            self._hub = self._lib.hub_open(file, os.fstat(file).st_size, 0, 0, 0, 0, 0, 0)
         finally:
             os.close(file)
         if not self._hub:
@@ -201,6 +211,17 @@ class RankTransport:
         if client.watchful:
             client.count_from_now()
         return [] if delivery.taken and not delivery.more else self._collected()
+
+    def take_turn(self, why: Wait) -> None:
+        """Wait until all other ranks wait, and none would resume before this one. What this rank
+        then asks of the simulator comes in the order of simulated time."""
+        client = self._client
+        if client.watchful:
+            client.check()
+        now = self._wait(self._hub, self._rank, client.clock, TURN)
+        client.clock = now if now >= 0 else self._wait_on(now, why)
+        if client.watchful:
+            client.count_from_now()
 
     def head(self, size: int) -> bytes:
         """The first `size` bytes of the datagram that `delivery` describes."""

@@ -32,6 +32,10 @@ class _Table(Generic[E]):
     def __init__(self) -> None:
         self._lists: dict[_Key, OrderedDict[int, E]] = {}
 
+    def __iter__(self) -> Iterator[E]:
+        """All entries, in no order."""
+        return (entry for found in self._lists.values() for entry in found.values())
+
     def add(self, key: _Key, entry: E) -> None:
         found = self._lists.get(key)
         if found is None:
@@ -64,6 +68,10 @@ class Posted(Generic[E]):
     def looks(self) -> int:
         """How often `take` looks in the table."""
         return len(self._count)
+
+    def __iter__(self) -> Iterator[E]:
+        """All receives, the oldest first."""
+        return iter(sorted(self._table, key=lambda receive: receive.order))
 
     def add(self, receive: E) -> None:
         self._order += 1

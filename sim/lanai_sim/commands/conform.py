@@ -11,6 +11,7 @@ from rich.console import Console
 
 from lanai_host.errors import UserError
 from lanai_host.stacks import names as device_names
+from lanai_host.stacks import stack
 
 from ..console import plain
 from ..figures import write_json
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--resume keeps outcomes of modules that run one by one; leave out --together or --resume")
     there = jobs.mpich() if args.against == "mpich" else None  # said before the long part if it is not there
     console = plain()
-    names = suite.modules(args.module)
+    names = suite.modules(args.module, stack(args.device).nics)
     outcomes = _outcomes(console, _ours(names, args))
     totals = figures(outcomes)
     for line in filter(None, (counts(totals), speed(totals))):

@@ -57,6 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--config", metavar="FILE", help="settings as TOML; the flags below are laid over them")
     add("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 1)")
     add("--device", choices=device_names(), help="messaging system below MPI (default: ideal)")
+    add(
+        "--universe",
+        type=count,
+        metavar="N",
+        help="ranks and spares together; spares have NICs for processes that the program starts (default: none)",
+    )
     add("--ranks-per-node", type=count, metavar="K", help="ranks that share a NIC (default: 1)")
     add(
         "--fabric",
@@ -150,6 +156,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         nodes = [int(word) for word in words]
     document: settings.Document = {
         "ranks": args.ranks,
+        "universe": args.universe,
         "device": args.device,
         "ranks_per_node": args.ranks_per_node,
         "fabric": args.fabric,

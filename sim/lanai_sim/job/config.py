@@ -19,6 +19,7 @@ from ..machine.fabrics.cables import Ends
 from ..machine.faults import Fault
 from ..report.short import Summary
 from .buffers import Buffers
+from .waiting import Doing
 
 
 class Exit(IntEnum):
@@ -53,6 +54,7 @@ class RunConfig:
     device: str = "ideal"
     host: HostConfig = field(default_factory=HostConfig)
     options: Any = None  # of the messaging system, as its `Stack` has them; None: its default
+    universe: int = 0  # ranks and spares, which ranks may start processes on; 0: no spares
     ranks_per_node: int = 1
     fabric: str | Ends = "switch"  # what `fabrics.describe` takes
     nic: NicConfig = field(default_factory=lanai41)
@@ -72,6 +74,11 @@ class RunConfig:
     buffers: Buffers = Buffers.ANY
     progress: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def total_ranks(self) -> int:
+        """Ranks that the run has room for: those that begin, and spares."""
+        return max(self.ranks, self.universe)
 
     @property
     def stack(self) -> Stack:
@@ -108,7 +115,7 @@ class RunConfig:
 
 @dataclass
 class Result:
-    """How a run ended. `report` is empty when all went well."""
+    """How a run ended. `report` is empty when all went well; `ranks` says where they stood, if the run was stopped."""
 
     code: int
     sim_time: int  # picoseconds
@@ -116,3 +123,4 @@ class Result:
     clocks: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()  # what the world has to tell, such as faults that happened
     summary: Summary = field(default_factory=Summary)
+    ranks: tuple[Doing, ...] = ()

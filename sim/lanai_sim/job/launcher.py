@@ -1,15 +1,17 @@
 """A run: ranks as processes, the simulated world between them, and how it all ends."""
 
 import contextlib
+import dataclasses
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from lanai_host.manager import Start
 from lanai_host.simulator.protocol import unpack_wait
 
 from ..kernel.kernel import Deadlock, Interrupted, Kernel, TimeLimit, WallLimit
@@ -18,13 +20,14 @@ from ..units import format_time
 from . import buffers, processes
 from .config import Exit, Result, RunConfig
 from .grant import Forbidden
+from .manager import ProcessManager
 from .output import Output
 from .processes import Process
 from .progress import Progress
-from .rank_service import Abort
+from .rank_service import Abort, Service
 from .ranks import Rank, Ranks
 from .wait_graph import explain
-from .waiting import doing
+from .waiting import Doing, doing
 from .world import World
 
 CHECK_SECONDS = 0.1
@@ -47,10 +50,13 @@ class Run:
         self.kernel.limit = config.max_sim_time
         self.world = world(config, self.kernel)
         self.output = Output(config.prefix)
-        self.processes: list[Process] = []
+        self.manager = ProcessManager(config, self.world, self.output, self._join)
+        self.processes: list[Process] = []  # also of ranks that others have by now
+        self.pairs: list[tuple[Process, Rank]] = []
         self.ranks: Ranks | None = None
         self.started = time.monotonic()
         self.kernel.deadline = self.started + config.max_wall
+        self.stopped: tuple[Doing, ...] = ()  # where the ranks stood when the run was stopped
         self.simulating = False
         self.hurried = False  # real time is over, or somebody waits for the end: a slow reader is not waited for
 
@@ -89,9 +95,8 @@ class Run:
         session = self.world.session
         if session is None:
             return
-        clocks = [max(rank.clock, self.world.look(rank)[0]) for rank in self.ranks or ()] or [
-            self.world.started
-        ] * self.config.ranks
+        clocks = [max(rank.clock, self.world.look(rank)[0]) for rank in self.ranks or ()]
+        clocks += [self.world.started] * (self.config.total_ranks - len(clocks))
         trouble = session.end(result, clocks, max(self.kernel.now, *clocks, 0))
         if trouble and result is not None:
             result.notes = (*result.notes, trouble)
@@ -111,16 +116,37 @@ class Run:
         config = self.config
         environment = {**config.environment, **self.world.environment()}
         environment |= buffers.environment(config.buffers, {**os.environ, **environment})
+        self.manager.variables = environment
+        begin = range(config.ranks)
         self.processes = processes.start(
-            config.command, config.ranks, config.device, environment, self.output, fork=config.fork
+            config.command, begin, config.total_ranks, config.device, environment, self.output, fork=config.fork
         )
         self.output.start()
-        self.ranks = Ranks(self.kernel, [process.sock for process in self.processes], self._look_after)
+        socks = [process.sock for process in self.processes]
+        self.ranks = Ranks(self.kernel, socks, self._look_after, self.world.at_once)
+        self.pairs = list(zip(self.processes, self.ranks, strict=True))
         for rank in self.ranks:
             rank.clock = self.world.started
-            access, settings = self.world.access(rank.number), self.world.rank_config(rank.number)
-            service = self.world.service(self.kernel, self.ranks, rank, settings, access)
-            self.kernel.spawn(service.run(), rank.number)
+            self.kernel.spawn(self._service(rank, Start(list(begin))).run(), rank.number)
+
+    def _service(self, rank: Rank, start: Start) -> Service:
+        """What serves a rank. `start` is what it learns of its beginning."""
+        world = self.world
+        settings = {**world.rank_config(rank.number), "start": dataclasses.asdict(start)}
+        access = world.access(rank.number)
+        return world.service(self.kernel, self.ranks, rank, settings, access, self.manager.serve)
+
+    def _join(self, parent: Rank, starts: Mapping[int, Start], started: Sequence[Process]) -> None:
+        """Processes that a rank has started take part from its time on."""
+        assert self.ranks is not None
+        self.processes += started
+        for process in started:
+            rank = self.ranks.add(process.sock, process.rank)
+            self.pairs.append((process, rank))
+            rank.clock = parent.clock
+            rank.origin = process.origin = f"{process.program}, started by rank {parent.number}"
+            self.world.join(rank)
+            self.kernel.start(self._service(rank, starts[rank.number]).run(), rank.number)
 
     def _live(self) -> Result:
         """Boot, start, run until it ends in one way or another."""
@@ -162,12 +188,13 @@ class Run:
 
     def _result(self, code: int, report: str) -> Result:
         clocks = tuple(rank.clock for rank in self.ranks or ())
-        return Result(int(code), max(self.kernel.now, *clocks, 0), report, clocks, tuple(self.world.notes()))
+        sim_time, notes = max(self.kernel.now, *clocks, 0), tuple(self.world.notes())
+        return Result(int(code), sim_time, report, clocks, notes, ranks=self.stopped)
 
     def _look_after(self) -> None:
         """While waiting for ranks' code: have processes ended?"""
         assert self.ranks is not None
-        for process, rank in zip(self.processes, self.ranks, strict=True):
+        for process, rank in self.pairs:
             if rank.pending is not None and process.popen.poll() is not None:
                 requests = rank.read()
                 if requests is not None:  # its last words, sent just before it ended
@@ -220,6 +247,7 @@ class Run:
         ranks = [
             doing(rank, *world.look(rank), final.get(rank.number), world.something_comes(rank)) for rank in self.ranks
         ]
+        self.stopped = tuple(ranks)
         lines = [line for one in ranks for line in one.lines()]
         return "\n".join([*lines, *explain(ranks, deadlock), *world.describe_nics()])
 

@@ -42,9 +42,9 @@ class NicWorld(World):
             raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
         config = replace(config, nic=self.stack.equip(config.nic))
         super().__init__(config, kernel)
-        net = fabrics.describe(config.fabric, -(-config.ranks // config.ranks_per_node))
+        net = fabrics.describe(config.fabric, -(-config.total_ranks // config.ranks_per_node))
         net.check()
-        self.placement = Placement(config.ranks, config.ranks_per_node, net.route, config.nic, net.broadcasts)
+        self.placement = Placement(config.total_ranks, config.ranks_per_node, net.route, config.nic, net.broadcasts)
         self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
         self.recorded: tuple[Callable[[], Inputs], Path] | None = None
         self.waves: list[tuple[Path, str]] = []  # what the engine writes, what becomes of it
@@ -60,7 +60,7 @@ class NicWorld(World):
         self.image: Image | None = None
         self.accesses = [
             RankAccess(self.cluster, self.cluster.nodes[self.placement.node_of(rank)], rank)
-            for rank in range(config.ranks)
+            for rank in range(config.total_ranks)
         ]
 
     def _make_engine(self, layout: Layout) -> Engine:
@@ -202,7 +202,7 @@ class NicWorld(World):
             "options": config.chosen_options,
             "layout": self.engine.layout,
             "fabric": config.fabric,
-            "placement": (config.ranks, config.ranks_per_node),
+            "placement": (config.total_ranks, config.ranks_per_node),
             "skip": config.skip,
         }
         return snapshot.key(parts)

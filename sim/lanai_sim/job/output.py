@@ -51,7 +51,7 @@ class Output:
         os.close(self._stop_write)
 
     def _run(self) -> None:
-        while self._streams:
+        while True:  # processes may be started later, so not only while there are pipes
             events = self._selector.select(0.0 if self._stopping else None)
             if self._stopping and not events:
                 return

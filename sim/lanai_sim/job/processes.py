@@ -37,20 +37,21 @@ GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 STARTER_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror")
 
 
-def resolve_program(program: str) -> str:
-    """The file to execute. `python` means the interpreter that runs lanai itself."""
-    if program in ("python", "python3"):
+def resolve_program(program: str, search: str | None = None, directory: str = "") -> str:
+    """The file to execute. `python` means the interpreter that runs lanai itself. `search` is used
+    instead of PATH; names with a slash are relative to `directory`."""
+    if program in ("python", "python3") and search is None:
         return sys.executable
-    found = shutil.which(program)
+    path = Path(directory, program) if "/" in program else Path(program)
+    found = shutil.which(path if "/" in program else program, path=search)
     if found is not None:
         return os.path.abspath(found)
-    path = Path(program)
     if path.is_dir():
         raise UserError(f"{program!r} is a directory; name a program")
     if path.exists():
         hint = f"write: python {program}" if path.suffix == ".py" else f"make it executable: chmod +x {program}"
         raise UserError(f"{program!r} is not executable; {hint}")
-    raise UserError(f"program {program!r} was not found, neither as a file nor on PATH")
+    raise UserError(f"program {program!r} was not found, neither as a file nor on {search or 'PATH'}")
 
 
 @cache
@@ -79,62 +80,70 @@ class Running(Protocol):
 
 @dataclass
 class Process:
-    """One rank's process and the simulator's end of its socket. `server`: what forked it, if it was
-    forked."""
+    """One rank's process, which runs `program`, and the simulator's end of its socket. `server`: what
+    forked it, if it was forked; `origin`: what it is, if another rank started it."""
 
     rank: int
+    program: str
     popen: Running
     sock: socket.socket
     server: ForkServer | None = None
+    origin: str = ""
 
     def describe_exit(self) -> str:
         code = self.popen.returncode
+        who = f"rank {self.rank} ({self.origin}{', ' if self.origin else ''}pid {self.popen.pid})"
         if code < 0:
             try:
                 name = signal.Signals(-code).name
             except ValueError:
                 name = f"signal {-code}"
-            return f"rank {self.rank} (pid {self.popen.pid}) was killed by {name}"
-        return f"rank {self.rank} (pid {self.popen.pid}) exited with code {code}"
+            return f"{who} was killed by {name}"
+        return f"{who} exited with code {code}"
 
 
 def start(
     command: Sequence[str],
-    ranks: int,
+    ranks: Sequence[int],
+    total: int,
     device: str,
     environment: Mapping[str, str],
     output: Output,
     *,
     fork: bool = True,
+    directory: str | None = None,
 ) -> list[Process]:
-    """Start `ranks` processes of one program. If one cannot be started, those that were are ended.
+    """Start processes of one program, with these ranks of `total`, in a directory if one is given.
+    If one cannot be started, those that were are ended.
 
     Ranks of this Python are forked from one process where they behave as if executed, unless `fork`
     is false.
     """
     program = resolve_program(command[0])
     check_program(Path(program))
-    variables = {**SETTLED, **os.environ, **environment, ENV_SIZE: str(ranks), ENV_DEVICE: device}
-    if fork and program == sys.executable and _has_room(ranks) and may_fork(command[1:], variables):
+    variables = {**SETTLED, **os.environ, **environment, ENV_SIZE: str(total), ENV_DEVICE: device}
+    if fork and program == sys.executable and _has_room(len(ranks)) and may_fork(command[1:], variables):
         forked = _fork(command[1:], ranks, variables, output)
         if forked is not None:
             return forked
     processes: list[Process] = []
     try:
-        for rank in range(ranks):
-            processes.append(_start_one([program, *command[1:]], rank, variables, output))
+        for rank in ranks:
+            processes.append(_start_one([program, *command[1:]], rank, variables, output, directory))
     except BaseException:
         end(processes)
         raise
     return processes
 
 
-def _start_one(command: Sequence[str], rank: int, variables: Mapping[str, str], output: Output) -> Process:
+def _start_one(
+    command: Sequence[str], rank: int, variables: Mapping[str, str], output: Output, directory: str | None
+) -> Process:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
         env = {**variables, ENV_SOCKET: str(theirs.fileno()), ENV_RANK: str(rank)}
         try:
-            popen = _spawn(command, env, None if _reads(rank) else subprocess.DEVNULL, theirs.fileno())
+            popen = _spawn(command, env, None if _reads(rank) else subprocess.DEVNULL, theirs.fileno(), directory)
         except OSError as error:
             ours.close()
             raise UserError(f"cannot start {command[0]!r}: {error.strerror}") from error
@@ -142,7 +151,13 @@ def _start_one(command: Sequence[str], rank: int, variables: Mapping[str, str], 
     assert popen.stderr is not None
     output.add(popen.stdout, rank, sys.stdout)
     output.add(popen.stderr, rank, sys.stderr)
-    return Process(rank, popen, ours)
+    return Process(rank, _name_of(command), popen, ours)
+
+
+def _name_of(command: Sequence[str]) -> str:
+    """What reports call a program: for Python, the script."""
+    script = command[0] == sys.executable and len(command) > 1 and not command[1].startswith("-")
+    return os.path.basename(command[1] if script else command[0])
 
 
 def _reads(rank: int) -> bool:
@@ -150,7 +165,9 @@ def _reads(rank: int) -> bool:
     return rank == 0 and not sys.stdin.isatty()
 
 
-def _fork(arguments: Sequence[str], ranks: int, variables: Mapping[str, str], output: Output) -> list[Process] | None:
+def _fork(
+    arguments: Sequence[str], ranks: Sequence[int], variables: Mapping[str, str], output: Output
+) -> list[Process] | None:
     """The ranks, forked; None if the process that is to fork them does not come up, so that each
     must be executed."""
     server = ForkServer(variables, lambda command, env, sock: _spawn(command, env, subprocess.DEVNULL, sock))
@@ -158,15 +175,17 @@ def _fork(arguments: Sequence[str], ranks: int, variables: Mapping[str, str], ou
         opened.callback(server.close)
         if not server.ready:
             return None
-        server.begin(ranks)
-        ends = [_ask(server, arguments, rank, opened) for rank in range(ranks)]
-        pids = [server.pid() for _ in range(ranks)]
+        server.begin(len(ranks))
+        ends = [_ask(server, arguments, rank, opened) for rank in ranks]
+        pids = [server.pid() for _ in ranks]
         opened.pop_all()
     processes = []
-    for rank, (pid, (sock, stdout, stderr)) in enumerate(zip(pids, ends, strict=True)):
+    for rank, pid, (sock, stdout, stderr) in zip(ranks, pids, ends, strict=True):
         output.add(stdout, rank, sys.stdout)
         output.add(stderr, rank, sys.stderr)
-        processes.append(Process(rank, ForkedProcess(server, pid), sock, server))
+        processes.append(
+            Process(rank, _name_of([sys.executable, *arguments]), ForkedProcess(server, pid), sock, server)
+        )
     return processes
 
 
@@ -192,13 +211,16 @@ def _has_room(ranks: int) -> bool:
     return limit == resource.RLIM_INFINITY or FILES * ranks + SPARE_FILES <= limit
 
 
-def _spawn(command: Sequence[str], env: Mapping[str, str], stdin: int | None, sock: int) -> subprocess.Popen[bytes]:
+def _spawn(
+    command: Sequence[str], env: Mapping[str, str], stdin: int | None, sock: int, directory: str | None = None
+) -> subprocess.Popen[bytes]:
     """A rank's process, which executes the command already. Raises OSError if it cannot."""
     errors, report = os.pipe()
     try:
         popen = subprocess.Popen(
-            [str(starter()), str(report), str(os.getpid()), *command], env=env, stdin=stdin, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, pass_fds=[sock, report], start_new_session=True,
+            [str(starter()), str(report), str(os.getpid()), *command], env=env, cwd=directory,
+            stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[sock, report],
+            start_new_session=True,
         )  # fmt: skip
     except BaseException:
         os.close(errors)

@@ -1,7 +1,7 @@
 """Serves one rank's requests: life cycle here, the NIC behind `NicAccess`."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -52,7 +52,8 @@ class Refused(Exception):
 
 
 class Service:
-    """One rank's task. `config` is what the rank learns at HELLO."""
+    """One rank's task. `config` is what the rank learns at HELLO; `manage` answers what it asks of
+    the process manager."""
 
     def __init__(
         self,
@@ -61,10 +62,12 @@ class Service:
         rank: Rank,
         config: Mapping[str, Any],
         access: NicAccess | None = None,
+        manage: Callable[[Rank, bytes], bytes] | None = None,
     ) -> None:
         self.kernel, self.ranks, self.rank = kernel, ranks, rank
         self.config = config
         self.access = access
+        self.manage = manage
 
     async def run(self) -> None:
         """Serve until the rank finalizes or its process ends."""
@@ -115,10 +118,15 @@ class Service:
         if op == Op.HELLO:
             return await self._hello(request.payload)
         if op == Op.FINALIZE:
-            await self.kernel.until(rank.clock, rank.number)
+            if self.access is not None or not rank.origin:  # those that were started on the way leave one by one
+                await self.kernel.until(rank.clock, rank.number)
             rank.finalized = True
             rank.placement = FINALIZE.unpack(request.payload).placement
             return b""
+        if op == Op.MANAGE and self.manage is not None:
+            if self.access is not None:  # else the ranks have put themselves in the order of their times
+                await self.kernel.until(rank.clock, rank.number)
+            return self.manage(rank, request.payload)
         if op == Op.ABORT:
             raise Abort(rank.number, ABORT.unpack(request.payload).code)
         return await self._nic(request)

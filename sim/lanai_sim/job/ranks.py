@@ -46,7 +46,7 @@ def why_of(request: Request) -> bytes:
 
 class Rank:
     """One process. `clock` is its host time; `why` what it waits for; `finalized` once it has left
-    the simulation."""
+    the simulation; `origin` what it is, if another process started it."""
 
     def __init__(self, number: int, sock: socket.socket) -> None:
         self.number = number
@@ -54,6 +54,7 @@ class Rank:
         self.pid = 0
         self.clock = 0
         self.pio = self.waited = 0  # picoseconds of it spent on PIO, and waiting for the NIC
+        self.origin = ""
         self.running = True
         self.connected = False  # has said HELLO
         self.finalized = False
@@ -130,20 +131,35 @@ class Rank:
 class Ranks:
     """All ranks of a run, as the scheduler's `Outside`. `on_quiet` is called while nothing comes
     from processes that run code, about ten times a second: the launcher looks after exits there,
-    and may raise to end the run."""
+    and may raise to end the run. `at_once` says whether a rank's request is served
+    though other ranks run code."""
 
-    def __init__(self, kernel: Kernel, socks: list[socket.socket], on_quiet: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        socks: list[socket.socket],
+        on_quiet: Callable[[], None],
+        at_once: Callable[[Rank, int], bool] = lambda rank, op: False,
+    ) -> None:
         self.kernel = kernel
-        self.ranks = [Rank(number, sock) for number, sock in enumerate(socks)]
+        self.ranks: list[Rank] = []
         self.running = 0
         self.on_quiet = on_quiet
+        self._at_once = at_once
         self._active: list[Rank] = []  # those whose code may run: a short list where there are many ranks
         self._selector = selectors.EpollSelector()
-        for rank in self.ranks:
-            self._selector.register(rank.sock, selectors.EVENT_READ, rank)
+        for number, sock in enumerate(socks):
+            self.add(sock, number)
         self._ready: list[tuple[int, Suspension[list[Request]], list[Request]]] = []
         self._give_up = FOREVER  # seconds of the clock: once a rank has aborted, the others are not waited for beyond
         kernel.outside = self
+
+    def add(self, sock: socket.socket, number: int) -> Rank:
+        """One more: with the next number, or that of a rank whose process has left."""
+        rank = Rank(number, sock)
+        self.ranks[number : number + 1] = [rank]
+        self._selector.register(sock, selectors.EVENT_READ, rank)
+        return rank
 
     def __iter__(self) -> Iterator[Rank]:
         return iter(self.ranks)
@@ -209,7 +225,7 @@ class Ranks:
         """The rank has asked: its task goes on with these requests once all others have asked
         too."""
         assert rank.pending is not None
-        self._ready.append((rank.number, rank.pending, requests))
+        pending = rank.pending
         if requests and requests[-1].op == Op.ABORT:
             self._give_up = time.monotonic() + ABORT_TIMEOUT
         rank.pending = None
@@ -217,6 +233,10 @@ class Ranks:
         rank.why = why_of(requests[-1]) if requests else b""
         self._active.remove(rank)
         self.running -= 1
+        if requests and self._at_once(rank, requests[-1].op):
+            pending.resume(requests)
+        else:
+            self._ready.append((rank.number, pending, requests))
 
     def hear_waiting(self, waits: Callable[[Rank], bool]) -> None:
         """The run is over: take what ranks say that have begun to wait and could not say so yet."""

@@ -33,6 +33,7 @@ CONFIG = TypeVar("CONFIG")
 SCALARS: Mapping[str, Any] = {  # each with a value of its type
     "ranks": 1,
     "ranks_per_node": 1,
+    "universe": 0,
     "device": "ideal",
     "engine": kinds.DEFAULT,
     "threads": 1,
@@ -104,6 +105,7 @@ def run_config(document: Mapping[str, Any], command: tuple[str, ...], **others: 
     for name in ("ranks", "ranks_per_node", "threads"):
         if found.get(name, 1) < 1:
             raise UserError(f"{name} = {found[name]} is not a count; write a whole number from 1")
+    _check_universe(found.get("universe", 0), {**found, **others}.get("ranks", 1))
     if "engine" in found:
         kinds.kind(found["engine"])
     for table, presets in PRESET_TABLES.items():
@@ -127,6 +129,13 @@ def run_config(document: Mapping[str, Any], command: tuple[str, ...], **others: 
     if "wave" in document:
         found["wave"] = _wave(document["wave"])
     return RunConfig(**{"command": command, "ranks": 1, **found, **others})
+
+
+def _check_universe(universe: int, ranks: int) -> None:
+    if universe and universe < ranks:
+        raise UserError(
+            f"universe = {universe} is less than the {ranks} ranks that begin; it counts them and the spares"
+        )
 
 
 def from_table(where: str, base: CONFIG, values: Mapping[str, Any]) -> CONFIG:

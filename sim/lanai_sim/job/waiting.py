@@ -2,10 +2,10 @@
 line."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanai_host.bus.base import Wait
-from lanai_host.device import Unreceived
+from lanai_host.device import Queued, Unreceived
 from lanai_host.simulator.protocol import FinalState, unpack_wait
 from lanai_host.source_lines import place_of
 
@@ -22,11 +22,13 @@ class Doing:
 
     Members:
         state: in words.
+        origin: what it is, if another process started it.
         wait: None unless it waits and has said why.
         place: where the program called.
         over: it takes no more part.
         coming: something is on its way that lets it go on; None if that is not known.
         unreceived: messages that lie at it.
+        queued: sends and receives that are not done.
     """
 
     rank: int
@@ -37,17 +39,37 @@ class Doing:
     over: bool = False
     coming: bool | None = None
     unreceived: Sequence[Unreceived] = ()
+    queued: Sequence[Queued] = ()
+    origin: str = ""
 
     @property
     def awaits(self) -> tuple[int, ...]:
         return () if self.wait is None else self.wait.awaits
 
     def lines(self) -> list[str]:
-        return [f"  rank {self.rank} at {format_time(self.clock)}: {self.state}", *_unreceived(self.unreceived)]
+        return [self.heading(), *_unreceived(self.unreceived), *self._queued()]
+
+    def heading(self) -> str:
+        """The rank, its time, its state."""
+        origin = f" ({self.origin})" if self.origin else ""
+        return f"  rank {self.rank}{origin} at {format_time(self.clock)}: {self.state}"
+
+    def _queued(self) -> list[str]:
+        """Lines for the program's own sends and receives, where there are more than the one that it waits for."""
+        own = [one for one in self.queued if not one.part]
+        if len(own) < 2:
+            return []
+        lines = [f"    pending: {describe_queued(one)}" for one in own[:MOST_MESSAGES]]
+        more = len(own) - MOST_MESSAGES
+        return [*lines, f"    pending: {more} more"] if more > 0 else lines
 
 
 def doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | None, coming: bool | None) -> Doing:
     """What a rank is doing, from its last word."""
+    return replace(_doing(rank, clock, runs, why, final, coming), origin=rank.origin)
+
+
+def _doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | None, coming: bool | None) -> Doing:
     if rank.finalized:
         return Doing(rank.number, clock, "has finalized", over=True)
     if runs:
@@ -56,11 +78,12 @@ def doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | No
     if rank.gone:
         return Doing(rank.number, clock, "has ended", over=True)
     wait = unpack_wait(why)
-    unreceived = final.unreceived if final is not None else ()
+    unreceived, queued = ((), ()) if final is None else (final.unreceived, final.queued)
     if wait is None:
-        return Doing(rank.number, clock, _describe_call(rank.pid, final), unreceived=unreceived)
+        return Doing(rank.number, clock, _describe_call(rank.pid, final), unreceived=unreceived, queued=queued)
     place = place_of(rank.pid, wait.site)
-    return Doing(rank.number, clock, describe_wait(wait, place), wait, place, coming=coming, unreceived=unreceived)
+    state = describe_wait(wait, place)
+    return Doing(rank.number, clock, state, wait, place, coming=coming, unreceived=unreceived, queued=queued)
 
 
 def _describe_call(pid: int, final: FinalState | None) -> str:
@@ -74,15 +97,30 @@ def _unreceived(messages: Sequence[Unreceived]) -> list[str]:
     """Lines for the messages that lie at a rank."""
     lines = []
     for one in messages[:MOST_MESSAGES]:
-        what = "a message" if one.times == 1 else f"{one.times} messages"
-        tag = f"tag {one.tag}" if one.tag is not None else f"for {one.part}"
-        each = "" if one.times == 1 else " each"
-        size = "1 byte" if one.size == 1 else f"{one.size} bytes"
-        lines.append(f"    not received: {what} from rank {one.source}, {tag}, {size}{each}, on {one.where}")
+        lines.append(f"    not received: {describe_unreceived(one)}")
     more = sum(one.times for one in messages[MOST_MESSAGES:])
     if more:
         lines.append(f"    not received: {more} more")
     return lines
+
+
+def describe_unreceived(one: Unreceived) -> str:
+    """Equal messages that no receive has taken."""
+    what = "a message" if one.times == 1 else f"{one.times} messages"
+    tag = f"tag {one.tag}" if one.tag is not None else f"for {one.part}"
+    each = "" if one.times == 1 else " each"
+    size = "1 byte" if one.size == 1 else f"{one.size} bytes"
+    return f"{what} from rank {one.source}, {tag}, {size}{each}, on {one.where}"
+
+
+def describe_queued(one: Queued) -> str:
+    """A send or receive that is not done."""
+    peer = "any rank" if one.peer is None else f"rank {one.peer}"
+    tag = f"for {one.part}" if one.part else "any tag" if one.tag is None else f"tag {one.tag}"
+    size = "1 byte" if one.size == 1 else f"{one.size} bytes"
+    if one.sends:
+        return f"a send to {peer}, {tag}, {size}, on {one.where}"
+    return f"a receive from {peer}, {tag}, up to {size}, on {one.where}"
 
 
 def describe_wait(why: Wait, place: str = "") -> str:

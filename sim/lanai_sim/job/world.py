@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lanai_hdl.errors import UserError
 from lanai_host.device import Envelope
 from lanai_host.simulator.notes import ENV_NOTES, PATH_ROOM
+from lanai_host.simulator.protocol import Op
 from lanai_host.simulator.transport import LEFT, RUNS, TransportHub
 from lanai_host.stacks.ideal.stack import IdealStack
 
@@ -32,7 +33,24 @@ class World:
         self.session = trace_session(config) if config.trace is not None else None
         self.transport: TransportHub | None = None
         if isinstance(config.stack, IdealStack):
-            self.transport = config.stack.network(config.ranks, config.chosen_options, config.max_sim_time)
+            self.transport = config.stack.network(
+                config.total_ranks, config.chosen_options, config.max_sim_time, config.ranks
+            )
+
+    def at_once(self, rank: Rank, op: int) -> bool:
+        """Serve this request though other ranks run code? Without NICs, ranks wait for
+        each other among themselves."""
+        return self.transport is not None and (op == Op.MANAGE or (bool(rank.origin) and op in (Op.HELLO, Op.FINALIZE)))
+
+    def is_free(self, rank: int) -> bool:
+        """May another process have this rank, whose process has ended? Not where a NIC or a trace
+        knows what that has done."""
+        return self.transport is not None and self.session is None and self.transport.look(rank).state == LEFT
+
+    def join(self, rank: Rank) -> None:
+        """A process that another one has started takes part from its clock on."""
+        if self.transport is not None:
+            self.transport.join(rank.number, rank.clock)
 
     def access(self, rank: int) -> NicAccess | None:
         """The rank's NIC."""

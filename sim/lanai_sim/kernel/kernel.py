@@ -124,6 +124,13 @@ class Kernel:
         self.at(self.now, number, lambda _: self.step(task, None), None)
         return task
 
+    def start(self, coroutine: Coroutine[Any, Any, Any], number: int) -> Task:
+        """Start a task and let it run until it waits, though processes may run code."""
+        task = Task(coroutine, number)
+        self._open += 1
+        self.step(task, None)
+        return task
+
     def at(self, time: int, number: int, action: Callable[[Any], None], value: Any) -> None:
         """Call `action(value)` at `time`; `number` orders what happens at the same time."""
         self._order += 1

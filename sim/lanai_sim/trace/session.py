@@ -26,8 +26,8 @@ class Session:
     def __init__(self, config: "RunConfig", path: str) -> None:
         self.config = config
         self.writer = Writer(path)
-        self.notebooks = Notebooks(config.ranks)
-        self.recorder = Recorder(self.writer, self.notebooks, config.host, config.ranks, config.ranks_per_node)
+        self.notebooks = Notebooks(config.total_ranks)
+        self.recorder = Recorder(self.writer, self.notebooks, config.host, config.total_ranks, config.ranks_per_node)
         self.engine: TracingEngine | None = None
 
     def make_engine(self, layout: Layout, **options: Any) -> "TracingEngine":
@@ -88,7 +88,7 @@ class Session:
             "version": VERSION,
             "command": list(config.command),
             "device": config.device,
-            "ranks": config.ranks,
+            "ranks": config.total_ranks,
             "ranks_per_node": config.ranks_per_node,
             "slot_khz": config.nic.slot_khz,
             "config": {

@@ -163,20 +163,6 @@ def test_objects_and_arrays_between_two_ranks():
     assert done.stdout == "{'a': [1, 2]} 10.0 5 4\n", done.stderr
 
 
-def test_chapters_that_are_not_there_say_so_by_name():
-    done = python(
-        1,
-        """if True:
-        from mpi4py import MPI
-        try:
-            MPI.COMM_SELF.Spawn("true")
-        except MPI.Exception as error:
-            print(error.Get_error_class() == MPI.ERR_UNSUPPORTED_OPERATION, error)
-        """,
-    )
-    assert done.stdout.startswith("True MPI_Comm_spawn: not supported"), done.stderr
-
-
 def test_wtime_is_simulated_and_the_same_in_each_run():
     text = """if True:
         from mpi4py import MPI
@@ -255,8 +241,7 @@ def test_every_function_without_a_binding_says_so():
         libmpi.MPI_Init(None, None)
         libmpi.MPI_Comm_set_errhandler(0x44000001, 0x54000001)
         room, length, kind = ctypes.create_string_buffer(512), ctypes.c_int(), ctypes.c_int()
-        for name in ("MPI_Comm_spawn", "MPI_Comm_spawn_multiple", "MPIX_Comm_revoke",
-                     "MPI_T_event_read", "MPI_T_source_get_info"):
+        for name in ("MPIX_Comm_revoke", "MPI_T_event_read", "MPI_T_source_get_info"):
             code = getattr(libmpi, name)(*[0] * 12)
             libmpi.MPI_Error_class(code, ctypes.byref(kind))
             libmpi.MPI_Error_string(code, room, ctypes.byref(length))

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 
 from lanai_host.config import HostConfig
+from lanai_host.manager import Local, Registry
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World
 from lanai_host.operation import Operation
@@ -115,10 +116,11 @@ def run(size, program, device=IdealDevice):
     raised here."""
     boxes = [queue.Queue() for _ in range(size)]
     results, errors = [None] * size, []
+    registry = Registry()
 
     def rank_main(rank):
         try:
-            world = World(device(rank, size, ThreadTransport(rank, boxes), HostConfig()))
+            world = World(device(rank, size, ThreadTransport(rank, boxes), HostConfig()), manager=Local(rank, registry))
             world.init()
             results[rank] = program(world)
             world.finalize()

@@ -98,3 +98,12 @@ def test_receives_cancelled_in_reverse_order():
         assert not posted
 
     assert looks(meet, 4000) == 4 * looks(meet, 1000)
+
+
+def test_posted_receives_are_told_in_their_order():
+    queue = Posted()
+    receives = [Entry(source, tag) for source, tag in ((1, 2), (ANY_SOURCE, 3), (1, 2), (0, ANY_TAG))]
+    for receive in receives:
+        queue.add(receive)
+    queue.remove(receives[1])
+    assert list(queue) == [receives[0], *receives[2:]]

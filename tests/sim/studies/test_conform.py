@@ -120,13 +120,21 @@ def test_heavy_modules_get_more_time(monkeypatch):
     assert given == {"test_p2p_buf": 10, "test_util_dtlib": 40}
 
 
+def test_modules_that_start_processes_get_spares(tmp_path):
+    command = jobs.simulated("ideal")
+    options, _ = command(["test_spawn"], 2, 10, tmp_path)
+    assert options[options.index("--universe") + 1] == str(2 * (1 + suite.SPARES["test_spawn"]))
+    assert "--universe" not in command(["test_p2p_buf"], 2, 10, tmp_path)[0]
+
+
 def test_modules_are_chosen_by_name_or_pattern(tmp_path, monkeypatch):
     for name in ("test_p2p_a", "test_p2p_b", "test_spawn", "test_x"):
         (tmp_path / f"{name}.py").write_text("")
     monkeypatch.setattr(suite, "directory", lambda: tmp_path)
-    assert suite.modules() == ["test_p2p_a", "test_p2p_b", "test_x"]
+    assert suite.modules() == ["test_p2p_a", "test_p2p_b", "test_spawn", "test_x"]
+    assert suite.modules(nics=True) == ["test_p2p_a", "test_p2p_b", "test_x"]  # a spare NIC for each of its processes
     assert suite.modules(["test_x", "test_p2p_*"]) == ["test_x", "test_p2p_a", "test_p2p_b"]
-    assert suite.modules(["test_spawn"]) == ["test_spawn"]  # asked for by name
+    assert suite.modules(["test_spawn"], nics=True) == ["test_spawn"]  # asked for by name
     with pytest.raises(UserError, match="no module 'test_z'; it has test_p2p_a"):
         suite.modules(["test_z"])
 

@@ -19,9 +19,9 @@ _ENVIRONMENT: dict[str, Callable[[], int]] = {
     "MPI_HOST": lambda: _rank(PROC_NULL),
     "MPI_IO": lambda: _rank(ANY_SOURCE),
     "MPI_WTIME_IS_GLOBAL": lambda: 1,  # simulated time is the same everywhere
-    "MPI_UNIVERSE_SIZE": lambda: int(abi.world.size),
+    "MPI_UNIVERSE_SIZE": lambda: int(abi.world.process.size),
     "MPI_LASTUSEDCODE": lambda: int(abi.world.errors.last_used_code),
-    "MPI_APPNUM": lambda: 0,
+    "MPI_APPNUM": lambda: int(abi.world.start.number),
 }
 _environment: dict[int, Any] = {}  # the ints that the program gets pointers to
 

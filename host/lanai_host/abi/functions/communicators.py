@@ -31,7 +31,6 @@ bind("MPI_Comm_get_name", lambda comm: "MPI_COMM_NULL" if comm is None else comm
 bind("MPI_Comm_set_name", communicator.set_name, "comm comm_name")
 bind("MPI_Comm_get_info", lambda comm: comm.info.duplicate())
 bind("MPI_Intercomm_merge", lambda comm, high: intercomm.merge(comm, bool(high)), "intercomm high")
-bind("MPI_Comm_get_parent", lambda: None)
 
 
 def _inter(call: str, comm: Any) -> Any:
@@ -68,7 +67,7 @@ def _intercomm_create(local_comm: Any, local_leader: int, peer_comm: int, remote
     return intercomm.create_intercomm(local_comm, local_leader, abi.comms.get(peer_comm), remote_leader, tag)
 
 
-bind("MPI_Intercomm_create", _intercomm_create, lenient=True)
+bind("MPI_Intercomm_create", _intercomm_create, lenient=True, raw="peer_comm")
 
 
 @binding

@@ -14,7 +14,7 @@ from ...body import NOTHING, Body
 from ...bus.base import BusError, Wait
 from ...choices import Choices
 from ...config import HostConfig, HostCost
-from ...device import SERVICE_CONTEXT, Arrived, Device, Envelope, SendMode
+from ...device import SERVICE_CONTEXT, Arrived, Device, Envelope, Pending, SendMode
 from ...errors import DeadlockError
 from ...operation import DeviceError, ErrorKind, Operation
 from ..queues import Posted, Unexpected
@@ -67,10 +67,11 @@ class _Receive(Operation):
 
 
 class _Send(Operation):
-    __slots__ = ("dest", "serial")
+    __slots__ = ("context", "dest", "serial")
 
-    def __init__(self, source: int, tag: int, dest: int, serial: int) -> None:
+    def __init__(self, source: int, tag: int, context: int, dest: int, serial: int) -> None:
         super().__init__(source, tag)
+        self.context = context
         self.dest = dest
         self.serial = serial
 
@@ -125,10 +126,10 @@ class IdealDevice(Device):
             try:
                 self._transmit(dest, HEADER.pack(MESSAGE, context, tag, 0), body)
             except BusError as error:
-                return _failed(_Send(self.rank, tag, dest, 0), error)
+                return _failed(_Send(self.rank, tag, context, dest, 0), error)
             return self._sent
         self._serial = self._serial % 0xFFFFFFFF + 1
-        synchronous = _Send(self.rank, tag, dest, self._serial)
+        synchronous = _Send(self.rank, tag, context, dest, self._serial)
         synchronous.length = body.size
         self.sends[self._serial] = synchronous
         try:
@@ -205,6 +206,15 @@ class IdealDevice(Device):
             for queue in self.arrived.values()
             for message in queue
         ]
+
+    def pending(self) -> list[Pending]:
+        receives = [
+            Pending(False, one.source, one.tag, one.context, one.body.size)
+            for queue in self.posted.values()
+            for one in queue
+        ]
+        sends = [Pending(True, one.dest, one.tag, one.context, one.length) for one in self.sends.values()]
+        return receives + sends
 
     # Matching and transport
 

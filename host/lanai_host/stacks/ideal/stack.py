@@ -19,9 +19,10 @@ class IdealStack(Stack):
     presets = {"default": IdealOptions, "unlimited": unlimited}
     options_table = "ideal"
 
-    def network(self, ranks: int, options: IdealOptions, limit: int) -> TransportHub:
-        """What carries the messages of a run, until `limit` picoseconds."""
-        return TransportHub(ranks, options.latency, options.byte_time, limit)
+    def network(self, ranks: int, options: IdealOptions, limit: int, started: int | None = None) -> TransportHub:
+        """What carries the messages of a run, until `limit` picoseconds. `started` ranks begin, all
+        unless given."""
+        return TransportHub(ranks, options.latency, options.byte_time, limit, started)
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from .device import IdealDevice

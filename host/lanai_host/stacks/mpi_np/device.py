@@ -8,7 +8,7 @@ from lanai_hdl.machine import COUNTERS, host_offset
 from ...body import Body
 from ...bus.base import ANSWER, Bus, HostBuffer, Wait, run_now
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Device, Envelope, SendMode
+from ...device import Arrived, Device, Envelope, Pending, SendMode
 from ...errors import DeviceLost
 from ...operation import Operation
 from .cancelling import Cancelling
@@ -16,7 +16,7 @@ from .driver import Attachment
 from .health import Examine, examine
 from .host_queues import HeldMessage, HostQueues
 from .losing import Losing
-from .operations import Receive, Send
+from .operations import Receive, Send, described
 from .posting import Posting
 from .progress import Progress
 from .receiving import Receiving
@@ -147,6 +147,10 @@ class MpiNp(Device):
 
     def unexpected(self) -> list[Envelope]:
         return [Envelope(one.source, one.tag, one.context, one.length) for one in self.host_queues.messages]
+
+    def pending(self) -> list[Pending]:
+        under_way = [*self.share.active.values(), *self.host_queues.receives]
+        return [described(one) for one in under_way if isinstance(one, Send | Receive) and not one.done]
 
     def close(self) -> None:
         if not self.closed:

@@ -4,7 +4,7 @@ from lanai_firmware.programs.mpi_np.layout import Error
 
 from ...body import Body
 from ...bus.base import BusError
-from ...device import SendMode
+from ...device import Pending, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
 from .memory import Hold
 
@@ -49,6 +49,14 @@ class Receive(Operation):
         self.number = 0  # by which the NIC reports it
         self.order = 0  # in the host's queue
         self.hold: Hold | None = None
+
+
+def described(operation: Send | Receive) -> Pending:
+    """An operation under way, for a report."""
+    if isinstance(operation, Send):
+        return Pending(True, operation.dest, operation.tag, operation.context, operation.size)
+    source, tag = operation.wanted_source, operation.wanted_tag
+    return Pending(False, source, tag, operation.context, operation.body.size)
 
 
 def failure(error: int, operation: Operation) -> DeviceError | None:

@@ -11,7 +11,7 @@ from lanai_hdl.machine import SRAM_HOST
 from ...body import Body
 from ...bus.base import Bus, BusError, Wait, run_now
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Device, Envelope, SendMode
+from ...device import Arrived, Device, Envelope, Pending, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
 from ..pinning import Pins
 from .heap import WORD, Heap, HeapLayout
@@ -122,6 +122,13 @@ class T3d(Device):
 
     def unexpected(self) -> list[Envelope]:
         return self._receiving.matching.unexpected()
+
+    def pending(self) -> list[Pending]:
+        sends = self._sending.pending()
+        return [
+            *self._receiving.matching.posted(),
+            *(Pending(True, one.dest, one.tag, one.context, one.length) for one in sends),
+        ]
 
     def close(self) -> None:
         run_now(self._finish())

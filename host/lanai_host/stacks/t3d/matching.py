@@ -1,6 +1,6 @@
 """Which message meets which receive: on the receiver's host (T3-03, T3-14, T3-16)."""
 
-from ...device import Envelope
+from ...device import Envelope, Pending
 from ..queues import Posted, Unexpected
 from .operations import Message, Receive
 
@@ -38,6 +38,14 @@ class Matching:
 
     def remove(self, message: Message) -> None:
         self._arrived[message.context].remove(message)
+
+    def posted(self) -> list[Pending]:
+        """Receives that no message has met."""
+        return [
+            Pending(False, one.source, one.tag, one.context, one.body.size)
+            for queue in self._posted.values()
+            for one in queue
+        ]
 
     def unexpected(self) -> list[Envelope]:
         return [

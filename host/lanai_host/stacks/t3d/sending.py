@@ -55,10 +55,14 @@ class Sending:
             await self._start(self._queues[dest], dest)
         await self._puts.push()
 
+    def pending(self) -> list[Send]:
+        """Sends that are not done."""
+        found = [send for queue in self._queues.values() for send in queue]
+        found += [long.send for long in self._long] + list(self._matched.values())
+        return list({id(send): send for send in found}.values())  # a long one may be synchronous too
+
     def fail_all(self, kind: ErrorKind, text: str) -> None:
-        pending = [send for queue in self._queues.values() for send in queue]
-        pending += [long.send for long in self._long] + list(self._matched.values())
-        for send in pending:
+        for send in self.pending():
             fail(send, kind, text)
         self._queues.clear()
         self._long.clear()

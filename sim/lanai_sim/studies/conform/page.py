@@ -4,8 +4,10 @@ tests ran."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lanai_host.stacks import stack
+
 from .outcome import Outcome, figures, speed
-from .suite import LEFT_OUT, LEFT_OUT_TESTS, VERSION
+from .suite import VERSION, left_out
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def page(outcomes: Sequence[Outcome], ranks: int, device: str, command: str, aga
     if against is not None:
         lines += [f"## Against {against.title}", "", f"The same tests on {against.title}:", "", *against.lines()]
     lines += ["## Left out", "", "Modules, and classes or tests in other modules:", ""]
-    lines += [f"- `{name}`: {why}" for name, why in {**LEFT_OUT, **LEFT_OUT_TESTS}.items()]
+    lines += [f"- `{name}`: {why}" for name, why in left_out(stack(device).nics).items()]
     return "\n".join(lines).rstrip() + "\n"
 
 

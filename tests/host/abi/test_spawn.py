@@ -1,0 +1,101 @@
+"""Processes that ranks start, and what is said where they cannot be."""
+
+import subprocess
+import sys
+
+import pytest
+
+from .jobs import CLI, C, alone, together
+
+ABI = pytest.param(["-mpi-abi"], marks=pytest.mark.slow)
+
+
+@pytest.fixture(scope="module", params=[[], ABI], ids=["mpich", "abi"])
+def program(request, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("spawn") / "spawn")
+    command = [*CLI, "mpicc", *request.param, "-O1", "-Wall", "-Werror", str(C / "spawn.c"), "-o", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def test_a_program_that_starts_others(program):
+    done = together(2, program, options=["--universe", "7"])
+    assert (done.stdout, done.returncode) == ("all right\n", 0), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["mpi-np", "t3d"])
+def test_it_does_so_on_nics(program, device):
+    done = together(2, program, device=device, options=["--universe", "7"], timeout=600)
+    assert (done.stdout, done.returncode) == ("all right\n", 0), done.stderr
+
+
+FAMILY = """if True:
+    import sys
+    from mpi4py import MPI
+    parent = MPI.Comm.Get_parent()
+    if parent == MPI.COMM_NULL:
+        for _ in range(2):
+            MPI.COMM_SELF.Spawn(sys.executable, [__file__, *sys.argv[1:]], maxprocs=1)
+        MPI.COMM_WORLD.Barrier()
+        print(f"{1e12 * MPI.Wtime():.0f}")
+    elif sys.argv[1] == "fails":
+        sys.exit(7)
+    elif sys.argv[1] == "waits":
+        parent.recv(source=0)
+    else:
+        print("child of", parent.remote_group.Translate_ranks([0], MPI.COMM_WORLD.group)[0] < 0, flush=True)
+    """
+
+
+@pytest.fixture(scope="module")
+def family(tmp_path_factory):
+    path = tmp_path_factory.mktemp("family") / "family.py"
+    path.write_text(FAMILY)
+    return str(path)
+
+
+def run(family, how, universe=6):
+    return together(2, sys.executable, family, how, options=["--universe", str(universe)])
+
+
+def test_two_ranks_start_processes_in_the_order_of_their_times(family):
+    """The children's ranks, and the times, do not depend on which process was faster."""
+    runs = [run(family, "ends") for _ in range(2)]
+    assert [done.returncode for done in runs] == [0, 0], runs[0].stderr
+    first, second = (sorted(done.stdout.split("\n")) for done in runs)
+    assert first == second
+    assert first.count("child of True") == 4
+
+
+def test_a_started_process_that_fails_ends_the_job_and_is_named(family):
+    done = run(family, "fails")
+    assert done.returncode == 7
+    assert "(family.py, started by rank " in done.stderr
+    assert "exited with code 7" in done.stderr
+
+
+def test_a_deadlock_names_started_processes(family):
+    done = run(family, "waits")
+    assert done.returncode == 3
+    assert "rank 2 (family.py, started by rank 0) at " in done.stderr
+    assert "waits in MPI_Mprobe" in done.stderr
+
+
+def test_too_few_spares_are_named(family):
+    done = run(family, "ends", universe=3)
+    assert done.returncode != 0
+    assert "1 process is to be started, but --universe is 3 and 0 of its spare ranks are left" in done.stderr
+
+
+def test_without_spares_the_text_says_how_to_get_them(family):
+    done = together(1, sys.executable, family, "ends")
+    assert "the run has no spare ranks; start it with: lanai run -n 1 --universe 2" in done.stderr
+    assert "only `lanai run` starts processes" in alone(sys.executable, family, "ends").stderr
+
+
+def test_a_universe_counts_the_ranks_that_begin():
+    done = together(3, "true", options=["--universe", "2"])
+    assert done.returncode == 2
+    assert "universe = 2 is less than the 3 ranks that begin" in done.stderr
