@@ -51,7 +51,7 @@ static int child(int argc, char **argv, MPI_Comm parent) {
         CHECK(size == 2 && environment(MPI_APPNUM) == !strcmp(argv[1], "second"));
         meet(parent, 1, 2);
     } else {
-        CHECK(size == 1 && getcwd(directory, sizeof directory) && !strcmp(directory, "/"));
+        CHECK(getcwd(directory, sizeof directory) && !strcmp(directory, "/"));
         meet(parent, 1, 1);
     }
     OK(MPI_Comm_disconnect(&parent));
@@ -101,17 +101,20 @@ static void two_programs(int rank) {
     OK(MPI_Comm_disconnect(&inter));
 }
 
+/* One spare is left on NICs; without NICs also those whose processes have left by now. */
 static void as_many_as_there_are(void) {
-    int codes[3] = {-1, -1, -1};
+    int codes[9], i, started = 0;
     char *arguments[] = {"last", NULL};
     MPI_Info info;
     MPI_Comm inter;
     OK(MPI_Info_create(&info));
-    OK(MPI_Info_set(info, "soft", "1:3"));
+    OK(MPI_Info_set(info, "soft", "1:9"));
     OK(MPI_Info_set(info, "wdir", "/"));
-    OK(MPI_Comm_spawn(self, arguments, 3, info, 0, MPI_COMM_SELF, &inter, codes));
-    CHECK(codes[0] == MPI_SUCCESS && error_class(codes[1]) == MPI_ERR_SPAWN && error_class(codes[2]) == MPI_ERR_SPAWN);
-    meet(inter, 0, 1);
+    OK(MPI_Comm_spawn(self, arguments, 9, info, 0, MPI_COMM_SELF, &inter, codes));
+    while (started < 9 && codes[started] == MPI_SUCCESS) started++;
+    CHECK(started >= 1 && started <= 5);
+    for (i = started; i < 9; i++) CHECK(error_class(codes[i]) == MPI_ERR_SPAWN);
+    meet(inter, 0, started);
     OK(MPI_Comm_disconnect(&inter));
     OK(MPI_Info_free(&info));
 }
