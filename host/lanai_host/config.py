@@ -39,6 +39,7 @@ RANGES = {
     "pio_write": (0, SECOND),
     "pio_read": (0, SECOND),
     "cpu_scale": (0.0, 1e6),
+    "compute": (0, SECOND),
     "pio_threshold": (0, 4096),
     "pinned_cache_pages": (0, 2**20),
     "pages_per_entry": (1, 4),
@@ -73,6 +74,7 @@ class HostConfig:
     cpu_scale: float = (
         0.0  # measured processor time of the program, times this, is charged too; 0 keeps runs deterministic
     )
+    compute: int = 0  # a step of the program's own work, as it is counted; 0: computing takes no time
     pio_threshold: int = 1024  # sends up to this many bytes are written to the NIC by the processor (NP-41)
     pinned_cache_pages: int = 4096  # pages that stay pinned after use (PM's idea); 0 unpins after each message (NP-49)
     pages_per_entry: int = 4  # of the page table (NP-45); 1 is the thesis's first version

@@ -32,6 +32,7 @@ from ..simulator.protocol import ENV_LEAKS, ENV_RACES, FinalState
 from ..source_lines import place_of
 from . import binding, functions, leaks
 from .context import Phase, abi
+from .counting import Counting
 from .flavor import BRIDGE, FLAVORS, INTERFACE
 from .mixture import check_process
 from .observe import Observer
@@ -72,11 +73,15 @@ def attach(
 def _first_call(name: str, prototype: list[Any], define: Callable[[Any], Any], *arguments: Any) -> Any:
     """Most programs use few functions, so each is made when first called, and takes this one's
     place."""
-    made = binding.make(name, prototype)
-    if process.observer is not None:
-        made = process.observer.call(name, prototype, made)
+    counting = process.counting
+    made = _made(name, prototype) if counting is None else counting.call(counting.aside(_made, name, prototype))
     define(made)
     return made(*arguments)
+
+
+def _made(name: str, prototype: list[Any]) -> Callable[..., Any]:
+    made = binding.make(name, prototype)
+    return made if process.observer is None else process.observer.call(name, prototype, made)
 
 
 def _escaped(name: str, result: str, kind: type[BaseException], error: BaseException, trace: Any) -> int:
@@ -93,6 +98,7 @@ class Process:
     foreign = False
     client: SimulatorClient | None = None
     observer: Observer | None = None  # in a traced run
+    counting: Counting | None = None  # where computing is counted
 
     def open(self, required: int) -> ThreadLevel:
         """MPI_Init_thread."""
@@ -119,8 +125,20 @@ class Process:
         abi.open(world)
         if client is not None:
             client.on_end = self._final_state
+            if price := int(client.config["host"]["compute"]):
+                self.counting = Counting(client, price, self.foreign)
+            else:
+                world.clock.only_read = self._hint
         world.meet_parent()
         return level
+
+    def _hint(self) -> None:
+        print(
+            f"lanai: hint: {abi.world.label} does nothing but read the clock, and computing takes no simulated "
+            "time; if it waits for its own work to take time, run it with --compute counted",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def _final_state(self, on_nic: list[Envelope]) -> FinalState:
         """For the report of a run that has ended while this process waits."""

@@ -4,7 +4,10 @@ there, mpi.h, and this library."""
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
+
+from lanai_firmware.cache import file, key_of
 
 from ..compilers import Compiler, Language, find
 from ..errors import UserError
@@ -12,6 +15,7 @@ from .flavor import MPICH, STANDARD, Flavor
 from .installed import include_directory
 from .library import library_directory, shared_libpython
 
+COUNT = "-fsanitize-coverage=trace-pc"  # the compiler calls the counter at each basic block
 # Where distributions keep MPICH's Fortran bindings, which work over any library with MPICH's ABI.
 _LIBRARIES = ("/usr/lib/*-linux-gnu", "/usr/lib64/mpich/lib", "/usr/lib64", "/usr/lib")
 _MODULES = (
@@ -58,14 +62,26 @@ class Line:
 
 
 def line(
-    wrapper: Wrapper, arguments: Sequence[str], chosen: str = "", *, standard: bool = False, links: bool = True
+    wrapper: Wrapper,
+    arguments: Sequence[str],
+    chosen: str = "",
+    *,
+    standard: bool = False,
+    links: bool = True,
+    counts: bool = False,
 ) -> Line:
     """The command line of a wrapper for a compiler's `arguments`.
 
     `chosen` is the compiler's command, if not that of the environment; `standard` asks for the
-    standard ABI; without `links` the command compiles alone and needs no library.
+    standard ABI; without `links` the command compiles alone and needs no library. With `counts` the
+    program counts its basic blocks.
     """
     compiler = find(wrapper.language, chosen)
+    if counts:
+        made = line(wrapper, arguments, chosen, standard=standard, links=links)
+        made.compile_flags.append(COUNT)
+        made.link_flags[:0] = [str(_counter()), "-rdynamic"] if links else []
+        return made
     if wrapper.language is Language.FORTRAN:
         if standard:
             raise UserError("-mpi-abi: MPICH's Fortran bindings are of its own ABI alone; leave -mpi-abi out")
@@ -79,6 +95,18 @@ def line(
             "use a Python that was built with --enable-shared"
         )
     return Line(compiler, [*defines, f"-I{include_directory()}"], list(arguments), _link(flavor) if links else [])
+
+
+def _counter() -> Path:
+    """The object with the counter of basic blocks, compiled once. It is not counted itself."""
+    source = resources.files(__package__).joinpath("counter.c").read_text()
+    compiler = find(Language.C)
+    arguments = ["-O2", "-fPIC", "-x", "c", "-c", "-"]
+
+    def build(made: Path) -> None:
+        compiler.run([*arguments, "-o", str(made)], "building the counter of basic blocks", source)
+
+    return file("native", key_of([source, *compiler.command, compiler.identity, *arguments]), "counter.o", build)
 
 
 def _link(flavor: Flavor = MPICH) -> list[str]:

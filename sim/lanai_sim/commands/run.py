@@ -26,6 +26,7 @@ from ..units import duration
 
 NAME = "run"
 HELP = "run an MPI program on N simulated NICs"
+STEP = 20_000  # picoseconds of a counted step, if no price is given: some five cycles of the default host
 # Flags that mean NICs or what joins them.
 NIC_FLAGS = (
     "nic", "nic_option", "firmware", "buffers", "fabric", "engine", "threads", "no_skip", "no_snapshot", "fault",
@@ -41,6 +42,16 @@ def sim_time(text: str) -> str:
     except UserError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return text
+
+
+def compute(text: str) -> int:
+    """'free', 'counted' or 'counted:PRICE' for argparse: picoseconds for each step."""
+    how, colon, price = text.partition(":")
+    if text == "free":
+        return 0
+    if how != "counted" or (colon and not price):
+        raise argparse.ArgumentTypeError(f"{text!r} is not understood; write free, counted, or counted:20ns")
+    return duration(sim_time(price)) if colon else STEP
 
 
 def count(text: str) -> int:
@@ -84,6 +95,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="change one choice of the messaging system, whichever it is")  # fmt: skip
     add("--cpu-scale", type=float, metavar="X",
         help="also charge the program's measured CPU time, times X; runs are then no longer deterministic")  # fmt: skip
+    add(
+        "--compute",
+        type=compute,
+        metavar="HOW",
+        help="counted[:PRICE]: the program's own work takes time, counted in steps of 20ns or PRICE (default: free)",
+    )
     add("--engine", choices=engine_names(), help="what evaluates the NICs; cycles are the same (default: rtl)")
     add("--threads", type=count, help="threads that evaluate NICs; results are the same (default: 1)")
     add("--no-skip", **on, help="evaluate still NICs too; results are the same")
@@ -171,7 +188,12 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         "faults": args.fault or None,
         "limits": {"sim_time": args.max_sim_time, "wall": args.max_wall},
         "nic": {"preset": args.nic, **assignments("--nic-option", args.nic_option)},
-        "host": {"preset": args.host, "cpu_scale": args.cpu_scale, **assignments("--host-option", args.host_option)},
+        "host": {
+            "preset": args.host,
+            "cpu_scale": args.cpu_scale,
+            "compute": args.compute,
+            **assignments("--host-option", args.host_option),
+        },
         "firmware": assignments("--firmware", args.firmware),
         "wave": {"file": args.wave, "nodes": nodes, "from": args.wave_from, "to": args.wave_to},
     }

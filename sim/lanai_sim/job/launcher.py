@@ -9,12 +9,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any
 
 from lanai_host.manager import Start
 from lanai_host.simulator.protocol import unpack_wait
 
-from ..kernel.kernel import Deadlock, Interrupted, Kernel, TimeLimit, WallLimit
+from ..kernel.kernel import Deadlock, Interrupted, Kernel, Task, TimeLimit, WallLimit
 from ..report.short import Summary
 from ..units import format_time
 from . import buffers, processes
@@ -53,6 +54,7 @@ class Run:
         self.manager = ProcessManager(config, self.world, self.output, self._join)
         self.processes: list[Process] = []  # also of ranks that others have by now
         self.pairs: list[tuple[Process, Rank]] = []
+        self.services: list[Task] = []
         self.ranks: Ranks | None = None
         self.started = time.monotonic()
         self.kernel.deadline = self.started + config.max_wall
@@ -72,6 +74,9 @@ class Run:
                 if progress is not None:
                     progress.finish()
                 processes.end(self.processes)
+                for task in self.services:
+                    if getcoroutinestate(task.coroutine) == CORO_CREATED:  # the run ended before it began
+                        task.coroutine.close()
                 self.output.finish(processes.GRACE if result is None or self.hurried else None)
                 if result is not None and self.output.lost:
                     result.code = result.code or Exit.OUTPUT_LOST
@@ -127,7 +132,7 @@ class Run:
         self.pairs = list(zip(self.processes, self.ranks, strict=True))
         for rank in self.ranks:
             rank.clock = self.world.started
-            self.kernel.spawn(self._service(rank, Start(list(begin))).run(), rank.number)
+            self.services.append(self.kernel.spawn(self._service(rank, Start(list(begin))).run(), rank.number))
 
     def _service(self, rank: Rank, start: Start) -> Service:
         """What serves a rank. `start` is what it learns of its beginning."""
