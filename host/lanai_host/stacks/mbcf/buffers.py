@@ -58,7 +58,7 @@ class Buffers:
 
     async def close(self) -> None:
         for lent in list(self._lent.values()):
-            await self._withdraw(lent)
+            await self.withdraw(lent)
 
     async def _make_room(self, address: int, size: int) -> bool:
         while True:
@@ -71,9 +71,12 @@ class Buffers:
             unused = next((lent for lent in self._lent.values() if not lent.users), None)
             if unused is None:
                 return False
-            await self._withdraw(unused)
+            await self.withdraw(unused)
 
-    async def _withdraw(self, lent: Lent) -> None:
+    async def withdraw(self, lent: Lent | None) -> None:
+        """Nobody may access this memory any more, whether it is in use or not."""
+        if lent is None:
+            return
         del self._lent[lent.exposure.number]
         await self._exposures.remove(lent.exposure)
         await self._exposures.settle_accesses()

@@ -173,8 +173,11 @@ class Mbcf(Device):
             return False
         if self._requesting.asked(receive):
             await self._queues.revoke_notices()
+            await self._buffers.withdraw(self._requesting.memory(receive))
             await self._exposures.settle_accesses()
+            self._requesting.paused = True
             await self._receiving.look()  # what was written before
+            self._requesting.paused = False
             self._requesting.suspend()
             await self._queues.renew_notices()
             self._requesting.notices = self._queues.notices

@@ -107,7 +107,9 @@ class Jobs:
             address = self._address + place
             await self._bus.elapse(self._costs.price(HostCost.COPY, size))
         local = self._exposures.holding(address, size)
-        assert local is not None, "jobs name exposed memory"
+        if local is None:  # withdrawn since the job was added
+            job.ended(Status.EXPOSURE)
+            return
         command = Command(job.op, job.token, job.offset, size, local.number, local.offset(address))
         operation = await self._commands.start(command, job.what)
         self._running[operation] = job

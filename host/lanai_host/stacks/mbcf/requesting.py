@@ -64,11 +64,12 @@ class Requesting:
         self._options = options
         self.sources: dict[int, Source] = {}
         self.notices: Exposure | None = None
+        self.paused = False  # nothing is asked for now
 
     async def ask(self, peer: int) -> None:
         """Ask for as many as may be."""
         source = self.sources[peer]
-        if source.suspended or not self._options.requests:
+        if source.suspended or self.paused or not self._options.requests:
             return
         pending: OrderedDict[int, Receive] = self._matching.by_source.get(peer, OrderedDict())
         barrier = next(iter(self._matching.any_source), None)
@@ -110,9 +111,10 @@ class Requesting:
             source.suspended = source.suspended or bool(source.outstanding)
             self._forget(source)
 
-    def memory(self) -> list[Lent]:
-        """What peers may write to."""
-        return [one.lent for source in self.sources.values() for one in source.outstanding if one.lent is not None]
+    def memory(self, receive: Receive) -> Lent | None:
+        """What the source of a receive may write to; None if that is nothing."""
+        outstanding = self.sources[receive.source].outstanding
+        return next(one.lent for one in outstanding if one.receive is receive)
 
     async def _ask(self, source: Source, receive: Receive) -> bool:
         lent, exposure, offset = None, None, 0
