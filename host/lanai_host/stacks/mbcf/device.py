@@ -18,10 +18,11 @@ from .layout import Queue
 from .matching import Matching
 from .operations import Message, Receive, Send, fail
 from .options import MbcfOptions
+from .outbox import Outbox
 from .queues import Queues
 from .receiving import Inbox, Receiving
 from .requesting import Requesting, Source
-from .sending import Outbox, Sending
+from .sending import Sending
 from .stream import Stream
 
 
@@ -160,6 +161,9 @@ class Mbcf(Device):
 
     async def _begin(self, receive: Receive) -> Receive:
         await self._receiving.receive(receive)
+        box = self._sending.boxes.get(receive.source)
+        if box is not None and box.lost and receive.posted:
+            self._give_up(receive, box.lost)
         await self._move_on()
         return receive
 
@@ -196,6 +200,21 @@ class Mbcf(Device):
             if box.stream.refused:
                 box.stream.room(self._queues.room(peer))
         await self._move_on()
+        await self._take_losses()
+
+    async def _take_losses(self) -> None:
+        """Receives from peers that were lost meanwhile end with an error."""
+        lost, self._sending.news_of_lost = self._sending.news_of_lost, []
+        for peer, text in lost:
+            self.impaired = True
+            self._requesting.forget(peer)
+            for receive in list(self._matching.by_source.get(peer, {}).values()):
+                self._give_up(receive, text)
+            await self._bus.report_lost(peer, text)
+
+    def _give_up(self, receive: Receive, text: str) -> None:
+        self._matching.withdraw(receive)
+        fail(receive, ErrorKind.PEER_FAILED, text)
 
     async def _move_on(self) -> None:
         """Begin what may begin, until nothing more ends at once."""

@@ -1,6 +1,7 @@
 """Sends, receives and messages on their way."""
 
 from ...body import Body
+from ...bus import reach
 from ...bus.base import Bus, BusError
 from ...config import HostConfig, HostCost
 from ...operation import DeviceError, ErrorKind, Operation
@@ -10,12 +11,13 @@ class Send(Operation):
     """A message to `dest`.
 
     Attributes:
-        copied: how many of its bytes have left the program's memory.
+        data: of a message by FIFO that has begun: its bytes.
+        copied: how many of them are in records.
         serial: of a message by FIFO; None before it has begun.
         eager: it goes by FIFO whatever requests there are.
     """
 
-    __slots__ = ("body", "context", "copied", "dest", "eager", "serial", "synchronous")
+    __slots__ = ("body", "context", "copied", "data", "dest", "eager", "serial", "synchronous")
 
     def __init__(self, rank: int, dest: int, tag: int, context: int, body: Body, synchronous: bool) -> None:
         super().__init__(rank, tag)
@@ -24,6 +26,7 @@ class Send(Operation):
         self.body = body
         self.length = body.size
         self.synchronous = synchronous
+        self.data = b""
         self.copied = 0
         self.serial: int | None = None
         self.eager = False
@@ -91,8 +94,6 @@ def finish(receive: Receive, source: int, tag: int, length: int) -> None:
 
 async def place(bus: Bus, costs: HostConfig, receive: Receive, begin: int, data: memoryview) -> None:
     """Bytes of a message go to the receive's memory. The processor copies them."""
-    from ...bus import reach
-
     end = min(begin + len(data), receive.body.size)
     if begin >= end or receive.error is not None:
         return

@@ -111,6 +111,12 @@ class Requesting:
             source.suspended = source.suspended or bool(source.outstanding)
             self._forget(source)
 
+    def forget(self, peer: int) -> None:
+        """The peer answers no request any more."""
+        source = self.sources[peer]
+        source.suspended = True
+        self._forget(source)
+
     def memory(self, receive: Receive) -> Lent | None:
         """What the source of a receive may write to; None if that is nothing."""
         outstanding = self.sources[receive.source].outstanding

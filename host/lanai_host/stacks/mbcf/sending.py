@@ -1,13 +1,11 @@
 """Sends: by remote write if the receiver has asked for the message (MB-12), else by FIFO (MB-13,
 MB-26)."""
 
-from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from lanai_hdl.remote.packets import Op, Status
 
-from ...adapter.fifo import Fifo
 from ...adapter.operation import REASONS
 from ...adapter.token import Token
 from ...bus.base import Bus, BusError
@@ -19,62 +17,10 @@ from .jobs import Ended, Job, Jobs
 from .layout import Head, Kind, Request
 from .operations import Send, fail
 from .options import MbcfOptions
-from .serials import SenderSerials
-from .stream import Stream
+from .outbox import Outbox, Write
 
 LOST = (Status.LOST, Status.INVALID)
 PIECE = 64 * 1024  # bytes of the program's memory that are exposed at a time
-
-
-@dataclass
-class Write:
-    """A message that goes by remote write.
-
-    Attributes:
-        held: its notice waits until its bytes are there.
-        puts: under way.
-        status: the first that was not OK.
-    """
-
-    send: Send
-    request: Request
-    held: bool = False
-    puts: int = 0
-    noticed: bool = False
-    ended: bool = False
-    status: Status = Status.OK
-
-
-@dataclass
-class Outbox:
-    """What is on its way to one peer.
-
-    Attributes:
-        token: of the exposure that holds the peer's FIFOs.
-        requests: the FIFO in which the peer leaves its requests, here.
-        failed: messages whose remote write was refused; they go by FIFO once all of `writes` have
-            ended.
-        notes: records to send between two messages.
-        matched: synchronous sends by FIFO that have left, by serial.
-    """
-
-    peer: int
-    token: Token
-    stream: Stream
-    requests: Fifo
-    serials: SenderSerials = field(default_factory=SenderSerials)
-    queue: deque[Send] = field(default_factory=deque)
-    current: Send | None = None
-    writes: deque[Write] = field(default_factory=deque)
-    failed: list[Send] = field(default_factory=list)
-    notes: deque[bytes] = field(default_factory=deque)
-    matched: dict[int, Send] = field(default_factory=dict)
-    lost: str = ""
-
-    @property
-    def idle(self) -> bool:
-        waiting = self.queue or self.current or self.writes or self.failed or self.notes or self.matched
-        return not waiting and self.stream.idle
 
 
 @dataclass
@@ -101,6 +47,7 @@ class Sending:
         self._costs = costs
         self.boxes: dict[int, Outbox] = {}
         self.counts = Counts()
+        self.news_of_lost: list[tuple[int, str]] = []  # peers, and why; for the device
 
     @property
     def idle(self) -> bool:
@@ -144,6 +91,7 @@ class Sending:
         """Nothing reaches the peer any more."""
         box = self.boxes[peer]
         box.lost = text
+        self.news_of_lost.append((peer, text))
         pending = [*box.queue, *box.failed, *box.matched.values(), *(write.send for write in box.writes)]
         for send in pending + ([box.current] if box.current else []):
             if not send.done:
@@ -159,7 +107,7 @@ class Sending:
             if box.current is not None:
                 if not box.stream.open:
                     return
-                await self._go_on(box, box.current)
+                self._go_on(box, box.current)
             elif box.notes:
                 box.stream.append(box.notes.popleft(), box.token, partial(self._appended, box))
             elif not box.queue or box.failed or not await self._start(box, box.queue[0]):
@@ -176,6 +124,11 @@ class Sending:
         if box.writes or not box.stream.open:
             return False
         box.queue.popleft()
+        try:
+            send.data = send.body.read()
+        except BusError as error:
+            fail(send, ErrorKind.BUS_ERROR, str(error))
+            return True
         box.current = send
         send.serial = box.serials.message()
         self.counts.queued += 1
@@ -198,7 +151,7 @@ class Sending:
                 return request
         return None
 
-    async def _go_on(self, box: Outbox, send: Send) -> None:
+    def _go_on(self, box: Outbox, send: Send) -> None:
         """The next record of a message by FIFO (MB-G2)."""
         assert send.serial is not None
         head = b""
@@ -206,32 +159,15 @@ class Sending:
             fields = (Kind.MESSAGE, send.synchronous, send.context, send.tag, send.serial)
             head = Head(*fields, box.serials.next_request, send.length).pack()
         end = min(send.length, send.copied + self._payload - len(head))
-        try:
-            data = head + send.body.part(send.copied, end).read()
-        except BusError as error:
-            self._give_up(box, send, head, str(error))
-            return
+        data = head + send.data[send.copied : end]
         send.copied = end
         box.stream.append(data, box.token, partial(self._appended, box))
         if end == send.length:
-            box.current = None
+            box.current, send.data = None, b""
             if send.synchronous:
                 box.matched[send.serial] = send
             else:
                 send.done = True
-
-    def _give_up(self, box: Outbox, send: Send, head: bytes, text: str) -> None:
-        """The message's memory cannot be read. Of one that has begun, the receiver gets zeros for
-        the rest, and is told."""
-        fail(send, ErrorKind.BUS_ERROR, text)
-        box.current = None
-        if head:  # nothing has left: its serial is free again
-            box.serials.sent -= 1
-            return
-        while send.copied < send.length:
-            size = min(self._payload, send.length - send.copied)
-            box.stream.append(bytes(size), box.token, partial(self._appended, box))
-            send.copied += size
 
     async def _write(self, box: Outbox, send: Send, request: Request) -> None:
         """The bytes go to the receive's memory, and a notice behind them (MB-12, MB-G1)."""
@@ -251,7 +187,7 @@ class Sending:
                 try:
                     data = send.body.part(at, end).read()
                 except BusError:
-                    write.status = Status.BUS  # so it goes by FIFO, where the error is found again
+                    write.status = Status.BUS  # so it goes by FIFO, which finds the error again
                     break
                 self._put(write, Job(Op.WRITE, target, at, self._what(send), self._put_ended(write), data))
             at = end

@@ -43,6 +43,10 @@ class Deadlock(AssertionError):
     pass
 
 
+class Left(Exception):
+    """A program ends without a word: nothing of its memory can be reached any more."""
+
+
 class World:
     """`ranks` NICs with one process each. `chance` draws when commands take effect, and who
     runs."""
@@ -113,6 +117,8 @@ class World:
                     devices[number] = device = Mbcf(ModelBus(self, number), attachment, free())
                     programs[number](device)
                     device.close()
+                except Left:
+                    self.nics[number].exposures.clear()
                 except BaseException as error:
                     self.errors.append(error)
                 self.ready.discard(number)

@@ -5,9 +5,9 @@ import pytest
 from lanai_host.body import Run
 from lanai_host.bus.base import Wait
 from lanai_host.device import SendMode
-from lanai_host.operation import ANY_SOURCE
+from lanai_host.operation import ANY_SOURCE, ErrorKind
 
-from .adapters import World, memory
+from .adapters import Left, World, memory
 
 CONTEXT = 1
 
@@ -118,5 +118,29 @@ def test_a_receive_is_taken_back_while_its_peer_is_outside_the_library():
         meet(device, 0)
         finish(device, send(device, 0, data))
 
-    for seed in range(20):
+    for seed in range(10):
         World(2, seed).play([receiver, sender])
+
+
+def test_operations_with_a_peer_that_is_lost_end_with_an_error():
+    """Rank 1 ends without a word, so that its memory is out of reach."""
+    ended = []
+
+    def left(device):
+        block = Block(size=4)
+        receive = device.receive(1, 1, CONTEXT, block.body)
+        device.wait(None, Wait("test"))
+        sends = [send(device, 1, b"data") for _ in range(2)]
+        while not (receive.done and sends[1].done):
+            device.wait([receive], Wait("test"))
+            sends.append(send(device, 1, b"more"))
+        again = device.receive(1, 1, CONTEXT, block.body)
+        ended.extend([receive.error.kind, sends[-1].error.kind, again.error.kind])
+        assert device.impaired
+
+    def leaves(device):
+        finish(device, send(device, 0, b"go", tag=3))
+        raise Left
+
+    World(2, 1).play([left, leaves])
+    assert ended == [ErrorKind.PEER_FAILED] * 3

@@ -1,0 +1,64 @@
+"""What is on its way from this rank to its peers."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from lanai_hdl.remote.packets import Status
+
+from ...adapter.fifo import Fifo
+from ...adapter.token import Token
+from .layout import Request
+from .operations import Send
+from .serials import SenderSerials
+from .stream import Stream
+
+
+@dataclass
+class Write:
+    """A message that goes by remote write.
+
+    Attributes:
+        held: its notice waits until its bytes are there.
+        puts: under way.
+        status: the first that was not OK.
+    """
+
+    send: Send
+    request: Request
+    held: bool = False
+    puts: int = 0
+    noticed: bool = False
+    ended: bool = False
+    status: Status = Status.OK
+
+
+@dataclass
+class Outbox:
+    """What is on its way to one peer.
+
+    Attributes:
+        token: of the exposure that holds the peer's FIFOs.
+        requests: the FIFO in which the peer leaves its requests, here.
+        failed: messages whose remote write was refused; they go by FIFO once all of `writes` have
+            ended.
+        notes: records to send between two messages.
+        matched: synchronous sends by FIFO that have left, by serial.
+    """
+
+    peer: int
+    token: Token
+    stream: Stream
+    requests: Fifo
+    serials: SenderSerials = field(default_factory=SenderSerials)
+    queue: deque[Send] = field(default_factory=deque)
+    current: Send | None = None
+    writes: deque[Write] = field(default_factory=deque)
+    failed: list[Send] = field(default_factory=list)
+    notes: deque[bytes] = field(default_factory=deque)
+    matched: dict[int, Send] = field(default_factory=dict)
+    lost: str = ""
+
+    @property
+    def idle(self) -> bool:
+        waiting = self.queue or self.current or self.writes or self.failed or self.notes or self.matched
+        return not waiting and self.stream.idle
