@@ -124,6 +124,22 @@ def sparc_sunos() -> HostConfig:
     return HostConfig(call=1_497_000_000)
 
 
+def supersparc_85() -> HostConfig:
+    """The hosts of MPI/MBCF (1999): 85 MHz SuperSPARC, SSS-CORE. A command is a system call, and a
+    record that arrives costs a trap and the system call that takes it.
+
+    The figures follow from the paper's tables of its system calls alone, by bytes."""
+    return HostConfig(
+        call=1_000_000,
+        post=11_700_000,
+        complete=13_450_000,
+        copy=28_000,
+        match=500_000,
+        poll=300_000,
+        pio_write=0,
+    )
+
+
 def free() -> HostConfig:
     """A host whose work costs nothing, but for one picosecond to read the clock: what remains is
     the NIC's time."""
@@ -139,4 +155,10 @@ DRIVER_ONLY = frozenset(
     }
 )  # fmt: skip
 
-PRESETS = {"pentium2_266": pentium2_266, "pessimistic": pessimistic, "sparc_sunos": sparc_sunos, "free": free}
+PRESETS = {
+    "pentium2_266": pentium2_266,
+    "pessimistic": pessimistic,
+    "sparc_sunos": sparc_sunos,
+    "supersparc_85": supersparc_85,
+    "free": free,
+}

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.packets import REQUEST_WORDS
 
 from ..adapter.attachment import Attachment, Home
-from ..adapter.boot import boot
+from ..adapter.boot import TIMEOUT, boot
 from ..bus.base import Bus
 from ..config import HostConfig
 from ..device import Device
@@ -42,7 +43,7 @@ class AdapterStack(NicStack):
         await check_machine(bus)
         await reset(bus)
         routes = {peer: placement.route(node, peer) for peer in range(placement.nodes)}
-        await boot(bus, adapter, node, routes)
+        await boot(bus, adapter, node, routes, timeout=timeout_on(placement.nic, adapter))
         homes = homes_of(placement)
         return {rank: Attachment(rank, homes, adapter, asdict(options)) for rank in placement.ranks_on(node)}
 
@@ -75,6 +76,13 @@ class AdapterStack(NicStack):
     @abstractmethod
     def device(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> Device:
         """A rank's device over its adapter."""
+
+
+def timeout_on(nic: "NicConfig", adapter: Remote) -> int:
+    """Slots without an answer until requests are sent again: on a slow link, an answer may wait for
+    packets that cross it in both directions."""
+    packet = adapter.payload + 4 * (REQUEST_WORDS + 3)
+    return max(TIMEOUT, 4 * packet * nic.slot_khz // nic.link_kbytes)
 
 
 def adapter_in(nic: "NicConfig") -> Remote | None:
