@@ -2,13 +2,15 @@
 
 from typing import Generic, Protocol, TypeVar
 
-from ..device import Envelope
+from ..body import Body
+from ..device import Envelope, Pending
 from .queues import Entry, Posted, Unexpected
 
 
 class PostedReceive(Entry, Protocol):
     """`posted`: it waits in a queue."""
 
+    body: Body
     context: int
     posted: bool
 
@@ -55,6 +57,14 @@ class Matching(Generic[R, M]):
 
     def remove(self, message: M) -> None:
         self._arrived[message.context].remove(message)
+
+    def posted(self) -> list[Pending]:
+        """Receives that no message has met."""
+        return [
+            Pending(False, one.source, one.tag, one.context, one.body.size)
+            for queue in self._posted.values()
+            for one in queue
+        ]
 
     def unexpected(self) -> list[Envelope]:
         """The messages that no receive has taken, in order of arrival within a context."""

@@ -5,9 +5,9 @@ from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, BusError
 from ...config import HostConfig, HostCost
 from ...operation import ErrorKind
+from ..matching import Matching
 from ..pinning import Pins, pieces_of
 from .heap import HEADER, LONG, NONE, REPLY, STATUS, WORD, Heap
-from .matching import Matching
 from .operations import Landing, Message, Receive, deliver, fail
 from .puts import Put, Puts, Remote
 
@@ -26,7 +26,7 @@ class Receiving:
         self._rank = rank
         self._costs = costs
         self._layout = heap.layout
-        self.matching = Matching()
+        self.matching: Matching[Receive, Message] = Matching()
         self._served = 0  # the peer whose slot was served last
         self._landings: list[Landing] = []
         self._free_arrivals = list(range(self._layout.arrivals))
