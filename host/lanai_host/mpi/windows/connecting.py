@@ -29,7 +29,7 @@ def connect(
     lock. All processes of the window call it."""
     native = Native(communicator, target, service, name, remote)
     with communicator.progress.lock:
-        locks = _exposed(native.locks.expose)
+        locks = _exposed(native.words.expose)
         data = _exposed(lambda: remote.expose(memory.base, memory.size, ALL)) if memory.size and locks else None
     exposures = [exposure for exposure in (data, locks) if exposure is not None]
     rows = _exchange(communicator, call, [b"" if one is None else one.token for one in (data, locks)])

@@ -1,12 +1,12 @@
 """One-sided communication by a device's remote memory: put, get, locks, and what its atomics can
 do.
 
-What it cannot do goes by messages: targets in many pieces, combining that the hardware does not
-know, post and wait. Which way an element is combined depends on its type and the operation only, so
+What it cannot do goes by messages: targets in many pieces, and combining that the hardware does not
+know. Which way an element is combined depends on its type and the operation only, so
 elements stay whole.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -27,6 +27,7 @@ from .queue_locks import QueueLocks
 from .service import Service
 from .target import Target
 from .way import Buffer, Pending, Place, Transfer
+from .words import COMPLETED, MASK, POSTED, Words
 
 MOST_RUNS = 64  # pieces of a target that are put one by one
 KINDS = frozenset({"integer", "fortran integer"})  # of elements that atomics change
@@ -71,6 +72,25 @@ class _Accessed(Transfer):
         return None if failed is None else device_error(call, failed, 0, self._rank)
 
 
+class _Counted(Pending):
+    """Done when some ranks' counters, of which this process has words, have reached numbers."""
+
+    def __init__(self, why: Wait, words: Words, which: int, wanted: Mapping[int, int]) -> None:
+        super().__init__(why)
+        self._words, self._which, self._wanted = words, which, wanted
+
+    @property
+    def done(self) -> bool:
+        return not self._late()
+
+    def operations(self) -> list[Operation]:
+        return [self._words.changed(rank, self._which) for rank in self._late()]
+
+    def _late(self) -> list[int]:
+        counts = {rank: self._words.get(rank, self._which) for rank in self._wanted}
+        return [rank for rank, number in self._wanted.items() if not reached(counts[rank], number)]
+
+
 class Native(Messages):
     """Use `connect` once the tokens of all processes are known.
 
@@ -87,14 +107,17 @@ class Native(Messages):
         self._unsettled: set[int] = set()  # targets that may not have all of it yet
         self._combined: set[int] = set()  # those among them whose elements atomics change
         self._kinds: dict[int, LockType] = {}
-        self.locks = QueueLocks(communicator, remote, self._fail)
+        self.words = Words(communicator, remote, self._fail)
+        self._locks = QueueLocks(self.words, self._me)
+        self._posts = [0] * communicator.size  # calls of MPI_Win_post and MPI_Win_complete for each rank
+        self._completes = [0] * communicator.size
 
-    def connect(self, exposures: list[Exposure], memory: list[Reach | None], locks: list[Reach]) -> None:
+    def connect(self, exposures: list[Exposure], memory: list[Reach | None], words: list[Reach]) -> None:
         """Where each rank's memory is, unless messages must reach it, and the words of its lock.
         `exposures` are this process's own."""
         self._exposures = exposures
         self._reaches = memory
-        self.locks.connect(locks)
+        self.words.connect(words)
 
     # Operations
 
@@ -239,7 +262,7 @@ class Native(Messages):
     # Locks
 
     def lock(self, call: str, rank: int, kind: LockType) -> None:
-        self.locks.lock(rank, kind, self._why(call, rank, f"{kind.name.lower()} lock of rank {rank}"))
+        self._locks.lock(rank, kind, self._why(call, rank, f"{kind.name.lower()} lock of rank {rank}"))
         self._kinds[rank] = kind
 
     def unlock(self, call: str, ranks: Iterable[int]) -> None:
@@ -248,25 +271,51 @@ class Native(Messages):
             self.flush(call, ranks)
         finally:
             for rank in ranks:
-                self.locks.unlock(rank, self._kinds.pop(rank), self._why(call, rank, f"unlock of rank {rank}"))
+                self._locks.unlock(rank, self._kinds.pop(rank), self._why(call, rank, f"unlock of rank {rank}"))
 
     # Post, start, complete, wait
 
+    def post(self, ranks: Iterable[int]) -> None:
+        for rank in ranks:
+            self._posts[rank] += 1
+            why = self._why("MPI_Win_post", rank, f"MPI_Win_post for rank {rank}")
+            self.words.tell(rank, self._me, POSTED, self._posts[rank], why)
+
+    def await_post(self, call: str, rank: int) -> None:
+        why, wanted = self._why(call, rank, f"MPI_Win_post of rank {rank}"), self._peers[rank].used + 1
+        self._progress.wait(_Counted(why, self.words, POSTED, {rank: wanted}))
+
     def complete(self, call: str, ranks: Iterable[int]) -> None:
         ranks = list(ranks)
-        self._settle(call, ranks)  # before the messages that say so
-        super().complete(call, ranks)
+        self.flush(call, ranks)  # all has taken effect before the target learns of the end
+        for rank in ranks:
+            self._peers[rank].used += 1
+            self._completes[rank] += 1
+            why = self._why(call, rank, f"MPI_Win_complete for rank {rank}")
+            self.words.tell(rank, self._me, COMPLETED, self._completes[rank], why)
+
+    def exposed(self, call: str, ranks: Iterable[int]) -> Pending:
+        wanted = {rank: self._peers[rank].told + 1 for rank in ranks}
+        late = [rank for rank, number in wanted.items() if not reached(self.words.get(rank, COMPLETED), number)]
+        text = f"MPI_Win_complete of rank {', '.join(map(str, late))}"
+        why = self._why(call, late[0] if len(late) == 1 else None, text)
+        return _Counted(why, self.words, COMPLETED, wanted)
 
     def withdraw(self) -> None:
         """Other processes reach nothing of this one's any more."""
         with self._progress.lock:
             for exposure in self._exposures:
                 self._remote.conceal(exposure)
-            self._remote.release(self.locks.segment)
+            self._remote.release(self.words.segment)
 
     def close(self) -> None:
         self.withdraw()
         super().close()
+
+
+def reached(count: int, number: int) -> bool:
+    """Whether a counter of 32 bits, which may wrap, has reached a number."""
+    return (count - number) & MASK < 1 << 31
 
 
 def _runs(target: Place) -> Iterable[tuple[int, int]]:
