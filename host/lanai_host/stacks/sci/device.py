@@ -7,7 +7,7 @@ from ...adapter.remote import AdapterRemote
 from ...body import Body
 from ...bus.base import Bus, BusError, Wait, Watched, run_now
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Device, Envelope, SendMode
+from ...device import Arrived, Device, Envelope, Pending, SendMode
 from ...operation import ErrorKind, Operation
 from .layout import Layout
 from .links import Link
@@ -89,6 +89,13 @@ class Sci(Device):
 
     def unexpected(self) -> list[Envelope]:
         return self._receiving.matching.unexpected()
+
+    def pending(self) -> list[Pending]:
+        sends = self._sending.pending()
+        return [
+            *self._receiving.matching.posted(),
+            *(Pending(True, one.dest, one.tag, one.context, one.length) for one in sends),
+        ]
 
     def close(self) -> None:
         run_now(self._finish())

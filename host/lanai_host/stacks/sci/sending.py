@@ -24,16 +24,20 @@ class Sending:
         self._costs = costs
         self._waiting: dict[int, Send] = {}  # for their receivers' answers, by number
         self._number = 0
-        self._unfinished: set[Send] = set()
+        self._unfinished: dict[Send, None] = {}  # in the order in which they began
 
     @property
     def idle(self) -> bool:
         return not self._unfinished
 
+    def pending(self) -> list[Send]:
+        """Sends that are not done, in the order in which they began."""
+        return list(self._unfinished)
+
     async def start(self, send: Send) -> None:
         """Begin a send to another rank. It leaves at `Link.advance`."""
         link = self._links[send.dest]
-        self._unfinished.add(send)
+        self._unfinished[send] = None
         try:
             if send.body.size <= INLINE:
                 self._start_short(link, send)
@@ -142,4 +146,4 @@ class Sending:
         return self._number
 
     def _forget_done(self) -> None:
-        self._unfinished = {send for send in self._unfinished if not send.done}
+        self._unfinished = {send: None for send in self._unfinished if not send.done}
