@@ -223,15 +223,8 @@ class NicWorld(World):
     def _describe_nics(self, image: Image | None) -> None:
         config, nodes, vocabulary = self.config, range(len(self.cluster.nodes)), self.stack.vocabulary
         assert self.session is not None
-<<<<<<< HEAD
         assert vocabulary is not None
         assert image is not None
-=======
-        config, nodes = self.config, range(len(self.cluster.nodes))
-        vocabulary = self.stack.vocabulary
-        assert vocabulary is not None, "checked before the NICs were made"
-        assert image is not None, "a vocabulary is a firmware's"
->>>>>>> 08b1e30 (sim.job: --trace on a device without a vocabulary is refused before NICs are built)
         plans = self.stack.plans(image, config.nic, config.chosen_options, self.placement)
         ranks = [self.placement.ranks_on(node) for node in nodes]
         routes = [[self.cluster.fabric.route(a, b) for b in nodes] for a in nodes]
