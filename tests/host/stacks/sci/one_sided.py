@@ -1,5 +1,8 @@
 """One-sided communication of all kinds, checked byte for byte; run by `lanai run`."""
 
+import ctypes
+import mmap
+
 import numpy as np
 from mpi4py import MPI
 
@@ -118,6 +121,62 @@ def posted(window, memory):
         assert (memory[:50] == ints(50, 10 * turn + left)).all()
 
 
+def many_buffers():
+    """More pieces of memory than the adapter can reach at one time."""
+    puts, length = 15, 5000
+    window = MPI.Win.Allocate(puts * length, 1, comm=world)
+    memory = np.frombuffer(window.tomemory(), "u1")
+    parts = [np.full(length, 16 * rank + turn, "u1") for turn in range(puts)]
+    window.Fence()
+    for turn, part in enumerate(parts):
+        window.Put(part, right, (turn * length, length, MPI.BYTE))
+    window.Fence()
+    for turn in range(puts):
+        assert (memory[turn * length : (turn + 1) * length] == 16 * left + turn).all()
+    del memory
+    window.Free()
+
+
+def large_window():
+    """More memory than the adapter's page table holds: messages reach it."""
+    size = 300 * 4096
+    window = MPI.Win.Allocate(size, 1, comm=world)
+    memory = np.frombuffer(window.tomemory(), "u1")
+    mine = np.full(100, rank, "u1")
+    window.Lock(right, MPI.LOCK_EXCLUSIVE)
+    window.Put(mine, right, (size - 100, 100, MPI.BYTE))
+    window.Unlock(right)
+    world.Barrier()
+    assert (memory[size - 100 :] == left).all()
+    del memory
+    window.Free()
+
+
+def unreachable_buffers():
+    """Memory of the program's that is not there is an error of the operation, and of no other."""
+    window = MPI.Win.Allocate(4096 * 4, 1, comm=world)
+    window.Set_errhandler(MPI.ERRORS_RETURN)
+    gone = mmap.mmap(-1, 8192)
+    buffer = MPI.memory.fromaddress(ctypes.addressof(ctypes.c_char.from_buffer(gone)), 8192)
+    ctypes.CDLL(None).munmap(ctypes.c_void_p(buffer.address), ctypes.c_size_t(8192))
+    window.Lock(right, MPI.LOCK_SHARED)
+    for length in (8, 8192):  # copied, and lent
+        for operation in (window.Put, window.Get):
+            found = MPI.SUCCESS
+            try:
+                operation([buffer, length, MPI.BYTE], right, (0, length, MPI.BYTE))
+                window.Flush(right)
+            except MPI.Exception as error:
+                found = error.Get_error_class()
+            assert found == MPI.ERR_BUFFER, (length, operation)
+    one, old = np.ones(1, "i"), np.zeros(1, "i")
+    window.Fetch_and_op(one, old, right, 4096)
+    window.Unlock(right)
+    assert old[0] == 0
+    world.Barrier()
+    window.Free()
+
+
 for made in (
     lambda: MPI.Win.Allocate(4 * 4000, 4, comm=world),
     lambda: MPI.Win.Create(np.zeros(4000, "i"), 4, comm=world),
@@ -129,5 +188,8 @@ for made in (
         world.Barrier()
     del memory
     window.Free()
+many_buffers()
+large_window()
+unreachable_buffers()
 if rank == 0:
     print(f"all right after {MPI.Wtime():.9f} s")
