@@ -69,9 +69,11 @@ class Remote(ABC):
 
     Attributes:
         atomics: what the hardware can do to a word, with the word's bytes.
+        private: windows expose memory of the program's own too, not only what `allocate` gave.
     """
 
     atomics: frozenset[tuple[Atomic, int]] = frozenset()
+    private: bool = True
 
     @abstractmethod
     def allocate(self, size: int) -> Segment:

@@ -23,14 +23,26 @@ ROW = 2 * FIELD  # the token of the window's memory, that of the words of its lo
 
 
 def connect(
-    communicator: Communicator, call: str, target: Target, memory: Memory, service: Service, name: str, remote: Remote
+    communicator: Communicator,
+    call: str,
+    target: Target,
+    memory: Memory,
+    service: Service,
+    name: str,
+    remote: Remote,
+    *,
+    allocated: bool,
 ) -> Native | None:
-    """The native way of a new window; None if one of the processes has no room for the words of its
-    lock. All processes of the window call it."""
+    """The native way of a new window. All processes of the window call it.
+
+    None if one of them has no room for the words that the others write. `allocated`: the memory is
+    the library's own.
+    """
     native = Native(communicator, target, service, name, remote)
     with communicator.progress.lock:
         locks = _exposed(native.words.expose)
-        data = _exposed(lambda: remote.expose(memory.base, memory.size, ALL)) if memory.size and locks else None
+        wanted = memory.size and locks and (allocated or remote.private)
+        data = _exposed(lambda: remote.expose(memory.base, memory.size, ALL)) if wanted else None
     exposures = [exposure for exposure in (data, locks) if exposure is not None]
     rows = _exchange(communicator, call, [b"" if one is None else one.token for one in (data, locks)])
     native.connect(exposures, [], [])

@@ -113,7 +113,9 @@ def _make(comm: Communicator, call: str, flavor: WindowFlavor, memory: Memory, u
     window.sizes, window.units = table[:, 0].tolist(), table[:, 1].tolist()
     remote = window.device.remote
     if remote is not None and watch is None and flavor in (WindowFlavor.CREATE, WindowFlavor.ALLOCATE):
-        window.way = connect(own, call, target, memory, service, window.label, remote) or window.way
+        allocated = flavor is WindowFlavor.ALLOCATE
+        native = connect(own, call, target, memory, service, window.label, remote, allocated=allocated)
+        window.way = native or window.way
     if flavor is WindowFlavor.SHARED and len(set(table[:, 3].tolist())) > 1:
         window.way.close()
         nodes = ", ".join(map(str, sorted(set(table[:, 3].tolist()))))

@@ -29,8 +29,10 @@ class Sci(Device):
         self.size = len(attachment.homes)
         self._bus = bus
         self._costs = costs
-        layout = Layout(self.size, SciOptions(**attachment.options))
+        options = SciOptions(**attachment.options)
+        layout = Layout(self.size, options)
         self.remote: AdapterRemote = AdapterRemote(bus, attachment, costs, layout.size)
+        self.remote.private = options.private == "register"
         peers = [rank for rank in range(self.size) if rank != self.rank]
         self._links = {rank: Link(rank, self.remote, layout, self.rank) for rank in peers}
         self._sending = Sending(bus, layout, self._links, self.rank, costs)

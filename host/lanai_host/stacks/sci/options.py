@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from lanai_hdl import ranges
 from lanai_hdl.errors import UserError
 
-WAYS = ("direct", "generic")
+WAYS = {"pack": ("direct", "generic"), "private": ("register", "emulate")}
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,8 @@ class SciOptions:
     pack: how a message in several runs leaves: "direct" from where its blocks lie (SC-10), or
     "generic", packed first (SC-09). min_block: bytes of an average run below which a message is
     packed first all the same (SC-17).
+    private: how windows on memory of the program's own are reached: "register" pins it, "emulate"
+        asks its processor by messages (SC-21).
     """
 
     ring: int = 32
@@ -26,6 +28,7 @@ class SciOptions:
     chunk: int = 16384
     pack: str = "direct"
     min_block: int = 0
+    private: str = "register"
 
     def __post_init__(self) -> None:
         ranges.check(
@@ -41,5 +44,6 @@ class SciOptions:
         for name in ("eager", "chunk"):
             if getattr(self, name) % 64:
                 raise UserError(f"SciOptions.{name}={getattr(self, name)!r} must be a multiple of 64")
-        if self.pack not in WAYS:
-            raise UserError(f"SciOptions.pack={self.pack!r} must be one of {', '.join(WAYS)}")
+        for name, ways in WAYS.items():
+            if getattr(self, name) not in ways:
+                raise UserError(f"SciOptions.{name}={getattr(self, name)!r} must be one of {', '.join(ways)}")

@@ -1,5 +1,6 @@
 """One-sided communication in simulated time: a put and a fetch-and-op, each with its flush, while
-the target waits in MPI and while it computes."""
+the target waits in MPI and while it computes; in memory of the library's, and of the program's own
+(private)."""
 
 import argparse
 import sys
@@ -18,7 +19,12 @@ NAME = "one-sided"
 HELP = "one-sided communication: put and fetch-and-op, also at a target that computes"
 
 BUSY_MS = 10
-NAMES = ("put_flush_us", "fetch_op_us", "busy_put_flush_us", "busy_fetch_op_us")
+NAMES = tuple(
+    f"{window}{busy}{what}_us"
+    for window in ("", "private_")
+    for busy in ("", "busy_")
+    for what in ("put_flush", "fetch_op")
+)
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -28,9 +34,6 @@ from mpi4py import MPI
 
 BUSY, ROUNDS = float(sys.argv[2]) / 1e3, 8
 world = MPI.COMM_WORLD
-window = MPI.Win.Allocate(64, 1, comm=world)
-memory = np.frombuffer(window.tomemory(), "u1")
-memory[:] = 0
 data, one, old = np.arange(8, dtype="u1"), np.ones(1, "i"), np.zeros(1, "i")
 
 
@@ -59,22 +62,28 @@ def measured():
 
 
 found = []
-for busy in (0, BUSY):
-    world.Barrier()
-    begin = MPI.Wtime()
-    if world.rank == 1:
-        found += measured()
-    else:
-        while MPI.Wtime() < begin + busy:
-            pass
-    world.Barrier()
+for made in (
+    lambda: MPI.Win.Allocate(64, 1, comm=world),
+    lambda: MPI.Win.Create(np.zeros(64, "u1"), 1, comm=world),
+):
+    window = made()
+    memory = np.frombuffer(window.tomemory(), "u1")
+    for busy in (0, BUSY):
+        world.Barrier()
+        begin = MPI.Wtime()
+        if world.rank == 1:
+            found += measured()
+        else:
+            while MPI.Wtime() < begin + busy:
+                pass
+        world.Barrier()
+    if world.rank == 0:
+        assert (memory[8:16] == data).all()
+        assert memory[16:20].view("i")[0] == 2 * ROUNDS
+    del memory
+    window.Free()
 if world.rank == 1:
     Path(sys.argv[1]).write_text(" ".join(map(repr, found)))
-else:
-    assert (memory[8:16] == data).all()
-    assert memory[16:20].view("i")[0] == 2 * ROUNDS
-del memory
-window.Free()
 """
 
 

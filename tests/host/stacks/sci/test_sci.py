@@ -56,8 +56,10 @@ def test_on_more_ranks_with_faults_of_all_kinds(ranks):
     assert run.returncode == 0, run.stderr
 
 
-def test_one_sided_communication_of_all_kinds():
-    run = lanai("-q", "-n", 4, "--ranks-per-node", 2, "--device", "sci", sys.executable, ONE_SIDED)
+@pytest.mark.parametrize("private", ["register", "emulate"])
+def test_one_sided_communication_of_all_kinds(private):
+    option = ("--option", f"private={private}")
+    run = lanai("-q", "-n", 4, "--ranks-per-node", 2, "--device", "sci", *option, sys.executable, ONE_SIDED)
     assert (run.returncode, run.stderr) == (0, "")
 
 
@@ -71,6 +73,7 @@ def test_a_target_that_computes_is_reached_as_soon_as_one_that_waits():
     found = measure("sci")
     assert found["busy_put_flush_us"] == pytest.approx(found["put_flush_us"], rel=1e-3)
     assert found["busy_fetch_op_us"] == pytest.approx(found["fetch_op_us"], rel=1e-3)
+    assert found["private_put_flush_us"] < 1.1 * found["put_flush_us"]
     assert max(found.values()) < 5
 
 
