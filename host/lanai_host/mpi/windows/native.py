@@ -45,16 +45,23 @@ class _Accessed(Transfer):
     """A transfer by the device. `local`: what ends when the origin's memory is the program's again.
 
     Args:
-        result: where `fetched`, the elements that came, belong.
+        result: where `fetched`, `size` bytes of elements that came, belong.
     """
 
     def __init__(
-        self, why: Wait, rank: int, local: Sequence[Operation], result: Buffer | None = None, fetched: object = None
+        self,
+        why: Wait,
+        rank: int,
+        local: Sequence[Operation],
+        result: Buffer | None = None,
+        fetched: Scratch | None = None,
+        size: int = 0,
     ) -> None:
         self._rank = rank
         self._local = local
         self._result = result
-        self._fetched = fetched if isinstance(fetched, Scratch) else None
+        self._fetched = fetched
+        self._size = size
         super().__init__(why, local)
 
     @property
@@ -62,9 +69,9 @@ class _Accessed(Transfer):
         if not super().done:
             return False
         result, fetched = self._result, self._fetched
-        if result is not None and fetched is not None:
+        if result is not None and fetched is not None and not any(one.error for one in self._local):
             self._result = None
-            result.datatype.unpack(fetched.address, result.address, result.elements, 0, result.size)
+            result.datatype.unpack(fetched.address, result.address, result.elements, 0, self._size)
         return True
 
     def error(self, call: str) -> MpiError | None:
@@ -173,11 +180,12 @@ class Native(Messages):
         return False
 
     def _combine(self, why: Wait, origin: Buffer, result: Buffer | None, target: Place, op: Op) -> Transfer:
-        if op is PREDEFINED["MPI_NO_OP"]:
-            operands = [0] * (target.size // wire.TYPES[target.basic].size)
-        else:
-            operands = self._values(origin).tolist()
-        return self._change(why, target, result, [(OPERATIONS[id(op)], operand, 0) for operand in operands])
+        operands = [] if op is PREDEFINED["MPI_NO_OP"] else self._values(origin).tolist()
+        changes = [(OPERATIONS[id(op)], operand, 0) for operand in operands]
+        if result is not None:  # elements that the origin has none for are only fetched
+            elements = target.size // wire.TYPES[target.basic].size
+            changes += [(Atomic.ADD, 0, 0)] * (elements - len(changes))
+        return self._change(why, target, result, changes)
 
     def _change(
         self, why: Wait, target: Place, result: Buffer | None, changes: Sequence[tuple[Atomic, int, int]]
@@ -196,7 +204,7 @@ class Native(Messages):
         for operation in operations:
             hold(operation, before)
         self._combined.add(target.rank)
-        return self._keep(target.rank, _Accessed(why, target.rank, operations, result, before))
+        return self._keep(target.rank, _Accessed(why, target.rank, operations, result, before, size * len(changes)))
 
     def _values(self, buffer: Buffer) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
         """The elements of a buffer, as atomics take them."""

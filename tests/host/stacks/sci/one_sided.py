@@ -87,6 +87,18 @@ def counted(window, memory):
     assert rank or memory[0] == winners[0] + 1
 
 
+def fetched(window, memory):
+    """More elements are fetched than changed."""
+    memory[20:23] = (50, 51, 52)
+    window.Fence()
+    found, value = np.full(4, -1, "i"), np.array([1, 2], "i")
+    window.Get_accumulate(value, found, right, (20, 3, MPI.INT), MPI.SUM)
+    window.Fence(MPI.MODE_NOSUCCEED)
+    assert found.tolist() == [50, 51, 52, -1]
+    assert memory[20:23].tolist() == [51, 53, 52]
+    world.Barrier()
+
+
 def excluded(window, memory):
     """Read, add and write under an exclusive lock, while others read under shared ones."""
     memory[:] = 0
@@ -183,7 +195,7 @@ for made in (
 ):
     window = made()
     memory = np.frombuffer(window.tomemory(), "i")
-    for check in (put_and_get, derived, combined, counted, excluded, posted):
+    for check in (put_and_get, derived, combined, counted, fetched, excluded, posted):
         check(window, memory)
         world.Barrier()
     del memory
