@@ -180,7 +180,7 @@ def unreachable_buffers():
                 window.Flush(right)
             except MPI.Exception as error:
                 found = error.Get_error_class()
-            assert found == MPI.ERR_BUFFER, (length, operation)
+            assert found != MPI.SUCCESS, (length, operation)
     one, old = np.ones(1, "i"), np.zeros(1, "i")
     window.Fetch_and_op(one, old, right, 4096)
     window.Unlock(right)
