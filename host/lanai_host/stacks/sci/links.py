@@ -142,7 +142,7 @@ class Link:
             return
         instead = None if head.ended is None else head.ended(error)
         packet = head.packet if error is None else instead
-        if packet is not None:
+        if packet is not None and not self.left:  # who has finished needs none
             self._put_packet(packet)
 
     def _put_packet(self, packet: Packet) -> None:
@@ -173,7 +173,7 @@ class Link:
 
     def _room(self) -> bool:
         taken = self._word(self._layout.taken(self.rank))
-        return self.present and (self._sent - taken) % SEQUENCES < self._layout.options.ring
+        return self.left or (self.present and (self._sent - taken) % SEQUENCES < self._layout.options.ring)
 
     def _word(self, offset: int) -> int:
         found: int = WORD.unpack_from(self._buffer.view, offset)[0]

@@ -89,6 +89,27 @@ def test_a_deadlock_is_reported():
     assert "tag 5" in run.stderr
 
 
+EARLY = """
+import numpy as np
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    sends = [world.Isend(np.full(100, n, "u1"), 1, n) for n in range(8)]
+    MPI.Request.Waitall(sends)
+else:
+    theirs = np.zeros(100, "u1")
+    for n in reversed(range(8)):
+        world.Recv(theirs, 0, n)
+        assert (theirs == n).all()
+"""
+
+
+def test_a_rank_that_has_finished_is_told_no_more():
+    options = ("--option", "ring=4", "--option", "eager_slots=8")
+    run = lanai("-q", "-n", 2, "--device", "sci", *options, sys.executable, "-c", EARLY)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 LOST = """
 import os
 from mpi4py import MPI
