@@ -41,8 +41,6 @@ class NicWorld(World):
         if config.trace is not None and self.stack.vocabulary is None:  # said before a model is built
             raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
         config = replace(config, nic=self.stack.equip(config.nic))
-        if config.trace is not None and self.stack.vocabulary is None:
-            raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
         super().__init__(config, kernel)
         net = fabrics.describe(config.fabric, -(-config.total_ranks // config.ranks_per_node))
         net.check()
