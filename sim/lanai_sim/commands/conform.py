@@ -15,17 +15,17 @@ from lanai_host.stacks import stack
 
 from ..console import plain
 from ..figures import write_json
-from ..studies.conform import jobs, suite
+from ..studies.conform import jobs, programs, suite
 from ..studies.conform.kept import Kept
 from ..studies.conform.outcome import Outcome, counts, figures, speed
 from ..studies.conform.page import Comparison, compare, page
 
 NAME = "conform"
-HELP = "run mpi4py's own test suite on simulated NICs"
+HELP = "run mpi4py's own test suite, or programs that people run, on simulated NICs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("suite", choices=["mpi4py"], help="whose tests")
+    parser.add_argument("suite", choices=["mpi4py", "programs"], help="what to run")
     parser.add_argument("-n", "--ranks", type=int, default=2, metavar="N", help="processes (2)")
     parser.add_argument("--device", choices=device_names(), default="ideal", help="messaging system below MPI (ideal)")
     parser.add_argument(
@@ -56,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"-n {args.ranks}: at least one process is needed")
     if args.resume and args.together:
         raise UserError("--resume keeps outcomes of modules that run one by one; leave out --together or --resume")
+    if args.suite == "programs":
+        return _run_programs(args)
     there = jobs.mpich() if args.against == "mpich" else None  # said before the long part if it is not there
     console = plain()
     names = suite.modules(args.module, stack(args.device).nics)
@@ -73,6 +75,18 @@ def run(args: argparse.Namespace) -> int:
         config = {"suite": "mpi4py", "version": suite.VERSION, "ranks": args.ranks, "device": args.device}
         write_json(args.json, totals, config)
     return 1 if totals["mpi4py.failed"] else 0
+
+
+def _run_programs(args: argparse.Namespace) -> int:
+    """Each beside real MPICH, as `--against mpich` has it."""
+    console = plain()
+    verdicts = []
+    for verdict in programs.run(programs.PROGRAMS, args.device, args.ranks, args.limit):
+        console.print(f"{verdict.program.name}: {verdict.text().replace('*', '')}", soft_wrap=True)
+        verdicts.append(verdict)
+    if args.page:
+        Path(args.page).write_text(programs.page(verdicts, args.device, args.ranks, _command()))
+    return 0 if all(verdict.good for verdict in verdicts) else 1
 
 
 def _command() -> str:

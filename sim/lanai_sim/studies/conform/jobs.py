@@ -34,7 +34,7 @@ def simulated(device: str) -> Command:
     return command
 
 
-def mpich() -> Command:
+def mpich_files() -> tuple[Path, Path]:
     """The mpiexec and libmpi.so.12 of the `mpich` package."""
     try:
         distribution = importlib.metadata.distribution("mpich")
@@ -44,18 +44,28 @@ def mpich() -> Command:
     for name in ("mpiexec", "libmpi.so.12"):
         if name not in files or not files[name].exists():
             raise UserError(f"--against mpich: the package mpich {distribution.version} has no {name}")
-    library = files["libmpi.so.12"]
+    return files["mpiexec"], files["libmpi.so.12"]
+
+
+def mpich_environment(library: Path, limit: float) -> dict[str, str]:
+    """What makes programs find it, for at most so many seconds."""
+    return {
+        "MPI4PY_LIBMPI": str(library),
+        "MPI4PY_MPIABI": "mpich",
+        "LD_LIBRARY_PATH": str(library.parent),
+        "MPIEXEC_TIMEOUT": str(int(limit)),
+    }
+
+
+def mpich() -> Command:
+    """Real MPICH, of the `mpich` package."""
+    mpiexec, library = mpich_files()
 
     def command(names: Sequence[str], ranks: int, limit: float, file: Path) -> tuple[list[str], Mapping[str, str]]:
         out, err = (str(file.with_name(f"{RANK}%r.{stream}")) for stream in ("out", "err"))
         apart = ["-outfile-pattern", out, "-errfile-pattern", err]
-        start = [str(files["mpiexec"]), *apart, "-n", str(ranks), sys.executable, *suite.program(names)]
-        return start, {
-            "MPI4PY_LIBMPI": str(library),
-            "MPI4PY_MPIABI": "mpich",
-            "LD_LIBRARY_PATH": str(library.parent),
-            "MPIEXEC_TIMEOUT": str(int(limit)),
-        }
+        start = [str(mpiexec), *apart, "-n", str(ranks), sys.executable, *suite.program(names)]
+        return start, mpich_environment(library, limit)
 
     return command
 

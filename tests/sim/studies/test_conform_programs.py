@@ -1,0 +1,64 @@
+"""`lanai conform programs`: programs on a device beside real MPICH."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lanai_sim.studies.conform import jobs, programs
+from lanai_sim.studies.conform.programs import PROGRAMS, Program, Run, Verdict
+
+SUM = "from mpi4py import MPI; print('sum', MPI.COMM_WORLD.allreduce(1), flush=True)"
+ONE = Program("a sum", "mpi4py", "mpi4py", ("-c", SUM), r"^sum ")
+ABSENT = Program("nothing", "a-package", "no_such_module", (), ".")
+
+
+def verdict(here, there, trouble=""):
+    return Verdict(ONE, Run(here, 1.0, {"run.simulated_us": 2500.0}, trouble), Run(there, 2.0, {}))
+
+
+def test_results_are_compared():
+    assert verdict(("sum 2",), ("sum 2",)).text() == "same result as MPICH"
+    other = verdict(("sum 2",), ("sum 3",))
+    assert "another result" in other.text()
+    failed = verdict((), ("sum 2",), "exit code 1: no")
+    assert "fails**: exit code 1: no" in failed.text()
+    assert [one.good for one in (verdict(("a",), ("a",)), other, failed, Verdict(ABSENT))] == [True, False, False, True]
+
+
+def test_the_page_has_a_row_for_each():
+    text = programs.page([verdict(("sum 2",), ("sum 2",)), Verdict(ABSENT)], "ideal", 2, "lanai conform programs")
+    assert "| a sum | 2.500 | 1.0 | 2.0 | same result as MPICH |" in text
+    assert "| nothing | | | | not installed: pip install a-package |" in text
+    assert "```\nsum 2\n```" in text
+
+
+def test_a_program_runs_here_and_on_mpich(monkeypatch):
+    """MPICH's mpiexec is replaced: what is held here is how both are started and read."""
+    files = jobs.mpich_files()
+    started = []
+
+    def run(command, **options):
+        started.append(command)
+        return subprocess.CompletedProcess(command, 0, "noise\nsum 2\nsum 2\n", "")
+
+    monkeypatch.setattr(programs.subprocess, "run", run)
+    (found,) = programs.run([ONE], "ideal", 2, 60)
+    assert found.text() == "same result as MPICH"
+    assert found.here.result == ("sum 2", "sum 2")
+    assert started[0][1:4] == ["-m", "lanai_sim", "run"]
+    assert started[1] == [str(files[0]), "-n", "2", sys.executable, "-c", SUM]
+
+
+def test_inputs_are_there():
+    for program in PROGRAMS:
+        for word in program.arguments:
+            if "{inputs}" in word:
+                assert programs.Path(word.format(inputs=programs.INPUTS)).is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+def test_programs_that_are_installed_give_the_results_of_mpich(device):
+    for found in programs.run(PROGRAMS, device, 2, 600):
+        assert found.good, f"{found.program.name}: {found.text()}"
