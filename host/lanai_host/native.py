@@ -5,6 +5,7 @@ import importlib.machinery
 import importlib.util
 import sys
 import sysconfig
+from enum import IntEnum
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,21 @@ from .errors import UserError
 FLAGS = ("-O2", "-w", "-fPIC", "-shared", "-pthread")
 
 
-def load(package: str, name: str, declared: str, *parts: tuple[str, str]) -> Any:
+def enums(*kinds: type[IntEnum]) -> str:
+    """The same enums in C."""
+    lists = (", ".join(f"{member.name} = {member.value}" for member in kind) for kind in kinds)
+    return "".join(f"enum {{ {members} }};\n" for members in lists)
+
+
+def load(package: str, name: str, declared: str, *parts: tuple[str, str], header: str = "") -> Any:
     """The module of `name`.c in `package`: `.lib` with the functions that `declared` (cffi's cdef)
     lists, and `.ffi`.
 
-    `parts` names other C files that it uses, each by package and name.
+    `parts` names other C files that it uses, each by package and name. `header` is C text before
+    them all: what Python declares.
     """
     sources = [resources.files(folder).joinpath(f"{part}.c").read_text() for folder, part in (*parts, (package, name))]
-    text = "".join(sources)
+    text = header + "".join(sources)
     module = f"_lanai_{name}"
     key = cache.key_of([module, declared, text, sys.version, _cffi_backend.__version__, *FLAGS])
     path = cache.file("native", key, f"{module}.so", lambda made: _build(module, declared, text, made))

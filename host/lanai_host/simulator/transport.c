@@ -29,9 +29,6 @@
 #define RELAX() atomic_signal_fence(memory_order_seq_cst)
 #endif
 
-enum { RUNS, WAITS, STOPPED, LEFT };              /* states of a rank */
-enum { DATAGRAM, LOOK, END, TURN };              /* what it waits for: a datagram, its own time, the end of the run, its turn */
-enum { AGAIN = -1, STOP = -2 };                  /* answers of hub_wait_on that are not a time */
 enum { WHY = 1000, SMALLEST = 6, CLASSES = 40, LARGE = 20 };
 #define FOREVER INT64_MAX
 static const struct timespec NAP_TIME = {0, 50 * 1000 * 1000};
@@ -48,8 +45,8 @@ typedef struct {
 typedef struct {
     _Atomic uint32_t state; /* the futex that its process sleeps on */
     _Atomic uint32_t asleep, spins;
+    _Atomic int32_t processor; /* that its process was seen on last */
     uint32_t what;
-    int32_t processor; /* that its process was seen on last */
     uint32_t why_size;
     int64_t clock; /* of a running rank: it posts nothing before this */
     int64_t wake;  /* of a waiting rank: when it resumes unless an earlier datagram comes */
@@ -411,7 +408,12 @@ void hub_leave(hub *o, uint32_t rank) {
 /* A copy of a rank's state, times and, after a long wait, its reason. */
 void hub_state(hub *o, uint32_t rank, rank_state *copy) {
     take_lock(o);
-    memcpy(copy, &o->rank_states[rank], sizeof *copy);
+    rank_state *s = &o->rank_states[rank];
+    copy->state = s->state;
+    copy->clock = s->clock;
+    copy->wake = s->wake;
+    copy->why_size = s->why_size;
+    memcpy(copy->why, s->why, s->why_size);
     drop_lock(o);
 }
 

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cache
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from ..bus import reach
 from ..bus.base import Wait
 from ..call_site import located
 from ..errors import UserError
-from ..native import load
+from ..native import enums, load
 from .protocol import ABORT_TIMEOUT, FOREVER, Op, pack_wait
 from .requests import STOPPED, Stopped
 
@@ -38,9 +39,34 @@ void hub_stop(hub *);
 void hub_state(hub *, uint32_t rank, rank_state *copy);
 void hub_set_reason(hub *, uint32_t rank, const char *why, uint32_t size);
 """
-RUNS, WAITS, ENDED, LEFT = range(4)  # states of a rank
-DATAGRAM, LOOK, END, TURN = range(4)
-AGAIN = -1
+
+
+class State(IntEnum):
+    """What a rank is doing."""
+
+    RUNS = 0
+    WAITS = 1
+    STOPPED = 2
+    LEFT = 3
+
+
+class Awaited(IntEnum):
+    """What a rank waits for: a datagram, its own time, the end of the run, its turn."""
+
+    DATAGRAM = 0
+    LOOK = 1
+    END = 2
+    TURN = 3
+
+
+class Answer(IntEnum):
+    """Answers of `hub_wait_on` that are not a time: not yet, and never."""
+
+    AGAIN = -1
+    STOP = -2
+
+
+HEADER = enums(State, Awaited, Answer)
 UNREADABLE = -1  # answer of hub_post: the datagram's body cannot be read
 LARGEST, SMALLEST = 1 << 38, 1 << 28  # bytes of the shared file; only what datagrams use takes memory
 LOOK_TIME = 10_000  # picoseconds that a look takes, so that time passes for a free host that only looks
@@ -59,7 +85,7 @@ class RankState:
 
 @cache
 def native() -> Any:
-    return load(__package__, "transport", DECLARED, reach.GUARD_SOURCE)
+    return load(__package__, "transport", DECLARED, reach.GUARD_SOURCE, header=HEADER)
 
 
 class TransportHub:
@@ -182,9 +208,9 @@ class RankTransport:
             client.check()
         if why is None:
             client.clock += LOOK_TIME
-            now = self._wait(self._hub, self._rank, client.clock, LOOK)
+            now = self._wait(self._hub, self._rank, client.clock, Awaited.LOOK)
         else:
-            now = self._wait(self._hub, self._rank, client.clock, DATAGRAM)
+            now = self._wait(self._hub, self._rank, client.clock, Awaited.DATAGRAM)
         if now < 0:
             now = self._wait_on(now, why)
         client.clock = now
@@ -218,7 +244,7 @@ class RankTransport:
         client = self._client
         if client.watchful:
             client.check()
-        now = self._wait(self._hub, self._rank, client.clock, TURN)
+        now = self._wait(self._hub, self._rank, client.clock, Awaited.TURN)
         client.clock = now if now >= 0 else self._wait_on(now, why)
         if client.watchful:
             client.count_from_now()
@@ -242,8 +268,8 @@ class RankTransport:
         """Wait until no other rank can run: those that wait have then been stopped. Give up after
         `ABORT_TIMEOUT` if a rank goes on computing."""
         give_up = time.monotonic() + ABORT_TIMEOUT
-        answer = self._lib.hub_wait(self._hub, self._rank, self._client.clock, END)
-        while answer == AGAIN and time.monotonic() < give_up:
+        answer = self._lib.hub_wait(self._hub, self._rank, self._client.clock, Awaited.END)
+        while answer == Answer.AGAIN and time.monotonic() < give_up:
             answer = self._lib.hub_wait_on(self._hub, self._rank)
 
     def close(self) -> None:
@@ -256,7 +282,7 @@ class RankTransport:
         if now >= 0:
             return now
         record = pack_wait(located(why or Wait("a look for messages")))
-        while now == AGAIN:
+        while now == Answer.AGAIN:
             self._lib.hub_set_reason(self._hub, self._rank, record, len(record))
             now = self._lib.hub_wait_on(self._hub, self._rank)
         if now < 0:

@@ -3,9 +3,10 @@ sizes and offsets asserted."""
 
 import struct
 from collections.abc import Mapping, Sequence
-from enum import IntEnum, IntFlag
+from enum import Enum, IntEnum, IntFlag
 
 from lanai_firmware.programs.vocabulary import Touch
+from lanai_hdl.link.flit import Kind
 
 from .base import EventKind, FaultKind
 
@@ -115,15 +116,17 @@ ROWS = {
 
 STRUCTS = (EVENT, PIO, BURST, FAULT, INPUTS, TOUCH_RANGE, *ROWS.values())
 ENUMS: Mapping[type[IntEnum] | type[IntFlag], str] = {EventKind: "", FaultKind: "FAULT_", Ending: "", Touch: "TOUCH_"}
+FLIT_KINDS: type[Enum] = Kind  # a byte in the units, as on the link
+
+
+def _enum(kind: type[Enum], name: str, prefix: str = "") -> str:
+    members = ", ".join(f"{prefix}{member.name} = {member.value}" for member in kind)
+    return f"enum {name} {{ {members} }};\n"
 
 
 def header() -> str:
     """The text of declared.h."""
-    enums = [
-        f"enum {kind.__name__} : uint32_t {{ "
-        + ", ".join(f"{prefix}{member.name} = {member.value}" for member in kind)
-        + " };\n"
-        for kind, prefix in ENUMS.items()
-    ]
+    enums = [_enum(kind, f"{kind.__name__} : uint32_t", prefix) for kind, prefix in ENUMS.items()]
+    enums.append(_enum(FLIT_KINDS, "FlitKind : uint8_t"))
     head = ("// Generated from lanai_sim.engines.declared.", "#pragma once", "#include <cstddef>", "#include <cstdint>")
     return "\n".join([*head, "", *enums, *(one.text for one in STRUCTS)])

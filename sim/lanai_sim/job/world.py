@@ -9,7 +9,7 @@ from lanai_hdl.errors import UserError
 from lanai_host.device import Envelope
 from lanai_host.simulator.notes import ENV_NOTES, PATH_ROOM
 from lanai_host.simulator.protocol import Op
-from lanai_host.simulator.transport import LEFT, RUNS, TransportHub
+from lanai_host.simulator.transport import State, TransportHub
 from lanai_host.stacks.ideal.stack import IdealStack
 
 from ..kernel.kernel import FOREVER, Kernel
@@ -45,7 +45,7 @@ class World:
     def is_free(self, rank: int) -> bool:
         """May another process have this rank, whose process has ended? Not where a NIC or a trace
         knows what that has done."""
-        return self.transport is not None and self.session is None and self.transport.look(rank).state == LEFT
+        return self.transport is not None and self.session is None and self.transport.look(rank).state == State.LEFT
 
     def join(self, rank: Rank) -> None:
         """A process that another one has started takes part from its clock on."""
@@ -103,7 +103,7 @@ class World:
         if self.transport is None or not rank.connected or rank.finalized:
             return rank.clock, rank.running, rank.why
         state = self.transport.look(rank.number)
-        if state.state in (RUNS, LEFT):
+        if state.state in (State.RUNS, State.LEFT):
             return (state.clock if rank.running else rank.clock), rank.running, rank.why
         return state.clock, False, rank.why or state.why
 

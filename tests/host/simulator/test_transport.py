@@ -9,7 +9,7 @@ import pytest
 from lanai_host.body import Run, Runs
 from lanai_host.bus.base import Wait
 from lanai_host.errors import UserError
-from lanai_host.simulator.transport import LEFT, LOOK_TIME, RUNS, WAITS, RankTransport, TransportHub
+from lanai_host.simulator.transport import LOOK_TIME, RankTransport, State, TransportHub
 
 LATENCY = 1000
 WHY = Wait("MPI_Recv", 1, 7)
@@ -160,7 +160,7 @@ def test_all_are_stopped_when_nothing_can_come():
 
 def test_states_are_seen_from_outside():
     ranks = Ranks(2)
-    assert ranks.hub.look(0).state == RUNS
+    assert ranks.hub.look(0).state == State.RUNS
     ranks.transports[0].elapse(5)
     waiter = threading.Thread(target=lambda: ranks.transports[0].collect(WHY), daemon=True)
     waiter.start()
@@ -169,13 +169,13 @@ def test_states_are_seen_from_outside():
             break
         waiter.join(0.01)
     rank_state = ranks.hub.look(0)
-    assert (rank_state.state, rank_state.clock) == (WAITS, 5)
+    assert (rank_state.state, rank_state.clock) == (State.WAITS, 5)
     assert b"MPI_Recv" in rank_state.why
     ranks.transports[1].post(0, b"end")
     ranks.transports[1].close()
     waiter.join(30)
     assert not waiter.is_alive()
-    assert ranks.hub.look(1).state == LEFT
+    assert ranks.hub.look(1).state == State.LEFT
 
 
 def test_a_datagram_that_does_not_fit_the_shared_memory_is_refused():
@@ -234,7 +234,7 @@ def test_a_quiet_period_releases_the_receiver_while_the_sender_runs():
     waiter = threading.Thread(target=lambda: seen.extend(there.collect(WHY)), daemon=True)
     waiter.start()
     for _ in range(3000):  # until it waits
-        if ranks.hub.look(1).state == WAITS:
+        if ranks.hub.look(1).state == State.WAITS:
             break
         waiter.join(0.01)
     here.post(1, b"first", quiet=10)

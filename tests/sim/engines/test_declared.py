@@ -53,3 +53,8 @@ def test_padding():
     assert (one.size, one.offsets) == (24, {"a": 0, "b": 8, "c": 16})
     packed = Shared("One", [("a", "u1"), ("b", "u8"), ("c", "<u2", (3,))], packed=True)
     assert (packed.size, packed.offsets) == (15, {"a": 0, "b": 1, "c": 9})
+
+
+def test_the_kinds_of_flit_are_those_of_the_link():
+    assert "enum FlitKind : uint8_t { IDLE = 0, HEAD = 1, DATA = 2, TAIL = 3, CHECK = 4, DOWN = 7 };" in header()
+    assert [kind.name for kind in declared.FLIT_KINDS] == ["IDLE", "HEAD", "DATA", "TAIL", "CHECK", "DOWN"]

@@ -12,6 +12,7 @@ from lanai_hdl.boards import find as find_board
 from lanai_hdl.config import NicConfig
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.compilers import Language, find
+from lanai_host.simulator.transport import HEADER
 from lanai_sim.corebench import rtl as core
 from lanai_sim.engines import rtl, verilator
 from lanai_sim.fpga import board_rtl
@@ -92,7 +93,8 @@ def test_c_parts(name, tmp_path):
     """As they are compiled, without the glue that cffi makes; Python's headers define _GNU_SOURCE
     there."""
     parts = [C_PARTS["guard"], C_PARTS[name]] if name == "transport" else [C_PARTS[name]]
-    text = "".join((resources.files(package) / f"{part}.c").read_text() for package, part in parts)
+    text = HEADER if name == "transport" else ""
+    text += "".join((resources.files(package) / f"{part}.c").read_text() for package, part in parts)
     source = tmp_path / f"{name}.c"
     source.write_text(text)
     command = [*find(Language.C).command, "-O2", "-pthread", "-D_GNU_SOURCE=1", *WARNINGS, "-c", str(source)]

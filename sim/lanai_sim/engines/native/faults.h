@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "declared.h"
-#include "flit.h"
 
 // The output function of splitmix64 (Steele, Lea, Flood 2014).
 inline uint64_t dice(uint64_t key) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "declared.h"
-#include "flit.h"
 
 struct Spread {  // bit i of the index becomes 1 << 12 * i: five counts in one word
     uint64_t of[32];

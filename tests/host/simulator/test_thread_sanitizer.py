@@ -1,0 +1,59 @@
+"""The transport's shared memory under a thread sanitizer: ranks are threads of one process."""
+
+import os
+import subprocess
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from lanai_host.compilers import Language, find
+from lanai_host.simulator.transport import HEADER
+
+SOURCES = (("lanai_host.bus", "guard.c"), ("lanai_host.simulator", "transport.c"))
+pytestmark = pytest.mark.slow
+
+PROGRAM = Path(__file__).with_name("transport_threads.c")
+
+
+def build(folder, change=lambda text: text):
+    """The program, with the sanitizer. `change` is made to the transport's source."""
+    parts = [(resources.files(package) / name).read_text() for package, name in SOURCES]
+    text = "#define _GNU_SOURCE 1\n#include <fcntl.h>\n" + HEADER + parts[0] + change(parts[1]) + PROGRAM.read_text()
+    (folder / "all.c").write_text(text)
+    binary = folder / "threads"
+    command = [*find(Language.C).command, "-O1", "-g", "-fsanitize=thread", "-pthread", str(folder / "all.c")]
+    done = subprocess.run([*command, "-o", str(binary)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"this compiler has no thread sanitizer: {done.stderr[-300:]}")
+    return binary
+
+
+def run(binary, folder):
+    environment = os.environ | {"TSAN_OPTIONS": "halt_on_error=0 exitcode=66"}
+    return subprocess.run(
+        [str(binary), str(folder / "memory")], capture_output=True, text=True, check=False, timeout=600, env=environment
+    )
+
+
+def test_ranks_do_not_race(tmp_path):
+    binary = build(tmp_path)
+    runs = []
+    for number in range(3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        runs.append(run(binary, folder))
+    assert [(one.returncode, one.stderr) for one in runs] == [(0, "")] * 3
+    assert len({one.stdout for one in runs}) == 1
+
+
+def test_a_race_would_be_seen(tmp_path):
+    """Without the lock around `hub_take`."""
+
+    def unlocked(text):
+        start = text.index("datagram *hub_take")
+        end = text.index("\n}", start)
+        body = text[start:end].replace("take_lock(o);", "").replace("drop_lock(o);", "")
+        return text[:start] + body + text[end:]
+
+    assert "data race" in run(build(tmp_path, unlocked), tmp_path).stderr

@@ -1,0 +1,66 @@
+// Ranks as threads on one mapping of the transport, for a thread sanitizer: each sends to all others, waits, looks and leaves.
+// Included after guard.c and transport.c. Prints the sum of the clocks at which the ranks ended, the same each time.
+#include <stdio.h>
+
+enum { RANKS = 4, ROUNDS = 150, LATENCY = 1000, BYTES = 1 << 22 };
+
+static hub *shared_hub;
+static int64_t ends[RANKS];
+
+static int64_t await(hub *o, uint32_t rank, int64_t clock, uint32_t what) {
+    int64_t time = hub_wait(o, rank, clock, what);
+    while (time == AGAIN) time = hub_wait_on(o, rank);
+    return time;
+}
+
+static int64_t take_all(hub *o, uint32_t rank, unsigned *sum) {
+    int64_t count = 0;
+    for (datagram *d = hub_take(o, rank, NULL); d; d = hub_take(o, rank, d), count++)
+        for (uint64_t i = 0; i < d->size; i++) *sum += (unsigned char)d->bytes[i];
+    return count;
+}
+
+static void *rank_main(void *number) {
+    uint32_t rank = (uint32_t)(uintptr_t)number;
+    hub own = *shared_hub, *o = &own;  // what a process has of its own
+    int64_t clock = 0, due = 0;
+    unsigned sum = 0;
+    char body[300];
+    for (int round = 0; round < ROUNDS; round++) {
+        memset(body, (int)rank + round, sizeof body);
+        for (uint32_t to = 0; to < RANKS; to++)
+            if (to != rank) hub_post(o, rank, to, clock, clock + (round % 3 ? 0 : 500), "head", 4, (uintptr_t)body, (uint64_t)(round % 300), 1);
+        due += RANKS - 1;
+        while (due > 0) {
+            clock = await(o, rank, clock + 1, round % 2 ? DATAGRAM : LOOK);
+            if (clock < 0) abort();
+            due -= take_all(o, rank, &sum);
+            hub_set_reason(o, rank, "round", 5);
+        }
+    }
+    ends[rank] = clock;
+    hub_leave(o, rank);
+    return sum ? NULL : &ends;
+}
+
+int main(int count, char **arguments) {
+    if (count != 2) return 2;
+    int file = open(arguments[1], O_RDWR | O_CREAT, 0600);
+    if (file < 0 || ftruncate(file, BYTES)) return 2;
+    shared_hub = hub_open(file, BYTES, RANKS, RANKS, RANKS, LATENCY, 2, FOREVER);
+    if (!shared_hub) return 2;
+    pthread_t threads[RANKS];
+    for (uintptr_t n = 0; n < RANKS; n++) pthread_create(&threads[n], NULL, rank_main, (void *)n);
+    rank_state seen;
+    for (int i = 0; i < 1000; i++) hub_state(shared_hub, (uint32_t)i % RANKS, &seen);  // as the simulator does
+    int64_t sum = 0;
+    for (int n = 0; n < RANKS; n++) {
+        void *wrong;
+        pthread_join(threads[n], &wrong);
+        if (wrong) return 3;
+        sum += ends[n];
+    }
+    printf("%lld\n", (long long)sum);
+    hub_close(shared_hub);
+    return 0;
+}
