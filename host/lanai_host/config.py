@@ -13,7 +13,7 @@ from lanai_hdl.errors import UserError
 
 
 class HostCost(Enum):
-    """Kinds of host work. The value names the `HostConfig` field with its price in picoseconds."""
+    """Kinds of host work. The value names the `HostCosts` field with its price in picoseconds."""
 
     CALL = "call"  # entering and leaving one MPI function: arguments checked, handles looked up
     POST = "post"  # composing one request for the NIC
@@ -33,13 +33,16 @@ class HostCost(Enum):
 
 
 SECOND = 10**12  # picoseconds
-RANGES = {
+COSTS = {
     **dict.fromkeys((what.value for what in HostCost), (0, SECOND)),
     HostCost.CLOCK.value: (1, SECOND),  # at least 1: a program may wait for a time by reading the clock
     "pio_write": (0, SECOND),
     "pio_read": (0, SECOND),
     "cpu_scale": (0.0, 1e6),
     "compute": (0, SECOND),
+}
+RANGES = {
+    **COSTS,
     "pio_threshold": (0, 4096),
     "pinned_cache_pages": (0, 2**20),
     "pages_per_entry": (1, 4),
@@ -50,9 +53,9 @@ RANGES = {
 
 
 @dataclass(frozen=True)
-class HostConfig:
-    """Prices in picoseconds for each unit of `HostCost`, bus costs as the processor sees them, and
-    the driver's choices."""
+class HostCosts:
+    """What host work costs on any messaging system: prices in picoseconds for each unit of
+    `HostCost`, and bus costs as the processor sees them."""
 
     call: int = 300_000
     post: int = 150_000
@@ -75,6 +78,28 @@ class HostConfig:
         0.0  # measured processor time of the program, times this, is charged too; 0 keeps runs deterministic
     )
     compute: int = 0  # a step of the program's own work, as it is counted; 0: computing takes no time
+
+    def __post_init__(self) -> None:
+        ranges.check(self, COSTS)
+
+    def price(self, what: HostCost, count: int = 1) -> int:
+        """Picoseconds for `count` units of one kind of work."""
+        cost: int = getattr(self, what._value_)  # `value` is a property, and slow for what each message asks for often
+        return cost * count
+
+    def but(self, **changes: Any) -> Self:
+        """The same host with some costs changed."""
+        known = {field.name for field in fields(self)}
+        for name in changes:
+            if name not in known:
+                raise UserError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(sorted(known))}")
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class HostConfig(HostCosts):
+    """A host: what its work costs, and how the drivers of NICs choose among ways to move data."""
+
     pio_threshold: int = 1024  # sends up to this many bytes are written to the NIC by the processor (NP-41)
     pinned_cache_pages: int = 4096  # pages that stay pinned after use (PM's idea); 0 unpins after each message (NP-49)
     pages_per_entry: int = 4  # of the page table (NP-45); 1 is the thesis's first version
@@ -90,19 +115,6 @@ class HostConfig:
             raise UserError(
                 f"HostConfig.host_matching={self.host_matching!r} must be 0 (on the NIC) or 1 (on the host)"
             )
-
-    def price(self, what: HostCost, count: int = 1) -> int:
-        """Picoseconds for `count` units of one kind of work."""
-        cost: int = getattr(self, what._value_)  # `value` is a property, and slow for what each message asks for often
-        return cost * count
-
-    def but(self, **changes: Any) -> Self:
-        """The same host with some costs changed."""
-        known = {field.name for field in fields(self)}
-        for name in changes:
-            if name not in known:
-                raise UserError(f"HostConfig has no parameter {name!r}; it has {', '.join(sorted(known))}")
-        return replace(self, **changes)
 
 
 def pentium2_266() -> HostConfig:

@@ -16,7 +16,7 @@ from lanai_hdl.remote.tables import (
 )
 
 from ..bus.base import Bus, HostBuffer, Watched
-from ..config import HostConfig, HostCost
+from ..config import HostCost, HostCosts
 from .operation import RemoteOperation
 from .token import Token
 
@@ -61,7 +61,7 @@ class Commands:
         flags: the page that entry 0 of the process's page table names.
     """
 
-    def __init__(self, bus: Bus, process: int, flags: HostBuffer, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, process: int, flags: HostBuffer, costs: HostCosts) -> None:
         self._bus = bus
         self._process = process
         self._flags = flags

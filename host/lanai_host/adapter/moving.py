@@ -6,7 +6,7 @@ from lanai_hdl.remote.packets import Op, Status
 
 from ..bus import reach
 from ..bus.base import PAGE_SIZE, Bus, BusError, Watched
-from ..config import HostConfig, HostCost
+from ..config import HostCost, HostCosts
 from ..operation import DeviceError, ErrorKind
 from .commands import Command, Commands
 from .exposures import Exposure
@@ -27,7 +27,7 @@ class Moving:
         staging: a page for each command buffer.
     """
 
-    def __init__(self, bus: Bus, commands: Commands, lending: Lending, staging: Exposure, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, commands: Commands, lending: Lending, staging: Exposure, costs: HostCosts) -> None:
         self._bus = bus
         self._commands = commands
         self._lending = lending

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from ..call_site import located
-from ..config import HostConfig
+from ..config import HostCosts
 from ..simulator.client import SimulatorClient, SimulatorError
 from ..simulator.protocol import Op, pack_wait
 from ..simulator.requests import (
@@ -33,7 +33,7 @@ class RankBus(Bus):
     """PIO writes and unpinning are posted, everything else blocks. Allocated memory is shared with
     the simulator, pinned memory is reached in place, at the simulated moment."""
 
-    def __init__(self, client: SimulatorClient, host: HostConfig) -> None:
+    def __init__(self, client: SimulatorClient, host: HostCosts) -> None:
         self.client = client
         self.host = host
         self._buffers: list[mmap.mmap] = []

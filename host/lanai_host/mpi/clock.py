@@ -14,7 +14,7 @@ LONGEST = 10_000_000  # picoseconds that a reading takes at most for that reason
 class Clock:
     """The clock of one process.
 
-    A reading takes `HostConfig.clock`. A program that does nothing else between two readings waits
+    A reading takes `HostCosts.clock`. A program that does nothing else between two readings waits
     for a time, and each further reading takes a little more: the wait ends at most 10 microseconds
     late, and simulating it takes some thousand readings instead of millions. `only_read` is called
     once, when a program has read the clock `MANY` times in a row.

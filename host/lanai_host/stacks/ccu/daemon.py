@@ -28,7 +28,7 @@ from lanai_firmware.programs.ccu.layout import (
 from lanai_hdl.machine import host_offset
 
 from ...bus.base import Bus, Wait
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from .attachment import Attachment
 
 DOORBELL = host_offset("DOORBELL")
@@ -51,7 +51,7 @@ class Arrival(NamedTuple):
 class Daemon:
     """`opened` once the daemon has answered."""
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts) -> None:
         self._bus = bus
         self._attachment = attachment
         self._costs = costs

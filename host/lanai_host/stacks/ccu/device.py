@@ -7,7 +7,7 @@ from lanai_firmware.programs.ccu.layout import Count
 from ...body import Body
 from ...bus.base import Bus, BusError, Wait, run_now
 from ...choices import Choices
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...device import Arrived, Device, Envelope, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
 from .attachment import Attachment
@@ -37,7 +37,7 @@ class Ccu(Device):
     """Messages in packets through the daemon. Packets move on while the program is outside the
     library, as far as its ring goes; messages meet receives only inside."""
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts) -> None:
         self.rank = attachment.rank
         self.size = len(attachment.places)
         self.node = attachment.places[self.rank].node

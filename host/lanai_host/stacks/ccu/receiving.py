@@ -5,7 +5,7 @@ from collections.abc import Callable
 from lanai_firmware.programs.ccu.layout import MPI_HEAD, MPI_TAIL
 
 from ...bus.base import Bus
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...device import Envelope
 from ...operation import ErrorKind
 from ..queues import Posted, Unexpected
@@ -24,7 +24,7 @@ class Receiving:
     """
 
     def __init__(
-        self, bus: Bus, costs: HostConfig, taken: Callable[[int, int], None], answered: Callable[[int], None]
+        self, bus: Bus, costs: HostCosts, taken: Callable[[int, int], None], answered: Callable[[int], None]
     ) -> None:
         self._bus = bus
         self._costs = costs

@@ -13,7 +13,7 @@ from typing import Protocol
 from ...body import NOTHING, Body
 from ...bus.base import BusError, Wait
 from ...choices import Choices
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...device import SERVICE_CONTEXT, Arrived, Device, Envelope, Pending, SendMode
 from ...errors import DeadlockError
 from ...operation import DeviceError, ErrorKind, Operation
@@ -103,11 +103,11 @@ class IdealDevice(Device):
     # Where both ways to reduce take equally long with the default options.
     choices = Choices(long_vector=1024, long_vector_per_rank=64)
 
-    def __init__(self, rank: int, size: int, transport: Transport, host: HostConfig | None = None) -> None:
+    def __init__(self, rank: int, size: int, transport: Transport, host: HostCosts | None = None) -> None:
         self.rank = rank
         self.size = size
         self._transport = transport
-        self._host = host or HostConfig()
+        self._host = host or HostCosts()
         self._call_price = self._host.price(HostCost.CALL)
         self.posted: dict[int, Posted[_Receive]] = {}  # by context
         self.outstanding = 0  # receives posted and not yet matched, but for those of services

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ...body import Body, Run
 from ...bus.base import BusError, Wait
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...operation import ANY_TAG, Operation
 from .device import HEAD, HEADER, MESSAGE, IdealDevice, Transport
 
@@ -33,7 +33,7 @@ class FastTransport(Transport, Protocol):
 class IdealFastPath:
     """See `device.FastPath`."""
 
-    def __init__(self, device: IdealDevice, transport: FastTransport, host: HostConfig) -> None:
+    def __init__(self, device: IdealDevice, transport: FastTransport, host: HostCosts) -> None:
         self._device, self._transport = device, transport
         self._call = host.price(HostCost.CALL)
         self._got = Operation()

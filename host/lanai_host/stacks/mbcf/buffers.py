@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...adapter.exposures import Exposure, Exposures
 from ...bus.base import PAGE_SIZE, Bus, BusError, Pinned
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...errors import UserError
 from ...remote import Access
 
@@ -26,7 +26,7 @@ class Lent:
 class Buffers:
     """Exposures of memory that messages lie in, or are written to."""
 
-    def __init__(self, bus: Bus, exposures: Exposures, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, exposures: Exposures, costs: HostCosts) -> None:
         self._bus = bus
         self._exposures = exposures
         self._costs = costs

@@ -9,7 +9,7 @@ from ...adapter.commands import Commands
 from ...adapter.exposures import Exposures
 from ...body import Body
 from ...bus.base import PAGE_SIZE, Bus, BusError, Wait, Watched, run_now
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...device import Arrived, Device, Envelope, SendMode
 from ...operation import ErrorKind, Operation
 from .buffers import Buffers
@@ -30,7 +30,7 @@ class Mbcf(Device):
     """Messages by remote write and by FIFO. Nothing moves on while the program is outside the
     library (MB-29)."""
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts) -> None:
         self.rank = attachment.rank
         self.size = len(attachment.homes)
         self._bus = bus

@@ -13,7 +13,7 @@ from ...adapter.operation import RemoteOperation
 from ...adapter.token import Token
 from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer, Watched
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...remote import Access
 
 Ended = Callable[[Status], None]
@@ -50,7 +50,7 @@ class Jobs:
     `payload` is the most bytes that a job with `data` may have.
     """
 
-    def __init__(self, bus: Bus, exposures: Exposures, commands: Commands, payload: int, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, exposures: Exposures, commands: Commands, payload: int, costs: HostCosts) -> None:
         self._bus = bus
         self._exposures = exposures
         self._commands = commands

@@ -3,7 +3,7 @@
 from ...body import Body
 from ...bus import reach
 from ...bus.base import Bus, BusError
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...operation import DeviceError, ErrorKind, Operation
 
 
@@ -92,7 +92,7 @@ def finish(receive: Receive, source: int, tag: int, length: int) -> None:
     receive.done = True
 
 
-async def place(bus: Bus, costs: HostConfig, receive: Receive, begin: int, data: memoryview) -> None:
+async def place(bus: Bus, costs: HostCosts, receive: Receive, begin: int, data: memoryview) -> None:
     """Bytes of a message go to the receive's memory. The processor copies them."""
     end = min(begin + len(data), receive.body.size)
     if begin >= end or receive.error is not None:

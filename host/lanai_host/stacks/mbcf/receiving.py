@@ -8,7 +8,7 @@ from lanai_hdl.remote.packets import Op
 from ...adapter.fifo import Fifo
 from ...adapter.token import Token
 from ...bus.base import Bus, Watched
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from .jobs import Job, Jobs, ignored
 from .layout import HEAD, ROOM, Head, Kind
 from .matching import Matching
@@ -40,7 +40,7 @@ class Receiving:
     """Messages to this rank. Nothing moves on but by `look`, `receive` and `take` (MB-29)."""
 
     def __init__(
-        self, bus: Bus, jobs: Jobs, matching: Matching, requesting: Requesting, sending: Sending, costs: HostConfig
+        self, bus: Bus, jobs: Jobs, matching: Matching, requesting: Requesting, sending: Sending, costs: HostCosts
     ) -> None:
         self._bus = bus
         self._jobs = jobs

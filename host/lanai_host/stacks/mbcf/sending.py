@@ -9,7 +9,7 @@ from lanai_hdl.remote.packets import Op, Status
 from ...adapter.operation import REASONS
 from ...adapter.token import Token
 from ...bus.base import Bus, BusError
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...operation import ANY_TAG, ErrorKind
 from ...remote import Access
 from .buffers import Buffers, Lent
@@ -37,7 +37,7 @@ class Sending:
     """Sends of this rank that are not done. `payload` is the most bytes of a record."""
 
     def __init__(
-        self, bus: Bus, jobs: Jobs, buffers: Buffers, options: MbcfOptions, payload: int, costs: HostConfig
+        self, bus: Bus, jobs: Jobs, buffers: Buffers, options: MbcfOptions, payload: int, costs: HostCosts
     ) -> None:
         self._bus = bus
         self._jobs = jobs

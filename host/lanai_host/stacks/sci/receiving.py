@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...bus.base import Bus, BusError
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...operation import ANY_SOURCE, DeviceError, ErrorKind
 from ..matching import Matching
 from .layout import Layout
@@ -15,7 +15,7 @@ from .packets import Kind, Packet
 class Receiving:
     """Messages to this rank."""
 
-    def __init__(self, bus: Bus, layout: Layout, links: Mapping[int, Link], costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, layout: Layout, links: Mapping[int, Link], costs: HostCosts) -> None:
         self._bus = bus
         self._layout = layout
         self._links = links

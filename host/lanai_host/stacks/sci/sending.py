@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ...body import Body
 from ...bus.base import Bus, BusError
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...operation import DeviceError, ErrorKind
 from .layout import Layout
 from .links import Held, Link
@@ -16,7 +16,7 @@ from .packets import INLINE, Kind, Packet
 class Sending:
     """Sends of this rank that are not done."""
 
-    def __init__(self, bus: Bus, layout: Layout, links: Mapping[int, Link], rank: int, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, layout: Layout, links: Mapping[int, Link], rank: int, costs: HostCosts) -> None:
         self._bus = bus
         self._layout = layout
         self._links = links

@@ -9,7 +9,7 @@ from lanai_firmware.programs.put.layout import BUS, CLOSED, FLAG, INLINE_WORDS, 
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import Bus
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from .heap import Heap
 
 DOORBELL = host_offset("DOORBELL")
@@ -43,7 +43,7 @@ class Put(NamedTuple):
 class Puts:
     """A queue of puts. What the NIC has no room for waits here. None overtakes another."""
 
-    def __init__(self, bus: Bus, heap: Heap, routes: tuple[int, ...], border: int, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, heap: Heap, routes: tuple[int, ...], border: int, costs: HostCosts) -> None:
         self._bus = bus
         self._heap = heap
         self._routes = routes

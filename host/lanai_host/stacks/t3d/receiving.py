@@ -3,7 +3,7 @@ once (T3-10, T3-11)."""
 
 from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, BusError
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...operation import ErrorKind
 from ..matching import Matching
 from ..pinning import Pins, pieces_of
@@ -18,7 +18,7 @@ SET = WORD.pack(1)
 class Receiving:
     """Messages to this rank."""
 
-    def __init__(self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, rank: int, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, rank: int, costs: HostCosts) -> None:
         self._bus = bus
         self._heap = heap
         self._puts = puts

@@ -5,7 +5,7 @@ from collections import deque
 
 from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, BusError
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...operation import ErrorKind
 from ..pinning import Pins, pieces_of
 from .heap import HEADER, LONG, NONE, REPLY, SHORT, WORD, Heap
@@ -19,7 +19,7 @@ BUSY = 1  # a flag: the slot at that peer holds a message
 class Sending:
     """Sends of this rank that are not done."""
 
-    def __init__(self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, rank: int, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, rank: int, costs: HostCosts) -> None:
         self._bus = bus
         self._heap = heap
         self._puts = puts
