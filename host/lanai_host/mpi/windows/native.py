@@ -6,28 +6,27 @@ know. Which way an element is combined depends on its type and the operation onl
 elements stay whole.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
 
-from ...body import Body
 from ...bus.base import Wait
-from ...operation import DeviceError, Operation
+from ...operation import DeviceError
 from ...remote import Atomic, Exposure, Reach, Remote
 from ..communicator import Communicator
 from ..constants import LockType
-from ..errors import MpiError
 from ..memory import Scratch
 from ..op import PREDEFINED, Op
 from ..request import device_error, hold
 from . import wire
+from .direct import Accessed, Counted, pieces_of, reached, runs_of
 from .messages import Messages
 from .queue_locks import QueueLocks
 from .service import Service
 from .target import Target
 from .way import Buffer, Pending, Place, Transfer
-from .words import COMPLETED, MASK, POSTED, Words
+from .words import COMPLETED, POSTED, Words
 
 MOST_RUNS = 64  # pieces of a target that are put one by one
 KINDS = frozenset({"integer", "fortran integer"})  # of elements that atomics change
@@ -39,63 +38,6 @@ OPERATIONS = {
     id(PREDEFINED["MPI_REPLACE"]): Atomic.SWAP,
     id(PREDEFINED["MPI_NO_OP"]): Atomic.ADD,  # of 0
 }
-
-
-class _Accessed(Transfer):
-    """A transfer by the device. `local`: what ends when the origin's memory is the program's again.
-
-    Args:
-        result: where `fetched`, `size` bytes of elements that came, belong.
-    """
-
-    def __init__(
-        self,
-        why: Wait,
-        rank: int,
-        local: Sequence[Operation],
-        result: Buffer | None = None,
-        fetched: Scratch | None = None,
-        size: int = 0,
-    ) -> None:
-        self._rank = rank
-        self._local = local
-        self._result = result
-        self._fetched = fetched
-        self._size = size
-        super().__init__(why, local)
-
-    @property
-    def done(self) -> bool:
-        if not super().done:
-            return False
-        result, fetched = self._result, self._fetched
-        if result is not None and fetched is not None and not any(one.error for one in self._local):
-            self._result = None
-            result.datatype.unpack(fetched.address, result.address, result.elements, 0, self._size)
-        return True
-
-    def error(self, call: str) -> MpiError | None:
-        failed = next((one.error for one in self._local if one.error is not None), None)
-        return None if failed is None else device_error(call, failed, 0, self._rank)
-
-
-class _Counted(Pending):
-    """Done when some ranks' counters, of which this process has words, have reached numbers."""
-
-    def __init__(self, why: Wait, words: Words, which: int, wanted: Mapping[int, int]) -> None:
-        super().__init__(why)
-        self._words, self._which, self._wanted = words, which, wanted
-
-    @property
-    def done(self) -> bool:
-        return not self._late()
-
-    def operations(self) -> list[Operation]:
-        return [self._words.changed(rank, self._which) for rank in self._late()]
-
-    def _late(self) -> list[int]:
-        counts = {rank: self._words.get(rank, self._which) for rank in self._wanted}
-        return [rank for rank, number in self._wanted.items() if not reached(counts[rank], number)]
 
 
 class Native(Messages):
@@ -134,8 +76,8 @@ class Native(Messages):
             return super().put(call, origin, target)
         body = origin.body()
         with self._progress.lock:
-            puts = [self._remote.put(reach, offset, part) for offset, part in _pieces(target, body)]
-        return self._keep(target.rank, _Accessed(self._why(call, target.rank, "put"), target.rank, puts))
+            puts = [self._remote.put(reach, offset, part) for offset, part in pieces_of(target, body)]
+        return self._keep(target.rank, Accessed(self._why(call, target.rank, "put"), target.rank, puts))
 
     def get(self, call: str, origin: Buffer, target: Place) -> Transfer:
         reach = self._reaches[target.rank]
@@ -143,8 +85,8 @@ class Native(Messages):
             return super().get(call, origin, target)
         body = origin.body()
         with self._progress.lock:
-            gets = [self._remote.get(reach, offset, part) for offset, part in _pieces(target, body)]
-        return self._keep(target.rank, _Accessed(self._why(call, target.rank, "get"), target.rank, gets))
+            gets = [self._remote.get(reach, offset, part) for offset, part in pieces_of(target, body)]
+        return self._keep(target.rank, Accessed(self._why(call, target.rank, "get"), target.rank, gets))
 
     def accumulate(self, call: str, origin: Buffer, target: Place, op: Op) -> Transfer:
         if not self._by_atomics(call, target, op):
@@ -170,7 +112,7 @@ class Native(Messages):
         kind = wire.TYPES[target.basic].kind
         atomic = Atomic.COMPARE_AND_SWAP if op is None else OPERATIONS.get(id(op))
         known = atomic is not None and kind in KINDS and (atomic, size) in self._remote.atomics
-        aligned = known and all(offset % size == 0 for offset, _ in _runs(target))
+        aligned = known and all(offset % size == 0 for offset, _ in runs_of(target))
         if aligned and self._reaches[rank] is not None:
             if not self._peers[rank].applied:
                 super().flush(call, [rank])
@@ -195,7 +137,7 @@ class Native(Messages):
         reach = self._reaches[target.rank]
         assert reach is not None
         before = Scratch(size * len(changes))
-        places = chain.from_iterable(range(offset, offset + length, size) for offset, length in _runs(target))
+        places = chain.from_iterable(range(offset, offset + length, size) for offset, length in runs_of(target))
         with self._progress.lock:
             operations = [
                 self._remote.atomic(reach, place, what, size, operand, compare, before.address + size * number)
@@ -204,7 +146,7 @@ class Native(Messages):
         for operation in operations:
             hold(operation, before)
         self._combined.add(target.rank)
-        return self._keep(target.rank, _Accessed(why, target.rank, operations, result, before, size * len(changes)))
+        return self._keep(target.rank, Accessed(why, target.rank, operations, result, before, size * len(changes)))
 
     def _values(self, buffer: Buffer) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
         """The elements of a buffer, as atomics take them."""
@@ -291,7 +233,7 @@ class Native(Messages):
 
     def await_post(self, call: str, rank: int) -> None:
         why, wanted = self._why(call, rank, f"MPI_Win_post of rank {rank}"), self._peers[rank].used + 1
-        self._progress.wait(_Counted(why, self.words, POSTED, {rank: wanted}))
+        self._progress.wait(Counted(why, self.words, POSTED, {rank: wanted}))
 
     def complete(self, call: str, ranks: Iterable[int]) -> None:
         ranks = list(ranks)
@@ -307,7 +249,7 @@ class Native(Messages):
         late = [rank for rank, number in wanted.items() if not reached(self.words.get(rank, COMPLETED), number)]
         text = f"MPI_Win_complete of rank {', '.join(map(str, late))}"
         why = self._why(call, late[0] if len(late) == 1 else None, text)
-        return _Counted(why, self.words, COMPLETED, wanted)
+        return Counted(why, self.words, COMPLETED, wanted)
 
     def withdraw(self) -> None:
         """Other processes reach nothing of this one's any more."""
@@ -319,24 +261,3 @@ class Native(Messages):
     def close(self) -> None:
         self.withdraw()
         super().close()
-
-
-def reached(count: int, number: int) -> bool:
-    """Whether a counter of 32 bits, which may wrap, has reached a number."""
-    return (count - number) & MASK < 1 << 31
-
-
-def _runs(target: Place) -> Iterable[tuple[int, int]]:
-    """(offset, bytes) of each piece of a target's memory."""
-    return target.datatype.body(target.offset, target.elements).segments()
-
-
-def _pieces(target: Place, body: Body) -> Iterable[tuple[int, Body]]:
-    """The pieces of a target's memory, each with the part of the origin's body that belongs
-    there."""
-    at = 0
-    for offset, length in _runs(target):
-        part = body.part(at, at + length)
-        if part.size:
-            yield offset, part
-        at += length
