@@ -23,7 +23,7 @@ def lanai(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=500, env=os.environ)
 
 
-def on_mbcf(ranks, *options, sizes="0,4,3000"):
+def on_mbcf(ranks, *options, sizes="3000"):
     return lanai("-q", "-n", ranks, "--device", "mbcf", *options, sys.executable, PROGRAM, sizes)
 
 

@@ -145,9 +145,9 @@ def compare(ranks, count, seed, **options):
 @pytest.mark.parametrize("options", [{}, {"requests": 0}, {"fifo_pages": 1, "window": 2}], ids=["sr", "nsr", "small"])
 def test_random_traffic(options):
     written = queued = 0
-    for seed in range(6):
+    for seed in range(4):
         devices = compare(3, 12, seed, **options)
         written += sum(device.read_counter("mbcf_written") for device in devices)
         queued += sum(device.read_counter("mbcf_queued") for device in devices)
     assert queued > 100
-    assert (written > 20) == (options.get("requests", 1) == 1)
+    assert (written > 10) == (options.get("requests", 1) == 1)
