@@ -14,7 +14,7 @@ from lanai_sim.engines.base import NEVER, Access, Cable, EventKind, Layout
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
 
-from .play import PAIR, SMALL, image, play
+from .play import NIC, PAIR, image, play
 
 CHILD = """
 import ctypes, sys
@@ -38,7 +38,7 @@ class EngineContract(ABC):
         assert play(self.make, messages=1) == play(RtlEngine, messages=1)
 
     def test_a_quiet_world_is_still_until_it_is_touched(self):
-        engine = self.make(Layout(SMALL, 2, PAIR.cables))
+        engine = self.make(Layout(NIC, 2, PAIR.cables))
         assert engine.run(NEVER) == (True, ())
         begin = max(engine.slot(0), engine.slot(1))
         engine.pio(0, [Access(begin + 10, True, host_offset("SCRATCH1"), 0x1234, tag=7)])
@@ -56,7 +56,7 @@ class EngineContract(ABC):
         engine.close()
 
     def test_no_unit_runs_past_the_limit(self):
-        engine = self.make(Layout(SMALL, 2, PAIR.cables))
+        engine = self.make(Layout(NIC, 2, PAIR.cables))
         engine.pio(0, [Access(500, True, host_offset("SCRATCH1"), 1, tag=1)])
         while True:
             still, events = engine.run(300)
@@ -68,13 +68,13 @@ class EngineContract(ABC):
         engine.close()
 
     def test_a_nic_may_be_cabled_to_itself(self):
-        engine = self.make(Layout(SMALL, 1, (Cable(0, 0, 0, 0),)))
+        engine = self.make(Layout(NIC, 1, (Cable(0, 0, 0, 0),)))
         assert engine.run(NEVER) == (True, ())
         engine.close()
 
     @pytest.mark.parametrize("what", ["unpinned", "read only", "unmapped"])
     def test_refused_pages_are_bus_errors_that_the_firmware_sees(self, what):
-        cluster = Cluster(PAIR, SMALL, self.make)
+        cluster = Cluster(PAIR, NIC, self.make)
         buffer = mmap.mmap(-1, 8192)
         address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
@@ -109,7 +109,7 @@ class EngineContract(ABC):
             [sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         there = int(child.stdout.readline())
-        cluster = Cluster(PAIR, SMALL, self.make)
+        cluster = Cluster(PAIR, NIC, self.make)
         engine = cluster.engine
 
         async def sender(bus):

@@ -5,25 +5,25 @@ from functools import cache
 from pathlib import Path
 
 from lanai_firmware.compiler import build
-from lanai_hdl.config import NicConfig
+from lanai_hdl.config import lanai41
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_sim.engines.base import Event
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.pair import pair
 
-SMALL = NicConfig(sram_size=32768)
+NIC = lanai41()
 PAIR = pair()
 
 
 @cache
-def image(config=SMALL):
+def image(config=NIC):
     return build(Path(__file__).with_name("relay.py"), config)
 
 
 class Side:
     """A host program that sends `messages` to its peer and expects as many; `got` is what came."""
 
-    def __init__(self, net, number, peer, messages, config=SMALL, bytes_each=64):
+    def __init__(self, net, number, peer, messages, config=NIC, bytes_each=64):
         self.image = image(config)
         self.route = net.route(number, peer)
         self.number, self.messages, self.size = number, messages, bytes_each
@@ -50,7 +50,7 @@ class Side:
         self.failed = await bus.read(host_offset("SCRATCH6"))
 
 
-def play(make_engine, net=PAIR, messages=3, config=SMALL):
+def play(make_engine, net=PAIR, messages=3, config=NIC):
     """Everybody to his neighbour. (events, what came, ends in time)."""
     cluster = Cluster(net, config, make_engine)
     events: list[Event] = []

@@ -10,7 +10,7 @@ from lanai_sim.engines.base import Burst
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
 
-from .play import PAIR, SMALL
+from .play import NIC, PAIR
 
 PROCESSORS = 3  # on each NIC
 AREA = 0x400  # bytes of SRAM for each
@@ -55,7 +55,7 @@ def processor(node, number, seed, log):
 def play(make_engine, seed):
     """What each processor was told, and when, in the order in which it was told."""
     log = []
-    cluster = Cluster(PAIR, SMALL, make_engine)
+    cluster = Cluster(PAIR, NIC, make_engine)
     for node in cluster.nodes:
         for number in range(PROCESSORS):
             cluster.kernel.spawn(processor(node, number, seed, log), node.number)
@@ -73,7 +73,7 @@ def test_programs_are_what_their_bursts_are_one_by_one(seed):
 
 def test_a_program_enters_the_engine_once():
     def entries(make_engine):
-        cluster = Cluster(PAIR, SMALL, make_engine)
+        cluster = Cluster(PAIR, NIC, make_engine)
 
         async def program(bus):
             await bus.node.write_all(0, [Burst(50_000, SRAM_HOST + 4 * i, bytes([i] * 4)) for i in range(20)])
@@ -89,7 +89,7 @@ def test_a_program_enters_the_engine_once():
 
 
 def test_work_before_a_write_of_nothing_counts():
-    cluster = Cluster(PAIR, SMALL)
+    cluster = Cluster(PAIR, NIC)
     node = cluster.nodes[0]
 
     async def program(bus):

@@ -116,12 +116,12 @@ def test_a_failed_elaboration_is_told_with_its_last_words(edited, monkeypatch):
 
 
 def test_a_model_from_the_cache_needs_no_amaranth():
-    library = build(SMALL, None)
+    library = build(NicConfig(), None)
     program = (
         "import sys; sys.modules['amaranth'] = None\n"
         "from lanai_hdl.config import NicConfig\n"
         "from lanai_sim.engines.rtl import build\n"
-        "print(build(NicConfig(sram_size=32768), None))"
+        "print(build(NicConfig(), None))"
     )
     assert python(program).strip() == str(library)
 

@@ -9,7 +9,7 @@ import pytest
 
 import lanai_host
 from lanai_hdl.boards import find as find_board
-from lanai_hdl.config import NicConfig
+from lanai_hdl.config import lanai41
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.compilers import Language, find
 from lanai_host.simulator.transport import HEADER
@@ -18,7 +18,7 @@ from lanai_sim.engines import rtl, verilator
 from lanai_sim.fpga import board_rtl
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
-SMALL = NicConfig(sram_size=32768)
+NIC = lanai41()
 
 
 class Captured(Exception):
@@ -61,8 +61,8 @@ def complain(build, module, monkeypatch, folder):
 
 @pytest.mark.parametrize("options", [{}, {"trace": True, "probes": True}], ids=["plain", "traced"])
 def test_engines(options, monkeypatch, tmp_path):
-    switch = SwitchConfig(ports=2, nic=SMALL)
-    assert complain(lambda: rtl.build(SMALL, switch, **options), rtl, monkeypatch, tmp_path) == ""
+    switch = SwitchConfig(ports=2, nic=NIC)
+    assert complain(lambda: rtl.build(NIC, switch, **options), rtl, monkeypatch, tmp_path) == ""
 
 
 def test_the_harness_of_the_core(monkeypatch, tmp_path):

@@ -18,7 +18,7 @@ from lanai_sim.machine.fabrics.switch import star
 from lanai_sim.machine.fabrics.switches import tree
 
 from .contract import EngineContract
-from .play import PAIR, SMALL, play
+from .play import NIC, PAIR, play
 
 
 class TestRtl(EngineContract):
@@ -66,7 +66,7 @@ def test_several_switches():
 
 
 def test_idle_is_free():
-    engine = RtlEngine(Layout(SMALL, 2, PAIR.cables))
+    engine = RtlEngine(Layout(NIC, 2, PAIR.cables))
     assert engine.run(NEVER) == (True, ())
     engine.pio(0, [Access(66_000_000, False, host_offset("CYCLES"), tag=1)])
     still, (event,) = engine.run(NEVER)
@@ -80,11 +80,11 @@ def test_idle_is_free():
 def test_timer_wakes_a_skipped_processor():
     """A NIC that sleeps towards a TIMER event is woken by it, at the same cycle with skipping and
     without."""
-    sleeper = build(Path(__file__).with_name("sleeper.py"), SMALL)
+    sleeper = build(Path(__file__).with_name("sleeper.py"), NIC)
     alarm = 20_000
 
     def late(skip):
-        cluster = Cluster(PAIR, SMALL, lambda layout: RtlEngine(layout, skip=skip))
+        cluster = Cluster(PAIR, NIC, lambda layout: RtlEngine(layout, skip=skip))
 
         async def program(bus):
             await bus.write_block(SRAM_HOST + sleeper.base, sleeper.loaded)
@@ -118,7 +118,7 @@ def test_time_between_slots_and_picoseconds():
 
 
 def test_waiting_for_what_never_comes_is_a_deadlock():
-    cluster = Cluster(PAIR, SMALL)
+    cluster = Cluster(PAIR, NIC)
 
     async def program(bus):
         await bus.wait_change(bus.allocate(4096), 0, 0)
@@ -130,7 +130,7 @@ def test_waiting_for_what_never_comes_is_a_deadlock():
 
 
 def test_simulated_time_can_be_limited():
-    cluster = Cluster(PAIR, SMALL)
+    cluster = Cluster(PAIR, NIC)
     cluster.kernel.limit = 5_000_000
 
     async def program(bus):
@@ -145,7 +145,7 @@ def test_simulated_time_can_be_limited():
 
 
 def test_access_outside_the_window_is_refused():
-    cluster = Cluster(PAIR, SMALL)
+    cluster = Cluster(PAIR, NIC)
 
     async def program(bus):
         await bus.read(1 << 21)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lanai_firmware.compiler import build
-from lanai_hdl.config import NicConfig, lanai41
+from lanai_hdl.config import lanai41
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_sim.commands.run import libmpi_environment
 from lanai_sim.engines.base import NEVER, Access, Layout
@@ -22,11 +22,11 @@ from lanai_sim.job.launcher import run
 from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Interrupted, Kernel, WallLimit
-from lanai_sim.machine import fabrics
 from lanai_sim.machine.fabrics.pair import pair
 
-SMALL = NicConfig(sram_size=32768)
+NIC = lanai41()
 PAIR = pair()
+MILLISECOND = 1_000_000_000  # picoseconds
 BUSY = """
 from mpi4py import MPI
 world, data = MPI.COMM_WORLD, bytearray(4)
@@ -69,7 +69,7 @@ def test_a_kernel_sees_a_signal_at_its_next_turn():
 @pytest.mark.parametrize("make", [lambda layout: RtlEngine(layout, skip=False), PysimEngine], ids=["rtl", "pysim"])
 def test_an_engine_call_is_bounded(make):
     """NICs that are evaluated for ever, with nothing to tell."""
-    engine = make(Layout(SMALL, 2, PAIR.cables))
+    engine = make(Layout(NIC, 2, PAIR.cables))
     if isinstance(engine, PysimEngine):
         engine.run(10)
         assert engine.cut_short is False
@@ -85,8 +85,8 @@ def test_an_engine_call_is_bounded(make):
 
 
 def test_a_deadline_reaches_an_engine_at_work():
-    spinner = build(Path(__file__).with_name("spinner.py"), SMALL)
-    cluster = Cluster(PAIR, SMALL)
+    spinner = build(Path(__file__).with_name("spinner.py"), NIC)
+    cluster = Cluster(PAIR, NIC)
     cluster.kernel.deadline = time.monotonic() + 0.5
 
     async def program(bus):
@@ -100,12 +100,24 @@ def test_a_deadline_reaches_an_engine_at_work():
     cluster.close()
 
 
+class LateWorld(NicWorld):
+    """Its run has taken --max-wall at a moment of simulated time, long after its ranks have begun."""
+
+    def begin(self):
+        super().begin()
+        begun = self.kernel.now
+        self.kernel.at(begun + 3 * MILLISECOND, 0, self.end, self.kernel.deadline)
+
+    def end(self, deadline):
+        assert math.isfinite(deadline)
+        self.kernel.deadline = time.monotonic()
+
+
 def test_max_wall_ends_a_busy_run_on_nics(capfd):
-    RtlEngine(fabrics.describe("switch", 2).layout(lanai41())).close()  # a model that must be built would take the time
     command = (sys.executable, "-c", BUSY)
-    result = run(RunConfig(command, 2, "mpi-np", max_wall=30, environment=libmpi_environment()), NicWorld)
+    result = run(RunConfig(command, 2, "mpi-np", max_wall=3600, environment=libmpi_environment()), LateWorld)
     assert result.code == Exit.TIME_LIMIT
-    assert "the run has taken --max-wall=30 s" in result.report
+    assert "the run has taken --max-wall=3600 s" in result.report
     assert "begun" in capfd.readouterr().out
     for rank in (0, 1):
         assert f"  rank {rank} at " in result.report

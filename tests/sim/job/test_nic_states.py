@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lanai_firmware.compiler import build
-from lanai_hdl.config import NicConfig
+from lanai_hdl.config import lanai41
 from lanai_hdl.machine import MACHINE_ID, MACHINE_VERSION, SRAM_HOST, Control, host_offset
 from lanai_sim.engines.base import Access
 from lanai_sim.job.nic_states import describe, read
@@ -14,13 +14,13 @@ from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Deadlock
 from lanai_sim.machine.fabrics.pair import pair
 
-SMALL = NicConfig(sram_size=32768)
+NIC = lanai41()
 
 
 def after(rung, run=True):
     """The line of nic 0 after a host has rung it and waited for ever."""
-    image = build(Path(__file__).with_name("trapper.py"), SMALL)
-    cluster = Cluster(pair(), SMALL)
+    image = build(Path(__file__).with_name("trapper.py"), NIC)
+    cluster = Cluster(pair(), NIC)
 
     async def program(bus):
         await bus.write_block(SRAM_HOST + image.base, image.loaded)
@@ -63,9 +63,9 @@ def test_a_processor_in_reset_is_told():
 def test_events_of_others_are_not_taken_for_answers():
     """What a rank had asked of its NIC when the run ended is answered while the registers are
     read."""
-    cluster = Cluster(pair(), SMALL)
+    cluster = Cluster(pair(), NIC)
     cluster.engine.pio(0, [Access(0, False, host_offset("CYCLES"), tag=tag) for tag in (1, 2, 3)])
     asked = [host_offset(name) for name in ("ID", "VERSION", "SRAM_SIZE")]
-    expected = [MACHINE_ID, MACHINE_VERSION, SMALL.sram_size]
+    expected = [MACHINE_ID, MACHINE_VERSION, NIC.sram_size]
     assert read(cluster.engine, 0, asked) == expected
     cluster.close()

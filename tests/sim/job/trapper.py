@@ -9,6 +9,7 @@ DOORBELL = register(u32, local_address("DOORBELL"))
 SCRATCH = register(u32, local_address("SCRATCH0"))
 
 RUNG: Const[u32] = u32(int(Event.DOORBELL))
+OUTSIDE: Const[u32] = u32(0x10_0000)  # beyond the largest SRAM
 
 
 @firmware
@@ -22,4 +23,4 @@ def main() -> None:
         WAIT.store(RUNG)
         if DOORBELL.load() == 2:
             trap("told to")
-        SCRATCH.store(stray(u32(0xF0000)))
+        SCRATCH.store(stray(OUTSIDE))

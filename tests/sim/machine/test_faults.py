@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lanai_firmware.compiler import build
-from lanai_hdl.config import NicConfig
+from lanai_hdl.config import lanai41
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
@@ -20,20 +20,20 @@ from lanai_sim.machine import faults
 from lanai_sim.machine.fabrics.pair import pair
 from lanai_sim.machine.fabrics.switch import star
 
-SMALL = NicConfig(sram_size=32768)
+NIC = lanai41()
 PAIR = pair()
 SENT = 4
 
 
 @cache
 def image():
-    return build(Path(__file__).parents[1] / "engines" / "relay.py", SMALL)
+    return build(Path(__file__).parents[1] / "engines" / "relay.py", NIC)
 
 
 def deliver(*texts, net=PAIR):
     """Send SENT packets from nic0 to nic1 with these faults; what arrived, counters of nic1, and
     what happened on which wire."""
-    cluster = Cluster(net, SMALL, RtlEngine)
+    cluster = Cluster(net, NIC, RtlEngine)
     for wire, plan in faults.plan([faults.parse(text) for text in texts], net, SlotTime(66_000)).items():
         cluster.engine.faults(wire, plan)
     arrived = []
