@@ -1,4 +1,4 @@
-"""Packets to the seats that read them (CC-05)."""
+"""Packets to the clients that read them (CC-05)."""
 
 from lanai_firmware.lang import Const, address_of, firmware, u32
 
@@ -13,43 +13,47 @@ READS: Const[u32] = u32(64)
 
 
 @firmware
-def deliver(index: u32, seats: u32) -> None:
-    """Write the index to the receive queue of each of these seats."""
-    for seat in range(daemon.config.seats):
-        if seats >> seat & 1 != 0:
+def deliver(index: u32, clients: u32) -> None:
+    """Write the index to the receive queue of each of these clients."""
+    for client in range(daemon.config.clients):
+        if clients >> client & 1 != 0:
             daemon.entries[index].readers += 1
-            put(address_of(daemon.desks[seat].queue), index)
+            put(address_of(daemon.client_states[client].queue), index)
 
 
 @firmware
 def read_all() -> None:
-    """Copy what waits in the receive queues to the seats' rings."""
-    for seat in range(daemon.config.seats):
-        while read_next(seat):
+    """Copy what waits in the receive queues to the clients' rings."""
+    for client in range(daemon.config.clients):
+        while read_next(client):
             pass
 
 
 @firmware
-def read_next(seat: u32) -> bool:
+def read_next(client: u32) -> bool:
     """Begin one copy. False if nothing waits, the ring is full, the rank has not begun, or the host
     DMA's queue is full."""
-    desk = address_of(daemon.desks[seat])
-    place = address_of(shared.border.seats[seat])
-    if is_empty(address_of(desk.queue)) or place.memory == 0:
+    client_state = address_of(daemon.client_states[client])
+    place = address_of(shared.border.clients[client])
+    if is_empty(address_of(client_state.queue)) or place.memory == 0:
         return False
     if place.memory == CLOSED:
-        finish(take(address_of(desk.queue)))
+        finish(take(address_of(client_state.queue)))
         return True
-    if desk.arrived - place.read >= RING or host_dma.free() == 0 or daemon.reads_last - daemon.reads_first == READS:
+    if (
+        client_state.arrived - place.read >= RING
+        or host_dma.free() == 0
+        or daemon.reads_last - daemon.reads_first == READS
+    ):
         return False
-    index = take(address_of(desk.queue))
+    index = take(address_of(client_state.queue))
     entry = address_of(daemon.entries[index])
-    host = place.memory + RING_AT + desk.arrived % RING * PLACE
+    host = place.memory + RING_AT + client_state.arrived % RING * PLACE
     host_dma.queue(host, entry.start, entry.size, TO_HOST)
     daemon.transfers += 1
-    desk.arrived += 1
-    desk.changed = 1
-    if desk.arrived - place.read == RING:
+    client_state.arrived += 1
+    client_state.changed = 1
+    if client_state.arrived - place.read == RING:
         shared.border.counts[PRESSURE] += 1
     read = address_of(daemon.reads[daemon.reads_last % READS])
     read.entry = index

@@ -1,17 +1,17 @@
 """What host and daemon agree on: configuration, send queues, packets, and the words that the daemon
 writes to its hosts.
 
-The driver writes `Config` before the processor starts. Each rank on the NIC (a *seat*) reaches
+The driver writes `Config` before the processor starts. Each rank on the NIC (a *client*) reaches
 `Border` and the entries of the send pool behind it: memory that all ranks of a node share with
 their daemon (CC-02).
 
-Sending. A slot of a seat's send queue stands for an entry of the send pool; the daemon tells which
-(`Status.entries`). The rank writes a packet from `Packet.tag` on into that entry, then the slot,
-its `number` last, and rings DOORBELL (CC-03). The daemon puts a free entry in the slot's place
-(CC-04).
+Sending. A slot of a client's send queue stands for an entry of the send pool; the daemon tells
+which (`Status.entries`). The rank writes a packet from `Packet.tag` on into that entry, then the
+slot, its `number` last, and rings DOORBELL (CC-03). The daemon puts a free entry in the slot's
+place (CC-04).
 
-Receiving. A packet is copied to the next place of the ring in the seat's host memory, from
-`Packet.tag` on. The rank counts what it has taken out (`Seat.read`).
+Receiving. A packet is copied to the next place of the ring in the client's host memory, from
+`Packet.tag` on. The rank counts what it has taken out (`Client.read`).
 
 On the wire a packet begins where its targets need it to: kind and node, then a word for each
 target, then `tag`, `length` and content. An acknowledgement is four words: kind and node,
@@ -25,14 +25,14 @@ from lanai_firmware.lang import Array, Const, Struct, u8, u32
 
 READY = 0x4343_5501  # in SCRATCH0: "CCU", version 1
 NODES: Const[u32] = u32(16)
-SEATS: Const[u32] = u32(8)
+CLIENTS: Const[u32] = u32(8)
 SLOTS: Const[u32] = u32(16)  # of a send queue
 SEND_ENTRIES: Const[u32] = u32(192)
 ENTRIES: Const[u32] = u32(320)  # those of the send pool, then those of the receive pool
 NUMBERS: Const[u32] = u32(32)  # packets of a pair that can be told apart: the largest window
 CONTENT: Const[u32] = u32(1331)  # bytes of a packet (CC-15)
 HEAD_BYTES: Const[u32] = u32(8)  # `tag` and `length`
-RING: Const[u32] = u32(64)  # packets that a seat's host memory holds
+RING: Const[u32] = u32(64)  # packets that a client's host memory holds
 PLACE: Const[u32] = u32(1344)  # bytes of one: HEAD_BYTES and CONTENT, whole words and more
 RING_AT: Const[u32] = u32(4096)  # where its first place is
 DATA: Const[u32] = u32(1)  # kinds of packet
@@ -63,7 +63,7 @@ class Config(Struct):
     """Times in processor cycles. `routes` are words for a packet to one node."""
 
     node: u32
-    seats: u32  # ranks on this node
+    clients: u32  # ranks on this node
     window: u32
     ack_every: u32
     ack_timer: u32  # 0: none
@@ -76,14 +76,15 @@ class Config(Struct):
 
 
 class SendSlot(Struct):
-    """`number` is written last. It is 1 for the first packet of the seat, and one more for each."""
+    """`number` is written last. It is 1 for the first packet of the client, and one more for
+    each."""
 
-    seats: Array[u8, 16]  # by node: a bit for each seat there that gets the packet
-    nodes: u32  # a bit for each node with a seat
+    clients: Array[u8, 16]  # by node: a bit for each client there that gets the packet
+    nodes: u32  # a bit for each node with a client
     number: u32
 
 
-class Seat(Struct):
+class Client(Struct):
     """`memory` 0: the rank has not begun, and packets wait. CLOSED: it has ended, and packets are
     dropped. The daemon sets `released` to 1 when it will not reach the memory of a rank that has
     ended any more."""
@@ -97,7 +98,7 @@ class Seat(Struct):
 class Border(Struct):
     """What ranks write, but for `counts`, which they read: `Count` says what each is."""
 
-    seats: Array[Seat, 8]
+    clients: Array[Client, 8]
     counts: Array[u32, len(Count)]
 
 
@@ -106,14 +107,15 @@ class Packet(Struct):
     content."""
 
     kind: u32  # kind, number of targets, node of the sender: 8, 8, 16 bits
-    targets: Array[u32, 16]  # node, seats, number: 8, 8, 16 bits
+    targets: Array[u32, 16]  # node, bits of clients, number: 8, 8, 16 bits
     tag: u32  # the library's
     length: u32  # of the content
     content: Array[u8, 1332]
 
 
 class Status(Struct):
-    """The first words of a seat's host memory. `changes` is written last, and differs each time."""
+    """The first words of a client's host memory. `changes` is written last, and differs each
+    time."""
 
     entries: Array[u32, 16]  # by slot of the send queue
     sent: u32  # packets taken from the send queue

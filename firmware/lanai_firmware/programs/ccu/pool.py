@@ -64,8 +64,8 @@ def fill_pools() -> None:
     for index in range(1, ENTRIES):
         daemon.entries[index].start = u32(address_of(shared.packets[index])) + TAG_AT
         settle(index)
-    for seat in range(daemon.config.seats):
-        desk = address_of(daemon.desks[seat])
+    for client in range(daemon.config.clients):
+        client_state = address_of(daemon.client_states[client])
         for slot in range(SLOTS):
-            desk.entries[slot] = take_free(address_of(daemon.free_send))
-        desk.changed = 1
+            client_state.entries[slot] = take_free(address_of(daemon.free_send))
+        client_state.changed = 1

@@ -74,7 +74,7 @@ def take_data(index: u32, start: u32, size: u32, node: u32) -> None:
     for n in range(count):
         target = word_at(start + 4 + 4 * n)[0]
         if target >> 24 == daemon.config.node:
-            entry.seats[0] = target >> 16
+            entry.clients[0] = target >> 16
             admit(address_of(daemon.peers[node]), index, target)
 
 
@@ -115,7 +115,7 @@ def advance(peer: Ptr[Peer]) -> None:
             peer.since = timer.now()
         peer.unacked += 1
         daemon.entries[index].queued = 0
-        deliver(index, daemon.entries[index].seats[0])
+        deliver(index, daemon.entries[index].clients[0])
         settle(index)
     if peer.unacked >= daemon.config.ack_every:
         shared.border.counts[ACKS_NTH] += 1

@@ -1,4 +1,4 @@
-"""The seats' status words."""
+"""The clients' status words."""
 
 from lanai_firmware.lang import Const, address_of, firmware, sizeof, u32
 
@@ -12,32 +12,32 @@ BYTES: Const[u32] = u32(sizeof(Status))
 
 @firmware
 def report_all() -> None:
-    for seat in range(daemon.config.seats):
-        report(seat)
+    for client in range(daemon.config.clients):
+        report(client)
 
 
 @firmware
-def report(seat: u32) -> None:
+def report(client: u32) -> None:
     """Copy the status to the rank's memory if it changed, and the last copy has arrived.
 
     It is queued behind the packets that it counts, so the rank finds the packets when it finds the
     count.
     """
-    desk = address_of(daemon.desks[seat])
-    place = address_of(shared.border.seats[seat])
+    client_state = address_of(daemon.client_states[client])
+    place = address_of(shared.border.clients[client])
     if place.memory == CLOSED and place.released == 0 and host_dma.reached(daemon.transfers):
         place.released = 1
-    if desk.changed == 0 or place.memory == 0 or place.memory == CLOSED or host_dma.free() == 0:
+    if client_state.changed == 0 or place.memory == 0 or place.memory == CLOSED or host_dma.free() == 0:
         return
-    if not host_dma.reached(desk.shown_after):
+    if not host_dma.reached(client_state.shown_after):
         return
     for slot in range(SLOTS):
-        desk.shown.entries[slot] = desk.entries[slot]
-    desk.shown.sent = desk.sent
-    desk.shown.arrived = desk.arrived
-    desk.shown.silent = daemon.silent
-    desk.shown.changes += 1
-    host_dma.queue(place.memory, u32(address_of(desk.shown)), BYTES, TO_HOST)
+        client_state.shown.entries[slot] = client_state.entries[slot]
+    client_state.shown.sent = client_state.sent
+    client_state.shown.arrived = client_state.arrived
+    client_state.shown.silent = daemon.silent
+    client_state.shown.changes += 1
+    host_dma.queue(place.memory, u32(address_of(client_state.shown)), BYTES, TO_HOST)
     daemon.transfers += 1
-    desk.shown_after = daemon.transfers
-    desk.changed = 0
+    client_state.shown_after = daemon.transfers
+    client_state.changed = 0

@@ -11,34 +11,35 @@ from .state import Entry, daemon, shared
 
 @firmware
 def take_all() -> None:
-    """Examine each send queue, and take what may be sent. The seat whose turn it is comes first."""
+    """Examine each send queue, and take what may be sent. The client whose turn it is comes
+    first."""
     first = daemon.turn
-    for n in range(daemon.config.seats):
-        seat = (first + n) % daemon.config.seats
-        while take_next(seat):
-            daemon.turn = seat + 1
+    for n in range(daemon.config.clients):
+        client = (first + n) % daemon.config.clients
+        while take_next(client):
+            daemon.turn = client + 1
 
 
 @firmware
-def take_next(seat: u32) -> bool:
+def take_next(client: u32) -> bool:
     """Take the oldest packet of a send queue. False if there is none, its window is shut, or no
     entry is free."""
-    desk = address_of(daemon.desks[seat])
-    place = desk.sent % SLOTS
-    slot = address_of(shared.border.seats[seat].slots[place])
-    if slot.number != desk.sent + 1 or is_empty(address_of(daemon.free_send)):
+    client_state = address_of(daemon.client_states[client])
+    place = client_state.sent % SLOTS
+    slot = address_of(shared.border.clients[client].slots[place])
+    if slot.number != client_state.sent + 1 or is_empty(address_of(daemon.free_send)):
         return False
     nodes = slot.nodes & (u32(1) << NODES) - 1
     if is_shut(nodes):
         return False
-    index = desk.entries[place]
+    index = client_state.entries[place]
     keep(index, slot, nodes)
-    desk.entries[place] = take_free(address_of(daemon.free_send))
-    desk.sent += 1
-    desk.changed = 1
+    client_state.entries[place] = take_free(address_of(daemon.free_send))
+    client_state.sent += 1
+    client_state.changed = 1
     own = daemon.config.node
     if nodes >> own & 1 != 0:
-        deliver(index, daemon.entries[index].seats[own])
+        deliver(index, daemon.entries[index].clients[own])
     settle(index)
     return True
 
@@ -61,7 +62,7 @@ def keep(index: u32, slot: Ptr[SendSlot], nodes: u32) -> None:
     entry.tries = 0
     entry.size = HEAD_BYTES + content_length(index)
     for node in range(NODES):
-        entry.seats[node] = slot.seats[node]
+        entry.clients[node] = slot.clients[node]
         if nodes >> node & 1 != 0 and node != daemon.config.node and daemon.silent >> node & 1 == 0:
             number_for(index, entry, node)
     entry.outstanding = entry.nodes

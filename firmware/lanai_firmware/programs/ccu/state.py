@@ -12,7 +12,7 @@ class Entry(Struct):
 
     outstanding: u32  # nodes that have not acknowledged: the ack_outstanding list (CC-09)
     free: u32  # 1: it is in its pool
-    readers: u32  # seats that have not read it: the read_outstanding list (CC-05)
+    readers: u32  # clients that have not read it: the read_outstanding list (CC-05)
     nodes: u32  # all remote nodes that it is for
     pending: u32  # nodes that it is still to be sent to in this round
     queued: u32  # 1: it waits to be sent, or for the packets before it
@@ -20,7 +20,7 @@ class Entry(Struct):
     tries: u32
     start: u32  # SRAM address of its `tag`
     size: u32  # bytes from there on
-    seats: Array[u8, 16]
+    clients: Array[u8, 16]
     numbers: Array[u16, 16]
 
 
@@ -46,8 +46,8 @@ class Queue(Struct):
     items: Array[u16, 512]
 
 
-class Desk(Struct):
-    """The daemon's side of a seat."""
+class ClientState(Struct):
+    """The daemon's side of a client."""
 
     queue: Queue  # the receive queue (CC-02)
     entries: Array[u32, 16]  # by slot of the send queue
@@ -59,7 +59,7 @@ class Desk(Struct):
 
 
 class Read(Struct):
-    """A copy of a packet to a seat. `after`: host DMA transfers after which it is done."""
+    """A copy of a packet to a client. `after`: host DMA transfers after which it is done."""
 
     entry: u32
     after: u32
@@ -69,8 +69,8 @@ class Daemon(Struct):
     config: Config
     peers: Array[Peer, 16]
     silent: u32  # nodes given up
-    desks: Array[Desk, 8]
-    turn: u32  # the seat whose send queue is looked at first
+    client_states: Array[ClientState, 8]
+    turn: u32  # the client whose send queue is looked at first
     free_send: Queue
     free_receive: Queue
     posted: Queue  # entries that the receive DMA has, in order

@@ -4,7 +4,7 @@ from lanai_firmware.lang import Const, Ptr, address_of, firmware, u32
 
 from ...nic import timer
 from .acks import acknowledged, send_again
-from .layout import NODES, SEATS, SEND_ENTRIES, Count
+from .layout import CLIENTS, NODES, SEND_ENTRIES, Count
 from .state import Entry, daemon, shared
 
 TIMEOUTS: Const[u32] = u32(int(Count.TIMEOUTS))
@@ -71,5 +71,5 @@ def give_up(nodes: u32) -> None:
             while peer.acked != peer.next:
                 acknowledged(peer, node, peer.acked)
                 peer.acked += 1
-    for seat in range(SEATS):
-        daemon.desks[seat].changed = 1
+    for client in range(CLIENTS):
+        daemon.client_states[client].changed = 1

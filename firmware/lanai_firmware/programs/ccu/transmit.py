@@ -62,7 +62,7 @@ def launch(index: u32, entry: Ptr[Entry]) -> None:
     target = head + 4
     for node in range(NODES):
         if nodes >> node & 1 != 0:
-            word_at(target)[0] = node << 24 | u32(entry.seats[node]) << 16 | u32(entry.numbers[node])
+            word_at(target)[0] = node << 24 | u32(entry.clients[node]) << 16 | u32(entry.numbers[node])
             target += 4
     if entry.tries == 0:
         shared.border.counts[SENT] += 1

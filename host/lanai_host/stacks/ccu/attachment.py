@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
 from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.ccu.layout import SEND_ENTRIES, Border, Packet, Seat
+from lanai_firmware.programs.ccu.layout import SEND_ENTRIES, Border, Client, Packet
 from lanai_firmware.programs.ccu.state import Shared
 from lanai_hdl.machine import SRAM_HOST
 
@@ -13,7 +13,7 @@ class Place(NamedTuple):
     """Where a rank is: the number of its node, and its own on that node."""
 
     node: int
-    seat: int
+    client: int
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Attachment:
     @property
     def border(self) -> int:
         """PIO offset of this rank's part."""
-        return SRAM_HOST + self.shared + self.places[self.rank].seat * int(sizeof(Seat))
+        return SRAM_HOST + self.shared + self.places[self.rank].client * int(sizeof(Client))
 
     @property
     def counts(self) -> int:

@@ -19,9 +19,9 @@ from lanai_firmware.programs.ccu.layout import (
     RING,
     RING_AT,
     SLOTS,
+    Client,
     Count,
     Packet,
-    Seat,
     SendSlot,
     Status,
 )
@@ -74,7 +74,7 @@ class Daemon:
         """Take this rank's memory away from the daemon. What it has still to send it sends."""
         await self._write("memory", int(CLOSED))
         await self.trigger(always=True)
-        released = self._attachment.border + int(offset_of(Seat, "released"))
+        released = self._attachment.border + int(offset_of(Client, "released"))
         while not await self._bus.read(released):
             await self._bus.elapse(LOOK)
 
@@ -96,9 +96,9 @@ class Daemon:
         await self._bus.elapse(self._costs.price(HostCost.POST))
         await self._bus.write_block(place, HEAD.pack(tag, len(content)) + content)
         self._written += 1
-        seats, nodes = self._targets(ranks)
+        clients, nodes = self._targets(ranks)
         end = SLOT_END.pack(nodes, self._written & 0xFFFF_FFFF)
-        await self._bus.write_block(self._attachment.border + slot * int(sizeof(SendSlot)), seats + end)
+        await self._bus.write_block(self._attachment.border + slot * int(sizeof(SendSlot)), clients + end)
         self._rung = False
 
     async def trigger(self, *, always: bool = False) -> None:
@@ -146,16 +146,16 @@ class Daemon:
         return found
 
     def _targets(self, ranks: Iterable[int]) -> tuple[bytes, int]:
-        """Seats by node, and the nodes, of some ranks."""
-        seats, nodes = bytearray(int(NODES)), 0
+        """Clients by node, and the nodes, of some ranks."""
+        clients, nodes = bytearray(int(NODES)), 0
         for rank in ranks:
-            node, seat = self._attachment.places[rank]
-            seats[node] |= 1 << seat
+            node, client = self._attachment.places[rank]
+            clients[node] |= 1 << client
             nodes |= 1 << node
-        return bytes(seats), nodes
+        return bytes(clients), nodes
 
     async def _write(self, name: str, value: int) -> None:
-        await self._bus.write(self._attachment.border + int(offset_of(Seat, name)), value)
+        await self._bus.write(self._attachment.border + int(offset_of(Client, name)), value)
 
 
 @lru_cache

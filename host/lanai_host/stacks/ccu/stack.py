@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.programs.ccu import state
-from lanai_firmware.programs.ccu.layout import NODES, SEATS, Config
+from lanai_firmware.programs.ccu.layout import CLIENTS, NODES, Config
 from lanai_firmware.programs.ccu.program import FIRMWARE
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
@@ -32,7 +32,7 @@ def config_words(options: CcuOptions, placement: Placement, node: int, slot_khz:
 
     values = {
         "node": node,
-        "seats": len(placement.ranks_on(node)),
+        "clients": len(placement.ranks_on(node)),
         "window": options.window,
         "ack_every": options.ack_every,
         "ack_timer": cycles(options.ack_timer),
@@ -62,8 +62,10 @@ class CcuStack(NicStack):
     ) -> Mapping[int, Attachment]:
         if placement.nodes > int(NODES):
             raise UserError(f"ccu has room for {int(NODES)} nodes, not {placement.nodes}; start fewer ranks")
-        if placement.max_ranks_per_nic > int(SEATS):
-            raise UserError(f"ccu has {int(SEATS)} seats a node, not {placement.max_ranks_per_nic}; use more nodes")
+        if placement.max_ranks_per_nic > int(CLIENTS):
+            raise UserError(
+                f"ccu serves {int(CLIENTS)} ranks a node, not {placement.max_ranks_per_nic}; use more nodes"
+            )
         await check_machine(bus)
         await reset(bus)
         await load(bus, image)

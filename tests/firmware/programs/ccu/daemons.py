@@ -14,9 +14,9 @@ from lanai_firmware.programs.ccu.layout import (
     RING,
     RING_AT,
     SLOTS,
+    Client,
     Config,
     Packet,
-    Seat,
     SendSlot,
     Status,
 )
@@ -25,7 +25,7 @@ from lanai_firmware.programs.ccu.pool import fill_pools
 from lanai_firmware.programs.ccu.receiving import post_buffers
 from lanai_hdl.segment.route import MASK_SHIFT, MULTICAST
 
-MEMORY = 0x1000_0000  # bus address of seat 0's memory; each next one has its own a window further
+MEMORY = 0x1000_0000  # bus address of client 0's memory; each next one has its own a window further
 WINDOW = 0x10_0000
 DEFAULTS = {
     "window": 25,
@@ -74,11 +74,11 @@ class Wire(Fabric):
 class Host:
     """A rank: it sends packets and takes those that come out of its ring."""
 
-    def __init__(self, nic, border, pool, seat):
-        self.nic, self.seat = nic, seat
-        self.at = border + seat * int(sizeof(Seat))
+    def __init__(self, nic, border, pool, client):
+        self.nic, self.client = nic, client
+        self.at = border + client * int(sizeof(Client))
         self.pool = pool
-        self.address = MEMORY + seat * WINDOW
+        self.address = MEMORY + client * WINDOW
         self.memory = memoryview(bytearray(int(RING_AT) + int(RING) * int(PLACE)))
         self.sent = self.read = 0
         self.got = []
@@ -86,10 +86,10 @@ class Host:
 
     def begin(self):
         self.nic.memory.add(self.address, self.memory)
-        self._word(Seat, "memory", self.address)
+        self._word(Client, "memory", self.address)
 
     def end(self):
-        self._word(Seat, "memory", int(CLOSED))
+        self._word(Client, "memory", int(CLOSED))
 
     def _word(self, struct_of, name, value):
         self.nic.pio_write(self.at + int(offset_of(struct_of, name)), value.to_bytes(4, "big"))
@@ -99,16 +99,16 @@ class Host:
         place = int(offset_of(Status, name)) + 4 * index
         return struct.unpack_from(">I", self.memory, place)[0]
 
-    def send(self, data, seats):
-        """To `seats`: node -> mask. False if the send queue is full."""
+    def send(self, data, clients):
+        """To `clients`: node -> mask. False if the send queue is full."""
         if self.sent - self.status("sent") >= int(SLOTS):
             return False
         slot = self.sent % int(SLOTS)
         entry = self.pool + self.status("entries", slot) * int(sizeof(Packet))
-        head = struct.pack(">II", self.seat, len(data))
+        head = struct.pack(">II", self.client, len(data))
         self.nic.pio_write(entry + int(offset_of(Packet, "tag")), head + data)
-        masks = bytes(seats.get(node, 0) for node in range(16))
-        nodes = sum(1 << node for node in seats)
+        masks = bytes(clients.get(node, 0) for node in range(16))
+        nodes = sum(1 << node for node in clients)
         self.sent += 1
         self.nic.pio_write(self.at + slot * int(sizeof(SendSlot)), masks + struct.pack(">II", nodes, self.sent))
         self.nic.ring(1)
@@ -121,7 +121,7 @@ class Host:
             _, length = struct.unpack_from(">II", self.memory, place)
             self.got.append(bytes(self.memory[place + int(HEAD_BYTES) : place + int(HEAD_BYTES) + length]))
             self.read += 1
-            self._word(Seat, "read", self.read)
+            self._word(Client, "read", self.read)
 
 
 class Daemons:
@@ -137,7 +137,7 @@ class Daemons:
                     symbol = f"{state.__name__}.{name}"
                     machine.place(symbol, resolve(annotations_of(state)[name].kind, vars(state), symbol))
                 config = state.daemon.config
-                for name, value in {**DEFAULTS, **changes, "node": node, "seats": count}.items():
+                for name, value in {**DEFAULTS, **changes, "node": node, "clients": count}.items():
                     setattr(config, name, value)
                 for other in range(len(places)):
                     config.routes[other] = (0x80 | other) << 24
@@ -145,14 +145,14 @@ class Daemons:
                 post_buffers()
                 border = int(state.shared._address)
                 pool = border + int(offset_of(state.Shared, "packets"))
-            self.hosts += [Host(nic, border, pool, seat) for seat in range(count)]
+            self.hosts += [Host(nic, border, pool, client) for client in range(count)]
         assert int(sizeof(Config)) == 4 * 10 + 4 * 16
         for host in self.hosts if begun else ():
             host.begin()
 
     def run(self, script=(), limit=200_000):
-        """Let all happen until nothing can. `script`: (host, data, seats) of packets to be sent, in
-        order for each host."""
+        """Let all happen until nothing can. `script`: (host, data, clients) of packets to be sent,
+        in order for each host."""
         waiting = {host: [(d, s) for h, d, s in script if h is host] for host in self.hosts}
         self.quiet()
         for _ in range(limit):
@@ -187,8 +187,8 @@ class Daemons:
         nic = self.wire.nics[node]
         with nic.machine:
             queues = (state.daemon.free_send, state.daemon.free_receive, state.daemon.posted)
-            seats = int(state.daemon.config.seats)
-            return sum(int(queue.last - queue.first) for queue in queues) + seats * int(SLOTS)
+            clients = int(state.daemon.config.clients)
+            return sum(int(queue.last - queue.first) for queue in queues) + clients * int(SLOTS)
 
 
 def unreliable(rng, drop=0.0, damage=0.0, double=0.0, late=0.0):

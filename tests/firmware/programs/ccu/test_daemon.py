@@ -195,12 +195,12 @@ def soak(count, *, seed=1, resend_all=0, **faults):
     script, expected = [], {}
     for source, host in enumerate(world.hosts):
         for data in packets(count, source):
-            seats = {}
+            clients = {}
             for rank in rng.sample(range(4), rng.randint(1, 4)):
-                node, seat = places[rank]
-                seats[node] = seats.get(node, 0) | 1 << seat
+                node, client = places[rank]
+                clients[node] = clients.get(node, 0) | 1 << client
                 expected.setdefault((source, rank), []).append(data)
-            script.append((host, data, seats))
+            script.append((host, data, clients))
     world.run(script)
     for rank, host in enumerate(world.hosts):
         for source in range(4):

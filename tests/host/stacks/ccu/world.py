@@ -76,12 +76,12 @@ class World:
     def __init__(self, places=(1, 1), *, packet=1331, multicasts=True, **changes):
         self.daemons = Daemons(places, begun=False, broadcast=int(multicasts), **changes)
         self.memory = []  # buffers of the program
-        found = [Place(node, seat) for node, count in enumerate(places) for seat in range(count)]
+        found = [Place(node, client) for node, count in enumerate(places) for client in range(count)]
         self.devices = []
         for rank, (place, host) in enumerate(zip(found, self.daemons.hosts, strict=True)):
-            shared = self.daemons.hosts[rank - place.seat].at  # the first seat's part begins it
+            shared = self.daemons.hosts[rank - place.client].at  # the first client's part begins it
             attachment = Attachment.from_dict(Attachment(rank, tuple(found), shared, packet, multicasts).to_dict())
-            bus = ModelBus(self.daemons.wire, host.nic, MEMORY + place.seat * WINDOW)
+            bus = ModelBus(self.daemons.wire, host.nic, MEMORY + place.client * WINDOW)
             self.devices.append(Ccu(bus, attachment, HostConfig()))
 
     def body(self, data):
