@@ -27,7 +27,6 @@ def design(name: str) -> float:
         "window": OURS.window,
         "ack_every": OURS.ack_every,
         "entries": int(ENTRIES),
-        "nodes": NODES,
         "mbits": 10,
     }[name]
 
@@ -69,8 +68,8 @@ BY_CLAIM: dict[str, Way] = {
     "s3.ack_every": constant("ack_every", "The same."),
     "s4.buffer_entries": constant("entries", "Both pools together: 192 to send and 128 to receive."),
     "s5_3.network": constant("mbits", "The fabric `ethernet`."),
-    "s6.workstations": constant("nodes", "The same."),
-    "s7.bitonic_nodes": constant("nodes", "The same."),
+    "s6.workstations": ByFigure(lambda f: NODES if sizes(f, "gather") else 0, "The same."),
+    "s7.bitonic_nodes": ByFigure(lambda f: NODES if sizes(f, "bitonic") else 0, "The same."),
     "s5_3.bw_8000": ByFigure(mbits(8000), "One of the two rows that the two free constants are fitted on."),
     "s5_3.bw_16000": ByFigure(mbits(16_000), "The other row that they are fitted on."),
     "s5_3.longer_better": ByShape(
@@ -119,7 +118,7 @@ WHY_NOT = {
     "s5_3.oneway_derived": "Two values; they follow from the bandwidths above.",
 }
 CONTEXT = "About another system."
-NOT_YET = "No experiment yet."
+NOT_YET = "No figure yet."
 
 
 def ways() -> dict[str, Way]:
