@@ -153,7 +153,7 @@ def test_a_fabric_file_lies_beside_the_one_that_names_it(file, tmp_path):
         ("ranks = true", "ranks = True must be a whole number"),
         ("ranks = 0", "ranks = 0 is not a count"),
         ("skip = 1", "skip = 1 must be true or false"),
-        ("device = 'mpi_np'", "'mpi_np' is not known; choose one of ideal, mpi-np"),
+        ("device = 'mpi_np'", "'mpi_np' is not known; choose one of ideal, .*mpi-np"),
         ("nic = 'lanai41'", r"must be a table; write \[nic\]"),
         ("[nic]\nlink_latancy = 3", r"\[nic\] has no key 'link_latancy'; did you mean 'link_latency'\?"),
         ("[nic]\nlink_latency = 'short'", r"\[nic\]: link_latency = 'short' must be a whole number"),
@@ -246,9 +246,9 @@ def test_a_file_may_describe_what_another_device_would_use(file):
     assert asked("--config", str(file(WHOLE)), "--device", "ideal", "--host-option", "call=5").device == "ideal"
 
 
-@pytest.mark.parametrize("name", ["sci", "mbcf", "ccu", "MPI-NP", "T3D"])
+@pytest.mark.parametrize("name", ["fm", "bip", "mpi_np", "MPI-NP", "T3D"])
 def test_devices_that_are_not_there_are_refused_with_those_that_are(name, capsys):
-    with pytest.raises(UserError, match=f"device '{name}' is not known; choose one of ideal, mpi-np"):
+    with pytest.raises(UserError, match=f"device '{name}' is not known; choose one of ideal, .*mpi-np"):
         settings.run_config({"device": name}, ("true",))
     with pytest.raises(SystemExit):
         asked("--device", name)
