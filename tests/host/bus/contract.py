@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from lanai_firmware.compiler import build
-from lanai_hdl.config import NicConfig
+from lanai_hdl.config import lanai41
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_host.bus.base import PAGE_SIZE, Watched
 
 MICROSECOND = 1_000_000  # picoseconds
-SMALL = NicConfig(sram_size=32768)
+NIC = lanai41()
 PLACE = SRAM_HOST + 0x4000  # SRAM that no program uses
 
 
@@ -73,7 +73,7 @@ class Copier:
 
 
 class BusContract(ABC):
-    config = SMALL
+    config = NIC
     timed = True  # its time is simulated, so that waits can end for it
 
     @abstractmethod

@@ -29,14 +29,14 @@ from lanai_sim.kernel.cluster import Cluster, rtl_engine
 from lanai_sim.kernel.kernel import Kernel
 from lanai_sim.machine.fabrics.pair import pair
 
-from .contract import SMALL, BusContract
+from .contract import NIC, BusContract
 
 
 class TestClusterBus(BusContract):
     make_engine = staticmethod(rtl_engine)
 
     def run(self, program):
-        cluster = Cluster(pair(), SMALL, self.make_engine)
+        cluster = Cluster(pair(), NIC, self.make_engine)
         cluster.spawn(0, program)
         try:
             cluster.run()
@@ -54,7 +54,7 @@ class TestRankBus(BusContract):
 
     def run(self, program):
         kernel = Kernel()
-        cluster = Cluster(pair(), SMALL, kernel=kernel)
+        cluster = Cluster(pair(), NIC, kernel=kernel)
         here, there = socket.socketpair()
         failures = []
 
@@ -92,8 +92,10 @@ class TestRankBus(BusContract):
 class TestBenchBus(BusContract):
     """Amaranth's simulator, as a bench has it."""
 
+    config = NIC.but(sram_size=32 * 1024)
+
     def run(self, program):
-        nic = Nic(SMALL, sram=MemorySram(SMALL))
+        nic = Nic(self.config, sram=MemorySram(self.config))
         bench = Bench(nic, slots=400_000)
         memories = []
 
@@ -106,7 +108,7 @@ class TestBenchBus(BusContract):
         async def host(context):
             while not memories:
                 await context.tick()
-            bus = BenchBus(PysimPins(context, nic.pio), memories[0], SMALL.slot_khz, window_of(0) // PAGE_SIZE)
+            bus = BenchBus(PysimPins(context, nic.pio), memories[0], self.config.slot_khz, window_of(0) // PAGE_SIZE)
             memories.append(bus.memory)
             await program(bus)
 
