@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lanai_hdl.config import PRESETS as NIC_PRESETS
 from lanai_host.config import DRIVER_ONLY
 from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.errors import UserError
@@ -22,6 +21,7 @@ from ..job.buffers import Buffers
 from ..job.config import RunConfig
 from ..job.world import World
 from ..kernel.kernel import Kernel
+from ..machine.presets import PRESETS as NIC_PRESETS
 from ..units import duration
 
 NAME = "run"

@@ -14,7 +14,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lanai_hdl.config import PRESETS as NIC_PRESETS
 from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.errors import UserError
 from lanai_host.stacks import names, stack
@@ -23,6 +22,7 @@ from ..engines import kinds
 from ..kernel.kernel import FOREVER
 from ..machine import faults
 from ..machine.fabrics.cables import parse_cables
+from ..machine.presets import PRESETS as NIC_PRESETS
 from ..units import duration
 from .buffers import Buffers
 from .config import RunConfig, WaveConfig

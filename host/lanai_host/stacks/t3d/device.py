@@ -20,19 +20,18 @@ from .options import T3dOptions
 from .puts import Puts
 from .receiving import Receiving
 from .sending import Sending
+from .validation import Validation
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """What a rank must know of its NIC: the routes to all ranks, where in SRAM it writes requests,
-    and the options."""
+    """What a rank must know of its NIC: the routes to all ranks and back, where in SRAM it writes requests, and the options."""
 
     rank: int
     routes: tuple[int, ...]
+    back: tuple[int, ...]
     border: int
-    short: int
-    long_sends: int
-    reply_pages: int
+    options: T3dOptions
 
     @property
     def reach(self) -> range:
@@ -42,16 +41,13 @@ class Attachment:
     def doorbell_bits(self) -> int:
         return 1
 
-    @property
-    def options(self) -> T3dOptions:
-        return T3dOptions(self.short, self.long_sends, self.reply_pages)
-
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        return cls(**{**values, "routes": tuple(values["routes"])})
+        ways = {name: tuple(values[name]) for name in ("routes", "back")}
+        return cls(**{**values, **ways, "options": T3dOptions(**values["options"])})
 
 
 class T3d(Device):
@@ -65,11 +61,14 @@ class T3d(Device):
         self._bus = bus
         self._costs = costs
         layout = HeapLayout(self.size, attachment.options)
+        self._unfinished = attachment.options.unfinished
         self._heap = heap = Heap(layout, bus.allocate(layout.size))
-        self._puts = puts = Puts(bus, heap, attachment.routes, attachment.border, costs)
+        ways = attachment.routes, attachment.back
+        self._puts = puts = Puts(bus, heap, layout.staging, *ways, attachment.border, costs)
         self._pins = Pins(bus, costs)
-        self._sending = Sending(bus, heap, puts, self._pins, self.rank, costs)
-        self._receiving = Receiving(bus, heap, puts, self._pins, self.rank, costs)
+        validation = Validation(bus, costs, attachment.options, self.rank)
+        self._sending = Sending(bus, heap, puts, self._pins, validation, self.rank, costs)
+        self._receiving = Receiving(bus, heap, puts, self._pins, validation, self.rank, costs)
         self._receives: set[Receive] = set()  # not done
         self._seen = 0  # the counters' sum at the last look
         self._failure: DeviceError | None = None
@@ -140,7 +139,11 @@ class T3d(Device):
             await self._send_to_self(send)
         else:
             self._sending.queue(send)
-            await self._sending.advance()
+            await self._sending.advance(() if self._unfinished == "late" else None)
+            if self._unfinished == "spin" and not send.synchronous:
+                await self._wait(
+                    [send], Wait("MPI_Send", send.dest, send.tag, note="the send spins until its bytes have left")
+                )
         return send
 
     async def _send_to_self(self, send: Send) -> None:
@@ -171,7 +174,7 @@ class T3d(Device):
         await self._bus.catch_up()
         while True:
             before = self._seen
-            await self._look()
+            await self._look(operations if self._unfinished == "late" else None)
             if self._failure is not None or self._is_over(operations, before):
                 return
             place = WORD.size * Counter.SUM
@@ -184,8 +187,8 @@ class T3d(Device):
             return self._seen != before
         return any(operation.done for operation in operations)
 
-    async def _look(self) -> None:
-        """Once over all that peers may have written."""
+    async def _look(self, moving: Sequence[Operation] | None = None) -> None:
+        """Once over all that peers may have written. Long sends move on; with `moving`, only those (T3-15)."""
         self._seen = self._heap.counter(Counter.SUM)
         faults = self._heap.counter(Counter.FAULTS)
         if faults and self._failure is None:
@@ -195,11 +198,15 @@ class T3d(Device):
         if self._failure is not None:
             return
         await self._receiving.scan()
-        await self._sending.advance()
-        await self._pay_for_pins()
+        await self._sending.advance(moving)
+        await self._pay()
         self._receives = {receive for receive in self._receives if not receive.done}
 
-    async def _pay_for_pins(self) -> None:
+    async def _pay(self) -> None:
+        """For pinning, and for lines of the cache that were invalidated one by one."""
+        if self._heap.invalidated:
+            await self._bus.elapse(self._costs.price(HostCost.POLL, self._heap.invalidated))
+            self._heap.invalidated = 0
         for what, count in self._pins.work:
             await self._bus.elapse(self._costs.price(what, count))
         self._pins.work.clear()

@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from lanai_firmware.programs.put.layout import COUNTERS, RING, Counter
 
 from ...bus.base import HostBuffer
+from .cache import Cache
 from .options import T3dOptions
 
 WORD = struct.Struct(">I")
 HEADER = struct.Struct(">IIiIIIII")  # mode, context, tag, length, reply, matched, spare, status
-REPLY = struct.Struct(">IIII")  # addresses, bytes, arrival, status; before it stand the addresses
+# Addresses on the bus, bytes, arrival, where the buffer is in the receiver's private memory, status; before it stand the addresses.
+REPLY = struct.Struct(">IIIII")
 SHORT, LONG = 1, 2  # modes
-STATUS = HEADER.size - WORD.size
 NONE = 0xFFFF_FFFF  # no reply structure, no matched flag
 
 
@@ -35,6 +36,15 @@ class HeapLayout:
 
     ranks: int
     options: T3dOptions
+
+    @property
+    def status(self) -> int:
+        """Where in a header its status stands."""
+        return 0 if self.options.status == "first" else HEADER.size - WORD.size
+
+    def header(self, peer: int) -> int:
+        """The header in the slot that `peer` writes."""
+        return self.slot(peer) + self.options.short
 
     @property
     def slot_size(self) -> int:
@@ -58,8 +68,13 @@ class HeapLayout:
     def arrival(self, number: int) -> int:
         return self.reply(self.options.long_sends) + number * WORD.size
 
+    @property
+    def nothing(self) -> int:
+        """Where answers without bytes go."""
+        return self.arrival(self.arrivals)
+
     def staging(self, number: int) -> int:
-        return self.arrival(self.arrivals) + number % int(RING) * self.staging_size
+        return self.nothing + number % int(RING) * self.staging_size
 
     @property
     def staging_size(self) -> int:
@@ -78,19 +93,46 @@ class HeapLayout:
 
 
 class Heap:
-    """This rank's part, in its memory."""
+    """This rank's part, in its memory, as its processor sees it."""
 
     def __init__(self, layout: HeapLayout, memory: HostBuffer) -> None:
         self.layout = layout
         self.memory = memory
         self.view = memory.view
+        self._cache = Cache(memory.view) if layout.options.cache in ("line", "off") else None
+        self.invalidated = 0  # lines, since the host paid for them
+
+    def read(self, offset: int, size: int) -> bytes:
+        if self._cache is not None:
+            if self.layout.options.cache == "line":
+                self.invalidated += self._cache.invalidate(offset, size)
+            return self._cache.read(offset, size)
+        return bytes(self.view[offset : offset + size])
 
     def word(self, offset: int) -> int:
-        found: int = WORD.unpack_from(self.view, offset)[0]
+        found: int = WORD.unpack(self.read(offset, WORD.size))[0]
         return found
 
     def set_word(self, offset: int, value: int) -> None:
-        WORD.pack_into(self.view, offset, value)
+        if self._cache is not None:
+            self._cache.write(offset, WORD.pack(value))
+        else:
+            WORD.pack_into(self.view, offset, value)
 
     def counter(self, which: Counter) -> int:
-        return self.word(WORD.size * which)
+        """A register of the NIC, which no cache hides."""
+        found: int = WORD.unpack_from(self.view, WORD.size * which)[0]
+        return found
+
+
+def pack_header(layout: HeapLayout, fields: tuple[int, ...]) -> bytes:
+    """A header's bytes from its fields, the status the last one."""
+    data = HEADER.pack(*fields)
+    return data[-WORD.size :] + data[: -WORD.size] if layout.status == 0 else data
+
+
+def unpack_header(layout: HeapLayout, data: bytes) -> tuple[int, ...]:
+    """A header's fields, the status the last one."""
+    if layout.status == 0:
+        data = data[WORD.size :] + data[: WORD.size]
+    return HEADER.unpack(data)

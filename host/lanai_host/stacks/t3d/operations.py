@@ -69,6 +69,7 @@ class Landing:
     arrival: int  # the number of this rank's word that the sender writes
     address: int
     pinned: Pinned
+    private: int  # where it stands in this rank's private memory, for validation
     asked: int = 0  # bytes whose addresses the sender has been told
     chunks: int = 0
     buffer: bytearray | None = None  # None: the receive's own memory

@@ -1,19 +1,32 @@
-"""Puts: this rank's requests to its NIC, in order (T3-01)."""
+"""Puts, and questions to other ranks' memory: this rank's requests to its NIC, in order (T3-01)."""
 
 import struct
 from collections import deque
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.put.layout import BUS, CLOSED, FLAG, INLINE_WORDS, RING, Border, Counter, Request
+from lanai_firmware.programs.put.layout import (
+    BUS,
+    CLOSED,
+    FLAG,
+    INLINE_WORDS,
+    KIND_AT,
+    RING,
+    Border,
+    Counter,
+    Kind,
+    Request,
+)
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
-from ...bus.base import Bus
-from ...config import HostCost, HostCosts
-from .heap import Heap
+from ...bus.base import Bus, HostBuffer
+from ...config import HostConfig, HostCost
+from .heap import HeapLayout
 
 DOORBELL = host_offset("DOORBELL")
 FIELDS = struct.Struct(">6I")  # of a request, behind its inline words
+ASK = struct.Struct(">III")  # result, operand, route back
 LOOK = 1_000_000  # picoseconds between two looks whether the NIC has let go of the heap
 INLINE = 4 * int(INLINE_WORDS)
 
@@ -40,17 +53,52 @@ class Put(NamedTuple):
     flag: bool = False
 
 
-class Puts:
-    """A queue of puts. What the NIC has no room for waits here. None overtakes another."""
+class Memory(Protocol):
+    """Memory that begins with the NIC's counters."""
 
-    def __init__(self, bus: Bus, heap: Heap, routes: tuple[int, ...], border: int, costs: HostCosts) -> None:
+    memory: HostBuffer
+    view: memoryview
+
+    def counter(self, which: Counter) -> int: ...
+
+
+class Question(NamedTuple):
+    """`kind` about `size` bytes there; the answer goes to the bus address `result` of this host."""
+
+    kind: Kind
+    there: Remote
+    result: int
+    size: int = 4
+    operand: int = 0
+
+
+class Puts:
+    """A queue of puts and questions. What the NIC has no room for waits here. None overtakes another on its way to the NIC.
+
+    `heap` has the NIC's counters at its start. `staging` is memory for a request that is written: its offset there, by number.
+    `back` has a route from each rank to this one.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        heap: Memory,
+        staging: Callable[[int], int],
+        routes: tuple[int, ...],
+        back: tuple[int, ...],
+        border: int,
+        costs: HostConfig,
+    ) -> None:
         self._bus = bus
         self._heap = heap
+        self._staging = staging
         self._routes = routes
+        self._back = back
         self._border = SRAM_HOST + border
         self._costs = costs
-        self._waiting: deque[Put] = deque()
-        self.asked = 0  # puts asked for; a put's number is what this is after it
+        self._waiting: deque[Put | Question] = deque()
+        self.asked = 0  # puts and questions; one's number is what this is after it
+        self._questions = 0
         self._written = 0  # requests written to the NIC
 
     async def open(self) -> None:
@@ -75,6 +123,32 @@ class Puts:
         self.asked += 1
         return self.asked
 
+    def ask(self, question: Question) -> None:
+        """Queue a question. `push` sends it on."""
+        self._waiting.append(question)
+        self._questions += 1
+        self.asked += 1
+
+    def fence(self, rank: int, result: int) -> None:
+        """What is put behind this leaves when all that was put to a rank before is there."""
+        self.ask(Question(Kind.FENCE, Remote(rank, 0), result, size=0))
+
+    def put_last(self, end: Remote, data: bytes, fixed: bytes, layout: HeapLayout) -> None:
+        """Put `data` and behind it, at `end`, `fixed`, which tells that the data are there. One put where puts keep their order."""
+        before = end._replace(address=end.address - len(data))
+        if not layout.options.adaptive:
+            self.put(Put(before, data + fixed))
+            return
+        if data:
+            self.put(Put(before, data))
+            if layout.options.fence:
+                self.fence(end.rank, self._heap.memory.bus_address + layout.nothing)
+        self.put(Put(end, fixed))
+
+    @property
+    def unanswered(self) -> int:
+        return (self._questions - self._heap.counter(Counter.ANSWERED)) & 0xFFFF_FFFF
+
     def completed(self, number: int) -> bool:
         """Whether the put of that number, and all before it, have been read: their memory may
         change."""
@@ -96,23 +170,32 @@ class Puts:
         if rung:
             await self._bus.write(DOORBELL, 1)
 
-    async def _write(self, put: Put) -> None:
+    async def _write(self, one: Put | Question) -> None:
         slot = self._written % int(RING)
         self._written += 1
+        inline, source, length = self._question(one) if isinstance(one, Question) else self._put(one)
+        length |= int(BUS) * one.there.on_bus
+        rank = one.there.rank
+        fields = FIELDS.pack(self._routes[rank], rank, one.there.address, length, source, self._written & 0xFFFF_FFFF)
+        end = self._border + (slot + 1) * int(sizeof(Request))
+        await self._bus.elapse(self._costs.price(HostCost.POST))
+        await self._bus.write_block(end - len(fields) - len(inline), inline + fields)
+
+    def _question(self, question: Question) -> tuple[bytes, int, int]:
+        inline = ASK.pack(question.result, question.operand & 0xFFFF_FFFF, self._back[question.there.rank])
+        return inline, 0, question.size | question.kind << int(KIND_AT)
+
+    def _put(self, put: Put) -> tuple[bytes, int, int]:
+        """Bytes in the request, else the bus address of them; and the word `length`."""
         inline, source, size = b"", put.source, put.size or len(put.data)
         if put.data and size <= INLINE and size % 4 == 0:
             inline = put.data
         elif put.data:
             source = self._stage(put.data)
-        length = size | int(BUS) * put.there.on_bus | int(FLAG) * put.flag
-        route = self._routes[put.there.rank]
-        fields = FIELDS.pack(route, put.there.rank, put.there.address, length, source, self._written & 0xFFFF_FFFF)
-        end = self._border + (slot + 1) * int(sizeof(Request))
-        await self._bus.elapse(self._costs.price(HostCost.POST))
-        await self._bus.write_block(end - len(fields) - len(inline), inline + fields)
+        return inline, source, size | int(FLAG) * put.flag
 
     def _stage(self, data: bytes) -> int:
         """Copy to the memory of the request that is being written; its bus address."""
-        place = self._heap.layout.staging(self._written - 1)
+        place = self._staging(self._written - 1)
         self._heap.view[place : place + len(data)] = data
         return self._heap.memory.bus_address + place

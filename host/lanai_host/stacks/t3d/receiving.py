@@ -1,15 +1,18 @@
 """Receives: slots are scanned in turn (T3-07), short messages copied out, long ones asked for at
 once (T3-10, T3-11)."""
 
+from ...body import Body
 from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, BusError
 from ...config import HostCost, HostCosts
 from ...operation import ErrorKind
 from ..matching import Matching
 from ..pinning import Pins, pieces_of
-from .heap import HEADER, LONG, NONE, REPLY, STATUS, WORD, Heap
+from .heap import HEADER, LONG, NONE, REPLY, WORD, Heap, unpack_header
+from .matching import Matching
 from .operations import Landing, Message, Receive, deliver, fail
 from .puts import Put, Puts, Remote
+from .validation import BASE, Validation
 
 CLEAR = WORD.pack(0)
 SET = WORD.pack(1)
@@ -18,11 +21,14 @@ SET = WORD.pack(1)
 class Receiving:
     """Messages to this rank."""
 
-    def __init__(self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, rank: int, costs: HostCosts) -> None:
+    def __init__(
+        self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, validation: Validation, rank: int, costs: HostConfig
+    ) -> None:
         self._bus = bus
         self._heap = heap
         self._puts = puts
         self._pins = pins
+        self._validation = validation
         self._rank = rank
         self._costs = costs
         self._layout = heap.layout
@@ -42,7 +48,7 @@ class Receiving:
         await self._bus.elapse(self._costs.price(HostCost.POLL, ranks))
         first = self._served + 1
         for peer in (number % ranks for number in range(first, first + ranks)):
-            if self._heap.word(self._layout.slot(peer) + self._layout.options.short + STATUS):
+            if self._heap.word(self._layout.header(peer) + self._layout.status):
                 self._served = peer
                 await self._serve(peer)
 
@@ -57,7 +63,7 @@ class Receiving:
 
     async def take(self, message: Message, receive: Receive) -> None:
         """A receive takes a message that came unexpected. It has it when all bytes are there."""
-        self._tell_matched(message)
+        await self._tell_matched(message)
         message.receive = receive
         if message.whole:
             await self._bus.elapse(self._costs.price(HostCost.COPY, message.length))
@@ -82,18 +88,18 @@ class Receiving:
         self._landings.clear()
 
     async def _serve(self, peer: int) -> None:
-        slot = self._layout.slot(peer)
-        end = slot + self._layout.options.short
-        mode, context, tag, length, reply, matched, _, _ = HEADER.unpack_from(self._heap.view, end)
+        end = self._layout.header(peer)
+        header = unpack_header(self._layout, self._heap.read(end, HEADER.size))
+        mode, context, tag, length, reply, matched, _, _ = header
         message = Message(peer, tag, context, length, matched=matched)
         if mode == LONG:
             await self._land(message, reply)
         else:
             start = end - (length + -length % WORD.size)
-            message.data = bytes(self._heap.view[start : start + length])
+            message.data = self._heap.read(start, length)
             await self._bus.elapse(self._costs.price(HostCost.COPY, length))
             await self.arrive(message)
-        self._heap.set_word(end + STATUS, 0)
+        self._heap.set_word(end + self._layout.status, 0)
         self._puts.put(Put(Remote(peer, self._layout.flag(self._rank)), CLEAR))
 
     async def _land(self, message: Message, reply: int) -> None:
@@ -104,10 +110,10 @@ class Receiving:
         message.whole = False
         pinned, buffer = None, None
         if receive is not None:
-            self._tell_matched(message)
+            await self._tell_matched(message)
             message.receive = receive
             self._waiting.add(receive)
-            if receive.body.runs == 1 and receive.body.size >= message.length:
+            if self._fits(receive.body, message.length):
                 address = receive.body.address
                 try:
                     pinned = await self._pins.pin(address, message.length, writable=True)
@@ -121,31 +127,41 @@ class Receiving:
             pinned = await self._pins.pin(address, message.length, writable=True)
         number = self._free_arrivals.pop()
         self._heap.set_word(self._layout.arrival(number), 0)
-        landing = Landing(message, reply, number, address, pinned, buffer=buffer)
+        private = self._validation.space.lend(message.length)
+        landing = Landing(message, reply, number, address, pinned, private, buffer=buffer)
         self._landings.append(landing)
-        self._ask(landing)
+        await self._ask(landing)
 
-    def _ask(self, landing: Landing) -> None:
+    def _fits(self, body: Body, length: int) -> bool:
+        """Whether a message can be put where its receive wants it (T3-21)."""
+        grain = self._layout.options.alignment
+        return body.runs == 1 and body.size >= length and body.address % grain == length % grain == 0
+
+    async def _ask(self, landing: Landing) -> None:
         """Tell the sender where the next bytes shall go (T3-10)."""
         options = self._layout.options
         address = landing.address + landing.asked
         most = options.reply_pages * PAGE_SIZE - address % PAGE_SIZE
         size = min(landing.message.length - landing.asked, most)
         pages = [piece for piece, _ in pieces_of(landing.pinned, address, size)]
+        private = landing.private + landing.asked
         landing.asked += size
         landing.chunks += 1
         arrival = self._layout.arrival(landing.arrival)
-        data = b"".join(map(WORD.pack, pages)) + REPLY.pack(len(pages), size, arrival, landing.chunks)
-        place = landing.reply + self._layout.reply_size - len(data)
-        self._puts.put(Put(Remote(landing.message.source, place), data))
+        data = b"".join(map(WORD.pack, pages))
+        fixed = REPLY.pack(len(pages), size, arrival, private, landing.chunks)
+        end = Remote(landing.message.source, landing.reply + self._layout.reply_size - len(fixed))
+        await self._validation.check(end.rank, BASE, len(fixed))
+        self._puts.put_last(end, data, fixed, self._layout)
 
     async def _ask_on(self, landing: Landing) -> None:
         """What was asked for is there: ask for more, or the message is whole."""
         message = landing.message
         if landing.asked < message.length:
-            self._ask(landing)
+            await self._ask(landing)
             return
         self._landings.remove(landing)
+        self._validation.space.give_back(landing.private)
         self._free_arrivals.append(landing.arrival)
         await self._pins.release(landing.pinned)
         message.whole = True
@@ -161,9 +177,10 @@ class Receiving:
             await self._bus.elapse(self._costs.price(HostCost.COPY, message.length))
         deliver(receive, message, landing.buffer)
 
-    def _tell_matched(self, message: Message) -> None:
+    async def _tell_matched(self, message: Message) -> None:
         """Tell a synchronous sender that its message has met a receive (T3-12)."""
         if message.matched != NONE:
+            await self._validation.check(message.source, BASE, WORD.size)
             self._puts.put(Put(Remote(message.source, message.matched, on_bus=True), SET))
             message.matched = NONE
         if message.own_send is not None:

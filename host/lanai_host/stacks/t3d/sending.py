@@ -2,16 +2,20 @@
 (T3-10, T3-15)."""
 
 from collections import deque
+from collections.abc import Collection
 
+from ...body import Body
 from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, BusError
-from ...config import HostCost, HostCosts
-from ...operation import ErrorKind
+from ...config import HostConfig, HostCost
+from ...operation import ErrorKind, Operation
 from ..pinning import Pins, pieces_of
-from .heap import HEADER, LONG, NONE, REPLY, SHORT, WORD, Heap
+from .cache import LINE
+from .heap import LONG, NONE, REPLY, SHORT, WORD, Heap, pack_header
 from .matched_flags import MatchedFlags
 from .operations import LongSend, Send, fail
 from .puts import Put, Puts, Remote
+from .validation import OperandRangeError, Validation
 
 BUSY = 1  # a flag: the slot at that peer holds a message
 
@@ -19,11 +23,14 @@ BUSY = 1  # a flag: the slot at that peer holds a message
 class Sending:
     """Sends of this rank that are not done."""
 
-    def __init__(self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, rank: int, costs: HostCosts) -> None:
+    def __init__(
+        self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, validation: Validation, rank: int, costs: HostConfig
+    ) -> None:
         self._bus = bus
         self._heap = heap
         self._puts = puts
         self._pins = pins
+        self._validation = validation
         self._rank = rank
         self._costs = costs
         self._layout = heap.layout
@@ -41,10 +48,14 @@ class Sending:
     def queue(self, send: Send) -> None:
         self._queues.setdefault(send.dest, deque()).append(send)
 
-    async def advance(self) -> None:
-        """See what has ended, then send what can leave: it may have waited for what ended."""
+    async def advance(self, moving: Collection[Operation] | None = None) -> None:
+        """See what has ended, then send what can leave: it may have waited for what ended.
+
+        Of the long sends whose receivers have answered, all move on; only those in `moving` if it is given (T3-15).
+        """
         for long in list(self._long):
-            await self._advance_long(long)
+            if moving is None or long.send in moving:
+                await self._advance_long(long)
         for flag, send in list(self._matched.items()):
             if self._flags.is_set(flag):
                 del self._matched[flag]
@@ -85,16 +96,29 @@ class Sending:
             if is_long:
                 await self._announce(send)
             else:
-                self._send_short(send)
+                await self._send_short(send)
 
-    def _send_short(self, send: Send) -> None:
+    async def _send_short(self, send: Send) -> None:
         try:
             data = send.body.read()
         except BusError as error:
             self._give_up(send, error)
             return
+        if not self._aligned(send.body):
+            await self._copy_to_own_slot(data)
         self._put_message(send, SHORT, data, NONE)
         self._end(send)
+
+    def _aligned(self, body: Body) -> bool:
+        """Whether puts can move a message from where it is (T3-21)."""
+        grain = self._layout.options.alignment
+        return body.runs <= 1 and body.address % grain == body.size % grain == 0
+
+    async def _copy_to_own_slot(self, data: bytes) -> None:
+        """The only use of the slot of messages to oneself (T3-21, T3-G4)."""
+        place = self._layout.slot(self._rank)
+        self._heap.view[place : place + len(data)] = data
+        await self._bus.elapse(self._costs.price(HostCost.COPY, len(data)))
 
     def _give_up(self, send: Send, error: BusError) -> None:
         """The message's memory cannot be read, so nothing of it leaves."""
@@ -108,10 +132,22 @@ class Sending:
     def _put_message(self, send: Send, mode: int, data: bytes, reply: int) -> None:
         """Message and header as one put. The status is its last word (T3-08, T3-09)."""
         matched = NONE if send.matched is None else send.matched
-        header = HEADER.pack(mode, send.context, send.tag, send.body.size, reply, matched, 0, BUSY)
+        header = pack_header(self._layout, (mode, send.context, send.tag, send.body.size, reply, matched, 0, BUSY))
+        there = Remote(send.dest, self._layout.header(self._rank))
         data = data + bytes(-len(data) % WORD.size)
-        place = self._layout.slot(self._rank) + self._layout.options.short - len(data)
-        self._puts.put(Put(Remote(send.dest, place), data + header))
+        if self._layout.status == 0:
+            self._put_status_first(there, data, header)
+        else:
+            self._puts.put_last(there, data, header, self._layout)
+
+    def _put_status_first(self, there: Remote, data: bytes, header: bytes) -> None:
+        """As the first version: the line with the status leaves before the rest of the header."""
+        if data:
+            self._puts.put(Put(there._replace(address=there.address - len(data)), data))
+        first = LINE - there.address % LINE
+        self._puts.put(Put(there, header[:first]))
+        if header[first:]:
+            self._puts.put(Put(there._replace(address=there.address + first), header[first:]))
 
     async def _announce(self, send: Send) -> None:
         """The header of a long message leaves, and names the reply structure. The message's memory
@@ -129,11 +165,10 @@ class Sending:
         self._put_message(send, LONG, b"", reply)
 
     async def _lend(self, long: LongSend) -> None:
-        """Pin the message's memory; a message in several runs is packed first (T3-22). Raises
-        BusError."""
+        """Pin the message's memory. One in several runs, or that is not aligned, is copied first (T3-21, T3-22). Raises BusError."""
         body = long.send.body
         long.address = body.address
-        if body.runs > 1:
+        if body.runs > 1 or body.address % self._layout.options.alignment:
             long.packed = bytearray(body.size)
             long.address = reach.address_of(long.packed)
             body.pack(0, body.size, long.address)
@@ -149,16 +184,32 @@ class Sending:
                 self._end(long.send)
             return
         end = self._layout.reply(long.reply) + self._layout.reply_size - REPLY.size
-        count, size, arrival, status = REPLY.unpack_from(self._heap.view, end)
+        count, size, arrival, private, status = REPLY.unpack(self._heap.read(end, REPLY.size))
         if status != long.chunks + 1:
+            return
+        dest = long.send.dest
+        try:
+            await self._validation.check(dest, private, size)
+        except OperandRangeError as error:
+            await self._end_unfinished(long, str(error))
             return
         self._put_chunk(long, size, [self._heap.word(end - WORD.size * n) for n in range(count, 0, -1)])
         long.chunks += 1
-        long.last = self._puts.put(Put(Remote(long.send.dest, arrival), WORD.pack(long.chunks), flag=True))
+        if self._layout.options.fenced:
+            self._puts.fence(dest, self._heap.memory.bus_address + self._layout.nothing)
+        long.last = self._puts.put(Put(Remote(dest, arrival), WORD.pack(long.chunks), flag=True))
         if long.sent < long.send.body.size:
             long.last = 0
         else:
             self._free_replies.append(long.reply)
+
+    async def _end_unfinished(self, long: LongSend, text: str) -> None:
+        """A long send that cannot put. Its receiver is left waiting, as on the T3D, where the sender's process ends."""
+        assert long.pinned is not None
+        self._long.remove(long)
+        self._free_replies.append(long.reply)
+        await self._pins.release(long.pinned)
+        fail(long.send, ErrorKind.BUS_ERROR, text)
 
     def _put_chunk(self, long: LongSend, size: int, pages: list[int]) -> None:
         """The next bytes, cut where a page ends here or there."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of
 from lanai_firmware.programs.put import state
-from lanai_firmware.programs.put.layout import NODES
+from lanai_firmware.programs.put.layout import ADAPTIVE, NODES
 from lanai_firmware.programs.put.program import FIRMWARE
 from lanai_hdl.machine import host_offset
 
@@ -17,7 +17,7 @@ from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
 from ..loader import check_machine, load, reset, start
 from .device import Attachment
-from .options import T3dOptions
+from .options import PRESETS, T3dOptions
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
@@ -27,7 +27,7 @@ class T3dStack(NicStack):
     name = "t3d"
     help = "MPICH on the Cray T3D (1996): puts into slots, matching on the receiver's host; one rank a NIC"
     firmware = FIRMWARE
-    presets = {"default": T3dOptions}
+    presets = PRESETS
     options_table = "t3d"
 
     async def boot(
@@ -41,11 +41,12 @@ class T3dStack(NicStack):
         await reset(bus)
         await load(bus, image)
         await bus.write(host_offset("SCRATCH1"), node)
-        await bus.write(host_offset("SCRATCH2"), 0)
+        await bus.write(host_offset("SCRATCH2"), ADAPTIVE * options.adaptive)
         await start(bus, FIRMWARE, options.boot_polls)
         routes = tuple(placement.route(node, other) for other in range(placement.nodes))
+        back = tuple(placement.route(other, node) for other in range(placement.nodes))
         border = image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "border"))
-        return {node: Attachment(node, routes, border, options.short, options.long_sends, options.reply_pages)}
+        return {node: Attachment(node, routes, back, border, options)}
 
     async def examine(
         self, bus: Bus, attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]

@@ -5,7 +5,7 @@ import pytest
 
 from lanai_firmware.lang import offset_of
 from lanai_firmware.programs.put import state
-from lanai_firmware.programs.put.layout import RING, Counter
+from lanai_firmware.programs.put.layout import RING, Counter, Kind
 from lanai_firmware.programs.put.program import FIRMWARE
 from lanai_hdl.config import lanai41
 from lanai_hdl.machine import host_offset
@@ -13,7 +13,7 @@ from lanai_host.config import HostConfig
 from lanai_host.stacks.loader import load, reset, start
 from lanai_host.stacks.t3d.heap import WORD, Heap, HeapLayout
 from lanai_host.stacks.t3d.options import T3dOptions
-from lanai_host.stacks.t3d.puts import Put, Puts, Remote
+from lanai_host.stacks.t3d.puts import Put, Puts, Question, Remote
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.switch import star
 
@@ -32,12 +32,14 @@ class Host:
         await reset(bus)
         await load(bus, self.image)
         await bus.write(host_offset("SCRATCH1"), self.number)
+        await bus.write(host_offset("SCRATCH2"), 0)
         await start(bus, FIRMWARE)
         self.bus = bus
         self.heap = Heap(LAYOUT, bus.allocate(LAYOUT.size))
-        routes = tuple(self.cluster.fabric.route(self.number, other) for other in range(2))
+        route = self.cluster.fabric.route
+        ways = [tuple(route(self.number, n) for n in range(2)), tuple(route(n, self.number) for n in range(2))]
         border = self.image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "border"))
-        self.puts = Puts(bus, self.heap, routes, border, HostConfig())
+        self.puts = Puts(bus, self.heap, LAYOUT.staging, *ways, border, HostConfig())
         await self.puts.open()
 
     async def until(self, done):
@@ -141,3 +143,21 @@ def test_no_flag_arrives_behind_bytes_that_could_not_be_written():
 
     hosts = play(send, receive)
     assert [hosts[1].heap.word(PLACE + 4 * n) for n in range(3)] == [1, 0, 3]
+
+
+def test_questions_are_answered_behind_the_puts_before_them():
+    words = {"swap": (Kind.SWAP, 7), "add": (Kind.ADD, 5), "get": (Kind.GET, 0)}
+
+    async def send(host):
+        bus = host.heap.memory.bus_address
+        host.puts.put(Put(Remote(1, PLACE), WORD.pack(3)))
+        for place, (kind, operand) in enumerate(words.values()):
+            host.puts.ask(Question(kind, Remote(1, PLACE), bus + PLACE + 4 * place, operand=operand))
+        host.puts.fence(1, bus + LAYOUT.nothing)
+        host.puts.put(Put(Remote(1, PLACE + 4), WORD.pack(1)))
+        await host.puts.push()
+        await host.until(lambda: not host.puts.unanswered)
+
+    hosts = play(send, lambda host: received(host, 2))
+    assert [hosts[0].heap.word(PLACE + 4 * n) for n in range(3)] == [3, 7, 12]
+    assert hosts[1].heap.word(PLACE) == 12

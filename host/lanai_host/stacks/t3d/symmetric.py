@@ -1,0 +1,183 @@
+"""A symmetric heap without MPI: what SHMEM offers, over the same puts that the device uses (T3-01, T3-02).
+
+One rank's part of the heap holds the NIC's counters, flags of barriers, one word for answers, staging for puts, and then what
+`allocate` gives, which is at the same offset at all ranks.
+"""
+
+from collections.abc import Callable
+
+from lanai_firmware.programs.put.layout import BODY, COUNTERS, RING, Counter, Kind
+
+from ...bus.base import PAGE_SIZE, Bus, HostBuffer, Wait
+from ...config import HostConfig, HostCost
+from ...errors import UserError
+from ...operation import DeviceError, ErrorKind
+from .device import Attachment
+from .heap import WORD
+from .puts import Put, Puts, Question, Remote
+
+FLAGS = WORD.size * int(COUNTERS)  # of barriers, one a round
+ROUNDS = 16
+ANSWER = FLAGS + WORD.size * ROUNDS
+STAGING = ANSWER + WORD.size
+PIECE = 32_768  # bytes of a put's request: a length has 16 bits
+BEGIN = -(-(STAGING + int(RING) * int(BODY)) // PAGE_SIZE) * PAGE_SIZE
+
+
+class SymmetricError(Exception):
+    """The NIC met a failure, after which nothing can be trusted."""
+
+    def __init__(self, error: DeviceError) -> None:
+        super().__init__(error.text)
+        self.error = error
+
+
+class Memory:
+    """This rank's part."""
+
+    def __init__(self, memory: HostBuffer) -> None:
+        self.memory = memory
+        self.view = memory.view
+
+    def word(self, offset: int) -> int:
+        found: int = WORD.unpack_from(self.view, offset)[0]
+        return found
+
+    def counter(self, which: Counter) -> int:
+        return self.word(WORD.size * which)
+
+
+class Symmetric:
+    """The symmetric heap as one rank sees it. Offsets count from the start of the heap; `size` bytes can be allocated."""
+
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig, size: int) -> None:
+        self.rank = attachment.rank
+        self.count = len(attachment.routes)
+        self.heap = Memory(bus.allocate(BEGIN + size))
+        self._bus = bus
+        self._costs = costs
+        self._adaptive = bool(attachment.options.adaptive)
+        ways = attachment.routes, attachment.back
+        self._puts = Puts(
+            bus, self.heap, lambda n: STAGING + n % int(RING) * int(BODY), *ways, attachment.border, costs
+        )
+        self._next, self._end = BEGIN, BEGIN + size
+        self._put_to: set[int] = set()  # ranks, since the last fence or quiet
+        self._barriers = 0
+
+    async def open(self) -> None:
+        await self._puts.open()
+
+    async def close(self) -> None:
+        """All ranks must call it: what others still ask of this one is answered before."""
+        await self.barrier()
+        await self._puts.close()
+
+    def allocate(self, size: int) -> int:
+        """The offset of `size` bytes, the same at all ranks if all allocate the same in the same order."""
+        offset = self._next
+        end = offset + -(-size // 8) * 8
+        if size < 0 or end > self._end:
+            left = self._end - offset
+            raise UserError(f"cannot allocate {size} bytes: the symmetric heap has {left} left; open a larger one")
+        self._next = end
+        return offset
+
+    async def put(self, rank: int, target: int, source: int, size: int) -> None:
+        """Copy from `source` here to `target` there. Returns when the bytes have been read: they may change."""
+        await self._call(rank, target, size)
+        self._check(source, size)
+        self._put_to.add(rank)
+        number = 0
+        for at in range(0, size, PIECE):
+            here = self.heap.memory.bus_address + source + at
+            number = self._puts.put(Put(Remote(rank, target + at), source=here, size=min(PIECE, size - at)))
+        await self._until(lambda: self._puts.completed(number), "put")
+
+    async def put_bytes(self, rank: int, target: int, data: bytes) -> None:
+        """The same with bytes that are not in the heap."""
+        await self._call(rank, target, len(data))
+        self._put_to.add(rank)
+        for at in range(0, len(data), int(BODY)):
+            self._puts.put(Put(Remote(rank, target + at), data[at : at + int(BODY)]))
+        await self._puts.push()
+
+    async def get(self, rank: int, source: int, target: int, size: int) -> None:
+        """Copy from `source` there to `target` here. Returns when the bytes are here."""
+        await self._call(rank, source, size)
+        self._check(target, size)
+        for at in range(0, size, int(BODY)):
+            here = self.heap.memory.bus_address + target + at
+            self._puts.ask(Question(Kind.GET, Remote(rank, source + at), here, min(int(BODY), size - at)))
+        await self._until(lambda: not self._puts.unanswered, "get")
+
+    async def swap(self, rank: int, target: int, value: int) -> int:
+        """Replace a word there; what it was."""
+        return await self._change(Kind.SWAP, rank, target, value)
+
+    async def fetch_add(self, rank: int, target: int, value: int = 1) -> int:
+        """Add to a word there; what it was."""
+        return await self._change(Kind.ADD, rank, target, value)
+
+    async def fence(self) -> None:
+        """What is put to a rank behind this arrives behind what was put there before. On the T3D nothing needs to be done."""
+        if self._adaptive:
+            self._fence_all()
+            await self._puts.push()
+
+    async def quiet(self) -> None:
+        """Return when all that was put is in memory there."""
+        self._fence_all()
+        await self._until(lambda: not self._puts.unanswered, "quiet")
+
+    async def barrier(self) -> None:
+        """Return when all ranks have called it, and all that they have put before is there. A round doubles whom a rank knows of."""
+        await self.quiet()
+        self._barriers += 1
+        distance, number = 1, 0
+        while distance < self.count:
+            flag = FLAGS + WORD.size * number
+            self._puts.put(Put(Remote((self.rank + distance) % self.count, flag), WORD.pack(self._barriers)))
+            await self._until(lambda place=flag: self.heap.word(place) >= self._barriers, "barrier")  # type: ignore[misc]
+            distance, number = 2 * distance, number + 1
+
+    async def wait_until(self, offset: int, value: int) -> None:
+        """Return when a word here, which another rank writes, has a value."""
+        self._check(offset, WORD.size)
+        await self._until(lambda: self.heap.word(offset) == value, "wait_until")
+
+    async def _change(self, kind: Kind, rank: int, target: int, value: int) -> int:
+        await self._call(rank, target, WORD.size)
+        result = self.heap.memory.bus_address + ANSWER
+        self._puts.ask(Question(kind, Remote(rank, target), result, operand=value))
+        await self._until(lambda: not self._puts.unanswered, kind.name.lower())
+        return self.heap.word(ANSWER)
+
+    def _fence_all(self) -> None:
+        for rank in sorted(self._put_to):
+            self._puts.fence(rank, self.heap.memory.bus_address + ANSWER)
+        self._put_to.clear()
+
+    async def _call(self, rank: int, offset: int, size: int) -> None:
+        if not 0 <= rank < self.count:
+            raise UserError(f"rank {rank} is not there; there are {self.count}, from 0")
+        self._check(offset, size)
+        await self._bus.elapse(self._costs.price(HostCost.CALL))
+
+    def _check(self, offset: int, size: int) -> None:
+        if offset < BEGIN or size < 0 or offset + size > self._end:
+            raise UserError(f"{size} bytes at offset {offset} are not in the symmetric heap, {BEGIN} to {self._end}")
+
+    async def _until(self, done: Callable[[], bool], what: str) -> None:
+        """Wait, and let requests that had no room in the NIC's ring leave meanwhile."""
+        await self._bus.catch_up()
+        while True:
+            seen = self.heap.counter(Counter.SUM)
+            if faults := self.heap.counter(Counter.FAULTS):
+                text = f"the NIC of rank {self.rank} met {faults} packets or accesses that failed"
+                raise SymmetricError(DeviceError(ErrorKind.NIC_LOST, text))
+            await self._puts.push()
+            await self._bus.elapse(self._costs.price(HostCost.POLL))
+            if done():
+                return
+            await self._bus.wait_change(self.heap.memory, WORD.size * Counter.SUM, seen, Wait(f"shmem {what}"))
