@@ -28,7 +28,10 @@ def t3d() -> NicConfig:
 
 
 def t3e() -> NicConfig:
-    """The T3E, of which the paper says how it differs for software; its speed is not modelled. `--option preset=t3e` has the rest."""
+    """The T3E, of which the paper says how it differs for software;
+
+    its speed is not modelled. `--option preset=t3e` has the rest.
+    """
     return t3d()
 
 

@@ -1,7 +1,7 @@
 """The processor's cache, as far as it hides what peers have put (T3-17).
 
-The cache of the Alpha 21064 holds 8 KB in lines of 32 bytes, each at one place. Stores go through it. A put from elsewhere
-writes memory; whether it invalidates the line here is what the modes differ in.
+The cache of the Alpha 21064 holds 8 KB in lines of 32 bytes, each at one place. Stores go through
+it. A put from elsewhere writes memory; whether it invalidates the line here is what the modes differ in.
 """
 
 SIZE = 8192

@@ -25,7 +25,10 @@ from .validation import Validation
 
 @dataclass(frozen=True)
 class Attachment:
-    """What a rank must know of its NIC: the routes to all ranks and back, where in SRAM it writes requests, and the options."""
+    """What a rank must know of its NIC:
+
+    the routes to all ranks and back, where in SRAM it writes requests, and the options.
+    """
 
     rank: int
     routes: tuple[int, ...]

@@ -24,7 +24,8 @@ from .options import T3dOptions
 
 WORD = struct.Struct(">I")
 HEADER = struct.Struct(">IIiIIIII")  # mode, context, tag, length, reply, matched, spare, status
-# Addresses on the bus, bytes, arrival, where the buffer is in the receiver's private memory, status; before it stand the addresses.
+# Addresses on the bus, bytes, arrival, where the buffer is in the receiver's private memory,
+# status; before it stand the addresses.
 REPLY = struct.Struct(">IIIII")
 SHORT, LONG = 1, 2  # modes
 NONE = 0xFFFF_FFFF  # no reply structure, no matched flag

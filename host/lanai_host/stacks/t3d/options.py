@@ -27,20 +27,25 @@ ALIGNMENTS = (1, 4, 8)
 
 @dataclass(frozen=True)
 class T3dOptions:
-    """The paper names none of the sizes (T3-G1). Its earlier versions are choices beside its last one, which is the default.
+    """The paper names none of the sizes (T3-G1). Its earlier versions are choices beside its last
+    one, which is the default.
 
     Attributes:
         short: bytes of the longest message that travels in a slot; longer ones wait for an address.
         long_sends: long messages that a rank sends at a time; others wait.
         reply_pages: pages of the receiver's buffer that one reply describes.
         boot_polls: looks, a microsecond apart, until the firmware must be ready.
-        unfinished: what moves a long send on (T3-15): any call that waits or tests ("queue"), a test or a wait for that send
-            alone ("late", the second version), or the send itself, which does not return before ("spin", the first).
-        status: where in the header the status stands (T3-08): "last", or "first" as in the first version, which loses messages.
-        cache: how the host sees what peers have put (T3-17): each put invalidates the line that it writes ("invalidate"),
-            the program invalidates a line before it looks ("line") or never ("off"), or caches are coherent, as the T3E's.
-        validation: what happens to addresses that this process does not have itself (T3-18): it gets memory there ("extend"), the put
-            fails with an operand range error ("refuse"), or nothing checks them ("none", the T3E).
+        unfinished: what moves a long send on (T3-15): any call that waits or tests ("queue"), a
+            test or a wait for that send alone ("late", the second version), or the send itself,
+            which does not return before ("spin", the first).
+        status: where in the header the status stands (T3-08): "last", or "first" as in the first
+            version, which loses messages.
+        cache: how the host sees what peers have put (T3-17): each put invalidates the line that it
+            writes ("invalidate"), the program invalidates a line before it looks ("line") or never
+            ("off"), or caches are coherent, as the T3E's.
+        validation: what happens to addresses that this process does not have itself (T3-18): it
+            gets memory there ("extend"), the put fails with an operand range error ("refuse"), or
+            nothing checks them ("none", the T3E).
         private: bytes of private memory that a process begins with, as far as `validation` is concerned.
         alignment: bytes to whose multiples puts are confined (T3-21): 4, 8 as in the first version, or 1.
         adaptive: 1: packets may overtake each other, as on the T3E (T3-24); 0: a packet that does is a fault.
@@ -82,7 +87,10 @@ def t3d() -> T3dOptions:
 
 
 def t3e() -> T3dOptions:
-    """The port to the T3E that the paper plans: coherent caches, no validation, puts that overtake each other, fences (T3-24)."""
+    """The port to the T3E that the paper plans (T3-24).
+
+    Caches are coherent, nothing is validated, puts overtake each other, and fences keep order.
+    """
     return T3dOptions(cache="coherent", validation="none", adaptive=1)
 
 

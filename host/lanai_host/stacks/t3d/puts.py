@@ -73,10 +73,11 @@ class Question(NamedTuple):
 
 
 class Puts:
-    """A queue of puts and questions. What the NIC has no room for waits here. None overtakes another on its way to the NIC.
+    """A queue of puts and questions. What the NIC has no room for waits here. None overtakes
+    another on its way to the NIC.
 
-    `heap` has the NIC's counters at its start. `staging` is memory for a request that is written: its offset there, by number.
-    `back` has a route from each rank to this one.
+    `heap` has the NIC's counters at its start. `staging` is memory for a request that is written:
+    its offset there, by number. `back` has a route from each rank to this one.
     """
 
     def __init__(
@@ -134,7 +135,10 @@ class Puts:
         self.ask(Question(Kind.FENCE, Remote(rank, 0), result, size=0))
 
     def put_last(self, end: Remote, data: bytes, fixed: bytes, layout: HeapLayout) -> None:
-        """Put `data` and behind it, at `end`, `fixed`, which tells that the data are there. One put where puts keep their order."""
+        """Put `data` and behind it, at `end`, `fixed`, which tells that the data are there.
+
+        One put where puts keep their order.
+        """
         before = end._replace(address=end.address - len(data))
         if not layout.options.adaptive:
             self.put(Put(before, data + fixed))

@@ -165,7 +165,10 @@ class Sending:
         self._put_message(send, LONG, b"", reply)
 
     async def _lend(self, long: LongSend) -> None:
-        """Pin the message's memory. One in several runs, or that is not aligned, is copied first (T3-21, T3-22). Raises BusError."""
+        """Pin the message's memory.
+
+        One in several runs, or that is not aligned, is copied first (T3-21, T3-22). Raises BusError.
+        """
         body = long.send.body
         long.address = body.address
         if body.runs > 1 or body.address % self._layout.options.alignment:

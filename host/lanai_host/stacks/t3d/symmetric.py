@@ -1,7 +1,7 @@
 """A symmetric heap without MPI: what SHMEM offers, over the same puts that the device uses (T3-01, T3-02).
 
-One rank's part of the heap holds the NIC's counters, flags of barriers, one word for answers, staging for puts, and then what
-`allocate` gives, which is at the same offset at all ranks.
+One rank's part of the heap holds the NIC's counters, flags of barriers, one word for answers,
+staging for puts, and then what `allocate` gives, which is at the same offset at all ranks.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,10 @@ class Memory:
 
 
 class Symmetric:
-    """The symmetric heap as one rank sees it. Offsets count from the start of the heap; `size` bytes can be allocated."""
+    """The symmetric heap as one rank sees it.
+
+    Offsets count from the start of the heap; `size` bytes can be allocated.
+    """
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig, size: int) -> None:
         self.rank = attachment.rank
@@ -120,7 +123,10 @@ class Symmetric:
         return await self._change(Kind.ADD, rank, target, value)
 
     async def fence(self) -> None:
-        """What is put to a rank behind this arrives behind what was put there before. On the T3D nothing needs to be done."""
+        """What is put to a rank behind this arrives behind what was put there before.
+
+        On the T3D nothing needs to be done.
+        """
         if self._adaptive:
             self._fence_all()
             await self._puts.push()
@@ -131,7 +137,10 @@ class Symmetric:
         await self._until(lambda: not self._puts.unanswered, "quiet")
 
     async def barrier(self) -> None:
-        """Return when all ranks have called it, and all that they have put before is there. A round doubles whom a rank knows of."""
+        """Return when all ranks have called it, and all that they have put before is there.
+
+        A round doubles whom a rank knows of.
+        """
         await self.quiet()
         self._barriers += 1
         distance, number = 1, 0

@@ -1,8 +1,8 @@
 """Address validation: a put checks the remote address in the memory of its own process (T3-18 to T3-20).
 
-On the T3D, memory from the shared heap has one address at all processes. Private memory does not: a process that has not as
-much of it as its peer has no memory at the address that it puts to, and gets an operand range error. So the device extends
-its own memory before such a put.
+On the T3D, memory from the shared heap has one address at all processes. Private memory does not:
+a process that has not as much of it as its peer has no memory at the address that it puts to, and gets an operand range
+error. So the device extends its own memory before such a put.
 
 The private memory of a rank is a model. It begins with `private` bytes above BASE. What it lends to peers stands above
 that, one range behind the other, so that addresses depend on the messages alone.

@@ -91,7 +91,10 @@ def test_every_alignment_brings_all_bytes(alignment):
 
 @pytest.mark.slow
 def test_on_the_t3e_without_fences_messages_come_with_wrong_bytes():
-    """T3-24: the network reorders. With fences nothing is wrong, without them something is; on the T3D it is an error."""
+    """T3-24:
+
+    the network reorders. With fences nothing is wrong, without them something is; on the T3D it is an error.
+    """
     fenced = program("wrong_bytes", 20, "500,9000", options=["preset=t3e"], more=REORDER)
     bare = program("wrong_bytes", 20, "500,9000", options=["preset=t3e", "fence=0"], more=REORDER)
     assert wrong(fenced) == 0
