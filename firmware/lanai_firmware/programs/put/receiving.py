@@ -95,7 +95,7 @@ def expected(number: u32) -> bool:
     """Whether this is the next packet of its sender. A number that is not, is the last wrong one:
     the next is told from it.
 
-    Where packets may overtake each other, they are counted only.
+    Where packets may overtake each other (T3-24), they are counted only.
     """
     sequence = number >> 16
     if sequence >= SEQUENCES:

@@ -1,4 +1,4 @@
-"""Requests of the host become packets."""
+"""Requests of the host become packets: puts (T3-01), and questions about remote memory."""
 
 from lanai_firmware.lang import Const, Ptr, address_of, firmware, sizeof, u32
 

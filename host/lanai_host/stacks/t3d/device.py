@@ -1,4 +1,7 @@
-"""The device as the MPI library sees it."""
+"""The device as the MPI library sees it.
+
+Ready sends are standard sends (T3-13). Collectives are those of the library, over messages (T3-23).
+"""
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""Receives: slots are scanned in turn (T3-07), short messages copied out, long ones asked for at
+"""Receives: slots are scanned in turn (T3-07), short messages copied out (T3-09), long ones asked for at
 once (T3-10, T3-11)."""
 
 from ...body import Body
@@ -45,6 +45,7 @@ class Receiving:
             if self._heap.word(self._layout.arrival(landing.arrival)) == landing.chunks:
                 await self._ask_on(landing)
         ranks = self._layout.ranks
+        # T3-G5: each slot costs a look, also of ranks that never send.
         await self._bus.elapse(self._costs.price(HostCost.POLL, ranks))
         first = self._served + 1
         for peer in (number % ranks for number in range(first, first + ranks)):
@@ -104,7 +105,7 @@ class Receiving:
 
     async def _land(self, message: Message, reply: int) -> None:
         """Ask for a long message: into the receive's memory, or into memory allocated for it
-        (T3-11)."""
+        (T3-11), without a limit (T3-G3)."""
         receive = self.matching.meet(message.source, message.tag, message.context)
         await self._bus.elapse(self._costs.price(HostCost.MATCH))
         message.whole = False
@@ -151,7 +152,7 @@ class Receiving:
         data = b"".join(map(WORD.pack, pages))
         fixed = REPLY.pack(len(pages), size, arrival, private, landing.chunks)
         end = Remote(landing.message.source, landing.reply + self._layout.reply_size - len(fixed))
-        await self._validation.check(end.rank, BASE, len(fixed))
+        await self._validation.check(end.rank, BASE, len(fixed))  # T3-19
         self._puts.put_last(end, data, fixed, self._layout)
 
     async def _ask_on(self, landing: Landing) -> None:

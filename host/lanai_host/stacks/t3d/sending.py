@@ -80,7 +80,7 @@ class Sending:
         self._matched.clear()
 
     async def _start(self, queue: deque[Send], dest: int) -> None:
-        """The oldest message for a peer leaves if the slot there is free. Nothing overtakes it
+        """The oldest message for a peer leaves if the slot there is free (T3-04, T3-06). Nothing overtakes it
         (T3-16)."""
         flag = self._layout.flag(dest)
         while queue and not self._heap.word(flag):
@@ -192,7 +192,7 @@ class Sending:
             return
         dest = long.send.dest
         try:
-            await self._validation.check(dest, private, size)
+            await self._validation.check(dest, private, size)  # T3-19
         except OperandRangeError as error:
             await self._end_unfinished(long, str(error))
             return

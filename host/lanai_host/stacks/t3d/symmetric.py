@@ -21,6 +21,7 @@ ROUNDS = 16
 ANSWER = FLAGS + WORD.size * ROUNDS
 STAGING = ANSWER + WORD.size
 PIECE = 32_768  # bytes of a put's request: a length has 16 bits
+GET = 384  # bytes that a get asks for at a time. Fitted on t3d.s2.put_vs_get
 BEGIN = -(-(STAGING + int(RING) * int(BODY)) // PAGE_SIZE) * PAGE_SIZE
 
 
@@ -109,9 +110,9 @@ class Symmetric:
         """Copy from `source` there to `target` here. Returns when the bytes are here."""
         await self._call(rank, source, size)
         self._check(target, size)
-        for at in range(0, size, int(BODY)):
+        for at in range(0, size, GET):
             here = self.heap.memory.bus_address + target + at
-            self._puts.ask(Question(Kind.GET, Remote(rank, source + at), here, min(int(BODY), size - at)))
+            self._puts.ask(Question(Kind.GET, Remote(rank, source + at), here, min(GET, size - at)))
         await self._until(lambda: not self._puts.unanswered, "get")
 
     async def swap(self, rank: int, target: int, value: int) -> int:

@@ -38,6 +38,15 @@ def unexpected(length):
     MPI.Request.Waitall(sends)
 
 
+def ready(length):
+    theirs = np.zeros(length, "u1")
+    receive = world.Irecv(theirs, left, 6)
+    world.Barrier()
+    send = world.Irsend(pattern(length, rank, 1), right, 6)
+    MPI.Request.Waitall([receive, send])
+    assert (theirs == pattern(length, left, 1)).all(), length
+
+
 def truncated(length):
     world.Set_errhandler(MPI.ERRORS_RETURN)
     send = world.Isend(pattern(length, rank, 0), right, 5)
@@ -85,6 +94,8 @@ def many(count, length, start):
 for length in map(int, sys.argv[1].split(",")):
     exchange(length)
     unexpected(length)
+ready(700)
+ready(5000)
 truncated(100)
 truncated(5000)
 scattered()

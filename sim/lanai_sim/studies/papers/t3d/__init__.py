@@ -1,0 +1,1 @@
+"""MPICH on the Cray T3D, measured again."""

@@ -1,0 +1,89 @@
+"""What each experiment says of the paper's claims: the figure to put beside the number, or what must show."""
+
+from ..verdicts import ByFigure, ByShape, Figures, Way
+
+
+def plateau(figures: Figures) -> float:
+    """Bandwidth of the longest message that was measured, of 1 MB or more."""
+    sizes = [int(name.rsplit(".", 1)[1]) for name in figures if name.startswith("bandwidth_MBps.")]
+    if not sizes or max(sizes) < 1_000_000:
+        raise KeyError("bandwidth_MBps of 1 MB")
+    return figures[f"bandwidth_MBps.{max(sizes)}"]
+
+
+def _misaligned(figures: Figures) -> float:
+    return figures["misaligned_us.100000"] / figures["aligned_us.100000"]
+
+
+def _extension(figures: Figures) -> float:
+    return figures["validation.extends.first_us"] - figures["validation.unchecked.first_us"]
+
+
+def _check(figures: Figures) -> float:
+    return figures["validation.extends.second_us"] - figures["validation.unchecked.second_us"]
+
+
+BY_CLAIM: dict[str, Way] = {
+    "s1_2.max_pe": ByFigure("design.nodes", "What the firmware numbers; the fabrics `torus:XxYxZ` have at most 64."),
+    "s2.put_vs_get": ByFigure(
+        lambda f: f["put_MBps"] / f["get_MBps"],
+        "A NIC has two questions without an answer, which was chosen for this figure: the next piece is asked for when "
+        "an answer has come.",
+    ),
+    "s2.slots_per_pair": ByFigure("design.slots_per_pair", "The same."),
+    "s2.send_levels": ByFigure("design.send_levels", "The same; a flag in the header makes either synchronous."),
+    "s3_4.alignment": ByFigure("design.alignment", "The option `alignment`."),
+    "s5.alignment_first": ByFigure("design.alignment_first", "The option `alignment=8`."),
+    "s2.transfer_units": ByFigure("design.transfer_bits", "Swap and add change words of 32 bits; puts move any bytes."),
+    "s3_4.misaligned_penalty": ByShape(
+        lambda f: _misaligned(f) > 1.2,
+        lambda f: f"100,000 bytes that are off by one take {_misaligned(f):.2f} times as long",
+        "They are copied into a temporary buffer at both ends.",
+    ),
+    "s4.processors": ByFigure("design.processors", "The same."),
+    "s4.medium_bandwidth": ByFigure("bandwidth_MBps.100000", "The host's prices are fitted on it."),
+    "s4.large_bandwidth": ByFigure(plateau, "What replies and requests for each page leave of the peak."),
+    "s4.share_of_peak": ByFigure(lambda f: 100 * plateau(f) / f["put_MBps"], "As above."),
+    "s4.peak_derived": ByFigure("put_MBps", "The host bus of the preset `t3d` is fitted on it."),
+    "s3_1.ready_no_gain": ByShape(
+        lambda f: abs(f["mode.ready"] / f["mode.standard"] - 1) < 0.02,
+        "ready {f[mode.ready]:.2f} us, standard {f[mode.standard]:.2f} us",
+        "A ready send is a standard send.",
+    ),
+    "s5.flag_last": ByShape(
+        lambda f: f["version.status_last.completes"] == 1 and f["version.status_first.completes"] == 0,
+        "with the status first the program does not end, with the status last it does",
+        "The network delays some packets, so the line with the status is there before the rest of the header.",
+    ),
+    "s5.wait_progress": ByShape(
+        lambda f: f["version.queue.completes"] == 1 and f["version.late.completes"] == 0,
+        "two long sends and a wait for the receive first: the second version hangs, the queue does not",
+        "The deadlock report names both waits.",
+    ),
+    "s3_3.validation_cost": ByShape(
+        lambda f: _extension(f) > 10 * max(_check(f), 0.1),
+        lambda f: f"a check adds {_check(f):.2f} us to a message, extending the heap {_extension(f):.2f} us",
+        "The prices of a check and of two entries to the kernel are ours; the paper has none.",
+    ),
+    "s6.t3e_fence": ByShape(
+        lambda f: f["t3e.fenced.wrong"] == 0 < f["t3e.bare.wrong"],
+        "of {f[t3e.bare.messages]:.0f} messages {f[t3e.bare.wrong]:.0f} are wrong without fences, "
+        "{f[t3e.fenced.wrong]:.0f} with them",
+        "The network holds back one packet in five until the next has passed.",
+    ),
+}
+
+WHY_NOT = {
+    "s4.latency_comparable": "CRI/EPCC MPI is not built here, and the paper prints no latency.",
+    "s4.ratio_derived": "CRI/EPCC MPI is not built here.",
+    "s1.best_bandwidth": "PVM and CRI/EPCC MPI are not built here.",
+    "s1.collective_bandwidth": "CRI/EPCC MPI is not built here.",
+    "s5.first_device": "It is about the authors' work.",
+    "s5.tuning": "It is about the authors' work.",
+}
+CONTEXT_WHY_NOT = "It is about other systems or the machine itself."
+
+
+def ways() -> dict[str, Way]:
+    """By the claim's whole id."""
+    return {f"t3d.{name}": way for name, way in BY_CLAIM.items()}

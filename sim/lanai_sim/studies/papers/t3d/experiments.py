@@ -1,0 +1,167 @@
+"""The paper's experiments, each a function from `quick` to figures:
+
+programs under `lanai run` with the presets of the T3D.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from lanai_host.errors import UserError
+
+from . import constants, programs
+
+Figures = dict[str, float]
+PRESETS = ("--device", "t3d", "--nic", "t3d", "--host", "alpha21064")
+REORDER = ("--fault", "reorder * rate=0.2 seed=1 by=500us")
+ROUNDS = 1  # mpptest's default number of rounds is not in the paper; simulated rounds are all alike
+MEDIUM_QUICK = (10_000, 30_000, 100_000, 200_000)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One run of the paper done again: `run` makes figures from `quick`."""
+
+    name: str
+    says: str
+    run: Callable[[bool], Figures]
+
+
+def job(program: str, *arguments: object, more: Sequence[str] = (), ranks: int = 2) -> tuple[int, str, str]:
+    """A program of `programs` under `lanai run`: its exit code, output and errors."""
+    path = str(files(programs).joinpath(f"{program}.py"))
+    command = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", str(ranks), *PRESETS, *more]
+    done = subprocess.run(
+        [*command, sys.executable, path, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def lines(program: str, *arguments: object, more: Sequence[str] = (), ranks: int = 2) -> dict[str, float]:
+    """The lines "name value" that a program prints. Raises UserError if it fails."""
+    code, out, errors = job(program, *arguments, more=more, ranks=ranks)
+    if code:
+        raise UserError(f"{program}.py ended with code {code}:\n{errors}")
+    return {name: float(value) for name, value in re.findall(r"^(.+) (\S+)$", out, re.MULTILINE)}
+
+
+def half_trips(sizes: Sequence[int], off: int = 0, more: Sequence[str] = ()) -> dict[int, float]:
+    """Half a round trip in microseconds, by size."""
+    found = lines("mpptest", ",".join(map(str, sizes)), ROUNDS, off, more=more)
+    return {int(size): time for size, time in found.items()}
+
+
+def latency(quick: bool) -> Figures:
+    sizes = (0, 32, 512, 1024) if quick else tuple(constants.LATENCY_SIZES)
+    return {f"latency_us.{size}": time for size, time in half_trips(sizes).items()}
+
+
+def medium(quick: bool) -> Figures:
+    return _bandwidths(MEDIUM_QUICK if quick else tuple(constants.MEDIUM_SIZES))
+
+
+def large(quick: bool) -> Figures:
+    return _bandwidths((1_000_000,) if quick else tuple(constants.LARGE_SIZES))
+
+
+def _bandwidths(sizes: Sequence[int]) -> Figures:
+    found: Figures = {}
+    for size, time in half_trips(sizes).items():
+        found |= {f"time_us.{size}": time, f"bandwidth_MBps.{size}": size / time}
+    return found
+
+
+def remote_memory(quick: bool) -> Figures:
+    """Put, get, swap and add without MPI."""
+    sizes = (4, 100_000) if quick else (4, 2048, 100_000, 1_000_000)
+    found: Figures = {}
+    for name, time in lines("remote_memory", ",".join(map(str, sizes))).items():
+        what, size = name.split()
+        found[f"{what}_us.{size}"] = time
+        if int(size) > 4:
+            found[f"{what}_MBps.{size}"] = int(size) / time
+    most = max(sizes)
+    return found | {"put_MBps": found[f"put_MBps.{most}"], "get_MBps": found[f"get_MBps.{most}"]}
+
+
+def alignment(quick: bool) -> Figures:
+    """Messages whose buffers are off by one byte, and those of an odd length (T3-21)."""
+    whole, off = half_trips((512, 100_000)), half_trips((512, 100_000), off=1)
+    odd = half_trips((100_001,))
+    return {
+        **{f"aligned_us.{size}": time for size, time in whole.items()},
+        **{f"misaligned_us.{size}": time for size, time in off.items()},
+        "odd_us.100001": odd[100_001],
+    }
+
+
+def ready(quick: bool) -> Figures:
+    """Standard and ready sends to receives that are posted (T3-13)."""
+    return {f"mode.{name}": time for name, time in lines("modes").items()}
+
+
+def versions(quick: bool) -> Figures:
+    """The earlier versions of long sends, and the status at the front of the header (T3-08, T3-15)."""
+    late = ("--fault", "delay * rate=0.3 seed=2 by=20us")
+    return {
+        "version.queue.completes": _completes("both_ways", "unfinished=queue"),
+        "version.late.completes": _completes("both_ways", "unfinished=late"),
+        "version.status_last.completes": _completes("exchange", "status=last", late),
+        "version.status_first.completes": _completes("exchange", "status=first", late),
+    }
+
+
+def _completes(program: str, option: str, more: Sequence[str] = ()) -> float:
+    return float(job(program, more=("--option", option, *more))[0] == 0)
+
+
+def t3e(quick: bool) -> Figures:
+    """Messages with wrong bytes where the network reorders packets, with fences and without (T3-24)."""
+    figures: Figures = {}
+    for name, fence in (("fenced", 1), ("bare", 0)):
+        found = lines("exchange", more=("--option", "preset=t3e", "--option", f"fence={fence}", *REORDER))
+        figures |= {f"t3e.{name}.{what}": value for what, value in found.items()}
+    return figures
+
+
+def validation(quick: bool) -> Figures:
+    """A message to memory that its sender has, that it must get first, and without the check (T3-18)."""
+    times = {
+        name: lines("first_message", more=("--option", "private=4096", "--option", f"validation={how}"))
+        for name, how in (("extends", "extend"), ("unchecked", "none"))
+    }
+    return {f"validation.{name}.{which}_us": value for name, found in times.items() for which, value in found.items()}
+
+
+def torus(quick: bool) -> Figures:
+    """All to all on the nodes of a torus; none with `quick`."""
+    if quick:
+        return {}
+    return {
+        f"torus.{name}": value
+        for name, value in lines("all_to_all", 256, more=("--fabric", constants.TORUS), ranks=64).items()
+    }
+
+
+EXPERIMENTS = (
+    Experiment("constants", "sizes and counts, from the declarations that the device reads", constants.figures),
+    Experiment("latency", "mpptest, 0 to 1024 bytes (T3-B1, figure 6)", latency),
+    Experiment("medium", "mpptest, 10k to 200k (T3-B1, figure 7)", medium),
+    Experiment("large", "mpptest, 1 to 5 MB (T3-B1, figure 8)", large),
+    Experiment("remote", "put, get, swap and add without MPI (T3-01)", remote_memory),
+    Experiment("alignment", "buffers that puts cannot move (T3-21)", alignment),
+    Experiment("ready", "standard and ready sends (T3-13)", ready),
+    Experiment("versions", "the first and the second version of the device (T3-08, T3-15)", versions),
+    Experiment("validation", "what a first message costs where the sender must extend its memory (T3-18)", validation),
+    Experiment("t3e", "a network that reorders, with fences and without (T3-24)", t3e),
+    Experiment("torus", "all to all on 4x4x4 nodes", torus),
+)
+
+
+def measure(name: str, quick: bool) -> Figures:
+    """The figures of one experiment."""
+    (experiment,) = (one for one in EXPERIMENTS if one.name == name)
+    return experiment.run(quick)

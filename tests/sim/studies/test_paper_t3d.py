@@ -1,0 +1,56 @@
+"""`lanai paper t3d`: its claims, its sizes, and the whole run behind slow."""
+
+import json
+
+import pytest
+
+from lanai_sim.cli import main
+from lanai_sim.studies.papers import claims
+from lanai_sim.studies.papers.t3d import answers, constants, experiments, study
+
+
+def test_every_claim_has_an_answer_or_a_reason():
+    known = {claim.id for claim in claims.load("t3d")}
+    assert set(answers.ways()) <= known
+    assert {f"t3d.{name}" for name in answers.WHY_NOT} <= known
+    assert all(one.answered or one.why for one in study.answer({}))
+
+
+def test_sizes_are_those_of_the_paper():
+    """T3-B1, T3-G2, T3-G6: what the three figures of the paper show, which prints no latency."""
+    values = {claim.id.removeprefix("t3d."): claim for claim in claims.load("t3d")}
+    sizes = constants.LATENCY_SIZES
+    assert (sizes[0], sizes[-1], sizes.step) == values["s4.latency_sizes"].values
+    sizes = constants.MEDIUM_SIZES
+    assert (sizes[0], sizes[-1], sizes.step) == values["s4.medium_sizes"].values
+    sizes = constants.LARGE_SIZES
+    assert (sizes[0], sizes[-1]) == values["s4.large_sizes"].values
+    assert values["s4.processors"].value == constants.RANKS
+
+
+def test_constants_are_those_of_the_device():
+    figures = constants.figures(True)
+    assert (figures["design.slots_per_pair"], figures["design.send_levels"]) == (1, 2)
+    assert (figures["design.alignment"], figures["design.alignment_first"]) == (4, 8)
+
+
+def test_experiments_have_names_of_their_own():
+    names = [one.name for one in experiments.EXPERIMENTS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.slow
+def test_the_quick_study_answers_25_claims(tmp_path):
+    """The bars: 107 MB/s at 1 MB, 85 % of the peak, put over get about 2, 100 MB/s at 100 kB, and
+    the shape between."""
+    file = tmp_path / "figures.json"
+    assert main(["paper", "t3d", "--quick", "--jobs", "2", "--json", str(file)]) == 0
+    figures = json.loads(file.read_text())["figures"]
+    assert figures["paper.t3d.answered"] >= 25
+    found = {name.removeprefix("paper.t3d.figure."): value for name, value in figures.items()}
+    assert found["bandwidth_MBps.1000000"] >= 107
+    assert found["bandwidth_MBps.1000000"] >= 0.85 * found["put_MBps"]
+    assert 1.8 <= found["put_MBps"] / found["get_MBps"] <= 2.2
+    assert found["bandwidth_MBps.100000"] >= 100
+    for size in experiments.MEDIUM_QUICK:
+        assert found[f"time_us.{size}"] == pytest.approx(65 + size / 107, rel=0.1)
