@@ -181,8 +181,9 @@ def test_the_chapters_are_all_there():
 @pytest.mark.slow
 @pytest.mark.timeout(MOST + 60)
 @pytest.mark.parametrize("module", CHAPTERS)
-def test_chapters_of_mpi4py_on_the_gateware(module):
-    (read,) = jobs.run(jobs.simulated("mpi-np"), [module], 2, MOST)
+@pytest.mark.parametrize("device", ["mpi-np", "t3d"])
+def test_chapters_of_mpi4py_on_the_gateware(module, device):
+    (read,) = jobs.run(jobs.simulated(device), [module], 2, MOST)
     assert read.run > 0
     assert not read.failed
     assert not read.trouble
