@@ -21,7 +21,7 @@ ROUNDS = 16
 ANSWER = FLAGS + WORD.size * ROUNDS
 STAGING = ANSWER + WORD.size
 PIECE = 32_768  # bytes of a put's request: a length has 16 bits
-GET = 1024  # bytes that a get asks for at a time. Fitted on t3d.s2.put_vs_get
+GET = 832  # bytes that a get asks for at a time. Fitted on t3d.s2.put_vs_get
 BEGIN = -(-(STAGING + int(RING) * int(BODY)) // PAGE_SIZE) * PAGE_SIZE
 
 

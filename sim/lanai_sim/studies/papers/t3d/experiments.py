@@ -76,7 +76,7 @@ def _bandwidths(sizes: Sequence[int]) -> Figures:
 
 def remote_memory(quick: bool) -> Figures:
     """Put, get, swap and add without MPI."""
-    sizes = (4, 100_000) if quick else (4, 2048, 100_000, 1_000_000)
+    sizes = (4, 1_000_000) if quick else (4, 2048, 100_000, 1_000_000)
     found: Figures = {}
     for name, time in lines("remote_memory", ",".join(map(str, sizes))).items():
         what, size = name.split()
