@@ -45,8 +45,8 @@ BY_CLAIM: dict[str, Way] = {
     "s4.large_bandwidth": ByFigure(plateau, "What replies and requests for each page leave of the peak."),
     "s4.share_of_peak": ByFigure(
         lambda f: 100 * plateau(f) / f["put_MBps"],
-        "A long message is put page by page without a pause, so little is lost. Why the paper's device lost more it does "
-        "not say.",
+        "A long message is put page by page without a pause, so little is lost. Why the paper's device lost more it "
+        "does not say.",
     ),
     "s4.peak_derived": ByFigure(
         "put_MBps", "The host bus of the preset `t3d` could carry 126.0 MB/s; puts do not keep it busy all the time."
