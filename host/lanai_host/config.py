@@ -163,11 +163,12 @@ def free() -> HostConfig:
     return HostConfig(**nothing, pio_write=0, pio_read=0)
 
 
-def alpha21064() -> "HostConfig":
+def alpha21064() -> HostConfig:
     """A node of the Cray T3D: the Alpha 21064 at 150 MHz runs the library, memory is physical.
 
-    Nothing is pinned. The paper gives no price of any of its software. Those here are fitted on t3d.s4.medium_bandwidth
-    and t3d.s4.large_bandwidth, which together say that a message costs 65 us and then 107 MB/s.
+    Nothing is pinned. The paper gives no price of any of its software. Those here are fitted on
+    t3d.s4.medium_bandwidth and t3d.s4.large_bandwidth, which together say that a message costs
+    65 us and then 107 MB/s.
     """
     return HostConfig(
         call=12_000_000,
@@ -189,7 +190,7 @@ def alpha21064() -> "HostConfig":
 DRIVER_ONLY = frozenset(
     {
         "post", "complete", "pin", "pin_page", "unpin_page", "pio_write", "pio_read", "pio_threshold",
-        "pinned_cache_pages", "pages_per_entry", "patience", "ask_first", "host_matching", "system_call",
+        "pinned_cache_pages", "pages_per_entry", "watchdog", "ask_first", "host_matching", "system_call",
         "address_check",
     }
 )  # fmt: skip
@@ -198,6 +199,7 @@ PRESETS = {
     "pentium2_266": pentium2_266,
     "pessimistic": pessimistic,
     "sparc_sunos": sparc_sunos,
+    "supersparc_85": supersparc_85,
     "free": free,
     "alpha21064": alpha21064,
 }

@@ -21,7 +21,7 @@ from lanai_firmware.programs.put.layout import (
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import Bus, HostBuffer
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from .heap import HeapLayout
 
 DOORBELL = host_offset("DOORBELL")
@@ -88,7 +88,7 @@ class Puts:
         routes: tuple[int, ...],
         back: tuple[int, ...],
         border: int,
-        costs: HostConfig,
+        costs: HostCosts,
     ) -> None:
         self._bus = bus
         self._heap = heap

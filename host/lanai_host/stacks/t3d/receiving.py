@@ -1,5 +1,6 @@
-"""Receives: slots are scanned in turn (T3-07), short messages copied out (T3-09), long ones asked for at
-once (T3-10, T3-11)."""
+"""Receives: slots are scanned in turn (T3-07), short messages copied out (T3-09), long ones
+asked for at once (T3-10, T3-11). Matching is that of all devices whose host matches (T3-03, T3-14,
+T3-16)."""
 
 from ...body import Body
 from ...bus import reach
@@ -9,7 +10,6 @@ from ...operation import ErrorKind
 from ..matching import Matching
 from ..pinning import Pins, pieces_of
 from .heap import HEADER, LONG, NONE, REPLY, WORD, Heap, unpack_header
-from .matching import Matching
 from .operations import Landing, Message, Receive, deliver, fail
 from .puts import Put, Puts, Remote
 from .validation import BASE, Validation
@@ -22,7 +22,7 @@ class Receiving:
     """Messages to this rank."""
 
     def __init__(
-        self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, validation: Validation, rank: int, costs: HostConfig
+        self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, validation: Validation, rank: int, costs: HostCosts
     ) -> None:
         self._bus = bus
         self._heap = heap

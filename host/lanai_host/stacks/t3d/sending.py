@@ -7,7 +7,7 @@ from collections.abc import Collection
 from ...body import Body
 from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, BusError
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...operation import ErrorKind, Operation
 from ..pinning import Pins, pieces_of
 from .cache import LINE
@@ -24,7 +24,7 @@ class Sending:
     """Sends of this rank that are not done."""
 
     def __init__(
-        self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, validation: Validation, rank: int, costs: HostConfig
+        self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, validation: Validation, rank: int, costs: HostCosts
     ) -> None:
         self._bus = bus
         self._heap = heap

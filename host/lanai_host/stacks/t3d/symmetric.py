@@ -9,7 +9,7 @@ from collections.abc import Callable
 from lanai_firmware.programs.put.layout import BODY, COUNTERS, RING, Counter, Kind
 
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer, Wait
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from ...errors import UserError
 from ...operation import DeviceError, ErrorKind
 from .device import Attachment
@@ -54,7 +54,7 @@ class Symmetric:
     Offsets count from the start of the heap; `size` bytes can be allocated.
     """
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig, size: int) -> None:
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts, size: int) -> None:
         self.rank = attachment.rank
         self.count = len(attachment.routes)
         self.heap = Memory(bus.allocate(BEGIN + size))

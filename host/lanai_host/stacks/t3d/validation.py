@@ -11,7 +11,7 @@ that, one range behind the other, so that addresses depend on the messages alone
 from enum import Enum, auto
 
 from ...bus.base import Bus
-from ...config import HostConfig, HostCost
+from ...config import HostCost, HostCosts
 from .options import T3dOptions
 
 BASE = 0x0100_0000
@@ -74,7 +74,7 @@ class AddressSpace:
 class Validation:
     """The checks of one rank, and their prices."""
 
-    def __init__(self, bus: Bus, costs: HostConfig, options: T3dOptions, rank: int) -> None:
+    def __init__(self, bus: Bus, costs: HostCosts, options: T3dOptions, rank: int) -> None:
         self.space = AddressSpace(options.private)
         self._bus = bus
         self._costs = costs
