@@ -128,7 +128,7 @@ def run(programs: Sequence[Program], device: str, ranks: int, limit: float) -> I
             continue
         with tempfile.TemporaryDirectory(prefix="lanai-conform-") as place:
             file = Path(place, "figures.json")
-            options = ["-n", str(ranks), "--device", device, "--max-wall", str(limit), "--json", str(file)]
+            options = ["--quiet", "-n", str(ranks), "--device", device, "--max-wall", str(limit), "--json", str(file)]
             lanai = [sys.executable, "-m", "lanai_sim", "run", *options, *program.command()]
             here = _run(program, lanai, {}, file)
             mpich = [str(mpiexec), "-n", str(ranks), *program.command()]
