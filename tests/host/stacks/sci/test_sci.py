@@ -41,6 +41,7 @@ def test_faults_on_the_wires_change_no_byte_and_two_runs_are_the_same():
     assert (runs[0].stdout, runs[0].stderr) == (runs[1].stdout, runs[1].stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [("ring=4", "eager_slots=1", "chunk=64"), ("pack=generic",), ("min_block=64", "eager=64")]
 )
@@ -56,7 +57,7 @@ def test_on_more_ranks_with_faults_of_all_kinds(ranks):
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.parametrize("private", ["register", "emulate"])
+@pytest.mark.parametrize("private", ["register", pytest.param("emulate", marks=pytest.mark.slow)])
 def test_one_sided_communication_of_all_kinds(private):
     option = ("--option", f"private={private}")
     run = lanai("-q", "-n", 4, "--ranks-per-node", 2, "--device", "sci", *option, sys.executable, ONE_SIDED)
@@ -77,6 +78,7 @@ def test_a_target_that_computes_is_reached_as_soon_as_one_that_waits():
     assert max(found.values()) < 5
 
 
+@pytest.mark.slow
 def test_ranks_may_share_a_nic():
     run = on_sci(4, "--ranks-per-node", 2, sizes="10,5000")
     assert (run.returncode, run.stderr) == (0, "")
