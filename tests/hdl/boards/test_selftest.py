@@ -40,6 +40,8 @@ def simulate(board):
         return report, memory, line.leds
 
 
+@pytest.mark.bench
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(BOARDS))
 def test_selftest_passes_over_a_fast_line(name):
     """The board's NIC and image, with less SRAM and a quicker serial line, which shorten the

@@ -175,6 +175,8 @@ def test_alu(prove):
     prove(AluSpec())
 
 
+@pytest.mark.slow
+@pytest.mark.proof
 def test_shifter(prove):
     prove(ShifterSpec())
 

@@ -87,6 +87,8 @@ def observe(skip):
     return seen, side.last
 
 
+@pytest.mark.bench
+@pytest.mark.slow
 def test_leaving_out_slots_changes_nothing():
     assert observe(0) == observe(200) == observe(390)
 

@@ -4,6 +4,8 @@
 import random
 from itertools import pairwise
 
+import pytest
+
 from lanai_hdl.bfm import Chip
 from lanai_hdl.config import lanai41
 from lanai_hdl.link.flit import Kind
@@ -53,6 +55,8 @@ def measure_host_dma(flags):
     return found
 
 
+@pytest.mark.bench
+@pytest.mark.slow
 def test_host_dma_reads_above_125_mb_per_second(expected):
     found = measure_host_dma(HostDmaStart.TO_SRAM)
     rate = mb_per_second(PAGES * PAGE, found["slots"])
@@ -62,6 +66,8 @@ def test_host_dma_reads_above_125_mb_per_second(expected):
     expected("nic.host_dma.burst_bytes_per_clock", in_bursts)
 
 
+@pytest.mark.bench
+@pytest.mark.slow
 def test_host_dma_writes_above_125_mb_per_second(expected):
     found = measure_host_dma(HostDmaStart.TO_HOST)
     rate = mb_per_second(PAGES * PAGE, found["slots"])
@@ -70,6 +76,8 @@ def test_host_dma_writes_above_125_mb_per_second(expected):
     expected("nic.host_dma.write_mb_per_second", rate)
 
 
+@pytest.mark.bench
+@pytest.mark.slow
 def test_host_bus_and_link_work_at_once(expected):
     """A page comes from the host while another leaves for the wire, the processor idle: neither
     slows the other.

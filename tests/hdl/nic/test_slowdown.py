@@ -74,6 +74,8 @@ def test_alone_an_instruction_is_a_cycle():
     assert cycles_per_pass([]) == 16
 
 
+@pytest.mark.bench
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "registers", "receive"),
     [
@@ -89,6 +91,8 @@ def test_one_engine_costs_half_as_much_again(expected, engine, registers, receiv
     expected(f"nic.slowdown.{engine}", slowdown)
 
 
+@pytest.mark.bench
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engines", "registers", "receive"),
     [("host_and_send", SEND + HOST, False), ("host_and_receive", RECEIVE + HOST, True)],

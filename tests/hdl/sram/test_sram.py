@@ -85,5 +85,7 @@ class ForwardSpec(wiring.Component):
         return m
 
 
+@pytest.mark.slow
+@pytest.mark.proof
 def test_block_ram_never_shows_an_older_word(prove):
     prove(ForwardSpec(), mode="bmc", depth=7)

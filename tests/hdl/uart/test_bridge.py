@@ -92,7 +92,7 @@ def simulate(dut, bench, *background):
     sim.run()
 
 
-@pytest.mark.parametrize("divisor", [4, 7, 16])
+@pytest.mark.parametrize("divisor", [4, 7, pytest.param(16, marks=[pytest.mark.bench, pytest.mark.slow])])
 def test_writes_and_reads_pass_in_order(divisor):
     dut = UartBridge(divisor)
     line, window = Line(dut, divisor), Window(dut)

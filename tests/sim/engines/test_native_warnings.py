@@ -59,22 +59,26 @@ def complain(build, module, monkeypatch, folder):
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"trace": True, "probes": True}], ids=["plain", "traced"])
 def test_engines(options, monkeypatch, tmp_path):
     switch = SwitchConfig(ports=2, nic=NIC)
     assert complain(lambda: rtl.build(NIC, switch, **options), rtl, monkeypatch, tmp_path) == ""
 
 
+@pytest.mark.slow
 def test_the_harness_of_the_core(monkeypatch, tmp_path):
     core._library.cache_clear()
     assert complain(lambda: core._library(4096), core, monkeypatch, tmp_path) == ""
 
 
+@pytest.mark.slow
 def test_the_harness_of_boards(monkeypatch, tmp_path):
     board = find_board("ulx3s-85f")
     assert complain(lambda: board_rtl._library(board), board_rtl, monkeypatch, tmp_path) == ""
 
 
+@pytest.mark.slow
 def test_a_warning_would_be_seen(monkeypatch, tmp_path):
     wrapper = "static int unused() { int x; return 0; }"
     said = complain(lambda: rtl.library([], wrapper), rtl, monkeypatch, tmp_path)

@@ -68,6 +68,7 @@ def test_three_ranks_of_one_nic_share_tasks(capfd):
     expect(job(["-c", EXECUTOR, 6, 200], 3, 3), 3, capfd)
 
 
+@pytest.mark.slow
 def test_a_pool_of_three_ranks_of_one_nic(tmp_path, capfd):
     """Without spawn: `python -m mpi4py.futures` makes workers of the ranks that the job has."""
     program = tmp_path / "pool.py"
