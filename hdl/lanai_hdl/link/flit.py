@@ -3,17 +3,18 @@
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
+from .kinds import FlitKind
+
 
 class Kind(enum.Enum, shape=3):
-    """The kinds of flit. A packet is HEAD, any number of DATA and CHECK, TAIL; IDLE may stand
-    anywhere between."""
+    """`FlitKind` for signals."""
 
-    IDLE = 0  # nothing in this slot
-    HEAD = 1  # route: four bytes 1 ccc pppp, the next hop on top; see SwitchInput
-    DATA = 2  # one word of the packet
-    TAIL = 3  # end of the packet; CRC-32 of its words
-    CHECK = 4  # CRC-32 of the words so far: what came before may be trusted
-    DOWN = 7  # no carrier
+    IDLE = FlitKind.IDLE.value
+    HEAD = FlitKind.HEAD.value
+    DATA = FlitKind.DATA.value
+    TAIL = FlitKind.TAIL.value
+    CHECK = FlitKind.CHECK.value
+    DOWN = FlitKind.DOWN.value
 
 
 class Flit(data.Struct):

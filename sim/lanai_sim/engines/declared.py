@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum, IntEnum, IntFlag
 
 from lanai_firmware.programs.vocabulary import Touch
-from lanai_hdl.link.flit import Kind
+from lanai_hdl.link.kinds import FlitKind
 
 from .base import EventKind, FaultKind
 
@@ -116,7 +116,6 @@ ROWS = {
 
 STRUCTS = (EVENT, PIO, BURST, FAULT, INPUTS, TOUCH_RANGE, *ROWS.values())
 ENUMS: Mapping[type[IntEnum] | type[IntFlag], str] = {EventKind: "", FaultKind: "FAULT_", Ending: "", Touch: "TOUCH_"}
-FLIT_KINDS: type[Enum] = Kind  # a byte in the units, as on the link
 
 
 def _enum(kind: type[Enum], name: str, prefix: str = "") -> str:
@@ -127,6 +126,6 @@ def _enum(kind: type[Enum], name: str, prefix: str = "") -> str:
 def header() -> str:
     """The text of declared.h."""
     enums = [_enum(kind, f"{kind.__name__} : uint32_t", prefix) for kind, prefix in ENUMS.items()]
-    enums.append(_enum(FLIT_KINDS, "FlitKind : uint8_t"))
+    enums.append(_enum(FlitKind, "FlitKind : uint8_t"))  # a byte in the units, as on the link
     head = ("// Generated from lanai_sim.engines.declared.", "#pragma once", "#include <cstddef>", "#include <cstdint>")
     return "\n".join([*head, "", *enums, *(one.text for one in STRUCTS)])
