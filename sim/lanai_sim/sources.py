@@ -15,7 +15,7 @@ from pathlib import Path
 from lanai_host import plugins
 
 PACKAGES = ("lanai_hdl", "lanai_firmware", "lanai_host", "lanai_sim")
-CODE = frozenset({".py", ".c", ".cc", ".cpp", ".h", ".hpp", ".v", ".vlt", ".sv"})
+CODE = frozenset({".py", ".c", ".cc", ".cpp", ".h", ".hpp", ".v", ".vlt", ".sv", ".lmp"})
 NOT_CODE = frozenset({".css", ".html", ".js", ".pyi", ".toml", ".typed"})  # pages, types, and papers' claims
 TOOLS = ("amaranth", "llvmlite")  # they decide gateware and firmware as our sources do
 

@@ -13,5 +13,6 @@ from cocotb_runner import run
 
 
 @pytest.mark.bench
+@pytest.mark.slow
 def test_core(tmp_path):
     run(Core(4096), Path(__file__).with_name("cocotb_core.py"), tmp_path)

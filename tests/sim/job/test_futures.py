@@ -64,6 +64,7 @@ def expect(result, lines, capfd):
     assert out == "all tasks done\n" * lines
 
 
+@pytest.mark.slow
 def test_three_ranks_of_one_nic_share_tasks(capfd):
     expect(job(["-c", EXECUTOR, 6, 200], 3, 3), 3, capfd)
 

@@ -169,7 +169,7 @@ def test_a_snapshot_that_is_not_whole_or_not_ours_is_refused_and_made_again(own_
     [
         {"snapshot": False},
         {"faults": (faults.parse("drop nic0 packet=9"),)},
-        {"wave": WaveConfig("a.vcd")},
+        pytest.param({"wave": WaveConfig("a.vcd")}, marks=pytest.mark.slow),  # a model of its own
         {"inputs": True},
     ],
 )

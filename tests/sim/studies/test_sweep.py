@@ -197,6 +197,7 @@ def test_a_real_point(expected):
     expected("sweep.queues.latency_us.posted.nic.8", round(figures["latency_us"], 6))
 
 
+@pytest.mark.slow
 def test_replay_without_cache_is_the_gateware():
     figures = cache.measure({"message": 4, "cache": 16384})
     assert figures["busy_plain_us"] == pytest.approx(figures["busy_gateware_us"], rel=0.01)

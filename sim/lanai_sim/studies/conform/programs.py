@@ -63,7 +63,7 @@ PROGRAMS = (
         "LAMMPS, 256 atoms, 10 steps",
         "lammps",
         "lammps",
-        ("-in", "{inputs}/in.melt", "-log", "none"),
+        ("-in", "{inputs}/melt.lmp", "-log", "none"),
         r"^\s+\d+( +-?[\d.]+){5} *$",
         binary="lmp",
     ),
