@@ -8,7 +8,7 @@ from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.studies import papers
 from lanai_sim.studies.drawing import Plot
-from lanai_sim.studies.papers import claims, page, studies, verdicts
+from lanai_sim.studies.papers import claims, measuring, page, studies, verdicts
 from lanai_sim.studies.papers.claims import Bound, Claim, Kind
 from lanai_sim.studies.papers.mpi_np import answers, constants, experiments, study
 from lanai_sim.studies.papers.verdicts import Answer, ByFigure, ByShape, Held
@@ -164,7 +164,7 @@ def test_a_whole_run_of_one_experiment(tmp_path, monkeypatch):
     assert figures["paper.mpi-np.claims"] == 103
     assert figures["paper.mpi-np.answered"] >= figures["paper.mpi-np.within_10_percent"] >= 1
     assert len(table.read_text().splitlines()) == 1
-    monkeypatch.setattr(study, "measure", None)  # the table has it all
+    monkeypatch.setattr(measuring, "run", None)  # the table has it all
     assert study.figures(True, 1, table, print)["np.np_slowdown.one_dma"] == 1.5
     again = ["--from", str(tmp_path / "p.json"), "--output", str(tmp_path / "again")]
     assert main(["paper", "mpi-np", *again]) == 0

@@ -122,6 +122,13 @@ def score(found: Sequence[Answer]) -> dict[str, float]:
     }
 
 
+def explained(claims: Sequence[Claim], held: Mapping[str, Held], why: Callable[[Claim], str]) -> dict[str, Held]:
+    """What holds each claim. `why` gives the reason for a claim that has neither a test nor a
+    reason."""
+    found = {claim.id: held.get(claim.id, Held()) for claim in claims}
+    return {claim.id: one if (one := found[claim.id]).tests or one.why else Held(why=why(claim)) for claim in claims}
+
+
 def read_tests(path: Path, claims: Sequence[Claim]) -> dict[str, Held]:
     """Which tests hold which claims, from a checkout's mapping file: a table a claim with `test`, a
     list of file::function, or `why` not, or both. Every test named must be there. No file: no

@@ -4,7 +4,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from lanai_host.stacks.ccu.options import CcuOptions
@@ -13,29 +13,14 @@ from ....commands.run import libmpi_environment
 from ....job.config import RunConfig
 from ....job.launcher import run
 from ....job.nic_world import NicWorld
+from ..measuring import Experiment, Figures
 from . import systems
 
-Figures = dict[str, float]
 PROGRAM = Path(__file__).with_name("patterns.py")
 SIZES = (4, 1000, 2000, 4000, 6000, 8000, 12_000, 16_000)
 FEW = (4, 1000, 8000, 16_000)
 COLLECTIVE = (4, 250, 1000, 4000)
 NODES = 8
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One run of the paper done again.
-
-    Attributes:
-        name: unique; the page calls it so.
-        says: which of the paper's runs it is.
-        run: from `quick` to figures.
-    """
-
-    name: str
-    says: str
-    run: Callable[[bool], Figures]
 
 
 def measured(pattern: str, ranks: int, options: CcuOptions, sizes: Sequence[int]) -> dict[int, float]:
@@ -133,8 +118,3 @@ EXPERIMENTS = [
     Experiment("windows", "32,768 bytes in packets of 1,024 by window", windows),
     Experiment("packets", "8,000 bytes by the size of packets", packets),
 ]
-
-
-def measure(name: str, quick: bool) -> Figures:
-    """The figures of one experiment."""
-    return next(one for one in EXPERIMENTS if one.name == name).run(quick)

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...drawing import Plot
-from ...sweeps.table import Table
-from .. import claims, verdicts
+from .. import claims, measuring, verdicts
 from ..claims import Kind
 from ..page import Frame
 from ..verdicts import Answer, Held
@@ -36,20 +35,10 @@ FRAME = Frame(
 
 
 def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
-    """All experiments' figures; those in the table are not measured again. `tell` gets each
-    experiment's name as it ends. Each is a run with processes of its own, so `jobs` would not
+    """`Study.figures`. Each experiment is a run with processes of its own, so `jobs` would not
     help."""
-    found: dict[str, float] = {}
-    kept = Table(table, f"paper-{PAPER}", REVISION) if table is not None else None
-    for one in experiments.EXPERIMENTS:
-        point = {"experiment": one.name, "quick": quick}
-        row = kept.find(point) if kept is not None else None
-        part = one.run(quick) if row is None else dict(row.figures)
-        if row is None and kept is not None:
-            kept.add(point, part)
-        found |= part
-        tell(one.name)
-    return dict(sorted(found.items()))
+    kept = measuring.table(PAPER, REVISION, table)
+    return measuring.figures(experiments.__name__, kept, quick, 1, tell)
 
 
 def answer(found: dict[str, float]) -> list[Answer]:

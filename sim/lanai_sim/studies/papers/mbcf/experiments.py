@@ -7,7 +7,7 @@
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +19,9 @@ from ....commands.run import libmpi_environment
 from ....job.config import RunConfig
 from ....job.launcher import run
 from ....job.nic_world import NicWorld
+from ..measuring import Experiment, Figures
 from . import programs
 
-Figures = dict[str, float]
 ROUND_TRIP_SIZES = (0, 4, 16, 64, 256, 1024, 4096)
 BANDWIDTH_SIZES = (4, 16, 64, 256, 1024, 4096, 16384, 65536)
 LINK_KBYTES = 12_500  # 100 Mbit/s
@@ -42,15 +42,6 @@ def theirs() -> Setting:
 
 def ours() -> Setting:
     return Setting("ours", HostConfig(), lanai41())
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One of the paper's measurements. `name` is unique; `says` is what the page calls it."""
-
-    name: str
-    says: str
-    run: Callable[[bool], Figures]
 
 
 def measure(setting: Setting, requests: int, program: str, arguments: Sequence[int]) -> dict[str, float]:

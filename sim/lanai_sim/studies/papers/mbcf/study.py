@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from ... import parallel
 from ...drawing import Plot
-from ...sweeps.table import Table
-from .. import claims, verdicts
+from .. import claims, measuring, verdicts
 from ..page import Frame
 from ..verdicts import Answer
 from . import answers, experiments
@@ -31,41 +29,18 @@ FRAME = Frame(
 )
 
 
-def measure(name_and_quick: tuple[str, bool]) -> dict[str, float]:
-    """For workers: the figures of one experiment."""
-    name, quick = name_and_quick
-    return next(one for one in experiments.EXPERIMENTS if one.name == name).run(quick)
-
-
 def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
-    """All experiments' figures; those in the table are not measured again. `tell` gets each
-    experiment's name as it ends."""
-    found: dict[str, float] = {}
-    kept = Table(table, f"paper-{PAPER}", REVISION) if table is not None else None
-    tasks = []
-    for one in experiments.EXPERIMENTS:
-        row = kept.find({"experiment": one.name, "quick": quick}) if kept is not None else None
-        if row is None:
-            tasks.append((one.name, quick))
-        else:
-            found |= row.figures
-    for (name, _), part in parallel.each(measure, tasks, jobs):
-        found |= part
-        if kept is not None:
-            kept.add({"experiment": name, "quick": quick}, part)
-        tell(name)
-    return dict(sorted(found.items()))
+    """`Study.figures`."""
+    kept = measuring.table(PAPER, REVISION, table)
+    return measuring.figures(experiments.__name__, kept, quick, jobs, tell)
 
 
 def answer(found: dict[str, float]) -> list[Answer]:
     """Every claim's answer, with the reason where there is none."""
     known = claims.load(PAPER)
-    tests = verdicts.read_tests(MAPPING, known)
-    for claim in known:
-        held = tests.get(claim.id, verdicts.Held())
-        if not held.tests and not held.why:
-            tests[claim.id] = verdicts.Held(why=answers.why_not(claim.id))
-    return verdicts.answers(known, answers.ways(), tests, found)
+    held = verdicts.read_tests(MAPPING, known)
+    held = verdicts.explained(known, held, lambda claim: answers.why_not(claim.id))
+    return verdicts.answers(known, answers.ways(), held, found)
 
 
 def draw(found: dict[str, float]) -> dict[str, Plot]:

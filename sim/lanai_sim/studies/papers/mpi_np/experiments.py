@@ -6,9 +6,6 @@ of `lanai bench p2p` and the sweeps.
 page entry used (NP-46). "ours" is what the project has by default.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from lanai_firmware.programs.mpi_np.plan import paper
 from lanai_hdl.machine import host_offset
 from lanai_host.config import pessimistic
@@ -19,9 +16,9 @@ from ...benches.p2p import contention, stages, traffic, ways
 from ...benches.p2p.pair import Buffer, Setting, Side, play
 from ...sweeps import cache, fairness, overlap, queues
 from ...sweeps.point import nic_at
+from ..measuring import Experiment, Figures
 from . import constants
 
-Figures = dict[str, float]
 PAGE = 4096
 BULK = (65536, 262144, 1048576)
 FEW = (65536, 262144)
@@ -30,21 +27,6 @@ SETTLE = 20_000_000_000  # picoseconds after which what can move has moved
 
 def thesis() -> Setting:
     return Setting(pessimistic(), paper().but(mark_entries=1))
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One run of the thesis done again.
-
-    Attributes:
-        name: unique; the page calls it so.
-        says: which of the thesis's runs it is.
-        run: from `quick` to figures.
-    """
-
-    name: str
-    says: str
-    run: Callable[[bool], Figures]
 
 
 def named(prefix: str, figures: Figures) -> Figures:
@@ -319,9 +301,3 @@ EXPERIMENTS = (
     Experiment("busy", "small sends into a busy channel (NP-43)", busy_channel),
     Experiment("channels", "independence and fairness of channels (NP-07, NP-11)", independence),
 )
-
-
-def measure(name: str, quick: bool) -> Figures:
-    """The figures of one experiment."""
-    (experiment,) = (one for one in EXPERIMENTS if one.name == name)
-    return experiment.run(quick)

@@ -6,28 +6,18 @@ programs under `lanai run` with the presets of the T3D.
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib.resources import files
 
 from lanai_host.errors import UserError
 
+from ..measuring import Experiment, Figures
 from . import constants, programs
 
-Figures = dict[str, float]
 PRESETS = ("--device", "t3d", "--nic", "t3d", "--host", "alpha21064")
 REORDER = ("--fault", "reorder * rate=0.2 seed=1 by=500us")
 ROUNDS = 1  # mpptest's default number of rounds is not in the paper; simulated rounds are all alike
 MEDIUM_QUICK = (10_000, 30_000, 100_000, 200_000)
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One run of the paper done again: `run` makes figures from `quick`."""
-
-    name: str
-    says: str
-    run: Callable[[bool], Figures]
 
 
 def job(program: str, *arguments: object, more: Sequence[str] = (), ranks: int = 2) -> tuple[int, str, str]:
@@ -159,9 +149,3 @@ EXPERIMENTS = (
     Experiment("t3e", "a network that reorders, with fences and without (T3-24)", t3e),
     Experiment("torus", "all to all on 4x4x4 nodes", torus),
 )
-
-
-def measure(name: str, quick: bool) -> Figures:
-    """The figures of one experiment."""
-    (experiment,) = (one for one in EXPERIMENTS if one.name == name)
-    return experiment.run(quick)

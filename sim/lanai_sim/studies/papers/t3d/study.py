@@ -3,12 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from ... import parallel
 from ...drawing import Plot
-from ...sweeps.point import Point
-from ...sweeps.table import Table
-from .. import claims, verdicts
-from ..claims import Kind
+from .. import claims, measuring, verdicts
+from ..claims import Claim, Kind
 from ..page import Frame
 from ..verdicts import Answer
 from . import answers, experiments, plots
@@ -37,48 +34,22 @@ FRAME = Frame(
 )
 
 
-def measure(name_and_quick: tuple[str, bool]) -> dict[str, float]:
-    """For workers: the figures of one experiment."""
-    return experiments.measure(*name_and_quick)
-
-
 def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
-    """All experiments' figures; those in the table are not measured again. `tell` gets each
-    experiment's name as it ends."""
-    found: dict[str, float] = {}
-    kept = Table(table, f"paper-{PAPER}", REVISION) if table is not None else None
-    tasks = []
-    for one in experiments.EXPERIMENTS:
-        row = kept.find(_point(one.name, quick)) if kept is not None else None
-        if row is None:
-            tasks.append((one.name, quick))
-        else:
-            found |= row.figures
-    for (name, _), part in parallel.each(measure, tasks, jobs):
-        found |= part
-        if kept is not None:
-            kept.add(_point(name, quick), part)
-        tell(name)
-    return dict(sorted(found.items()))
-
-
-def _point(experiment: str, quick: bool) -> Point:
-    return {"experiment": experiment, "quick": quick}
+    """`Study.figures`."""
+    kept = measuring.table(PAPER, REVISION, table)
+    return measuring.figures(experiments.__name__, kept, quick, jobs, tell)
 
 
 def answer(found: dict[str, float]) -> list[Answer]:
     """Every claim's answer, with the reason where there is none."""
     known = claims.load(PAPER)
-    tests = verdicts.read_tests(MAPPING, known)
-    for claim in known:
-        short = claim.id.removeprefix(f"{PAPER}.")
-        why = answers.WHY_NOT.get(short) or (
-            answers.CONTEXT_WHY_NOT if claim.kind is Kind.CONTEXT else "No experiment or test yet."
-        )
-        old = tests.get(claim.id, verdicts.Held())
-        if not old.tests and not old.why:
-            tests[claim.id] = verdicts.Held(why=why)
-    return verdicts.answers(known, answers.ways(), tests, found)
+    held = verdicts.explained(known, verdicts.read_tests(MAPPING, known), _why_not)
+    return verdicts.answers(known, answers.ways(), held, found)
+
+
+def _why_not(claim: Claim) -> str:
+    context = answers.CONTEXT_WHY_NOT if claim.kind is Kind.CONTEXT else "No experiment or test yet."
+    return answers.WHY_NOT.get(claim.id.removeprefix(f"{PAPER}."), context)
 
 
 def draw(found: dict[str, float]) -> dict[str, Plot]:

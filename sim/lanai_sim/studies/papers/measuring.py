@@ -1,0 +1,75 @@
+"""A paper's experiments, and how a study runs them."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import parallel
+from ..sweeps.point import Point
+from ..sweeps.table import Table
+
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One measurement of a paper done again.
+
+    Attributes:
+        name: unique in its paper; the page calls it so.
+        says: which of the paper's measurements it is.
+        run: from `quick` to figures.
+    """
+
+    name: str
+    says: str
+    run: Callable[[bool], Figures]
+
+
+@dataclass(frozen=True)
+class Task:
+    """An experiment as workers get it: its name in the list EXPERIMENTS of a module."""
+
+    module: str
+    name: str
+    quick: bool
+
+    @property
+    def point(self) -> Point:
+        return {"experiment": self.name, "quick": self.quick}
+
+
+def run(task: Task) -> Figures:
+    """The figures of one experiment."""
+    (experiment,) = (one for one in importlib.import_module(task.module).EXPERIMENTS if one.name == task.name)
+    figures: Figures = experiment.run(task.quick)
+    return figures
+
+
+def figures(module: str, kept: Table | None, quick: bool, jobs: int, tell: Callable[[str], None]) -> Figures:
+    """The figures of all experiments of a module. Those in the table are not measured again.
+
+    `tell` gets each experiment's name as it ends.
+    """
+    found: Figures = {}
+    missing = []
+    for one in importlib.import_module(module).EXPERIMENTS:
+        task = Task(module, one.name, quick)
+        row = kept.find(task.point) if kept is not None else None
+        if row is None:
+            missing.append(task)
+        else:
+            found |= row.figures
+    for task, part in parallel.each(run, missing, jobs):
+        found |= part
+        if kept is not None:
+            kept.add(task.point, part)
+        tell(task.name)
+    return dict(sorted(found.items()))
+
+
+def table(paper: str, revision: int, path: Path | None) -> Table | None:
+    """Where a paper's figures are kept; `revision` grows when an experiment comes to measure
+    something else."""
+    return Table(path, f"paper-{paper}", revision) if path is not None else None
