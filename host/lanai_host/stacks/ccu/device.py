@@ -8,8 +8,9 @@ from ...body import Body
 from ...bus.base import Bus, BusError, Wait, run_now
 from ...choices import Choices
 from ...config import HostCost, HostCosts
-from ...device import Arrived, Device, Envelope, SendMode
+from ...device import Arrived, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
+from ..host_matching import HostMatchingDevice, is_over
 from .attachment import Attachment
 from .daemon import Daemon
 from .operations import HEADER, Message, Receive, Send, fail
@@ -33,7 +34,7 @@ COUNTERS = {
 COPIED = "ccu_copied"
 
 
-class Ccu(Device):
+class Ccu(HostMatchingDevice[Receive, Message]):
     """Messages in packets through the daemon. Packets move on while the program is outside the
     library, as far as its ring goes; messages meet receives only inside."""
 
@@ -49,12 +50,11 @@ class Ccu(Device):
             tree_gather=-1,
             reduce_by_gather=True,
         )
-        self._bus = bus
-        self._costs = costs
         self._places = attachment.places
         self._daemon = Daemon(bus, attachment, costs)
         self._sending = Sending(self._daemon, self.rank, attachment.packet)
         self._receiving = Receiving(bus, costs, self._answer, self._sending.answered)
+        super().__init__(bus, costs, self._receiving.matching)
         self._own: dict[int, Send] = {}  # synchronous sends to this rank itself, by serial number
         self._seen = 0  # the daemon's `changes` at the last look
         self._failure: DeviceError | None = None
@@ -76,14 +76,6 @@ class Ccu(Device):
             run_now(self._sending.push())
         return receive
 
-    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        message = self._receiving.find(source, tag, context)
-        if message is None:
-            return None
-        if take:
-            self._receiving.remove(message)
-        return Arrived(message.source, message.tag, message.length, message.context, message)
-
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
         assert isinstance(arrived.handle, Message)
         receive = Receive(arrived.source, arrived.tag, arrived.context, body)
@@ -99,22 +91,6 @@ class Ccu(Device):
         operation.cancelled = operation.done = True
         return True
 
-    def progress(self) -> None:
-        run_now(self._bus.catch_up())
-        run_now(self._look())
-
-    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        run_now(self._wait(operations, why))
-
-    def now(self) -> int:
-        return self._bus.now
-
-    def price(self, what: HostCost) -> int:
-        return self._costs.price(what)
-
-    def charge(self, what: HostCost, count: int = 1) -> None:
-        run_now(self._bus.elapse(self._costs.price(what, count)))
-
     def counters(self) -> Mapping[str, str]:
         copied = {COPIED: "bytes of this rank's messages that went through its local buffer"}
         return {f"ccu_{which.name.lower()}": text for which, text in COUNTERS.items()} | copied
@@ -123,12 +99,6 @@ class Ccu(Device):
         if name == COPIED:
             return self._receiving.copied
         return run_now(self._daemon.count(Count[name.removeprefix("ccu_").upper()]))
-
-    def unexpected(self) -> list[Envelope]:
-        return self._receiving.unexpected()
-
-    def close(self) -> None:
-        run_now(self._finish())
 
     async def _send(self, ranks: tuple[int, ...], tag: int, context: int, body: Body, synchronous: bool) -> Operation:
         failed = Operation(self.rank, tag)
@@ -170,16 +140,9 @@ class Ccu(Device):
         while True:
             before = self._seen
             await self._look()
-            if self._failure is not None or self._is_over(operations, before):
+            if self._failure is not None or is_over(operations, self._seen != before):
                 return
             await self._bus.wait_change(self._daemon.memory, self._daemon.changes_at, self._seen, why)
-
-    def _is_over(self, operations: Sequence[Operation] | None, before: int) -> bool:
-        """Whether one of the operations is done; with None, whether there was news since the look
-        that saw `before`."""
-        if operations is None:
-            return self._seen != before
-        return any(operation.done for operation in operations)
 
     async def _look(self) -> None:
         """Take what has arrived, and send what waits."""

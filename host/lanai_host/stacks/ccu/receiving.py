@@ -6,9 +6,8 @@ from lanai_firmware.programs.ccu.layout import MPI_HEAD, MPI_TAIL
 
 from ...bus.base import Bus
 from ...config import HostCost, HostCosts
-from ...device import Envelope
 from ...operation import ErrorKind
-from ..queues import Posted, Unexpected
+from ..matching import Matching
 from .daemon import Arrival
 from .operations import HEADER, Kind, Message, Receive, fail, finish, write
 
@@ -30,8 +29,7 @@ class Receiving:
         self._costs = costs
         self._taken = taken
         self._answered = answered
-        self._posted: dict[int, Posted[Receive]] = {}  # by context
-        self._arrived: dict[int, Unexpected[Message]] = {}
+        self.matching: Matching[Receive, Message] = Matching()
         self._coming: dict[int, Message] = {}  # messages that are not whole, by source
         self._waiting: set[Receive] = set()  # receives that are not done
         self.copied = 0
@@ -64,13 +62,11 @@ class Receiving:
     async def _begin(self, message: Message) -> None:
         """A message whose bytes `_add` will bring. Its place among others counts from here on."""
         await self._bus.elapse(self._costs.price(HostCost.MATCH))
-        posted = self._posted.get(message.context)
-        receive = posted.take(message.source, message.tag) if posted else None
+        receive = self.matching.meet(message.source, message.tag, message.context)
         if receive is None:
             message.data = bytearray()
-            self._arrived.setdefault(message.context, Unexpected()).add(message)
+            self.matching.keep(message)
         else:
-            receive.posted = False
             self._meet(message, receive)
 
     async def _add(self, message: Message, data: memoryview | bytes) -> None:
@@ -89,13 +85,12 @@ class Receiving:
     async def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
         await self._bus.elapse(self._costs.price(HostCost.MATCH))
-        message = self.find(receive.source, receive.tag, receive.context)
+        message = self.matching.find(receive.source, receive.tag, receive.context)
         if message is not None:
-            self.remove(message)
+            self.matching.remove(message)
             await self.take_kept(message, receive)
             return
-        self._posted.setdefault(receive.context, Posted()).add(receive)
-        receive.posted = True
+        self.matching.post(receive)
         self._waiting.add(receive)
 
     async def take_kept(self, message: Message, receive: Receive) -> None:
@@ -120,32 +115,14 @@ class Receiving:
             self._waiting.discard(message.receive)
             finish(message.receive, message)
 
-    def find(self, source: int, tag: int, context: int) -> Message | None:
-        """The oldest message that such a receive matches and none has taken."""
-        arrived = self._arrived.get(context)
-        return arrived.find(source, tag) if arrived else None
-
-    def remove(self, message: Message) -> None:
-        """It is no longer found."""
-        self._arrived[message.context].remove(message)
-
     def withdraw(self, receive: Receive) -> None:
         """A posted receive is taken back."""
-        self._posted[receive.context].remove(receive)
-        receive.posted = False
+        self.matching.withdraw(receive)
         self._waiting.discard(receive)
-
-    def unexpected(self) -> list[Envelope]:
-        return [
-            Envelope(message.source, message.tag, message.context, message.length)
-            for queue in self._arrived.values()
-            for message in queue
-        ]
 
     def fail_all(self, text: str) -> None:
         for receive in self._waiting:
             if receive.posted:
-                self._posted[receive.context].remove(receive)
-                receive.posted = False
+                self.matching.withdraw(receive)
             fail(receive, ErrorKind.PEER_FAILED, text)
         self._waiting.clear()

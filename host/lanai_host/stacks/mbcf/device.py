@@ -9,9 +9,10 @@ from ...adapter.commands import Commands
 from ...adapter.exposures import Exposures
 from ...body import Body
 from ...bus.base import PAGE_SIZE, Bus, BusError, Wait, Watched, run_now
-from ...config import HostCost, HostCosts
-from ...device import Arrived, Device, Envelope, SendMode
+from ...config import HostCosts
+from ...device import Arrived, SendMode
 from ...operation import ErrorKind, Operation
+from ..host_matching import HostMatchingDevice, is_over
 from .buffers import Buffers
 from .jobs import Jobs
 from .layout import Queue
@@ -26,15 +27,13 @@ from .sending import Sending
 from .stream import Stream
 
 
-class Mbcf(Device):
+class Mbcf(HostMatchingDevice[Receive, Message]):
     """Messages by remote write and by FIFO. Nothing moves on while the program is outside the
     library (MB-29)."""
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts) -> None:
         self.rank = attachment.rank
         self.size = len(attachment.homes)
-        self._bus = bus
-        self._costs = costs
         options = MbcfOptions(**attachment.options)
         home, adapter = attachment.home, attachment.adapter
         flags = bus.allocate(PAGE_SIZE)
@@ -43,7 +42,9 @@ class Mbcf(Device):
         self._jobs = jobs = Jobs(bus, exposures, commands, adapter.payload, costs)
         self._buffers = buffers = Buffers(bus, exposures, costs)
         self._queues = Queues(bus, exposures, attachment, options)
-        self._matching = matching = Matching()
+        matching = Matching()
+        super().__init__(bus, costs, matching)
+        self._by_source = matching.by_source
         self._requesting = Requesting(jobs, buffers, matching, options)
         self._sending = Sending(bus, jobs, buffers, options, adapter.payload, costs)
         self._receiving = Receiving(bus, jobs, matching, self._requesting, self._sending, costs)
@@ -59,14 +60,6 @@ class Mbcf(Device):
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         receive = Receive(source, tag, context, body)
         return run_now(self._begin(receive))
-
-    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        message = self._matching.find(source, tag, context)
-        if message is None:
-            return None
-        if take:
-            self._matching.remove(message)
-        return Arrived(message.source, message.tag, message.length, message.context, message)
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
         assert isinstance(arrived.handle, Message)
@@ -86,22 +79,6 @@ class Mbcf(Device):
         operation.cancelled = operation.done = True
         return True
 
-    def progress(self) -> None:
-        run_now(self._bus.catch_up())
-        run_now(self._look())
-
-    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        run_now(self._wait(operations, why))
-
-    def now(self) -> int:
-        return self._bus.now
-
-    def price(self, what: HostCost) -> int:
-        return self._costs.price(what)
-
-    def charge(self, what: HostCost, count: int = 1) -> None:
-        run_now(self._bus.elapse(self._costs.price(what, count)))
-
     def counters(self) -> Mapping[str, str]:
         return {
             "mbcf_written": "messages sent by remote write",
@@ -113,12 +90,6 @@ class Mbcf(Device):
     def read_counter(self, name: str) -> int:
         found: int = getattr(self._sending.counts, name.removeprefix("mbcf_"))
         return found
-
-    def unexpected(self) -> list[Envelope]:
-        return self._matching.unexpected()
-
-    def close(self) -> None:
-        run_now(self._finish())
 
     def _connect(self, peer: int) -> None:
         queues = self._queues
@@ -208,7 +179,7 @@ class Mbcf(Device):
         for peer, text in lost:
             self.impaired = True
             self._requesting.forget(peer)
-            for receive in list(self._matching.by_source.get(peer, {}).values()):
+            for receive in list(self._by_source.get(peer, {}).values()):
                 self._give_up(receive, text)
             await self._bus.report_lost(peer, text)
 
@@ -233,10 +204,7 @@ class Mbcf(Device):
         while True:
             before = self._news
             await self._look()
-            if operations is None:
-                if self._news != before:
-                    return
-            elif any(operation.done for operation in operations):
+            if is_over(operations, self._news != before):
                 return
             await self._sleep(why)
 

@@ -7,8 +7,9 @@ from ...adapter.remote import AdapterRemote
 from ...body import Body
 from ...bus.base import Bus, BusError, Wait, Watched, run_now
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Device, Envelope, Pending, SendMode
+from ...device import Arrived, Pending, SendMode
 from ...operation import ErrorKind, Operation
+from ..host_matching import HostMatchingDevice, is_over
 from .layout import Layout
 from .links import Link
 from .operations import Message, Receive, Send, fail
@@ -20,15 +21,13 @@ from .sending import Sending
 MESSAGES = (Kind.SHORT, Kind.EAGER, Kind.REQUEST)
 
 
-class Sci(Device):
+class Sci(HostMatchingDevice[Receive, Message]):
     """Messages through segments of memory that the peers write. Nothing moves on while the program
     is outside the library."""
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
         self.rank = attachment.rank
         self.size = len(attachment.homes)
-        self._bus = bus
-        self._costs = costs
         options = SciOptions(**attachment.options)
         layout = Layout(self.size, options)
         self.remote: AdapterRemote = AdapterRemote(bus, attachment, costs, layout.size)
@@ -37,6 +36,8 @@ class Sci(Device):
         self._links = {rank: Link(rank, self.remote, layout, self.rank) for rank in peers}
         self._sending = Sending(bus, layout, self._links, self.rank, costs)
         self._receiving = Receiving(bus, layout, self._links, costs)
+        super().__init__(bus, costs, self._receiving.matching)
+        self._watchdog = costs.watchdog
         self._lost: set[int] = set()
         self._news = self._seen = 0
 
@@ -49,15 +50,6 @@ class Sci(Device):
         receive = Receive(source, tag, context, body)
         run_now(self._receive(receive))
         return receive
-
-    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        matching = self._receiving.matching
-        message = matching.find(source, tag, context)
-        if message is None:
-            return None
-        if take:
-            matching.remove(message)
-        return Arrived(message.source, message.tag, message.length, message.context, message)
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
         assert isinstance(arrived.handle, Message)
@@ -73,34 +65,8 @@ class Sci(Device):
         operation.cancelled = operation.done = True
         return True
 
-    def progress(self) -> None:
-        run_now(self._bus.catch_up())
-        run_now(self._look())
-
-    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        run_now(self._wait(operations, why))
-
-    def now(self) -> int:
-        return self._bus.now
-
-    def price(self, what: HostCost) -> int:
-        return self._costs.price(what)
-
-    def charge(self, what: HostCost, count: int = 1) -> None:
-        run_now(self._bus.elapse(self._costs.price(what, count)))
-
-    def unexpected(self) -> list[Envelope]:
-        return self._receiving.matching.unexpected()
-
-    def pending(self) -> list[Pending]:
-        sends = self._sending.pending()
-        return [
-            *self._receiving.matching.posted(),
-            *(Pending(True, one.dest, one.tag, one.context, one.length) for one in sends),
-        ]
-
-    def close(self) -> None:
-        run_now(self._finish())
+    def _pending_sends(self) -> list[Pending]:
+        return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
 
     async def _send(self, send: Send) -> None:
         if send.dest == self.rank:
@@ -141,11 +107,9 @@ class Sci(Device):
         await self._bus.catch_up()
         while True:
             await self._look()
-            if operations is None:
-                if self._news != self._seen:
+            if is_over(operations, self._news != self._seen):
+                if operations is None:
                     self._seen = self._news
-                    return
-            elif any(operation.done for operation in operations):
                 return
             await self._sleep(why)
 
@@ -153,7 +117,7 @@ class Sci(Device):
         """Until a peer or the adapter writes something; if that takes long, whoever runs the job
         may know of lost ranks."""
         watched = self._watched()
-        if await self._bus.wait_any(watched, why, self._costs.watchdog) is None:
+        if await self._bus.wait_any(watched, why, self._watchdog) is None:
             for rank, text in (await self._bus.lost()).items():
                 link = self._links.get(rank)
                 if link is not None and link.lost is None:

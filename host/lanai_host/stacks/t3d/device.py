@@ -14,8 +14,9 @@ from lanai_hdl.machine import SRAM_HOST
 from ...body import Body
 from ...bus.base import Bus, BusError, Wait, run_now
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Device, Envelope, Pending, SendMode
+from ...device import Arrived, Pending, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
+from ..host_matching import HostMatchingDevice, is_over
 from ..pinning import Pins
 from .heap import WORD, Heap, HeapLayout
 from .operations import Message, Receive, Send, fail
@@ -56,7 +57,7 @@ class Attachment:
         return cls(**{**values, **ways, "options": T3dOptions(**values["options"])})
 
 
-class T3d(Device):
+class T3d(HostMatchingDevice[Receive, Message]):
     """Messages by put. Nothing moves on while the program is outside the library: who receives
     asks, and who sends answers.
     """
@@ -64,8 +65,6 @@ class T3d(Device):
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
         self.rank = attachment.rank
         self.size = len(attachment.routes)
-        self._bus = bus
-        self._costs = costs
         layout = HeapLayout(self.size, attachment.options)
         self._unfinished = attachment.options.unfinished
         self._heap = heap = Heap(layout, bus.allocate(layout.size))
@@ -75,6 +74,7 @@ class T3d(Device):
         validation = Validation(bus, costs, attachment.options, self.rank)
         self._sending = Sending(bus, heap, puts, self._pins, validation, self.rank, costs)
         self._receiving = Receiving(bus, heap, puts, self._pins, validation, self.rank, costs)
+        super().__init__(bus, costs, self._receiving.matching)
         self._receives: set[Receive] = set()  # not done
         self._seen = 0  # the counters' sum at the last look
         self._failure: DeviceError | None = None
@@ -86,15 +86,6 @@ class T3d(Device):
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         receive = Receive(source, tag, context, body)
         return run_now(self._receive(receive, self._receiving.receive(receive)))
-
-    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        matching = self._receiving.matching
-        message = matching.find(source, tag, context)
-        if message is None:
-            return None
-        if take:
-            matching.remove(message)
-        return Arrived(message.source, message.tag, message.length, message.context, message)
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
         assert isinstance(arrived.handle, Message)
@@ -109,34 +100,8 @@ class T3d(Device):
         operation.cancelled = operation.done = True
         return True
 
-    def progress(self) -> None:
-        run_now(self._bus.catch_up())
-        run_now(self._look())
-
-    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        run_now(self._wait(operations, why))
-
-    def now(self) -> int:
-        return self._bus.now
-
-    def price(self, what: HostCost) -> int:
-        return self._costs.price(what)
-
-    def charge(self, what: HostCost, count: int = 1) -> None:
-        run_now(self._bus.elapse(self._costs.price(what, count)))
-
-    def unexpected(self) -> list[Envelope]:
-        return self._receiving.matching.unexpected()
-
-    def pending(self) -> list[Pending]:
-        sends = self._sending.pending()
-        return [
-            *self._receiving.matching.posted(),
-            *(Pending(True, one.dest, one.tag, one.context, one.length) for one in sends),
-        ]
-
-    def close(self) -> None:
-        run_now(self._finish())
+    def _pending_sends(self) -> list[Pending]:
+        return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
 
     async def _send(self, send: Send) -> Send:
         if self._failure is not None:
@@ -181,17 +146,10 @@ class T3d(Device):
         while True:
             before = self._seen
             await self._look(operations if self._unfinished == "late" else None)
-            if self._failure is not None or self._is_over(operations, before):
+            if self._failure is not None or is_over(operations, self._seen != before):
                 return
             place = WORD.size * Counter.SUM
             await self._bus.wait_change(self._heap.memory, place, self._seen, why)
-
-    def _is_over(self, operations: Sequence[Operation] | None, before: int) -> bool:
-        """Whether one of the operations is done; with None, whether there was news since the look
-        that saw `before`."""
-        if operations is None:
-            return self._seen != before
-        return any(operation.done for operation in operations)
 
     async def _look(self, moving: Sequence[Operation] | None = None) -> None:
         """Once over all that peers may have written. Long sends move on; with `moving`, only those (T3-15)."""

@@ -1,0 +1,77 @@
+"""What all devices have in common that match messages and receives on the host."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Generic
+
+from ..bus.base import Bus, Wait, run_now
+from ..config import HostCost, HostCosts
+from ..device import Arrived, Device, Envelope, Pending
+from ..operation import Operation
+from .matching import M, Matching, R
+
+
+class HostMatchingDevice(Device, Generic[R, M]):
+    """Probes, time and queues. A system adds how its messages travel.
+
+    Nothing moves on while the program is outside the library, but for what the NIC does by itself.
+    """
+
+    def __init__(self, bus: Bus, costs: HostCosts, matching: Matching[R, M]) -> None:
+        self._bus = bus
+        self._costs = costs
+        self._matching = matching
+
+    @abstractmethod
+    async def _look(self) -> None:
+        """Once over all that may have changed since the last look."""
+
+    @abstractmethod
+    async def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        """`Device.wait`."""
+
+    @abstractmethod
+    async def _finish(self) -> None:
+        """`Device.close`."""
+
+    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        message = self._matching.find(source, tag, context)
+        if message is None:
+            return None
+        if take:
+            self._matching.remove(message)
+        return Arrived(message.source, message.tag, message.length, message.context, message)
+
+    def progress(self) -> None:
+        run_now(self._bus.catch_up())
+        run_now(self._look())
+
+    def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        run_now(self._wait(operations, why))
+
+    def now(self) -> int:
+        return self._bus.now
+
+    def price(self, what: HostCost) -> int:
+        return self._costs.price(what)
+
+    def charge(self, what: HostCost, count: int = 1) -> None:
+        run_now(self._bus.elapse(self._costs.price(what, count)))
+
+    def unexpected(self) -> list[Envelope]:
+        return self._matching.unexpected()
+
+    def pending(self) -> list[Pending]:
+        return [*self._matching.posted(), *self._pending_sends()]
+
+    def _pending_sends(self) -> list[Pending]:
+        """Sends that are not done, of a device that can tell."""
+        return []
+
+    def close(self) -> None:
+        run_now(self._finish())
+
+
+def is_over(operations: Sequence[Operation] | None, news: bool) -> bool:
+    """Whether a wait ends: one of the operations is done; with None, whether there was `news`."""
+    return news if operations is None else any(operation.done for operation in operations)
