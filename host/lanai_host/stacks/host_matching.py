@@ -8,6 +8,7 @@ from ..bus.base import Bus, Wait, run_now
 from ..config import HostCost, HostCosts
 from ..device import Arrived, Device, Envelope, Pending
 from ..operation import Operation
+from .host_operations import Receive
 from .matching import M, Matching, R
 
 
@@ -41,6 +42,19 @@ class HostMatchingDevice(Device, Generic[R, M]):
         if take:
             self._matching.remove(message)
         return Arrived(message.source, message.tag, message.length, message.context, message)
+
+    def cancel(self, operation: Operation) -> bool:
+        """Receives that have met no message. What has been sent cannot be taken back."""
+        if not isinstance(operation, Receive) or not operation.posted:
+            return False
+        receive: R = operation  # type: ignore[assignment]  # the device makes no others
+        self._matching.withdraw(receive)
+        self._forget(receive)
+        operation.cancelled = operation.done = True
+        return True
+
+    def _forget(self, receive: R) -> None:  # most devices know of no other place
+        """A receive has been cancelled. The queue does not have it any more."""
 
     def progress(self) -> None:
         run_now(self._bus.catch_up())

@@ -2,17 +2,9 @@
 
 from typing import Generic, Protocol, TypeVar
 
-from ..body import Body
 from ..device import Envelope, Pending
+from .host_operations import Receive
 from .queues import Entry, Posted, Unexpected
-
-
-class PostedReceive(Entry, Protocol):
-    """`posted`: it waits in a queue."""
-
-    body: Body
-    context: int
-    posted: bool
 
 
 class ArrivedMessage(Entry, Protocol):
@@ -20,7 +12,7 @@ class ArrivedMessage(Entry, Protocol):
     length: int
 
 
-R = TypeVar("R", bound=PostedReceive)
+R = TypeVar("R", bound=Receive)
 M = TypeVar("M", bound=ArrivedMessage)
 
 

@@ -11,9 +11,10 @@ from ...config import HostCost, HostCosts
 from ...device import Arrived, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
+from ..host_operations import Receive, fail
 from .attachment import Attachment
 from .daemon import Daemon
-from .operations import HEADER, Message, Receive, Send, fail
+from .operations import HEADER, Message, Send
 from .receiving import Receiving
 from .sending import Sending
 
@@ -83,14 +84,6 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         run_now(self._sending.push())
         return receive
 
-    def cancel(self, operation: Operation) -> bool:
-        """Receives that have met no message. The daemon gives no packet back."""
-        if not isinstance(operation, Receive) or not operation.posted:
-            return False
-        self._receiving.withdraw(operation)
-        operation.cancelled = operation.done = True
-        return True
-
     def counters(self) -> Mapping[str, str]:
         copied = {COPIED: "bytes of this rank's messages that went through its local buffer"}
         return {f"ccu_{which.name.lower()}": text for which, text in COUNTERS.items()} | copied
@@ -99,6 +92,9 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         if name == COPIED:
             return self._receiving.copied
         return run_now(self._daemon.count(Count[name.removeprefix("ccu_").upper()]))
+
+    def _forget(self, receive: Receive) -> None:
+        self._receiving.forget(receive)
 
     async def _send(self, ranks: tuple[int, ...], tag: int, context: int, body: Body, synchronous: bool) -> Operation:
         failed = Operation(self.rank, tag)

@@ -7,6 +7,7 @@ from enum import IntEnum
 from ...body import NOTHING, Body
 from ...bus.base import BusError
 from ...operation import DeviceError, ErrorKind, Operation
+from ..host_operations import Receive
 
 HEADER = struct.Struct(
     ">BxHiII"
@@ -19,19 +20,6 @@ class Kind(IntEnum):
     MESSAGE = 0
     SYNCHRONOUS = 1  # to be answered with TAKEN once a receive has it
     TAKEN = 2  # no message: the synchronous one of that serial number was taken
-
-
-class Receive(Operation):
-    """`posted`: it waits in the queue. `order` is the queues' to use."""
-
-    __slots__ = ("body", "context", "order", "posted")
-
-    def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
-        super().__init__(source, tag)
-        self.context = context
-        self.body = body
-        self.order = 0
-        self.posted = False
 
 
 class Send(Operation):
@@ -91,11 +79,6 @@ class Message:
     @property
     def is_whole(self) -> bool:
         return self.came == self.length
-
-
-def fail(operation: Operation, kind: ErrorKind, text: str) -> None:
-    operation.error = DeviceError(kind, text)
-    operation.done = True
 
 
 def write(receive: Receive, at: int, data: bytes | bytearray | memoryview) -> None:

@@ -7,9 +7,10 @@ from lanai_firmware.programs.ccu.layout import MPI_HEAD, MPI_TAIL
 from ...bus.base import Bus
 from ...config import HostCost, HostCosts
 from ...operation import ErrorKind
+from ..host_operations import Receive, fail
 from ..matching import Matching
 from .daemon import Arrival
-from .operations import HEADER, Kind, Message, Receive, fail, finish, write
+from .operations import HEADER, Kind, Message, finish, write
 
 SOURCE = (1 << 16) - 1  # in a packet's tag
 
@@ -115,9 +116,8 @@ class Receiving:
             self._waiting.discard(message.receive)
             finish(message.receive, message)
 
-    def withdraw(self, receive: Receive) -> None:
-        """A posted receive is taken back."""
-        self.matching.withdraw(receive)
+    def forget(self, receive: Receive) -> None:
+        """A receive that had met no message has been cancelled."""
         self._waiting.discard(receive)
 
     def fail_all(self, text: str) -> None:

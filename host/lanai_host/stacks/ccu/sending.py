@@ -7,8 +7,9 @@ from lanai_firmware.programs.ccu.layout import MPI_HEAD, MPI_TAIL
 from ...body import NOTHING, Body
 from ...bus.base import BusError
 from ...operation import ErrorKind
+from ..host_operations import fail
 from .daemon import Daemon
-from .operations import HEADER, Kind, Send, fail
+from .operations import HEADER, Kind, Send
 
 
 class Sending:

@@ -13,11 +13,12 @@ from ...config import HostCosts
 from ...device import Arrived, SendMode
 from ...operation import ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
+from ..host_operations import fail
 from .buffers import Buffers
 from .jobs import Jobs
 from .layout import Queue
 from .matching import Matching
-from .operations import Message, Receive, Send, fail
+from .operations import Message, Receive, Send
 from .options import MbcfOptions
 from .outbox import Outbox
 from .queues import Queues

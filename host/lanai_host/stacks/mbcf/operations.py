@@ -5,6 +5,7 @@ from ...bus import reach
 from ...bus.base import Bus, BusError
 from ...config import HostCost, HostCosts
 from ...operation import DeviceError, ErrorKind, Operation
+from .. import host_operations
 
 
 class Send(Operation):
@@ -32,19 +33,14 @@ class Send(Operation):
         self.eager = False
 
 
-class Receive(Operation):
-    """A receive; `posted` while it waits for its message. `order` is of the queues, `number` the
-    place in the program's order."""
+class Receive(host_operations.Receive):
+    """`number`: its place in the program's order."""
 
-    __slots__ = ("body", "context", "number", "order", "posted")
+    __slots__ = ("number",)
 
     def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
-        super().__init__(source, tag)
-        self.context = context
-        self.body = body
-        self.order = 0
+        super().__init__(source, tag, context, body)
         self.number = 0
-        self.posted = False
 
 
 class Message:
@@ -74,11 +70,6 @@ class Message:
     @property
     def whole(self) -> bool:
         return self.here == self.length
-
-
-def fail(operation: Operation, kind: ErrorKind, text: str) -> None:
-    operation.error = DeviceError(kind, text)
-    operation.done = True
 
 
 def finish(receive: Receive, source: int, tag: int, length: int) -> None:

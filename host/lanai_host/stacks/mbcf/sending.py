@@ -12,10 +12,11 @@ from ...bus.base import Bus, BusError
 from ...config import HostCost, HostCosts
 from ...operation import ANY_TAG, ErrorKind
 from ...remote import Access
+from ..host_operations import fail
 from .buffers import Buffers, Lent
 from .jobs import Ended, Job, Jobs
 from .layout import Head, Kind, Request
-from .operations import Send, fail
+from .operations import Send
 from .options import MbcfOptions
 from .outbox import Outbox, Write
 

@@ -10,9 +10,10 @@ from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
 from ...operation import ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
+from ..host_operations import fail
 from .layout import Layout
 from .links import Link
-from .operations import Message, Receive, Send, fail
+from .operations import Message, Receive, Send
 from .options import SciOptions
 from .packets import Kind, Packet
 from .receiving import Receiving
@@ -57,16 +58,11 @@ class Sci(HostMatchingDevice[Receive, Message]):
         run_now(self._receive(receive, arrived.handle))
         return receive
 
-    def cancel(self, operation: Operation) -> bool:
-        """Receives that have met no message. What has been sent cannot be taken back."""
-        if not isinstance(operation, Receive) or not operation.posted:
-            return False
-        self._receiving.withdraw(operation)
-        operation.cancelled = operation.done = True
-        return True
-
     def _pending_sends(self) -> list[Pending]:
         return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
+
+    def _forget(self, receive: Receive) -> None:
+        self._receiving.forget(receive)
 
     async def _send(self, send: Send) -> None:
         if send.dest == self.rank:

@@ -4,21 +4,18 @@ from dataclasses import dataclass
 
 from ...body import NOTHING, Body
 from ...operation import DeviceError, ErrorKind, Operation
+from .. import host_operations
 from .packets import Kind
 
 
-class Receive(Operation):
-    """`posted`: it waits in the queue. `order` is the queues' to use."""
+class Receive(host_operations.Receive):
+    """`wanted_source`: the source that the program asked for."""
 
-    __slots__ = ("body", "context", "order", "posted", "wanted_source")
+    __slots__ = ("wanted_source",)
 
     def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
-        super().__init__(source, tag)
+        super().__init__(source, tag, context, body)
         self.wanted_source = source
-        self.context = context
-        self.body = body
-        self.order = 0
-        self.posted = False
 
 
 class Send(Operation):
@@ -80,13 +77,6 @@ class Leaving:
     number: int
     wanted: int
     begun: int = 0
-
-
-def fail(operation: Operation, kind: ErrorKind, text: str) -> None:
-    """End an operation with an error, unless it has ended."""
-    if not operation.done:
-        operation.error = DeviceError(kind, text)
-        operation.done = True
 
 
 def end_receive(receive: Receive, message: Message) -> None:

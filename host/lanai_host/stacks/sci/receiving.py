@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from ...bus.base import Bus, BusError
 from ...config import HostCost, HostCosts
 from ...operation import ANY_SOURCE, DeviceError, ErrorKind
+from ..host_operations import fail
 from ..matching import Matching
 from .layout import Layout
 from .links import Link
-from .operations import Arriving, Message, Receive, end_receive, fail
+from .operations import Arriving, Message, Receive, end_receive
 from .packets import Kind, Packet
 
 
@@ -98,9 +99,8 @@ class Receiving:
                 fail(receive, ErrorKind.PEER_FAILED, text)
         self._receives = {receive for receive in self._receives if not receive.done}
 
-    def withdraw(self, receive: Receive) -> None:
-        """The program wants it no more, and it has met no message."""
-        self.matching.withdraw(receive)
+    def forget(self, receive: Receive) -> None:
+        """A receive that had met no message has been cancelled."""
         self._receives.discard(receive)
 
     def _ask(self, message: Message, receive: Receive) -> None:

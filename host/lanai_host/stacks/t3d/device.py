@@ -17,9 +17,10 @@ from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
+from ..host_operations import Receive, fail
 from ..pinning import Pins
 from .heap import WORD, Heap, HeapLayout
-from .operations import Message, Receive, Send, fail
+from .operations import Message, Send
 from .options import T3dOptions
 from .puts import Puts
 from .receiving import Receiving
@@ -91,14 +92,6 @@ class T3d(HostMatchingDevice[Receive, Message]):
         assert isinstance(arrived.handle, Message)
         receive = Receive(arrived.source, arrived.tag, arrived.context, body)
         return run_now(self._receive(receive, self._receiving.take(arrived.handle, receive)))
-
-    def cancel(self, operation: Operation) -> bool:
-        """Receives that have met no message. The paper's device cannot take a send back."""
-        if not isinstance(operation, Receive) or not operation.posted:
-            return False
-        self._receiving.matching.withdraw(operation)
-        operation.cancelled = operation.done = True
-        return True
 
     def _pending_sends(self) -> list[Pending]:
         return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]

@@ -5,20 +5,8 @@ from dataclasses import dataclass
 from ...body import NOTHING, Body
 from ...bus.base import BusError, Pinned
 from ...operation import DeviceError, ErrorKind, Operation
+from ..host_operations import Receive
 from .heap import NONE
-
-
-class Receive(Operation):
-    """`posted`: it waits in the queue. `order` is the queues' to use."""
-
-    __slots__ = ("body", "context", "order", "posted")
-
-    def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
-        super().__init__(source, tag)
-        self.context = context
-        self.body = body
-        self.order = 0
-        self.posted = False
 
 
 class Send(Operation):
@@ -87,11 +75,6 @@ class LongSend:
     sent: int = 0  # bytes
     chunks: int = 0  # replies answered
     last: int = 0  # number of the last put
-
-
-def fail(operation: Operation, kind: ErrorKind, text: str) -> None:
-    operation.error = DeviceError(kind, text)
-    operation.done = True
 
 
 def deliver(receive: Receive, message: Message, data: bytes | bytearray | None) -> None:

@@ -7,10 +7,11 @@ from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, BusError
 from ...config import HostCost, HostCosts
 from ...operation import ErrorKind
+from ..host_operations import Receive, fail
 from ..matching import Matching
 from ..pinning import Pins, pieces_of
 from .heap import HEADER, LONG, NONE, REPLY, WORD, Heap, unpack_header
-from .operations import Landing, Message, Receive, deliver, fail
+from .operations import Landing, Message, deliver
 from .puts import Put, Puts, Remote
 from .validation import BASE, Validation
 

@@ -9,11 +9,12 @@ from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, BusError
 from ...config import HostCost, HostCosts
 from ...operation import ErrorKind, Operation
+from ..host_operations import fail
 from ..pinning import Pins, pieces_of
 from .cache import LINE
 from .heap import LONG, NONE, REPLY, SHORT, WORD, Heap, pack_header
 from .matched_flags import MatchedFlags
-from .operations import LongSend, Send, fail
+from .operations import LongSend, Send
 from .puts import Put, Puts, Remote
 from .validation import OperandRangeError, Validation
 

@@ -6,9 +6,10 @@ from lanai_host.body import Run
 from lanai_host.bus import reach
 from lanai_host.bus.base import HostBuffer, Pinned, run_now
 from lanai_host.config import HostConfig
+from lanai_host.stacks.host_operations import Receive
 from lanai_host.stacks.pinning import Pins
 from lanai_host.stacks.t3d.heap import HEADER, LONG, NONE, REPLY, SHORT, WORD, Heap, HeapLayout, pack_header
-from lanai_host.stacks.t3d.operations import Receive, Send
+from lanai_host.stacks.t3d.operations import Send
 from lanai_host.stacks.t3d.options import T3dOptions
 from lanai_host.stacks.t3d.puts import Put
 from lanai_host.stacks.t3d.receiving import Receiving
