@@ -30,12 +30,17 @@ def _spin() -> Any:
 
 
 class Chunk:
-    """Memory to receive into, the same every time."""
+    """Memory to receive into, the same every time.
+
+    The address is that of the bytearray, not of the view: CPython crashes if its garbage collector
+    clears a memoryview while something else still uses its buffer.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.view = memoryview(bytearray(size))
-        self.address: Any = _spin().ffi.from_buffer("char[]", self.view)
+        memory = bytearray(size)
+        self.view = memoryview(memory)
+        self.address: Any = _spin().ffi.from_buffer("char[]", memory)
 
 
 class SpinWait:
