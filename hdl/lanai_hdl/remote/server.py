@@ -1,59 +1,28 @@
 """Serves packets as they have come, and ends commands: all that the adapter writes to host memory
 is written here."""
 
-from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import enum, stream, wiring
+from amaranth import Module, Mux, Signal
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
+from .access import Step, Work, ask
 from .append import Append
 from .arrivals import packet_members
 from .atomics import AtomicUnit
 from .cleared import ClearedMemory
 from .entry import Entry
-from .fifo import CONTROL_BYTES, CONTROL_FIELDS, RECORD_HEADER
-from .lookup import LookupPort, Need
+from .fifo import CONTROL_FIELDS
+from .lookup import LookupPort
 from .order import Place, ReceiveOrder
-from .packets import (
-    MARK,
-    REPLY_WORDS,
-    REQUEST_WORDS,
-    Atomic,
-    Op,
-    ReplyWord,
-    RequestWord,
-    SizeWord,
-    Status,
-    TargetWord,
-    appends,
-)
+from .packets import REPLY_WORDS, REQUEST_WORDS, Op, Status
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import EntryRead
-from .tables import FLAG_AT, FLAG_BYTES, START, TAG_BITS, FlagWord
-from .window import BUFFER_BITS, COMMAND_BITS, CommandRead
+from .served import ServedPacket
+from .tables import START, TAG_BITS, FlagWord
+from .window import BUFFER_BITS, CommandRead
 from .writer import MemoryWriter
-
-ATOMIC_WORDS = REQUEST_WORDS + 2
-RECORD_AT = REQUEST_WORDS - RECORD_HEADER // 4  # a record is the packet from its `SizeWord` on
-assert RECORD_AT == REPLY_WORDS  # so that one mux has both
-
-
-class Work(enum.Enum, shape=2):
-    """What the memory access under way is for."""
-
-    REQUEST = 0
-    REPLY = 1
-    FLAG = 2  # a command's end
-
-
-class Step(enum.Enum, shape=2):
-    """Of an APPEND: what is accessed."""
-
-    CONTROL = 0  # the control words are read
-    RECORD = 1  # the record is written
-    TAIL = 2  # the tail word is written, and is what the process waits for
-
 
 EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room")
 
@@ -106,27 +75,49 @@ class PacketServer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.order = self._order = order = ReceiveOrder(self.config)
-        m.submodules.answers = self._answers = answers = ClearedMemory(16, self.config.peers)
-        m.submodules.unit = unit = AtomicUnit()
-        m.submodules.append = self._append = append = Append(self.config)
-        self._appends = Signal()  # the request is one for a FIFO
-        step = Signal(Step)
-        left = Signal(range(len(CONTROL_FIELDS)))  # words to read behind this one
-        failed = Signal()  # one of them was refused
-        m.submodules.writer = writer = MemoryWriter()
-        self._first, self._target = first, target = Signal(RequestWord), Signal(TargetWord)
-        self._size, self._offset = Signal(SizeWord), Signal(32)
-        self._answer = ReplyWord(target.as_value())
-        operand, comparand, old, value = Signal(32), Signal(32), Signal(32), Signal(32)
-        result = Signal(32)  # of the ATOMIC that was answered last: no two are outstanding
-        flag_sent = Signal()  # the result has gone to memory, its flag goes next
-        work, status, worst = Signal(Work), Signal(Status), Signal(Status)
-        at, arriving = Signal.like(self.index), Signal.like(self.index)
-        from_packet = Signal()  # the words to write are the packet's
-        reading, turn, well_formed = Signal(), Signal(), Signal()
+        m.submodules.order = self._order = ReceiveOrder(self.config)
+        m.submodules.answers = self._answers = ClearedMemory(16, self.config.peers)
+        m.submodules.unit = self._unit = AtomicUnit()
+        m.submodules.append = self._append = Append(self.config)
+        m.submodules.writer = self._writer = MemoryWriter()
+        self._registers()
+        self._connect(m)
+        self._join(m)
+        self._packet.tell_appends(m)
         entry = self.answered.entry
-        m.d.sync += arriving.eq(self.index)
+        ask(m, self.lookup, self._work, self._step, self._packet, self._append, entry, self.oldest)
+        self._reply(m)
+        m.d.comb += self.busy.eq(1)
+        with m.FSM():
+            self._serve(m)
+            self._locate(m)
+            self._read(m)
+            self._write(m)
+            self._end_command(m)
+        self._choose_word(m)
+        return m
+
+    def _registers(self):
+        self._packet = ServedPacket()
+        self._work = Signal(Work)
+        self._step = Signal(Step)
+        self._status = Signal(Status)  # of the work under way
+        self._worst = Signal(Status)  # of the command's requests
+        self._left = Signal(range(len(CONTROL_FIELDS)))  # words to read behind this one
+        self._failed = Signal()  # one of them was refused
+        self._old = Signal(32)  # what an ATOMIC found
+        self._value = Signal(32)  # to write
+        self._result = Signal(32)  # of the ATOMIC that was answered last: no two are outstanding
+        self._flag_sent = Signal()  # the result has gone to memory, its flag goes next
+        self._at = Signal.like(self.index)
+        self._from_packet = Signal()  # the words to write are the packet's
+        self._reading = Signal()
+        self._turn = Signal()  # the end of a command is next, if one has ended
+
+    def _connect(self, m):
+        """Packet and command to the units that work on them."""
+        packet, order, answers, unit, append = self._packet, self._order, self._answers, self._unit, self._append
+        first = packet.first
         m.d.comb += [
             self.ready.eq(order.ready & answers.ready),
             answers.read(0)[0].eq(first.source),
@@ -135,168 +126,178 @@ class PacketServer(wiring.Component):
             answers.write_en.eq(self.resolve),
             order.source.eq(first.source),
             order.sequence.eq(first.sequence),
-            order.outcome.eq(status),
+            order.outcome.eq(self._status),
             order.atomic.eq(first.op == Op.ATOMIC),
             order.result.eq(unit.value),
-            unit.op.eq(self._size.atomic),
-            unit.operand.eq(operand),
-            unit.comparand.eq(comparand),
-            unit.old.eq(old),
+            unit.op.eq(packet.size.atomic),
+            unit.operand.eq(packet.operand),
+            unit.comparand.eq(packet.comparand),
+            unit.old.eq(self._old),
             append.word.eq(self.bus.read.payload.data),
-            append.length.eq(self._size.length),
+            append.length.eq(packet.size.length),
             append.retry.eq(first.op == Op.RETRY),
-            self.answered.index.eq(self._answer.entry),
+            self.answered.index.eq(packet.answer.entry),
             self.freed.eq(self.oldest.buffer),
             self.command.buffer.eq(self.oldest.buffer),
             self.command.field.eq(START),
-            self.index.eq(at),
+            self.index.eq(self._at),
         ]
-        self._join(m, writer, from_packet, reading, at)
-        m.d.sync += self._appends.eq(appends(first.op))
-        self._ask(m, work, entry, step)
-        self._reply(m, status, unit)
 
-        m.d.comb += self.busy.eq(1)
-        with m.FSM():
-            with m.State("IDLE"):
-                m.d.comb += [self.idle.eq(~self.full & ~self.ended), self.busy.eq(0)]
-                m.d.sync += at.eq(0)
-                with m.If(self.full & ~(turn & self.ended)):
-                    m.d.sync += turn.eq(1)
-                    m.next = "WORDS"
-                with m.Elif(self.ended):
-                    m.d.sync += turn.eq(0)
-                    m.next = "END"
-            with m.State("WORDS"):
-                self._take_words(m, at, arriving, operand, comparand)
-                last = Mux(self._is_reply(), REPLY_WORDS, ATOMIC_WORDS - 1)
-                with m.If((arriving >= last) & (at == arriving + 1)):
-                    m.next = "FORM"
-            with m.State("FORM"):
-                m.d.sync += well_formed.eq(self._well_formed(entry) & self.enable)
-                m.d.sync += [status.eq(Status.OK), step.eq(Step.CONTROL)]
-                m.next = "JUDGE"
-            with m.State("JUDGE"):
-                m.next = "RELEASE"
-                with m.If(~well_formed):
-                    m.d.comb += self.malformed.eq(1)
-                with m.Elif(self._is_reply()):
-                    self._judge_reply(m, entry, work, result)
-                with m.Else():
-                    self._judge_request(m, work, status)
-            with m.State("LOOKUP"):
-                m.d.comb += self.lookup.start.eq(1)
-                m.d.sync += unit.little.eq(self.lookup.little)
-                with m.If(self.lookup.done):
-                    with m.If((status != Status.FULL) | (self.lookup.status != Status.OK)):
-                        m.d.sync += status.eq(self.lookup.status)
-                    m.next = "WRITE"
-                    with m.If(self.lookup.status != Status.OK):
-                        m.next = "DONE"
-                    with m.Elif((work == Work.REQUEST) & self._reads_first(step)):
-                        m.next = "READ"
-                m.d.sync += writer.run.payload.address.eq(self.lookup.address)
-                m.d.sync += writer.run.payload.length.eq(self.lookup.length)
-                of_append = (work == Work.REQUEST) & self._appends
-                m.d.sync += [
-                    from_packet.eq((work != Work.FLAG) & ~(of_append & (step == Step.TAIL))),
-                    flag_sent.eq(0),
-                    at.eq(Mux((work == Work.REQUEST) & ~self._appends, REQUEST_WORDS, REPLY_WORDS)),
-                    left.eq(Mux(self._appends, len(CONTROL_FIELDS) - 1, 0)),
-                    failed.eq(0),
-                ]
-            with m.State("READ"):
-                m.d.comb += reading.eq(1)
-                with m.If(self.bus.burst.ready):
-                    m.next = "OLD"
-            with m.State("OLD"):
-                m.d.comb += [self.bus.read.ready.eq(1), append.take.eq(self.bus.read.valid)]
-                m.d.sync += [old.eq(self.bus.read.payload.data), from_packet.eq(0)]
-                with m.If(self.bus.read.valid):
-                    m.d.sync += [left.eq(left - 1), failed.eq(failed | self.bus.read.payload.error)]
-                    with m.If(left == 0):
-                        m.next = "NEW"
-                        with m.If(self._appends):
-                            m.next = "COUNT"
-                        with m.If(failed | self.bus.read.payload.error):
-                            m.d.sync += status.eq(Status.BUS)
-                            m.next = "DONE"
-            with m.State("COUNT"):
-                m.next = "FIT"
-            with m.State("FIT"):
-                m.next = "PLACE"
-            with m.State("PLACE"):
-                m.d.sync += [value.eq(append.tail), step.eq(Step.RECORD)]
-                with m.If(append.full):
-                    m.d.sync += [status.eq(Status.FULL), step.eq(Step.TAIL)]
-                m.next = "LOOKUP"
-            with m.State("NEW"):
-                m.d.sync += value.eq(unit.new)
-                m.d.comb += self.atomic.eq(1)
+    def _choose_word(self, m):
+        """The next word to write. Of an ATOMIC's two words the first is its result."""
+        first_of_two = (self._work == Work.FLAG) & (self.oldest.op == Op.ATOMIC) & ~self._flag_sent
+        words = self._writer.words
+        m.d.comb += words.payload.eq(Mux(self._from_packet, self.word, Mux(first_of_two, self._result, self._value)))
+        with m.If(words.ready):
+            m.d.sync += self._flag_sent.eq(1)
+
+    def _serve(self, m):
+        """A packet: its words are taken, its form is checked, and it is judged."""
+        packet = self._packet
+        arriving = Signal.like(self.index)
+        well_formed = Signal()
+        m.d.sync += arriving.eq(self.index)
+        with m.State("IDLE"):
+            m.d.comb += [self.idle.eq(~self.full & ~self.ended), self.busy.eq(0)]
+            m.d.sync += self._at.eq(0)
+            with m.If(self.full & ~(self._turn & self.ended)):
+                m.d.sync += self._turn.eq(1)
+                m.next = "WORDS"
+            with m.Elif(self.ended):
+                m.d.sync += self._turn.eq(0)
+                m.next = "END"
+        with m.State("WORDS"):
+            m.d.sync += self._at.eq(self._at + 1)
+            packet.take(m, arriving, self.word)
+            last = packet.last_word()
+            with m.If((arriving >= last) & (self._at == arriving + 1)):
+                m.next = "FORM"
+        with m.State("FORM"):
+            answers = self.answered
+            sound = packet.well_formed(self.config, self.words, answers.open, answers.entry)
+            m.d.sync += well_formed.eq(sound & self.enable)
+            m.d.sync += [self._status.eq(Status.OK), self._step.eq(Step.CONTROL)]
+            m.next = "JUDGE"
+        with m.State("JUDGE"):
+            m.next = "RELEASE"
+            with m.If(~well_formed):
+                m.d.comb += self.malformed.eq(1)
+            with m.Elif(packet.is_reply()):
+                self._judge_reply(m)
+            with m.Else():
+                self._judge_request(m)
+
+    def _locate(self, m):
+        """Where in host memory the work under way takes place."""
+        with m.State("LOOKUP"):
+            m.d.comb += self.lookup.start.eq(1)
+            m.d.sync += self._unit.little.eq(self.lookup.little)
+            with m.If(self.lookup.done):
+                with m.If((self._status != Status.FULL) | (self.lookup.status != Status.OK)):
+                    m.d.sync += self._status.eq(self.lookup.status)
                 m.next = "WRITE"
-            with m.State("WRITE"):
-                m.d.comb += writer.run.valid.eq(1)
-                with m.If(writer.run.ready):
-                    m.next = "MOVE"
-            with m.State("MOVE"):
-                with m.If(writer.done):
-                    with m.If(writer.bad):
-                        m.d.sync += status.eq(Status.BUS)
+                with m.If(self.lookup.status != Status.OK):
                     m.next = "DONE"
-            with m.State("DONE"):
-                m.next = "RELEASE"
-                with m.Switch(work):
-                    with m.Case(Work.REQUEST):
-                        with m.If(self._appends & (step == Step.RECORD) & (status == Status.OK)):
-                            m.d.sync += step.eq(Step.TAIL)
-                            m.next = "LOOKUP"
-                        with m.Else():
-                            m.d.comb += [self.refused.eq(status != Status.OK), self.served.eq(status == Status.OK)]
-                            self._finish(m)
-                    with m.Case(Work.REPLY):
-                        m.d.comb += [self.resolve.eq(1), self.resolution.eq(status)]
-                    with m.Case(Work.FLAG):
-                        m.d.comb += [self.retire.eq(1), self.free.eq(1), self.refused.eq(status != Status.OK)]
-                        m.d.sync += worst.eq(Status.OK)
-                        m.next = "IDLE"
-            with m.State("RELEASE"):
-                m.d.comb += self.release.eq(1)
-                m.next = "IDLE"
-            with m.State("END"):
-                m.d.sync += [work.eq(Work.FLAG), status.eq(Status.OK)]
-                m.next = "TAG"
-                with m.If(worst == Status.OK):
-                    m.d.sync += worst.eq(self.oldest_status)
-                with m.If(~self.oldest.last):
-                    m.d.comb += self.retire.eq(1)
+                with m.Elif((self._work == Work.REQUEST) & self._reads_first()):
+                    m.next = "READ"
+            m.d.sync += self._writer.run.payload.address.eq(self.lookup.address)
+            m.d.sync += self._writer.run.payload.length.eq(self.lookup.length)
+            of_append = (self._work == Work.REQUEST) & self._packet.appends
+            m.d.sync += [
+                self._from_packet.eq((self._work != Work.FLAG) & ~(of_append & (self._step == Step.TAIL))),
+                self._flag_sent.eq(0),
+                self._at.eq(Mux((self._work == Work.REQUEST) & ~self._packet.appends, REQUEST_WORDS, REPLY_WORDS)),
+                self._left.eq(Mux(self._packet.appends, len(CONTROL_FIELDS) - 1, 0)),
+                self._failed.eq(0),
+            ]
+
+    def _read(self, m):
+        """What the memory holds: the word of an ATOMIC, the control words of a FIFO."""
+        with m.State("READ"):
+            m.d.comb += self._reading.eq(1)
+            with m.If(self.bus.burst.ready):
+                m.next = "OLD"
+        with m.State("OLD"):
+            m.d.comb += [self.bus.read.ready.eq(1), self._append.take.eq(self.bus.read.valid)]
+            m.d.sync += [self._old.eq(self.bus.read.payload.data), self._from_packet.eq(0)]
+            with m.If(self.bus.read.valid):
+                m.d.sync += [self._left.eq(self._left - 1), self._failed.eq(self._failed | self.bus.read.payload.error)]
+                with m.If(self._left == 0):
+                    m.next = "NEW"
+                    with m.If(self._packet.appends):
+                        m.next = "COUNT"
+                    with m.If(self._failed | self.bus.read.payload.error):
+                        m.d.sync += self._status.eq(Status.BUS)
+                        m.next = "DONE"
+        with m.State("COUNT"):
+            m.next = "FIT"
+        with m.State("FIT"):
+            m.next = "PLACE"
+        with m.State("PLACE"):
+            m.d.sync += [self._value.eq(self._append.tail), self._step.eq(Step.RECORD)]
+            with m.If(self._append.full):
+                m.d.sync += [self._status.eq(Status.FULL), self._step.eq(Step.TAIL)]
+            m.next = "LOOKUP"
+        with m.State("NEW"):
+            m.d.sync += self._value.eq(self._unit.new)
+            m.d.comb += self.atomic.eq(1)
+            m.next = "WRITE"
+
+    def _write(self, m):
+        """The words are written, and what comes of it is told."""
+        with m.State("WRITE"):
+            m.d.comb += self._writer.run.valid.eq(1)
+            with m.If(self._writer.run.ready):
+                m.next = "MOVE"
+        with m.State("MOVE"):
+            with m.If(self._writer.done):
+                with m.If(self._writer.bad):
+                    m.d.sync += self._status.eq(Status.BUS)
+                m.next = "DONE"
+        with m.State("DONE"):
+            m.next = "RELEASE"
+            with m.Switch(self._work):
+                with m.Case(Work.REQUEST):
+                    with m.If(self._packet.appends & (self._step == Step.RECORD) & (self._status == Status.OK)):
+                        m.d.sync += self._step.eq(Step.TAIL)
+                        m.next = "LOOKUP"
+                    with m.Else():
+                        m.d.comb += [
+                            self.refused.eq(self._status != Status.OK),
+                            self.served.eq(self._status == Status.OK),
+                        ]
+                        self._finish(m)
+                with m.Case(Work.REPLY):
+                    m.d.comb += [self.resolve.eq(1), self.resolution.eq(self._status)]
+                with m.Case(Work.FLAG):
+                    m.d.comb += [self.retire.eq(1), self.free.eq(1), self.refused.eq(self._status != Status.OK)]
+                    m.d.sync += self._worst.eq(Status.OK)
                     m.next = "IDLE"
-            with m.State("TAG"):
-                flag = Signal(FlagWord)
-                m.d.comb += [flag.status.eq(worst), flag.tag.eq(self.command.data[:TAG_BITS])]
-                m.d.sync += value.eq(flag)
-                m.next = "LOOKUP"
-        # Of an ATOMIC's two words the first is its result.
-        first_of_two = (work == Work.FLAG) & (self.oldest.op == Op.ATOMIC) & ~flag_sent
-        m.d.comb += writer.words.payload.eq(Mux(from_packet, self.word, Mux(first_of_two, result, value)))
-        with m.If(writer.words.ready):
-            m.d.sync += flag_sent.eq(1)
-        return m
+        with m.State("RELEASE"):
+            m.d.comb += self.release.eq(1)
+            m.next = "IDLE"
 
-    def _take_words(self, m, at, arriving, operand, comparand):
-        """The first words of the packet, whatever it is: those that it does not have are not
-        used."""
-        m.d.sync += at.eq(at + 1)
-        kept = (self._first, self._target, self._size, self._offset, operand, comparand)
-        with m.Switch(arriving):
-            for n, register in enumerate(kept):
-                with m.Case(n):
-                    m.d.sync += register.eq(self.word)
+    def _end_command(self, m):
+        """The oldest command has ended: its flag is written."""
+        with m.State("END"):
+            m.d.sync += [self._work.eq(Work.FLAG), self._status.eq(Status.OK)]
+            m.next = "TAG"
+            with m.If(self._worst == Status.OK):
+                m.d.sync += self._worst.eq(self.oldest_status)
+            with m.If(~self.oldest.last):
+                m.d.comb += self.retire.eq(1)
+                m.next = "IDLE"
+        with m.State("TAG"):
+            flag = Signal(FlagWord)
+            m.d.comb += [flag.status.eq(self._worst), flag.tag.eq(self.command.data[:TAG_BITS])]
+            m.d.sync += self._value.eq(flag)
+            m.next = "LOOKUP"
 
-    def _join(self, m, writer, from_packet, reading, at):
+    def _join(self, m):
         """The burst port: the writer's, and for the word of an atomic a read burst of its own."""
-        bus = self.bus
+        bus, writer, at = self.bus, self._writer, self._at
         m.d.comb += [
-            bus.burst.valid.eq(writer.burst.valid | reading),
+            bus.burst.valid.eq(writer.burst.valid | self._reading),
             bus.burst.payload.eq(writer.burst.payload),
             writer.burst.ready.eq(bus.burst.ready),
             bus.write.valid.eq(writer.write.valid),
@@ -306,126 +307,71 @@ class PacketServer(wiring.Component):
             writer.refused.eq(bus.refused),
             writer.words.valid.eq(1),
         ]
-        with m.If(reading):
+        with m.If(self._reading):
             m.d.comb += [
                 bus.burst.payload.write.eq(0),
                 bus.burst.payload.word.eq(writer.run.payload.address >> 2),
-                bus.burst.payload.words.eq(Mux(self._appends, len(CONTROL_FIELDS), 1)),
+                bus.burst.payload.words.eq(Mux(self._packet.appends, len(CONTROL_FIELDS), 1)),
             ]
-        with m.If(writer.words.ready & from_packet):  # the packet's next word stands on `word` in the next slot
+        with m.If(writer.words.ready & self._from_packet):  # the packet's next word stands on `word` in the next slot
             m.d.comb += self.index.eq(at + 1)
             m.d.sync += at.eq(at + 1)
 
-    def _reads_first(self, step):
+    def _reads_first(self):
         """What the request does depends on what the memory holds."""
-        return (self._first.op == Op.ATOMIC) | (self._appends & (step == Step.CONTROL))
+        return (self._packet.first.op == Op.ATOMIC) | (self._packet.appends & (self._step == Step.CONTROL))
 
-    def _ask(self, m, work, entry, step):
-        lookup = self.lookup
-        with m.Switch(work):
-            with m.Case(Work.REQUEST):
-                m.d.comb += [
-                    lookup.owner.eq(self._target.exposure >> len(lookup.exposure)),
-                    lookup.exposure.eq(self._target.exposure),
-                    lookup.need.eq(Mux(self._first.op == Op.ATOMIC, Need.ATOMIC, Need.WRITE)),
-                    lookup.key.eq(self._target.key),
-                    lookup.offset.eq(self._offset),
-                    lookup.length.eq(self._size.length),
-                ]
-                with m.If(self._appends):
-                    m.d.comb += [lookup.need.eq(Need.APPEND), lookup.length.eq(CONTROL_BYTES)]
-                    with m.If(step == Step.RECORD):
-                        m.d.comb += [lookup.offset.eq(self._append.offset), lookup.length.eq(self._append.size)]
-                    with m.If(step == Step.TAIL):
-                        m.d.comb += lookup.length.eq(4)
-            with m.Case(Work.REPLY):
-                m.d.comb += [
-                    lookup.owner.eq(entry.buffer >> COMMAND_BITS),
-                    lookup.exposure.eq(entry.local),
-                    lookup.need.eq(Need.OWN),
-                    lookup.offset.eq(entry.local_offset),
-                    lookup.length.eq(entry.length),
-                ]
-            with m.Case(Work.FLAG):
-                atomic = self.oldest.op == Op.ATOMIC
-                m.d.comb += [
-                    lookup.owner.eq(self.oldest.buffer >> COMMAND_BITS),
-                    lookup.need.eq(Need.FLAGS),
-                    lookup.offset.eq(self.oldest.buffer[:COMMAND_BITS] * FLAG_BYTES + Mux(atomic, 0, FLAG_AT)),
-                    lookup.length.eq(FLAG_BYTES - Mux(atomic, 0, FLAG_AT)),
-                ]
-
-    def _reply(self, m, status, unit):
+    def _reply(self, m):
+        packet, status = self._packet, self._status
         reply = self.replies.payload
         m.d.comb += [
-            reply.peer.eq(self._first.source),
-            reply.sequence.eq(self._first.sequence),
-            reply.entry.eq(self._target.entry),
+            reply.peer.eq(packet.first.source),
+            reply.sequence.eq(packet.first.sequence),
+            reply.entry.eq(packet.target.entry),
             reply.status.eq(status),
-            reply.reads.eq(self._first.op == Op.READ),
-            reply.returns.eq((self._first.op == Op.ATOMIC) & (status == Status.OK)),
-            reply.value.eq(unit.value),
-            reply.exposure.eq(self._target.exposure),
-            reply.key.eq(self._target.key),
-            reply.offset.eq(self._offset),
-            reply.length.eq(self._size.length),
-            reply.align.eq(self._size.align),
+            reply.reads.eq(packet.first.op == Op.READ),
+            reply.returns.eq((packet.first.op == Op.ATOMIC) & (status == Status.OK)),
+            reply.value.eq(self._unit.value),
+            reply.exposure.eq(packet.target.exposure),
+            reply.key.eq(packet.target.key),
+            reply.offset.eq(packet.offset),
+            reply.length.eq(packet.size.length),
+            reply.align.eq(packet.size.align),
         ]
 
-    def _is_reply(self):
-        return (self._first.op == Op.ACK) | (self._first.op == Op.DATA)
-
-    def _well_formed(self, entry):
-        """The packet has the words that its op and length call for, and comes from a NIC that there
-        may be."""
-        length, payload = self._size.length, self.config.payload
-        sized = (length != 0) & (length <= payload)
-        data_words = (length + self._offset[:2] + 3) >> 2
-        with_data = sized & (self.words == REQUEST_WORDS + data_words)
-        answer_words = Mux(entry.op == Op.READ, (entry.length + entry.local_offset[:2] + 3) >> 2, 1)
-        by_op = {
-            Op.NOP: self.words == REQUEST_WORDS,
-            Op.WRITE: with_data,
-            Op.APPEND: with_data,
-            Op.RETRY: with_data,
-            Op.READ: sized & (self.words == REQUEST_WORDS),
-            Op.ATOMIC: (length == 4)
-            & (self.words == ATOMIC_WORDS)
-            & (self._size.atomic.as_value() <= Atomic.XOR.value),
-            Op.ACK: self.words == REPLY_WORDS,
-            Op.DATA: ~self.answered.open | (self.words == REPLY_WORDS + answer_words),
-        }
-        fits = Cat((self._first.op == op) & condition for op, condition in by_op.items()).any()
-        return fits & (self._first.mark == MARK) & (self._first.source < self.config.peers)
-
-    def _judge_reply(self, m, entry, work, result):
+    def _judge_reply(self, m):
         """Only what an open request of this sender waits for is taken: an ACK that a READ or ATOMIC
         succeeded is not.
 
         Answers are taken in the order of the requests. Otherwise the data of a READ that is
         repeated could overwrite those of a later READ into the same memory.
         """
-        in_turn = self._answers.read(0)[1] == self._first.sequence
+        packet, entry = self._packet, self.answered.entry
+        in_turn = self._answers.read(0)[1] == packet.first.sequence
         asked = (
-            self.answered.open & (entry.peer == self._first.source) & (entry.sequence == self._first.sequence) & in_turn
+            self.answered.open
+            & (entry.peer == packet.first.source)
+            & (entry.sequence == packet.first.sequence)
+            & in_turn
         )
         wants_data = (entry.op == Op.READ) | (entry.op == Op.ATOMIC)
-        refuses = (self._answer.status != Status.OK) | ~wants_data
+        refuses = (packet.answer.status != Status.OK) | ~wants_data
         with m.If(~asked):
             m.d.comb += self.stale.eq(1)
-        with m.Elif((self._first.op == Op.ACK) & refuses):
-            m.d.comb += [self.resolve.eq(1), self.resolution.eq(self._answer.status)]
-        with m.Elif((self._first.op == Op.DATA) & (entry.op == Op.ATOMIC)):
-            m.d.sync += result.eq(self._size.as_value())
+        with m.Elif((packet.first.op == Op.ACK) & refuses):
+            m.d.comb += [self.resolve.eq(1), self.resolution.eq(packet.answer.status)]
+        with m.Elif((packet.first.op == Op.DATA) & (entry.op == Op.ATOMIC)):
+            m.d.sync += self._result.eq(packet.size.as_value())
             m.d.comb += self.resolve.eq(1)
-        with m.Elif((self._first.op == Op.DATA) & (entry.op == Op.READ)):
-            m.d.sync += work.eq(Work.REPLY)
+        with m.Elif((packet.first.op == Op.DATA) & (entry.op == Op.READ)):
+            m.d.sync += self._work.eq(Work.REPLY)
             m.next = "LOOKUP"
         with m.Else():
             m.d.comb += self.malformed.eq(1)
 
-    def _judge_request(self, m, work, status):
-        m.d.sync += work.eq(Work.REQUEST)
+    def _judge_request(self, m):
+        packet = self._packet
+        m.d.sync += self._work.eq(Work.REQUEST)
         with m.If(~self.replies.ready):
             m.d.comb += self.no_room.eq(1)
         with m.Elif(self._order.place == Place.AHEAD):
@@ -435,14 +381,14 @@ class PacketServer(wiring.Component):
                 self.duplicate.eq(1),
                 self.replies.valid.eq(1),
                 self.replies.payload.status.eq(self._order.status),
-                self.replies.payload.returns.eq((self._first.op == Op.ATOMIC) & (self._order.status == Status.OK)),
+                self.replies.payload.returns.eq((packet.first.op == Op.ATOMIC) & (self._order.status == Status.OK)),
                 self.replies.payload.value.eq(self._order.value),
             ]
-        with m.Elif((self._first.op == Op.NOP) | (self._first.op == Op.READ)):
+        with m.Elif((packet.first.op == Op.NOP) | (packet.first.op == Op.READ)):
             m.d.comb += self.served.eq(1)
             self._finish(m)
-        with m.Elif(((self._first.op == Op.ATOMIC) | self._appends) & (self._offset[:2] != 0)):
-            m.d.sync += status.eq(Status.ALIGNMENT)
+        with m.Elif(((packet.first.op == Op.ATOMIC) | packet.appends) & (packet.offset[:2] != 0)):
+            m.d.sync += self._status.eq(Status.ALIGNMENT)
             m.next = "DONE"
         with m.Else():
             m.next = "LOOKUP"

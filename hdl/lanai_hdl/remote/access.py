@@ -1,0 +1,65 @@
+"""The memory accesses of the packet server: what each is for, and where it goes."""
+
+from amaranth import Mux
+from amaranth.lib import enum
+
+from .fifo import CONTROL_BYTES
+from .lookup import Need
+from .packets import Op
+from .tables import FLAG_AT, FLAG_BYTES
+from .window import COMMAND_BITS
+
+
+class Work(enum.Enum, shape=2):
+    """What the memory access under way is for."""
+
+    REQUEST = 0
+    REPLY = 1
+    FLAG = 2  # a command's end
+
+
+class Step(enum.Enum, shape=2):
+    """Of an APPEND: what is accessed."""
+
+    CONTROL = 0  # the control words are read
+    RECORD = 1  # the record is written
+    TAIL = 2  # the tail word is written, and is what the process waits for
+
+
+def ask(m, lookup, work, step, packet, append, entry, oldest):
+    """What `lookup` is asked for.
+
+    `entry` is the request that a reply answers, `oldest` the command whose end is told.
+    """
+    with m.Switch(work):
+        with m.Case(Work.REQUEST):
+            m.d.comb += [
+                lookup.owner.eq(packet.target.exposure >> len(lookup.exposure)),
+                lookup.exposure.eq(packet.target.exposure),
+                lookup.need.eq(Mux(packet.first.op == Op.ATOMIC, Need.ATOMIC, Need.WRITE)),
+                lookup.key.eq(packet.target.key),
+                lookup.offset.eq(packet.offset),
+                lookup.length.eq(packet.size.length),
+            ]
+            with m.If(packet.appends):
+                m.d.comb += [lookup.need.eq(Need.APPEND), lookup.length.eq(CONTROL_BYTES)]
+                with m.If(step == Step.RECORD):
+                    m.d.comb += [lookup.offset.eq(append.offset), lookup.length.eq(append.size)]
+                with m.If(step == Step.TAIL):
+                    m.d.comb += lookup.length.eq(4)
+        with m.Case(Work.REPLY):
+            m.d.comb += [
+                lookup.owner.eq(entry.buffer >> COMMAND_BITS),
+                lookup.exposure.eq(entry.local),
+                lookup.need.eq(Need.OWN),
+                lookup.offset.eq(entry.local_offset),
+                lookup.length.eq(entry.length),
+            ]
+        with m.Case(Work.FLAG):
+            atomic = oldest.op == Op.ATOMIC
+            m.d.comb += [
+                lookup.owner.eq(oldest.buffer >> COMMAND_BITS),
+                lookup.need.eq(Need.FLAGS),
+                lookup.offset.eq(oldest.buffer[:COMMAND_BITS] * FLAG_BYTES + Mux(atomic, 0, FLAG_AT)),
+                lookup.length.eq(FLAG_BYTES - Mux(atomic, 0, FLAG_AT)),
+            ]
