@@ -42,13 +42,17 @@ def resolve_program(program: str, search: str | None = None, directory: str = ""
     instead of PATH; names with a slash are relative to `directory`."""
     if program in ("python", "python3") and search is None:
         return sys.executable
-    path = Path(directory, program) if "/" in program else Path(program)
-    found = shutil.which(path if "/" in program else program, path=search)
+    # Joined as text: Path would drop the "./" that keeps `which` from searching PATH.
+    name = os.path.join(directory, program) if "/" in program else program
+    found = shutil.which(name, path=search)
+    path = Path(name)
     if found is not None:
         return os.path.abspath(found)
     if path.is_dir():
         raise UserError(f"{program!r} is a directory; name a program")
     if path.exists():
+        if "/" not in program and os.access(path, os.X_OK):
+            raise UserError(f"{program!r} is not on PATH; to run the file here write: ./{program}")
         hint = f"write: python {program}" if path.suffix == ".py" else f"make it executable: chmod +x {program}"
         raise UserError(f"{program!r} is not executable; {hint}")
     raise UserError(f"program {program!r} was not found, neither as a file nor on {search or 'PATH'}")

@@ -1,0 +1,58 @@
+"""Which file is executed: names as a user types them."""
+
+import sys
+
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim.job.processes import resolve_program
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working directory, with programs in it that are not on PATH."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    (tmp_path / "sub").mkdir()
+    for name in ("prog", "sub/prog"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "script.py").write_text("print()\n")
+    (tmp_path / "data").write_text("")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["./prog", "sub/prog", "./sub/prog", "sub/../prog"])
+def test_a_name_with_a_slash_is_of_the_working_directory(folder, name):
+    assert resolve_program(name) == str((folder / name).resolve())
+
+
+def test_an_absolute_name_is_itself(folder):
+    assert resolve_program(str(folder / "prog"), directory="/usr") == str(folder / "prog")
+
+
+def test_or_of_the_directory_that_is_given(folder):
+    assert resolve_program("./prog", directory=str(folder / "sub")) == str(folder / "sub/prog")
+
+
+def test_other_names_are_looked_for_on_path(folder):
+    assert resolve_program("sh").endswith("/bin/sh")
+    assert resolve_program("prog", search=str(folder / "sub")) == str(folder / "sub/prog")
+    assert resolve_program("python") == sys.executable
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("./script.py", "'./script.py' is not executable; write: python ./script.py"),
+        ("./data", "'./data' is not executable; make it executable: chmod +x ./data"),
+        ("./sub", "'./sub' is a directory; name a program"),
+        ("./absent", "program './absent' was not found, neither as a file nor on PATH"),
+        ("prog", "'prog' is not on PATH; to run the file here write: ./prog"),
+        ("absent", "program 'absent' was not found, neither as a file nor on PATH"),
+    ],
+)
+def test_what_cannot_be_executed_is_refused(folder, name, text):
+    with pytest.raises(UserError) as refusal:
+        resolve_program(name)
+    assert str(refusal.value) == text
