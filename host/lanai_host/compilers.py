@@ -18,7 +18,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from .errors import UserError
@@ -164,6 +163,8 @@ def bind_own_functions(compiler: Compiler) -> str:
 def _zig(mode: str) -> Compiler:
     """The one in the package `ziglang`, identified without starting it: that takes half a
     second."""
+    from importlib.metadata import PackageNotFoundError, version  # a tenth of a warm run
+
     try:
         installed = version("ziglang")
     except PackageNotFoundError:

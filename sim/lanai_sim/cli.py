@@ -9,13 +9,22 @@ import platform
 import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
+from typing import NoReturn
 
 from lanai_host.errors import UserError
 
 from . import commands
-from .version import VERSION
+from .version import version
 
 DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+
+
+class PrintVersion(argparse.Action):
+    """`--version`: argparse's own would need the text for every command."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        print(f"openlanai {version()}")
+        parser.exit()
 
 
 def plugins(package: ModuleType, wanted: str = "") -> Iterator[ModuleType]:
@@ -27,14 +36,14 @@ def plugins(package: ModuleType, wanted: str = "") -> Iterator[ModuleType]:
 
 
 def build_parser(wanted: str = "") -> argparse.ArgumentParser:
-    """Of all commands, or of one alone: loading the others takes a second that `lanai run` need not
-    spend."""
+    """Of all commands, or of one alone, or of none for `--version`: loading the others takes a
+    second that `lanai run` need not spend."""
     parser = argparse.ArgumentParser(
         prog="lanai", description="An open, programmable MPI network interface, from gates to MPI."
     )
-    parser.add_argument("--version", action="version", version=f"openlanai {VERSION}")
+    parser.add_argument("--version", action=PrintVersion, nargs=0, help="show program's version number and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in plugins(commands, wanted):
+    for module in plugins(commands, wanted) if wanted != "--version" else ():
         sub = subparsers.add_parser(module.NAME, help=module.HELP, description=module.__doc__)
         module.add_arguments(sub)
         sub.set_defaults(run=module.run)

@@ -7,13 +7,13 @@ from typing import Any
 
 from lanai_host.errors import UserError
 
-from .version import VERSION
+from .version import version
 
 
 def write_json(path: str | Path, figures: Mapping[str, float], config: Mapping[str, Any]) -> None:
     """Write `{"figures", "config", "version"}` to `path`. Names are sorted so that two runs compare
     by text."""
-    record = {"figures": dict(sorted(figures.items())), "config": dict(config), "version": VERSION}
+    record = {"figures": dict(sorted(figures.items())), "config": dict(config), "version": version()}
     try:
         Path(path).write_text(json.dumps(record, indent=2, default=str) + "\n")
     except OSError as error:

@@ -13,7 +13,7 @@ from lanai_host import compilers
 from lanai_host.abi.wrappers import WRAPPERS, Line, Wrapper, line
 from lanai_host.errors import UserError
 
-from .version import VERSION
+from .version import version
 
 NO_LINK = frozenset({"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"})
 STANDARD_ABI = ("-mpi-abi", "-mpi_abi")
@@ -99,7 +99,7 @@ def run(name: str, arguments: Sequence[str]) -> int:
         print(shlex.join(shown(made, asked.show)))
         return 0
     if "-v" in asked.arguments:
-        print(f"{name} for MPICH's ABI, openlanai {VERSION}", flush=True)
+        print(f"{name} for MPICH's ABI, openlanai {version()}", flush=True)
     if asked.echo:
         print(shlex.join(made.command), file=sys.stderr, flush=True)
     code = subprocess.run(made.command, check=False, env=compilers.guarded()).returncode

@@ -1,6 +1,11 @@
 """The one place that knows the version: the installed distribution's metadata, which pyproject.toml
-wrote."""
+wrote. It is read when it is asked for: that takes as long as a tenth of a warm run."""
 
-from importlib.metadata import version
+from functools import cache
 
-VERSION = version("openlanai")
+
+@cache
+def version() -> str:
+    from importlib.metadata import version as installed
+
+    return installed("openlanai")

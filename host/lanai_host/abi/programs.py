@@ -4,9 +4,9 @@ find ours."""
 import importlib.util
 import os
 from pathlib import Path
-from typing import Any
 
 from ..errors import UserError
+from .dynamic import dynamic_names
 from .flavor import INTERFACE, MPICH, STANDARD, Flavor
 from .library import library_directory
 
@@ -50,30 +50,6 @@ def _check_rpath(path: Path, text: str, libraries: list[str]) -> None:
 def needed(path: Path) -> list[str]:
     """The shared libraries that an ELF file names; none for other files."""
     return dynamic_names(path).get("DT_NEEDED", [])
-
-
-def dynamic_names(path: Path) -> dict[str, list[str]]:
-    """The names in an ELF file's dynamic section, by tag."""
-    from elftools.common.exceptions import ELFError  # a tenth of a second
-    from elftools.elf.dynamic import DynamicSection
-    from elftools.elf.elffile import ELFFile
-
-    found: dict[str, list[str]] = {}
-    try:
-        with path.open("rb") as file:
-            section = ELFFile(file).get_section_by_name(".dynamic")
-            if isinstance(section, DynamicSection):
-                for tag in section.iter_tags():
-                    _add(found, tag)
-    except (OSError, ELFError):
-        return {}
-    return found
-
-
-def _add(found: dict[str, list[str]], tag: Any) -> None:
-    field = {"DT_NEEDED": "needed", "DT_RPATH": "rpath", "DT_RUNPATH": "runpath"}.get(tag.entry.d_tag)
-    if field is not None:
-        found.setdefault(tag.entry.d_tag, []).append(getattr(tag, field))
 
 
 def flavor_of(program: Path) -> Flavor:

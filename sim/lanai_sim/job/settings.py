@@ -7,7 +7,7 @@ here exactly if that class has it.
 """
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from enum import Enum
@@ -53,10 +53,13 @@ WAVE = ("file", "nodes", "from", "to")
 KEYS = (*SCALARS, "fabric", "faults", "limits", "wave", *PRESET_TABLES)
 
 
-def option_tables(device: str) -> Mapping[str, Mapping[str, Callable[[], Any]]]:
+def option_tables(device: str, document: Iterable[str]) -> Mapping[str, Mapping[str, Callable[[], Any]]]:
     """The tables that hold options of messaging systems, and their presets: those of `device` where
-    several share a table."""
-    systems = [stack(name) for name in (*names(), device)]
+    several share a table. The other systems are loaded only if the document has a table of theirs:
+    a second of processor time for all."""
+    chosen = stack(device)
+    others = [] if {*document} <= {*KEYS, chosen.options_table} else names()
+    systems = [*map(stack, others), chosen]
     return {system.options_table: system.presets for system in systems}
 
 
@@ -99,7 +102,7 @@ def run_config(document: Mapping[str, Any], command: tuple[str, ...], **others: 
     have."""
     device = document.get("device", "ideal")
     chosen = stack(device) if isinstance(device, str) else stack("ideal")
-    tables = option_tables(chosen.name)
+    tables = option_tables(chosen.name, document)
     _known("the configuration", document, (*KEYS, *tables))
     found: dict[str, Any] = {name: _scalar(name, document[name]) for name in SCALARS if name in document}
     for name in ("ranks", "ranks_per_node", "threads"):

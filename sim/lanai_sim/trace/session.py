@@ -10,7 +10,7 @@ from lanai_firmware.programs.vocabulary import Vocabulary
 from lanai_host.simulator.notes import Notebooks
 
 from ..engines.base import Layout
-from ..version import VERSION
+from ..version import version
 from .recorder import Recorder
 from .writer import Writer
 
@@ -85,7 +85,7 @@ class Session:
     def _describe(self, **more: Any) -> None:
         config = self.config
         self.writer.meta({
-            "version": VERSION,
+            "version": version(),
             "command": list(config.command),
             "device": config.device,
             "ranks": config.total_ranks,
