@@ -121,7 +121,7 @@ def _constants(tree: Any, macros: str, constants: dict[str, int]) -> None:
     """Enumerators first, then every macro whose text, without casts, is arithmetic on integers."""
     for node in tree.ext:
         _enumerators(node, constants)
-    texts = dict(re.findall(r"^#define (MPIX?_[A-Z0-9][A-Z0-9_]*|MPICH_ERR\w+) (.+)$", macros, re.M))
+    texts = dict(re.findall(r"^#define (MPIX?_[A-Z0-9][A-Z0-9_]*|MPICH_(?:ERR\w+|NUMVERSION)) (.+)$", macros, re.M))
     for name in texts:
         value = _evaluate(texts[name], texts, constants)
         if value is not None:

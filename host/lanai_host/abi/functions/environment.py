@@ -82,7 +82,14 @@ def MPI_Get_version() -> tuple[int, int]:
 
 @always
 def MPI_Get_library_version() -> str:
-    return "openlanai: MPI in Python over simulated network interfaces"
+    """Programs choose a binary interface by this text (mpi4py's get_vendor(), NGSolve): with MPICH's
+    interface it begins as that MPICH's text does."""
+    own = "openlanai: MPI in Python over simulated network interfaces"
+    if "MPICH_NUMVERSION" not in abi.constants:
+        return own
+    major, rest = divmod(abi.constants["MPICH_NUMVERSION"], 10_000_000)
+    minor, rest = divmod(rest, 100_000)
+    return f"MPICH Version:      {major}.{minor}.{rest // 1000}\nMPICH ABI of {own}"
 
 
 @binding
