@@ -140,7 +140,7 @@ class SimulatorClient:
         with self._lock:
             if self.transport is not None:
                 self.transport.await_end()
-            self.post(Op.ABORT, ABORT.pack(Abort(code & 0xFFFFFFFF)))
+            self.post(Op.ABORT, ABORT.pack(Abort(code)))
             self._flush()
         while self._sock.recv(READ):  # the launcher ends this process
             pass

@@ -127,7 +127,7 @@ WAIT_ANY = Format(WaitAny, "Iq", 12)
 WATCHED_WORD = Format(WatchedWord, "II", 8)
 QUIET = Format(Quiet, "q", 8)
 FINALIZE = Format(Finalize, "I", 4)
-ABORT = Format(Abort, "I", 4)
+ABORT = Format(Abort, "i", 4)
 
 
 def pack_wait_any(words: list[tuple[int, int]], timeout: int, why: bytes) -> bytes:

@@ -106,6 +106,12 @@ def test_abort_ends_all_with_its_code():
     assert "rank 1 aborted with code 9" in result.report
 
 
+def test_abort_with_a_negative_code():
+    result = ranks("client.abort(-1) if rank else receive()")
+    assert result.code == 255
+    assert "rank 1 aborted with code -1" in result.report
+
+
 def test_a_crash_ends_the_others():
     result = ranks("os.kill(os.getpid(), 11) if rank else receive()")
     assert result.code == 128 + signal.SIGSEGV
