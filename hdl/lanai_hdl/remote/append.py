@@ -4,6 +4,7 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..word_layout import layout
 from .fifo import COUNT_BITS, RECORD_HEADER, RingWord, TailWord, last_start
 from .lookup import LENGTH_BITS, OFFSET_BITS
 from .parameters import RemoteParameters
@@ -26,7 +27,7 @@ class Append(wiring.Component):
     full: Out(1)
     offset: Out(32)
     size: Out(LENGTH_BITS)
-    tail: Out(TailWord)
+    tail: Out(layout(TailWord))
 
     def __init__(self, config: RemoteParameters):
         self.config = config
@@ -34,7 +35,7 @@ class Append(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        ring, head, tail = Signal(RingWord), Signal(TailWord), Signal(TailWord)
+        ring, head, tail = Signal(layout(RingWord)), Signal(layout(TailWord)), Signal(layout(TailWord))
         with m.If(self.take):  # the words pass through: the ring is the last
             m.d.sync += [ring.eq(self.word), head.eq(ring.as_value()), tail.eq(head)]
         # All are whole words. `words` is the record's size in words less 1.

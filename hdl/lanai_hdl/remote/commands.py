@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..machine import PAGE_SIZE
+from ..word_layout import layout
 from .lookup import LENGTH_BITS
 from .packets import Atomic, Op, Status, appends
 from .parameters import RemoteParameters
@@ -44,7 +45,7 @@ class CommandCutter(wiring.Component):
         m = Module()
         buffer = Signal(BUFFER_BITS)
         field, arriving = Signal(FIELD_BITS), Signal(FIELD_BITS)
-        head, key = Signal(CommandWord), Signal(16)
+        head, key = Signal(layout(CommandWord)), Signal(16)
         offset, left, local_offset = Signal(32), Signal(32), Signal(32)
         kept = {"head": head, "key": key, "offset": offset, "length": left, "local_offset": local_offset}
         length = Signal(LENGTH_BITS)
@@ -116,7 +117,7 @@ class CommandCutter(wiring.Component):
         atomic = head.op == Op.ATOMIC
         adds = appends(head.op)
         moves = (head.op == Op.WRITE) | (head.op == Op.READ) | adds
-        known = moves | (atomic & (head.atomic.as_value() <= Atomic.XOR.value))
+        known = moves | (atomic & (head.atomic <= Atomic.XOR))
         unaligned = (atomic | adds) & offset[:2].any()
         valid = known & (head.peer < self.config.peers)
         return Mux(~valid, Status.INVALID, Mux(unaligned, Status.ALIGNMENT, Status.OK))

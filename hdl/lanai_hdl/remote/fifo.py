@@ -12,16 +12,15 @@ begins at a word. It does not cross a page: where a page has no room for the lon
 next one begins at the next page.
 """
 
-from amaranth.lib import data
-
 from ..machine import PAGE_SIZE
+from ..words import Word
 
 COUNT_BITS = 20  # of the counts of bytes
 MOST_RING_PAGES = 128
 RECORD_HEADER = 8  # bytes of a record before its data
 
 
-class TailWord(data.Struct):
+class TailWord(Word):
     """`count` bytes have been appended, modulo 2**20. With `refusing` there was no room for a
     record: none but a RETRY is appended."""
 
@@ -30,7 +29,7 @@ class TailWord(data.Struct):
     _reserved: 11
 
 
-class RingWord(data.Struct):
+class RingWord(Word):
     """Where the ring lies: its first page in the exposure, and its number of pages less 1."""
 
     page: 16
@@ -40,9 +39,6 @@ class RingWord(data.Struct):
 
 CONTROL_FIELDS = ("tail", "head", "ring")
 CONTROL_BYTES = 4 * len(CONTROL_FIELDS)
-
-for _word in (TailWord, RingWord):
-    assert data.Layout.cast(_word).size == 32, f"{_word.__name__} is a word"
 
 
 def record_bytes(length: int) -> int:

@@ -9,6 +9,7 @@ from amaranth.lib import data, enum, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..machine import PAGE_SIZE
+from ..word_layout import layout
 from .cleared import ClearedMemory
 from .packets import Status
 from .parameters import RemoteParameters
@@ -110,7 +111,7 @@ class Lookup(wiring.Component):
         page_bits = (config.pages - 1).bit_length()
         exposures = config.processes * EXPOSURES
         m.submodules.ranges = ranges = memory.Memory(shape=96, depth=exposures, init=[])
-        m.submodules.rights = rights = ClearedMemory(Rights, exposures, reads=self.ports)
+        m.submodules.rights = rights = ClearedMemory(layout(Rights), exposures, reads=self.ports)
         m.submodules.pages = pages = memory.Memory(shape=PAGE_BITS, depth=config.processes * config.pages, init=[])
         number = Cat(self.index[:4], self.owner[:process_bits])
         range_write, page_write = ranges.write_port(granularity=32), pages.write_port()
@@ -138,8 +139,8 @@ class Lookup(wiring.Component):
         process_bits = (config.processes - 1).bit_length()
         owner = port.owner[:process_bits]
         rights_addr, rights_data = rights_read
-        place = Signal(PlaceWord, name=f"place_{n}")
-        rights = Signal(Rights, name=f"rights_{n}")
+        place = Signal(layout(PlaceWord), name=f"place_{n}")
+        rights = Signal(layout(Rights), name=f"rights_{n}")
         first, end = range_read.data[0:32], range_read.data[32:64]
         last = Signal(33, name=f"last_{n}")  # the byte behind the access
         low, high, crosses = (Signal(name=f"{name}_{n}") for name in ("low", "high", "crosses"))

@@ -5,7 +5,9 @@ A request has four words and then its data; a reply has two words and then its d
 their words as they will lie in the words of the memory that they are written to.
 """
 
-from amaranth.lib import data, enum
+from enum import IntEnum
+
+from ..words import Word
 
 MARK = 0xE  # upper half of the first byte of every packet; no packet of the firmware begins with it
 FIRST_BYTES = tuple(range(MARK << 4, (MARK + 1) << 4))
@@ -15,7 +17,7 @@ REQUEST_WORDS = 4
 REPLY_WORDS = 2
 
 
-class Op(enum.Enum, shape=4):
+class Op(IntEnum):
     """What a packet asks for or answers."""
 
     NOP = 0  # takes a sequence number and nothing else: stands in for a request that failed at its source
@@ -28,7 +30,7 @@ class Op(enum.Enum, shape=4):
     DATA = 9  # what a READ asked for, or the value before an ATOMIC
 
 
-class Atomic(enum.Enum, shape=3):
+class Atomic(IntEnum):
     """What an ATOMIC makes of the 32-bit word at its address. The answer is the value before."""
 
     SWAP = 0
@@ -39,7 +41,7 @@ class Atomic(enum.Enum, shape=3):
     XOR = 5
 
 
-class Status(enum.Enum, shape=4):
+class Status(IntEnum):
     """How a command or a request ended."""
 
     OK = 0
@@ -55,7 +57,7 @@ class Status(enum.Enum, shape=4):
     FULL = 10  # the FIFO has no room, or refuses since it had none
 
 
-class RequestWord(data.Struct):
+class RequestWord(Word):
     """First word of a packet. `sequence` numbers the requests from one NIC to another; a reply
     repeats it."""
 
@@ -65,7 +67,7 @@ class RequestWord(data.Struct):
     mark: 4
 
 
-class TargetWord(data.Struct):
+class TargetWord(Word):
     """Second word of a request."""
 
     key: 16
@@ -73,7 +75,7 @@ class TargetWord(data.Struct):
     entry: 8  # of the sender's window; the reply repeats it
 
 
-class SizeWord(data.Struct):
+class SizeWord(Word):
     """Third word of a request. The fourth is the byte offset in the exposure."""
 
     length: 16  # bytes
@@ -82,16 +84,12 @@ class SizeWord(data.Struct):
     _reserved: 11
 
 
-class ReplyWord(data.Struct):
+class ReplyWord(Word):
     """Second word of a reply."""
 
     status: Status
     _reserved: 20
     entry: 8
-
-
-for _word in (RequestWord, TargetWord, SizeWord, ReplyWord):
-    assert data.Layout.cast(_word).size == 32, f"{_word.__name__} is a word"
 
 
 def appends(op):
@@ -104,6 +102,6 @@ def words_of(offset: int, length: int) -> int:
     return (offset % 4 + length + 3) // 4
 
 
-def word(layout, **fields) -> int:
-    """The value of a word with these fields, for models and tests."""
-    return layout.const(fields).as_bits()
+def word(declared: type[Word], **fields: int) -> int:
+    """The value of a word with these fields, for software, models and tests."""
+    return declared.of(**fields)

@@ -10,6 +10,7 @@ from ..host_bus.ports import BurstPort
 from ..host_dma.aligner import Aligner
 from ..host_dma.cutter import BurstCutter
 from ..link.flit import Flit, Kind
+from ..word_layout import layout
 from .entry import Entry
 from .lookup import LookupPort, Need
 from .packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, appends
@@ -262,7 +263,7 @@ class PacketSender(wiring.Component):
 
     def _words(self, m, entry, reply, replies, op, index):
         """The value of each word but the data from host memory."""
-        first, target, size, answer = (Signal(layout) for layout in (RequestWord, TargetWord, SizeWord, ReplyWord))
+        first, target, size, answer = (Signal(layout(word)) for word in (RequestWord, TargetWord, SizeWord, ReplyWord))
         m.d.comb += [
             first.mark.eq(MARK),
             first.op.eq(op),

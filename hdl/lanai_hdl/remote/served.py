@@ -2,6 +2,7 @@
 
 from amaranth import Cat, Mux, Signal
 
+from ..word_layout import layout
 from .fifo import RECORD_HEADER
 from .packets import (
     MARK,
@@ -26,14 +27,14 @@ class ServedPacket:
     not used."""
 
     def __init__(self):
-        self.first = Signal(RequestWord)
-        self.target = Signal(TargetWord)
-        self.size = Signal(SizeWord)
+        self.first = Signal(layout(RequestWord))
+        self.target = Signal(layout(TargetWord))
+        self.size = Signal(layout(SizeWord))
         self.offset = Signal(32)
         self.operand = Signal(32)
         self.comparand = Signal(32)
         self.appends = Signal()  # it is one for a FIFO; valid in the slot after `first`
-        self.answer = ReplyWord(self.target.as_value())
+        self.answer = layout(ReplyWord)(self.target.as_value())
 
     def take(self, m, index, word):
         """Word `index` of the packet."""
@@ -67,7 +68,7 @@ class ServedPacket:
             Op.APPEND: with_data,
             Op.RETRY: with_data,
             Op.READ: sized & (words == REQUEST_WORDS),
-            Op.ATOMIC: (length == 4) & (words == ATOMIC_WORDS) & (self.size.atomic.as_value() <= Atomic.XOR.value),
+            Op.ATOMIC: (length == 4) & (words == ATOMIC_WORDS) & (self.size.atomic <= Atomic.XOR),
             Op.ACK: words == REPLY_WORDS,
             Op.DATA: ~is_open | (words == REPLY_WORDS + answer_words),
         }

@@ -6,6 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
+from ..word_layout import layout
 from .access import Step, Work, ask
 from .append import Append
 from .arrivals import packet_members
@@ -288,7 +289,7 @@ class PacketServer(wiring.Component):
                 m.d.comb += self.retire.eq(1)
                 m.next = "IDLE"
         with m.State("TAG"):
-            flag = Signal(FlagWord)
+            flag = Signal(layout(FlagWord))
             m.d.comb += [flag.status.eq(self._worst), flag.tag.eq(self.command.data[:TAG_BITS])]
             m.d.sync += self._value.eq(flag)
             m.next = "LOOKUP"

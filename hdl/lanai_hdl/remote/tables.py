@@ -4,8 +4,7 @@ declarations.
 Each process of the host has one page of the window: command buffers, its exposures, its page table.
 """
 
-from amaranth.lib import data
-
+from ..words import Word
 from .packets import Atomic, Op
 
 WINDOW_HOST = 0x180000  # offset of process 0's page in the host's window
@@ -26,7 +25,7 @@ PAGE_BITS = 20  # of a bus page number
 NIBBLE = 4  # upper bits of a bus page number that name a process's bus window
 
 
-class CommandWord(data.Struct):
+class CommandWord(Word):
     """First word of a command. The others: key, offset, length, local offset, operand, comparand,
     tag.
 
@@ -51,7 +50,7 @@ FLAG_BYTES = 8  # of each command buffer in page 0 of the page table: an ATOMIC'
 FLAG_AT = 4
 
 
-class FlagWord(data.Struct):
+class FlagWord(Word):
     """What the adapter writes to host memory when a command has ended: second word of its
     `FLAG_BYTES` in page 0 of the page table.
 
@@ -62,7 +61,7 @@ class FlagWord(data.Struct):
     tag: TAG_BITS
 
 
-class InUseWord(data.Struct):
+class InUseWord(Word):
     """Who may still use what a lookup has allowed: a part of the adapter that is `busy`, until that
     ends or its count moves on."""
 
@@ -73,7 +72,7 @@ class InUseWord(data.Struct):
     _reserved: 16
 
 
-class Rights(data.Struct):
+class Rights(Word):
     """Last word of an exposure; the others: first byte, end, `PlaceWord`. Writing it makes the
     exposure valid or not."""
 
@@ -86,7 +85,7 @@ class Rights(data.Struct):
     _reserved: 26
 
 
-class PlaceWord(data.Struct):
+class PlaceWord(Word):
     """Third word of an exposure."""
 
     key: 16
@@ -95,8 +94,6 @@ class PlaceWord(data.Struct):
 
 EXPOSURE_FIELDS = ("first", "end", "place", "rights")
 
-for _word in (CommandWord, FlagWord, InUseWord, Rights, PlaceWord):
-    assert data.Layout.cast(_word).size == 32, f"{_word.__name__} is a word"
 assert len(COMMAND_FIELDS) == COMMAND_WORDS
 assert len(EXPOSURE_FIELDS) == EXPOSURE_WORDS
 assert COMMANDS * COMMAND_WORDS * 4 <= BUSY_AT

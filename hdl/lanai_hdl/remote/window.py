@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..host_bus.target import RegisterAccess
 from ..queue import Queue
+from ..word_layout import layout
 from .parameters import RemoteParameters
 from .tables import (
     BUSY_AT,
@@ -136,7 +137,7 @@ class HostSide(wiring.Component):
         return m
 
     def _in_use(self, m):
-        in_use, before = Signal(InUseWord), Signal(2)
+        in_use, before = Signal(layout(InUseWord)), Signal(2)
         m.d.comb += [in_use.server_busy.eq(self.server_busy), in_use.sender_busy.eq(self.sender_busy)]
         m.d.sync += before.eq(Cat(self.server_busy, self.sender_busy))
         with m.If(before[0] & ~self.server_busy):

@@ -24,8 +24,8 @@ print(*sorted(module.__file__ for name, module in sys.modules.items() if name.st
 """
 
 
-def python(program):
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+def python(program, *arguments):
+    answer = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
 
@@ -127,13 +127,29 @@ def test_a_model_from_the_cache_needs_no_amaranth():
 
 
 HEAVY = ("amaranth", "cffi", "elftools", "llvmlite", "pycparser", "rich")
+LOADED_BY_A_RUN = f"""
+import importlib, sys
+from pathlib import Path
+import lanai_sim.cli, lanai_sim.commands.run, lanai_sim.job.nic_world, lanai_sim.job.launcher
+from lanai_host.abi.programs import environment
+from lanai_host.stacks import names, stack
+from lanai_sim.job import settings
+environment(Path(sys.executable))
+for name in [sys.argv[1]] if len(sys.argv) > 1 else names():
+    settings.run_config({{"device": name}}, ("program",))
+    importlib.import_module("lanai_host.stacks." + name.replace("-", "_") + ".device")
+print(sorted(set(sys.modules) & set({HEAVY})))
+print(sorted(module for module in sys.modules if module.startswith("lanai_host.stacks.") and module.endswith(".stack")))
+"""
 
 
 def test_what_a_run_imports_is_light():
     """Each of these takes 0.05 to 0.5 s of CPU time, and a run whose models and libraries are built
-    needs none of them."""
-    program = (
-        "import sys, lanai_sim.cli, lanai_sim.commands.run, lanai_sim.job.nic_world, lanai_sim.job.launcher\n"
-        f"print(sorted(set(sys.modules) & set({HEAVY})))"
-    )
-    assert python(program).strip() == "[]"
+    needs none of them, in the simulator or in a rank, whatever its messaging system."""
+    heavy, _ = python(LOADED_BY_A_RUN).splitlines()
+    assert heavy == "[]"
+
+
+def test_a_run_loads_one_messaging_system():
+    _, stacks = python(LOADED_BY_A_RUN, "ideal").splitlines()
+    assert stacks == "['lanai_host.stacks.ideal.stack']"
