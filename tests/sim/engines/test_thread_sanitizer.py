@@ -1,0 +1,76 @@
+"""The engine's threads under a thread sanitizer. Stand-ins take the place of the Verilated models,
+which share nothing."""
+
+import os
+import subprocess
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from lanai_hdl.config import lanai41
+from lanai_hdl.switch_config import SwitchConfig
+from lanai_host.compilers import Language, find
+from lanai_sim.engines import verilator
+from lanai_sim.engines.declared import header
+from lanai_sim.engines.designs import NIC_TOP, SWITCH_TOP
+from lanai_sim.engines.rtl import HEADERS, models_header
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+SWITCH = SwitchConfig(ports=2, nic=lanai41())
+
+
+def compiled(arguments):
+    command = [*find(Language.CXX).command, "-std=gnu++17", "-w", "-g", "-fsanitize=thread", "-pthread", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory):
+    """Verilator's own objects, and the flags of what includes its headers."""
+    folder, root = tmp_path_factory.mktemp("runtime"), verilator.verilator_root() / "include"
+    flags = [*verilator._defines(False), f"-I{root}", f"-I{root}/vltstd"]
+    objects = []
+    for name in verilator.RUNTIME:
+        objects.append(str(folder / f"{name}.o"))
+        done = compiled([*flags, "-O0", "-c", str(root / f"{name}.cpp"), "-o", objects[-1]])
+        if done.returncode:
+            pytest.skip(f"this compiler has no thread sanitizer: {done.stderr[-300:]}")
+    return objects, flags
+
+
+def run(folder, runtime, change=lambda text: text):
+    """Of the program, with the sanitizer. `change` is made to the engine's source."""
+    objects, flags = runtime
+    native = resources.files("lanai_sim.engines").joinpath("native")
+    texts = {name: native.joinpath(name).read_text() for name in HEADERS}
+    texts |= {"declared.h": header(), "models.h": models_header(SWITCH)}
+    texts["stand_ins.h"] = (HERE / "stand_ins.h").read_text()
+    for top in NIC_TOP, SWITCH_TOP:
+        texts |= {f"V{top}.h": '#include "stand_ins.h"\n', f"V{top}___024root.h": ""}
+    texts["all.cc"] = change(native.joinpath("engine.cc").read_text()) + (HERE / "engine_threads.cc").read_text()
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    binary = folder / "threads"
+    done = compiled([*flags, f"-I{folder}", "-O1", str(folder / "all.cc"), *objects, "-latomic", "-o", str(binary)])
+    assert done.returncode == 0, done.stderr
+    environment = os.environ | {"TSAN_OPTIONS": "halt_on_error=0 exitcode=66"}
+    return subprocess.run([str(binary)], capture_output=True, text=True, check=False, timeout=900, env=environment)
+
+
+def test_threads_do_not_race(tmp_path, runtime):
+    done = run(tmp_path, runtime)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_race_would_be_seen(tmp_path, runtime):
+    """What a worker did is not made known to the thread that waits for it."""
+    release, relaxed = (f"left_.fetch_sub(1, std::memory_order_{order})" for order in ("release", "relaxed"))
+
+    def unordered(text):
+        assert release in text
+        return text.replace(release, relaxed)
+
+    assert "data race" in run(tmp_path, runtime, unordered).stderr
