@@ -32,6 +32,9 @@ class HostCost(Enum):
     FILE_CALL = "file_call"  # one with an open file
     FILE_BYTE = "file_byte"  # one byte read or written by it
     FILE_SYNC = "file_sync"  # waiting until the disk has it all
+    SNAPSHOT = "snapshot"  # one copy of a rank's process, for `lanai run --checkpoint`
+    LOG_BYTE = "log_byte"  # one byte sent to a rank, copied to where it can be read again
+    RESTART = "restart"  # making a rank anew from its snapshot, beside the work that it does again
 
 
 SECOND = 10**12  # picoseconds
@@ -76,6 +79,9 @@ class HostCosts:
     file_call: int = 5_000_000
     file_byte: int = 20_000  # to or from the kernel's cache; the disk writes behind
     file_sync: int = 10_000_000_000
+    snapshot: int = 200_000_000  # a fork, and the pages that are copied when they change
+    log_byte: int = 5_000
+    restart: int = 2_000_000_000
     pio_write: int = 30_000  # issuing one posted write; the bus adds what it makes the processor wait
     pio_read: int = 60_000  # issuing one read, beyond the time that the bus takes to answer
     cpu_scale: float = (

@@ -17,7 +17,9 @@ from typing import Any, NoReturn, Self
 from ..device import Envelope
 from ..errors import UserError
 from ..manager import Start
+from . import snapshot
 from .protocol import CATCH_UP_TIME, ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
+from .relay import RelayedTransport
 from .requests import ABORT, FINALIZE, HELLO, QUIET, Abort, Finalize, Hello
 from .spin import Chunk, SpinWait
 from .transport import RankTransport
@@ -62,7 +64,11 @@ class SimulatorClient:
         self._cpu_scale = float(self.config.get("host", {}).get("cpu_scale", 0.0))
         self._cpu = time.process_time()
         self.watchful = self._cpu_scale > 0
-        self.transport = RankTransport(self, self.config["transport"]) if "transport" in self.config else None
+        self.transport: RankTransport | RelayedTransport | None = None
+        if self.config.get("relay"):
+            self.transport = RelayedTransport(self)
+        elif "transport" in self.config:
+            self.transport = RankTransport(self, self.config["transport"])
         _clients.append(self)
 
     @classmethod
@@ -110,8 +116,12 @@ class SimulatorClient:
             self._told = self.clock
             self._flush()
             answer, status = self._answer(op)
-            while status == Status.RUN_OVER:
-                self._tell_final_state(answer[HEADER.size :])
+            while status > Status.ERROR:  # ends no request
+                said = answer[HEADER.size :]
+                if status == Status.RUN_OVER:
+                    self._tell_final_state(said)
+                else:
+                    self._take_snapshot(said)
                 answer, status = self._answer(op)
             if self.watchful:
                 self.count_from_now()
@@ -192,6 +202,14 @@ class SimulatorClient:
             state = self.on_end([Envelope(*one) for one in json.loads(payload)])
         record = state.pack()
         self._sock.sendall(HEADER.pack(len(record), Op.FINAL_STATE, 0, 0) + record)
+
+    def _take_snapshot(self, line: bytes) -> None:
+        """Returns in this process, and again in each process that is made from the snapshot."""
+        wrong = snapshot.take(self._sock.fileno(), line, self.rank)
+        self._pid = os.getpid()
+        if wrong:
+            text = os.strerror(wrong).encode()
+            self._sock.sendall(HEADER.pack(len(text), Op.NO_SNAPSHOT, 0, 0) + text)
 
     def _receive(self, op: Op) -> bytes:
         """An answer's beginning, its header at least. A process has one answer outstanding, so

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..bus.base import Wait
 from ..device import Queued, Unreceived
 
-VERSION = 7
+VERSION = 8
 ENV_SOCKET = "LANAI_SIMULATOR_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
@@ -31,6 +31,9 @@ class Op(IntEnum):
     PIO_WRITE = 2  # PioWrite, bytes
     UNPIN = 3  # Unpin
     FINAL_STATE = 4  # the reply to Status.RUN_OVER: JSON of a `FinalState`
+    DATAGRAM = 5  # Datagram, its bytes: to another rank, where the simulator relays
+    LEAVE = 6  # no more datagrams go to or come from this rank
+    NO_SNAPSHOT = 7  # the reply to Status.SNAPSHOT if none could be taken: why
     POSTED_LAST = 15
     HELLO = 16  # Hello -> JSON configuration
     STOPPED = 17  # Stopped, wait record; no answer: the run ends
@@ -46,16 +49,20 @@ class Op(IntEnum):
     LOST = 27  # -> JSON, by rank: why it can be reached no more
     EXAMINE = 28  # have the NIC checked -> text: what is wrong with it, empty if nothing is
     MANAGE = 29  # JSON of a question to the process manager -> JSON of its answer
+    COLLECT = 30  # Collect, wait record -> datagrams, a `Relayed` and its bytes each
 
 
 class Status(IntEnum):
     """How a request ended; the payload of an ERROR is its text. RUN_OVER ends no request: the run
     has ended, and the rank, which waits on, is to say what it is in and which messages lie at it.
-    The payload is a JSON list of the `Envelope`s on its NIC."""
+    The payload is a JSON list of the `Envelope`s on its NIC. SNAPSHOT ends no request either: the
+    rank is to take a snapshot of itself and to wait on. The payload names the socket to which the
+    snapshot connects (`snapshot.c`)."""
 
     OK = 0
     ERROR = 1
     RUN_OVER = 2
+    SNAPSHOT = 3
 
 
 class FinalState(NamedTuple):

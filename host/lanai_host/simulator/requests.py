@@ -114,6 +114,35 @@ class Abort(NamedTuple):
     code: int
 
 
+class Datagram(NamedTuple):
+    """Its bytes follow."""
+
+    dest: int
+    charged: int  # bytes that take time on the link
+
+
+class Collect(NamedTuple):
+    """A wait record follows."""
+
+    awaited: int  # `transport.Awaited`
+
+
+class Relayed(NamedTuple):
+    """A datagram that has arrived; so many bytes follow."""
+
+    source: int
+    size: int
+
+
+class SnapshotHello(NamedTuple):
+    """What a process of `snapshot.c` says when it connects: it keeps a rank's snapshot, or was made
+    from one and is the rank now."""
+
+    rank: int
+    pid: int
+    live: int
+
+
 HELLO = Format(Hello, "II", 8)
 STOPPED = Format(Stopped, "q", 8)
 PIO_WRITE = Format(PioWrite, "I", 4)
@@ -128,6 +157,10 @@ WATCHED_WORD = Format(WatchedWord, "II", 8)
 QUIET = Format(Quiet, "q", 8)
 FINALIZE = Format(Finalize, "I", 4)
 ABORT = Format(Abort, "i", 4)
+DATAGRAM = Format(Datagram, "IQ", 12)
+COLLECT = Format(Collect, "I", 4)
+RELAYED = Format(Relayed, "IQ", 12)
+SNAPSHOT_HELLO = Format(SnapshotHello, "III", 12)
 
 
 def pack_wait_any(words: list[tuple[int, int]], timeout: int, why: bytes) -> bytes:

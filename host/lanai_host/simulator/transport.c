@@ -142,6 +142,19 @@ void hub_close(hub *o) {
     free(o);
 }
 
+/* One more handle on the hub: for a rank whose requests this process serves. NULL without memory. */
+hub *hub_share(const hub *o) {
+    hub *copy = calloc(1, sizeof *copy);
+    if (!copy) return NULL;
+    copy->head = o->head;
+    copy->rank_states = o->rank_states;
+    copy->queues = o->queues;
+    return copy;
+}
+
+/* The memory stays for the other handles. */
+void hub_unshare(hub *o) { free(o); }
+
 /* Blocks of 2 ** (SMALLEST + class) bytes. Called with the lock held. */
 static datagram *new_datagram(hub *o, uint64_t bytes) {
     uint32_t class = 0;
@@ -290,6 +303,12 @@ static void spin(hub *o, rank_state *me, int64_t began) {
     if (atomic_exchange(&me->spins, 0)) atomic_fetch_sub(&o->head->busy, 1);
 }
 
+/* Whether a wait has ended: returns at once what `hub_wait_on` does. */
+int64_t hub_look_at_wait(hub *o, uint32_t rank) {
+    rank_state *me = &o->rank_states[rank];
+    return me->state == RUNS ? me->clock : me->state == WAITS ? AGAIN : STOP;
+}
+
 /* Continues a wait. Returns the rank's time once it may run; AGAIN: not yet, call again; STOP: nothing will ever come, or not
    before the time limit. */
 int64_t hub_wait_on(hub *o, uint32_t rank) {
@@ -306,23 +325,29 @@ int64_t hub_wait_on(hub *o, uint32_t rank) {
         int64_t spent = nanoseconds() - began;
         o->usual += ((spent < 4 * SHORT ? spent : 4 * SHORT) - o->usual) / 8;
     }
-    return me->state == RUNS ? me->clock : me->state == WAITS ? AGAIN : STOP;
+    return hub_look_at_wait(o, rank);
 }
 
-/* Waits. `what` says for what: DATAGRAM, until one arrives; LOOK, until all that may arrive before `clock` has arrived; END, until
-   the run ends; TURN, until all other ranks wait and would resume later, or at the same time with a higher number. `clock` is the
-   rank's time. Returns as `hub_wait_on` does. */
-int64_t hub_wait(hub *o, uint32_t rank, int64_t clock, uint32_t what) {
+/* Begins a wait. `what` says for what: DATAGRAM, until one arrives, or until `limit` (FOREVER: only that); LOOK, until all that may
+   arrive before `clock` has arrived; END, until the run ends; TURN, until all other ranks wait and would resume later, or at the same
+   time with a higher number. `clock` is the rank's time. */
+void hub_begin_wait(hub *o, uint32_t rank, int64_t clock, uint32_t what, int64_t limit) {
     rank_state *me = &o->rank_states[rank];
     take_lock(o);
     if (what == TURN && clock < o->quiet) clock = o->quiet;
     int64_t first = what == DATAGRAM ? earliest(o, rank)->arrival : clock;
+    if (what == DATAGRAM && limit < first) first = limit;
     me->what = what;
     me->clock = clock;
     me->wake = first < clock ? clock : first;
     me->state = WAITS;
     atomic_fetch_sub(&o->head->busy, 1);
     release_ranks(o);
+}
+
+/* Waits as `hub_begin_wait` says, and returns as `hub_wait_on` does. */
+int64_t hub_wait(hub *o, uint32_t rank, int64_t clock, uint32_t what) {
+    hub_begin_wait(o, rank, clock, what, FOREVER);
     return hub_wait_on(o, rank);
 }
 

@@ -30,6 +30,10 @@ int hub_post(hub *, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, co
              uintptr_t body, uint64_t body_size, uint64_t charged);
 int64_t hub_wait(hub *, uint32_t rank, int64_t clock, uint32_t what);
 int64_t hub_wait_on(hub *, uint32_t rank);
+void hub_begin_wait(hub *, uint32_t rank, int64_t clock, uint32_t what, int64_t limit);
+int64_t hub_look_at_wait(hub *, uint32_t rank);
+hub *hub_share(const hub *);
+void hub_unshare(hub *);
 int64_t hub_receive(hub *, uint32_t rank, int64_t clock, int64_t from, const char *match, uint32_t match_size,
                     uint32_t head_size, uintptr_t to, uint64_t room, delivery *result);
 datagram *hub_take(hub *, uint32_t rank, datagram *done);
@@ -88,6 +92,36 @@ def native() -> Any:
     return load(__package__, "transport", DECLARED, reach.GUARD_SOURCE, header=HEADER)
 
 
+class ServedRank:
+    """A rank's part of the hub in the simulator's process (`relay`). Nothing here blocks."""
+
+    def __init__(self, ffi: Any, lib: Any, hub: Any, rank: int) -> None:
+        self._ffi, self._lib, self._rank = ffi, lib, rank
+        self._hub = lib.hub_share(hub)
+
+    def post(self, dest: int, clock: int, datagram: bytes, charged: int) -> None:
+        """As `RankTransport.post`; `charged` bytes take time on the link."""
+        body = (0, 0)
+        if not self._lib.hub_post(self._hub, self._rank, dest, clock, clock, datagram, len(datagram), *body, charged):
+            raise UserError(f"no shared memory is left for a datagram of {len(datagram)} bytes")
+
+    def begin_wait(self, clock: int, what: Awaited, limit: int = FOREVER) -> None:
+        """A wait for a DATAGRAM ends at `limit` though none has come. Other ranks may be released
+        by this."""
+        self._lib.hub_begin_wait(self._hub, self._rank, clock, what, limit)
+
+    def released(self) -> int:
+        """The rank's time once its wait is over; else an `Answer`."""
+        return int(self._lib.hub_look_at_wait(self._hub, self._rank))
+
+    def take(self) -> list[tuple[int, bytes]]:
+        """(source, datagram) of all that have arrived."""
+        return _taken(self._ffi, self._lib, self._hub, self._rank)
+
+    def close(self) -> None:
+        self._lib.hub_unshare(self._hub)
+
+
 class TransportHub:
     """The simulator's end. `latency` and `byte_time` (for each byte of a body) are in picoseconds.
     No rank is released after `limit`. `started` ranks begin, all unless given; the others may join
@@ -126,6 +160,10 @@ class TransportHub:
         """The rank's process has ended."""
         self._lib.hub_leave(self._hub, rank)
 
+    def serve(self, rank: int) -> "ServedRank":
+        """For a rank that asks this process for everything, and never touches the memory itself."""
+        return ServedRank(self._ffi, self._lib, self._hub, rank)
+
     def stop(self) -> None:
         """The run is over: waiting ranks are stopped, and report what they wait for."""
         self._lib.hub_stop(self._hub)
@@ -158,7 +196,7 @@ class RankTransport:
     def __init__(self, client: Connection, path: str) -> None:
         made = native()
         self._ffi, self._lib, self._unpack = made.ffi, made.lib, made.ffi.unpack
-        self._post, self._wait, self._take = made.lib.hub_post, made.lib.hub_wait, made.lib.hub_take
+        self._post, self._wait = made.lib.hub_post, made.lib.hub_wait
         self._receive, self.delivery = made.lib.hub_receive, made.ffi.new("delivery *")
         self._client = client
         self._rank = client.rank
@@ -256,13 +294,7 @@ class RankTransport:
 
     def _collected(self) -> list[tuple[int, bytes]]:
         """All datagrams that have arrived."""
-        take, hub, rank = self._take, self._hub, self._rank
-        datagrams = []
-        datagram = take(hub, rank, self._ffi.NULL)
-        while datagram:
-            datagrams.append((datagram.source, self._unpack(datagram.bytes, datagram.size)))
-            datagram = take(hub, rank, datagram)
-        return datagrams
+        return _taken(self._ffi, self._lib, self._hub, self._rank)
 
     def await_end(self) -> None:
         """Wait until no other rank can run: those that wait have then been stopped. Give up after
@@ -289,6 +321,16 @@ class RankTransport:
             wake = _look(self._ffi, self._lib, self._hub, self._rank).wake
             self._client.call(Op.STOPPED, STOPPED.pack(Stopped(wake), record))
         return now
+
+
+def _taken(ffi: Any, lib: Any, hub: Any, rank: int) -> list[tuple[int, bytes]]:
+    take, unpack = lib.hub_take, ffi.unpack
+    datagrams = []
+    datagram = take(hub, rank, ffi.NULL)
+    while datagram:
+        datagrams.append((datagram.source, unpack(datagram.bytes, datagram.size)))
+        datagram = take(hub, rank, datagram)
+    return datagrams
 
 
 def _look(ffi: Any, lib: Any, hub: Any, rank: int) -> RankState:

@@ -19,6 +19,7 @@ from ..figures import write_json
 from ..job import launcher, processes, settings
 from ..job.buffers import Buffers
 from ..job.config import RunConfig
+from ..job.restart.plan import is_kill
 from ..job.world import World
 from ..kernel.kernel import Kernel
 from ..machine.presets import PRESETS as NIC_PRESETS
@@ -110,7 +111,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="start a Python interpreter for each rank, not one that forks into all; results may differ",
     )
     add("--no-snapshot", **on, help="boot the NICs though an earlier run has kept them booted; results are the same")
-    add("--fault", **options, metavar="F", help="e.g. 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7'")
+    add(
+        "--fault",
+        **options,
+        metavar="F",
+        help="e.g. 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7', 'kill rank2 at=3ms' (on any device)",
+    )
+    add(
+        "--checkpoint",
+        metavar="every=TIME",
+        help="each rank takes a snapshot of itself this often, e.g. every=2ms; a rank that is killed is made anew "
+        "from its last one",
+    )
     add("--wave", metavar="FILE", help="write waveforms (.vcd, .vcd.gz); with several nodes FILE gets their numbers")
     add("--wave-nodes", metavar="N,N", help="whose waveforms (default: 0)")
     add("--wave-from", type=sim_time, metavar="TIME", help="begin them at this simulated time")
@@ -186,6 +198,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         "prefix": args.prefix,
         "buffers": args.buffers,
         "faults": args.fault or None,
+        "checkpoint": args.checkpoint,
         "limits": {"sim_time": args.max_sim_time, "wall": args.max_wall},
         "nic": {"preset": args.nic, **assignments("--nic-option", args.nic_option)},
         "host": {
@@ -219,7 +232,9 @@ def check_flags(args: argparse.Namespace, config: RunConfig) -> None:
     would use."""
     if config.stack.nics:
         return
-    given = [flag for flag, value in vars(args).items() if flag in NIC_FLAGS and value not in (None, [])]
+    faults = [text for text in args.fault if not is_kill(text)]
+    flags = {**vars(args), "fault": faults}
+    given = [flag for flag, value in flags.items() if flag in NIC_FLAGS and value not in (None, [])]
     driver = [word for word in args.host_option if word.partition("=")[0] in DRIVER_ONLY]
     names = [f"--{flag.replace('_', '-')}" for flag in given] + [f"--host-option {word}" for word in driver]
     if names:

@@ -19,6 +19,7 @@ from ..machine.fabrics.cables import Ends
 from ..machine.faults import Fault
 from ..report.short import Summary
 from .buffers import Buffers
+from .restart.plan import Checkpoint, Kill, check_kills
 from .waiting import Doing
 
 
@@ -63,6 +64,8 @@ class RunConfig:
     skip: bool = True
     snapshot: bool = True  # begin with NICs as an earlier run's boot left them
     faults: tuple[Fault, ...] = ()
+    kills: tuple[Kill, ...] = ()
+    checkpoint: Checkpoint | None = None
     wave: "WaveConfig | None" = None
     trace: str | None = None  # file to write the event stream to
     inputs: tuple[int, Path] | None = None  # a node whose NIC's inputs are kept, and their file; for `lanai replay`
@@ -92,6 +95,26 @@ class RunConfig:
     @property
     def engine_kind(self) -> EngineKind:
         return kinds.kind(self.engine)
+
+    @property
+    def relayed(self) -> bool:
+        """Ranks without NICs reach each other through the simulator, as one may be killed."""
+        return not self.stack.nics and bool(self.kills or self.checkpoint)
+
+    def check_restart(self) -> None:
+        """Raise UserError for kills that cannot be, and for what cannot be combined with
+        restarts."""
+        check_kills(self.kills, self.ranks, self.max_sim_time)
+        asked = "--checkpoint" if self.checkpoint else "--fault kill" if self.relayed else ""
+        others = {
+            "--universe": bool(self.universe),
+            "--trace": self.trace is not None,
+            "--cpu-scale": bool(self.host.cpu_scale),
+            "--survive-death": self.survive and self.checkpoint is not None,
+        }
+        for what, given in others.items():
+            if asked and given:
+                raise UserError(f"{asked} cannot be combined with {what}; run without one of them")
 
     def check_engine(self) -> None:
         """Raise UserError if the run needs what its engine cannot do."""

@@ -5,6 +5,7 @@ import os
 import select
 import selectors
 import threading
+from collections.abc import Sequence
 from typing import IO, TextIO
 
 CHUNK = 1 << 16
@@ -20,6 +21,10 @@ class Output:
         self._selector = selectors.DefaultSelector()
         self._streams: dict[int, tuple[IO[bytes], bytes, TextIO]] = {}
         self._partial: dict[int, bytes] = {}
+        self._ranks: dict[int, int] = {}  # whose a pipe is
+        self._places: dict[int, int] = {}  # bytes that the rank's program has printed, as it counts them
+        self._passed: dict[int, int] = {}  # bytes of them that were passed on; what a restarted rank repeats is not
+        self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._stop_read, self._stop_write = os.pipe()
         self._selector.register(self._stop_read, selectors.EVENT_READ)
@@ -28,8 +33,34 @@ class Output:
 
     def add(self, pipe: IO[bytes], rank: int, target: TextIO) -> None:
         """Pass what comes from `pipe` to `target`."""
-        self._streams[pipe.fileno()] = (pipe, f"[{rank}] ".encode() if self.prefix else b"", target)
-        self._selector.register(pipe.fileno(), selectors.EVENT_READ)
+        number = pipe.fileno()
+        os.set_blocking(number, False)
+        self._streams[number] = (pipe, f"[{rank}] ".encode() if self.prefix else b"", target)
+        self._ranks[number] = rank
+        self._places[number] = self._passed[number] = 0
+        self._selector.register(number, selectors.EVENT_READ)
+
+    def marks(self, rank: int) -> list[int]:
+        """How much the rank has printed in each of its pipes. It waits."""
+        with self._lock:
+            return [self._come_to_end(number) for number in self._pipes(rank)]
+
+    def rewind(self, rank: int, marks: Sequence[int]) -> None:
+        """The rank's process has ended. Another one goes on where these marks were taken, and
+        prints again what came after."""
+        with self._lock:
+            for number, mark in zip(self._pipes(rank), marks, strict=True):
+                self._come_to_end(number)
+                self._places[number] = mark
+
+    def _pipes(self, rank: int) -> list[int]:
+        return sorted(number for number, owner in self._ranks.items() if owner == rank and number in self._streams)
+
+    def _come_to_end(self, number: int) -> int:
+        """Take all that lies in a pipe."""
+        while self._take(number):
+            pass
+        return self._places[number]
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="lanai output", daemon=True)
@@ -62,14 +93,27 @@ class Output:
                 else:
                     self._take(key.fd)
 
-    def _take(self, number: int) -> None:
-        try:
-            chunk = os.read(number, CHUNK)
-        except OSError:
-            chunk = b""
+    def _take(self, number: int) -> bool:
+        """Pass on what a pipe has, up to a chunk; False if it has nothing now."""
+        with self._lock:
+            try:
+                chunk = os.read(number, CHUNK)
+            except BlockingIOError:
+                return False
+            except OSError:
+                chunk = b""
+            if not chunk:
+                self._drop(number)
+                return False
+            begin = self._places[number]
+            self._places[number] += len(chunk)
+            self._pass_on(number, chunk[max(0, self._passed[number] - begin) :])
+            self._passed[number] = max(self._passed[number], self._places[number])
+            return True
+
+    def _pass_on(self, number: int, chunk: bytes) -> None:
         if not chunk:
-            self._drop(number)
-            return
+            return  # all of it had been printed before
         text = self._partial.pop(number, b"") + chunk
         end = text.rfind(b"\n") + 1
         if len(text) - end > LONGEST_LINE:

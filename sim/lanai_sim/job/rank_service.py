@@ -74,23 +74,34 @@ class Service:
         rank = self.rank
         try:
             while requests := await self.ranks.requests(rank):
+                self._arrived()
                 *posted, request = requests  # the last one blocks
                 for writes, group in groupby(posted, _is_write):
                     await (self._write if writes else self._posted)(list(group))
                 rank.clock += request.elapsed
                 rank.op = request.op
+                self._begin(request)
                 try:
                     answer = await self._blocking(request)
                 except (Refused, UserError) as refusal:
-                    rank.answer(str(refusal).encode(), Status.ERROR)
+                    self._answer(str(refusal).encode(), Status.ERROR)
                     continue
-                rank.answer(answer)
+                self._answer(answer)
                 if rank.finalized:
                     self.ranks.leave(rank)
                     return
         finally:
             if self.access is not None:
                 self.access.close()
+
+    def _arrived(self) -> None:
+        """The rank has begun to wait, and nothing that it asked for has been done."""
+
+    def _begin(self, request: Request) -> None:
+        """This is to be served next."""
+
+    def _answer(self, payload: bytes, status: Status = Status.OK) -> None:
+        self.rank.answer(payload, status)
 
     async def _write(self, requests: Sequence[Request]) -> None:
         rank = self.rank

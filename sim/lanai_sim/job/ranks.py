@@ -8,11 +8,12 @@ import struct
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from lanai_host.device import Envelope
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import ABORT_TIMEOUT, HEADER, FinalState, Op, Status
-from lanai_host.simulator.requests import STOPPED, split_wait_any
+from lanai_host.simulator.requests import COLLECT, STOPPED, split_wait_any
 from lanai_host.simulator.spin import Chunk, SpinWait
 
 from ..kernel.kernel import Kernel, Suspension
@@ -39,9 +40,19 @@ def why_of(request: Request) -> bytes:
     with suppress(UserError):
         if request.op == Op.STOPPED:
             return STOPPED.split(request.payload)[1]
+        if request.op == Op.COLLECT:
+            return COLLECT.split(request.payload)[1]
         if request.op == Op.WAIT_ANY:
             return split_wait_any(request.payload)[2]
     return b""
+
+
+class RankLog(Protocol):
+    """Hears what passes between a rank and the simulator, once it is on its way."""
+
+    def answered(self, frame: bytes) -> None: ...
+
+    def asked(self, requests: list[Request]) -> None: ...
 
 
 class Rank:
@@ -50,7 +61,8 @@ class Rank:
 
     def __init__(self, number: int, sock: socket.socket) -> None:
         self.number = number
-        self.sock = sock
+        self.log: RankLog | None = None
+        self.restarts = 0  # how often its process was made anew
         self.pid = 0
         self.clock = 0
         self.pio = self.waited = 0  # picoseconds of it spent on PIO, and waiting for the NIC
@@ -63,10 +75,16 @@ class Rank:
         self.op: int | None = None
         self.why = b""  # wait record of the request that it is in
         self.pending: Suspension[list[Request]] | None = None
-        self._bytes = bytearray()
         self._chunk = Chunk(CHUNK)  # kept: a fresh one for each read would cost the kernel more than the read
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(0, int(1e6 * POLL_SECONDS)))
         self._wait = SpinWait()
+        self.connect(sock)
+
+    def connect(self, sock: socket.socket) -> None:
+        """Its process is at the other end of this socket, and has said nothing yet."""
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(0, int(1e6 * POLL_SECONDS)))
+        self.sock = sock
+        self.gone = False
+        self._bytes = bytearray()
         self._requests: list[Request] = []
         self._wanted = HEADER.size
 
@@ -74,8 +92,11 @@ class Rank:
         """End the rank's blocking request; its process runs from now on."""
         self.running = True
         self.why = b""
+        frame = HEADER.pack(len(payload), status, 0, self.clock) + payload
+        if self.log is not None:
+            self.log.answered(frame)
         with suppress(BrokenPipeError, ConnectionResetError):  # it died; the launcher tells
-            self.sock.sendall(HEADER.pack(len(payload), status, 0, self.clock) + payload)
+            self.sock.sendall(frame)
 
     def ask_final_state(self, on_nic: Sequence[Envelope]) -> None:
         """Ask where it stands. It waits, and has nothing else to say."""
@@ -87,8 +108,13 @@ class Rank:
         """The reply; None if there is none by that time."""
         while not self._requests and not self.gone and time.monotonic() < give_up:
             self.read(0)
-        replies, self._requests = self._requests, []
+        replies = self.taken_replies()
         return FinalState.unpack(replies[0].payload) if replies else None
+
+    def taken_replies(self) -> list[Request]:
+        """What `read` has taken while no request that blocks has come."""
+        replies, self._requests = self._requests, []
+        return replies
 
     def read(self, flags: int = socket.MSG_DONTWAIT) -> list[Request] | None:
         """Take what has come. The requests up to a blocking one, once there is one; None while
@@ -161,6 +187,13 @@ class Ranks:
         self._selector.register(sock, selectors.EVENT_READ, rank)
         return rank
 
+    def reconnect(self, rank: Rank, sock: socket.socket, pid: int) -> None:
+        """The rank has a new process, which is where the one before was."""
+        self._forget(rank)
+        rank.connect(sock)
+        rank.pid = pid
+        self._selector.register(sock, selectors.EVENT_READ, rank)
+
     def __iter__(self) -> Iterator[Rank]:
         return iter(self.ranks)
 
@@ -181,7 +214,7 @@ class Ranks:
             self.finish(rank, [])
 
     def _forget(self, rank: Rank) -> None:
-        with suppress(KeyError):
+        with suppress(KeyError, ValueError):  # ValueError: it is closed
             self._selector.unregister(rank.sock)
 
     def wait(self) -> None:
@@ -226,6 +259,8 @@ class Ranks:
         too."""
         assert rank.pending is not None
         pending = rank.pending
+        if requests and rank.log is not None:
+            rank.log.asked(requests)
         if requests and requests[-1].op == Op.ABORT:
             self._give_up = time.monotonic() + ABORT_TIMEOUT
         rank.pending = None

@@ -26,6 +26,7 @@ from ..machine.presets import PRESETS as NIC_PRESETS
 from ..units import duration
 from .buffers import Buffers
 from .config import RunConfig, WaveConfig
+from .restart.plan import is_kill, parse_checkpoint, parse_kill
 
 Document = dict[str, Any]
 CONFIG = TypeVar("CONFIG")
@@ -50,7 +51,7 @@ PRESET_TABLES: Mapping[str, Mapping[str, Callable[[], Any]]] = {
 }
 LIMITS = ("sim_time", "wall")
 WAVE = ("file", "nodes", "from", "to")
-KEYS = (*SCALARS, "fabric", "faults", "limits", "wave", *PRESET_TABLES)
+KEYS = (*SCALARS, "fabric", "faults", "checkpoint", "limits", "wave", *PRESET_TABLES)
 
 
 def option_tables(device: str, document: Iterable[str]) -> Mapping[str, Mapping[str, Callable[[], Any]]]:
@@ -126,7 +127,10 @@ def run_config(document: Mapping[str, Any], command: tuple[str, ...], **others: 
         texts = document["faults"]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise UserError(f"faults = {texts!r} is not understood; write a list such as ['drop nic0 packet=3']")
-        found["faults"] = tuple(faults.parse(text) for text in texts)
+        found["faults"] = tuple(faults.parse(text) for text in texts if not is_kill(text))
+        found["kills"] = tuple(parse_kill(text) for text in texts if is_kill(text))
+    if "checkpoint" in document:
+        found["checkpoint"] = parse_checkpoint(_like("checkpoint", "", document["checkpoint"]))
     if "limits" in document:
         found |= _limits(document["limits"])
     if "wave" in document:

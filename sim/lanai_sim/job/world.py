@@ -17,6 +17,8 @@ from ..report.short import Traffic
 from .config import RunConfig
 from .rank_service import NicAccess, Service
 from .ranks import Rank
+from .restart.relay import Relay, RelayAccess
+from .restart.service import KeptAccess
 
 if TYPE_CHECKING:
     from ..trace.session import Session
@@ -36,11 +38,23 @@ class World:
             self.transport = config.stack.network(
                 config.total_ranks, config.chosen_options, config.max_sim_time, config.ranks
             )
+        self.relay: Relay | None = None
+        if self.transport is not None and config.relayed:
+            self.relay = Relay(kernel, self.transport)
+            self.relayed = [
+                RelayAccess(self.relay, rank, [kill.at for kill in config.kills if kill.rank == rank])
+                for rank in range(config.ranks)
+            ]
 
     def at_once(self, rank: Rank, op: int) -> bool:
         """Serve this request though other ranks run code? Without NICs, ranks wait for
         each other among themselves."""
-        return self.transport is not None and (op == Op.MANAGE or (bool(rank.origin) and op in (Op.HELLO, Op.FINALIZE)))
+        return self._apart and (op == Op.MANAGE or (bool(rank.origin) and op in (Op.HELLO, Op.FINALIZE)))
+
+    @property
+    def _apart(self) -> bool:
+        """Do ranks wait for each other among themselves?"""
+        return self.transport is not None and self.relay is None
 
     def is_free(self, rank: int) -> bool:
         """May another process have this rank, whose process has ended? Not where a NIC or a trace
@@ -53,15 +67,21 @@ class World:
             self.transport.join(rank.number, rank.clock)
 
     def access(self, rank: int) -> NicAccess | None:
-        """The rank's NIC."""
-        return None
+        """The rank's NIC, or what it has instead."""
+        return None if self.relay is None else self.relayed[rank]
+
+    def kept_access(self, rank: int) -> KeptAccess:
+        """The same where the rank is kept restartable."""
+        return self.relayed[rank]
 
     def boot(self) -> None:
         """Before the ranks start."""
 
     def rank_config(self, rank: int) -> dict[str, Any]:
         """What the rank learns at HELLO."""
-        transport = {} if self.transport is None else {"transport": self.transport.path}
+        transport: dict[str, Any] = {} if self.transport is None else {"transport": self.transport.path}
+        if self.relay is not None:
+            transport = {"relay": True}
         return {"host": dataclasses.asdict(self.config.host), "node": rank // self.config.ranks_per_node, **transport}
 
     def environment(self) -> dict[str, str]:
@@ -134,10 +154,15 @@ class World:
 
     def left(self, rank: int) -> None:
         """A rank's process has ended."""
-        if self.transport is not None:
+        if self.relay is not None:
+            self.relayed[rank].close()
+        elif self.transport is not None:
             self.transport.leave(rank)
 
     def close(self) -> None:
+        if self.relay is not None:
+            for access in self.relayed:
+                access.free()
         if self.transport is not None:
             self.transport.close()
 

@@ -6,7 +6,7 @@ from ...device import Device
 from ...errors import UserError
 from ...simulator.client import SimulatorClient
 from ...simulator.protocol import ENV_DEVICE
-from ...simulator.transport import TransportHub
+from ...simulator.transport import RankTransport, TransportHub
 from ..base import Stack
 from .options import IdealOptions, unlimited
 
@@ -31,7 +31,8 @@ class IdealStack(Stack):
         if client.transport is None:
             raise UserError(f"{ENV_DEVICE}=ideal, but the simulator runs NICs; start with `lanai run`")
         device = IdealDevice(client.rank, client.size, client.transport, costs)
-        device.fast_path = IdealFastPath(device, client.transport, costs)
+        if isinstance(client.transport, RankTransport):
+            device.fast_path = IdealFastPath(device, client.transport, costs)
         return device
 
 

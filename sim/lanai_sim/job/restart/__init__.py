@@ -1,0 +1,1 @@
+"""Ranks that are killed on purpose, snapshots of ranks, and ranks made anew from them."""

@@ -1,0 +1,221 @@
+"""Keeps one rank restartable: takes its snapshots, logs what it is told, and makes it anew when its
+process has been killed."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Sequence
+from typing import Protocol
+
+from lanai_host.config import HostCost, HostCosts
+from lanai_host.simulator.protocol import HEADER, Op, Status
+from lanai_host.simulator.requests import HELLO
+
+from ...kernel.kernel import Kernel
+from ...units import format_time
+from ..output import Output
+from ..processes import Process
+from ..ranks import Rank, Ranks, Request
+from .fitness import unfit
+from .line import Adopted, Line, Snapshot
+from .log import Log, Step, Write, difference
+from .plan import Checkpoint
+
+MOST_IN_VAIN = 20  # restarts in a row that bring the rank no further than the one before
+
+
+class NoSnapshot(Exception):
+    """The rank cannot be kept restartable, or cannot be made anew; the text says why."""
+
+
+class Memory(Protocol):
+    """A rank's memory as its NIC sees it."""
+
+    def kept(self) -> object:
+        """What `restore` needs of this moment."""
+
+    def restore(self, kept: object, pid: int) -> None:
+        """The rank is this process, and is where it was when `kept` was taken."""
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        """Write again what NICs wrote."""
+
+    def repeated(self, request: Request) -> None:
+        """The rank made anew has asked for this again."""
+
+    def restored(self) -> None:
+        """It is where its process was killed."""
+
+
+class Keeper:
+    """`log` is None until the first snapshot, taken when the rank connects. `ready` is the time at
+    which a rank made anew has done its work again: no answer comes to it before."""
+
+    def __init__(
+        self, line: Line, checkpoint: Checkpoint, kernel: Kernel, ranks: Ranks, rank: Rank, process: Process,
+        output: Output, memory: Memory, costs: HostCosts, due: int,
+    ) -> None:  # fmt: skip
+        self._line, self._checkpoint, self._kernel, self._ranks = line, checkpoint, kernel, ranks
+        self._process, self._output, self._memory, self._costs = process, output, memory, costs
+        self.rank = rank
+        self.due = due
+        self.log: Log | None = None
+        self.ready = 0
+        self.restarts = 0
+        self.snapshots = 0
+        self.logged = 0  # bytes in all
+        self.writes: Sequence[Write] = ()  # what NICs wrote before the next answer
+        self._snapshot: Snapshot | None = None
+        self._marks: list[int] = []
+        self._kept: object = None
+        self._in_vain = (0, 0)  # steps of the log at the last restart, and how often it was so
+        rank.log = self
+
+    # What the rank is told and asks
+
+    def answered(self, frame: bytes) -> None:
+        if self.log is not None:
+            self.log.steps.append(Step(frame, self.writes))
+            self.writes = ()
+
+    def asked(self, requests: list[Request]) -> None:
+        if self.log is not None and self.log.steps:
+            self.log.steps[-1].requests = requests
+
+    # Snapshots
+
+    def take_if_due(self, request: Request) -> None:
+        """The rank waits in this request, which has not been served."""
+        rank = self.rank
+        if self.log is None and request.op == Op.HELLO:
+            rank.pid = HELLO.split(request.payload)[0].pid
+            if rank.pid != self._process.popen.pid:
+                raise NoSnapshot(
+                    f"rank {rank.number} cannot be snapshotted: it is process {rank.pid}, below process "
+                    f"{self._process.popen.pid} that was started; name the program itself, not a script that starts it"
+                )
+            self._take()  # the program's own start costs nothing extra
+        elif self.log is not None and rank.clock >= self.due and request.op not in (Op.ALLOC, Op.FINALIZE, Op.ABORT):
+            self._take()
+            rank.clock += self._costs.price(HostCost.SNAPSHOT)
+            while self.due <= rank.clock:
+                self.due += self._checkpoint.every
+
+    def _take(self) -> None:
+        rank = self.rank
+        if reason := unfit(rank.pid):
+            raise NoSnapshot(f"rank {rank.number} cannot be snapshotted: {reason}")
+        self._marks = self._output.marks(rank.number)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # killed: told below
+            rank.sock.sendall(HEADER.pack(len(self._line.name), Status.SNAPSHOT, 0, rank.clock) + self._line.name)
+        made = self._line.accept(rank.number, False, self._refused)
+        if made is None:
+            return  # it was killed just now, and is made from the snapshot before
+        if self._snapshot is not None:
+            self._snapshot.close()
+        self._snapshot = Snapshot(self._line, rank.number, made)
+        self._kept = self._memory.kept()
+        self.log = Log(rank.clock)
+        self.snapshots += 1
+
+    def _refused(self) -> bool:
+        """Has the process ended? Raises NoSnapshot if it could not be copied."""
+        self.rank.read()
+        for reply in self.rank.taken_replies():
+            text = reply.payload.decode(errors="replace")
+            raise NoSnapshot(f"rank {self.rank.number} cannot be snapshotted: it cannot be copied: {text}")
+        return self._process.popen.poll() is not None
+
+    # Restarts
+
+    @property
+    def can_restart(self) -> bool:
+        """Was the rank's process killed, and is there a snapshot? What ends in another way does so
+        by its own doing, and would again."""
+        return self._snapshot is not None and self._process.popen.returncode == -signal.SIGKILL
+
+    def restart(self, now: int) -> str:
+        """Make the rank anew. Its process was killed at about `now` and has been waited for. What
+        happened, in words."""
+        log = self.log
+        assert log is not None
+        self._count(len(log.steps))
+        while not self._attempt():
+            pass
+        self.restarts += 1
+        self.rank.restarts += 1
+        self.ready = now + self._costs.price(HostCost.RESTART) + log.work
+        if self.rank.running:
+            self.rank.clock = max(self.rank.clock, self.ready)
+        return (
+            f"rank {self.rank.number} was killed at {format_time(now)} and made anew from its snapshot of "
+            f"{format_time(log.taken)}"
+        )
+
+    def _count(self, steps: int) -> None:
+        last, times = self._in_vain
+        self._in_vain = (steps, times + 1 if steps == last else 1)
+        if self._in_vain[1] > MOST_IN_VAIN:
+            raise NoSnapshot(
+                f"rank {self.rank.number} was killed {self._in_vain[1]} times at the same point of its program; "
+                "something kills it whenever it comes there"
+            )
+
+    def _attempt(self) -> bool:
+        """False if the new process was killed before it had come as far."""
+        rank, process, log = self.rank, self._process, self.log
+        assert self._snapshot is not None
+        assert log is not None
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.popen.pid, signal.SIGKILL)  # what it had started
+        made = self._snapshot.make()
+        if made is None:
+            raise NoSnapshot(f"rank {rank.number} was killed, and its snapshot too")
+        process.sock.close()
+        process.popen, process.sock = Adopted(made.pid), made.sock
+        self._ranks.reconnect(rank, made.sock, made.pid)
+        self._memory.restore(self._kept, made.pid)
+        self._output.rewind(rank.number, self._marks)
+        for step in log.steps:
+            if not self._repeat(step):
+                return False
+        self._memory.restored()
+        return True
+
+    def _repeat(self, step: Step) -> bool:
+        self._memory.apply(step.writes)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.rank.sock.sendall(step.frame)
+        if step.requests is None:
+            return True  # the last step: the rank runs
+        requests = self._next()
+        if requests is None:
+            return False
+        if what := difference(step.requests, requests):
+            raise NoSnapshot(
+                f"rank {self.rank.number} was killed and does not repeat what it did before: {what}; its program "
+                "depends on more than its messages, such as the time of day, its process number or a file that it "
+                "has changed since"
+            )
+        self._memory.repeated(requests[-1])
+        return True
+
+    def _next(self) -> list[Request] | None:
+        """What the rank asks next; None if its process has ended."""
+        while True:
+            requests = self.rank.read(0)
+            if requests is not None:
+                return requests
+            self._kernel.check()
+            if self._process.popen.poll() is not None:
+                if self._process.popen.returncode == -signal.SIGKILL:
+                    return None
+                raise NoSnapshot(
+                    f"rank {self.rank.number} was killed and does not repeat what it did before: "
+                    f"{self._process.describe_exit()}"
+                )
+
+    def close(self) -> None:
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None

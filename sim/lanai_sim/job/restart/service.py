@@ -1,0 +1,47 @@
+"""A rank's task where the rank is kept restartable."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from lanai_host.config import HostCost, HostCosts
+from lanai_host.simulator.protocol import Status
+
+from ..rank_service import NicAccess, Service
+from ..ranks import Request
+from .keeper import Keeper, Memory
+from .log import Write
+
+
+class KeptAccess(NicAccess, Memory, Protocol):
+    """A rank's NIC, or what it has instead."""
+
+    def arrived(self) -> None:
+        """The rank has begun to wait."""
+
+    def delivered(self) -> tuple[Sequence[Write], int]:
+        """The rank is about to be answered: what NICs have written into its memory since, and how
+        many bytes others have sent it, which the log keeps."""
+
+
+class KeptService(Service):
+    """Before a request is served the rank may have to take a snapshot; what it is told is logged,
+    which its host pays for by the byte that others send it."""
+
+    def __init__(self, keeper: Keeper, kept: KeptAccess, costs: HostCosts, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.keeper = keeper
+        self.kept = kept
+        self.costs = costs
+
+    def _arrived(self) -> None:
+        self.kept.arrived()
+
+    def _begin(self, request: Request) -> None:
+        self.keeper.take_if_due(request)
+
+    def _answer(self, payload: bytes, status: Status = Status.OK) -> None:
+        keeper, rank = self.keeper, self.rank
+        keeper.writes, size = self.kept.delivered()
+        keeper.logged += size
+        rank.clock = max(rank.clock + self.costs.price(HostCost.LOG_BYTE, size), keeper.ready)
+        super()._answer(payload, status)
