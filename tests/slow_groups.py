@@ -48,7 +48,7 @@ GROUPS = {
     ),
     "slow_faults": Group(
         "nothing is lost, doubled or out of order on bad wires, for long: mpi-np, ccu, t3d and the remote-memory "
-        "adapter; ranks that die in the midst of messages",
+        "adapter; ranks that die while messages are under way",
         (
             "firmware/programs/ccu",
             "firmware/programs/mpi_np/test_recovery.py",

@@ -155,7 +155,7 @@ class Process:
     def close(self) -> None:
         """MPI_Finalize."""
         if self.observer is not None and not self.observer.inside:
-            self.observer.enter("MPI_Finalize")  # Python ends, and nobody called it; it ends with the rank's part
+            self.observer.enter("MPI_Finalize")  # Python ends without the program's call; ends with the rank's part
         for wrong in abi.world.finalize(self._report_leaks if os.environ.get(ENV_LEAKS) else None):
             text = f"{abi.world.label}: MPI_Finalize: {wrong}"
             print(text, file=sys.stderr)

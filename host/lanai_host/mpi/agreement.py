@@ -139,7 +139,7 @@ def _long(numbers: ContextNumbers, members: _Members) -> Agreement:
 def _propose(
     numbers: ContextNumbers, members: _Members, attempt: int
 ) -> Generator[Iterable[Operation], None, tuple[int | None, bool]]:
-    """A number that was free everywhere, and whether nobody has another agreement under way. Each
+    """A number that was free everywhere, and whether no member has another agreement under way. Each
     attempt chooses another number, and from the second on one in two offers nothing, so that two
     agreements do not go on to meet."""
     drawn = members.draw(attempt)

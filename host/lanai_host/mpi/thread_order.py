@@ -35,7 +35,7 @@ def judged(waited: float, busiest: Spent) -> str | None:
 
 
 class _Stop:
-    """A thread that has stopped: at the door (no target), or until `target.done`."""
+    """A thread that has stopped: before it enters the library (no target), or until `target.done`."""
 
     __slots__ = ("gate", "go", "ident", "may_block", "target")
 

@@ -131,7 +131,7 @@ class SimulatorClient:
 
     def catch_up(self) -> None:
         """Let the rest of the world come up to now. Where it is known that nothing changes until
-        then, nobody is asked."""
+        then, the simulator is not asked."""
         if self.clock + CATCH_UP_TIME <= self._quiet_until and not (self._posts or self.watchful):
             self.clock += CATCH_UP_TIME
             return

@@ -145,7 +145,7 @@ class Output:
                 # end of this process.
                 _write_all(target.fileno(), text)
         except (BrokenPipeError, ValueError):
-            pass  # nobody reads any more; the ranks' output is swallowed
+            pass  # the reader has gone; the ranks' output is dropped
         except OSError as error:
             self.lost = error.strerror or str(error)
 

@@ -106,9 +106,7 @@ class Kernel:
         self.now = 0
         self.limit = FOREVER
         self.deadline = math.inf
-        self.signal = (
-            0  # one that asks the run to end, told at the next turn, when no task is in the midst of something
-        )
+        self.signal = 0  # one that asks the run to end, told at the next turn, when no task is within a turn
         self.clockwork: Clockwork | None = None
         self.outside: Outside | None = None
         self._moments: list[tuple[int, int, int, Callable[[Any], None], Any]] = []

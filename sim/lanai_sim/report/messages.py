@@ -133,7 +133,7 @@ def _named(
         yield OTHER_WORK, begin, end
     elif owner > direct:
         yield OTHER_CALLS, begin, end
-    else:  # nobody: cut where the receive was posted
+    else:  # no owner: cut where the receive was posted
         cut = min(max(received, begin), end)
         if cut > begin:
             yield NO_RECEIVE, begin, cut

@@ -1,4 +1,4 @@
-"""Ranks and NICs that are lost in the midst of messages, as MPI programs see it: an error or the
+"""Ranks and NICs that are lost while messages are under way, as MPI programs see it: an error or the
 end of the job, never a hang."""
 
 import sys

@@ -84,7 +84,7 @@ def test_mapping_of_tests(tmp_path):
     for old, new, message in (
         ("test_it[4]", "test_that", "has no test 'test_that'"),
         ("test_it.py", "test_no.py", "'tests/test_no.py' is not there"),
-        ("p.a", "p.z", "'p.z' is no claim"),
+        ("p.a", "p.z", "'p.z' is not a claim"),
         ("[", "[[", "p.toml: "),
     ):
         (tests / "q.toml").write_text(mapping.read_text().replace(old, new))

@@ -23,7 +23,7 @@ WINDOW = 4096  # blocks of other layouts that are listed at once
 class Turn(NamedTuple):
     """One level of repetition."""
 
-    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody calls
+    count: int  # type: ignore[assignment]  # hides tuple.count, which is never called
     extent: int  # bytes of memory from one to the next
     size: int  # bytes of the packed stream from one to the next
 

@@ -78,7 +78,7 @@ class _Started:
 
     @property
     def alone(self) -> bool:
-        """Nobody else has to do with it."""
+        """No other process takes part in it."""
         return not (self.access.collective or self.access.where is Where.SHARED or self.file.atomic)
 
     def perform(self) -> None:

@@ -74,7 +74,7 @@ class Buffers:
             await self.withdraw(unused)
 
     async def withdraw(self, lent: Lent | None) -> None:
-        """Nobody may access this memory any more, whether it is in use or not."""
+        """End all access to this memory, whether it is in use or not."""
         if lent is None:
             return
         del self._lent[lent.exposure.number]

@@ -156,7 +156,7 @@ class Requesting:
         return True
 
     def _ended(self, source: Source, status: Status) -> None:
-        """A request that found no room has vanished: nobody sends it again (MB-17)."""
+        """A request that found no room is lost: it is not sent again (MB-17)."""
         source.refused = source.refused or status is Status.FULL
 
     def _forget(self, source: Source) -> None:

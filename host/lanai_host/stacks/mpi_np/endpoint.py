@@ -158,8 +158,8 @@ class Endpoint:
         """The next record, if it has come.
 
         Raises:
-            DeviceLost: it is no record of this firmware; or the NIC was lost before, so that nobody
-                waits for it.
+            DeviceLost: it is not a record of this firmware; or the NIC was lost before, so that no
+                rank waits for it.
         """
         if self.broken is not None:
             raise self.broken

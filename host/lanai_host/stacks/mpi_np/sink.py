@@ -2,7 +2,7 @@
 packet off the wire and forgets it.
 
 A NIC that posts no buffers says STOP, and what others have sent to it then stands in the switches,
-in the way of packets for NICs that are well (NP-19). One that died in the midst of a packet holds
+in the way of packets for NICs that are well (NP-19). One that failed within a packet holds
 that packet's path through the switches, and the NIC at its end goes on waiting for the rest: a
 packet without words, to everyone it might have been for, ends it.
 """

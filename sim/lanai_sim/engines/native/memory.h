@@ -25,7 +25,7 @@ struct Watch {
 };
 
 // Words of another process are moved a burst at a time: one system call instead of one a word. A read buffer lives until its burst
-// ends or something is written, so that no read is answered with what a write has replaced. The process stands still meanwhile, and
+// ends or something is written, so that no read is answered with what a write has replaced. The process is stopped meanwhile, and
 // `pause` brings its memory up to date before it may run.
 class HostMemory {
   public:

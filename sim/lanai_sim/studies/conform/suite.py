@@ -20,7 +20,7 @@ LEFT_OUT_ON_NICS = {
 # Classes and tests that are left out, and why.
 LEFT_OUT_TESTS = {
     "testJoin": (
-        "a rank waits in the system's accept() for a rank that waits for simulated time, which stands still meanwhile"
+        "a rank waits in the system's accept() for a rank that waits for simulated time, which then does not advance"
     ),
 }
 # Modules that start processes, and how many spares for each rank are enough where they are used

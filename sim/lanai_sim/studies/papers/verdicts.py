@@ -143,7 +143,7 @@ def read_tests(path: Path, claims: Sequence[Claim]) -> dict[str, Held]:
     found = {}
     for claim_id, row in rows.items():
         if claim_id not in known:
-            raise UserError(f"{path.name}: {claim_id!r} is no claim of this paper")
+            raise UserError(f"{path.name}: {claim_id!r} is not a claim of this paper")
         found[claim_id] = Held(tuple(row.get("test", ())), row.get("why", ""))
         for name in found[claim_id].tests:
             _check_test(name, path.parents[2], path.name)

@@ -1,4 +1,4 @@
-"""A NIC that is reset, traps, stops or hangs in the midst of messages: whatever waits ends with an
+"""A NIC that is reset, traps, stops or hangs while messages are under way: whatever waits ends with an
 error that says so, here and at the peers."""
 
 import re
@@ -110,7 +110,7 @@ def check(results, seen):
     (ours,), theirs = results
     assert ours[0] is ErrorKind.NIC_LOST
     assert re.search(f"the NIC of rank 0 {seen}.*start the job again", ours[1]), ours
-    # The body of a packet that the NIC died in the midst of is damaged: its receive has ended
+    # The body of a packet that the NIC had begun when it failed is damaged: its receive has ended
     # before anyone was lost.
     assert {kind for kind, _ in theirs} <= {ErrorKind.PEER_FAILED, ErrorKind.DAMAGED}
     assert {text for kind, text in theirs if kind is ErrorKind.PEER_FAILED} == {ours[1]}

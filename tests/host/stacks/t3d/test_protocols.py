@@ -175,7 +175,7 @@ def test_a_receive_tells_a_synchronous_sender_at_the_match_and_not_before():
     assert rank.puts.done[-1].there.address == 0x5000_0000
 
 
-def test_a_long_message_that_nobody_expects_is_asked_for_at_once():
+def test_a_long_unexpected_message_is_asked_for_at_once():
     """T3-11: into memory of the library's own, before any receive is posted."""
     rank = Rank()
     rank.arrives(2, LONG, 5000, reply=rank.layout.reply(0))

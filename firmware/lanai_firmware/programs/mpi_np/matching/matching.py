@@ -158,8 +158,8 @@ def withdraw(receive: Ptr[Receive]) -> None:
 
 @firmware
 def spread(endpoint: Ptr[Endpoint], receive: Ptr[Receive], context: u32, tag: u32, mask: u32) -> bool:
-    """Post copies of an ANY_SOURCE receive in every channel of the endpoint; nobody is asked
-    (NP-G1). False if its copies are used up."""
+    """Post copies of an ANY_SOURCE receive in every channel of the endpoint; no sender is
+    asked (NP-G1). False if its copies are used up."""
     spare = endpoint.copy_free
     for _ in range(nic.ranks):
         if not spare:

@@ -1,6 +1,6 @@
 """Host DMA that failed: which message it belonged to, and how that message ends.
 
-Every descriptor of this firmware has STOP: the engine stands still behind one that failed, which
+Every descriptor of this firmware has STOP: the engine stops behind one that failed, which
 does not count as done until it is resumed. Its last byte in SRAM tells what it moved. The record
 that ends the message is still to be written, and takes the error from the receive or the job; or it
 is in SRAM, queued behind, and is changed there. Either way no operation is reported as done that is

@@ -228,8 +228,8 @@ def receive_any() -> bool:
         forget(header)
         nic.wire_errors += 1
         if (verdict & HEADER_CHECKED) != 0 and header.channel < nic.channel_count:
-            # Nobody sends it again, and its envelope is sound: the message it belongs to fails, and
-            # nobody waits for it.
+            # It is not sent again, and its envelope is sound: the message that it belongs to fails
+            # at once.
             lose_body(header)
             act(nic.channels + header.channel, header, size)
     elif size < sizeof(Header) or header.channel >= nic.channel_count:
