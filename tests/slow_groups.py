@@ -4,7 +4,8 @@ them."""
 from collections.abc import Collection
 from dataclasses import dataclass
 
-BENCHES = ("bench", "proof")  # markers of the group that .ci/run runs too
+BENCHES = ("bench", "proof")  # markers of a group that .ci/run runs too
+CI = "ci"  # marker of the other one
 TRAFFIC = "host/traffic"
 SEEDS = 20  # of random traffic in a part
 PARTS = 5
@@ -23,6 +24,10 @@ GROUPS = {
     "slow_benches": Group(
         "the blocks, the chip and the switch under cocotb and in Amaranth's simulator; "
         "formal proofs of the core, the host DMA and the segment"
+    ),
+    "slow_ci": Group(
+        "more instances of what the default run tests, and what takes it longest: more seeds and orders, "
+        "limits of real time, damaged caches, the serial line"
     ),
     "slow_gateware": Group(
         "engines, buses and two whole NICs give the same results in Amaranth's simulator, under cocotb and "
@@ -86,6 +91,8 @@ def group_of(place: str, markers: Collection[str], seed: int | None = None) -> s
     """
     if any(marker in BENCHES for marker in markers):
         return "slow_benches"
+    if CI in markers:
+        return "slow_ci"
     if _within(place, TRAFFIC) and seed is not None and 1 <= seed <= SEEDS * PARTS:
         return f"slow_traffic_{(seed - 1) // SEEDS + 1}"
     named = [(len(known), name) for name, group in GROUPS.items() for known in group.places if _within(place, known)]

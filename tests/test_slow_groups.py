@@ -39,6 +39,16 @@ def test_benches_and_proofs_are_one_group_wherever_they_are():
     assert group_of("sim/engines/test_rtl.py", ["slow"]) == "slow_gateware"
 
 
+def test_what_ci_runs_besides_is_one_group():
+    assert group_of("sim/engines/test_rtl.py", ["slow", "ci"]) == "slow_ci"
+    assert group_of("host/traffic/test_traffic.py", ["slow", "ci"], 3) == "slow_ci"
+
+
+@pytest.mark.ci
+def test_a_test_for_ci_is_slow(request):
+    assert {"slow", "slow_ci"} <= {mark.name for mark in request.node.iter_markers()}
+
+
 def test_random_traffic_is_parted_by_seeds():
     parts = [group_of("host/traffic/test_traffic.py", ["slow"], seed) for seed in range(1, SEEDS * PARTS + 1)]
     assert parts == [f"slow_traffic_{part}" for part in range(1, PARTS + 1) for _ in range(SEEDS)]
@@ -64,4 +74,6 @@ def test_the_page_lists_the_groups(request):
 def test_readme_and_ci_run_the_tests_by_one_command():
     command = "-m pytest -n 2 --dist worksteal\n"
     assert command in (PROJECT / "README.md").read_text()
-    assert f'check tests "$bin/python" {command}' in (PROJECT / ".ci" / "run").read_text()
+    checks = (PROJECT / ".ci" / "run").read_text()
+    assert f'check tests "$bin/python" {command}' in checks
+    assert "-m 'slow_benches or slow_ci'\n" in checks

@@ -98,6 +98,7 @@ def test_a_full_disk_is_told(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.ci
 def test_truncated_libraries_are_built_again(tmp_path):
     """Loading one would kill launcher or ranks by SIGBUS."""
     environment = {**os.environ, "LANAI_CACHE": str(tmp_path / "cache")}

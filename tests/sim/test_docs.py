@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fpga.md"
 
 
+@pytest.mark.ci
 def test_samples_run():
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
     assert blocks, "the page has no sample"

@@ -72,6 +72,7 @@ def test_lines_reach_the_source_also_of_inlined_code(module):
     assert image.where(image.address("__trap")).function == "__trap"
 
 
+@pytest.mark.ci
 def test_lines_of_packages_keep_their_path():
     """The MCP's own sources: inlined code is told apart by file, and every function is one of its
     file."""

@@ -87,6 +87,7 @@ async def all_that_a_host_does(bus):
     assert gained["SLOTS_CPU_USED"] > 1000
 
 
+@pytest.mark.ci
 def test_the_serial_line_carries_all_that_the_host_bus_does():
     board = find("ulx3s-85f")
     fast = dataclasses.replace(

@@ -1,6 +1,8 @@
 """A packet that nobody takes (NP-19): what waits behind a STOP for ever can be got rid of from
 either end, and is told."""
 
+import pytest
+
 from lanai_hdl.bfm import Bench, Pair
 from lanai_hdl.bfm.chip import SMALL, Side
 from lanai_hdl.config import BlockedAction
@@ -61,6 +63,7 @@ def test_a_blocked_nic_resets_itself_and_the_path_is_free_again():
     through_a_switch(config, SwitchConfig(ports=2, nic=config), sender, receiver)
 
 
+@pytest.mark.ci
 def test_a_blocked_switch_drops_and_the_next_packet_passes():
     """The switch gives up first, tail and all: the receiver's part of the packet is told to be
     unsound, the sender never waits for ever."""

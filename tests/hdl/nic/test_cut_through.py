@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from lanai_hdl.bfm import Pair
 from lanai_hdl.config import lanai41
 from lanai_hdl.machine import Event, HostDmaStart, SendStart, Verdict
@@ -17,6 +19,7 @@ def slots_alone(count_setup):
     return clocks * CONFIG.slot_khz // CONFIG.host_bus_khz
 
 
+@pytest.mark.ci
 def test_a_page_is_cut_through_within_a_tenth_of_its_slowest_stage(expected):
     data = random.Random(1).randbytes(SIZE)
     pair = Pair(CONFIG, slots=8000)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from pairs import in_turn
 
 from .jobs import CLI, C, alone, together
 
@@ -61,8 +62,7 @@ def test_c_programs_touch_every_function_of_mpi_1_2():
     assert not set(wanted) - called
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize(("name", "ranks"), in_turn(PROGRAMS, [2, 3]))
 def test_c_program(compiled, name, ranks):
     done = together(ranks, compiled[name])
     assert done.stdout == "all right\n", done.stderr

@@ -39,7 +39,9 @@ def test_a_wrong_byte_is_found(tmp_path):
     assert "wrong data (communicator" in on_lanai(spoilt, 1, 2, [])
 
 
-@pytest.mark.parametrize("setting", [*SETTINGS[:4], SETTINGS[-1]], ids=lambda setting: setting.name)
+@pytest.mark.parametrize(
+    "setting", [*SETTINGS[:4], pytest.param(SETTINGS[-1], marks=pytest.mark.ci)], ids=lambda setting: setting.name
+)
 def test_nics_as_mpich(program, setting):
     seed = 1
     expected = line_of(on_mpich(program, seed, setting.ranks))

@@ -57,7 +57,8 @@ def rtl_results(image, place):
 @pytest.mark.parametrize(
     "seed",
     [
-        *range(BATCHES // 2),
+        *range(BATCHES // 6),
+        *(pytest.param(seed, marks=pytest.mark.ci) for seed in range(BATCHES // 6, BATCHES // 2)),
         *(pytest.param(seed, marks=pytest.mark.slow) for seed in (*range(BATCHES // 2, BATCHES), *range(100, 140))),
     ],
 )

@@ -42,6 +42,7 @@ def cache(shared, monkeypatch):
     return shared
 
 
+@pytest.mark.ci
 def test_concurrent_runs_share_one_build(cache):
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda _: library([counter(3)], WRAPPER), range(2))

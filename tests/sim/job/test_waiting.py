@@ -270,7 +270,7 @@ world.Recv(bytearray(1), source=1 - world.rank, tag=2)
 
 
 @pytest.mark.parametrize("where", WORLDS)
-@pytest.mark.parametrize("how", ["limit", "signal"])
+@pytest.mark.parametrize("how", [pytest.param("limit", marks=pytest.mark.ci), "signal"])
 def test_an_end_from_outside_tells_of_circles_and_messages(where, how, tmp_path):
     device, _ = where
     program = tmp_path / "program.py"
@@ -304,6 +304,7 @@ def test_a_healthy_program_at_a_limit_shows_no_circle():
     assert "circle" not in result.report
 
 
+@pytest.mark.ci
 def test_a_limit_tells_the_same():
     body = (
         "from mpi4py import MPI; import time\nif MPI.COMM_WORLD.rank: "

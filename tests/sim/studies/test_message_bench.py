@@ -8,6 +8,7 @@ from lanai_host.errors import UserError
 from lanai_sim.studies.benches import message
 
 
+@pytest.mark.ci
 def test_the_parts_make_the_whole(monkeypatch):
     monkeypatch.setattr(message, "ROUNDS", 2)
     figures = message.run(argparse.Namespace(sizes=[4], messages=1000))

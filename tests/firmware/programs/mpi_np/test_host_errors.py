@@ -4,6 +4,7 @@ order of events, and nothing else does."""
 import random
 
 import pytest
+from pairs import in_turn
 
 from lanai_firmware.programs.mpi_np.layout import Error, Kind
 
@@ -52,8 +53,9 @@ def both_ways(config, choose, lose, sizes):
     return rig
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-@pytest.mark.parametrize("sizes", [(LENGTH, LENGTH, LENGTH), (64, LENGTH, 64), (LENGTH, 64, LENGTH)])
+@pytest.mark.parametrize(
+    ("name", "sizes"), in_turn(CONFIGS, [(LENGTH, LENGTH, LENGTH), (64, LENGTH, 64), (LENGTH, 64, LENGTH)])
+)
 def test_a_receive_into_memory_that_cannot_be_written_fails_and_no_other(name, sizes):
     for choose in orders():
         rig = both_ways(CONFIGS[name], choose, lambda rig: rig.hosts[1].lose_page(5), sizes)

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 
 import pytest
+from pairs import in_turn
 
 from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Kind, Type
 from lanai_firmware.programs.mpi_np.plan import McpConfig
@@ -157,8 +158,7 @@ class Orders:
         return digest.digest()
 
 
-@pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize(("script", "config"), in_turn(SCRIPTS, CONFIGS))
 def test_random_orders(script, config):
     for seed in range(15):
         check(SCRIPTS[script], CONFIGS[config], random.Random(seed).randrange)

@@ -38,6 +38,7 @@ def fine(run):
     return re.fullmatch(r"all there after 0\.\d+ s\n", run.stdout) is not None
 
 
+@pytest.mark.ci
 def test_messages_arrive_over_a_bad_wire():
     assert fine(on_ccu(2, *BAD_WIRE, sizes="1316"))
 

@@ -1,5 +1,7 @@
 """The MCP compiled for the host does to every byte of SRAM what it does as plain Python."""
 
+import pytest
+
 from .np_calls import irecv, isend, pattern, wait
 from .np_native import take_native_turns
 from .np_world import World
@@ -24,6 +26,7 @@ def run_world():
     return [bytes(nic.machine.sram) for nic in world.fabric.nics]
 
 
+@pytest.mark.ci
 def test_native_mcp_is_the_python_mcp(monkeypatch):
     python = run_world()
     turns = take_native_turns(monkeypatch)

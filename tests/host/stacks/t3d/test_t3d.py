@@ -35,7 +35,9 @@ def test_two_runs_are_the_same():
     assert runs[0].stdout == runs[1].stdout
 
 
-@pytest.mark.parametrize("option", ["short=64", "long_sends=1", "reply_pages=1"])
+@pytest.mark.parametrize(
+    "option", ["short=64", *(pytest.param(n, marks=pytest.mark.ci) for n in ("long_sends=1", "reply_pages=1"))]
+)
 def test_the_sizes_that_the_paper_leaves_open_change_no_byte(option):
     run = on_t3d(2, "--option", option, sizes="100,9001")
     assert (run.returncode, run.stderr) == (0, "")

@@ -1,0 +1,14 @@
+"""Pairs of parameters, of which a few run by default."""
+
+from itertools import product
+
+import pytest
+
+
+def in_turn(first, second):
+    """Pairs for `parametrize`: by default as many as give every value of both a turn; the others
+    for .ci/run."""
+    first, second = list(first), list(second)
+    chosen = {(n % len(first), n % len(second)) for n in range(max(len(first), len(second)))}
+    pairs = product(range(len(first)), range(len(second)))
+    return [pytest.param(first[a], second[b], marks=[] if (a, b) in chosen else pytest.mark.ci) for a, b in pairs]
