@@ -45,6 +45,7 @@ class Phase(enum.Enum):
 
     BEFORE = "before MPI_Init"
     RUNNING = "between MPI_Init and MPI_Finalize"
+    BETWEEN_SESSIONS = "after the last MPI_Session_finalize"
     AFTER = "after MPI_Finalize"
 
 
@@ -63,8 +64,8 @@ class Context:
     of the binding is used.
 
     Attributes:
-        phase: what begins and ends MPI, MPI_Init and MPI_Finalize or the first and the last
-            session, moves it on.
+        phase: MPI_Init and MPI_Finalize, or the first and the last session, move it on. Without
+            MPI_Init, MPI ends with the process: until then another session may begin.
         initialized, finalized: MPI_Init, MPI_Finalize was called.
         world: from MPI_Init on.
         constants: the header's, by name.

@@ -99,6 +99,7 @@ class Process:
     client: SimulatorClient | None = None
     observer: Observer | None = None  # in a traced run
     counting: Counting | None = None  # where computing is counted
+    _at_exit: Any = None  # what C calls when the process ends
 
     def open(self, required: int) -> ThreadLevel:
         """MPI_Init_thread."""
@@ -165,6 +166,13 @@ class Process:
             self.client.finalize(abi.world.process.device.placement)
         abi.phase = Phase.AFTER
 
+    def pause(self) -> None:
+        """The last session has ended. Another one may begin, so MPI ends with the process."""
+        abi.phase = Phase.BETWEEN_SESSIONS
+        if self.foreign and self._at_exit is None:
+            self._at_exit = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: close_at_exit())
+            ctypes.CDLL(None)["__cxa_atexit"](self._at_exit, None, None)
+
     def _report_leaks(self, found: list[str]) -> None:
         for line in [*found, *leaks.found()]:
             print(f"lanai: leak: {abi.world.label}: {line}", file=sys.stderr)
@@ -192,12 +200,16 @@ def _place(call: str) -> str:
 process = Process()
 
 
-def start(required: int) -> ThreadLevel:
-    """MPI_Init_thread, with errors that a user can mend said plainly."""
+def begin(required: int) -> ThreadLevel:
+    """MPI_Init_thread, or the first session or one after others; the thread level is that of the
+    first. Errors that a user can mend are said plainly."""
     try:
-        return process.open(required)
+        if abi.phase is Phase.BEFORE:
+            return process.open(required)
     except UserError as error:
         _refuse(error)
+    abi.phase = Phase.RUNNING
+    return abi.world.thread_level
 
 
 def _refuse(error: UserError) -> NoReturn:
@@ -208,9 +220,14 @@ def _refuse(error: UserError) -> NoReturn:
 def _python_ends(state: Any) -> None:
     """mpi4py finalizes MPI only after the interpreter is gone, so it is done now; from here on the
     front answers alone."""
-    if abi.phase is Phase.RUNNING:
+    close_at_exit()
+    state.value = DEAD
+
+
+def close_at_exit() -> None:
+    """MPI_Finalize for a process that ends without it."""
+    if abi.phase in (Phase.RUNNING, Phase.BETWEEN_SESSIONS):
         try:
             process.close()
         except Exception as error:
             print(f"lanai: error: MPI_Finalize: {error}", file=sys.stderr)
-    state.value = DEAD

@@ -20,7 +20,7 @@ from ..context import Phase, abi
 def _init(call: str, required: int) -> int:
     if abi.initialized or abi.phase is Phase.AFTER:
         raise MpiError(ErrorClass.OTHER, f"{call}: MPI was initialized before")
-    level = runtime.start(required) if abi.phase is Phase.BEFORE else abi.world.thread_level
+    level = runtime.begin(required)
     abi.initialized = True
     return level
 

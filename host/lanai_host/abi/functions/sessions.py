@@ -18,11 +18,9 @@ def MPI_Session_init(info: Info | None, errhandler: Errhandler) -> Session:
     if abi.phase is Phase.AFTER:
         raise MpiError(
             ErrorClass.UNSUPPORTED_OPERATION,
-            "MPI_Session_init: this MPI library cannot begin again once MPI_Finalize or the last session has ended it",
+            "MPI_Session_init: this MPI library cannot begin again once MPI_Finalize has ended it",
         )
-    level = _thread_level(info)
-    if abi.phase is Phase.BEFORE:
-        runtime.start(level)
+    runtime.begin(_thread_level(info))
     return Session(abi.world, info, errhandler)
 
 
@@ -46,7 +44,7 @@ def MPI_Session_finalize(session: Any) -> None:
     abi.sessions.remove(_known(session[0]))
     session[0] = abi.sessions.null
     if abi.phase is Phase.RUNNING and not abi.initialized and not abi.sessions.made():  # nothing else keeps MPI going
-        runtime.process.close()
+        runtime.process.pause()
 
 
 def _known(handle: int) -> int:

@@ -19,7 +19,7 @@ from .programs import INPUTS, Program
 
 @dataclass(frozen=True)
 class Run:
-    """How a program ran. `result`: what is kept of its output; `seconds`: of all processors;
+    """How a program ran. `result`: what is kept of its output and errors; `seconds`: of all processors;
     `trouble`: why there is no result."""
 
     result: tuple[str, ...]
@@ -106,7 +106,7 @@ def _run(program: Program, command: Sequence[str], environment: Mapping[str, str
         cwd=place,
     )
     seconds = _processor_seconds() - begun
-    matches = (re.search(program.kept, line.rstrip()) for line in done.stdout.splitlines())
+    matches = (re.search(program.kept, line.rstrip()) for line in f"{done.stdout}\n{done.stderr}".splitlines())
     kept = tuple(" ".join(match.groups()) or match.string for match in matches if match)
     figures = place / "figures.json"
     found = json.loads(figures.read_text())["figures"] if figures.exists() else {}
