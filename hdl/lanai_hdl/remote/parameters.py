@@ -35,7 +35,7 @@ class RemoteParameters(BlockConfig):
         self._power_of_two("processes", 1, 8)
         self._within("peers", 1, MOST_PEERS)
         self._power_of_two("pages", 2, MOST_PAGES)
-        self._power_of_two("payload", 16, 1024)
+        self._power_of_two("payload", 16, 2048)
         self._within("answers", 1, 64)
 
     @property

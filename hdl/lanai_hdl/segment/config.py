@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from ..config import NicConfig, lanai41
 from ..errors import UserError
+from ..hub.config import FrameTimes
 from .route import MOST_PORTS
 
 
@@ -14,18 +15,18 @@ class SegmentConfig:
     Attributes:
         ports: NICs that it joins.
         nic: its link rate, latency and FIFO depth are the segment's own.
-        gap_slots: slots of silence between two packets.
+        frame: what a packet takes on the wire beside its flits.
         silent_slots: a talker that pauses for so long in the midst of a packet loses the wire. 0:
             never.
     """
 
     ports: int = 8
     nic: NicConfig = field(default_factory=lanai41)
-    gap_slots: int = 0
+    frame: FrameTimes = field(default_factory=FrameTimes)
     silent_slots: int = 8192
 
     def __post_init__(self) -> None:
-        for name, low, high in (("ports", 2, MOST_PORTS), ("gap_slots", 0, 2**20), ("silent_slots", 0, 2**31)):
+        for name, low, high in (("ports", 2, MOST_PORTS), ("silent_slots", 0, 2**31)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
                 raise UserError(f"{name}={value!r} must be a whole number from {low} to {high}")

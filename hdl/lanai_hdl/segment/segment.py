@@ -1,9 +1,10 @@
 """The segment: wires talkers, the wire's one holder, and listeners; counts."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..hub.timer import FrameTimer
 from ..link.flit import Flit, Kind, LinkPort
 from ..link.limiter import RateLimiter
 from ..link.receiver import LinkReceiver
@@ -18,7 +19,7 @@ class Segment(wiring.Component):
     route names (`route`), to all of them in the same slots.
 
     NICs that want to talk wait their turn, round robin. Collisions and their back-off are not
-    modelled. Between two packets the wire is silent for `gap_slots`. A receiver that says STOP
+    modelled. `SegmentConfig.frame` says what a packet takes beside its flits. A receiver that says STOP
     loses its copy (`Listener`), the others do not notice. Every output is registered; the cables'
     latency lies outside.
 
@@ -82,15 +83,16 @@ class Segment(wiring.Component):
         m.submodules.limiter = limiter = RateLimiter(self.config.nic)
         flit, targets = Signal(Flit), Signal(self.config.ports)
         valid, ready, taken = Signal(), Signal(), Signal()
-        gap = Signal(range(self.config.gap_slots + 1))
+        m.submodules.timer = timer = FrameTimer(self.config.frame)
+        is_head, is_tail = flit.kind == Kind.HEAD, flit.kind == Kind.TAIL
         m.d.comb += [
-            ready.eq(limiter.ready & ~((flit.kind == Kind.HEAD) & gap.any())),
+            ready.eq(limiter.ready & (~is_head | timer.may_head) & (~is_tail | timer.may_tail)),
             taken.eq(valid & ready),
             limiter.take.eq(taken),
+            timer.offered.eq(valid & is_head),
+            timer.head.eq(taken & is_head),
+            timer.tail.eq(taken & is_tail),
         ]
-        m.d.sync += gap.eq(Mux(gap.any(), gap - 1, 0))
-        with m.If(taken & (flit.kind == Kind.TAIL)):
-            m.d.sync += gap.eq(self.config.gap_slots)
         for n, (talker, listener) in enumerate(zip(talkers, listeners, strict=True)):
             m.d.comb += [
                 arbiter.request[n].eq(talker.request),
@@ -101,4 +103,4 @@ class Segment(wiring.Component):
             ]
             with m.If(arbiter.grant[n] & talker.request):
                 m.d.comb += [valid.eq(talker.o.valid), flit.eq(talker.o.payload), targets.eq(talker.targets)]
-        return taken, limiter.full & ~gap.any() & (arbiter.grant.any() == arbiter.request.any())
+        return taken, limiter.full & timer.idle & (arbiter.grant.any() == arbiter.request.any())

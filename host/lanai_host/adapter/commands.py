@@ -21,6 +21,7 @@ from .operation import RemoteOperation
 from .token import Token
 
 MASK = (1 << 32) - 1
+SENDS = (Op.WRITE, Op.APPEND, Op.RETRY)  # bytes leave with the command
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,13 @@ class Commands:
 
     Args:
         flags: the page that entry 0 of the process's page table names.
+        payload: most bytes of a packet. Where the kernel copies them, it copies those of a command's
+            later packets while the wire is busy with the first.
     """
 
-    def __init__(self, bus: Bus, process: int, flags: HostBuffer, costs: HostCosts) -> None:
+    def __init__(self, bus: Bus, process: int, flags: HostBuffer, costs: HostCosts, payload: int) -> None:
         self._bus = bus
+        self._payload = payload
         self._process = process
         self._flags = flags
         self._costs = costs
@@ -106,6 +110,8 @@ class Commands:
         operation = RemoteOperation(what)
         self._running[buffer] = _Running(operation, self._tag, bytes(self._flag(buffer)))
         await self._charge(HostCost.POST)
+        if command.op in SENDS:
+            await self._charge(HostCost.COMMAND_BYTE, min(command.size, self._payload))
         data = b"".join(one.to_bytes(4, "big") for one in words)
         await self._bus.write_block(command_at(self._process, buffer), data)
         return operation
@@ -126,6 +132,7 @@ class Commands:
             if flag.tag != oldest.tag:
                 break
             await self._charge(HostCost.POLL)
+            await self._charge(HostCost.ARRIVAL)
             del self._running[buffer]
             self._free.append(buffer)
             value = self._flags.view[FLAG_BYTES * buffer : FLAG_BYTES * buffer + FLAG_AT]
@@ -134,8 +141,8 @@ class Commands:
             ended.append(oldest.operation)
         return ended
 
-    async def _charge(self, what: HostCost) -> None:
-        price = self._costs.price(what)
+    async def _charge(self, what: HostCost, count: int = 1) -> None:
+        price = self._costs.price(what, count)
         if price:
             await self._bus.elapse(price)
 

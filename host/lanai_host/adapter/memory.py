@@ -4,6 +4,7 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic, Op
 
+from ..bus import reach
 from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, Wait
 from ..config import HostConfig, free
 from ..remote import Access
@@ -28,7 +29,7 @@ class RemoteMemory:
     def __init__(self, bus: Bus, config: Remote, node: int, process: int, flags: HostBuffer, costs: HostConfig) -> None:
         self.bus = bus
         self._exposures = Exposures(bus, config, node, process)
-        self._commands = Commands(bus, process, flags, costs)
+        self._commands = Commands(bus, process, flags, costs, config.payload)
         self._pinned: dict[int, Pinned] = {}  # by number of the exposure
 
     @classmethod
@@ -60,6 +61,14 @@ class RemoteMemory:
         self._pinned[exposure.number] = pinned
         return exposure
 
+    async def own(self, pages: int, access: Access) -> tuple[HostBuffer, Exposure]:
+        """Memory of the host's own, exposed: the process can wait for its words, and it may hold
+        FIFOs."""
+        memory = self.bus.allocate(pages * PAGE_SIZE)
+        buses = [memory.bus_address + at for at in range(0, memory.size, PAGE_SIZE)]
+        exposure = await self._exposures.add(reach.address_of(memory.view), memory.size, buses, access)
+        return memory, exposure
+
     async def conceal(self, exposure: Exposure) -> None:
         """Take the memory back: later accesses fail, and none is under way when this returns."""
         await self._exposures.remove(exposure)
@@ -71,6 +80,14 @@ class RemoteMemory:
         memory that `expose` pinned."""
         what = f"put of {size} bytes to offset {offset} of exposure {token.exposure} of node {token.node}"
         return await self._move(Op.WRITE, what, token, offset, address, size)
+
+    async def append(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
+        """Begin to append `size` bytes at `address`, one record, to the FIFO whose control words
+        stand at byte `offset` of the target."""
+        what = (
+            f"append of {size} bytes to the FIFO at offset {offset} of exposure {token.exposure} of node {token.node}"
+        )
+        return await self._move(Op.APPEND, what, token, offset, address, size)
 
     async def get(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
         """Begin to read `size` bytes at byte `offset` of the target to `address`, in memory that

@@ -64,7 +64,8 @@ class AdapterRemote(Remote):
         flags = bus.allocate(OWN_PAGES * PAGE_SIZE)
         self.segment = self.allocate(size)
         staging = run_now(self._open(flags, home.key))
-        self._moving = Moving(bus, Commands(bus, home.process, flags, costs), self._lending, staging, costs)
+        commands = Commands(bus, home.process, flags, costs, attachment.adapter.payload)
+        self._moving = Moving(bus, commands, self._lending, staging, costs)
 
     async def _open(self, flags: HostBuffer, key: int) -> Exposed:
         """Expose the segment, and the pages behind the one for flags, which are for staging."""

@@ -79,7 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--fabric",
         metavar="F",
-        help="switch (the default), switches:N, pair, torus:XxYxZ, mesh:XxYxZ, segment, ethernet, "
+        help="switch (the default), switches:N, pair, torus:XxYxZ, mesh:XxYxZ, segment, ethernet, hub, "
+        "switching-hub, "
         "or a .toml file with cables",
     )
     add("--max-sim-time", type=sim_time, metavar="TIME", help="end at this simulated time, e.g. 20ms")

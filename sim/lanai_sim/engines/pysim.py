@@ -15,12 +15,10 @@ from lanai_hdl.link.cable import Cable as CableLine
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_hdl.nic import Nic
-from lanai_hdl.segment.config import SegmentConfig
-from lanai_hdl.segment.segment import Segment
 from lanai_hdl.sram.memory import MemorySram
-from lanai_hdl.switch.switch import Switch
 
 from .base import NEVER, Access, Engine, Event, EventKind, Layout
+from .gateware.units import unit
 
 ENOUGH = 1000  # slots in one call of `run`
 STILL_SLOTS = 4  # slots that all must have been idle, beyond the cables' latency, before the engine says so
@@ -153,7 +151,8 @@ class PysimEngine(Engine):
             top.d.comb += [nic.now.eq(self._now), nic.mem.ready.eq(1)]
             self._hosts.append(_Host(number, nic))
         for number in range(layout.switches):
-            switch = (Segment if isinstance(layout.switch, SegmentConfig) else Switch)(layout.switch)
+            assert layout.switch is not None
+            switch = unit(layout.switch)
             top.submodules[f"switch{number}"] = switch
             self._switches.append(switch)
         for cable in layout.cables:

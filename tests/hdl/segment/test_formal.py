@@ -7,6 +7,7 @@ from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
 
 from lanai_hdl.config import lanai41
+from lanai_hdl.hub.config import FrameTimes
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.segment.listener import Listener
@@ -66,7 +67,7 @@ class OneTalkerSpec(wiring.Component):
     its TAIL."""
 
     def __init__(self, ports):
-        self.config = SegmentConfig(ports=ports, nic=lanai41().but(rx_fifo=16, link_latency=1), gap_slots=2)
+        self.config = SegmentConfig(ports=ports, nic=lanai41().but(rx_fifo=16, link_latency=1), frame=FrameTimes(gap=2))
         super().__init__({})
 
     def elaborate(self, platform):

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from lanai_hdl.errors import UserError
+from lanai_hdl.hub.config import FrameTimes
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.segment.route import multicast_word
@@ -60,7 +61,7 @@ def test_random_traffic_arrives_whole_and_in_order_or_not_at_all(gap, stop):
 
 def test_one_talks_at_a_time_with_a_gap_between_packets():
     nodes = [Node(send=packet([n] * 4, 3) * 2) for n in range(3)] + [Node()]
-    run(small(4, gap_slots=9), nodes)
+    run(small(4, frame=FrameTimes(gap=9)), nodes)
     heads = [slot for kind, _, slot in nodes[3].got if kind == Kind.HEAD]
     tails = [slot for kind, _, slot in nodes[3].got if kind == Kind.TAIL]
     assert len(heads) == 6
@@ -125,7 +126,7 @@ def test_flits_outside_a_packet_are_counted():
     assert [words for _, words, _ in nodes[1].packets] == [[3]]
 
 
-@pytest.mark.parametrize("name", ["ports", "gap_slots", "silent_slots"])
+@pytest.mark.parametrize("name", ["ports", "silent_slots"])
 def test_a_bad_parameter_is_quoted(name):
     with pytest.raises(UserError, match=f"{name}=-7 must be a whole number from"):
         SegmentConfig(**{name: -7})

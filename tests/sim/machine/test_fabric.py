@@ -24,6 +24,8 @@ from .walking import walk
         ("switches:4", 40),
         ("segment", 9),
         ("ethernet", 3),
+        ("hub", 3),
+        ("switching-hub", 3),
     ],
 )
 def test_every_route_ends_where_it_should(text, nics):
@@ -57,8 +59,8 @@ def test_routes_take_the_shortest_way(tmp_path):
             "hypercube",
             2,
             (
-                "'hypercube' is not known; write ethernet, mesh:XxYxZ, pair, segment, switch, "
-                "switches:N, torus:XxYxZ or a .toml"
+                "'hypercube' is not known; write ethernet, hub, mesh:XxYxZ, pair, segment, switch, "
+                "switches:N, switching-hub, torus:XxYxZ or a .toml"
             ),
         ),
         ("pair:2", 2, "write pair$"),
@@ -125,5 +127,5 @@ def test_an_ethernet_has_its_own_rate_and_a_segment_that_of_the_links():
     """Gap: 62 byte times at the wire's rate."""
     segment, ethernet = (fabrics.describe(name, 3).layout(lanai41()).switch for name in ("segment", "ethernet"))
     assert (segment.nic.link_kbytes, ethernet.nic.link_kbytes) == (lanai41().link_kbytes, 1250)
-    assert (segment.gap_slots, ethernet.gap_slots) == (26, 3274)
+    assert (segment.frame.gap, ethernet.frame.gap) == (26, 3274)
     assert segment.ports == 4  # few sizes, so that few models are built

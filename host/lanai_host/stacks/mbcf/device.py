@@ -1,6 +1,6 @@
 """The device as the MPI library sees it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lanai_hdl.remote.tables import COMMANDS
 
@@ -22,7 +22,7 @@ from .operations import Message, Receive, Send
 from .options import MbcfOptions
 from .outbox import Outbox
 from .queues import Queues
-from .receiving import Inbox, Receiving
+from .receiving import Inbox, Receiving, never
 from .requesting import Requesting, Source
 from .sending import Sending
 from .stream import Stream
@@ -37,9 +37,10 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self.size = len(attachment.homes)
         options = MbcfOptions(**attachment.options)
         home, adapter = attachment.home, attachment.adapter
+        packet = min(options.record, adapter.payload)
         flags = bus.allocate(PAGE_SIZE)
         self._exposures = exposures = Exposures(bus, adapter, home.node, home.process)
-        commands = Commands(bus, home.process, flags, costs)
+        commands = Commands(bus, home.process, flags, costs, packet)
         self._jobs = jobs = Jobs(bus, exposures, commands, adapter.payload, costs)
         self._buffers = buffers = Buffers(bus, exposures, costs)
         self._queues = Queues(bus, exposures, attachment, options)
@@ -48,7 +49,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._by_source = matching.by_source
         self._requesting = Requesting(jobs, buffers, matching, options)
         self._sending = Sending(bus, jobs, buffers, options, adapter.payload, costs)
-        self._receiving = Receiving(bus, jobs, matching, self._requesting, self._sending, costs)
+        self._receiving = Receiving(bus, jobs, matching, self._requesting, self._sending, costs, packet)
         self._ends = 0  # looks in which a job had ended
         self._watched: list[Watched] = []
         for peer in self._queues:
@@ -164,10 +165,10 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             return True
         return False
 
-    async def _look(self) -> None:
-        """Once over all that may have changed."""
+    async def _look(self, enough: Callable[[], bool] = never) -> None:
+        """Once over all that may have changed, as far as there is not `enough`."""
         await self._move_on()
-        await self._receiving.look()
+        await self._receiving.look(enough)
         for peer, box in self._sending.boxes.items():
             if box.stream.refused:
                 box.stream.room(self._queues.room(peer))
@@ -202,9 +203,13 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
 
     async def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         await self._bus.catch_up()
+
+        def enough() -> bool:
+            return operations is not None and is_over(operations, False)
+
         while True:
             before = self._news
-            await self._look()
+            await self._look(enough)
             if is_over(operations, self._news != before):
                 return
             await self._sleep(why)
@@ -219,7 +224,9 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         for peer, box in self._sending.boxes.items():
             if box.stream.refused:
                 watched.append(self._queues.watched(peer, box.stream.told))
+        since = self._bus.now
         await self._bus.wait_any(watched, why)
+        self._receiving.woken = self._receiving.woken or self._bus.now > since
 
     async def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")

@@ -13,6 +13,8 @@ RANGES = {
     "request_pages": (1, MOST_RING_PAGES),
     "window": (1, 64),
     "direct": (0, 1 << 30),
+    "inline": (0, 512),
+    "record": (1024, 2048),
 }
 
 
@@ -28,6 +30,9 @@ class MbcfOptions:
         window: requests that a receiver has outstanding at one peer.
         direct: bytes from which a message in one run is written from the program's memory; shorter
             ones are copied first.
+        inline: bytes up to which a message that answers a request rides in the notice; the receiver
+            copies it.
+        record: bytes of a record in a FIFO, if the adapter's packets hold as many.
     """
 
     requests: int = 1
@@ -35,6 +40,8 @@ class MbcfOptions:
     request_pages: int = 1
     window: int = 32
     direct: int = 2048
+    inline: int = 64
+    record: int = 2048
 
     def __post_init__(self) -> None:
         ranges.check(self, RANGES)

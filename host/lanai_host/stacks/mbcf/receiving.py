@@ -1,6 +1,7 @@
 """Messages that come by FIFO, and notices of those that were written to a receive's memory (MB-15,
 MB-23, MB-27, MB-28)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lanai_hdl.remote.packets import Op
@@ -15,6 +16,10 @@ from .matching import Matching
 from .operations import Message, Receive, finish, place
 from .requesting import Requesting
 from .sending import Sending
+
+
+def never() -> bool:
+    return False
 
 
 @dataclass
@@ -40,7 +45,14 @@ class Receiving:
     """Messages to this rank. Nothing moves on but by `look`, `receive` and `take` (MB-29)."""
 
     def __init__(
-        self, bus: Bus, jobs: Jobs, matching: Matching, requesting: Requesting, sending: Sending, costs: HostCosts
+        self,
+        bus: Bus,
+        jobs: Jobs,
+        matching: Matching,
+        requesting: Requesting,
+        sending: Sending,
+        costs: HostCosts,
+        payload: int,
     ) -> None:
         self._bus = bus
         self._jobs = jobs
@@ -49,17 +61,20 @@ class Receiving:
         self._sending = sending
         self._costs = costs
         self.boxes: dict[int, Inbox] = {}
+        self._payload = payload
         self.received = 0  # records
+        self.woken = False  # this rank has slept since it took a record
 
     def watched(self) -> list[Watched]:
         return [box.fifo.watched() for box in self.boxes.values()]
 
-    async def look(self) -> None:
-        """Take all that has come, and ask again for what has not (MB-28)."""
+    async def look(self, enough: Callable[[], bool] = never) -> None:
+        """Take what has come, and ask again for what has not (MB-28). Once there is `enough`, other
+        messages stay in their FIFOs: if their receives come first, they are copied only once."""
         await self._pay(HostCost.POLL, len(self.boxes))
         wild = len(self._matching.any_source)
         for box in self.boxes.values():
-            if await self._drain(box):
+            if await self._drain(box, enough):
                 await self._requesting.ask(box.peer)
         if len(self._matching.any_source) < wild:  # what was behind it may be asked for now
             await self._requesting.ask_all()
@@ -73,7 +88,7 @@ class Receiving:
             await self.take(message, receive)
             return
         self._matching.post(receive)
-        await self.look()
+        await self.look(lambda: receive.done)
         if receive.posted and receive.source in self._requesting.sources:
             await self._requesting.ask(receive.source)
 
@@ -103,13 +118,15 @@ class Receiving:
         else:
             await self.take(message, receive)
 
-    async def _drain(self, box: Inbox) -> bool:
-        """Take all records of a peer. Whether receives may be asked for now that could not be
+    async def _drain(self, box: Inbox, enough: Callable[[], bool]) -> bool:
+        """Take the records of a peer. Whether receives may be asked for now that could not be
         before."""
         news = False
         while box.fifo.look():
+            if enough():
+                return news
             record = box.fifo.record()
-            await self._pay(HostCost.COMPLETE)
+            await self._pay_for(box, record)
             self.received += 1
             if box.message is not None:
                 await self._append(box.message, record)
@@ -121,6 +138,25 @@ class Receiving:
         self._tell_room(box)
         return news
 
+    async def _pay_for(self, box: Inbox, record: memoryview) -> None:
+        """What taking a record costs. Where packets interrupt the processor, it has worked on the
+        earlier ones of a remote write while the wire was busy with the next."""
+        size, costs = len(record), self._costs
+        price = costs.price(HostCost.COMPLETE) + costs.price(HostCost.ARRIVAL)
+        dequeued, queued = True, False
+        if box.message is None:
+            head = Head.unpack(record)
+            queued = head.kind == Kind.MESSAGE
+            dequeued = queued or size > HEAD.size
+            if not dequeued:
+                size += min(head.length, self._payload)
+            if self.woken:
+                price += costs.price(HostCost.WAKE) + costs.price(HostCost.WAKE_QUEUED, queued)
+                self.woken = False
+            price += costs.price(HostCost.TAKE, queued and head.length > 0)
+        price += costs.price(HostCost.ARRIVAL_BYTE, size) + costs.price(HostCost.DEQUEUE, dequeued)
+        await self._bus.elapse(price)
+
     async def _serve(self, box: Inbox, record: memoryview) -> bool:
         head = Head.unpack(record)
         if head.kind == Kind.MATCHED:
@@ -129,6 +165,7 @@ class Receiving:
         if head.kind == Kind.WRITTEN:
             receive = self._requesting.answered(box.peer, head.request)
             if receive is not None:
+                await place(self._bus, self._costs, receive, 0, record[HEAD.size :])
                 finish(receive, box.peer, head.tag, head.length)
             return True
         self._requesting.message(box.peer, head.serial, head.request)

@@ -45,6 +45,7 @@ class Sending:
         self._buffers = buffers
         self._options = options
         self._payload = payload
+        self._record = min(options.record, payload)
         self._costs = costs
         self.boxes: dict[int, Outbox] = {}
         self.counts = Counts()
@@ -159,7 +160,7 @@ class Sending:
         if send.copied == 0:
             fields = (Kind.MESSAGE, send.synchronous, send.context, send.tag, send.serial)
             head = Head(*fields, box.serials.next_request, send.length).pack()
-        end = min(send.length, send.copied + self._payload - len(head))
+        end = min(send.length, send.copied + self._record - len(head))
         data = head + send.data[send.copied : end]
         send.copied = end
         box.stream.append(data, box.token, partial(self._appended, box))
@@ -177,6 +178,14 @@ class Sending:
         size = min(send.length, request.capacity)
         self.counts.written += 1
         self.counts.written_bytes += size
+        if size == send.length <= self._options.inline:
+            try:
+                self._notify(box, write, send.body.read())
+                return
+            except BusError:
+                write.status = Status.BUS
+                self._end_writes(box)
+                return
         target = Token(box.token.node, request.exposure, request.key, request.offset, size)
         write.held = send.body.runs == 1 and size >= self._options.direct
         at = 0
@@ -250,11 +259,12 @@ class Sending:
     def _is_over(write: Write) -> bool:
         return write.ended or (write.status is not Status.OK and not write.noticed and not write.puts)
 
-    def _notify(self, box: Outbox, write: Write) -> None:
+    def _notify(self, box: Outbox, write: Write, data: bytes = b"") -> None:
+        """The message has been written, or is `data`."""
         send, request = write.send, write.request
         write.noticed = True
         token = Token(box.token.node, request.notice_exposure, request.notice_key, 0, box.token.size)
-        record = Head(Kind.WRITTEN, 0, send.context, send.tag, 0, request.serial, send.length).pack()
+        record = Head(Kind.WRITTEN, 0, send.context, send.tag, 0, request.serial, send.length).pack() + data
 
         def ended(status: Status) -> None:
             write.ended = True

@@ -13,8 +13,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member
 
 from lanai_hdl.nic import Nic
-from lanai_hdl.segment.segment import Segment
-from lanai_hdl.switch.switch import Switch
 
 
 class SteppedNic(wiring.Component):
@@ -53,9 +51,9 @@ class SteppedNic(wiring.Component):
 
 
 class SteppedSwitch(wiring.Component):
-    """A switch or a segment without a reset input. Its members are the switch's, and `clk`."""
+    """A switch, or what takes its place, without a reset input. Its members are the switch's, and `clk`."""
 
-    def __init__(self, switch: Switch | Segment) -> None:
+    def __init__(self, switch: wiring.Component) -> None:
         self.switch = switch
         super().__init__({**switch.signature.members, "clk": In(1)})
 

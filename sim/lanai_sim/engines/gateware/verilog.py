@@ -14,14 +14,13 @@ from amaranth.back import verilog
 from lanai_hdl.config import NicConfig
 from lanai_hdl.nic import Nic
 from lanai_hdl.segment.config import SegmentConfig
-from lanai_hdl.segment.segment import Segment
 from lanai_hdl.sram.memory import VERILOG as SRAM
-from lanai_hdl.switch.switch import Switch
 from lanai_hdl.switch_config import SwitchConfig
 
 from ..designs import NIC_TOP, SWITCH_TOP, Design
 from .probe import ProbedNic, ProbedSteppedNic
 from .stepped import SteppedNic, SteppedSwitch
+from .units import unit
 
 
 @cache
@@ -36,8 +35,8 @@ def nic_verilog(config: NicConfig, probes: bool = False, as_synthesized: bool = 
 
 @cache
 def switch_verilog(config: SwitchConfig | SegmentConfig, as_synthesized: bool = False) -> str:
-    """The switch, or the segment that takes its place, as the engine steps it."""
-    switch = Segment(config) if isinstance(config, SegmentConfig) else Switch(config)
+    """The switch, or what takes its place, as the engine steps it."""
+    switch = unit(config)
     return _stable(verilog.convert(switch if as_synthesized else SteppedSwitch(switch), name=SWITCH_TOP))
 
 

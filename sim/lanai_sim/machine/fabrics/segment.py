@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
+from lanai_hdl.hub.config import FrameTimes
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.segment.route import MOST_PORTS
 
@@ -12,10 +13,24 @@ from ...engines.base import Cable, Layout
 from ..fabric import Fabric
 from .base import FabricKind
 
+
+@dataclass(frozen=True)
+class FrameBytes:
+    """`FrameTimes` at any rate: in bytes."""
+
+    lead: int = 0
+    least: int = 0
+    gap: int = 0
+
+    def times(self, slot_khz: int, kbytes: int) -> FrameTimes:
+        """In slots, on a wire of so many kB/s."""
+        return FrameTimes(*(-(-count * slot_khz // kbytes) for count in (self.lead, self.least, self.gap)))
+
+
 # Bytes of silence for each packet: 96 bit times between frames (12), and what a UDP datagram on
 # Ethernet has around its content that our packets have not: preamble (8), Ethernet header (14), IP
 # header (20), UDP header (8). The check at the end is the TAIL's.
-GAP_BYTES = 12 + 8 + 14 + 20 + 8
+UDP = FrameBytes(gap=12 + 8 + 14 + 20 + 8)
 
 FEWEST_PORTS = 4  # a power of two, as all its sizes: engines build a model for each
 
@@ -23,24 +38,25 @@ FEWEST_PORTS = 4  # a power of two, as all its sizes: engines build a model for 
 @dataclass(frozen=True)
 class Wire(Fabric):
     """NIC n is at port n of the one segment, which stands where a switch would. Its rate is
-    `kbytes`, or that of the NICs' links."""
+    `kbytes`, or that of the NICs' links. `frame`: what a packet takes beside its flits."""
 
     kbytes: int | None = None
+    frame: FrameBytes = UDP
     broadcasts: ClassVar[bool] = True
 
     def layout(self, config: NicConfig) -> Layout:
         rate = min(self.kbytes or config.link_kbytes, config.link_kbytes)
-        gap = -(-GAP_BYTES * config.slot_khz // rate)
-        segment = SegmentConfig(self.ports, config.but(link_kbytes=rate), gap)
+        frame = self.frame.times(config.slot_khz, rate)
+        segment = SegmentConfig(self.ports, config.but(link_kbytes=rate), frame)
         return Layout(config, self.nics, self.cables, self.switches, segment)
 
 
-def segment(kind: str, nics: int, kbytes: int | None = None) -> Wire:
+def segment(kind: str, nics: int, kbytes: int | None = None, frame: FrameBytes = UDP) -> Wire:
     """The fabric `kind` for so many NICs."""
     if not 1 <= nics <= MOST_PORTS:
         raise UserError(f"fabric {kind!r} joins 1 to {MOST_PORTS} NICs, not {nics}; take switch")
     ports = max(FEWEST_PORTS, 1 << (nics - 1).bit_length())
-    return Wire(kind, nics, 1, ports, tuple(Cable(nic, 0, nics, nic) for nic in range(nics)), kbytes)
+    return Wire(kind, nics, 1, ports, tuple(Cable(nic, 0, nics, nic) for nic in range(nics)), kbytes, frame)
 
 
 class Segment(FabricKind):

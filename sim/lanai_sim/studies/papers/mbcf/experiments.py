@@ -1,6 +1,7 @@
 """The paper's experiments, each a function from `quick` to figures.
 
-"theirs" is a host and a network like the paper's: 85 MHz SuperSPARC workstations on a 100BASE-TX switch.
+"theirs" is a host and a network like the paper's: 85 MHz SuperSPARC workstations on 100BASE-TX, with a hub
+or, for what is full duplex, a hub that switches.
 "ours" is the project's testbed: Pentium II hosts on Myrinet.
 """
 
@@ -8,7 +9,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lanai_hdl.config import NicConfig, lanai41
@@ -19,12 +20,13 @@ from ....commands.run import libmpi_environment
 from ....job.config import RunConfig
 from ....job.launcher import run
 from ....job.nic_world import NicWorld
+from ....machine.presets import mbcf_100baset
 from ..measuring import Experiment, Figures
-from . import programs
+from . import primitives, programs
 
 ROUND_TRIP_SIZES = (0, 4, 16, 64, 256, 1024, 4096)
-BANDWIDTH_SIZES = (4, 16, 64, 256, 1024, 4096, 16384, 65536)
-LINK_KBYTES = 12_500  # 100 Mbit/s
+BANDWIDTH_SIZES = (4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
+OUR_SIZES = BANDWIDTH_SIZES[:8]
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,16 @@ class Setting:
     name: str
     host: HostConfig
     nic: NicConfig
+    fabric: str
+    options: MbcfOptions
 
 
-def theirs() -> Setting:
-    return Setting("theirs", supersparc_85(), lanai41().but(link_kbytes=LINK_KBYTES))
+def theirs(fabric: str = "hub") -> Setting:
+    return Setting("theirs", supersparc_85(), mbcf_100baset(), fabric, MbcfOptions(inline=16, record=1408))
 
 
 def ours() -> Setting:
-    return Setting("ours", HostConfig(), lanai41())
+    return Setting("ours", HostConfig(), lanai41(), "switch", MbcfOptions())
 
 
 def measure(setting: Setting, requests: int, program: str, arguments: Sequence[int]) -> dict[str, float]:
@@ -55,7 +59,8 @@ def measure(setting: Setting, requests: int, program: str, arguments: Sequence[i
             "mbcf",
             host=setting.host,
             nic=setting.nic,
-            options=MbcfOptions(requests=requests),
+            fabric=setting.fabric,
+            options=replace(setting.options, requests=requests),
             environment=libmpi_environment(),
         )
         result = run(config, NicWorld)
@@ -78,14 +83,29 @@ def round_trip(setting: Setting, quick: bool) -> Figures:
     return both(setting, "rtt", programs.ROUND_TRIP, (3 if quick else 8, *ROUND_TRIP_SIZES))
 
 
-def bandwidth(setting: Setting, quick: bool) -> Figures:
-    sizes = BANDWIDTH_SIZES[:5] if quick else BANDWIDTH_SIZES
-    return both(setting, "bandwidth", programs.BANDWIDTH, (32_768 if quick else 262_144, *sizes))
+def bandwidth(setting: Setting, sizes: Sequence[int], quick: bool, name: str = "bandwidth") -> Figures:
+    chosen = sizes[:5] if quick else sizes
+    return both(setting, name, programs.BANDWIDTH, (32_768 if quick else 262_144, *chosen))
+
+
+def raw() -> Figures:
+    found = primitives.figures(supersparc_85(), mbcf_100baset())
+    return {f"theirs.{name}": value for name, value in found.items()}
 
 
 EXPERIMENTS = [
     Experiment("round_trip", "table 4.1: round trip, hosts and network like theirs", lambda q: round_trip(theirs(), q)),
-    Experiment("bandwidth", "table 4.2: peak bandwidth, the same", lambda q: bandwidth(theirs(), q)),
+    Experiment("primitives", "tables 2.1 and 2.2: Remote Write and FIFO below MPI, the same", lambda q: raw()),
+    Experiment(
+        "full_duplex",
+        "table 4.2: peak bandwidth on a hub that switches",
+        lambda q: bandwidth(theirs("switching-hub"), BANDWIDTH_SIZES, q),
+    ),
+    Experiment(
+        "half_duplex",
+        "table 4.2: peak bandwidth on a hub that does not",
+        lambda q: bandwidth(theirs("hub"), BANDWIDTH_SIZES, q, "half_duplex"),
+    ),
     Experiment("our_round_trip", "table 4.1 on the project's testbed", lambda q: round_trip(ours(), q)),
-    Experiment("our_bandwidth", "table 4.2 on the project's testbed", lambda q: bandwidth(ours(), q)),
+    Experiment("our_bandwidth", "table 4.2 on the project's testbed", lambda q: bandwidth(ours(), OUR_SIZES, q)),
 ]

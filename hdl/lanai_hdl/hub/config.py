@@ -1,0 +1,36 @@
+"""What a hub is built as."""
+
+from dataclasses import dataclass, field
+
+from ..errors import UserError
+from ..switch_config import SwitchConfig
+
+MOST_SLOTS = 2**20
+
+
+@dataclass(frozen=True)
+class FrameTimes:
+    """What a packet takes on a wire beside its flits, in slots.
+
+    Attributes:
+        lead: before its HEAD: preamble and headers.
+        least: from the beginning of `lead` to its TAIL, at least; a short packet is padded.
+        gap: silence after its TAIL.
+    """
+
+    lead: int = 0
+    least: int = 0
+    gap: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("lead", "least", "gap"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_SLOTS:
+                raise UserError(f"{name}={value!r} must be a whole number of slots from 0 to {MOST_SLOTS}")
+
+
+@dataclass(frozen=True)
+class SwitchingHubConfig(SwitchConfig):
+    """A switch whose cables carry frames. `frame`: their times, on the way from a NIC to it."""
+
+    frame: FrameTimes = field(default_factory=FrameTimes)

@@ -1,0 +1,175 @@
+"""The paper's measurements below MPI (MB-B1, MB-B2): Remote Write and FIFO, one way and in a stream."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lanai_hdl.config import NicConfig
+from lanai_host.adapter.exposures import Exposure
+from lanai_host.adapter.fifo import Fifo
+from lanai_host.adapter.token import Token
+from lanai_host.bus.base import PAGE_SIZE, HostBuffer, Wait, Watched
+from lanai_host.config import HostConfig, HostCost
+from lanai_host.remote import Access
+
+from ....kernel.remote_hosts import MEETING, RemoteHost, adapter_of, play
+from ....machine import fabrics
+
+LATENCY_SIZES = (4, 16, 64, 256, 1024)
+STREAM_SIZES = (4, 16, 64, 256, 1024, 1408)
+ROUNDS = 3
+STREAM = 40  # commands
+RING_PAGES = 64  # room for a whole stream
+WHY = Wait("a packet")
+
+
+@dataclass
+class Place:
+    """Memory of one host that the other writes and appends to: FIFO control words and ring, then a
+    page for writes."""
+
+    memory: HostBuffer
+    exposure: Exposure
+    fifo: Fifo
+
+    @classmethod
+    async def open(cls, host: RemoteHost, payload: int) -> "Place":
+        pages = 2 * RING_PAGES + 1  # the ring begins at a multiple of its size
+        memory, exposure = await host.remote.own(pages, Access.WRITE | Access.APPEND)
+        return cls(memory, exposure, Fifo(memory, PAGE_SIZE, RING_PAGES, RING_PAGES, payload))
+
+
+class Primitive:
+    """One way to move bytes from one host to the other. `places`: by node."""
+
+    name: ClassVar[str]
+
+    def __init__(self, host: RemoteHost, costs: HostConfig, places: dict[int, Place]) -> None:
+        self.host = host
+        self.costs = costs
+        self.mine = places[host.node]
+        self.theirs: Token = places[1 - host.node].exposure.token
+
+    async def send(self, size: int, number: int) -> None:
+        """Begin to move `size` bytes, all of them `number`."""
+        raise NotImplementedError
+
+    async def take(self, size: int, number: int) -> None:
+        """Until they have come; the processor has done what it does for them."""
+        raise NotImplementedError
+
+    async def pay(self, size: int, woken: bool, *more: tuple[HostCost, int]) -> None:
+        work = [(HostCost.ARRIVAL, 1), (HostCost.ARRIVAL_BYTE, size), (HostCost.WAKE, int(woken)), *more]
+        await self.host.bus.elapse(sum(self.costs.price(what, count) for what, count in work))
+
+    async def sleep(self, word: Watched) -> bool:
+        """Until a word has changed. Whether that took time."""
+        since = self.host.bus.now
+        await self.host.bus.wait_any((word,), WHY)
+        return self.host.bus.now > since
+
+
+class Write(Primitive):
+    """Remote Write; whoever waits looks at the last word."""
+
+    name = "write"
+
+    async def send(self, size: int, number: int) -> None:
+        self.host.memory[:size] = bytes([number]) * size
+        await self.host.remote.put(self.theirs, 0, self.host.address, size)
+
+    async def take(self, size: int, number: int) -> None:
+        view, at, woken = self.mine.memory.view, size - 4, False
+        while view[at] != number:
+            woken = await self.sleep(Watched(self.mine.memory, at, bytes(view[at : at + 4])))
+        await self.pay(size, woken)
+
+
+class Append(Primitive):
+    """A record in a FIFO."""
+
+    name = "fifo"
+
+    async def send(self, size: int, number: int) -> None:
+        self.host.memory[:size] = bytes([number]) * size
+        await self.host.remote.append(self.theirs, PAGE_SIZE, self.host.address, size)
+
+    async def take(self, size: int, number: int) -> None:
+        fifo, woken = self.mine.fifo, False
+        while not fifo.look():
+            woken = await self.sleep(fifo.watched())
+        assert fifo.record()[0] == number
+        fifo.drop()
+        await self.pay(size, woken, (HostCost.DEQUEUE, 1), (HostCost.COPY, size))
+
+
+async def one_way(way: Primitive, size: int) -> float:
+    """Microseconds, as half of the shortest round trip that this node has begun."""
+    first, best = way.host.node == 0, float("inf")
+    for number in range(1, ROUNDS + 1):
+        begin = way.host.bus.now
+        if first:
+            await way.send(size, number)
+        await way.take(size, number)
+        best = min(best, way.host.bus.now - begin)
+        if not first:
+            await way.send(size, number)
+        await way.host.remote.settle()
+    return best / 2e6
+
+
+async def stream(way: Primitive, size: int) -> float:
+    """MB/s from node 0 to node 1, until node 0 has the last answer."""
+    begin = way.host.bus.now
+    if way.host.node == 0:
+        for _ in range(STREAM):
+            await way.send(size, 1)
+        await way.host.remote.settle()
+    elif isinstance(way, Append):
+        for _ in range(STREAM):
+            await way.take(size, 1)
+    microseconds = (way.host.bus.now - begin) / 1e6
+    return STREAM * size / microseconds if microseconds else 0.0
+
+
+Measure = Callable[[Primitive, int], Coroutine[Any, Any, float]]
+
+
+def measure(costs: HostConfig, nic: NicConfig, fabric: str, what: Measure, sizes: Sequence[int]) -> dict[str, float]:
+    """What node 0 finds, by primitive and size."""
+    places: dict[int, Place] = {}
+
+    async def program(host: RemoteHost) -> dict[str, float]:
+        places[host.node] = await Place.open(host, adapter_of(nic).payload)
+        await _meet(host, lambda: len(places) == 2)
+        found = {}
+        for kind in (Write, Append):
+            way = kind(host, costs, places)
+            for size in sizes:
+                found[f"{kind.name}.{size}"] = await what(way, size)
+                done[host.node] += 1
+                await _meet(host, lambda: done[0] == done[1])
+        return found
+
+    done = [0, 0]
+    figures: dict[str, float] = play([program, program], nic, fabrics.describe(fabric, 2), costs=costs)[0]
+    return figures
+
+
+async def _meet(host: RemoteHost, met: Callable[[], bool]) -> None:
+    while not met():
+        await host.bus.elapse(MEETING)
+
+
+def figures(costs: HostConfig, nic: NicConfig) -> dict[str, float]:
+    """Tables 2.1 and 2.2: `oneway` on a hub, `half` and `full` duplex bandwidth."""
+    parts = (
+        ("oneway", "hub", one_way, LATENCY_SIZES),
+        ("half", "hub", stream, STREAM_SIZES),
+        ("full", "switching-hub", stream, STREAM_SIZES),
+    )
+    return {
+        f"{name}.{figure}": value
+        for name, fabric, what, sizes in parts
+        for figure, value in measure(costs, nic, fabric, what, sizes).items()
+    }
