@@ -164,21 +164,21 @@ def supersparc_85() -> HostConfig:
     """The hosts of MPI/MBCF (1999): 85 MHz SuperSPARC, SSS-CORE. The kernel does the adapter's work:
     a command is a system call, and each packet interrupts the processor.
 
-    The first six are fitted on rows of the paper's tables of its system calls alone, the next four
-    on rows of its round trips (docs/papers/mbcf.md names them). The rest is part of these.
+    Six are fitted on rows of the paper's tables of its system calls alone, four on rows of its
+    round trips. The rest is part of these.
     """
     return HostConfig(
-        post=7_150_000,
+        post=7_150_000,  # with `arrival`: mbcf.t2_2.write.4 and write.64
         command_byte=26_000,
-        copy=26_000,  # the same work
+        copy=26_000,  # the same work, one constant: mbcf.t2_1.fifo.1024
         arrival=4_200_000,
-        arrival_byte=35_000,
-        wake=4_850_000,
-        dequeue=4_850_000,
-        call=5_000_000,
+        arrival_byte=35_000,  # mbcf.t2_1.write.1024
+        wake=4_850_000,  # mbcf.t2_1.write.4
+        dequeue=4_850_000,  # mbcf.t2_1.fifo.4
+        call=5_000_000,  # with `complete`: mbcf.t4_1.sr.0
         complete=1_400_000,
-        take=10_600_000,
-        wake_queued=13_400_000,
+        take=10_600_000,  # mbcf.t4_1.nsr.4, and the stream of mbcf.t4_2.nsrf.4
+        wake_queued=13_400_000,  # mbcf.t4_1.nsr.0
         match=0,
         poll=0,
         pio_write=0,

@@ -1,14 +1,16 @@
 """Remote memory on the gateware: time of a put, a get and an atomic, and bandwidth, between two
-hosts on a switch."""
+hosts on a switch. With `--mbcf` the paper's tables of its primitives as well."""
 
 import argparse
 
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic
-from lanai_host.config import HostConfig, free, pentium2_266
+from lanai_host.config import HostConfig, free, pentium2_266, supersparc_85
 
 from ...kernel.remote_hosts import RemoteHost, idle, play
+from ...machine.presets import mbcf_100baset
+from ..papers.mbcf import primitives
 
 NAME = "remote"
 HELP = "remote memory: put, get, fetch-and-add, bandwidth"
@@ -25,6 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=512 * 1024,
         metavar="BYTES",
         help="bytes of a bandwidth run (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--mbcf",
+        action="store_true",
+        help="also Remote Write and FIFO on hosts and a network like those of MPI/MBCF (its tables 2.1 and 2.2)",
     )
 
 
@@ -80,4 +87,8 @@ def run(args: argparse.Namespace) -> dict[str, float]:
         raise SystemExit(f"--stream {args.stream} must be at least 1 byte")
     figures = {f"remote.{name}": value for name, value in measure(pentium2_266(), args.stream).items()}
     free_hosts = measure(free(), args.stream)
-    return {**figures, **{f"remote.nic.{name}": value for name, value in free_hosts.items()}}
+    figures |= {f"remote.nic.{name}": value for name, value in free_hosts.items()}
+    if args.mbcf:
+        theirs = primitives.figures(supersparc_85(), mbcf_100baset())
+        figures |= {f"remote.mbcf.{name}": value for name, value in theirs.items()}
+    return figures

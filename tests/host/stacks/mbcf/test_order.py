@@ -2,6 +2,7 @@
 
 import pytest
 
+from lanai_hdl.remote.packets import Op
 from lanai_host.body import Run
 from lanai_host.bus.base import Wait
 from lanai_host.device import SendMode
@@ -43,6 +44,27 @@ def meet(device, peer):
     arrived = device.receive(peer, 99, CONTEXT + 1, block.body)
     finish(device, device.send(peer, 99, CONTEXT + 1, Block().body, SendMode.STANDARD))
     finish(device, arrived)
+
+
+@pytest.mark.parametrize("size", [0, 64, 65])
+def test_a_short_message_rides_in_its_notice(size, monkeypatch):
+    """One command instead of two, up to `MbcfOptions.inline` bytes."""
+    begun = []
+
+    def sender(device):
+        while not device._sending.boxes[1].requests.look():
+            device.progress()
+        monkeypatch.setattr(device._jobs, "add", lambda job, add=device._jobs.add: (begun.append(job.op), add(job)))
+        finish(device, send(device, 1, bytes(size)))
+
+    def receiver(device):
+        block = Block(size=size)
+        receive = device.receive(0, 1, CONTEXT, block.body)
+        finish(device, receive)
+        assert receive.length == size
+
+    World(2, 1).play([sender, receiver])
+    assert begun == ([Op.APPEND] if size <= 64 else [Op.WRITE, Op.APPEND])
 
 
 @pytest.mark.parametrize("size", [1, 100, 30_000])

@@ -85,7 +85,7 @@ def round_trip(setting: Setting, quick: bool) -> Figures:
 
 def bandwidth(setting: Setting, sizes: Sequence[int], quick: bool, name: str = "bandwidth") -> Figures:
     chosen = sizes[:5] if quick else sizes
-    return both(setting, name, programs.BANDWIDTH, (32_768 if quick else 262_144, *chosen))
+    return both(setting, name, programs.BANDWIDTH, (32_768 if quick else 131_072, *chosen))
 
 
 def raw() -> Figures:

@@ -32,7 +32,7 @@ from mpi4py import MPI
 world, total = MPI.COMM_WORLD, int(sys.argv[2])
 found = {}
 for size in map(int, sys.argv[3:]):
-    buffer, count = bytearray(size), max(2, min(100, total // size))
+    buffer, count = bytearray(size), max(1, min(100, total // size))
     world.Barrier()
     start = MPI.Wtime()
     for _ in range(count):
