@@ -105,8 +105,6 @@ class RunConfig:
         """Raise UserError for kills that cannot be, and for what cannot be combined with
         restarts."""
         check_kills(self.kills, self.ranks, self.max_sim_time)
-        if self.checkpoint and self.stack.nics:
-            raise UserError(f"--checkpoint has no snapshots of ranks on NICs yet, and {self.device!r} has them")
         asked = "--checkpoint" if self.checkpoint else "--fault kill" if self.relayed else ""
         others = {
             "--universe": bool(self.universe),

@@ -167,9 +167,10 @@ class Run:
         if plan is not None and self.line is not None and self.ranks is not None:
             due = plan.first(world.started, rank.number, self.config.ranks)
             memory, costs = world.kept_access(rank.number), self.config.host
-            self.keepers[rank.number] = Keeper(
-                self.line, plan, self.kernel, self.ranks, rank, process, self.output, memory, costs, due
+            keeper = self.keepers[rank.number] = Keeper(
+                self.line, plan, self.kernel, self.ranks, rank, process, self.output, memory, costs, due, self.deaths
             )
+            memory.revive = keeper.revive
 
     def _plan_kills(self) -> None:
         """Where there are NICs the scheduler's time is that of all ranks; else the relay knows a
@@ -199,7 +200,7 @@ class Run:
         assert self.ranks is not None
         keeper = self.keepers.get(rank.number)
         if keeper is not None and keeper.can_restart:
-            self.deaths.append(keeper.restart(time_))
+            keeper.restart(time_)
             return
         rank.clock = time_
         self._ended(process, rank)
@@ -312,7 +313,7 @@ class Run:
         keeper = self.keepers.get(process.rank)
         if keeper is None or not keeper.can_restart:
             return False
-        self.deaths.append(keeper.restart(keeper.rank.clock))
+        keeper.restart(keeper.rank.clock)
         return True
 
     def _deadlock(self) -> str:

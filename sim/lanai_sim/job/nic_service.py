@@ -142,7 +142,7 @@ class RankAccess:
         start = address & -PAGE_SIZE
         pages = self.pages.take(-(-(address + size - start) // PAGE_SIZE))
         for i, page in enumerate(pages):
-            self.node.engine.map_remote(self.node.number, page, self._pid, start + i * PAGE_SIZE, bool(writable))
+            self._map_pinned(page, start + i * PAGE_SIZE, bool(writable))
         token = next(self._tokens)
         self._pins[token] = pages
         return PINNED.pack(Pinned(token), b"".join(BUS_ADDRESS.pack(BusAddress(page * PAGE_SIZE)) for page in pages))
@@ -164,8 +164,14 @@ class RankAccess:
         if pages is None:
             return
         for page in pages:
-            self.node.engine.unmap(self.node.number, page)
+            self._unmap_pinned(page)
         self.pages.give_back(pages)
+
+    def _map_pinned(self, page: int, address: int, writable: bool) -> None:
+        self.node.engine.map_remote(self.node.number, page, self._pid, address, writable)
+
+    def _unmap_pinned(self, page: int) -> None:
+        self.node.engine.unmap(self.node.number, page)
 
     def _allocate(self, handle: int, size: int) -> int:
         pages = -(-size // PAGE_SIZE)
@@ -191,6 +197,13 @@ class RankAccess:
         for first, memory in self._buffers:
             for i in range(len(memory) // PAGE_SIZE):
                 self.node.engine.unmap(self.node.number, first // PAGE_SIZE + i)
+        self._free_buffers()
+
+    def free(self) -> None:
+        """The run is over."""
+
+    def _free_buffers(self) -> None:
+        for _, memory in self._buffers:
             with contextlib.suppress(BufferError):  # a pointer into it is still about: freed with the run
                 memory.close()
         self._buffers = []

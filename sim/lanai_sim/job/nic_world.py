@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lanai_firmware.image import Image
 from lanai_hdl.errors import UserError
@@ -25,6 +25,7 @@ from .buffers import digest
 from .config import RunConfig, WaveConfig
 from .nic_service import RankAccess
 from .ranks import Rank
+from .restart.service import KeptAccess
 from .world import World
 
 if TYPE_CHECKING:
@@ -58,8 +59,13 @@ class NicWorld(World):
         self.attachments: dict[int, Attachment] = {}
         self.buses: list[ClusterBus] = []  # what they allocated at boot is the NICs' as long as the world lasts
         self.image: Image | None = None
+        access: type[RankAccess] = RankAccess
+        if config.checkpoint is not None:
+            from .restart.nic_access import KeptRankAccess  # brings numpy along
+
+            access = KeptRankAccess
         self.accesses = [
-            RankAccess(self.cluster, self.cluster.nodes[self.placement.node_of(rank)], rank)
+            access(self.cluster, self.cluster.nodes[self.placement.node_of(rank)], rank)
             for rank in range(config.total_ranks)
         ]
 
@@ -134,6 +140,10 @@ class NicWorld(World):
 
     def access(self, rank: int) -> RankAccess:
         return self.accesses[rank]
+
+    def kept_access(self, rank: int) -> KeptAccess:
+        access = self.accesses[rank]
+        return cast(KeptAccess, access)  # made so where ranks are kept
 
     def look(self, rank: Rank) -> tuple[int, bool, bytes]:
         clock, runs, why = super().look(rank)
@@ -239,6 +249,7 @@ class NicWorld(World):
     def close(self) -> None:
         for access in self.accesses:
             access.close()
+            access.free()
         if self.recorded is not None:
             finish, file = self.recorded
             finish().save(file)

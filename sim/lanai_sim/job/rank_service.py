@@ -80,7 +80,7 @@ class Service:
                     await (self._write if writes else self._posted)(list(group))
                 rank.clock += request.elapsed
                 rank.op = request.op
-                self._begin(request)
+                await self._begin(request)
                 try:
                     answer = await self._blocking(request)
                 except (Refused, UserError) as refusal:
@@ -97,7 +97,7 @@ class Service:
     def _arrived(self) -> None:
         """The rank has begun to wait, and nothing that it asked for has been done."""
 
-    def _begin(self, request: Request) -> None:
+    async def _begin(self, request: Request) -> None:
         """This is to be served next."""
 
     def _answer(self, payload: bytes, status: Status = Status.OK) -> None:

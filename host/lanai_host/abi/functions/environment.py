@@ -127,7 +127,8 @@ def MPI_Alloc_mem(size: int, info: Info | None, baseptr: int) -> None:
         raise MpiError(ErrorClass.ARG, f"MPI_Alloc_mem: size is {size}; it must not be negative")
     alignment = max(PAGE_SIZE, _alignment(info))
     try:
-        memory = mmap.mmap(-1, max(size, 1) + alignment - PAGE_SIZE)  # begins with a page
+        # Begins with a page. Private: a snapshot of this process has a copy.
+        memory = mmap.mmap(-1, max(size, 1) + alignment - PAGE_SIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except (OSError, OverflowError, ValueError):
         raise MpiError(ErrorClass.NO_MEM, f"MPI_Alloc_mem: no memory for {size} bytes") from None
     address = -(-ctypes.addressof(ctypes.c_char.from_buffer(memory)) // alignment) * alignment

@@ -60,7 +60,7 @@ def _allocated(comm: Communicator, size: int) -> tuple[object, int]:
         with comm.progress.lock:
             segment = remote.allocate(size)
         return segment, segment.address
-    held = mmap.mmap(-1, size)
+    held = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return held, ctypes.addressof(ctypes.c_char.from_buffer(held))
 
 

@@ -34,6 +34,9 @@ class Memory(Protocol):
     def kept(self) -> object:
         """What `restore` needs of this moment."""
 
+    def lost(self) -> None:
+        """The rank's process has ended, and the rank is to be made anew."""
+
     def restore(self, kept: object, pid: int) -> None:
         """The rank is this process, and is where it was when `kept` was taken."""
 
@@ -53,10 +56,11 @@ class Keeper:
 
     def __init__(
         self, line: Line, checkpoint: Checkpoint, kernel: Kernel, ranks: Ranks, rank: Rank, process: Process,
-        output: Output, memory: Memory, costs: HostCosts, due: int,
+        output: Output, memory: Memory, costs: HostCosts, due: int, deaths: list[str],
     ) -> None:  # fmt: skip
         self._line, self._checkpoint, self._kernel, self._ranks = line, checkpoint, kernel, ranks
         self._process, self._output, self._memory, self._costs = process, output, memory, costs
+        self._deaths = deaths
         self.rank = rank
         self.due = due
         self.log: Log | None = None
@@ -84,27 +88,34 @@ class Keeper:
 
     # Snapshots
 
-    def take_if_due(self, request: Request) -> None:
-        """The rank waits in this request, which has not been served."""
+    def is_due(self, request: Request) -> bool:
+        """Is a snapshot to be taken before this is served?"""
+        if self.log is None:
+            return request.op == Op.HELLO
+        return self.rank.clock >= self.due and request.op not in (Op.ALLOC, Op.FINALIZE, Op.ABORT)
+
+    def take(self, request: Request) -> None:
+        """The rank waits in this request, and none of it has been done."""
         rank = self.rank
-        if self.log is None and request.op == Op.HELLO:
+        if self.log is None:  # the program's own start costs nothing extra
             rank.pid = HELLO.split(request.payload)[0].pid
             if rank.pid != self._process.popen.pid:
                 raise NoSnapshot(
                     f"rank {rank.number} cannot be snapshotted: it is process {rank.pid}, below process "
                     f"{self._process.popen.pid} that was started; name the program itself, not a script that starts it"
                 )
-            self._take()  # the program's own start costs nothing extra
-        elif self.log is not None and rank.clock >= self.due and request.op not in (Op.ALLOC, Op.FINALIZE, Op.ABORT):
             self._take()
-            rank.clock += self._costs.price(HostCost.SNAPSHOT)
-            while self.due <= rank.clock:
-                self.due += self._checkpoint.every
+            return
+        self._take()
+        rank.clock += self._costs.price(HostCost.SNAPSHOT)
+        while self.due <= rank.clock:
+            self.due += self._checkpoint.every
 
     def _take(self) -> None:
         rank = self.rank
-        if reason := unfit(rank.pid):
-            raise NoSnapshot(f"rank {rank.number} cannot be snapshotted: {reason}")
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it was killed just now
+            if reason := unfit(rank.pid):
+                raise NoSnapshot(f"rank {rank.number} cannot be snapshotted: {reason}")
         self._marks = self._output.marks(rank.number)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # killed: told below
             rank.sock.sendall(HEADER.pack(len(self._line.name), Status.SNAPSHOT, 0, rank.clock) + self._line.name)
@@ -134,12 +145,19 @@ class Keeper:
         by its own doing, and would again."""
         return self._snapshot is not None and self._process.popen.returncode == -signal.SIGKILL
 
-    def restart(self, now: int) -> str:
-        """Make the rank anew. Its process was killed at about `now` and has been waited for. What
-        happened, in words."""
+    def revive(self) -> bool:
+        """The rank's process may have been killed: if so, make the rank anew."""
+        if self._process.popen.poll() is None or not self.can_restart:
+            return False
+        self.restart(self.rank.clock)
+        return True
+
+    def restart(self, now: int) -> None:
+        """Make the rank anew. Its process was killed at about `now` and has been waited for."""
         log = self.log
         assert log is not None
         self._count(len(log.steps))
+        self._memory.lost()
         while not self._attempt():
             pass
         self.restarts += 1
@@ -147,7 +165,7 @@ class Keeper:
         self.ready = now + self._costs.price(HostCost.RESTART) + log.work
         if self.rank.running:
             self.rank.clock = max(self.rank.clock, self.ready)
-        return (
+        self._deaths.append(
             f"rank {self.rank.number} was killed at {format_time(now)} and made anew from its snapshot of "
             f"{format_time(log.taken)}"
         )

@@ -45,16 +45,20 @@ class RelayAccess:
         self._kills = sorted(kills)
         self._left = False
         self._delivered = 0
+        self.revive: Callable[[], bool] = lambda: False
 
     async def connect(self, pid: int) -> None:
         """Nothing of the process is reached from here."""
 
     # The rank's memory is its own: there is nothing to restore.
 
-    def arrived(self) -> None: ...
+    def arrived(self) -> bool:
+        return True
 
     def kept(self) -> object:
         return None
+
+    def lost(self) -> None: ...
 
     def restore(self, kept: object, pid: int) -> None: ...
 
@@ -63,6 +67,8 @@ class RelayAccess:
     def repeated(self, request: Request) -> None: ...
 
     def restored(self) -> None: ...
+
+    async def come_to(self, clock: int) -> None: ...
 
     def delivered(self) -> tuple[Sequence[Write], int]:
         size, self._delivered = self._delivered, 0

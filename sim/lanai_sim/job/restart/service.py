@@ -1,6 +1,6 @@
 """A rank's task where the rank is kept restartable."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from lanai_host.config import HostCost, HostCosts
@@ -13,10 +13,17 @@ from .log import Write
 
 
 class KeptAccess(NicAccess, Memory, Protocol):
-    """A rank's NIC, or what it has instead."""
+    """A rank's NIC, or what it has instead. `revive` is the keeper's."""
 
-    def arrived(self) -> None:
-        """The rank has begun to wait."""
+    revive: Callable[[], bool]
+
+    def arrived(self) -> bool:
+        """The rank has begun to wait. False if not all of its memory that its NIC may reach could be
+        read: its process has ended, or the program has unmapped some."""
+
+    async def come_to(self, clock: int) -> None:
+        """Until the rest of the world has come to this time of the rank's, where that has a time of
+        its own."""
 
     def delivered(self) -> tuple[Sequence[Write], int]:
         """The rank is about to be answered: what NICs have written into its memory since, and how
@@ -34,10 +41,13 @@ class KeptService(Service):
         self.costs = costs
 
     def _arrived(self) -> None:
-        self.kept.arrived()
+        while not self.kept.arrived() and self.keeper.revive():
+            pass
 
-    def _begin(self, request: Request) -> None:
-        self.keeper.take_if_due(request)
+    async def _begin(self, request: Request) -> None:
+        if self.keeper.is_due(request):
+            await self.kept.come_to(self.rank.clock)
+            self.keeper.take(request)
 
     def _answer(self, payload: bytes, status: Status = Status.OK) -> None:
         keeper, rank = self.keeper, self.rank

@@ -1,0 +1,84 @@
+"""Ranks that are killed at random moments of an MPI program: what the ranks print is always the
+same, on every device that has NICs and on `ideal`."""
+
+import random
+import sys
+
+import pytest
+
+from lanai_host.config import HostConfig
+from lanai_host.stacks import stack
+from lanai_sim.commands.run import libmpi_environment
+from lanai_sim.job.config import RunConfig
+from lanai_sim.job.launcher import run
+from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.restart.plan import Checkpoint, Kill
+from lanai_sim.job.world import World
+
+PROGRAM = """
+import sys
+import numpy as np
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+n, rank = world.size, world.rank
+mine = np.arange(700, dtype=float) + rank
+for step in range(ROUNDS):
+    got = np.empty_like(mine)
+    world.Sendrecv(mine, (rank + 1) % n, 5, got, (rank - 1) % n, 5)
+    mine = got * 0.5 + mine
+    large = np.full(5000 * (step % 2), float(rank))
+    requests = [world.Isend(large, (rank + 1) % n, 6), world.Irecv(other := np.empty_like(large), (rank - 1) % n, 6)]
+    MPI.Request.Waitall(requests)
+    total = world.allreduce(float(mine.sum() + other.sum()))
+    print("rank", rank, "step", step, total, flush=step == 1)
+print("ends", rank, mine[:4])
+"""
+RANKS, ROUNDS = 4, 4
+KILLS = 10  # in one run
+DEVICES = ["mpi-np", "mbcf", "sci", "t3d", "ccu"]
+FREE = HostConfig().but(snapshot=0, log_byte=0, restart=0)
+
+
+def play(device, capfd, **options):
+    command = (sys.executable, "-c", PROGRAM.replace("ROUNDS", str(ROUNDS)))
+    config = RunConfig(
+        command, RANKS, device=device, environment=libmpi_environment(), prefix=True, host=FREE, **options
+    )
+    result = run(config, NicWorld if stack(device).nics else World)
+    assert (result.code, result.report) == (0, "")
+    lines = capfd.readouterr().out.splitlines()
+    return result, [[line for line in lines if line.startswith(f"[{rank}]")] for rank in range(RANKS)]
+
+
+def campaign(device, seeds, kills, capfd):
+    """So many kills in a run for each seed, between the ranks' beginning and their end."""
+    quiet, expected = play(device, capfd)
+    started, length = quiet.summary.started, quiet.sim_time - quiet.summary.started
+    done = 0
+    for seed in seeds:
+        chance = random.Random(seed)
+        moments = [Kill(chance.randrange(RANKS), started + chance.randrange(length)) for _ in range(kills)]
+        result, found = play(device, capfd, kills=tuple(moments), checkpoint=Checkpoint(length // 5))
+        assert found == expected, (seed, result.notes)
+        done += sum("was killed at" in note for note in result.notes)
+    return done
+
+
+def test_three_kills(capfd):
+    assert campaign("ideal", [1], 3, capfd) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["ideal", *DEVICES])
+def test_two_hundred_kills(device, capfd):
+    assert campaign(device, range(20), KILLS, capfd) >= 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", DEVICES)
+def test_snapshots_at_no_cost_change_no_time(device, capfd):
+    """Beside a run with one snapshot, at its beginning: where buffers lie differs from a run without."""
+    one, expected = play(device, capfd, checkpoint=Checkpoint(10**12))
+    length = one.sim_time - one.summary.started
+    several, found = play(device, capfd, checkpoint=Checkpoint(length // 5))
+    assert (several.clocks, found) == (one.clocks, expected)
