@@ -128,6 +128,21 @@ MEANINGS: dict[int, str] = {
     ErrorClass.PROC_ABORTED: "a peer process has gone",
     ErrorClass.VALUE_TOO_LARGE: "value too large to store",
     ErrorClass.ERRHANDLER: "invalid error handler",
+    ErrorClass.SPAWN: "processes cannot be started",
+    ErrorClass.WIN: "invalid window",
+    ErrorClass.BASE: "invalid base address of a window",
+    ErrorClass.LOCKTYPE: "invalid lock type",
+    ErrorClass.RMA_CONFLICT: "conflicting accesses to a window",
+    ErrorClass.RMA_SYNC: "wrong synchronization of one-sided calls",
+    ErrorClass.SIZE: "invalid size",
+    ErrorClass.DISP: "invalid displacement",
+    ErrorClass.ASSERT: "invalid assertion",
+    ErrorClass.RMA_RANGE: "target memory outside the window",
+    ErrorClass.RMA_ATTACH: "memory cannot be attached to the window",
+    ErrorClass.RMA_SHARED: "memory cannot be shared",
+    ErrorClass.RMA_FLAVOR: "the window is of the wrong flavor",
+    ErrorClass.SESSION: "invalid session",
+    ErrorClass.ABI: "wrong binary interface",
 }
 
 
@@ -201,12 +216,7 @@ class ErrorTable:
         number, error_class = code >> 8, code & 0xFF
         if number in self._texts:
             return self._texts[number]
-        if error_class in MEANINGS:
-            return MEANINGS[error_class]
-        try:
-            return f"error class MPI_ERR_{ErrorClass(error_class).name}"
-        except ValueError:
-            return f"error class {error_class}"
+        return MEANINGS.get(error_class, f"error class {error_class}")
 
     def _check(self, call: str, code: int) -> None:
         if code < 0 or (code > LAST_PREDEFINED and code not in self._added):

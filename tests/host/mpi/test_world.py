@@ -48,6 +48,12 @@ def test_codes_keep_class_and_text():
         table.add_string(ErrorClass.RANK, "mine")
 
 
+def test_every_class_has_a_text():
+    texts = [ErrorTable().text(error_class) for error_class in ErrorClass]
+    assert not [text for text in texts if text.startswith("error class")]
+    assert len(set(texts)) == len(texts)
+
+
 def test_unsupported_calls_say_their_name():
     assert unsupported("MPI_Win_create").text == "MPI_Win_create: not supported by this MPI library"
     assert unsupported("MPI_Win_create").error_class == ErrorClass.UNSUPPORTED_OPERATION
