@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -70,6 +71,8 @@ def test_programs_of_debian_are_found_by_their_binary(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not program.missing()
     assert program.command() == [str(there), "a"]
+    assert replace(program, library="no/such/*.so").missing() == ["no/such/*.so"]
+    assert not replace(program, binary="", library=f"{str(tmp_path)[1:]}/no-such-*").missing()
 
 
 def test_inputs_are_there():

@@ -29,7 +29,9 @@ class Program:
             groups, if it has any.
         modules: others that must be there.
         files: inputs that the program reads from the directory it runs in.
-        compiled: the binary is a compiler, which makes the program when `-o FILE` is added.
+        compiled: the command makes the program when `-o FILE` is added; without a binary it is
+            that of `lanai mpicc`.
+        library: a file, as a pattern below /, without which a program of Debian is not there.
     """
 
     name: str
@@ -41,20 +43,23 @@ class Program:
     modules: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     compiled: bool = False
+    library: str = ""
 
     def missing(self) -> list[str]:
         """What is not installed: modules, or the binary."""
         modules = [name for name in (self.module, *self.modules) if name and importlib.util.find_spec(name) is None]
-        return modules or ([] if self.module or find(self.binary) else [self.binary])
+        library = [self.library] if self.library and not any(Path("/").glob(self.library)) else []
+        binary = [self.binary] if self.binary and not self.module and not find(self.binary) else []
+        return modules + library + binary
 
     def command(self) -> list[str]:
         """What to execute; for a `compiled` program, what makes it."""
         folder = self._folder()
         if not self.binary:
-            program = sys.executable
+            program = [sys.executable, *(["-m", "lanai_sim", "mpicc"] if self.compiled else [])]
         else:
-            program = str(folder / self.binary) if self.module else find(self.binary) or self.binary
-        return [program, *(word.format(inputs=INPUTS, module=folder) for word in self.arguments)]
+            program = [str(folder / self.binary) if self.module else find(self.binary) or self.binary]
+        return [*program, *(word.format(inputs=INPUTS, module=folder) for word in self.arguments)]
 
     def _folder(self) -> Path:
         spec = importlib.util.find_spec(self.module) if self.module else None
@@ -136,5 +141,15 @@ PROGRAMS = (
         r"^images ",
         binary="gfortran",
         compiled=True,
+        library="usr/lib/*-linux-gnu/libcaf_mpich.so",
+    ),
+    Program(
+        "Parallel HDF5 of Debian, slabs of three datasets",
+        "apt install libhdf5-mpich-dev",
+        "",
+        ("-I/usr/include/hdf5/mpich", "-O1", "-Wl,--allow-shlib-undefined", "{inputs}/hdf5_slabs.c", "-lhdf5_mpich"),
+        r"^sum ",
+        compiled=True,
+        library="usr/lib/*-linux-gnu/libhdf5_mpich.so",
     ),
 )
