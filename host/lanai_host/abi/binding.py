@@ -9,27 +9,21 @@ its result, in order (a tuple if there are several). A parameter `large` is true
 """
 
 import inspect
-import os
-import sys
 import threading
-import traceback
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DeadlockError, UserError
 from ..mpi.constants import UNDEFINED, ThreadLevel
-from ..mpi.errors import ErrorClass, ErrorTable, MpiError, unsupported
-from ..mpi.thread_order import TwoThreads
+from ..mpi.errors import unsupported
 from . import checks, places
 from .context import Phase, abi
-from .tables import BadHandle, NullPointer
+from .failures import elsewhere, errors, failed, outside, tool_failed
 
 INT_MAX = 2**31 - 1
 # functions of the tools interface: they look at their arguments themselves, and answer by codes of
 # their own
 TOOLS = "MPI_T_"
-ENV_TRACEBACK = "LANAI_TRACEBACK"  # set: internal errors come with their Python traceback
 
 
 @dataclass(frozen=True)
@@ -274,81 +268,3 @@ def _unsupported(name: str, result: str) -> Callable[..., Any]:
         return code if result == "int" else 0
 
     return entry
-
-
-# Errors
-
-EARLY_ERRORS = ErrorTable()  # error classes may be added before MPI_Init
-
-
-def errors() -> ErrorTable:
-    """The table of this process's codes."""
-    return EARLY_ERRORS if abi.phase is Phase.BEFORE else abi.world.errors
-
-
-def outside(name: str) -> int:
-    """A call before MPI_Init or after MPI_Finalize. No communicator has an error handler then: the
-    process ends."""
-    text = f"{name}: called {abi.phase.value}"
-    print(f"lanai: error: {text}", file=sys.stderr, flush=True)
-    end_process(1, text)
-    return abi.code_out(ErrorClass.OTHER)
-
-
-def elsewhere(name: str, find_place: places.Find, *arguments: Any) -> int:
-    """A call from another thread than the one that called MPI_Init, at a level that allows that one
-    only."""
-    level = ThreadLevel(abi.world.thread_level).name
-    text = (
-        f"{name}: called from another thread than the one that called MPI_Init, which MPI_THREAD_{level} does "
-        "not allow; "
-        "ask MPI_Init_thread for MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE"
-    )
-    return failed(name, MpiError(ErrorClass.OTHER, text), find_place, *arguments)
-
-
-def end_process(code: int, text: str) -> None:
-    """Ends the job; `runtime` replaces this by the way that fits how the process was started."""
-    raise SystemExit(code)
-
-
-def failed(name: str, error: Exception, find_place: places.Find | None = None, *arguments: Any) -> int:
-    """What a call that raised returns, once the error handler of its communicator has been called.
-    `find_place(*arguments)` gives the object whose handler that is, unless the error names it."""
-    told = _as_mpi_error(name, error)
-    if abi.phase is Phase.BEFORE:
-        print(f"lanai: error: {told}", file=sys.stderr, flush=True)
-        return abi.code_out(EARLY_ERRORS.encode(told))
-    place = told.place
-    if place is None and find_place is not None:
-        place = find_place(*arguments)
-    return abi.code_out(abi.world.report(told, place))
-
-
-class ToolError(Exception):
-    """What a call of the tools interface returns: MPI_T_ERR_ and this name."""
-
-
-def tool_failed(name: str, error: Exception) -> int:
-    """The code of a call of the tools interface that raised. It never calls an error handler."""
-    if isinstance(error, ToolError):
-        code: int = abi.constants[f"MPI_T_ERR_{error.args[0]}"]
-        return code
-    return abi.code_out(errors().encode(_as_mpi_error(name, error)))
-
-
-def _as_mpi_error(name: str, error: Exception) -> MpiError:
-    if isinstance(error, MpiError):
-        return error
-    if isinstance(error, BadHandle | NullPointer | TwoThreads):
-        return error.named(name)
-    if isinstance(error, DeadlockError | UserError):
-        return MpiError(ErrorClass.OTHER, f"{name}: {error}")
-    if isinstance(error, OverflowError):
-        return MpiError(ErrorClass.VALUE_TOO_LARGE, f"{name}: {error}")
-    if os.environ.get(ENV_TRACEBACK):
-        traceback.print_exception(error, file=sys.stderr)
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    where = "".join(f" at {frame.filename}:{frame.lineno}" for frame in last)
-    text = f"{name}: internal error{where}: {type(error).__name__}: {error}; {ENV_TRACEBACK}=1 shows how it came about"
-    return MpiError(ErrorClass.INTERN, text)

@@ -30,7 +30,7 @@ from ..simulator.manager import RunManager
 from ..simulator.notes import ENV_NOTES, Notebook
 from ..simulator.protocol import ENV_LEAKS, ENV_RACES, FinalState
 from ..source_lines import place_of
-from . import binding, functions, leaks
+from . import binding, failures, functions, leaks
 from .context import Phase, abi
 from .counting import Counting
 from .flavor import BRIDGE, FLAVORS, INTERFACE
@@ -65,7 +65,7 @@ def attach(
         define = bridge.ffi.def_extern(name=name, onerror=partial(_escaped, name, prototype[0]))
         define(partial(_first_call, name, prototype, define))
     bridge.lib.lanai_fill(bridge.ffi.cast("void *", table))
-    binding.end_process = process.end
+    failures.end_process = process.end
     if not started:
         atexit.register(_python_ends, ctypes.c_int.from_address(state))
 
@@ -88,7 +88,7 @@ def _escaped(name: str, result: str, kind: type[BaseException], error: BaseExcep
     """What C gets if an exception leaves a binding, which none should."""
     if isinstance(error, KeyboardInterrupt):
         process.end(128 + signal.SIGINT, f"{name}: interrupted")
-    code = binding.failed(name, error if isinstance(error, Exception) else RuntimeError(repr(error)))
+    code = failures.failed(name, error if isinstance(error, Exception) else RuntimeError(repr(error)))
     return code if result == "int" else 0
 
 
@@ -119,7 +119,7 @@ class Process:
         manager = None if client is None else RunManager(client, device)
         start = None if client is None else client.start()
         world = World(device, self.end, self.foreign, tick, client is not None, manager, start)
-        world.errors = binding.EARLY_ERRORS
+        world.errors = failures.EARLY_ERRORS
         if os.environ.get(ENV_RACES):
             world.process.races = Watch(self._report_race, _place)
         level = world.init(required)

@@ -8,8 +8,9 @@ from typing import Any
 from ..mpi import variables
 from ..mpi.text import byte_length
 from ..mpi.variables import Variable
-from .binding import ToolError, bind
+from .binding import bind
 from .context import Phase, abi
+from .failures import ToolError
 
 begun = 0  # calls of MPI_T_init_thread without their MPI_T_finalize
 _handles: dict[int, Variable] = {}  # of both kinds; a handle is a number that is never given again

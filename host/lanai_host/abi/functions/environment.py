@@ -11,8 +11,9 @@ from ...mpi.datatypes import PREDEFINED
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
 from .. import runtime
-from ..binding import always, anywhere, bind, binding, errors
+from ..binding import always, anywhere, bind, binding
 from ..context import Phase, abi
+from ..failures import errors
 
 # Beginning and end
 

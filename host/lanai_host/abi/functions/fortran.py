@@ -11,8 +11,9 @@ from typing import Any
 from ...mpi.errhandler import Errhandler
 from ...mpi.op import Op
 from .. import callbacks
-from ..binding import bind, binding, errors
+from ..binding import bind, binding
 from ..context import abi
+from ..failures import errors
 from . import attributes
 from .operations import UserFunction, of_cxx
 

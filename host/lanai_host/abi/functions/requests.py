@@ -1,4 +1,4 @@
-"""Completion, cancelling and freeing of requests; generalized requests; the fields of statuses."""
+"""Completion, cancelling and freeing of requests; partitions."""
 
 import functools
 from typing import Any
@@ -8,8 +8,7 @@ from ...mpi.constants import UNDEFINED
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.request import Request
 from ...mpi.status import Status
-from .. import callbacks
-from ..binding import always, bind, binding
+from ..binding import bind, binding
 from ..context import abi
 
 # One request
@@ -67,7 +66,7 @@ def MPI_Request_get_status(request: Any) -> tuple[bool, Status | None]:
 
 @binding
 def MPI_Request_free(request: Any) -> None:
-    found = _real("MPI_Request_free", abi.requests[request[0]])
+    found = real("MPI_Request_free", abi.requests[request[0]])
     found.free()
     abi.requests.remove(request[0])
     request[0] = abi.requests.null
@@ -75,15 +74,15 @@ def MPI_Request_free(request: Any) -> None:
 
 @binding
 def MPI_Cancel(request: Any) -> None:
-    _real("MPI_Cancel", abi.requests[request[0]]).cancel()
+    real("MPI_Cancel", abi.requests[request[0]]).cancel()
 
 
 @binding
 def MPI_Start(request: Any) -> None:
-    _real("MPI_Start", abi.requests[request[0]]).start()
+    real("MPI_Start", abi.requests[request[0]]).start()
 
 
-def _real(call: str, request: Any) -> Any:
+def real(call: str, request: Any) -> Any:
     if request is None:
         raise MpiError(ErrorClass.REQUEST, f"{call}: request is MPI_REQUEST_NULL")
     return request
@@ -237,103 +236,17 @@ def _range(low: int, high: int) -> range:
     return range(low, high + 1)
 
 
-bind("MPI_Pready", lambda partition, request: _real("MPI_Pready", request).ready([partition]))
+bind("MPI_Pready", lambda partition, request: real("MPI_Pready", request).ready([partition]))
 bind(
     "MPI_Pready_range",
-    lambda partition_low, partition_high, request: _real("MPI_Pready_range", request).ready(
+    lambda partition_low, partition_high, request: real("MPI_Pready_range", request).ready(
         _range(partition_low, partition_high), "MPI_Pready_range"
     ),
 )
 bind(
     "MPI_Pready_list",
-    lambda length, array_of_partitions, request: _real("MPI_Pready_list", request).ready(
+    lambda length, array_of_partitions, request: real("MPI_Pready_list", request).ready(
         abi.ints(array_of_partitions, length), "MPI_Pready_list"
     ),
 )
 bind("MPI_Parrived", lambda request, partition: request is None or request.arrived(partition))
-
-# Generalized requests
-
-
-class _Callbacks:
-    """The three functions of the program. Fortran's (see `fortran`) get pointers, and give their
-    code through the last one."""
-
-    def __init__(self, query: int, free: int, cancel: int, extra: int) -> None:
-        self.fortran = False
-        self._query, self._free, self._cancel, self._extra = query, free, cancel, extra
-
-    def _call(self, what: str, address: int, *arguments: tuple[str, Any]) -> None:
-        """Call with the extra state and the arguments, given as (type, value)."""
-        types, values = [kind for kind, _ in arguments], [value for _, value in arguments]
-        if self.fortran:
-            code = abi.ffi.new("int *")
-            passed = [abi.ffi.new("int *", value) if kind == "int" else value for kind, value in arguments]
-            form = ", ".join(["intptr_t", *("int *" if kind == "int" else kind for kind in types), "int *"])
-            abi.ffi.cast(f"void (*)({form})", address)(self._extra, *passed, code)
-            callbacks.check(code[0], what)
-        else:
-            form = ", ".join(["intptr_t", *types])
-            callbacks.check(abi.ffi.cast(f"int (*)({form})", address)(self._extra, *values), what)
-
-    def query(self, status: Status) -> None:
-        room = abi.ffi.new("lanai_status *")
-        abi.put_status(room, status)
-        self._call("query_fn", self._query, ("lanai_status *", room))
-        filled = abi.get_status(room)
-        status.source, status.tag = filled.source, filled.tag
-        status.count, status.cancelled = filled.count, filled.cancelled
-
-    def free(self) -> None:
-        self._call("free_fn", self._free)
-
-    def cancel(self, complete: bool) -> None:
-        self._call("cancel_fn", self._cancel, ("int", int(complete)))
-
-
-@binding
-def MPI_Grequest_start(query_fn: int, free_fn: int, cancel_fn: int, extra_state: int) -> Any:
-    functions = _Callbacks(query_fn, free_fn, cancel_fn, extra_state)
-    request = abi.world.start_generalized(functions.query, functions.free, functions.cancel)
-    request.callbacks = functions
-    return request
-
-
-bind("MPI_Grequest_complete", lambda request: _real("MPI_Grequest_complete", request).complete())
-
-# Statuses
-
-
-@always
-def MPI_Test_cancelled(status: Status) -> bool:
-    return status.cancelled
-
-
-@always
-def MPI_Status_set_cancelled(status: Any, flag: int) -> None:
-    filled = abi.get_status(status)
-    filled.cancelled = bool(flag)
-    abi.put_status(status, filled)
-
-
-def _set_elements(status: Any, datatype: Any, count: int) -> None:
-    filled = abi.get_status(status)
-    filled.count = _bytes_of(datatype, count)
-    abi.put_status(status, filled)
-
-
-def _bytes_of(datatype: Any, elements: int) -> int:
-    """The bytes that so many basic elements of a datatype are."""
-    signature = datatype.signature
-    if signature.single is not None:
-        return int(signature.single.size * elements)
-    full, rest = divmod(elements, signature.elements) if signature.elements else (0, 0)
-    size = full * signature.size
-    for basic, count in signature.runs():
-        size += basic.size * min(count, rest)
-        rest -= min(count, rest)
-    return int(size)
-
-
-for _name in ("MPI_Status_set_elements", "MPI_Status_set_elements_x"):
-    bind(_name, _set_elements, always=True)

@@ -12,8 +12,9 @@ from typing import Any
 from ...mpi.constants import ThreadLevel
 from ...mpi.variables import Variable
 from .. import tools
-from ..binding import ToolError, bind
+from ..binding import bind
 from ..context import Phase, abi
+from ..failures import ToolError
 from ..tools import (
     at,
     constant,

@@ -1,0 +1,42 @@
+"""What a program reads and sets of a status by calls that are not done in C."""
+
+from typing import Any
+
+from ...mpi.status import Status
+from ..binding import always, bind
+from ..context import abi
+
+
+@always
+def MPI_Test_cancelled(status: Status) -> bool:
+    return status.cancelled
+
+
+@always
+def MPI_Status_set_cancelled(status: Any, flag: int) -> None:
+    filled = abi.get_status(status)
+    filled.cancelled = bool(flag)
+    abi.put_status(status, filled)
+
+
+def _set_elements(status: Any, datatype: Any, count: int) -> None:
+    filled = abi.get_status(status)
+    filled.count = _bytes_of(datatype, count)
+    abi.put_status(status, filled)
+
+
+def _bytes_of(datatype: Any, elements: int) -> int:
+    """The bytes that so many basic elements of a datatype are."""
+    signature = datatype.signature
+    if signature.single is not None:
+        return int(signature.single.size * elements)
+    full, rest = divmod(elements, signature.elements) if signature.elements else (0, 0)
+    size = full * signature.size
+    for basic, count in signature.runs():
+        size += basic.size * min(count, rest)
+        rest -= min(count, rest)
+    return int(size)
+
+
+for _name in ("MPI_Status_set_elements", "MPI_Status_set_elements_x"):
+    bind(_name, _set_elements, always=True)
