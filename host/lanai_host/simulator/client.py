@@ -20,7 +20,7 @@ from ..manager import Start
 from . import snapshot
 from .protocol import CATCH_UP_TIME, ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
 from .relay import RelayedTransport
-from .requests import ABORT, FINALIZE, HELLO, QUIET, Abort, Finalize, Hello
+from .requests import ABORT, FINALIZE, HELLO, QUIET, SNAPSHOT, Abort, Finalize, Hello
 from .spin import Chunk, SpinWait
 from .transport import RankTransport
 
@@ -203,9 +203,10 @@ class SimulatorClient:
         record = state.pack()
         self._sock.sendall(HEADER.pack(len(record), Op.FINAL_STATE, 0, 0) + record)
 
-    def _take_snapshot(self, line: bytes) -> None:
+    def _take_snapshot(self, payload: bytes) -> None:
         """Returns in this process, and again in each process that is made from the snapshot."""
-        wrong = snapshot.take(self._sock.fileno(), line, self.rank)
+        head, line = SNAPSHOT.split(payload)
+        wrong = snapshot.take(self._sock.fileno(), line, self.rank, head.serial)
         self._pid = os.getpid()
         if wrong:
             text = os.strerror(wrong).encode()

@@ -56,8 +56,8 @@ class Status(IntEnum):
     """How a request ended; the payload of an ERROR is its text. RUN_OVER ends no request: the run
     has ended, and the rank, which waits on, is to say what it is in and which messages lie at it.
     The payload is a JSON list of the `Envelope`s on its NIC. SNAPSHOT ends no request either: the
-    rank is to take a snapshot of itself and to wait on. The payload names the socket to which the
-    snapshot connects (`snapshot.c`)."""
+    rank is to take a snapshot of itself (`snapshot.c`) and to wait on. The payload is a `Snapshot`
+    and a name."""
 
     OK = 0
     ERROR = 1

@@ -134,11 +134,18 @@ class Relayed(NamedTuple):
     size: int
 
 
+class Snapshot(NamedTuple):
+    """With Status.SNAPSHOT. The name of the socket to which the snapshot connects follows."""
+
+    serial: int
+
+
 class SnapshotHello(NamedTuple):
     """What a process of `snapshot.c` says when it connects: it keeps a rank's snapshot, or was made
     from one and is the rank now."""
 
     rank: int
+    serial: int
     pid: int
     live: int
 
@@ -160,7 +167,8 @@ ABORT = Format(Abort, "i", 4)
 DATAGRAM = Format(Datagram, "IQ", 12)
 COLLECT = Format(Collect, "I", 4)
 RELAYED = Format(Relayed, "IQ", 12)
-SNAPSHOT_HELLO = Format(SnapshotHello, "III", 12)
+SNAPSHOT = Format(Snapshot, "I", 4)
+SNAPSHOT_HELLO = Format(SnapshotHello, "IIII", 16)
 
 
 def pack_wait_any(words: list[tuple[int, int]], timeout: int, why: bytes) -> bytes:

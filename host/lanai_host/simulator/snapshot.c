@@ -27,18 +27,18 @@ enum { FILES = 1024, NO_PLACE = -1 };
 static off_t places[FILES]; /* in the regular files that were open, by descriptor: they are shared with the rank, which reads on */
 
 typedef struct {
-    uint32_t rank, pid, live;
+    uint32_t rank, serial, pid, live;
 } hello;
 
 /* The descriptor `sock` becomes a new connection to the simulator. */
-static int connect_anew(int sock, const char *line, uint32_t size, uint32_t rank, uint32_t live) {
+static int connect_anew(int sock, const char *line, uint32_t size, uint32_t rank, uint32_t serial, uint32_t live) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (size >= sizeof address.sun_path) return 0;
     memcpy(address.sun_path + 1, line, size);
     int made = socket(AF_UNIX, SOCK_STREAM, 0);
     if (made < 0) return 0;
     socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size);
-    hello said = {rank, (uint32_t)getpid(), live};
+    hello said = {rank, serial, (uint32_t)getpid(), live};
     int done = connect(made, (struct sockaddr *)&address, length) == 0 && send(made, &said, sizeof said, MSG_NOSIGNAL) == sizeof said &&
                dup2(made, sock) == sock && fcntl(sock, F_SETFD, FD_CLOEXEC) == 0;
     close(made);
@@ -76,10 +76,10 @@ static int fork_away(void) {
 }
 
 /* Returns in a process that is the rank from now on. */
-static void keep(int sock, const char *line, uint32_t size, uint32_t rank) {
+static void keep(int sock, const char *line, uint32_t size, uint32_t rank, uint32_t serial) {
     setsid();
     keep_places();
-    if (!connect_anew(sock, line, size, rank, 0)) _exit(1);
+    if (!connect_anew(sock, line, size, rank, serial, 0)) _exit(1);
     while (1) {
         char go;
         ssize_t got = recv(sock, &go, 1, 0);
@@ -90,10 +90,10 @@ static void keep(int sock, const char *line, uint32_t size, uint32_t rank) {
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     restore_places();
-    if (!connect_anew(sock, line, size, rank, 1)) _exit(1);
+    if (!connect_anew(sock, line, size, rank, serial, 1)) _exit(1);
 }
 
-int snapshot_take(int sock, const char *line, uint32_t size, uint32_t rank) {
+int snapshot_take(int sock, const char *line, uint32_t size, uint32_t rank, uint32_t serial) {
     sigset_t child, before, pending;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
@@ -101,7 +101,7 @@ int snapshot_take(int sock, const char *line, uint32_t size, uint32_t rank) {
     sigpending(&pending);
     int made = fork_away();
     if (made == 1) {
-        keep(sock, line, size, rank);
+        keep(sock, line, size, rank, serial);
         made = 0;
     } else if (!sigismember(&pending, SIGCHLD)) { /* the program does not know of that child */
         static const struct timespec now = {0, 0};

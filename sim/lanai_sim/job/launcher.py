@@ -37,6 +37,7 @@ from .waiting import Doing, doing
 from .world import World
 
 CHECK_SECONDS = 0.1
+MOST_DEATHS = 20  # that the result tells one by one
 
 
 class RankFailed(Exception):
@@ -261,8 +262,18 @@ class Run:
 
     def _result(self, code: int, report: str) -> Result:
         clocks = tuple(rank.clock for rank in self.ranks or ())
-        sim_time, notes = max(self.kernel.now, *clocks, 0), (*self.world.notes(), *self.deaths, *self._too_late())
+        sim_time, notes = max(self.kernel.now, *clocks, 0), (*self.world.notes(), *self._restarts(), *self._too_late())
         return Result(int(code), sim_time, report, clocks, notes, ranks=self.stopped)
+
+    def _restarts(self) -> list[str]:
+        """What became of ranks that were killed, and what it took to be able to restart them."""
+        if not self.keepers:
+            return []
+        snapshots = sum(keeper.snapshots for keeper in self.keepers.values())
+        logged = sum(keeper.logged for keeper in self.keepers.values())
+        more = len(self.deaths) - MOST_DEATHS
+        cut = [f"{more} more restarts"] if more > 0 else []
+        return [*self.deaths[:MOST_DEATHS], *cut, f"{snapshots} snapshots of ranks, {logged} bytes logged"]
 
     def _too_late(self) -> list[str]:
         """Kills that did not happen."""

@@ -29,6 +29,7 @@ class Doing:
         coming: something is on its way that lets it go on; None if that is not known.
         unreceived: messages that lie at it.
         queued: sends and receives that are not done.
+        restarts: how often its process was killed and made anew.
     """
 
     rank: int
@@ -41,6 +42,7 @@ class Doing:
     unreceived: Sequence[Unreceived] = ()
     queued: Sequence[Queued] = ()
     origin: str = ""
+    restarts: int = 0
 
     @property
     def awaits(self) -> tuple[int, ...]:
@@ -52,6 +54,8 @@ class Doing:
     def heading(self) -> str:
         """The rank, its time, its state."""
         origin = f" ({self.origin})" if self.origin else ""
+        if self.restarts:
+            origin += f" (restarted {'once' if self.restarts == 1 else f'{self.restarts} times'})"
         return f"  rank {self.rank}{origin} at {format_time(self.clock)}: {self.state}"
 
     def _queued(self) -> list[str]:
@@ -66,7 +70,7 @@ class Doing:
 
 def doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | None, coming: bool | None) -> Doing:
     """What a rank is doing, from its last word."""
-    return replace(_doing(rank, clock, runs, why, final, coming), origin=rank.origin)
+    return replace(_doing(rank, clock, runs, why, final, coming), origin=rank.origin, restarts=rank.restarts)
 
 
 def _doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | None, coming: bool | None) -> Doing:

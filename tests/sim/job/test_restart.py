@@ -76,6 +76,7 @@ def test_restarted_ranks_print_what_they_would_have_printed(capfd):
     assert (result.code, result.report) == (0, "")
     assert found == expected
     assert [note.split(" at ")[0] for note in result.notes].count("rank 1 was killed") == 2
+    assert re.fullmatch(r"\d+ snapshots of ranks, \d+ bytes logged", result.notes[-2])
     assert result.notes[-1].startswith("fault 'kill rank0 at 60.000 ms' did not happen: the rank ended at ")
     assert result.sim_time >= quiet.sim_time
 
@@ -84,6 +85,14 @@ def test_snapshots_at_no_cost_change_no_time(capfd):
     quiet, expected = play(RING, capfd)
     kept, found = play(RING, capfd, checkpoint=Checkpoint(MS // 10), host=FREE)
     assert (kept.clocks, found) == (quiet.clocks, expected)
+
+
+def test_a_report_of_a_deadlock_tells_restarts(capfd):
+    body = "if rank: client.charge(5000)\nreceive()\n"
+    result, _ = play(body, capfd, 2, kills=(Kill(1, 3000), Kill(1, 6000)), checkpoint=Checkpoint(MS), host=FREE)
+    assert result.code == Exit.DEADLOCK
+    assert "  rank 0 at 0 ps: waits in receive" in result.report
+    assert "  rank 1 (restarted 2 times) at 6.000 ns: waits in receive" in result.report
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,12 @@
 """Ranks that are killed at random moments of an MPI program: what the ranks print is always the
 same, on every device that has NICs and on `ideal`."""
 
+import contextlib
+import os
 import random
+import signal
 import sys
+import threading
 
 import pytest
 
@@ -10,7 +14,7 @@ from lanai_host.config import HostConfig
 from lanai_host.stacks import stack
 from lanai_sim.commands.run import libmpi_environment
 from lanai_sim.job.config import RunConfig
-from lanai_sim.job.launcher import run
+from lanai_sim.job.launcher import Run, run
 from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.job.restart.plan import Checkpoint, Kill
 from lanai_sim.job.world import World
@@ -39,15 +43,24 @@ DEVICES = ["mpi-np", "mbcf", "sci", "t3d", "ccu"]
 FREE = HostConfig().but(snapshot=0, log_byte=0, restart=0)
 
 
-def play(device, capfd, **options):
+def config_of(device, **options):
     command = (sys.executable, "-c", PROGRAM.replace("ROUNDS", str(ROUNDS)))
-    config = RunConfig(
-        command, RANKS, device=device, environment=libmpi_environment(), prefix=True, host=FREE, **options
-    )
-    result = run(config, NicWorld if stack(device).nics else World)
-    assert (result.code, result.report) == (0, "")
+    return RunConfig(command, RANKS, device=device, environment=libmpi_environment(), prefix=True, host=FREE, **options)
+
+
+def world_of(device):
+    return NicWorld if stack(device).nics else World
+
+
+def printed(capfd):
     lines = capfd.readouterr().out.splitlines()
-    return result, [[line for line in lines if line.startswith(f"[{rank}]")] for rank in range(RANKS)]
+    return [[line for line in lines if line.startswith(f"[{rank}]")] for rank in range(RANKS)]
+
+
+def play(device, capfd, **options):
+    result = run(config_of(device, **options), world_of(device))
+    assert (result.code, result.report) == (0, "")
+    return result, printed(capfd)
 
 
 def campaign(device, seeds, kills, capfd):
@@ -72,6 +85,40 @@ def test_three_kills(capfd):
 @pytest.mark.parametrize("device", ["ideal", *DEVICES])
 def test_two_hundred_kills(device, capfd):
     assert campaign(device, range(20), KILLS, capfd) >= 200
+
+
+class Killer(threading.Thread):
+    """Kills ranks of a run from outside, at random real moments, once they have a snapshot."""
+
+    def __init__(self, one, kills):
+        super().__init__()
+        self.run_, self.left = one, kills
+        self.over = threading.Event()
+
+    def run(self):
+        chance = random.Random()
+        while self.left and not self.over.wait(chance.random() * 0.3):
+            keeper = self.run_.keepers.get(chance.randrange(RANKS))
+            if keeper is not None and keeper.log is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(keeper.rank.pid, signal.SIGKILL)
+                    self.left -= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["ideal", *DEVICES])
+def test_kills_from_outside(device, capfd):
+    quiet, expected = play(device, capfd)
+    every = (quiet.sim_time - quiet.summary.started) // 5
+    one = Run(config_of(device, checkpoint=Checkpoint(every)), world_of(device))
+    killer = Killer(one, 20)
+    killer.start()
+    result = one.execute()
+    killer.over.set()
+    killer.join()
+    assert (result.code, result.report) == (0, "")
+    assert printed(capfd) == expected
+    assert any("was killed at" in note for note in result.notes)
 
 
 @pytest.mark.slow

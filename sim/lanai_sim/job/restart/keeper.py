@@ -9,7 +9,7 @@ from typing import Protocol
 
 from lanai_host.config import HostCost, HostCosts
 from lanai_host.simulator.protocol import HEADER, Op, Status
-from lanai_host.simulator.requests import HELLO
+from lanai_host.simulator.requests import HELLO, SNAPSHOT, Snapshot
 
 from ...kernel.kernel import Kernel
 from ...units import format_time
@@ -17,7 +17,7 @@ from ..output import Output
 from ..processes import Process
 from ..ranks import Rank, Ranks, Request
 from .fitness import unfit
-from .line import Adopted, Line, Snapshot
+from .line import Adopted, KeptCopy, Line
 from .log import Log, Step, Write, difference
 from .plan import Checkpoint
 
@@ -69,7 +69,8 @@ class Keeper:
         self.snapshots = 0
         self.logged = 0  # bytes in all
         self.writes: Sequence[Write] = ()  # what NICs wrote before the next answer
-        self._snapshot: Snapshot | None = None
+        self._snapshot: KeptCopy | None = None
+        self._asked = 0  # snapshots, whether they came about or not
         self._marks: list[int] = []
         self._kept: object = None
         self._in_vain = (0, 0)  # steps of the log at the last restart, and how often it was so
@@ -116,15 +117,18 @@ class Keeper:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it was killed just now
             if reason := unfit(rank.pid):
                 raise NoSnapshot(f"rank {rank.number} cannot be snapshotted: {reason}")
-        self._marks = self._output.marks(rank.number)
+        marks = self._output.marks(rank.number)
+        self._asked += 1
+        payload = SNAPSHOT.pack(Snapshot(self._asked), self._line.name)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # killed: told below
-            rank.sock.sendall(HEADER.pack(len(self._line.name), Status.SNAPSHOT, 0, rank.clock) + self._line.name)
-        made = self._line.accept(rank.number, False, self._refused)
+            rank.sock.sendall(HEADER.pack(len(payload), Status.SNAPSHOT, 0, rank.clock) + payload)
+        made = self._line.accept(rank.number, self._asked, False, self._refused)
         if made is None:
             return  # it was killed just now, and is made from the snapshot before
         if self._snapshot is not None:
             self._snapshot.close()
-        self._snapshot = Snapshot(self._line, rank.number, made)
+        self._snapshot = KeptCopy(self._line, rank.number, self._asked, made)
+        self._marks = marks
         self._kept = self._memory.kept()
         self.log = Log(rank.clock)
         self.snapshots += 1

@@ -71,24 +71,24 @@ class Line:
         self._before = _subreaper()
         _set_subreaper(1)
 
-    def accept(self, rank: int, live: bool, failed: Callable[[], bool]) -> Made | None:
-        """The next that connects for this rank. None once `failed`, which is asked again and again,
+    def accept(self, rank: int, serial: int, live: bool, failed: Callable[[], bool]) -> Made | None:
+        """The process that connects for this snapshot of the rank. None once `failed`, which is asked again and again,
         says that none will."""
         while True:
             if select.select([self._socket], [], [], POLL_SECONDS)[0]:
-                made = self._take(rank, live)
+                made = self._take(rank, serial, live)
                 if made is not None:
                     return made
             elif failed():
                 return None
 
-    def _take(self, rank: int, live: bool) -> Made | None:
+    def _take(self, rank: int, serial: int, live: bool) -> Made | None:
         """None if it is not the process that is awaited."""
         sock, _ = self._socket.accept()
         pid, user, _ = CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))
         if user == os.getuid():
             text = sock.recv(SNAPSHOT_HELLO.size, socket.MSG_WAITALL)
-            if len(text) == SNAPSHOT_HELLO.size and SNAPSHOT_HELLO.unpack(text) == (rank, pid, int(live)):
+            if len(text) == SNAPSHOT_HELLO.size and SNAPSHOT_HELLO.unpack(text) == (rank, serial, pid, int(live)):
                 return Made(sock, pid)
         sock.close()
         return None
@@ -98,18 +98,18 @@ class Line:
         _set_subreaper(self._before)
 
 
-class Snapshot:
+class KeptCopy:
     """A rank's snapshot: the process that keeps it."""
 
-    def __init__(self, line: Line, rank: int, made: Made) -> None:
-        self._line, self._rank = line, rank
+    def __init__(self, line: Line, rank: int, serial: int, made: Made) -> None:
+        self._line, self._rank, self._serial = line, rank, serial
         self._control, self._process = made.sock, Adopted(made.pid)
 
     def make(self) -> Made | None:
         """The rank as it was then, in a new process. None if the snapshot has been killed too."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._control.send(b"x")
-        return self._line.accept(self._rank, True, lambda: self._process.poll() is not None)
+        return self._line.accept(self._rank, self._serial, True, lambda: self._process.poll() is not None)
 
     def close(self) -> None:
         self._control.close()
