@@ -27,7 +27,7 @@ GROUPS = {
     ),
     "slow_ci": Group(
         "more instances of what the default run tests, and what takes it longest: more seeds and orders, "
-        "limits of real time, damaged caches, the serial line"
+        "limits of real time, damaged caches, the serial line, the area of the NIC on a board"
     ),
     "slow_gateware": Group(
         "engines, buses and two whole NICs give the same results in Amaranth's simulator, under cocotb and "

@@ -80,6 +80,7 @@ class Built:
         for block in self.blocks:
             figures[f"build.block.{block.name}.luts"] = block.luts
             figures[f"build.block.{block.name}.ffs"] = block.ffs
+            figures[f"build.block.{block.name}.brams"] = block.brams
             if block.fmax_mhz is not None:
                 figures[f"build.block.{block.name}.fmax_mhz"] = block.fmax_mhz
         return figures
