@@ -3,7 +3,7 @@ and their boot."""
 
 import random
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -62,11 +62,6 @@ class AdapterStack(NicStack):
                 f"it has processes={adapter.processes}"
             )
         return adapter
-
-    async def examine(
-        self, bus: Bus, attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
-    ) -> str | None:
-        return None  # its NICs have no firmware that could fail
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ..bus.rank import RankBus

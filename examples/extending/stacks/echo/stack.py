@@ -1,8 +1,7 @@
 """`echo` as a messaging system: `lanai run --device echo`."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from lanai_firmware.image import Image
 from lanai_firmware.programs import Firmware
@@ -52,11 +51,6 @@ class EchoStack(NicStack):
         there = tuple(placement.route(node, other) for other in nodes)
         back = tuple(placement.route(other, node) for other in nodes)
         return {node: Attachment(node, there, back)}
-
-    async def examine(
-        self, bus: Bus, attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
-    ) -> str | None:
-        return None  # its ranks wait without a limit, so no process asks
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus

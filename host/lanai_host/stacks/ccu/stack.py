@@ -1,8 +1,8 @@
 """The CCU MPI as a messaging system: `lanai run --device ccu`."""
 
 import struct
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.programs.ccu import state
@@ -80,11 +80,6 @@ class CcuStack(NicStack):
         shared = image.address(FIRMWARE.symbol("shared"))
         multicasts = placement.broadcasts and bool(options.broadcast)
         return {rank: Attachment(rank, places, shared, options.packet, multicasts) for rank in placement.ranks_on(node)}
-
-    async def examine(
-        self, bus: Bus, attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
-    ) -> str | None:
-        return None  # its ranks wait without a limit, so that nobody asks
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus

@@ -8,12 +8,12 @@ from ...adapter.attachment import Attachment
 from ...adapter.commands import Commands
 from ...adapter.exposures import Exposures
 from ...body import Body
-from ...bus.base import PAGE_SIZE, Bus, BusError, Wait, Watched, run_now
+from ...bus.base import PAGE_SIZE, Bus, Wait, Watched, run_now
 from ...config import HostCosts
 from ...device import Arrived, SendMode
 from ...operation import ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
-from ..host_operations import fail
+from ..host_operations import fail, read_all
 from .buffers import Buffers
 from .jobs import Jobs
 from .layout import Queue
@@ -121,15 +121,12 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
 
     async def _send_to_self(self, send: Send) -> None:
         """A match on this host."""
-        try:
-            data = send.body.read()
-        except BusError as error:
-            fail(send, ErrorKind.BUS_ERROR, str(error))
+        data = read_all(send)
+        if data is None:
             return
         message = Message(self.rank, send.tag, send.context, len(data))
         message.data, message.here = bytearray(data), len(data)
         message.own_send = send if send.synchronous else None
-        send.done = not send.synchronous
         await self._receiving.arrive(message)
 
     async def _begin(self, receive: Receive) -> Receive:

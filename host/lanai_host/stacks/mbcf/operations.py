@@ -4,11 +4,11 @@ from ...body import Body
 from ...bus import reach
 from ...bus.base import Bus, BusError
 from ...config import HostCost, HostCosts
-from ...operation import DeviceError, ErrorKind, Operation
+from ...operation import DeviceError, ErrorKind
 from .. import host_operations
 
 
-class Send(Operation):
+class Send(host_operations.Send):
     """A message to `dest`.
 
     Attributes:
@@ -18,15 +18,10 @@ class Send(Operation):
         eager: it goes by FIFO whatever requests there are.
     """
 
-    __slots__ = ("body", "context", "copied", "data", "dest", "eager", "serial", "synchronous")
+    __slots__ = ("copied", "data", "eager", "serial")
 
-    def __init__(self, rank: int, dest: int, tag: int, context: int, body: Body, synchronous: bool) -> None:
-        super().__init__(rank, tag)
-        self.dest = dest
-        self.context = context
-        self.body = body
-        self.length = body.size
-        self.synchronous = synchronous
+    def __init__(self, source: int, dest: int, tag: int, context: int, body: Body, synchronous: bool) -> None:
+        super().__init__(source, dest, tag, context, body, synchronous)
         self.data = b""
         self.copied = 0
         self.serial: int | None = None

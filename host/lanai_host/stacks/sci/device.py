@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from ...adapter.attachment import Attachment
 from ...adapter.remote import AdapterRemote
 from ...body import Body
-from ...bus.base import Bus, BusError, Wait, Watched, run_now
+from ...bus.base import Bus, Wait, Watched, run_now
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
 from ...operation import ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
-from ..host_operations import fail
+from ..host_operations import Send, fail, read_all
 from .layout import Layout
 from .links import Link
-from .operations import Message, Receive, Send
+from .operations import Message, Receive
 from .options import SciOptions
 from .packets import Kind, Packet
 from .receiving import Receiving
@@ -78,14 +78,11 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
     async def _send_to_self(self, send: Send) -> None:
         """A match on this host."""
-        try:
-            data = send.body.read()
-        except BusError as error:
-            fail(send, ErrorKind.BUS_ERROR, str(error))
+        data = read_all(send)
+        if data is None:
             return
         message = Message(Kind.SHORT, self.rank, send.tag, send.context, len(data), data=data)
         message.own_send = send if send.synchronous else None
-        send.done = not send.synchronous
         await self._receiving.arrive(message)
         self._advance()
 

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from ...body import NOTHING, Body
-from ...operation import DeviceError, ErrorKind, Operation
+from ...operation import DeviceError, ErrorKind
 from .. import host_operations
+from ..host_operations import Send
 from .packets import Kind
 
 
@@ -16,20 +17,6 @@ class Receive(host_operations.Receive):
     def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
         super().__init__(source, tag, context, body)
         self.wanted_source = source
-
-
-class Send(Operation):
-    """`synchronous`: done only when a receive has taken the message."""
-
-    __slots__ = ("body", "context", "dest", "synchronous")
-
-    def __init__(self, source: int, dest: int, tag: int, context: int, body: Body, synchronous: bool) -> None:
-        super().__init__(source, tag)
-        self.dest = dest
-        self.context = context
-        self.body = body
-        self.length = body.size
-        self.synchronous = synchronous
 
 
 @dataclass

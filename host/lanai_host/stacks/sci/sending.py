@@ -7,10 +7,10 @@ from ...body import Body
 from ...bus.base import Bus, BusError
 from ...config import HostCost, HostCosts
 from ...operation import DeviceError, ErrorKind
-from ..host_operations import fail
+from ..host_operations import Send, fail
 from .layout import Layout
 from .links import Held, Link
-from .operations import Leaving, Send
+from .operations import Leaving
 from .packets import INLINE, Kind, Packet
 
 

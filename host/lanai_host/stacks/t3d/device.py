@@ -12,12 +12,12 @@ from lanai_firmware.programs.put.layout import Border, Counter
 from lanai_hdl.machine import SRAM_HOST
 
 from ...body import Body
-from ...bus.base import Bus, BusError, Wait, run_now
+from ...bus.base import Bus, Wait, run_now
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
-from ..host_operations import Receive, fail
+from ..host_operations import Receive, read_all
 from ..pinning import Pins
 from .heap import WORD, Heap, HeapLayout
 from .operations import Message, Send
@@ -112,14 +112,11 @@ class T3d(HostMatchingDevice[Receive, Message]):
 
     async def _send_to_self(self, send: Send) -> None:
         """A match on this host (T3-G4)."""
-        try:
-            data = send.body.read()
-        except BusError as error:
-            fail(send, ErrorKind.BUS_ERROR, str(error))
+        data = read_all(send)
+        if data is None:
             return
         message = Message(self.rank, send.tag, send.context, len(data), data)
         message.own_send = send if send.synchronous else None
-        send.done = not send.synchronous
         await self._receiving.arrive(message)
         await self._puts.push()
 

@@ -4,24 +4,20 @@ from dataclasses import dataclass
 
 from ...body import NOTHING, Body
 from ...bus.base import BusError, Pinned
-from ...operation import DeviceError, ErrorKind, Operation
+from ...operation import DeviceError, ErrorKind
+from .. import host_operations
 from ..host_operations import Receive
 from .heap import NONE
 
 
-class Send(Operation):
+class Send(host_operations.Send):
     """`matched`: the flag that the receiver sets; None for sends that need no answer, or have had
     it."""
 
-    __slots__ = ("body", "context", "dest", "matched", "synchronous")
+    __slots__ = ("matched",)
 
     def __init__(self, source: int, dest: int, tag: int, context: int, body: Body, synchronous: bool) -> None:
-        super().__init__(source, tag)
-        self.dest = dest
-        self.context = context
-        self.body = body
-        self.length = body.size
-        self.synchronous = synchronous
+        super().__init__(source, dest, tag, context, body, synchronous)
         self.matched: int | None = None
 
 

@@ -1,7 +1,7 @@
 """MPICH on the Cray T3D as a messaging system: `lanai run --device t3d`."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lanai_firmware.lang import offset_of
 from lanai_firmware.programs.put import state
@@ -47,11 +47,6 @@ class T3dStack(NicStack):
         back = tuple(placement.route(other, node) for other in range(placement.nodes))
         border = image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "border"))
         return {node: Attachment(node, routes, back, border, options)}
-
-    async def examine(
-        self, bus: Bus, attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
-    ) -> str | None:
-        return None  # its ranks wait without a limit, so no process asks
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus
