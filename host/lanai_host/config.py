@@ -157,7 +157,7 @@ def sparc_sunos() -> HostConfig:
     """A Sun workstation of 1996 with SunOS 4.1.3, as the CCU MPI's measurements have it. `call` is
     fitted, together with `work` of the device's preset `ethernet`, on two bandwidths of that paper
     (ccu.s5_3.bw_8000, ccu.s5_3.bw_16000). The other prices are the default's."""
-    return HostConfig(call=1_497_000_000)
+    return HostConfig(call=350_000_000)
 
 
 def supersparc_85() -> HostConfig:

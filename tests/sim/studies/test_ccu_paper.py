@@ -15,20 +15,23 @@ KNOWN = {claim.id.removeprefix("ccu.") for claim in claims.load("ccu")}
 
 
 def fake(slower):
-    """Figures of a world in which a byte takes 1 us, and `slower` times that on the other
-    systems."""
+    """Runs of a world in which a message takes what the paper's two bandwidths imply, and `slower`
+    times that on the other systems; windows far from 30 are slow, and those above 32 lose packets."""
 
-    def measured(pattern, ranks, options, sizes):
-        ours = options == systems.SYSTEMS["ccu"]
-        return {size: (1000 + size) * (1.0 if ours else slower) for size in sizes}
+    def observed(pattern, ranks, options, sizes, *, repetitions=1):
+        ours = options == systems.OURS
+        late = abs(options.window - 30) if options.present else 0
+        times = {size: (1700 + 1.0375 * size + late) * (1 if ours else slower) for size in sizes}
+        runs = {size: [[time] * ranks] * repetitions for size, time in times.items()}
+        return experiments.Outcome(runs, {"resent": max(0, options.window - 32), "timeouts": 0})
 
-    return measured
+    return observed
 
 
 @pytest.fixture
 def figures(monkeypatch):
     def make(slower):
-        monkeypatch.setattr(experiments, "measured", fake(slower))
+        monkeypatch.setattr(experiments, "observed", fake(slower))
         return STUDY.figures(True, 1, None, lambda name: None)
 
     return make
@@ -51,13 +54,55 @@ def test_every_way_to_answer_finds_its_figures(figures):
     shapes = [one for one in found if one.holds is not None]
     assert shapes
     assert all(one.holds for one in shapes)
-    assert by_id["s5_3.bw_8000"].value == pytest.approx(8 * 8000 / 9000)
+    assert by_id["s5_3.bw_8000"].value == pytest.approx(6.4)
+    assert by_id["s3.best_window"].value == 30
+    assert by_id["s3.window_fits_buffer"].value == 30 * 1024 / 32_768
 
 
 def test_shapes_do_not_show_where_the_others_are_faster(figures):
     found = {one.claim.id: one for one in STUDY.answer(figures(0.9))}
-    for name in ("s5_3.pingpong_exchange", "s6_1.bcast_order", "s6.collectives_better", "s7.bitonic_best"):
+    for name in (
+        "s5_3.pingpong_exchange",
+        "s6_1.bcast_order",
+        "s6.collectives_better",
+        "s7.bitonic_best",
+        "s8.three_causes",
+    ):
         assert found[f"ccu.{name}"].holds is False
+
+
+def test_at_least_33_claims_are_answered_or_have_a_reason(figures):
+    found = STUDY.answer(figures(1.5))
+    assert all(one.answered or one.why != answers.NOT_YET for one in found)
+    assert sum(one.answered for one in found) >= 31
+
+
+def test_whose_time_counts():
+    """CC-B4, CC-B5: the slowest of those that receive, in the slowest repetition."""
+    outcome = experiments.Outcome({4: [[9, 2, 3], [1, 2, 5]]}, {})
+    assert outcome.longest("bcast") == {4: 5}
+    assert outcome.longest("gather") == {4: 9}
+    assert outcome.longest("bitonic") == {4: 9}
+
+
+@pytest.mark.slow
+def test_short_messages_time_out_without_the_acknowledgement_timer():
+    """CC-G1: the paper's rule stalls, the timer mends it. A long message waits for the
+    acknowledgement of a whole window."""
+    found = experiments.stalls(True)
+    assert found["stall.timeouts.paper"] > 0
+    assert found["stall.resent.paper"] > 0
+    assert found["stall.timeouts.timer"] == found["stall.resent.timer"] == 0
+    assert found["stall.stream_us.5"] < found["stall.stream_us.25"]
+
+
+@pytest.mark.slow
+def test_a_window_near_the_system_buffer_is_best():
+    """CC-12."""
+    found = experiments.windows(True)
+    assert min((8, 30, 48), key=lambda window: found[f"window.pingpong_us.{window}"]) == 30
+    assert found["window.resent.30"] == 0
+    assert found["window.resent.48"] > 0
 
 
 def test_without_figures_only_constants_and_tests_answer(figures):

@@ -2,7 +2,7 @@
 
 from lanai_firmware.lang import Ptr, address_of, firmware, u32
 
-from .layout import NUMBERS
+from .layout import CAME_AT, LOST_AT, NUMBERS
 from .pool import settle
 from .sending import enqueue
 from .state import NO_ENTRY, Entry, Peer, daemon
@@ -20,9 +20,9 @@ def take_ack(node: u32, words: Ptr[u32]) -> None:
         peer.acked += 1
     under_way = peer.next - peer.acked
     for n in range(under_way):
-        if words[2] >> n & 1 != 0:
+        if words[CAME_AT + (n >> 5)] >> (n & 31) & 1 != 0:
             acknowledged(peer, node, peer.acked + n)
-        elif words[3] >> n & 1 != 0 and peer.window[(peer.acked + n) % NUMBERS] != NO_ENTRY:
+        elif words[LOST_AT + (n >> 5)] >> (n & 31) & 1 != 0 and peer.window[(peer.acked + n) % NUMBERS] != NO_ENTRY:
             send_again(peer.window[(peer.acked + n) % NUMBERS], u32(1) << node)
 
 

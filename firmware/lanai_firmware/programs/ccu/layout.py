@@ -14,22 +14,22 @@ Receiving. A packet is copied to the next place of the ring in the client's host
 `Packet.tag` on. The rank counts what it has taken out (`Client.read`).
 
 On the wire a packet begins where its targets need it to: kind and node, then a word for each
-target, then `tag`, `length` and content. An acknowledgement is four words: kind and node,
-`expected`, a map of what has come, a map of what is lost (CC-10). Bit i of a map is number
-`expected` + i.
+target, then `tag`, `length` and content. An acknowledgement is six words: kind and node,
+`expected`, a map of what has come, a map of what is lost (CC-10). A map is two words, the lower
+numbers first. Bit i of a map is number `expected` + i.
 """
 
 from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, u8, u32
 
-READY = 0x4343_5501  # in SCRATCH0: "CCU", version 1
+READY = 0x4343_5502  # in SCRATCH0: "CCU", version 2
 NODES: Const[u32] = u32(16)
 CLIENTS: Const[u32] = u32(8)
 SLOTS: Const[u32] = u32(16)  # of a send queue
 SEND_ENTRIES: Const[u32] = u32(192)
 ENTRIES: Const[u32] = u32(320)  # those of the send pool, then those of the receive pool
-NUMBERS: Const[u32] = u32(32)  # packets of a pair that can be told apart: the largest window
+NUMBERS: Const[u32] = u32(64)  # packets of a pair that can be told apart; a window is smaller
 CONTENT: Const[u32] = u32(1331)  # bytes of a packet (CC-15)
 HEAD_BYTES: Const[u32] = u32(8)  # `tag` and `length`
 RING: Const[u32] = u32(64)  # packets that a client's host memory holds
@@ -37,6 +37,9 @@ PLACE: Const[u32] = u32(1344)  # bytes of one: HEAD_BYTES and CONTENT, whole wor
 RING_AT: Const[u32] = u32(4096)  # where its first place is
 DATA: Const[u32] = u32(1)  # kinds of packet
 ACK: Const[u32] = u32(2)
+CAME_AT: Const[u32] = u32(2)  # words of an acknowledgement: its maps
+LOST_AT: Const[u32] = u32(4)
+ACK_WORDS: Const[u32] = u32(6)
 MPI_HEAD: Const[u32] = u32(1 << 31)  # in `tag`: a message begins; it ends. The daemon does not look.
 MPI_TAIL: Const[u32] = u32(1 << 30)
 CLOSED: Const[u32] = u32(1)  # in place of the memory's address
@@ -72,6 +75,9 @@ class Config(Struct):
     resend_all: u32  # 1: a packet is sent again to all its nodes, not just to those that lack it
     broadcast: u32  # 1: the fabric takes a mask of nodes
     work: u32  # cycles that a packet costs the daemon: what the kernel's calls cost on a workstation
+    buffers: u32  # entries that the receive DMA has at most: the kernel's buffer (CC-12); 0: all it takes
+    present: u32  # cycles after which other processes get the processor of a workstation with an odd
+    away: u32  # number, and for so many; 0: never
     routes: Array[u32, 16]
 
 

@@ -2,7 +2,7 @@
 
 from lanai_firmware.lang import Const, firmware, u32
 
-from ...nic import events, host_dma
+from ...nic import events, host_dma, timer
 from ...nic.registers import (
     EVENT_DOORBELL,
     EVENT_HDMA,
@@ -18,7 +18,7 @@ from .pool import fill_pools
 from .receiving import post_buffers, receive
 from .reporting import report_all
 from .sending import take_all
-from .timing import arm, look
+from .timing import arm, away_for, look
 from .transmit import transmit
 
 READY_WORD: Const[u32] = u32(READY)
@@ -29,6 +29,12 @@ ALL: Const[u32] = u32(int(ENGINES) | int(EVENT_HDMA_ERROR) | int(EVENT_DOORBELL)
 @firmware
 def turn() -> None:
     """Look once at everything that may have happened, and do what can be done."""
+    away = away_for()
+    if away != 0:
+        events.clear(EVENT_TIMER)
+        timer.start(away)
+        events.wait(EVENT_TIMER)
+        return
     seen = events.pending()
     events.clear(ENGINES)
     if events.rung() != 0:

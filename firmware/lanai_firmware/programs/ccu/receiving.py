@@ -8,7 +8,7 @@ from ...nic import receive_dma, timer
 from ...nic.registers import VALID
 from .acks import take_ack
 from .dispatch import deliver
-from .layout import ACK, CONTENT, DATA, HEAD_BYTES, NODES, NUMBERS, Count, Packet
+from .layout import ACK, ACK_WORDS, CONTENT, DATA, HEAD_BYTES, NODES, NUMBERS, Count, Packet
 from .pool import is_empty, put, settle, take, take_free
 from .state import NO_ENTRY, Peer, daemon, shared
 from .transmit import work
@@ -22,17 +22,25 @@ ACKS_LOST: Const[u32] = u32(int(Count.ACKS_LOST))
 ACKS_AGAIN: Const[u32] = u32(int(Count.ACKS_AGAIN))
 ACKS_NTH: Const[u32] = u32(int(Count.ACKS_NTH))
 PACKET_BYTES: Const[u32] = u32(sizeof(Packet))
-ACK_BYTES: Const[u32] = u32(16)
+ACK_BYTES: Const[u32] = u32(4 * int(ACK_WORDS))
+LEAST: Const[u32] = u32(16)  # bytes of a data packet without content, to one node
 
 
 @firmware
 def post_buffers() -> None:
-    """Give free entries to the receive DMA, as far as its queue goes."""
-    while receive_dma.free() != 0 and not is_empty(address_of(daemon.free_receive)):
+    """Give free entries to the receive DMA, as far as its queue and the kernel's buffer go."""
+    while has_buffer() and receive_dma.free() != 0 and not is_empty(address_of(daemon.free_receive)):
         index = take_free(address_of(daemon.free_receive))
         start = u32(address_of(shared.packets[index]))
         receive_dma.post(start, start + PACKET_BYTES)
         put(address_of(daemon.posted), index)
+
+
+@firmware
+def has_buffer() -> bool:
+    """Whether the kernel's buffer takes a packet more (CC-12). Packets that the daemon has not read
+    fill it; those that find none are lost on the wire."""
+    return daemon.config.buffers == 0 or daemon.posted.last - daemon.posted.first < daemon.config.buffers
 
 
 @firmware
@@ -47,9 +55,9 @@ def receive() -> bool:
     start = u32(address_of(shared.packets[index]))
     kind = word_at(start)[0] >> 24
     node = word_at(start)[0] & 0xFFFF
-    if verdict != VALID or size < ACK_BYTES or node >= NODES or node == daemon.config.node:
+    if verdict != VALID or size < LEAST or node >= NODES or node == daemon.config.node:
         shared.border.counts[DAMAGED] += 1
-    elif kind == ACK:
+    elif kind == ACK and size == ACK_BYTES:
         take_ack(node, word_at(start))
     elif kind == DATA:
         take_data(index, start, size, node)

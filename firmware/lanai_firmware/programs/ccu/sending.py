@@ -7,17 +7,19 @@ from .dispatch import deliver
 from .layout import CONTENT, HEAD_BYTES, NODES, NUMBERS, SLOTS, SendSlot
 from .pool import is_empty, put, settle, take_free
 from .state import Entry, daemon, shared
+from .transmit import transmit
 
 
 @firmware
 def take_all() -> None:
-    """Examine each send queue, and take what may be sent. The client whose turn it is comes
-    first."""
+    """Examine each send queue, and take what may be sent. The client whose turn it is comes first.
+    The first packet leaves before the next is taken (CC-20)."""
     first = daemon.turn
     for n in range(daemon.config.clients):
         client = (first + n) % daemon.config.clients
         while take_next(client):
             daemon.turn = client + 1
+            transmit()
 
 
 @firmware

@@ -29,10 +29,10 @@ class Peer(Struct):
 
     next: u32  # the number of the next packet to it
     acked: u32  # all before this number are acknowledged
-    window: Array[u16, 32]  # by number: the entry with that packet; NO_ENTRY: acknowledged
+    window: Array[u16, 64]  # by number: the entry with that packet; NO_ENTRY: acknowledged
     expected: u32  # all before this number have come
     seen: u32  # one past the largest number that has come
-    held: Array[u16, 32]  # by number: the entry of a packet that came out of order; NO_ENTRY
+    held: Array[u16, 64]  # by number: the entry of a packet that came out of order; NO_ENTRY
     unacked: u32  # packets accepted since the last acknowledgement
     since: u32  # the time of the first of them
     answer: u32  # 1: an acknowledgement is to leave
@@ -83,7 +83,7 @@ class Daemon(Struct):
     reads_last: u32
     transmitting: u32  # entries that some node has not acknowledged
     armed: u32  # the time that the timer runs for, in quarters of it; 0: it does not run
-    ack: Array[u32, 4]  # the acknowledgement that leaves
+    ack: Array[u32, 6]  # the acknowledgement that leaves
     entries: Array[Entry, 320]
 
 

@@ -12,6 +12,17 @@ ACKS_TIMER: Const[u32] = u32(int(Count.ACKS_TIMER))
 
 
 @firmware
+def away_for() -> u32:
+    """Cycles until another process of the workstation gives its processor back; 0: the daemon has
+    it. On workstations with an even number the daemon always has it."""
+    if daemon.config.away == 0 or daemon.config.node & 1 == 0:
+        return u32(0)
+    period = daemon.config.present + daemon.config.away
+    passed = timer.now() % period
+    return period - passed if passed >= daemon.config.present else u32(0)
+
+
+@firmware
 def arm() -> None:
     """Let the timer run while something may time out. It goes off four times in the shortest of the
     times."""

@@ -4,7 +4,7 @@ from lanai_firmware.lang import Const, Ptr, address_of, firmware, popcount, trai
 from lanai_hdl.segment.route import MASK_SHIFT, MULTICAST
 
 from ...nic import send_dma, timer
-from .layout import ACK, DATA, NODES, NUMBERS, Count
+from .layout import ACK, ACK_WORDS, CAME_AT, DATA, LOST_AT, NODES, NUMBERS, Count
 from .pool import is_empty, oldest, settle, take
 from .state import NO_ENTRY, Entry, daemon, shared
 from .words import word_at
@@ -13,7 +13,7 @@ SENT: Const[u32] = u32(int(Count.SENT))
 RESENT: Const[u32] = u32(int(Count.RESENT))
 MULTICAST_ROUTE: Const[u32] = u32(MULTICAST << 24)
 MASK: Const[u32] = u32(MASK_SHIFT)
-ACK_BYTES: Const[u32] = u32(16)
+ACK_BYTES: Const[u32] = u32(4 * int(ACK_WORDS))
 
 
 @firmware
@@ -86,17 +86,14 @@ def acknowledge(node: u32) -> None:
     peer = address_of(daemon.peers[node])
     peer.answer = 0
     peer.unacked = 0
-    came = u32(0)
-    lost = u32(0)
-    for n in range(peer.seen - peer.expected):
-        if peer.held[(peer.expected + n) % NUMBERS] != NO_ENTRY:
-            came |= u32(1) << n
-        else:
-            lost |= u32(1) << n
     daemon.ack[0] = ACK << 24 | daemon.config.node
     daemon.ack[1] = peer.expected & 0xFFFF
-    daemon.ack[2] = came
-    daemon.ack[3] = lost
+    for word in range(CAME_AT, ACK_WORDS):
+        daemon.ack[word] = 0
+    for n in range(peer.seen - peer.expected):
+        has_come = peer.held[(peer.expected + n) % NUMBERS] != NO_ENTRY
+        word = (CAME_AT if has_come else LOST_AT) + (n >> 5)
+        daemon.ack[word] |= u32(1) << (n & 31)
     work()
     send(daemon.config.routes[node], u32(address_of(daemon.ack)), ACK_BYTES)
 

@@ -60,20 +60,19 @@ class Daemon:
         self._written = 0  # packets given to the daemon
         self._read = 0
         self._told = 0  # of those read
-        self._rung = True
 
     async def open(self) -> None:
         """Tell the daemon where this rank's memory is, and learn which entries its send queue
         has."""
         await self._write("memory", self.memory.bus_address)
-        await self.trigger(always=True)
+        await self.trigger()
         while not self.changes:
             await self._bus.wait_change(self.memory, self.changes_at, 0, Wait("MPI_Init", note="the daemon answers"))
 
     async def close(self) -> None:
         """Take this rank's memory away from the daemon. What it has still to send it sends."""
         await self._write("memory", int(CLOSED))
-        await self.trigger(always=True)
+        await self.trigger()
         released = self._attachment.border + int(offset_of(Client, "released"))
         while not await self._bus.read(released):
             await self._bus.elapse(LOOK)
@@ -99,13 +98,10 @@ class Daemon:
         clients, nodes = self._targets(ranks)
         end = SLOT_END.pack(nodes, self._written & 0xFFFF_FFFF)
         await self._bus.write_block(self._attachment.border + slot * int(sizeof(SendSlot)), clients + end)
-        self._rung = False
 
-    async def trigger(self, *, always: bool = False) -> None:
-        """Wake the daemon if packets were written since the last time."""
-        if always or not self._rung:
-            self._rung = True
-            await self._bus.write(DOORBELL, 1)
+    async def trigger(self) -> None:
+        """Wake the daemon."""
+        await self._bus.write(DOORBELL, 1)
 
     def arrivals(self) -> Iterator[Arrival]:
         """Packets that have arrived, the oldest first. Each is read once the next is asked for."""
@@ -120,7 +116,7 @@ class Daemon:
         if (self._read - self._told) & 0xFFFF_FFFF >= REPORT:
             self._told = self._read
             await self._write("read", self._read)
-            await self.trigger(always=True)
+            await self.trigger()
 
     @property
     def silent(self) -> int:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from lanai_firmware.programs.ccu.layout import CONTENT, NUMBERS
 from lanai_hdl import ranges
+from lanai_hdl.errors import UserError
 
 RANGES = {
     "packet": (64, int(CONTENT)),
@@ -15,6 +16,9 @@ RANGES = {
     "resend_all": (0, 1),
     "broadcast": (0, 1),
     "work": (0, 100_000),
+    "system_buffer": (0, 1_000_000),
+    "present": (0, 10_000_000),
+    "away": (0, 10_000_000),
     "boot_polls": (1, 1_000_000),
 }
 
@@ -36,6 +40,10 @@ class CcuOptions:
             said).
         broadcast: 1: use the broadcast of a fabric that has one (CC-14); 0: a packet for each node.
         work: what each packet costs the daemon's processor beyond its own instructions.
+        system_buffer: bytes of packets that wait until the daemon reads them (CC-12). Packets that
+            find it full are lost. 0: as many packets as the NIC's receive queue holds.
+        present, away: after each `present` microseconds the daemon loses its processor for `away`
+            to other processes of its workstation, on nodes with an odd number. away=0: never.
         boot_polls: looks, a microsecond apart, until the daemon must be ready.
     """
 
@@ -48,10 +56,18 @@ class CcuOptions:
     resend_all: int = 0
     broadcast: int = 1
     work: int = 0
+    system_buffer: int = 0
+    present: int = 0
+    away: int = 0
     boot_polls: int = 1000
 
     def __post_init__(self) -> None:
         ranges.check(self, RANGES)
+        if 0 < self.system_buffer < self.packet:
+            raise UserError(
+                f"CcuOptions.system_buffer={self.system_buffer} holds no packet of {self.packet} bytes; "
+                "take more, or 0 for no limit of its own"
+            )
 
 
 def ethernet() -> CcuOptions:
@@ -61,7 +77,9 @@ def ethernet() -> CcuOptions:
     at 8,000 and 16,000 bytes (ccu.s5_3.bw_8000, ccu.s5_3.bw_16000). `timeout` is more than a window
     of 25 packets takes, `ack_timer` a quarter of it; the paper has no values.
     """
-    return CcuOptions(ack_timer=50_000, timeout=200_000, work=307)
+    return CcuOptions(
+        packet=1300, ack_timer=50_000, timeout=200_000, work=150, system_buffer=32_768, boot_polls=100_000
+    )
 
 
 def lam() -> CcuOptions:

@@ -54,7 +54,8 @@ class Sending:
         self._end(send)
 
     async def push(self) -> None:
-        """Write as many packets as the send queue takes."""
+        """Write as many packets as the send queue takes. The daemon sends each while the next is
+        written (CC-20)."""
         while self._waiting and self._daemon.has_room:
             send = self._waiting[0]
             first = send.offset == 0
@@ -65,10 +66,10 @@ class Sending:
                 continue
             tag = self._rank | int(MPI_HEAD) * first | int(MPI_TAIL) * send.is_cut
             await self._daemon.send(tag, data, send.ranks)
+            await self._daemon.trigger()
             if send.is_cut:
                 self._waiting.popleft()
                 self._end(send)
-        await self._daemon.trigger()
 
     def _abandon(self, send: Send, error: BusError) -> None:
         """The rest of its memory cannot be read. What has left already is completed with zeros, for

@@ -41,6 +41,9 @@ def config_words(options: CcuOptions, placement: Placement, node: int, slot_khz:
         "resend_all": options.resend_all,
         "broadcast": int(placement.broadcasts and options.broadcast),
         "work": cycles(options.work),
+        "buffers": options.system_buffer // options.packet,
+        "present": cycles(options.present),
+        "away": cycles(options.away),
     }
     words = bytearray(int(sizeof(Config)))
     for name, value in values.items():

@@ -36,6 +36,9 @@ DEFAULTS = {
     "resend_all": 0,
     "broadcast": 1,
     "work": 0,
+    "buffers": 0,
+    "present": 0,
+    "away": 0,
 }
 
 
@@ -146,7 +149,7 @@ class Daemons:
                 border = int(state.shared._address)
                 pool = border + int(offset_of(state.Shared, "packets"))
             self.hosts += [Host(nic, border, pool, client) for client in range(count)]
-        assert int(sizeof(Config)) == 4 * 10 + 4 * 16
+        assert int(sizeof(Config)) == 4 * 13 + 4 * 16
         for host in self.hosts if begun else ():
             host.begin()
 

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from lanai_firmware.programs.ccu import state
 from lanai_firmware.programs.ccu.layout import ENTRIES, RING, Count
 
 from .daemons import Daemons, unreliable
@@ -111,6 +112,41 @@ def test_no_more_packets_are_under_way_than_the_window():
         world.run([(one, data, {1: 1}) for data in packets(40)])
     assert most == 25
     assert len(other.got) == 25
+
+
+def test_a_daemon_that_is_away_has_as_many_packets_waiting_as_the_system_buffer_takes():
+    """CC-12: the daemon of the receiver posts no more buffers than that, and reads none while
+    another process has its processor."""
+    world = Daemons(buffers=3, present=1000, away=500, ack_every=1)
+    one, other = world.hosts
+    world.quiet()
+    receiver = world.wire.nics[1]
+    with receiver.machine:
+        assert state.daemon.posted.last - state.daemon.posted.first == 3
+    sent = packets(30)
+    world.run([(one, data, {1: 1}) for data in sent])
+    assert other.got == sent
+    assert settled(world)
+
+
+def test_a_window_of_63_packets_survives_the_loss_of_many():
+    """The maps of an acknowledgement have two words."""
+    world = Daemons(window=63, ack_every=60, timeout=1 << 20)
+    lost = set(range(3, 60, 2))
+    seen = []
+
+    def spoil(source, target, packet):
+        if source == 0:
+            seen.append(packet)
+        return [] if source == 0 and len(seen) in lost else [packet]
+
+    world.wire.spoil = spoil
+    sent = packets(63)
+    one, other = world.hosts
+    world.run([(one, data, {1: 1}) for data in sent])
+    assert other.got == sent
+    assert world.count(Count.RESENT) >= len(lost)
+    assert settled(world)
 
 
 @pytest.mark.parametrize(

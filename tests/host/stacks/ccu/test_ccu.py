@@ -71,7 +71,8 @@ def test_what_the_paper_leaves_open_changes_no_byte(option):
         (["-n", 17], "ccu has room for 16 nodes, not 17"),
         (["-n", 9, "--ranks-per-node", 9], "ccu serves 8 ranks a node, not 9"),
         (["-n", 2, "--option", "packet=1332"], r"CcuOptions.packet=1332 must be a whole number from 64 to 1,331"),
-        (["-n", 2, "--option", "window=32"], r"CcuOptions.window=32 must be a whole number from 1 to 31"),
+        (["-n", 2, "--option", "window=64"], r"CcuOptions.window=64 must be a whole number from 1 to 63"),
+        (["-n", 2, "--option", "system_buffer=1000"], r"CcuOptions.system_buffer=1000 holds no packet of 1331 bytes"),
     ],
 )
 def test_what_cannot_be_is_refused(arguments, complaint):

@@ -3,9 +3,10 @@
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import pstdev
 
 from lanai_host.stacks.ccu.options import CcuOptions
 
@@ -21,13 +22,39 @@ SIZES = (4, 1000, 2000, 4000, 6000, 8000, 12_000, 16_000)
 FEW = (4, 1000, 8000, 16_000)
 COLLECTIVE = (4, 250, 1000, 4000)
 NODES = 8
+REPETITIONS = 50  # of barrier and broadcast
+ONE_PACKET = 1000  # bytes of a message that is a packet
+AT_ROOT = {"gather", "reduce"}  # the root's time counts
+AT_OTHERS = {"bcast", "scatter"}  # the longest of the other processes' times
 
 
-def measured(pattern: str, ranks: int, options: CcuOptions, sizes: Sequence[int]) -> dict[int, float]:
-    """Microseconds by size."""
+@dataclass(frozen=True)
+class Outcome:
+    """Of one run.
+
+    Attributes:
+        times: by size: for each repetition the microseconds of each rank.
+        counts: what the daemons counted, over all nodes.
+    """
+
+    times: Mapping[int, Sequence[Sequence[float]]]
+    counts: Mapping[str, int]
+
+    def longest(self, pattern: str) -> dict[int, float]:
+        """Microseconds by size as the paper counts them: of the slowest process that counts."""
+        part = slice(0, 1) if pattern in AT_ROOT else slice(1, None) if pattern in AT_OTHERS else slice(None)
+        return {size: max(max(ranks[part]) for ranks in runs) for size, runs in self.times.items()}
+
+    def deviations(self) -> dict[int, float]:
+        """Standard deviations over the processes, by size."""
+        return {size: pstdev(runs[0]) for size, runs in self.times.items()}
+
+
+def observed(pattern: str, ranks: int, options: CcuOptions, sizes: Sequence[int], *, repetitions: int = 1) -> Outcome:
+    """A run of a pattern, one rank a node."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "times.json")
-        command = (sys.executable, str(PROGRAM), str(file), pattern, *map(str, sizes))
+        file = Path(folder, "outcome.json")
+        command = (sys.executable, str(PROGRAM), str(file), str(repetitions), pattern, *map(str, sizes))
         config = RunConfig(
             command,
             ranks,
@@ -35,12 +62,22 @@ def measured(pattern: str, ranks: int, options: CcuOptions, sizes: Sequence[int]
             host=systems.HOST,
             options=options,
             fabric=systems.FABRIC,
+            nic=systems.NIC,
             environment=libmpi_environment(),
         )
         result = run(config, NicWorld)
         if result.code:
             raise RuntimeError(f"{pattern} on {ranks} ranks: {result.report}")
-        return {int(size): time for size, time in json.loads(file.read_text()).items()}
+        found = json.loads(file.read_text())
+    times = {int(size): runs for size, runs in found["times"].items()}
+    begin = "nic_ccu_"
+    names = [name.removeprefix(begin) for name in found["counts"][0] if name.startswith(begin)]
+    return Outcome(times, {name: sum(counts[begin + name] for counts in found["counts"]) for name in names})
+
+
+def measured(pattern: str, ranks: int, options: CcuOptions, sizes: Sequence[int]) -> dict[int, float]:
+    """Microseconds by size."""
+    return observed(pattern, ranks, options, sizes).longest(pattern)
 
 
 def compared(pattern: str, ranks: int, sizes: Sequence[int]) -> Figures:
@@ -61,32 +98,71 @@ def pattern_of_eight(pattern: str) -> Callable[[bool], Figures]:
 
 
 def broadcast(quick: bool) -> Figures:
-    """Beside all systems: ours with a packet for each node, and with fewer nodes."""
-    figures = compared("bcast", NODES, COLLECTIVE[:3] if quick else COLLECTIVE)
+    """Beside all systems: ours with a packet for each node, on fewer nodes, and as often as in the
+    paper."""
+    figures: Figures = compared("bcast", NODES, COLLECTIVE[:3] if quick else COLLECTIVE)
     sizes = COLLECTIVE[2:3] if quick else COLLECTIVE
     found = measured("bcast", NODES, systems.unicast(), sizes)
     figures |= {f"unicast.bcast_us.{size}": time for size, time in found.items()}
     for nodes in (2, 4):
-        found = measured("bcast", nodes, systems.SYSTEMS["ccu"], (1000,))
-        figures[f"ccu.bcast_us_of_nodes.{nodes}"] = found[1000]
+        found = measured("bcast", nodes, systems.OURS, (ONE_PACKET,))
+        figures[f"ccu.bcast_us_of_nodes.{nodes}"] = found[ONE_PACKET]
+    repetitions = 2 if quick else REPETITIONS
+    often = observed("bcast", NODES, systems.OURS, (ONE_PACKET,), repetitions=repetitions)
+    figures["ccu.bcast_repetitions"] = repetitions
+    figures["ccu.bcast_repeated_us"] = often.longest("bcast")[ONE_PACKET]
+    return figures
+
+
+def linear_reduce(quick: bool) -> Figures:
+    """CC-G4: the root of a reduce by gather receives from all."""
+    return {
+        f"ccu.reduce_us_of_nodes.{nodes}": measured("reduce", nodes, systems.OURS, (250,))[250]
+        for nodes in ((2, NODES) if quick else (2, 4, NODES))
+    }
+
+
+def bitonic(quick: bool) -> Figures:
+    """The longest of the processes' times, and how they deviate."""
+    figures: Figures = {}
+    for name, options in systems.SYSTEMS.items():
+        outcome = observed("bitonic", NODES, options, COLLECTIVE[:2] if quick else COLLECTIVE)
+        figures |= {f"{name}.bitonic_us.{size}": time for size, time in outcome.longest("bitonic").items()}
+        figures |= {f"{name}.bitonic_deviation_us.{size}": time for size, time in outcome.deviations().items()}
     return figures
 
 
 def windows(quick: bool) -> Figures:
-    """One-way time of 64 kB by window, with the acknowledgement every `window` packets and every
-    25."""
-    figures = {}
-    for window in (1, 25) if quick else (1, 2, 4, 8, 16, 25, 30, 31):
-        options = replace(systems.SYSTEMS["ccu"], window=window, packet=1024, ack_every=min(window, 25))
-        figures[f"window.pingpong_us.{window}"] = measured("pingpong", 2, options, (32_768,))[32_768]
+    """CC-12: a long message in packets of 1,024 bytes by window, through SunOS's buffer, while
+    another process gets every other time slice of the receiver's workstation."""
+    figures: Figures = {}
+    for window in (8, 30, 48) if quick else (4, 8, 16, 20, 25, 28, 30, 32, 34, 36, 40, 48):
+        outcome = observed("stream", 2, systems.shared(window), (systems.LONGEST,))
+        figures[f"window.stream_us.{window}"] = outcome.longest("stream")[systems.LONGEST]
+        figures[f"window.resent.{window}"] = outcome.counts["resent"]
+    return figures
+
+
+def stalls(quick: bool) -> Figures:
+    """CC-G1: an acknowledgement for each so many packets with a window of 25, and short messages
+    with and without the acknowledgement timer."""
+    figures: Figures = {}
+    for every in (5, 25) if quick else (1, 5, 12, 20, 25):
+        options = replace(systems.OURS, ack_every=every)
+        figures[f"stall.stream_us.{every}"] = measured("stream", 2, options, (systems.LONG,))[systems.LONG]
+    for name, timer in (("paper", 0), ("timer", 5_000)):
+        outcome = observed("talk", 2, replace(systems.OURS, ack_timer=timer, timeout=20_000), (4,))
+        figures[f"stall.timeouts.{name}"] = outcome.counts["timeouts"]
+        figures[f"stall.resent.{name}"] = outcome.counts["resent"]
+        figures[f"stall.talk_us.{name}"] = outcome.longest("talk")[4]
     return figures
 
 
 def packets(quick: bool) -> Figures:
     """Cutting off: 8,000 bytes in packets of several sizes (CC-15, CC-20)."""
     figures = {}
-    for size in (665, 1331) if quick else (333, 665, 1000, 1331):
-        options = replace(systems.SYSTEMS["ccu"], packet=size)
+    for size in (665, 1300) if quick else (333, 665, 1000, 1300):
+        options = replace(systems.OURS, packet=size)
         figures[f"packet.pingpong_us.{size}"] = measured("pingpong", 2, options, (8000,))[8000]
     return figures
 
@@ -107,14 +183,16 @@ EXPERIMENTS = [
             ("allreduce", "figure 13"),
             ("reduce_scatter", "figure 14"),
             ("scan", "figure 15"),
-            ("bitonic", "CC-B8, figure 9"),
         )
     ),
+    Experiment("linear", "reduce by the number of nodes (CC-G4)", linear_reduce),
+    Experiment("bitonic", "barrier and bitonic sort on eight nodes (CC-B8, figure 9)", bitonic),
     Experiment(
         "cannon",
         "Cannon's matrix product on nine nodes (CC-B9, figure 10)",
         lambda quick: compared("cannon", 9, (8,) if quick else (8, 24)),
     ),
-    Experiment("windows", "32,768 bytes in packets of 1,024 by window", windows),
+    Experiment("windows", "a long message in packets of 1,024 bytes by window (CC-12)", windows),
+    Experiment("stalls", "acknowledgements for each so many packets, and a timer for them (CC-G1)", stalls),
     Experiment("packets", "8,000 bytes by the size of packets", packets),
 ]

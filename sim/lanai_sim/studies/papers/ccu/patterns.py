@@ -1,8 +1,9 @@
-"""The paper's programs (CC-B1 to CC-B9), run by `lanai run`: FILE PATTERN SIZE...
+"""The paper's programs (CC-B1 to CC-B9), run by `lanai run`: FILE REPETITIONS PATTERN SIZE...
 
-Rank 0 writes the simulated microseconds of each size to FILE as JSON. Sizes are bytes of a message;
-for `reduce`, `allreduce`, `reduce_scatter` and `scan` integers of each process, for `bitonic` keys
-of each process, for `cannon` rows of a block. Each pattern begins with a barrier.
+Rank 0 writes to FILE as JSON: for each size the simulated microseconds of each repetition at each
+rank, and what each rank's NIC has counted in all. Sizes are bytes of a message; for `reduce`,
+`allreduce`, `reduce_scatter` and `scan` integers of each process, for `bitonic` keys of each
+process, for `cannon` rows of a block. Each pattern begins with a barrier.
 """
 
 import json
@@ -14,9 +15,12 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
+from lanai_sim.studies.papers.ccu.counters import read_all
+
 world = MPI.COMM_WORLD
 rank, ranks = world.rank, world.size
 PINGS = 4  # messages of `ping`
+TALKS = 20  # messages each way of `talk`
 
 
 def ping(size: int) -> None:
@@ -38,6 +42,20 @@ def pingpong(size: int) -> None:
     else:
         world.Recv(data, 0)
         world.Send(data, 0)
+
+
+def talk(size: int) -> None:
+    """CC-G1: few messages at a time, for long."""
+    for _ in range(TALKS):
+        pingpong(size)
+
+
+def stream(size: int) -> None:
+    """CC-12: one long message."""
+    if rank == 0:
+        world.Send(bytearray(size), 1)
+    else:
+        world.Recv(bytearray(size), 0)
 
 
 def exchange(size: int) -> None:
@@ -129,34 +147,30 @@ def cannon(size: int) -> None:
     assert (product == (whole @ whole.T)[here]).all()
 
 
-AT_ROOT = {"gather", "reduce"}  # the root's time counts
-AT_OTHERS = {"bcast", "scatter"}  # the longest of the other processes' times
 PATTERNS: dict[str, Callable[[int], None]] = {
     one.__name__: one
     for one in (
-        ping, pingpong, exchange, bcast, gather, scatter, reduce, allgather, alltoall, allreduce,
+        ping, pingpong, talk, stream, exchange, bcast, gather, scatter, reduce, allgather, alltoall, allreduce,
         reduce_scatter, scan, bitonic, cannon,
     )
 }  # fmt: skip
+SHARES = {"ping": PINGS, "pingpong": 2, "talk": 2 * TALKS}  # messages that follow each other in a run
 
 
-def timed(name: str, size: int) -> float:
-    """Microseconds of one run, as the paper counts them."""
+def timed(name: str, size: int) -> list[float] | None:
+    """Microseconds of one run at each process. Rank 0 gets them."""
     world.Barrier()
     begin = MPI.Wtime()
     PATTERNS[name](size)
-    mine = MPI.Wtime() - begin
-    counts = rank == 0 if name in AT_ROOT else rank != 0 if name in AT_OTHERS else True
-    longest: float = world.allreduce(mine if counts else 0.0, MPI.MAX)
-    share = {"ping": PINGS, "pingpong": 2}.get(name, 1)
-    return 1e6 * longest / share
+    return world.gather(1e6 * (MPI.Wtime() - begin) / SHARES.get(name, 1))
 
 
 def main() -> None:
-    file, name, *sizes = sys.argv[1:]
-    found = {size: timed(name, int(size)) for size in sizes}
+    file, repetitions, name, *sizes = sys.argv[1:]
+    times = {size: [timed(name, int(size)) for _ in range(int(repetitions))] for size in sizes}
+    counts = world.gather(read_all())
     if rank == 0:
-        Path(file).write_text(json.dumps(found))
+        Path(file).write_text(json.dumps({"times": times, "counts": counts}))
 
 
 main()

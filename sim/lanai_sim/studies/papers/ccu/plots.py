@@ -54,6 +54,18 @@ def of(figures: Figures) -> dict[str, Plot]:
         marks={"paper, 8,000 bytes": 6.4, "paper, 16,000 bytes": 7},
     )
     found["window"] = Plot(
-        "32,768 bytes by window", "packets", "ms", {"one way": by_size(figures, "window.pingpong_us")}
+        "262,144 bytes in packets of 1,024 by window, receiver shared",
+        "packets",
+        "ms",
+        {"one way": by_size(figures, "window.stream_us")},
+    )
+    found["stall"] = Plot(
+        "A long message by packets for each acknowledgement, window 25",
+        "packets",
+        "ms",
+        {"one way": by_size(figures, "stall.stream_us")},
+    )
+    found["linear"] = Plot(
+        "MPI_Reduce of 250 integers by nodes", "nodes", "ms", {"the daemon": by_size(figures, "ccu.reduce_us_of_nodes")}
     )
     return {name: plot for name, plot in found.items() if any(plot.lines.values())}

@@ -10,11 +10,27 @@ from dataclasses import replace
 from lanai_host.config import sparc_sunos
 from lanai_host.stacks.ccu.options import CcuOptions, ethernet, lam, mpich
 
+from ....machine.presets import ethernet10
+
 FABRIC = "ethernet"
 HOST = sparc_sunos()
-SYSTEMS: dict[str, CcuOptions] = {"ccu": ethernet(), "lam": lam(), "mpich": mpich()}
+NIC = ethernet10()
+OURS = ethernet()
+SYSTEMS: dict[str, CcuOptions] = {"ccu": OURS, "lam": lam(), "mpich": mpich()}
+LONG = 98_304  # bytes of a message that is many windows
+LONGEST = 262_144  # of one that is several time slices
+EXPERIMENT_PACKET = 1024  # bytes of a packet where the paper varies its window
+PRESENT, AWAY = 45_000, 60_000  # microseconds of its processor for the receiver's daemon, then for others: chosen
 
 
 def unicast() -> CcuOptions:
     """The paper's other version of its broadcast."""
-    return replace(ethernet(), broadcast=0)
+    return replace(OURS, broadcast=0)
+
+
+def shared(window: int) -> CcuOptions:
+    """The paper's experiment on the size of the window. It does not say what kept the daemon from
+    its packets, nor how many were acknowledged together; here another process has the receiver's
+    workstation at times, and each packet is acknowledged, so that the window is what the buffer
+    must hold."""
+    return replace(OURS, packet=EXPERIMENT_PACKET, window=window, ack_every=1, present=PRESENT, away=AWAY)
