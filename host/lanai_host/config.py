@@ -216,6 +216,30 @@ def alpha21064() -> HostConfig:
     )
 
 
+def pentium3_800() -> HostConfig:
+    """The nodes of SCI-MPICH (2002): 800 MHz Pentium III, ServerSet III LE.
+
+    The paper gives no price of any of its software. `copy` is fitted on sci.s3_4.twice_generic; the
+    others are those of `pentium2_266`, at three times its clock."""
+    return HostConfig(
+        call=100_000,
+        post=50_000,
+        poll=33_000,
+        complete=50_000,
+        copy=5_000,
+        match=20_000,
+        pin=700_000,
+        pin_page=100_000,
+        unpin_page=67_000,
+        reduce=5_000,
+        clock=33_000,
+        system_call=700_000,
+        address_check=17_000,
+        pio_write=10_000,
+        pio_read=20_000,
+    )
+
+
 # Fields that only a driver of NICs looks at.
 DRIVER_ONLY = frozenset(
     {
@@ -232,4 +256,5 @@ PRESETS = {
     "supersparc_85": supersparc_85,
     "free": free,
     "alpha21064": alpha21064,
+    "pentium3_800": pentium3_800,
 }

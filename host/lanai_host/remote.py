@@ -70,10 +70,12 @@ class Remote(ABC):
     Attributes:
         atomics: what the hardware can do to a word, with the word's bytes.
         private: windows expose memory of the program's own too, not only what `allocate` gave.
+        longest_get: bytes beyond which windows ask for what they read by message; None: never.
     """
 
     atomics: frozenset[tuple[Atomic, int]] = frozenset()
     private: bool = True
+    longest_get: int | None = None
 
     @abstractmethod
     def allocate(self, size: int) -> Segment:

@@ -1,4 +1,4 @@
-"""`Remote` for a rank's device, over the adapter of its NIC. Nothing here waits.
+"""`Remote` for a rank's device, over the adapter of its NIC (SC-01). Nothing here waits.
 
 The device calls `look` whenever it looks for news, and waits for the words of `watched` beside its
 own.

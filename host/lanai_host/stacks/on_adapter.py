@@ -12,7 +12,7 @@ from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import REQUEST_WORDS
 
 from ..adapter.attachment import Attachment, Home
-from ..adapter.boot import TIMEOUT, boot
+from ..adapter.boot import RETRIES, TIMEOUT, boot
 from ..bus.base import Bus
 from ..config import HostConfig
 from ..device import Device
@@ -43,9 +43,14 @@ class AdapterStack(NicStack):
         await check_machine(bus)
         await reset(bus)
         routes = {peer: placement.route(node, peer) for peer in range(placement.nodes)}
-        await boot(bus, adapter, node, routes, timeout=timeout_on(placement.nic, adapter))
+        timeout = timeout_on(placement.nic, adapter)
+        await boot(bus, adapter, node, routes, timeout=timeout, retries=self.retries(options))
         homes = homes_of(placement)
         return {rank: Attachment(rank, homes, adapter, asdict(options)) for rank in placement.ranks_on(node)}
+
+    def retries(self, options: Any) -> int:
+        """Timeouts in a row until a peer is lost."""
+        return RETRIES
 
     def adapter(self, placement: Placement) -> Remote:
         """The parameters of each NIC's adapter. Raises UserError if they are too small for these
@@ -74,10 +79,10 @@ class AdapterStack(NicStack):
 
 
 def timeout_on(nic: "NicConfig", adapter: Remote) -> int:
-    """Slots without an answer until requests are sent again: on a slow link, an answer may wait for
-    packets that cross it in both directions."""
+    """Slots without an answer until requests are sent again: 100 us, or more on a slow link, where
+    an answer may wait for packets that cross it in both directions."""
     packet = adapter.payload + 4 * (REQUEST_WORDS + 3)
-    return max(TIMEOUT, 4 * packet * nic.slot_khz // nic.link_kbytes)
+    return max(TIMEOUT, nic.slot_khz // 10, 4 * packet * nic.slot_khz // nic.link_kbytes)
 
 
 def adapter_in(nic: "NicConfig") -> Remote | None:

@@ -68,10 +68,32 @@ def ethernet10() -> NicConfig:
     )
 
 
+def sci_d330() -> NicConfig:
+    """A Dolphin D330 adapter (Worringen and others 2002), as far as our NIC can stand for it: a link of 16 bits on both
+    edges of 166 MHz, and a PCI of 64 bits at 66 MHz."""
+    return NicConfig(
+        slot_khz=166_000,  # the link's clock: a flit of 4 bytes a slot is sci.s5_3.ring_166
+        link_kbytes=664_000,
+        host_bus_khz=132_000,  # 32 bits at twice the clock carry what 64 bits at sci.s2.pci_clock do
+        max_burst=128,  # SCI's longest packets carry 128 bytes
+        read_setup=90,  # fitted on sci.table2.min_use.per_node
+        pio_write_setup=17,  # 32 bytes in 25 clocks, the best of sci.s4_3.strided_write_256
+        rx_fifo=256,
+        blocks=(Remote(payload=128, pages=512),),
+    )
+
+
+def sci_d330_200() -> NicConfig:
+    """The same with the link at 200 MHz (sci.s5_3.ring_200)."""
+    return sci_d330().but(slot_khz=200_000, link_kbytes=800_000)
+
+
 PRESETS: Mapping[str, Callable[[], NicConfig]] = {
     **OWN,
     "t3d": t3d,
     "t3e": t3e,
     "mbcf_100baset": mbcf_100baset,
     "ethernet10": ethernet10,
+    "sci_d330": sci_d330,
+    "sci_d330_200": sci_d330_200,
 }

@@ -2,8 +2,9 @@
 
 A leaf is a run of adjacent bytes that repeats regularly. Its stack, root first, says how often, how
 far apart in memory (`extent`) and how far apart in the packed stream (`size`). Because a leaf
-carries its packed position too, leaves can be copied one after the other while the packed bytes
-still come out in the order of MPI's type map, whatever the type at the other end looks like. Blocks
+carries its packed position too, leaves can be copied one after the other (SC-16) while the packed
+bytes still come out in the order of MPI's type map, whatever the type at the other end looks like
+(SC-G1). Blocks
 of one leaf are numbered in the order in which they are packed."""
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Making windows, and giving them back."""
+"""Making windows, on memory of the device's or of the program's (SC-19), and giving them back."""
 
 import ctypes
 import mmap

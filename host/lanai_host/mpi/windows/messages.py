@@ -1,5 +1,5 @@
 """One-sided communication by messages: the origin's side. A target that is this process itself is
-reached directly."""
+reached directly. Windows on private memory of devices that do not reach it use this (SC-21)."""
 
 from collections.abc import Callable, Iterable
 from functools import partial

@@ -2,8 +2,9 @@
 do.
 
 What it cannot do goes by messages: targets in many pieces, and combining that the hardware does not
-know. Which way an element is combined depends on its type and the operation only, so
-elements stay whole.
+know. Which way an element is combined (SC-25) depends on its type and the operation only, so
+elements stay whole. Put and get go straight to the target's memory (SC-20). Gets that are longer than
+the device likes to read are messages too (SC-22): the target sends the bytes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -81,7 +82,7 @@ class Native(Messages):
 
     def get(self, call: str, origin: Buffer, target: Place) -> Transfer:
         reach = self._reaches[target.rank]
-        if reach is None or target.rank == self._me or self._scattered(target):
+        if reach is None or target.rank == self._me or self._scattered(target) or self._long(target):
             return super().get(call, origin, target)
         body = origin.body()
         with self._progress.lock:
@@ -151,6 +152,9 @@ class Native(Messages):
     def _values(self, buffer: Buffer) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
         """The elements of a buffer, as atomics take them."""
         return self._packed(buffer).data[: buffer.size].view(np.uint32)
+
+    def _long(self, target: Place) -> bool:
+        return self._remote.longest_get is not None and target.size > self._remote.longest_get
 
     def _scattered(self, target: Place) -> bool:
         return target.datatype.body(0, target.elements).runs > MOST_RUNS

@@ -1,4 +1,5 @@
-"""Locks of targets by atomics on words in their memory: nothing of a target's processor is needed.
+"""Locks of targets by atomics on words in their memory: nothing of a target's processor is needed
+(SC-23).
 
 Who locks queues at the target (Mellor-Crummey and Scott): a process waits for a word of its own,
 which the one before it writes. An exclusive lock is the head of the queue for as long as it is

@@ -1,5 +1,5 @@
 """Synchronization: what opens and closes the epochs of a window, and what completes operations
-inside them."""
+inside them (SC-23)."""
 
 from collections.abc import Iterable
 

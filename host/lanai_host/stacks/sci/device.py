@@ -33,6 +33,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
         layout = Layout(self.size, options)
         self.remote: AdapterRemote = AdapterRemote(bus, attachment, costs, layout.size)
         self.remote.private = options.private == "register"
+        self.remote.longest_get = options.longest_get or None
         peers = [rank for rank in range(self.size) if rank != self.rank]
         self._links = {rank: Link(rank, self.remote, layout, self.rank) for rank in peers}
         self._sending = Sending(bus, layout, self._links, self.rank, costs)
@@ -133,6 +134,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
     def _advance(self) -> None:
         for link in self._live():
+            link.advance()
             self._sending.advance(link)
             link.advance()
 

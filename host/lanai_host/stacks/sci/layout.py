@@ -1,4 +1,4 @@
-"""The segment of each rank: what its peers write. All ranks have the same layout, so an offset
+"""The segment of each rank (SC-01): what its peers write. All ranks have the same layout, so an offset
 there is one here.
 
 Of each peer, in this order:
@@ -16,6 +16,7 @@ from .options import SciOptions
 from .packets import PACKET, SEQUENCE_AT, WORD
 
 CHUNKS = 2  # one is filled while the other is emptied
+LINE = 128  # slots and chunks begin at multiples of it, so that bursts of either host's bus are not cut
 
 
 class State(IntEnum):
@@ -35,7 +36,12 @@ class Layout:
     def part(self) -> int:
         """Bytes of each peer's part."""
         options = self.options
-        return (1 + options.ring) * PACKET + options.eager_slots * options.eager + CHUNKS * options.chunk
+        return self._slots + options.eager_slots * in_lines(options.eager) + CHUNKS * in_lines(options.chunk)
+
+    @property
+    def _slots(self) -> int:
+        """Where the slots begin in a peer's part."""
+        return in_lines((1 + self.options.ring) * PACKET)
 
     @property
     def size(self) -> int:
@@ -55,7 +61,12 @@ class Layout:
         return self.packet(peer, number) + SEQUENCE_AT
 
     def slot(self, peer: int, number: int) -> int:
-        return peer * self.part + (1 + self.options.ring) * PACKET + number * self.options.eager
+        return peer * self.part + self._slots + number * in_lines(self.options.eager)
 
     def chunk(self, peer: int, number: int) -> int:
-        return self.slot(peer, self.options.eager_slots) + number * self.options.chunk
+        return self.slot(peer, self.options.eager_slots) + number * in_lines(self.options.chunk)
+
+
+def in_lines(size: int) -> int:
+    """The size, with what is missing of its last line."""
+    return -(-size // LINE) * LINE

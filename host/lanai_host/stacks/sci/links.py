@@ -82,6 +82,11 @@ class Link:
     def idle(self) -> bool:
         return not (self._queue or self._unchecked or self.leaving or self._hello)
 
+    @property
+    def filling(self) -> bool:
+        """Bytes are under way that the peer has not been told of."""
+        return any(one.data is not None for one in self._queue)
+
     def send(self, packet: Packet, data: Transfer | None = None, ended: Ended | None = None) -> None:
         """Queue a packet. None overtakes another. `advance` sends it."""
         self._queue.append(Outgoing(packet, data, ended))
@@ -191,6 +196,6 @@ class Held(Run):
 
     __slots__ = ("_data",)
 
-    def __init__(self, data: bytes | bytearray) -> None:
+    def __init__(self, data: bytes | memoryview) -> None:
         self._data = data
         super().__init__(reach.address_of(data), len(data))

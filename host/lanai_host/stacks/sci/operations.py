@@ -46,11 +46,12 @@ class Message:
 @dataclass
 class Arriving:
     """A message that comes in chunks. `wanted`: bytes that its receive takes, of which `got` are
-    there."""
+    there. `packed`: where they are gathered first, if they are."""
 
     receive: Receive
     message: Message
     wanted: int
+    packed: bytearray | None = None
     got: int = 0
 
 

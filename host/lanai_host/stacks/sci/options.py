@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from lanai_hdl import ranges
 from lanai_hdl.errors import UserError
 
+from ...body import Body
+
 WAYS = {"pack": ("direct", "generic"), "private": ("register", "emulate")}
 
 
@@ -15,11 +17,15 @@ class SciOptions:
     eager: bytes of the longest message that travels by the eager protocol.
     eager_slots: eager messages of one sender that may lie at a receiver.
     chunk: bytes that a rendezvous moves in one handshake (SC-18).
-    pack: how a message in several runs leaves: "direct" from where its blocks lie (SC-10), or
-    "generic", packed first (SC-09). min_block: bytes of an average run below which a message is
-    packed first all the same (SC-17).
+    pack: how a message in several runs moves: "direct" from where its blocks lie and to there
+        (SC-10), or "generic", by a packed copy at each end (SC-09).
+    min_block: bytes of an average run below which it is packed all the same (SC-17).
     private: how windows on memory of the program's own are reached: "register" pins it, "emulate"
         asks its processor by messages (SC-21).
+    longest_get: bytes of the longest get that reads the target's memory; the target sends longer
+        ones (SC-22). 0: none is too long.
+    retries: how often the adapter sends again what a peer does not answer, until that is lost
+        (SC-06).
     """
 
     ring: int = 32
@@ -29,6 +35,13 @@ class SciOptions:
     pack: str = "direct"
     min_block: int = 0
     private: str = "register"
+    longest_get: int = 0
+    retries: int = 40
+
+    def packs(self, body: Body) -> bool:
+        """Whether a message in this memory takes the generic path (SC-09): by a copy in one run, at
+        the sender and at the receiver."""
+        return body.runs > 1 and (self.pack == "generic" or body.size < self.min_block * body.runs)
 
     def __post_init__(self) -> None:
         ranges.check(
@@ -39,6 +52,8 @@ class SciOptions:
                 "eager_slots": (1, 64),
                 "chunk": (64, 262144),
                 "min_block": (0, 1 << 30),
+                "longest_get": (0, 1 << 30),
+                "retries": (0, 255),
             },
         )
         for name in ("eager", "chunk"):

@@ -1,4 +1,5 @@
-"""Receives: messages meet them on this host, and are copied out of the segment."""
+"""Receives: messages meet them on this host, and are copied out of the segment,
+to where their datatypes say (SC-10)."""
 
 from collections.abc import Mapping
 
@@ -73,19 +74,32 @@ class Receiving:
             self._receives.discard(receive)
             fail(receive, ErrorKind.DAMAGED, f"rank {link.rank} could not read the message's memory")
             return
-        view = link.view(self._layout.chunk(link.rank, packet.b), packet.length)
-        await self._charge(HostCost.COPY, packet.length)
-        if receive.error is None:
-            try:
-                receive.body.part(arriving.got, arriving.got + packet.length).write(view)
-            except BusError as error:
-                receive.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
+        await self._take_chunk(arriving, link.view(self._layout.chunk(link.rank, packet.b), packet.length))
         link.send(Packet(Kind.EMPTY_CHUNK, a=packet.b))
-        arriving.got += packet.length
         if arriving.got == arriving.wanted:
             del self._arriving[packet.a]
+            if arriving.packed is not None:
+                await self._write(receive, 0, memoryview(arriving.packed))
             end_receive(receive, arriving.message)
             self._receives.discard(receive)
+
+    async def _take_chunk(self, arriving: Arriving, view: memoryview) -> None:
+        end = arriving.got + len(view)
+        if arriving.packed is None:
+            await self._write(arriving.receive, arriving.got, view)
+        else:
+            await self._charge(HostCost.COPY, len(view))
+            arriving.packed[arriving.got : end] = view
+        arriving.got = end
+
+    async def _write(self, receive: Receive, begin: int, data: memoryview) -> None:
+        """Copy bytes of a message, from `begin` on, to where its receive wants them."""
+        await self._charge(HostCost.COPY, len(data))
+        if receive.error is None:
+            try:
+                receive.body.part(begin, begin + len(data)).write(data)
+            except BusError as error:
+                receive.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
 
     def lose(self, rank: int, text: str) -> None:
         """The peer cannot be reached any more: what only it could end has failed."""
@@ -109,17 +123,18 @@ class Receiving:
         self._number = (self._number + 1) & 0xFFFFFFFF
         self._links[message.source].send(Packet(Kind.READY, length=wanted, a=message.number, b=self._number))
         if wanted:
-            self._arriving[self._number] = Arriving(receive, message, wanted)
+            packed = bytearray(wanted) if self._layout.options.packs(receive.body) else None
+            self._arriving[self._number] = Arriving(receive, message, wanted, packed)
         else:
             end_receive(receive, message)
             self._receives.discard(receive)
 
     async def _copy_out(self, receive: Receive, data: memoryview) -> None:
-        await self._charge(HostCost.COPY, min(len(data), receive.body.size))
-        try:
-            receive.body.write(data)
-        except BusError as error:
-            receive.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
+        data = data[: receive.body.size]
+        if self._layout.options.packs(receive.body):
+            await self._charge(HostCost.COPY, len(data))
+            data = memoryview(bytes(data))
+        await self._write(receive, 0, data)
 
     async def _charge(self, what: HostCost, count: int = 1) -> None:
         await self._bus.elapse(self._costs.price(what, count))

@@ -2,6 +2,7 @@
 a receive is there."""
 
 from collections.abc import Mapping
+from mmap import mmap
 
 from ...body import Body
 from ...bus.base import Bus, BusError
@@ -71,8 +72,9 @@ class Sending:
         send.done = True
 
     def advance(self, link: Link) -> None:
-        """Fill the receiver's free chunk buffers."""
-        while link.leaving and link.chunks:
+        """Fill the receiver's next free chunk buffer with any part of a message (SC-15), once it has
+        been told of the one before: it empties one while the other is filled (SC-18)."""
+        while link.leaving and link.chunks and not link.filling:
             self._put_chunk(link, link.leaving[0], link.chunks.pop(0))
             if link.leaving[0].begun == link.leaving[0].wanted:
                 link.leaving.popleft()
@@ -129,13 +131,10 @@ class Sending:
         link.send(Packet(Kind.CHUNK, length=end - begin, a=leaving.number, b=buffer), data, ended)
 
     async def _as_it_leaves(self, body: Body) -> Body:
-        """Where its bytes are put from: its own memory, or a packed copy (SC-09, SC-17). Raises
-        BusError."""
-        options, runs = self._layout.options, body.runs
-        if runs <= 1 or (options.pack == "direct" and body.size >= options.min_block * runs):
+        """Where its bytes are put from: its own memory, or a packed copy. Raises BusError."""
+        if not self._layout.options.packs(body):
             return body
-        packed = bytearray(body.size)
-        held = Held(packed)
+        held = Held(memoryview(mmap(-1, body.size)))  # it begins with a page, so bursts of the host bus are whole
         body.pack(0, body.size, held.address)
         await self._bus.elapse(self._costs.price(HostCost.COPY, body.size))
         return held

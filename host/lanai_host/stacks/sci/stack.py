@@ -33,6 +33,9 @@ class SciStack(AdapterStack):
             )
         return await super().boot(bus, image, options, placement, node)
 
+    def retries(self, options: SciOptions) -> int:
+        return options.retries
+
     def device(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> Device:
         from .device import Sci
 

@@ -57,9 +57,15 @@ def test_on_more_ranks_with_faults_of_all_kinds(ranks):
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.parametrize("private", ["register", pytest.param("emulate", marks=pytest.mark.slow)])
-def test_one_sided_communication_of_all_kinds(private):
-    option = ("--option", f"private={private}")
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "private=register",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("private=emulate", "longest_get=1000")),
+    ],
+)
+def test_one_sided_communication_of_all_kinds(choice):
+    option = ("--option", choice)
     run = lanai("-q", "-n", 4, "--ranks-per-node", 2, "--device", "sci", *option, sys.executable, ONE_SIDED)
     assert (run.returncode, run.stderr) == (0, "")
 
