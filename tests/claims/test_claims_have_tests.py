@@ -19,7 +19,7 @@ from lanai_sim.studies.papers.claims import Kind, load
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-PAPERS = ("mpi-np", "mbcf")
+PAPERS = ("mpi-np", "mbcf", "sci")
 BY_PAPER = {paper: tomllib.loads((HERE / f"{paper.replace('-', '_')}.toml").read_text()) for paper in PAPERS}
 ANSWERS = {claim: answer for answers in BY_PAPER.values() for claim, answer in answers.items()}
 

@@ -75,6 +75,18 @@ PAGES = [
         },
         reasons=True,
     ),
+    Page(
+        "sci",
+        numbered("SC", plain=25, G=4, B=6),
+        {
+            "stack": "host/lanai_host/stacks/sci",
+            "adapter": "host/lanai_host/adapter",
+            "datatypes": "host/lanai_host/mpi/datatypes",
+            "windows": "host/lanai_host/mpi/windows",
+            "study": "sim/lanai_sim/studies/papers/sci",
+        },
+        reasons=True,
+    ),
 ]
 ROWS = [(page, name) for page in PAGES for name in page.wanted]
 

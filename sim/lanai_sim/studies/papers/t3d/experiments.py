@@ -3,44 +3,21 @@
 programs under `lanai run` with the presets of the T3D.
 """
 
-import re
-import subprocess
-import sys
 from collections.abc import Sequence
-from importlib.resources import files
-
-from lanai_host.errors import UserError
 
 from ..measuring import Experiment, Figures
+from ..programs import Programs
 from . import constants, programs
 
-PRESETS = ("--device", "t3d", "--nic", "t3d", "--host", "alpha21064")
+RUNS = Programs(programs, ("--device", "t3d", "--nic", "t3d", "--host", "alpha21064"))
 REORDER = ("--fault", "reorder * rate=0.2 seed=1 by=500us")
 ROUNDS = 1  # mpptest's default number of rounds is not in the paper; simulated rounds are all alike
 MEDIUM_QUICK = (10_000, 30_000, 100_000, 200_000)
 
 
-def job(program: str, *arguments: object, more: Sequence[str] = (), ranks: int = 2) -> tuple[int, str, str]:
-    """A program of `programs` under `lanai run`: its exit code, output and errors."""
-    path = str(files(programs).joinpath(f"{program}.py"))
-    command = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", str(ranks), *PRESETS, *more]
-    done = subprocess.run(
-        [*command, sys.executable, path, *map(str, arguments)], capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-def lines(program: str, *arguments: object, more: Sequence[str] = (), ranks: int = 2) -> dict[str, float]:
-    """The lines "name value" that a program prints. Raises UserError if it fails."""
-    code, out, errors = job(program, *arguments, more=more, ranks=ranks)
-    if code:
-        raise UserError(f"{program}.py ended with code {code}:\n{errors}")
-    return {name: float(value) for name, value in re.findall(r"^(.+) (\S+)$", out, re.MULTILINE)}
-
-
 def half_trips(sizes: Sequence[int], off: int = 0, more: Sequence[str] = ()) -> dict[int, float]:
     """Half a round trip in microseconds, by size."""
-    found = lines("mpptest", ",".join(map(str, sizes)), ROUNDS, off, more=more)
+    found = RUNS.lines("mpptest", ",".join(map(str, sizes)), ROUNDS, off, more=more)
     return {int(size): time for size, time in found.items()}
 
 
@@ -68,7 +45,7 @@ def remote_memory(quick: bool) -> Figures:
     """Put, get, swap and add without MPI."""
     sizes = (4, 1_000_000) if quick else (4, 2048, 100_000, 1_000_000)
     found: Figures = {}
-    for name, time in lines("remote_memory", ",".join(map(str, sizes))).items():
+    for name, time in RUNS.lines("remote_memory", ",".join(map(str, sizes))).items():
         what, size = name.split()
         found[f"{what}_us.{size}"] = time
         if int(size) > 4:
@@ -90,7 +67,7 @@ def alignment(quick: bool) -> Figures:
 
 def ready(quick: bool) -> Figures:
     """Standard and ready sends to receives that are posted (T3-13)."""
-    return {f"mode.{name}": time for name, time in lines("modes").items()}
+    return {f"mode.{name}": time for name, time in RUNS.lines("modes").items()}
 
 
 def versions(quick: bool) -> Figures:
@@ -105,14 +82,14 @@ def versions(quick: bool) -> Figures:
 
 
 def _completes(program: str, option: str, more: Sequence[str] = ()) -> float:
-    return float(job(program, more=("--option", option, *more))[0] == 0)
+    return float(RUNS.job(program, more=("--option", option, *more))[0] == 0)
 
 
 def t3e(quick: bool) -> Figures:
     """Messages with wrong bytes where the network reorders packets, with fences and without (T3-24)."""
     figures: Figures = {}
     for name, fence in (("fenced", 1), ("bare", 0)):
-        found = lines("exchange", more=("--option", "preset=t3e", "--option", f"fence={fence}", *REORDER))
+        found = RUNS.lines("exchange", more=("--option", "preset=t3e", "--option", f"fence={fence}", *REORDER))
         figures |= {f"t3e.{name}.{what}": value for what, value in found.items()}
     return figures
 
@@ -120,7 +97,7 @@ def t3e(quick: bool) -> Figures:
 def validation(quick: bool) -> Figures:
     """A message to memory that its sender has, that it must get first, and without the check (T3-18)."""
     times = {
-        name: lines("first_message", more=("--option", "private=4096", "--option", f"validation={how}"))
+        name: RUNS.lines("first_message", more=("--option", "private=4096", "--option", f"validation={how}"))
         for name, how in (("extends", "extend"), ("unchecked", "none"))
     }
     return {f"validation.{name}.{which}_us": value for name, found in times.items() for which, value in found.items()}
@@ -132,7 +109,7 @@ def torus(quick: bool) -> Figures:
         return {}
     return {
         f"torus.{name}": value
-        for name, value in lines("all_to_all", 256, more=("--fabric", constants.TORUS), ranks=64).items()
+        for name, value in RUNS.lines("all_to_all", 256, more=("--fabric", constants.TORUS), ranks=64).items()
     }
 
 

@@ -1,0 +1,1 @@
+"""SCI-MPICH (Worringen, Gäer and Reker, 2002), measured again."""

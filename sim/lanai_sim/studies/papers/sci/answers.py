@@ -1,0 +1,227 @@
+"""What each experiment says of the paper's claims: the figure to put beside the number, or what must
+show; and why a claim has none."""
+
+from collections.abc import Callable, Sequence
+
+from ...benches.p2p.plots import by_size
+from ..verdicts import ByFigure, ByShape, Figures, Way
+from .constants import BLOCKS
+
+COMMANDS = "A store is a command of the adapter, which fetches the bytes from host memory by itself."
+TABLE_2 = "The host bus decides. Its set-up was fitted on one put at a time below MPI."
+ENDS = (4, 8)  # nodes of the first and the last row of table 2
+LARGE = 16384  # bytes of the largest access of sparse
+
+
+def share_at_128(figures: Figures) -> float:
+    return 100 * figures["theirs.noncontig.direct.128"] / figures["theirs.noncontig.contiguous"]
+
+
+def over_generic(figures: Figures, setting: str = "theirs") -> dict[float, float]:
+    """Direct over generic, by block size."""
+    direct, generic = (by_size(figures, f"{setting}.noncontig.{way}") for way in ("direct", "generic"))
+    if not direct:
+        raise KeyError("noncontig")
+    return {block: direct[block] / generic[block] for block in direct}
+
+
+def least_gain(figures: Figures) -> float:
+    return min(gain for block, gain in over_generic(figures).items() if 16 <= block <= 8192)
+
+
+def sparse(figures: Figures, window: str, what: str, size: int) -> float:
+    """Of `window`, such as "put.shared"."""
+    return figures[f"theirs.sparse.{window}.{what}.{size}"]
+
+
+def strided(figures: Figures, access: int) -> dict[float, float]:
+    found = by_size(figures, f"raw.strided.{access}")
+    if not found:
+        raise KeyError(f"raw.strided.{access}")
+    return found
+
+
+def spread(access: int) -> ByShape:
+    """Whether the stride matters for writes of so many bytes."""
+
+    def holds(figures: Figures) -> bool:
+        rates = strided(figures, access).values()
+        return min(rates) < 0.5 * max(rates)
+
+    def saw(figures: Figures) -> str:
+        rates = strided(figures, access)
+        worst, best = min(rates, key=lambda stride: rates[stride]), max(rates, key=lambda stride: rates[stride])
+        return f"{rates[worst]:.1f} MiB/s (stride {worst:.0f}) to {rates[best]:.1f} (stride {best:.0f})"
+
+    return ByShape(holds, saw, COMMANDS)
+
+
+def converged(figures: Figures) -> list[float]:
+    return [sparse(figures, window, "least", LARGE) for window in ("put.emulated", "get.emulated", "get.shared")]
+
+
+def next_nodes(figures: Figures) -> list[float]:
+    """MiB/s a node of 4 and of 8 nodes."""
+    return [figures[f"scaling.least.{nodes}"] for nodes in ENDS]
+
+
+def listed(values: Callable[[Figures], Sequence[float]]) -> Callable[[Figures], str]:
+    return lambda figures: ", ".join(f"{value:.1f}" for value in values(figures)) + " MiB/s"
+
+
+def _aligned_are_best(figures: Figures) -> bool:
+    rates = strided(figures, 256)
+    best = max(rates.values())
+    return all(rate > 0.99 * best for stride, rate in rates.items() if stride % 128 == 0)
+
+
+def _grows(figures: Figures) -> float:
+    return sparse(figures, "get.shared", "latency_us", 1024) / sparse(figures, "get.shared", "latency_us", 8)
+
+
+BY_CLAIM: dict[str, Way] = {
+    "s2.nodes": ByFigure("design.nodes", "The same, on a switch."),
+    "s2.pci_clock": ByFigure("design.pci_mhz", "The preset has half the width at twice the clock."),
+    "s2.read_fraction": ByShape(
+        lambda f: f["raw.get_MiBps"] < 0.5 * f["raw.put_MiBps"],
+        "get {f[raw.get_MiBps]:.1f}, put {f[raw.put_MiBps]:.1f} MiB/s; 8 bytes in {f[raw.get_us.8]:.2f} us",
+        "Reads are commands too, several at a time. No processor stalls.",
+    ),
+    "s2.sequential_best": ByShape(
+        _aligned_are_best,
+        lambda f: (
+            f"256 bytes: {strided(f, 256)[256]:.1f} MiB/s one behind the other, {strided(f, 256)[520]:.1f} "
+            "at a stride of 520"
+        ),
+        "Bursts of the target's host bus end at multiples of 128 bytes.",
+    ),
+    "s3_2.copies_generic": ByFigure(
+        lambda f: f["copies.generic"] - f["copies.contiguous"], "Packed at the sender, gathered at the receiver."
+    ),
+    "s3_3.copies_direct": ByFigure(
+        lambda f: f["copies.long"] - f["copies.contiguous"],
+        "With blocks of 1 KiB or more. Shorter ones are gathered in a page, which stands for the stores.",
+    ),
+    "s3_4.block_range": ByShape(
+        lambda f: {float(BLOCKS[0]), float(BLOCKS[-1])} <= over_generic(f).keys(),
+        lambda f: f"{min(over_generic(f)):,.0f} to {max(over_generic(f)):,.0f} bytes",
+        "The same sizes.",
+    ),
+    "s3_4.total": ByFigure("design.total", "The same."),
+    "s3_4.stride": ByFigure("design.gap", "The same."),
+    "s3_4.min_block": ByFigure("design.min_block", "The default of the option `min_block`."),
+    "s3_4.ninety_percent": ByFigure(
+        share_at_128,
+        "Blocks are gathered in a page for each command while the adapter sends the page before. The first page of a "
+        "chunk is sent when it is full.",
+    ),
+    "s3_4.twice_generic": ByFigure(
+        least_gain, "The least from 16 bytes to 8 KiB. The price of a copied byte was fitted on it."
+    ),
+    "s3_4.generic_wins_8": ByShape(
+        lambda f: over_generic(f)[8] < 1,
+        lambda f: f"direct is {over_generic(f)[8]:.2f} times as fast at 8 bytes",
+        "Short blocks are gathered by the processor in its own memory. None is a store to the remote one.",
+    ),
+    "s4_3.stride_sparse": ByFigure("design.stride", "The same."),
+    "s4_3.strided_write_8": spread(8),
+    "s4_3.strided_write_256": spread(256),
+    "s4_3.get_spike": ByShape(
+        lambda f: (
+            sparse(f, "get.shared", "latency_us", 24)
+            > 1.1 * max(sparse(f, "get.shared", "latency_us", size) for size in (16, 32))
+        ),
+        lambda f: ", ".join(
+            f"{size} bytes {sparse(f, 'get.shared', 'latency_us', size):.2f} us" for size in (16, 24, 32)
+        ),
+        "The paper does not know its cause either.",
+    ),
+    "s4_3.get_latency_grows": ByShape(
+        lambda f: _grows(f) > 4,
+        lambda f: f"1024 bytes take {_grows(f):.1f} times as long as 8",
+        "The host buses carry more than latency costs from some hundred bytes on.",
+    ),
+    "s4_3.private_latency": ByShape(
+        lambda f: sparse(f, "put.emulated", "latency_us", 8) > 5 * sparse(f, "put.shared", "latency_us", 8),
+        lambda f: (
+            f"8 bytes: {sparse(f, 'put.emulated', 'latency_us', 8):.2f} us by messages, "
+            f"{sparse(f, 'put.shared', 'latency_us', 8):.2f} us directly"
+        ),
+        "With `private=emulate`. Registered memory is reached as shared memory is.",
+    ),
+    "s4_3.converge": ByShape(
+        lambda f: min(converged(f)) > 0.9 * max(converged(f)),
+        listed(converged),
+        "Put and Get on private windows, Get on a shared one, at 16 KiB. Gets are reads of the adapter "
+        "here, which are as fast as its writes.",
+    ),
+    "s4_3.put_below_raw": ByShape(
+        lambda f: sparse(f, "put.shared", "least", 8) < strided(f, 8)[8],
+        lambda f: (
+            f"8 bytes: {sparse(f, 'put.shared', 'least', 8):.2f} MiB/s, {strided(f, 8)[8]:.2f} "
+            "without MPI and without gaps"
+        ),
+        "The stride costs nothing here, the MPI call does; both ranks put at once.",
+    ),
+    "s4_3.fence_cheapest": ByShape(
+        lambda f: (
+            sparse(f, "put.shared", "latency_us", 8)
+            <= sparse(f, "put.pscw", "latency_us", 8)
+            < 1.05 * sparse(f, "put.shared", "latency_us", 8)
+        ),
+        lambda f: (
+            f"8 bytes: {sparse(f, 'put.shared', 'latency_us', 8):.3f} us with a fence, "
+            f"{sparse(f, 'put.pscw', 'latency_us', 8):.3f} with post, start, complete and wait"
+        ),
+        "Either waits until all puts have taken effect, and then for a word or a short message.",
+    ),
+    "s5_3.peak_per_node": ByFigure(lambda f: next_nodes(f)[0], TABLE_2),
+    "s5_3.ring_166": ByFigure("design.ring_166", "A flit of 4 bytes each slot."),
+    "s5_3.ring_200": ByFigure("design.ring_200", "The preset `sci_d330_200`."),
+    "table2.min_use.per_node": ByShape(
+        lambda f: all(abs(rate / 120.8 - 1) < 0.1 for rate in next_nodes(f)), listed(next_nodes), TABLE_2
+    ),
+    "table2.min_use.accumulated": ByShape(
+        lambda f: next_nodes(f)[1] > 0.95 * next_nodes(f)[0],
+        listed(lambda f: [nodes * rate for nodes, rate in zip(ENDS, next_nodes(f), strict=True)]),
+        TABLE_2,
+    ),
+    "s6.osc_latency": ByShape(
+        lambda f: all(f[f"theirs.trip.one_sided.{size}"] > f[f"theirs.trip.two_sided.{size}"] for size in (8, 64)),
+        "8 bytes: a put and its fence {f[theirs.trip.one_sided.8]:.2f} us, a message {f[theirs.trip.two_sided.8]:.2f}",
+        "The fence is a barrier by messages.",
+    ),
+}
+
+RING = "No ringlet is simulated: the nodes are on a switch."
+STORES = "Not modelled: a store is a command of the adapter, and there is no write-combining buffer."
+WHY_NOT = {
+    "s2.node": "Prices of the host's work are in time; no clock is simulated.",
+    "s2.pio_dip": "Not modelled: the bandwidth of the processor's own memory is the same at all sizes.",
+    "s3_4.shm_exceeds": "Not modelled: there are no caches.",
+    "s3_3_2.chunk_below_l2": "Not modelled: there are no caches.",
+    "s3_2.copies_stream": "The adapter has no stream interface to compare with.",
+    "s4_3.best_stride": STORES,
+    "s4_3.write_combining_off": STORES,
+    "s5_3.peak_8_nodes": RING,
+    "s5_3.saturation_nodes": RING,
+    "s5_3.segment_use": RING,
+    "s5_3.linear_with_clock": RING,
+    "table2.max_use.per_node": RING,
+    "table2.max_use.accumulated": RING,
+    "table2.max_use.load": RING,
+    "table2.max_use.efficiency": RING,
+    "s5_3.congestion": RING,
+    "s5_3.max_ringlet": RING,
+    "s5_3.torus": RING,
+    "s5_3.others_generic": "The other MPIs of table 1 are not built here.",
+    "s5_3.lam_shm": "LAM is not built here.",
+    "s5_3.t3e_similar": "The speed of the T3E is not modelled; its preset is that of the T3D.",
+    "s5_3.xeon_scale": "It is about another machine.",
+}
+CONTEXT_WHY_NOT = "It is about other systems."
+
+
+def ways() -> dict[str, Way]:
+    """By the claim's whole id."""
+    return {f"sci.{name}": way for name, way in BY_CLAIM.items()}

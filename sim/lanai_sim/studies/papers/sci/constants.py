@@ -1,0 +1,39 @@
+"""What the paper says of its machine and its programs, as ours have it.
+
+The stride of sparse is the one that the paper's text names (SC-G3). The load of table 2 follows from
+its own columns but for 4 nodes (SC-G4), so it is not measured.
+"""
+
+from lanai_hdl.config import NicConfig
+from lanai_host.stacks.sci.options import SciOptions
+
+from ....machine.presets import sci_d330, sci_d330_200
+
+KIB, MIB = 1 << 10, 1 << 20
+DOUBLE = 8  # bytes of an element of noncontig
+GAP = 2  # its stride, in blocks
+BLOCKS = tuple(DOUBLE << step for step in range(15))  # 8 bytes to 128 KiB
+TOTAL = 256 * KIB  # bytes of a transfer of noncontig
+NODES = 8
+STRIDE = 2  # of sparse, in accesses
+ACCESSES = (8, 16, 24, 32, 64, 128, 256, 1024, 4096, 16384)
+PCI_BITS = 64  # of the paper's; ours has `NicConfig.host_bus_bits` at a higher clock
+
+
+def link_mib(nic: NicConfig) -> float:
+    """What a link carries, in MiB/s."""
+    return 1000 * nic.link_kbytes / MIB
+
+
+def figures(quick: bool) -> dict[str, float]:
+    nic = sci_d330()
+    return {
+        "design.ring_166": link_mib(nic),
+        "design.ring_200": link_mib(sci_d330_200()),
+        "design.pci_mhz": nic.host_bus_khz * nic.host_bus_bits / PCI_BITS / 1000,
+        "design.total": TOTAL,
+        "design.gap": GAP,
+        "design.stride": STRIDE,
+        "design.nodes": NODES,
+        "design.min_block": SciOptions().min_block,
+    }

@@ -1,0 +1,143 @@
+"""The paper's experiments, each a function from `quick` to figures: programs under `lanai run` with
+hosts and NICs like the paper's. "ours" is the project's testbed."""
+
+from collections.abc import Mapping, Sequence
+
+from ..measuring import Experiment, Figures
+from ..programs import Programs
+from . import constants, programs, raw
+from .constants import ACCESSES, BLOCKS, KIB, MIB, NODES, TOTAL
+
+CHUNK = ("--option", f"chunk={32 * KIB}")
+THEIRS = Programs(programs, ("--device", "sci", "--nic", "sci_d330", "--host", "pentium3_800", *CHUNK))
+OURS = Programs(programs, ("--device", "sci"))
+GENERIC = ("--option", "pack=generic")
+EMULATE = ("--option", "private=emulate")
+WINDOW = 64 * KIB
+CALLS = 32  # of sparse at most, for each access size
+QUICK_BLOCKS = (8, 16, 128, 8192)
+QUICK_ACCESSES = (8, 64, 1024, 16384)
+TRIPS = (8, 64, 1024)
+SCALING = (2, 4, NODES)  # nodes; each number takes a switch of its own
+COPIED, COPY = 8 * KIB, 1_000_000  # bytes, in one chunk; picoseconds a byte
+
+
+def renamed(prefix: str, found: Mapping[str, float]) -> Figures:
+    return {f"{prefix}.{name}": value for name, value in found.items()}
+
+
+def noncontig(runs: Programs, quick: bool) -> Figures:
+    """MiB/s: contiguous, and by both ways to pack."""
+    blocks = list(QUICK_BLOCKS if quick else BLOCKS)
+    direct = runs.lines("noncontig", TOTAL, commas([0, *blocks]))
+    generic = runs.lines("noncontig", TOTAL, commas(blocks), more=GENERIC)
+    found = {f"direct.{block}": rate for block, rate in direct.items() if block != "0"}
+    return {"contiguous": direct["0"], **found, **renamed("generic", generic)}
+
+
+def copies(quick: bool) -> Figures:
+    """How often the hosts' processors copy a byte of a message, where nothing else costs them time:
+    contiguous, in short blocks, in long blocks, and by the generic way."""
+    only = ("--host", "free", "--host-option", f"copy={COPY}")
+    short, long = 64, 4 * KIB
+    direct = OURS.lines("noncontig", COPIED, commas((0, short, long)), more=only)
+    generic = OURS.lines("noncontig", COPIED, commas((short,)), more=(*only, *GENERIC))
+    rates = {
+        "contiguous": direct["0"],
+        "short": direct[str(short)],
+        "long": direct[str(long)],
+        "generic": generic[str(short)],
+    }
+    return {f"copies.{name}": float(round(1e12 / COPY / MIB / rate)) for name, rate in rates.items()}
+
+
+def sparse(
+    runs: Programs,
+    quick: bool,
+    operation: str,
+    memory: str,
+    synchronisation: str = "fence",
+    *,
+    more: Sequence[str] = (),
+) -> Figures:
+    """Latency and rate of a pair by access size."""
+    sizes = QUICK_ACCESSES if quick else ACCESSES
+    arguments = (operation, memory, synchronisation, 1, CALLS, WINDOW, commas(sizes))
+    return runs.lines("sparse", *arguments, more=more)
+
+
+def windows(runs: Programs, quick: bool) -> Figures:
+    """Shared windows, registered private ones, emulated private ones, and PSCW."""
+    found: Figures = {}
+    for operation in ("put", "get"):
+        found |= renamed(f"{operation}.shared", sparse(runs, quick, operation, "shared"))
+        found |= renamed(f"{operation}.emulated", sparse(runs, quick, operation, "private", more=EMULATE))
+        found |= renamed(f"{operation}.registered", sparse(runs, quick, operation, "private"))
+    return found | renamed("put.pscw", sparse(runs, quick, "put", "shared", "pscw"))
+
+
+def trips(quick: bool) -> Figures:
+    return renamed("theirs.trip", THEIRS.lines("trips", commas(TRIPS)))
+
+
+def scaling(quick: bool) -> Figures:
+    """Each node puts to the next one, on a switch."""
+    found: Figures = {}
+    for nodes in SCALING[:1] if quick else SCALING:
+        arguments = ("put", "shared", "fence", 1, 4, 2 * WINDOW, 8 * KIB)
+        rates = THEIRS.lines("sparse", *arguments, ranks=nodes)
+        found[f"scaling.least.{nodes}"] = rates[f"least.{8 * KIB}"]
+    return found
+
+
+def both_ways(quick: bool) -> Figures:
+    return renamed("both_ways", THEIRS.lines("both_ways", 16 * KIB, 4 * KIB, ranks=NODES))
+
+
+def pulled(quick: bool) -> Figures:
+    """A cable without a fault, and out for a millisecond in the midst of messages and puts."""
+    found: Figures = {}
+    for name, more in (("whole", ()), ("pulled", ("--fault", "down nic0 from=1ms to=2ms"))):
+        found |= renamed(f"cable.{name}", THEIRS.lines("pulled", 50_000, 2, more=more))
+    return found
+
+
+def busy(quick: bool) -> Figures:
+    """A put and its flush while the target computes for 10 ms."""
+    return renamed("busy", THEIRS.lines("busy"))
+
+
+def commas(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+EXPERIMENTS = (
+    Experiment("constants", "what the paper says of its machine and its programs", constants.figures),
+    Experiment("raw", "puts and gets without MPI, with gaps and without (SC-B1, SC-B4, figure 1)", raw.run),
+    Experiment("copies", "copies by the hosts' processors (section 3.2, figure 4)", copies),
+    Experiment(
+        "noncontig",
+        "a vector of doubles: contiguous, direct and generic (SC-B2, figure 7)",
+        lambda quick: renamed("theirs.noncontig", noncontig(THEIRS, quick)),
+    ),
+    Experiment(
+        "sparse",
+        "puts and gets by access size: shared windows, private ones (SC-B3, figure 9)",
+        lambda quick: renamed("theirs.sparse", windows(THEIRS, quick)),
+    ),
+    Experiment("trips", "an exchange of puts beside half a round trip by messages (section 6)", trips),
+    Experiment("scaling", "sparse on 2, 4 and 8 nodes, each to the next (SC-B5, figure 12)", scaling),
+    Experiment("both_ways", "8 nodes, each to both its neighbours", both_ways),
+    Experiment("cable", "a cable out for 1 ms (SC-06)", pulled),
+    Experiment("busy", "puts to a target that computes", busy),
+    Experiment(
+        "our_noncontig",
+        "noncontig on the project's testbed",
+        lambda quick: renamed("ours.noncontig", noncontig(OURS, True)),
+    ),
+    Experiment(
+        "our_sparse",
+        "sparse on the project's testbed",
+        lambda quick: renamed("ours.sparse", windows(OURS, True)),
+    ),
+)

@@ -1,0 +1,56 @@
+"""The paper's figures drawn again, from ours."""
+
+from collections.abc import Mapping
+
+from ...benches.p2p.plots import by_size
+from ...drawing import Plot
+from .constants import BLOCKS
+
+Figures = Mapping[str, float]
+WINDOWS = {"shared": "shared", "registered": "private, registered", "emulated": "private, by messages"}
+
+
+def of(figures: Figures) -> dict[str, Plot]:
+    """By file name, in the order of the paper."""
+    found = {
+        "fig1-latency": Plot(
+            "Raw latency, put or get and settle (paper fig. 1)",
+            "bytes",
+            "us",
+            {"put": by_size(figures, "raw.put_us"), "get": by_size(figures, "raw.get_us")},
+            log="xy",
+        ),
+        "fig7-noncontig": Plot(
+            "A vector of doubles, 256 KiB (paper fig. 7)", "bytes of a block", "MiB/s", _noncontig(figures), log="x"
+        ),
+        "fig9-latency": Plot(
+            "Sparse: latency of a call (paper fig. 9)", "bytes", "us", _sparse(figures, "latency_us"), log="xy"
+        ),
+        "fig9-bandwidth": Plot(
+            "Sparse: bandwidth (paper fig. 9)", "bytes", "MiB/s", _sparse(figures, "least"), log="x"
+        ),
+        "fig12-scaling": Plot(
+            "Put to the next node, all at once (paper fig. 12)",
+            "nodes",
+            "MiB/s a node",
+            {"on a switch": by_size(figures, "scaling.least")},
+            marks={"paper": 120},
+        ),
+    }
+    return {name: plot for name, plot in found.items() if any(plot.lines.values())}
+
+
+def _noncontig(figures: Figures) -> dict[str, dict[float, float]]:
+    curves = {way: by_size(figures, f"theirs.noncontig.{way}") for way in ("direct", "generic")}
+    contiguous = figures.get("theirs.noncontig.contiguous")
+    if contiguous is not None:
+        curves["contiguous"] = dict.fromkeys(map(float, BLOCKS), contiguous)
+    return curves
+
+
+def _sparse(figures: Figures, what: str) -> dict[str, dict[float, float]]:
+    return {
+        f"{operation}, {says}": by_size(figures, f"theirs.sparse.{operation}.{name}.{what}")
+        for operation in ("put", "get")
+        for name, says in WINDOWS.items()
+    }

@@ -1,0 +1,1 @@
+"""Programs that the experiments run under `lanai run`. Each prints lines "name value"."""

@@ -1,0 +1,57 @@
+"""The whole study: run every experiment, answer every claim, draw, and word the page."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ...drawing import Plot
+from .. import claims, measuring, verdicts
+from ..claims import Claim, Kind
+from ..page import Frame
+from ..verdicts import Answer
+from . import answers, experiments, plots
+
+PAPER = "sci"
+REVISION = 1  # grows when an experiment comes to measure something else
+CHECKOUT = Path(__file__).parents[5]
+MAPPING = CHECKOUT / "tests" / "claims" / "sci.toml"
+
+FRAME = Frame(
+    title="SCI-MPICH, measured again",
+    intro=(
+        "SCI-MPICH (Worringen, Gäer and Reker, 2002) packs datatypes straight into remote memory and has the "
+        "one-sided communication of MPI-2. This page runs its experiments on our adapter and the device `sci`, and "
+        "sets what it published beside what comes out. `lanai paper sci` writes it. "
+        "[The mechanisms](sci-mechanisms.md) are on a page of their own, [what differs](../reference/sci.md) on "
+        "that of the device.\n\n"
+        "*SCI* stands for `--nic sci_d330 --host pentium3_800`: a link of 664 MB/s, a host bus of 528 MB/s, and "
+        "two constants that are fitted: the set-up of a read on the host bus on table 2, and the price of a "
+        "copied byte on figure 7. *Myrinet* is the project's testbed, `lanai41` and `pentium2_266`. Both have "
+        "a switch, not a ringlet. Stores are commands of the adapter, not of the processor, so write combining "
+        "and stream buffers do not show. Bandwidths are in MiB/s, as in the paper. Time is simulated."
+    ),
+    ours="SCI",
+    default="Myrinet",
+    experiments=[(one.name, one.says) for one in experiments.EXPERIMENTS],
+)
+
+
+def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
+    """`Study.figures`."""
+    kept = measuring.table(PAPER, REVISION, table)
+    return measuring.figures(experiments.__name__, kept, quick, jobs, tell)
+
+
+def answer(found: dict[str, float]) -> list[Answer]:
+    """Every claim's answer, with the reason where there is none."""
+    known = claims.load(PAPER)
+    held = verdicts.explained(known, verdicts.read_tests(MAPPING, known), _why_not)
+    return verdicts.answers(known, answers.ways(), held, found)
+
+
+def _why_not(claim: Claim) -> str:
+    context = answers.CONTEXT_WHY_NOT if claim.kind is Kind.CONTEXT else "No experiment or test yet."
+    return answers.WHY_NOT.get(claim.id.removeprefix(f"{PAPER}."), context)
+
+
+def draw(found: dict[str, float]) -> dict[str, Plot]:
+    return plots.of(found)

@@ -1,0 +1,109 @@
+"""Mechanisms of SCI-MPICH that a run of two ranks shows: SC-05, SC-06, SC-09, SC-10, SC-17, SC-G1."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from tests.host.stacks.sci.test_sci import lanai
+
+from lanai_host.body import Run, Runs
+from lanai_host.stacks.sci.options import SciOptions
+from lanai_sim.studies.papers.sci import experiments
+
+PULLED = Path(experiments.__file__).parent / "programs" / "pulled.py"
+DOWN = ("--fault", "down nic0 from=200us to=1200us")
+
+UNEQUAL = """
+import numpy as np
+from mpi4py import MPI
+
+world, count = MPI.COMM_WORLD, 700
+item = MPI.Datatype.Create_struct([1, 3], [0, 5], [MPI.INT, MPI.CHAR]).Create_resized(0, 11)
+vector = item.Create_hvector(count, 1, 13).Commit()
+plain = np.arange(count * 7, dtype="u4").astype("u1")
+for size in (100, 7 * count):  # eager, or by rendezvous
+    part = item.Create_hvector(size // 7, 1, 13).Commit()
+    if world.rank == 0:
+        spread = np.zeros(13 * count, "u1")
+        spread[(np.arange(count) * 13)[:, None] + np.array([0, 1, 2, 3, 5, 6, 7])] = plain.reshape(count, 7)
+        world.Send([spread, 1, part], 1)
+        world.Send([plain, size // 7 * 7, MPI.BYTE], 1)
+    else:
+        packed = np.zeros(7 * count, "u1")
+        world.Recv([packed, 7 * count, MPI.BYTE], 0)
+        assert (packed[: size // 7 * 7] == plain[: size // 7 * 7]).all()
+        spread = np.zeros(13 * count, "u1")
+        world.Recv([spread, 1, part], 0)
+        found = spread[(np.arange(size // 7) * 13)[:, None] + np.array([0, 1, 2, 3, 5, 6, 7])]
+        assert (found.ravel() == plain[: size // 7 * 7]).all()
+"""
+
+GETS = """
+import numpy as np
+from mpi4py import MPI
+
+world, busy = MPI.COMM_WORLD, 2e-3
+window = MPI.Win.Allocate(200, 1, comm=world)
+for size in (100, 101):
+    found = np.zeros(size, "u1")
+    world.Barrier()
+    begin = MPI.Wtime()
+    if world.rank == 1:
+        window.Lock(0, MPI.LOCK_SHARED)
+        window.Get(found, 0)
+        window.Flush(0)
+        print(size, MPI.Wtime() - begin > busy)
+        window.Unlock(0)
+    while MPI.Wtime() < begin + busy:
+        pass
+world.Barrier()
+window.Free()
+"""
+
+
+def two(*options, program):
+    return lanai("-q", "-n", 2, "--device", "sci", *options, sys.executable, *program)
+
+
+def test_which_messages_are_packed_at_both_ends():
+    """SC-09, SC-10, SC-17."""
+    scattered = Runs([(0, 8), (100, 16)])
+    assert not SciOptions().packs(scattered)
+    assert SciOptions(pack="generic").packs(scattered)
+    assert SciOptions(min_block=13).packs(scattered)
+    assert not SciOptions(min_block=12).packs(scattered)
+    assert not SciOptions(pack="generic", min_block=1000).packs(Run(0, 24))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pack", ["direct", "generic"])
+def test_datatypes_of_one_signature_agree_whatever_their_blocks(pack):
+    """SC-G1: a vector of structures of unequal blocks, and its bytes one behind the other."""
+    run = two("--option", f"pack={pack}", program=("-c", UNEQUAL))
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_cable_that_is_out_for_a_millisecond_costs_time_and_no_byte():
+    """SC-06."""
+    runs = [two(*more, program=(PULLED, 20_000, 2)) for more in ((), DOWN)]
+    assert [run.returncode for run in runs] == [0, 0], runs[1].stderr
+    found = [dict(re.findall(r"^(\w+) (\S+)$", run.stdout, re.MULTILINE)) for run in runs]
+    assert [one["wrong"] for one in found] == ["0", "0"]
+    assert 0.9 < float(found[1]["time_ms"]) - float(found[0]["time_ms"]) < 1.6
+
+
+@pytest.mark.slow
+def test_a_cable_that_stays_out_is_reported():
+    """SC-06: what is not answered is sent again, and after so many times the peer is lost."""
+    run = two("--option", "retries=3", *DOWN, program=(PULLED, 20_000, 2))
+    assert run.returncode == 1
+    assert re.search(r"rank [01] has gone: .* the peer's NIC does not answer", run.stderr)
+
+
+@pytest.mark.slow
+def test_long_gets_are_asked_for_by_message():
+    """SC-22: so a target that computes answers when it looks for messages."""
+    run = two("--option", "longest_get=100", program=("-c", GETS))
+    assert (run.returncode, run.stdout) == (0, "100 False\n101 True\n"), run.stderr

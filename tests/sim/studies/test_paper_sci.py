@@ -1,0 +1,82 @@
+"""`lanai paper sci`: its claims, its sizes, and the bars of the measurements behind slow."""
+
+import pytest
+
+from lanai_sim.studies.papers import claims
+from lanai_sim.studies.papers.sci import answers, constants, experiments, study
+
+
+def test_every_claim_has_an_answer_or_a_reason():
+    known = {claim.id for claim in claims.load("sci")}
+    assert set(answers.ways()) <= known
+    assert {f"sci.{name}" for name in answers.WHY_NOT} <= known
+    found = study.answer({})
+    assert [one.claim.id for one in found] == [claim.id for claim in claims.load("sci")]
+    assert not {one.claim.id for one in found if not one.answered and not one.why}
+
+
+def test_sizes_are_those_of_the_paper():
+    """SC-B2, SC-B3, SC-G3: the stride of sparse is what the text says, not the program."""
+    values = {claim.id.removeprefix("sci."): claim for claim in claims.load("sci")}
+    assert (constants.BLOCKS[0], constants.BLOCKS[-1]) == (
+        values["s3_4.block_range"].low,
+        values["s3_4.block_range"].high,
+    )
+    assert values["s3_4.total"].value == constants.TOTAL
+    assert values["s3_4.stride"].value == constants.GAP
+    assert values["s4_3.stride_sparse"].value == constants.STRIDE
+    assert values["s2.nodes"].value == constants.NODES
+    assert values["s4_3.get_spike"].value in constants.ACCESSES
+
+
+def test_the_presets_are_the_machine_of_the_paper():
+    values = {claim.id.removeprefix("sci."): claim.value for claim in claims.load("sci")}
+    figures = constants.figures(True)
+    assert figures["design.ring_166"] == pytest.approx(values["s5_3.ring_166"], rel=1e-3)
+    assert figures["design.ring_200"] == pytest.approx(values["s5_3.ring_200"], rel=2e-3)
+    assert figures["design.pci_mhz"] == values["s2.pci_clock"]
+    assert figures["design.min_block"] == values["s3_4.min_block"]
+
+
+def test_the_load_of_table_2_is_that_of_its_least_row():
+    """SC-G4."""
+    values = {claim.id.removeprefix("sci."): claim for claim in claims.load("sci")}
+    ring = values["s5_3.ring_166"].value
+    least, load = (values[f"table2.{name}"].values for name in ("min_use.per_node", "max_use.load"))
+    computed = [100 * nodes * rate / ring for nodes, rate in zip(range(4, 9), least, strict=True)]
+    assert computed[1:] == pytest.approx(load[1:], rel=5e-3)
+    assert abs(computed[0] / load[0] - 1) > 0.01  # at 4 nodes it is not
+
+
+def test_experiments_have_names_of_their_own():
+    names = [one.name for one in experiments.EXPERIMENTS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.slow
+def test_direct_packing_is_nearly_as_fast_as_contiguous_and_twice_as_fast_as_generic():
+    """SC-B2."""
+    found = {
+        f"theirs.noncontig.{name}": value for name, value in experiments.noncontig(experiments.THEIRS, True).items()
+    }
+    assert answers.share_at_128(found) >= 90
+    assert answers.least_gain(found) >= 1.9
+
+
+@pytest.mark.slow
+def test_shared_windows_beside_private_ones():
+    """SC-B3, SC-19..SC-23: by the design's bars."""
+    found = {f"theirs.sparse.{name}": value for name, value in experiments.windows(experiments.THEIRS, True).items()}
+
+    def latency(window, size):
+        return answers.sparse(found, window, "latency_us", size)
+
+    assert latency("put.shared", 8) <= latency("put.emulated", 8) / 5
+    for size in experiments.QUICK_ACCESSES:
+        assert latency("put.registered", size) <= 1.1 * latency("put.shared", size)
+        assert latency("put.pscw", size) == pytest.approx(latency("put.shared", size), rel=0.05)
+
+
+@pytest.mark.slow
+def test_eight_nodes_that_store_to_both_sides_get_the_same_share():
+    assert experiments.both_ways(True)["both_ways.jain"] >= 0.95
