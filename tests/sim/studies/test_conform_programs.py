@@ -61,6 +61,15 @@ def test_of_a_line_only_its_groups_are_kept(monkeypatch):
     assert verdict.here.result == ("8 bytes passed",)
 
 
+def test_lines_of_lammps_are_kept_whole(monkeypatch):
+    line = "         5   2.8524045     -6.5531182      0             -2.2912248     -2.4844923"
+    program = replace(ONE, kept=PROGRAMS[0].kept)
+    found = subprocess.CompletedProcess([], 0, f"{line}\n", "")
+    monkeypatch.setattr(program_runs.subprocess, "run", lambda command, **options: found)
+    (verdict,) = program_runs.run([program], "ideal", 2, 60)
+    assert verdict.here.result == (line,)
+
+
 def test_programs_of_debian_are_found_by_their_binary(tmp_path, monkeypatch):
     program = Program("it", "apt install it", "", ("a",), ".", binary="no-such-binary", files=("scalapack/LU.dat",))
     assert program.missing() == ["no-such-binary"]

