@@ -7,6 +7,7 @@ costs a measurement; a row of other code would cost a wrong answer.
 """
 
 import hashlib
+import os
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -15,7 +16,7 @@ from pathlib import Path
 from lanai_host import plugins
 
 PACKAGES = ("lanai_hdl", "lanai_firmware", "lanai_host", "lanai_sim")
-CODE = frozenset({".py", ".c", ".cc", ".cpp", ".h", ".hpp", ".v", ".vlt", ".sv", ".lmp"})
+CODE = frozenset({".py", ".c", ".cc", ".cpp", ".f90", ".h", ".hpp", ".v", ".vlt", ".sv", ".dat", ".lmp"})
 NOT_CODE = frozenset({".css", ".html", ".js", ".pyi", ".toml", ".typed"})  # pages, types, and papers' claims
 TOOLS = ("amaranth", "llvmlite")  # they decide gateware and firmware as our sources do
 
@@ -33,12 +34,15 @@ def roots() -> dict[str, Path]:
 
 def code(places: Mapping[str, Path]) -> list[tuple[str, Path]]:
     """Every source file, with a name that does not depend on where the packages are."""
-    return [
-        (f"{name}/{path.relative_to(root).as_posix()}", path)
-        for name, root in sorted(places.items())
-        for path in sorted(root.rglob("*"))
-        if path.suffix in CODE and path.is_file()
-    ]
+    found = []
+    for name, root in places.items():
+        for directory, _, files in os.walk(root):  # a run does this: Path.rglob takes four times as long
+            inside = os.path.relpath(directory, root)
+            prefix = name if inside == os.curdir else f"{name}/{inside}"
+            found += [
+                (f"{prefix}/{file}", Path(directory, file)) for file in files if os.path.splitext(file)[1] in CODE
+            ]
+    return sorted(found)
 
 
 def digest() -> str:

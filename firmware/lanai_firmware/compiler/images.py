@@ -7,7 +7,6 @@ from typing import Any
 
 import llvmlite
 
-import lanai_hdl
 from lanai_hdl.config import NicConfig, lanai41
 
 from .. import cache
@@ -19,6 +18,7 @@ from ..link.lines import line_rows
 from ..link.linker import Linked, link
 from ..link.objects import ObjectFile, read_object
 from ..link.stack import stack_bound
+from ..package_images import package_image
 from ..runtime.library import LIBRARY
 from .backend import Emitted, emit, options_of
 from .program import Program
@@ -45,11 +45,10 @@ def build(
     entry = entry_of(firmware)
     sram_size = (config or lanai41()).sram_size
     if use_cache and entry.python.__module__.startswith(f"{OURS}."):
-        key = cache.key_of(
-            (label_of(entry.python), str(sram_size), package_digest(), llvmlite.__version__, repr(guards))
+        options = "" if guards == DEFAULT_GUARDS else repr(guards)
+        return package_image(
+            label_of(entry.python), sram_size, lambda: build(entry, config, guards, use_cache=False), options
         )
-        made = cache.build(key, "image", lambda: build(entry, config, guards, use_cache=False).to_bytes())
-        return Image.from_bytes(made, f"cached image {str(cache.place('image', key))!r}")
     program = lower(entry, guards)
     text = str(program.module)
     if not use_cache:
@@ -101,15 +100,6 @@ def tool_digest() -> str:
     root = Path(__file__).parents[1]
     files = [p for room in ("compiler", "link", "lang", "runtime") for p in sorted((root / room).rglob("*.py"))]
     return cache.key_of(part for p in [*files, root / "image.py"] for part in (p.name, p.read_bytes()))
-
-
-@functools.cache
-def package_digest() -> str:
-    """Changes with any source of this package and of the rooms below, which is all that its
-    firmware is made of."""
-    roots = [Path(__file__).parents[1], Path(lanai_hdl.__file__).parent]
-    files = [path for root in roots for path in sorted(root.rglob("*.py"))]
-    return cache.key_of(part for path in files for part in (str(path.name), path.read_bytes()))
 
 
 @functools.cache

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 from lanai_hdl.config import NicConfig
 
 from ..errors import UserError
+from ..package_images import package_image
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from ..image import Image
     from ..lang.functions import Function
+
+PACKAGE = __name__.partition(".")[0]
+MAIN = "main"  # the entry point's name
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Firmware:
     @property
     def main(self) -> "Function":
         """The entry point."""
-        found: Function = import_module(self.module).main
+        found: Function = getattr(import_module(self.module), MAIN)
         return found
 
     def default_config(self) -> Any:
@@ -59,10 +63,15 @@ class Firmware:
         return next(iter(self.presets.values()))()
 
     def image(self, nic: NicConfig) -> "Image":
-        """The program, compiled for such NICs."""
-        from ..compiler import build  # the toolchain is needed to build, not to load
+        """The program, compiled for such NICs. The toolchain is needed to build, not to load."""
+        if not self.module.startswith(f"{PACKAGE}."):
+            return self._compiled(nic)
+        return package_image(f"{self.module}.{MAIN}", nic.sram_size, lambda: self._compiled(nic, use_cache=False))
 
-        return build(self.main, nic)
+    def _compiled(self, nic: NicConfig, use_cache: bool = True) -> "Image":
+        from ..compiler import build
+
+        return build(self.main, nic, use_cache=use_cache)
 
     def words(self, nic: NicConfig) -> list[int]:
         """The image as the first words of the SRAM, for memory that is preloaded."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -206,7 +205,7 @@ class NicWorld(World):
         config = self.config
         parts = {
             "model": self.engine.state_key,
-            "image": None if image is None else sha256(image.to_bytes()).hexdigest(),
+            "image": None if image is None else image.digest.hex(),
             "sources": sources.digest(),
             "device": config.device,
             "options": config.chosen_options,

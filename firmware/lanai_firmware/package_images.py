@@ -1,0 +1,30 @@
+"""Images of this package's own firmware, by the digest of its sources: found in the cache without
+the compiler, whose import takes a third of a second."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+import llvmlite  # its version alone
+
+import lanai_hdl
+
+from . import cache
+from .image import Image
+
+
+def package_image(label: str, sram_size: int, make: Callable[[], Image], options: str = "") -> Image:
+    """The image of a function of this package, `module.name`, which `make` compiles if it is not
+    in the cache. `options`: what else decides it."""
+    key = cache.key_of((label, str(sram_size), package_digest(), llvmlite.__version__, options))
+    made = cache.build(key, "image", lambda: make().to_bytes())
+    return Image.from_bytes(made, f"cached image {str(cache.place('image', key))!r}")
+
+
+@functools.cache
+def package_digest() -> str:
+    """Changes with any source of this package and of the rooms below, which is all that its
+    firmware is made of."""
+    roots = [Path(__file__).parent, Path(lanai_hdl.__file__).parent]
+    files = [path for root in roots for path in sorted(root.rglob("*.py"))]
+    return cache.key_of(part for path in files for part in (str(path.name), path.read_bytes()))
