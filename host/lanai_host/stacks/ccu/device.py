@@ -8,7 +8,7 @@ from ...body import Body
 from ...bus.base import Bus, BusError, Wait, run_now
 from ...choices import Choices
 from ...config import HostCost, HostCosts
-from ...device import Arrived, SendMode
+from ...device import Arrived, Pending, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
 from ..host_operations import Receive, fail
@@ -96,6 +96,9 @@ class Ccu(HostMatchingDevice[Receive, Message]):
     def _forget(self, receive: Receive) -> None:
         self._receiving.forget(receive)
 
+    def _pending_sends(self) -> list[Pending]:
+        return [*(one for send in self._own.values() for one in send.pending()), *self._sending.pending()]
+
     async def _send(self, ranks: tuple[int, ...], tag: int, context: int, body: Body, synchronous: bool) -> Operation:
         failed = Operation(self.rank, tag)
         if self._refused(failed):
@@ -107,7 +110,7 @@ class Ccu(HostMatchingDevice[Receive, Message]):
     async def _send_to_self(self, tag: int, context: int, body: Body, synchronous: bool) -> Operation:
         """A match on this host: the daemon has nothing to do with it."""
         serial = self._sending.next_serial() if synchronous else 0
-        send = Send(self.rank, (), tag, body, b"", serial)
+        send = Send(self.rank, (self.rank,), tag, context, body, b"", serial)
         try:
             data = body.read()
         except BusError as error:

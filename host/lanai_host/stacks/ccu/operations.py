@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from ...body import NOTHING, Body
 from ...bus.base import BusError
+from ...device import Pending
 from ...operation import DeviceError, ErrorKind, Operation
 from ..host_operations import Receive
 
@@ -24,15 +25,24 @@ class Kind(IntEnum):
 
 class Send(Operation):
     """A message to some ranks. `offset`: bytes of header and body that are in packets. `serial`:
-    nonzero until a receive has taken a synchronous one."""
+    nonzero until a receive has taken a synchronous one. `context`: None if it is the answer to a
+    synchronous one, which the program has not sent."""
 
-    __slots__ = ("body", "header", "offset", "ranks", "serial")
+    __slots__ = ("body", "context", "header", "offset", "ranks", "serial")
 
     def __init__(
-        self, source: int, ranks: tuple[int, ...], tag: int, body: Body, header: bytes, serial: int = 0
+        self,
+        source: int,
+        ranks: tuple[int, ...],
+        tag: int,
+        context: int | None,
+        body: Body,
+        header: bytes,
+        serial: int = 0,
     ) -> None:
         super().__init__(source, tag)
         self.ranks = ranks
+        self.context = context
         self.body = body
         self.length = body.size
         self.header = header
@@ -47,6 +57,12 @@ class Send(Operation):
         data = head + self.body.part(begin, begin + limit - len(head)).read()
         self.offset += len(data)
         return data
+
+    def pending(self) -> list[Pending]:
+        """What is not done of it, for each rank."""
+        if self.done or self.context is None:
+            return []
+        return [Pending(True, rank, self.tag, self.context, self.length) for rank in self.ranks]
 
     @property
     def is_cut(self) -> bool:

@@ -6,6 +6,7 @@ from lanai_firmware.programs.ccu.layout import MPI_HEAD, MPI_TAIL
 
 from ...body import NOTHING, Body
 from ...bus.base import BusError
+from ...device import Pending
 from ...operation import ErrorKind
 from ..host_operations import fail
 from .daemon import Daemon
@@ -33,11 +34,16 @@ class Sending:
         """A message that leaves after those before it. `push` writes its packets."""
         kind = Kind.SYNCHRONOUS if synchronous else Kind.MESSAGE
         serial = self.next_serial() if synchronous else 0
-        send = Send(self._rank, ranks, tag, body, HEADER.pack(kind, context, tag, body.size, serial), serial)
+        send = Send(self._rank, ranks, tag, context, body, HEADER.pack(kind, context, tag, body.size, serial), serial)
         if synchronous:
             self._untaken[serial] = send
         self._waiting.append(send)
         return send
+
+    def pending(self) -> list[Pending]:
+        """Messages that are not done, in the order in which they were sent."""
+        rest = [send for send in self._untaken.values() if send not in self._waiting]
+        return [one for send in (*rest, *self._waiting) for one in send.pending()]
 
     def next_serial(self) -> int:
         self._serial = self._serial % 0xFFFF_FFFF + 1
@@ -45,7 +51,7 @@ class Sending:
 
     def answer(self, rank: int, serial: int) -> None:
         """Tell a rank that its synchronous message was taken."""
-        self._waiting.append(Send(self._rank, (rank,), 0, NOTHING, HEADER.pack(Kind.TAKEN, 0, 0, 0, serial)))
+        self._waiting.append(Send(self._rank, (rank,), 0, None, NOTHING, HEADER.pack(Kind.TAKEN, 0, 0, 0, serial)))
 
     def answered(self, serial: int) -> None:
         """A receive has taken our synchronous message of that number."""

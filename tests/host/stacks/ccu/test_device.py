@@ -6,7 +6,7 @@ import random
 import pytest
 
 from lanai_firmware.programs.ccu.layout import RING, SLOTS, Count
-from lanai_host.device import SendMode
+from lanai_host.device import Pending, SendMode
 from lanai_host.operation import ANY_SOURCE, ANY_TAG, ErrorKind
 
 from .world import World, unreliable
@@ -85,6 +85,25 @@ def test_a_synchronous_send_ends_when_a_receive_has_taken_it():
     receive, buffer = world.receive(1, 4, 0)
     world.finish(send, receive)
     assert buffer == b"wait"
+
+
+def test_what_is_not_done_is_shown():
+    """`lanai queues`: synchronous sends that no receive has taken, one to this rank itself among
+    them, what does not fit into the send queue, and receives."""
+    world = World((1, 1, 1))
+    world.receive(0, 8, 2, tag=9)
+    world.send(0, 0, b"me", tag=2, mode=SendMode.SYNCHRONOUS)
+    world.send(0, 1, b"wait", tag=3, mode=SendMode.SYNCHRONOUS)
+    assert world.send(0, 1, b"gone", tag=4).done
+    size = int(SLOTS) * 1331
+    world.devices[0].multicast((1, 2), 6, 5, world.body(pattern(size))[1])
+    assert world.devices[0].pending() == [
+        Pending(False, 2, 9, 5, 8),
+        Pending(True, 0, 2, 5, 2),
+        Pending(True, 1, 3, 5, 4),
+        Pending(True, 1, 6, 5, size),
+        Pending(True, 2, 6, 5, size),
+    ]
 
 
 @pytest.mark.parametrize("mode", list(SendMode))
