@@ -77,6 +77,13 @@ def test_at_least_33_claims_are_answered_or_have_a_reason(figures):
     assert sum(one.answered for one in found) >= 31
 
 
+def test_reduce_by_gather_is_measured_by_the_number_of_nodes(figures):
+    """CC-G4."""
+    found = figures(1.5)
+    assert {"ccu.reduce_us_of_nodes.2", "ccu.reduce_us_of_nodes.8"} <= set(found)
+    assert "linear" in STUDY.draw(found)
+
+
 def test_whose_time_counts():
     """CC-B4, CC-B5: the slowest of those that receive, in the slowest repetition."""
     outcome = experiments.Outcome({4: [[9, 2, 3], [1, 2, 5]]}, {})
