@@ -49,7 +49,7 @@ def queues(*arguments):
 
 
 @pytest.mark.parametrize(
-    "device", ["ideal", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mpi-np", "t3d"))]
+    "device", ["ideal", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mpi-np", "t3d", "mbcf"))]
 )
 def test_all_queues_of_ranks_that_wait_for_ever(device):
     done = queues("--at", "1s", "--device", device)

@@ -10,7 +10,7 @@ from ...adapter.exposures import Exposures
 from ...body import Body
 from ...bus.base import PAGE_SIZE, Bus, Wait, Watched, run_now
 from ...config import HostCosts
-from ...device import Arrived, SendMode
+from ...device import Arrived, Pending, SendMode
 from ...operation import ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
 from ..host_operations import fail, read_all
@@ -68,6 +68,9 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         receive = Receive(arrived.source, arrived.tag, arrived.context, body)
         run_now(self._take(arrived.handle, receive))
         return receive
+
+    def _pending_sends(self) -> list[Pending]:
+        return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
 
     def cancel(self, operation: Operation) -> bool:
         """Receives without a message, and sends of which nothing has left."""

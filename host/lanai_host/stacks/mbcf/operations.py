@@ -1,11 +1,21 @@
 """Sends, receives and messages on their way."""
 
-from ...body import Body
+import ctypes
+
+from ...body import Body, Run
 from ...bus import reach
 from ...bus.base import Bus, BusError
 from ...config import HostCost, HostCosts
 from ...operation import DeviceError, ErrorKind
 from .. import host_operations
+
+
+class Kept(Run):
+    """Bytes of the library's own, as a body."""
+
+    def __init__(self, data: bytes) -> None:
+        self._memory = ctypes.create_string_buffer(data, len(data) or 1)
+        super().__init__(ctypes.addressof(self._memory), len(data))
 
 
 class Send(host_operations.Send):

@@ -59,6 +59,12 @@ class Outbox:
     lost: str = ""
 
     @property
+    def sends(self) -> list[Send]:
+        """Those that have not left, or whose end is not known yet, oldest first."""
+        begun = [*self.matched.values(), *(write.send for write in self.writes), *self.failed]
+        return [*begun, *([self.current] if self.current else []), *self.queue]
+
+    @property
     def idle(self) -> bool:
         waiting = self.queue or self.current or self.writes or self.failed or self.notes or self.matched
         return not waiting and self.stream.idle

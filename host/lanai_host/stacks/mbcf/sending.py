@@ -16,7 +16,7 @@ from ..host_operations import fail
 from .buffers import Buffers, Lent
 from .jobs import Ended, Job, Jobs
 from .layout import Head, Kind, Request
-from .operations import Send
+from .operations import Kept, Send
 from .options import MbcfOptions
 from .outbox import Outbox, Write
 
@@ -54,6 +54,10 @@ class Sending:
     @property
     def idle(self) -> bool:
         return all(box.idle for box in self.boxes.values())
+
+    def pending(self) -> list[Send]:
+        """Sends to other ranks that are not done."""
+        return [send for box in self.boxes.values() for send in box.sends if not send.done]
 
     def queue(self, send: Send) -> None:
         box = self.boxes[send.dest]
@@ -179,13 +183,8 @@ class Sending:
         self.counts.written += 1
         self.counts.written_bytes += size
         if size == send.length <= self._options.inline:
-            try:
-                self._notify(box, write, send.body.read())
-                return
-            except BusError:
-                write.status = Status.BUS
-                self._end_writes(box)
-                return
+            self._write_inline(box, write)
+            return
         target = Token(box.token.node, request.exposure, request.key, request.offset, size)
         write.held = send.body.runs == 1 and size >= self._options.direct
         at = 0
@@ -202,6 +201,19 @@ class Sending:
                 self._put(write, Job(Op.WRITE, target, at, self._what(send), self._put_ended(write), data))
             at = end
         self._end_writes(box)
+
+    def _write_inline(self, box: Outbox, write: Write) -> None:
+        """The bytes ride in the notice. A copy of them is kept: the notice may be refused."""
+        send = write.send
+        try:
+            data = send.body.read()
+        except BusError:
+            write.status = Status.BUS
+            self._end_writes(box)
+            return
+        send.body = Kept(data)
+        send.done = not send.synchronous
+        self._notify(box, write, data)
 
     async def _put_direct(self, write: Write, target: Token, begin: int, end: int) -> bool:
         """Bytes leave from the program's memory. False if that cannot be exposed now."""

@@ -56,6 +56,37 @@ def test_wires_that_lose_damage_double_and_reorder_packets_change_no_byte():
     assert "all there" in run.stdout
 
 
+CANCEL = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+def compute(seconds):
+    end = MPI.Wtime() + seconds
+    while MPI.Wtime() < end:
+        pass
+world.Barrier()
+if world.rank == 1:
+    compute(1e-2)
+else:
+    buffer, status = bytearray(8192), MPI.Status()
+    receive = world.Irecv(buffer, 1, 5)
+    compute(1e-4)
+    begin = MPI.Wtime()
+    receive.Cancel()
+    receive.Wait(status)
+    print(f"{status.Is_cancelled()} {1e6 * (MPI.Wtime() - begin):.2f}")
+world.Barrier()
+"""
+
+
+def test_a_receive_is_cancelled_within_20_us_while_its_peer_computes_for_10_ms():
+    """The peer has its request. Exposure and notices are revoked; nobody asks the peer."""
+    run = lanai("-q", "-n", 2, "--device", "mbcf", sys.executable, "-c", CANCEL)
+    assert (run.returncode, run.stderr) == (0, "")
+    cancelled, took = run.stdout.split()
+    assert cancelled == "True"
+    assert 0 < float(took) <= 20
+
+
 DEADLOCK = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.recv(source=1 - w.rank, tag=5)"
 
 

@@ -5,7 +5,7 @@ import pytest
 from lanai_hdl.remote.packets import Op
 from lanai_host.body import Run
 from lanai_host.bus.base import Wait
-from lanai_host.device import SendMode
+from lanai_host.device import Pending, SendMode
 from lanai_host.operation import ANY_SOURCE, ErrorKind
 
 from .adapters import Left, World, memory
@@ -55,13 +55,18 @@ def test_a_short_message_rides_in_its_notice(size, monkeypatch):
         while not device._sending.boxes[1].requests.look():
             device.progress()
         monkeypatch.setattr(device._jobs, "add", lambda job, add=device._jobs.add: (begun.append(job.op), add(job)))
-        finish(device, send(device, 1, bytes(size)))
+        block = Block(bytes(range(size)))
+        operation = device.send(1, 1, CONTEXT, block.body, SendMode.STANDARD)
+        assert operation.done == (size <= 64)
+        if operation.done:  # its memory is the program's again
+            block.memory.view[:size] = bytes(size)
+        finish(device, operation)
 
     def receiver(device):
         block = Block(size=size)
         receive = device.receive(0, 1, CONTEXT, block.body)
         finish(device, receive)
-        assert receive.length == size
+        assert block.data == bytes(range(size))
 
     World(2, 1).play([sender, receiver])
     assert begun == ([Op.APPEND] if size <= 64 else [Op.WRITE, Op.APPEND])
@@ -97,6 +102,25 @@ def test_time_decides_and_not_size(size):
         assert counted["sent first"] == 1
         # Where a message by FIFO came after the request, the request is stale: then the FIFO has it.
         assert counted["posted first"] in (0, 1)
+
+
+def test_sends_that_are_not_done_are_listed():
+    """In the queue, in records, written, and synchronous ones that have met no receive."""
+    seen = []
+
+    def sender(device):
+        block = Block(b"once")
+        waits = device.send(1, 7, CONTEXT, block.body, SendMode.SYNCHRONOUS)
+        seen.extend(device.pending())
+        finish(device, waits)
+        seen.extend(device.pending())
+
+    def receiver(device):
+        block = Block(size=4)
+        finish(device, device.receive(0, 7, CONTEXT, block.body))
+
+    World(2, 1).play([sender, receiver])
+    assert seen == [Pending(True, 1, 7, CONTEXT, 4)]
 
 
 def test_nothing_is_asked_for_behind_a_receive_from_any_source():
