@@ -20,7 +20,7 @@ from ..studies.sweeps.point import Point
 from ..studies.sweeps.table import Table
 
 NAME = "sweep"
-HELP = "run a study over many settings: clock, cache, queues, fairness, overlap"
+HELP = "run a study over many settings: clock, cache, queues, fairness, overlap, matching"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

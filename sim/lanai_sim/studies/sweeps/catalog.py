@@ -5,12 +5,12 @@ from collections.abc import Callable
 from lanai_host.errors import UserError
 
 from .. import parallel
-from . import cache, clock, fairness, overlap, queues
+from . import cache, clock, fairness, matching, overlap, queues
 from .point import Conclusion, Figures, Point, Sweep
 from .table import Table
 
 SWEEPS: tuple[Sweep, ...] = tuple(
-    sorted((module.SWEEP for module in (clock, cache, queues, fairness, overlap)), key=lambda one: one.letter)
+    sorted((module.SWEEP for module in (clock, cache, queues, fairness, overlap, matching)), key=lambda one: one.letter)
 )
 
 

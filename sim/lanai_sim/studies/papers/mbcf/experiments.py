@@ -5,22 +5,15 @@ or, for what is full duplex, a hub that switches.
 "ours" is the project's testbed: Pentium II hosts on Myrinet.
 """
 
-import json
-import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.config import HostConfig, supersparc_85
 from lanai_host.stacks.mbcf.options import MbcfOptions
 
-from ....commands.run import libmpi_environment
-from ....job.config import RunConfig
-from ....job.launcher import run
-from ....job.nic_world import NicWorld
 from ....machine.presets import mbcf_100baset
+from ... import ranks
 from ..measuring import Experiment, Figures
 from . import primitives, programs
 
@@ -50,24 +43,10 @@ def ours() -> Setting:
 
 def measure(setting: Setting, requests: int, program: str, arguments: Sequence[int]) -> dict[str, float]:
     """What a program with two ranks measured, by size."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "found.json")
-        command = (sys.executable, "-c", program, str(file), *map(str, arguments))
-        config = RunConfig(
-            command,
-            2,
-            "mbcf",
-            host=setting.host,
-            nic=setting.nic,
-            fabric=setting.fabric,
-            options=replace(setting.options, requests=requests),
-            environment=libmpi_environment(),
-        )
-        result = run(config, NicWorld)
-        if result.code:
-            raise RuntimeError(result.report)
-        found: dict[str, float] = json.loads(file.read_text())
-        return found
+    options = replace(setting.options, requests=requests)
+    return ranks.measure(
+        program, arguments, "mbcf", host=setting.host, nic=setting.nic, fabric=setting.fabric, options=options
+    )
 
 
 def both(setting: Setting, what: str, program: str, arguments: Sequence[int]) -> Figures:
