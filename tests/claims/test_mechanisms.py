@@ -71,6 +71,7 @@ PAGES = [
             "stack": "host/lanai_host/stacks/ccu",
             "collectives": "host/lanai_host/mpi/collectives",
             "hdl": "hdl/lanai_hdl",
+            "restart": "sim/lanai_sim/job/restart",
             "study": "sim/lanai_sim/studies/papers/ccu",
         },
         reasons=True,

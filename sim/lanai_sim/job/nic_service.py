@@ -175,9 +175,9 @@ class RankAccess:
 
     def _allocate(self, handle: int, size: int) -> int:
         pages = -(-size // PAGE_SIZE)
-        first = self.pages.run(pages)
-        file = os.open(f"/proc/{self._pid}/fd/{handle}", os.O_RDWR | os.O_CLOEXEC)
+        file = os.open(f"/proc/{self._pid}/fd/{handle}", os.O_RDWR | os.O_CLOEXEC)  # may fail: before pages are taken
         try:
+            first = self.pages.run(pages)
             memory = mmap.mmap(file, pages * PAGE_SIZE)
         finally:
             os.close(file)

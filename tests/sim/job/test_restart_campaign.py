@@ -45,7 +45,8 @@ FREE = HostConfig().but(snapshot=0, log_byte=0, restart=0)
 
 def config_of(device, **options):
     command = (sys.executable, "-c", PROGRAM.replace("ROUNDS", str(ROUNDS)))
-    return RunConfig(command, RANKS, device=device, environment=libmpi_environment(), prefix=True, host=FREE, **options)
+    options = {"host": FREE, **options}
+    return RunConfig(command, RANKS, device=device, environment=libmpi_environment(), prefix=True, **options)
 
 
 def world_of(device):
@@ -129,3 +130,14 @@ def test_snapshots_at_no_cost_change_no_time(device, capfd):
     length = one.sim_time - one.summary.started
     several, found = play(device, capfd, checkpoint=Checkpoint(length // 5))
     assert (several.clocks, found) == (one.clocks, expected)
+
+
+@pytest.mark.slow
+def test_the_log_costs_at_most_five_percent_under_ccu(capfd):
+    """CC-26: of the time of a program that does nothing but send."""
+    lengths = []
+    for price in (0, HostConfig().log_byte):
+        host = FREE.but(log_byte=price)
+        result, _ = play("ccu", capfd, checkpoint=Checkpoint(10**12), host=host)
+        lengths.append(result.sim_time - result.summary.started)
+    assert lengths[0] < lengths[1] <= 1.05 * lengths[0]

@@ -10,6 +10,15 @@ STREAMS = (0, 1, 2)
 OWN_SOCKETS = 1  # the one to the simulator
 
 
+def has_ended(pid: int) -> bool:
+    """Has the process lost its memory? It may not have ended altogether."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            return not any(line.startswith("VmSize:") for line in file)
+    except OSError:
+        return True
+
+
 def unfit(pid: int) -> str:
     """Why no snapshot of this process can be taken, in words; empty if one can. It has one socket
     to the simulator."""

@@ -1,5 +1,5 @@
 """Keeps one rank restartable: takes its snapshots, logs what it is told, and makes it anew when its
-process has been killed."""
+process has been killed. No rank asks another (CC-26)."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from ...units import format_time
 from ..output import Output
 from ..processes import Process
 from ..ranks import Rank, Ranks, Request
-from .fitness import unfit
+from .fitness import has_ended, unfit
 from .line import Adopted, KeptCopy, Line
 from .log import Log, Step, Write, difference
 from .plan import Checkpoint
@@ -151,7 +151,10 @@ class Keeper:
 
     def revive(self) -> bool:
         """The rank's process may have been killed: if so, make the rank anew."""
-        if self._process.popen.poll() is None or not self.can_restart:
+        process = self._process.popen
+        if process.poll() is None and has_ended(process.pid):
+            process.wait()
+        if not self.can_restart:
             return False
         self.restart(self.rank.clock)
         return True

@@ -193,12 +193,12 @@ HELD = {
     ),
     "s4.queue_mix": (f"{TESTS}::test_one_trigger_serves_all_send_queues",),
     "s6_3.scatter_switch": ("tests/host/mpi/test_offers.py::test_a_scatter_of_few_bytes_is_a_multicast_of_all",),
+    "s1.checkpoint": ("tests/sim/job/test_restart_campaign.py::test_two_hundred_kills",),
     "s3.loss_cause": ("tests/hdl/segment/test_segment.py::test_a_slow_receiver_loses_its_copy_and_is_counted",),
 }
 WHY_NOT = {
     "s5_3.ping_vs_lam_window": "LAM's single datagrams of up to 8,192 bytes are not modelled.",
     "s5_1.bsend_error": "The buffer is the program's own, as MPI says today.",
-    "s1.checkpoint": "There is no checkpoint.",
     "s5_3.lam_single_message": "About LAM, whose datagrams are not modelled.",
     "s1.lam_stop_and_wait": "About LAM. The preset `lam` has a window of 1 and no broadcast, as this says.",
     "s1.mpich_tcp": "About MPICH. The preset `mpich` has TCP's acknowledgements and no broadcast, as this says.",
