@@ -177,7 +177,7 @@ class Lookup(wiring.Component):
                 m.next = "JUDGE"
             with m.State("JUDGE"):
                 m.d.sync += [
-                    allowed.eq(self._judge(port, rights, place, low | high | crosses)),
+                    allowed.eq(self._judge(port, rights, place, low | high, crosses)),
                     index.eq(Mux(port.need == Need.FLAGS, 0, place.page + port.offset[OFFSET_BITS:])),
                 ]
                 m.next = "PAGE"
@@ -190,9 +190,9 @@ class Lookup(wiring.Component):
                 m.next = "IDLE"
         return idle
 
-    def _judge(self, port, rights, place, outside):
+    def _judge(self, port, rights, place, outside, crosses):
         """The first rule that the access breaks, apart from that on its page."""
-        refused = Mux(outside, Status.RANGE, Status.OK)
+        refused = Mux(outside | crosses, Status.RANGE, Status.OK)
         right = Mux(
             port.need == Need.READ,
             rights.read,
@@ -204,4 +204,5 @@ class Lookup(wiring.Component):
             Status.EXPOSURE,
             Mux(port.need == Need.OWN, refused, remote),
         )
-        return Mux(port.need == Need.FLAGS, Mux(port.offset[OFFSET_BITS:].any(), Status.RANGE, Status.OK), judged)
+        beyond = port.offset[OFFSET_BITS:].any() | crosses
+        return Mux(port.need == Need.FLAGS, Mux(beyond, Status.RANGE, Status.OK), judged)

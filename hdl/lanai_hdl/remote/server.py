@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from ..host_bus.ports import BurstPort
 from ..word_layout import layout
 from .access import Step, Work, ask
+from .allowed import AllowedRun
 from .append import Append
 from .arrivals import packet_members
 from .atomics import AtomicUnit
@@ -23,7 +24,6 @@ from .sequencer import EntryRead
 from .served import ServedPacket
 from .tables import START, TAG_BITS, FlagWord
 from .window import BUFFER_BITS, CommandRead
-from .writer import MemoryWriter
 
 EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room")
 
@@ -80,7 +80,7 @@ class PacketServer(wiring.Component):
         m.submodules.answers = self._answers = ClearedMemory(16, self.config.peers)
         m.submodules.unit = self._unit = AtomicUnit()
         m.submodules.append = self._append = Append(self.config)
-        m.submodules.writer = self._writer = MemoryWriter()
+        m.submodules.run = self._run = AllowedRun()
         self._registers()
         self._connect(m)
         self._join(m)
@@ -112,7 +112,6 @@ class PacketServer(wiring.Component):
         self._flag_sent = Signal()  # the result has gone to memory, its flag goes next
         self._at = Signal.like(self.index)
         self._from_packet = Signal()  # the words to write are the packet's
-        self._reading = Signal()
         self._turn = Signal()  # the end of a command is next, if one has ended
 
     def _connect(self, m):
@@ -147,7 +146,7 @@ class PacketServer(wiring.Component):
     def _choose_word(self, m):
         """The next word to write. Of an ATOMIC's two words the first is its result."""
         first_of_two = (self._work == Work.FLAG) & (self.oldest.op == Op.ATOMIC) & ~self._flag_sent
-        words = self._writer.words
+        words = self._run.words
         m.d.comb += words.payload.eq(Mux(self._from_packet, self.word, Mux(first_of_two, self._result, self._value)))
         with m.If(words.ready):
             m.d.sync += self._flag_sent.eq(1)
@@ -201,8 +200,6 @@ class PacketServer(wiring.Component):
                     m.next = "DONE"
                 with m.Elif((self._work == Work.REQUEST) & self._reads_first()):
                     m.next = "READ"
-            m.d.sync += self._writer.run.payload.address.eq(self.lookup.address)
-            m.d.sync += self._writer.run.payload.length.eq(self.lookup.length)
             of_append = (self._work == Work.REQUEST) & self._packet.appends
             m.d.sync += [
                 self._from_packet.eq((self._work != Work.FLAG) & ~(of_append & (self._step == Step.TAIL))),
@@ -215,8 +212,8 @@ class PacketServer(wiring.Component):
     def _read(self, m):
         """What the memory holds: the word of an ATOMIC, the control words of a FIFO."""
         with m.State("READ"):
-            m.d.comb += self._reading.eq(1)
-            with m.If(self.bus.burst.ready):
+            m.d.comb += self._run.read.eq(1)
+            with m.If(self._run.begun):
                 m.next = "OLD"
         with m.State("OLD"):
             m.d.comb += [self.bus.read.ready.eq(1), self._append.take.eq(self.bus.read.valid)]
@@ -247,12 +244,12 @@ class PacketServer(wiring.Component):
     def _write(self, m):
         """The words are written, and what comes of it is told."""
         with m.State("WRITE"):
-            m.d.comb += self._writer.run.valid.eq(1)
-            with m.If(self._writer.run.ready):
+            m.d.comb += self._run.write.eq(1)
+            with m.If(self._run.begun):
                 m.next = "MOVE"
         with m.State("MOVE"):
-            with m.If(self._writer.done):
-                with m.If(self._writer.bad):
+            with m.If(self._run.done):
+                with m.If(self._run.bad):
                     m.d.sync += self._status.eq(Status.BUS)
                 m.next = "DONE"
         with m.State("DONE"):
@@ -295,26 +292,20 @@ class PacketServer(wiring.Component):
             m.next = "LOOKUP"
 
     def _join(self, m):
-        """The burst port: the writer's, and for the word of an atomic a read burst of its own."""
-        bus, writer, at = self.bus, self._writer, self._at
+        """The burst port is the run's; `_read` takes what a read brings."""
+        bus, lookup, run, at = self.bus, self.lookup, self._run, self._at
+        wiring.connect(m, run.burst, wiring.flipped(bus.burst))
+        wiring.connect(m, run.data, wiring.flipped(bus.write))
         m.d.comb += [
-            bus.burst.valid.eq(writer.burst.valid | self._reading),
-            bus.burst.payload.eq(writer.burst.payload),
-            writer.burst.ready.eq(bus.burst.ready),
-            bus.write.valid.eq(writer.write.valid),
-            bus.write.payload.eq(writer.write.payload),
-            writer.write.ready.eq(bus.write.ready),
-            writer.written.eq(bus.written),
-            writer.refused.eq(bus.refused),
-            writer.words.valid.eq(1),
+            run.located.eq(lookup.done),
+            run.allowed.eq(lookup.status == Status.OK),
+            run.address.eq(lookup.address),
+            run.length.eq(lookup.length),
+            run.written.eq(bus.written),
+            run.refused.eq(bus.refused),
+            run.words.valid.eq(1),
         ]
-        with m.If(self._reading):
-            m.d.comb += [
-                bus.burst.payload.write.eq(0),
-                bus.burst.payload.word.eq(writer.run.payload.address >> 2),
-                bus.burst.payload.words.eq(Mux(self._packet.appends, len(CONTROL_FIELDS), 1)),
-            ]
-        with m.If(writer.words.ready & self._from_packet):  # the packet's next word stands on `word` in the next slot
+        with m.If(run.words.ready & self._from_packet):  # the packet's next word stands on `word` in the next slot
             m.d.comb += self.index.eq(at + 1)
             m.d.sync += at.eq(at + 1)
 

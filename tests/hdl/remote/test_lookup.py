@@ -3,9 +3,10 @@ window."""
 
 import random
 
-from amaranth import Module, Signal
+import pytest
+from amaranth import Cat, Module, Signal, Value
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert
+from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench
@@ -13,9 +14,10 @@ from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.lookup import BusWindow, Lookup, Need
 from lanai_hdl.remote.packets import Status, word
 from lanai_hdl.remote.reference import ReferenceExposure, ReferenceNic
-from lanai_hdl.remote.tables import EXPOSURES, PlaceWord, Rights
+from lanai_hdl.remote.tables import PlaceWord, Rights
 
 SMALL = Remote(processes=2, peers=2, pages=4, payload=16)
+TINY = Remote(processes=1, peers=2, pages=2, payload=16)
 PAGE = 4096
 
 
@@ -84,11 +86,51 @@ def test_answers_are_those_of_the_reference():
     assert seen == {Status.OK, Status.EXPOSURE, Status.KEY, Status.RIGHT, Status.RANGE, Status.PAGE}
 
 
-class WindowSpec(wiring.Component):
-    """Any tables, any question that stands until it is answered: an address that is given out lies
-    in the window of `owner`.
+class Question(wiring.Component):
+    """A lookup that is asked anything, while anything is written into its tables. A question stands
+    until it is answered, and `enabled` allows one to begin.
 
-    By induction over: the machine rests while no question is open.
+    `asked`: a question begins; `done`, `allowed`: it is answered, and how.
+    """
+
+    def __init__(self, config):
+        self.dut = Lookup(config, 1)
+        self.waiting, self.asked = Signal(), Signal()
+        self.done, self.allowed = Signal(), Signal()
+        self.enabled = Signal(init=1)
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dut = dut = self.dut
+        port = dut.port_0
+        for name in ("exposure_write", "page_write", "owner", "index", "field", "wdata"):
+            m.d.comb += getattr(dut, name).eq(AnySeq(len(getattr(dut, name))))
+        m.d.comb += [
+            dut.windows.eq(AnyConst(len(dut.windows.as_value()))),
+            self.asked.eq(AnySeq(1) & ~self.waiting & self.enabled),
+            self.done.eq(port.done),
+            self.allowed.eq(port.done & (port.status == Status.OK)),
+            port.start.eq(self.asked),
+        ]
+        with m.If(self.asked):
+            m.d.sync += self.waiting.eq(1)
+        with m.Elif(port.done):
+            m.d.sync += self.waiting.eq(0)
+        for name in ("owner", "exposure", "need", "key", "offset", "length"):
+            asks = Signal(len(Value.cast(getattr(port, name))), name=f"asks_{name}", init=name == "length")
+            m.d.comb += getattr(port, name).eq(asks)
+            with m.If(~self.waiting & ~self.asked):
+                m.d.sync += asks.eq(AnySeq(len(asks)))
+        m.d.comb += Assume(port.length != 0)
+        return m
+
+
+class WindowSpec(wiring.Component):
+    """Any tables, any question: an address that is given out lies in the window of `owner`, and all
+    bytes of the access in one page.
+
+    By induction over: the machine rests while no question is open. Six slots have a whole question.
     """
 
     def __init__(self):
@@ -96,37 +138,66 @@ class WindowSpec(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.dut = dut = Lookup(SMALL, 1)
+        m.submodules.question = question = Question(SMALL)
+        dut = question.dut
         port = dut.port_0
-        windows = AnyConst(len(dut.windows.as_value()))
-        for name in ("exposure_write", "page_write", "owner", "index", "field", "wdata"):
-            m.d.comb += getattr(dut, name).eq(AnySeq(len(getattr(dut, name))))
-        m.d.comb += [
-            dut.windows.eq(windows),
-            port.key.eq(AnySeq(16)),
-            port.exposure.eq(AnySeq(4)),
-            port.offset.eq(AnySeq(32)),
-            port.length.eq(AnySeq(len(port.length))),
-        ]
-        waiting, owner, need = Signal(), Signal(4), Signal(Need)
-        m.d.comb += [port.start.eq(AnySeq(1) & ~waiting), port.owner.eq(owner), port.need.eq(need)]
-        with m.If(port.start):
-            m.d.sync += waiting.eq(1)
-        with m.Elif(port.done):
-            m.d.sync += waiting.eq(0)
-        with m.If(~waiting & ~port.start):
-            m.d.sync += [owner.eq(AnySeq(4)), need.eq(AnySeq(3))]
         window = Signal(BusWindow)
-        m.d.comb += window.eq(dut.windows[owner[0]])
-        m.d.comb += Assert(waiting | port.start | dut.idle)
-        with m.If(port.done & (port.status == Status.OK)):
+        m.d.comb += window.eq(dut.windows[port.owner[0]])
+        m.d.comb += Assert(question.waiting | question.asked | dut.idle)
+        with m.If(question.allowed):
             m.d.comb += Assert(window.valid & (port.address[28:] == window.nibble), "outside the window")
-            m.d.comb += Assert((owner < SMALL.processes) | (need == Need.FLAGS))
+            m.d.comb += Assert(port.address[:12] + port.length <= PAGE, "in one page")
+            m.d.comb += Assert((port.owner < SMALL.processes) | (port.need == Need.FLAGS))
         return m
 
 
 def test_no_address_outside_the_window_is_given_out(prove):
-    prove(WindowSpec(), depth=3)
+    prove(WindowSpec(), depth=6)
 
 
-assert EXPOSURES == 16  # `port.exposure` above
+class ExposureSpec(wiring.Component):
+    """Any tables, any question for an APPEND: an access that is allowed lies in an exposure that
+    was valid, had the right and the key, when the question began. So FIFOs, their records and
+    control words, are never outside the memory that their owner has exposed for them.
+
+    Bounded: after the tables have been cleared, two writes of an exposure's words and a question.
+    """
+
+    SLOTS = 16 + 4 + 6  # of clearing, writes, a question
+
+    def __init__(self):
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.question = question = Question(TINY)
+        dut = question.dut
+        port = dut.port_0
+        m.d.comb += question.enabled.eq(dut.ready)
+        m.d.comb += Assume(dut.ready | ~(dut.exposure_write | dut.page_write))
+        m.d.comb += Assume((port.need == Need.APPEND) | ~question.asked)
+        m.d.comb += Assume(dut.owner == 0)
+        number = AnyConst(4)  # the exposure that is watched
+        words = [Signal(32, name=f"word_{n}") for n in range(4)]
+        written = [Signal(name=f"written_{n}") for n in range(4)]
+        for n, (word_, has) in enumerate(zip(words, written, strict=True)):
+            with m.If(dut.exposure_write & (dut.index[:4] == number) & (dut.field == n)):
+                m.d.sync += [word_.eq(dut.wdata), has.eq(1)]
+        now, known = Signal(128), Signal(4)
+        with m.If(question.asked):
+            m.d.sync += [now.eq(Cat(words)), known.eq(Cat(written))]
+        place, rights = PlaceWord(now[64:96]), Rights(now[96:128])
+        with m.If(question.allowed & (port.exposure == number)):
+            m.d.comb += [
+                Assert(known[3] & rights.valid & rights.append, "the right"),
+                Assert(~known[0] | (port.offset >= now[0:32]), "not before the exposure"),
+                Assert(~known[1] | (port.offset + port.length <= now[32:64]), "not behind the exposure"),
+                Assert(~known[2] | (port.key == place.key), "the key"),
+                Assert(port.owner == 0),
+            ]
+        return m
+
+
+@pytest.mark.slow
+def test_an_append_never_leaves_the_exposure(prove):
+    prove(ExposureSpec(), mode="bmc", depth=ExposureSpec.SLOTS)
