@@ -115,11 +115,16 @@ class Remote(ABC):
     def atomic(
         self, reach: Reach, offset: int, what: Atomic, size: int, operand: int, compare: int, result: int
     ) -> Operation:
-        """Change one word of `size` bytes, one of `atomics`. The word before goes to the address
-        `result`.
+        """Change one word of `size` bytes, one that `changes` allows. The word before goes to the
+        address `result`.
 
         `compare` counts for COMPARE_AND_SWAP only.
         """
+
+    def changes(self, reach: Reach, offset: int, what: Atomic, size: int) -> bool:
+        """Whether `atomic` can change the word of `size` bytes there. The answer depends on where
+        the word lies, so it is the same for all who reach it."""
+        return (what, size) in self.atomics
 
     @abstractmethod
     def watch(self, segment: Segment, offset: int, seen: bytes) -> Operation:

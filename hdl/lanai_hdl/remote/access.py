@@ -5,8 +5,8 @@ from amaranth.lib import enum
 
 from .fifo import CONTROL_BYTES
 from .lookup import Need
-from .packets import Op
-from .tables import FLAG_AT, FLAG_BYTES
+from .packets import WIDE_BYTES, Op
+from .tables import FLAG_AT, FLAG_BYTES, RESULT_AT, WIDE_RESULT_AT
 from .window import COMMAND_BITS
 
 
@@ -56,10 +56,11 @@ def ask(m, lookup, work, step, packet, append, entry, oldest):
                 lookup.length.eq(entry.length),
             ]
         with m.Case(Work.FLAG):
-            atomic = oldest.op == Op.ATOMIC
+            result_at = Mux(oldest.length == WIDE_BYTES, WIDE_RESULT_AT, RESULT_AT)
+            at = Mux(oldest.op == Op.ATOMIC, result_at, FLAG_AT)
             m.d.comb += [
                 lookup.owner.eq(oldest.buffer >> COMMAND_BITS),
                 lookup.need.eq(Need.FLAGS),
-                lookup.offset.eq(oldest.buffer[:COMMAND_BITS] * FLAG_BYTES + Mux(atomic, 0, FLAG_AT)),
-                lookup.length.eq(FLAG_BYTES - Mux(atomic, 0, FLAG_AT)),
+                lookup.offset.eq(oldest.buffer[:COMMAND_BITS] * FLAG_BYTES + at),
+                lookup.length.eq(FLAG_AT + 4 - at),
             ]

@@ -25,6 +25,8 @@ def packet_members(config: RemoteParameters):
     return {
         "full": Out(1),
         "words": Out(range(longest_packet(config) + 1)),
+        "come": Out(range(longest_packet(config) + 1)),
+        "arriving": Out(1),
         "release": In(1),
         "index": In(range(buffer_words(config))),
         "word": Out(32),
@@ -38,6 +40,8 @@ class Arrivals(wiring.Component):
     -------
     i : ``In(stream)``, parts of packets. It waits only while both buffers are full.
     full : ``Out(1)``, a sound packet of `words` words waits; `release` gives its buffer back
+    arriving, come : ``Out``, the packet that will be served next is not all there: `come` words of
+        it are. It may yet prove unsound: then `arriving` falls, or `come` begins again.
     index, word : word `index` of that packet stands on `word` in the next slot
     damaged : ``Out(1)``, a slot's event: a packet was dropped for its CRC, its length or its end
     idle : ``Out(1)``
@@ -74,6 +78,8 @@ class Arrivals(wiring.Component):
             self.word.eq(read.data),
             self.full.eq(full.bit_select(serving, 1)),
             self.words.eq(Mux(serving, sizes[1], sizes[0])),
+            self.arriving.eq(inside & ~full.any()),
+            self.come.eq(count),
             sound.eq(~part.bad_crc & ~part.truncated & ~long & (count >= REPLY_WORDS)),
             self.damaged.eq(taken & (part.kind == PartKind.END) & ~sound),
             self.idle.eq(~inside & ~full.any() & ~self.i.valid),

@@ -149,9 +149,9 @@ class RemoteAdapter(NicBlock):
         wiring.connect(m, sequencer.send, sender.send)
         wiring.connect(m, sender.sent, sequencer.sent)
         wiring.connect(m, server.answered, sequencer.answered)
-        reads = (host.read_0, host.read_1, host.read_2)
-        for client, port in zip((self.cutter.words, sender.words, server.command), reads, strict=True):
-            wiring.connect(m, client, port)
+        wiring.connect(m, self.cutter.head, host.head)
+        wiring.connect(m, sender.words, host.read_0)
+        wiring.connect(m, server.command, host.read_1)
         m.d.comb += [
             host.free.eq(server.free),
             host.server_busy.eq(server.busy),
@@ -180,6 +180,8 @@ class RemoteAdapter(NicBlock):
         m.d.comb += [
             server.full.eq(arrivals.full),
             server.words.eq(arrivals.words),
+            server.come.eq(arrivals.come),
+            server.arriving.eq(arrivals.arriving),
             server.word.eq(arrivals.word),
             arrivals.index.eq(server.index),
             arrivals.release.eq(server.release),

@@ -7,13 +7,11 @@ from amaranth.lib.wiring import In, Out
 from ..machine import PAGE_SIZE
 from ..word_layout import layout
 from .lookup import LENGTH_BITS
-from .packets import Atomic, Op, Status, appends
+from .packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op, Status, appends
 from .parameters import RemoteParameters
 from .sequencer import NewEntry
 from .tables import COMMAND_FIELDS, CommandWord
-from .window import BUFFER_BITS, FIELD_BITS, CommandRead
-
-LAST_FIELD = COMMAND_FIELDS.index("local_offset")
+from .window import BUFFER_BITS, HeadRead
 
 
 class CommandCutter(wiring.Component):
@@ -24,7 +22,7 @@ class CommandCutter(wiring.Component):
     `Status.INVALID`; one of no bytes ends well at once, unsent. Each request of an APPEND is a
     record of its own.
 
-    Members: `i`, numbers of command buffers; `words`; `o`; `begun`, `invalid`, events of a slot;
+    Members: `i`, numbers of command buffers; `head`; `o`; `begun`, `invalid`, events of a slot;
     `idle`.
     """
 
@@ -33,7 +31,7 @@ class CommandCutter(wiring.Component):
         super().__init__(
             {
                 "i": In(stream.Signature(BUFFER_BITS)),
-                "words": Out(CommandRead()),
+                "head": Out(HeadRead()),
                 "o": Out(stream.Signature(NewEntry)),
                 "begun": Out(1),
                 "invalid": Out(1),
@@ -44,43 +42,36 @@ class CommandCutter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         buffer = Signal(BUFFER_BITS)
-        field, arriving = Signal(FIELD_BITS), Signal(FIELD_BITS)
         head, key = Signal(layout(CommandWord)), Signal(16)
         offset, left, local_offset = Signal(32), Signal(32), Signal(32)
         kept = {"head": head, "key": key, "offset": offset, "length": left, "local_offset": local_offset}
         length = Signal(LENGTH_BITS)
         status = Signal(Status)
-        m.d.comb += [self.words.buffer.eq(buffer), self.words.field.eq(field)]
-        m.d.sync += arriving.eq(field)
+        m.d.comb += self.head.buffer.eq(buffer)
         self._entry(m, buffer, head, key, offset, left, local_offset, length, status)
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += [self.i.ready.eq(1), self.idle.eq(~self.i.valid), self.begun.eq(self.i.valid)]
-                m.d.sync += [buffer.eq(self.i.payload), field.eq(0)]
+                m.d.comb += self.head.buffer.eq(self.i.payload)
+                m.d.sync += buffer.eq(self.i.payload)
                 with m.If(self.i.valid):
-                    m.next = "FIRST"
-            with m.State("FIRST"):
-                m.d.sync += field.eq(1)
-                m.next = "LOAD"
+                    m.next = "LOAD"
             with m.State("LOAD"):
-                m.d.sync += field.eq(field + 1)
-                with m.Switch(arriving):
-                    for name, register in kept.items():
-                        with m.Case(COMMAND_FIELDS.index(name)):
-                            m.d.sync += register.eq(self.words.data)
-                with m.If(arriving == LAST_FIELD):
-                    m.next = "JUDGE"
+                words = self.head.data
+                for name, register in kept.items():
+                    m.d.sync += register.eq(words[COMMAND_FIELDS.index(name)])
+                loaded = layout(CommandWord)(words[0])
+                with m.If(loaded.op == Op.ATOMIC):
+                    m.d.sync += left.eq(Mux(loaded.wide, WIDE_BYTES, ATOMIC_BYTES))
+                m.next = "JUDGE"
             with m.State("JUDGE"):
                 judged = Signal(Status)
                 m.d.comb += [judged.eq(self._judge(head, offset)), self.invalid.eq(judged != Status.OK)]
                 m.d.sync += status.eq(judged)
-                with m.If(head.op == Op.ATOMIC):
-                    m.d.sync += left.eq(4)
-                m.next = "CUT"
+                self._cut(m, head, offset, local_offset, left, length)
+                m.next = "GIVE"
             with m.State("CUT"):
-                there = Mux(appends(head.op), 0, offset)  # a record's place is not known here
-                written = Mux(head.op == Op.READ, local_offset, there)
-                m.d.sync += length.eq(self._least(left, there, local_offset, written, head.op == Op.ATOMIC))
+                self._cut(m, head, offset, local_offset, left, length)
                 m.next = "GIVE"
             with m.State("GIVE"):
                 m.d.comb += self.o.valid.eq(1)
@@ -94,6 +85,12 @@ class CommandCutter(wiring.Component):
                     with m.If(self.o.payload.entry.last):
                         m.next = "IDLE"
         return m
+
+    def _cut(self, m, head, offset, local_offset, left, length):
+        """The bytes of the next request."""
+        there = Mux(appends(head.op), 0, offset)  # a record's place is not known here
+        written = Mux(head.op == Op.READ, local_offset, there)
+        m.d.sync += length.eq(self._least(left, there, local_offset, written, head.op == Op.ATOMIC))
 
     def _entry(self, m, buffer, head, key, offset, left, local_offset, length, status):
         new, entry = self.o.payload, self.o.payload.entry
@@ -118,7 +115,7 @@ class CommandCutter(wiring.Component):
         adds = appends(head.op)
         moves = (head.op == Op.WRITE) | (head.op == Op.READ) | adds
         known = moves | (atomic & (head.atomic <= Atomic.XOR))
-        unaligned = (atomic | adds) & offset[:2].any()
+        unaligned = ((atomic | adds) & offset[:2].any()) | (atomic & head.wide & offset[2])
         valid = known & (head.peer < self.config.peers)
         return Mux(~valid, Status.INVALID, Mux(unaligned, Status.ALIGNMENT, Status.OK))
 

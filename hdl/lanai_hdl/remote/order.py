@@ -45,11 +45,11 @@ class ReceiveOrder(wiring.Component):
                 "sequence": In(16),
                 "place": Out(Place),
                 "status": Out(Status),
-                "value": Out(32),
+                "value": Out(64),
                 "accept": In(1),
                 "outcome": In(Status),
                 "atomic": In(1),
-                "result": In(32),
+                "result": In(64),
                 "ready": Out(1),
             }
         )
@@ -59,7 +59,7 @@ class ReceiveOrder(wiring.Component):
         peers = self.config.peers
         m.submodules.expected = expected = ClearedMemory(16, peers)
         m.submodules.outcomes = outcomes = ClearedMemory(Outcome, peers * WINDOW)
-        m.submodules.results = results = ClearedMemory(32, peers)
+        m.submodules.results = results = ClearedMemory(64, peers)
         recent = Cat(self.sequence[: (WINDOW - 1).bit_length()], self.source)
         behind = Signal(16)
         for one, address in ((expected, self.source), (outcomes, recent), (results, self.source)):

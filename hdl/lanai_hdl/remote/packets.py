@@ -15,6 +15,7 @@ WINDOW = 16  # requests that may be outstanding, of all peers together
 MOST_PEERS = 256
 REQUEST_WORDS = 4
 REPLY_WORDS = 2
+ATOMIC_BYTES, WIDE_BYTES = 4, 8  # what an ATOMIC may change
 
 
 class Op(IntEnum):
@@ -23,7 +24,7 @@ class Op(IntEnum):
     NOP = 0  # takes a sequence number and nothing else: stands in for a request that failed at its source
     WRITE = 1  # data follow
     READ = 2
-    ATOMIC = 3  # operand and comparand follow
+    ATOMIC = 3  # operand and comparand follow; if its length is 8, then their upper halves
     APPEND = 4  # data for a FIFO follow; the offset is that of its control words
     RETRY = 5  # an APPEND that a FIFO takes although it refuses, if there is room
     ACK = 8  # `Status` of a request
@@ -31,7 +32,8 @@ class Op(IntEnum):
 
 
 class Atomic(IntEnum):
-    """What an ATOMIC makes of the 32-bit word at its address. The answer is the value before."""
+    """What an ATOMIC makes of the number of 32 or 64 bits at its address. The answer is the value
+    before, its lower half first."""
 
     SWAP = 0
     ADD = 1
@@ -51,7 +53,7 @@ class Status(IntEnum):
     RANGE = 4  # bytes outside the exposure, or a packet across a page boundary
     PAGE = 5  # the page is outside the bus window of the process that owns it
     BUS = 6  # the host refused the access
-    ALIGNMENT = 7  # an ATOMIC, or a FIFO's control words, at an address that is not a multiple of 4
+    ALIGNMENT = 7  # an ATOMIC not at a multiple of its size, or a FIFO's control words not at one of 4
     LOST = 8  # the peer has not answered
     INVALID = 9  # a command that means nothing: unknown op, no such peer
     FULL = 10  # the FIFO has no room, or refuses since it had none
@@ -78,7 +80,7 @@ class TargetWord(Word):
 class SizeWord(Word):
     """Third word of a request. The fourth is the byte offset in the exposure."""
 
-    length: 16  # bytes
+    length: 16  # bytes; 4 or 8 of an ATOMIC
     align: 2  # of a READ: lower bits of the address that the data will be written to
     atomic: Atomic
     _reserved: 11

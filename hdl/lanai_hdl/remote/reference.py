@@ -12,7 +12,7 @@ from typing import Literal
 from ..machine import PAGE_SIZE
 from .fifo import CONTROL_BYTES, CONTROL_FIELDS, COUNT_BITS, RECORD_HEADER, RingWord, TailWord, after, record_bytes
 from .lookup import Need
-from .packets import Atomic, Op, SizeWord, Status, word
+from .packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op, SizeWord, Status, word
 from .parameters import RemoteParameters
 from .tables import EXPOSURES, NIBBLE, PAGE_BITS
 
@@ -59,6 +59,7 @@ class ReferenceCommand:
     atomic: Atomic = Atomic.SWAP
     operand: int = 0
     comparand: int = 0
+    wide: bool = False  # of an ATOMIC: 64 bits
 
 
 @dataclass
@@ -113,7 +114,7 @@ def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: Re
     appends = command.op in APPENDS
     if command.op not in (Op.WRITE, Op.READ, Op.ATOMIC, *APPENDS) or command.peer >= config.peers:
         return Status.INVALID, 0
-    if (command.op is Op.ATOMIC or appends) and command.offset % 4:
+    if (command.op is Op.ATOMIC and command.offset % atomic_bytes(command)) or (appends and command.offset % 4):
         return Status.ALIGNMENT, 0
     if command.op is Op.ATOMIC:
         return _atomic(nics[command.peer], command)
@@ -201,23 +202,29 @@ def _append(there: ReferenceNic, command: ReferenceCommand, local: int, data: by
 
 def _atomic(there: ReferenceNic, command: ReferenceCommand) -> tuple[Status, int]:
     owner, number = divmod(command.exposure, EXPOSURES)
-    status, address, little = there.lookup(owner, number, Need.ATOMIC, command.key, command.offset, 4)
+    size = atomic_bytes(command)
+    status, address, little = there.lookup(owner, number, Need.ATOMIC, command.key, command.offset, size)
     if status is not Status.OK:
         return status, 0
-    word = there.read(address, 4)
-    if word is None:
+    found = there.read(address, size)
+    if found is None:
         return Status.BUS, 0
     order: Literal["little", "big"] = "little" if little else "big"
-    old = int.from_bytes(word, order)
-    new = compute(command.atomic, old, command.operand, command.comparand)
-    return (Status.OK, old) if there.write(address, new.to_bytes(4, order)) else (Status.BUS, 0)
+    old = int.from_bytes(found, order)
+    new = compute(command.atomic, old, command.operand, command.comparand, 8 * size)
+    return (Status.OK, old) if there.write(address, new.to_bytes(size, order)) else (Status.BUS, 0)
 
 
-def compute(atomic: Atomic, old: int, operand: int, comparand: int) -> int:
-    """What an atomic makes of a word."""
+def atomic_bytes(command: ReferenceCommand) -> int:
+    """What an ATOMIC changes."""
+    return WIDE_BYTES if command.wide else ATOMIC_BYTES
+
+
+def compute(atomic: Atomic, old: int, operand: int, comparand: int, bits: int) -> int:
+    """What an atomic makes of a number of so many bits."""
     return {
         Atomic.SWAP: operand,
-        Atomic.ADD: (old + operand) & MASK,
+        Atomic.ADD: (old + operand) % (1 << bits),
         Atomic.CAS: operand if old == comparand else old,
         Atomic.AND: old & operand,
         Atomic.OR: old | operand,

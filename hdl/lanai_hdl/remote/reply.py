@@ -9,7 +9,8 @@ from .packets import Status
 class Reply(data.Struct):
     """An answer to request `sequence`, entry `entry` of `peer`'s window: `status` alone, or data.
 
-    With `reads` the data are `length` bytes of an exposure, with `returns` they are `value`.
+    With `reads` the data are `length` bytes of an exposure. With `returns` they are a number of
+    `length` bytes: `value`, and of 64 bits the upper half in `offset`.
     """
 
     peer: 8

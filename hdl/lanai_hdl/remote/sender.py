@@ -13,14 +13,14 @@ from ..link.flit import Flit, Kind
 from ..word_layout import layout
 from .entry import Entry
 from .lookup import LookupPort, Need
-from .packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, appends
+from .packets import MARK, WIDE_BYTES, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, appends
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import INDEX_BITS, EntryRead
-from .tables import EXPOSURES, OPERAND
+from .tables import COMPARAND, COMPARAND_HIGH, EXPOSURES, OPERAND, OPERAND_HIGH
 from .window import CommandRead
 
-FLITS_BESIDE_DATA = 16  # of a packet: HEAD, TAIL, at most 4 + 2 words; and as much for the NOP or ACK that may follow
+FLITS_BESIDE_DATA = 16  # of a packet: HEAD, TAIL, at most 4 + 4 words; and as much for the NOP or ACK that may follow
 EXPOSURE_BITS = (EXPOSURES - 1).bit_length()
 
 
@@ -35,9 +35,12 @@ class Part(enum.Enum, shape=4):
     OFFSET = 4
     OPERAND = 5
     COMPARAND = 6
-    VALUE = 7
-    DATA = 8
-    TAIL = 9
+    OPERAND_HIGH = 7
+    COMPARAND_HIGH = 8
+    VALUE = 9
+    VALUE_HIGH = 10
+    DATA = 11
+    TAIL = 12
 
 
 class PacketSender(wiring.Component):
@@ -115,14 +118,23 @@ class PacketSender(wiring.Component):
             self.words.buffer.eq(entry.buffer),
             self.void_status.eq(self.lookup.status),
         ]
-        route = self._route(m, routes, Mux(replies, reply.peer, entry.peer))
+        # HEAD may follow on TAKE at once, so the route is read before `entry` is there.
+        route = self._route(m, routes, Mux(replies, reply.peer, self.sent.entry.peer))
         self._ask(m, entry, reply, replies)
         self._load(m, aligner, cutter, entry, reply, replies, address)
         out = Signal(Flit)
         m.d.comb += flits.w_data.eq(out)
         words = self._words(m, entry, reply, replies, op, index)
+        after = Signal(Part)
+        wide = Mux(replies, reply.length, entry.length) == WIDE_BYTES
+        self._follow(m, after, part, replies, op, reads, wide)
         # A command's word stands on `words` in the slot after it was asked for.
-        m.d.comb += self.words.field.eq(Mux(part == Part.OPERAND, OPERAND + 1, OPERAND))
+        m.d.comb += self.words.field.eq(OPERAND)
+        fields = ((Part.OPERAND, COMPARAND), (Part.COMPARAND, OPERAND_HIGH), (Part.OPERAND_HIGH, COMPARAND_HIGH))
+        with m.Switch(part):
+            for before, field in fields:
+                with m.Case(before):
+                    m.d.comb += self.words.field.eq(field)
 
         m.d.comb += self.busy.eq(1)
         with m.FSM():
@@ -142,23 +154,20 @@ class PacketSender(wiring.Component):
                     m.next = "TAKE"
                 m.d.comb += self.busy.eq(0)
             with m.State("TAKE"):
-                m.d.sync += entry.eq(self.sent.entry)
+                sends = (self.sent.entry.op == Op.WRITE) | appends(self.sent.entry.op)
+                fetches = Signal()
+                m.d.comb += fetches.eq(Mux(replies, reply.reads, sends & ~self.voided))
+                m.d.sync += [entry.eq(self.sent.entry), reads.eq(fetches)]
                 with m.If(replies):
-                    m.d.sync += [
-                        op.eq(Mux(reply.reads | reply.returns, Op.DATA, Op.ACK)),
-                        reads.eq(reply.reads),
-                    ]
+                    m.d.sync += op.eq(Mux(reply.reads | reply.returns, Op.DATA, Op.ACK))
                 with m.Else():
-                    m.d.sync += [
-                        op.eq(Mux(self.voided, Op.NOP, self.sent.entry.op)),
-                        reads.eq(((self.sent.entry.op == Op.WRITE) | appends(self.sent.entry.op)) & ~self.voided),
-                    ]
-                m.next = "ASK"
-            with m.State("ASK"):
-                m.d.comb += self.lookup.start.eq(reads)
+                    m.d.sync += op.eq(Mux(self.voided, Op.NOP, self.sent.entry.op))
                 m.next = "WORDS"
-                with m.If(reads):
-                    m.next = "LOOKUP"
+                with m.If(fetches):
+                    m.next = "ASK"
+            with m.State("ASK"):
+                m.d.comb += self.lookup.start.eq(1)
+                m.next = "LOOKUP"
             with m.State("LOOKUP"):
                 m.d.sync += address.eq(self.lookup.address)
                 with m.If(self.lookup.done):
@@ -180,7 +189,7 @@ class PacketSender(wiring.Component):
                             m.d.comb += [out.kind.eq(Kind.DATA), out.data.eq(value)]
                     with m.Case(Part.TAIL):
                         m.d.comb += [out.kind.eq(Kind.TAIL), out.data.eq(spoiled)]
-                m.d.sync += part.eq(self._after(part, replies, op, reads))
+                m.d.sync += part.eq(after)
                 with m.If(part == Part.TAIL):
                     m.d.comb += [
                         self.requested.eq(~replies),
@@ -192,7 +201,7 @@ class PacketSender(wiring.Component):
                         m.d.comb += self.void_status.eq(Status.BUS)
                         self._fail(m, reply, replies, op, reads, Status.BUS)
                         m.next = "WORDS"
-                with m.Elif(self._after(part, replies, op, reads) == Part.DATA):
+                with m.Elif(after == Part.DATA):
                     m.next = "DATA"
             with m.State("DATA"):
                 word = aligner.o
@@ -285,18 +294,23 @@ class PacketSender(wiring.Component):
             Part.OFFSET: entry.offset,
             Part.OPERAND: self.words.data,
             Part.COMPARAND: self.words.data,
+            Part.OPERAND_HIGH: self.words.data,
+            Part.COMPARAND_HIGH: self.words.data,
             Part.VALUE: reply.value,
+            Part.VALUE_HIGH: reply.offset,
         }
 
-    def _after(self, part, replies, op, reads):
-        behind_reply = Mux(reads, Part.DATA, Mux(op == Op.DATA, Part.VALUE, Part.TAIL))
-        behind_request = Mux(reads, Part.DATA, Mux(op == Op.ATOMIC, Part.OPERAND, Part.TAIL))
-        return Mux(
-            part == Part.TARGET,
-            Mux(replies, behind_reply, Part.SIZE),
-            Mux(
-                part == Part.OFFSET,
-                behind_request,
-                Mux((part == Part.COMPARAND) | (part == Part.VALUE), Part.TAIL, part.as_value() + 1),
-            ),
-        )
+    def _follow(self, m, after, part, replies, op, reads, wide):
+        """`after`: the part behind `part`. An ATOMIC, or its result, is `wide`."""
+        m.d.comb += after.eq(part.as_value() + 1)
+        with m.Switch(part):
+            with m.Case(Part.TARGET):
+                with m.If(replies):
+                    m.d.comb += after.eq(Mux(reads, Part.DATA, Mux(op == Op.DATA, Part.VALUE, Part.TAIL)))
+            with m.Case(Part.OFFSET):
+                m.d.comb += after.eq(Mux(reads, Part.DATA, Mux(op == Op.ATOMIC, Part.OPERAND, Part.TAIL)))
+            with m.Case(Part.COMPARAND, Part.VALUE):
+                with m.If(~wide):
+                    m.d.comb += after.eq(Part.TAIL)
+            with m.Case(Part.COMPARAND_HIGH, Part.VALUE_HIGH):
+                m.d.comb += after.eq(Part.TAIL)

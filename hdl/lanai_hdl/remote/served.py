@@ -5,9 +5,11 @@ from amaranth import Cat, Mux, Signal
 from ..word_layout import layout
 from .fifo import RECORD_HEADER
 from .packets import (
+    ATOMIC_BYTES,
     MARK,
     REPLY_WORDS,
     REQUEST_WORDS,
+    WIDE_BYTES,
     Atomic,
     Op,
     ReplyWord,
@@ -17,7 +19,9 @@ from .packets import (
     appends,
 )
 
-ATOMIC_WORDS = REQUEST_WORDS + 2
+ATOMIC_WORDS = REQUEST_WORDS + 2  # of 32 bits
+WIDE_WORDS = REQUEST_WORDS + 4  # of 64 bits
+MOST_WORDS = WIDE_WORDS  # that are taken
 RECORD_AT = REQUEST_WORDS - RECORD_HEADER // 4  # a record is the packet from its `SizeWord` on
 assert RECORD_AT == REPLY_WORDS  # so that one mux has both
 
@@ -31,14 +35,16 @@ class ServedPacket:
         self.target = Signal(layout(TargetWord))
         self.size = Signal(layout(SizeWord))
         self.offset = Signal(32)
-        self.operand = Signal(32)
-        self.comparand = Signal(32)
+        self.operand = Signal(64)
+        self.comparand = Signal(64)
         self.appends = Signal()  # it is one for a FIFO; valid in the slot after `first`
         self.answer = layout(ReplyWord)(self.target.as_value())
 
     def take(self, m, index, word):
         """Word `index` of the packet."""
-        kept = (self.first, self.target, self.size, self.offset, self.operand, self.comparand)
+        low, high = slice(0, 32), slice(32, 64)
+        operands = (self.operand[low], self.comparand[low], self.operand[high], self.comparand[high])
+        kept = (self.first, self.target, self.size, self.offset, *operands)
         with m.Switch(index):
             for n, register in enumerate(kept):
                 with m.Case(n):
@@ -50,9 +56,25 @@ class ServedPacket:
     def is_reply(self):
         return (self.first.op == Op.ACK) | (self.first.op == Op.DATA)
 
-    def last_word(self):
-        """The index of the last word to take."""
-        return Mux(self.is_reply(), REPLY_WORDS, ATOMIC_WORDS - 1)
+    @property
+    def wide(self):
+        """Of an ATOMIC: it changes 64 bits."""
+        return self.size.length == WIDE_BYTES
+
+    @property
+    def value(self):
+        """Of a reply to an ATOMIC: what it found."""
+        return Cat(self.size.as_value(), self.offset)
+
+    def accesses(self, entry):
+        """Whether the packet reads or writes host memory. `entry` is the request that it answers,
+        if it is a reply."""
+        data = (self.first.op == Op.DATA) & (entry.op == Op.READ)
+        return (self.first.op == Op.WRITE) | (self.first.op == Op.ATOMIC) | self.appends | data
+
+    def misaligned(self):
+        atomic = self.first.op == Op.ATOMIC
+        return ((atomic | self.appends) & self.offset[:2].any()) | (atomic & self.wide & self.offset[2])
 
     def well_formed(self, config, words, is_open, entry):
         """The packet has the words that its op and length call for, and comes from a NIC that there
@@ -61,14 +83,15 @@ class ServedPacket:
         sized = (length != 0) & (length <= config.payload)
         data_words = (length + self.offset[:2] + 3) >> 2
         with_data = sized & (words == REQUEST_WORDS + data_words)
-        answer_words = Mux(entry.op == Op.READ, (entry.length + entry.local_offset[:2] + 3) >> 2, 1)
+        answer_words = (entry.length + Mux(entry.op == Op.READ, entry.local_offset[:2], 0) + 3) >> 2
+        atomic = ((length == ATOMIC_BYTES) & (words == ATOMIC_WORDS)) | (self.wide & (words == WIDE_WORDS))
         by_op = {
             Op.NOP: words == REQUEST_WORDS,
             Op.WRITE: with_data,
             Op.APPEND: with_data,
             Op.RETRY: with_data,
             Op.READ: sized & (words == REQUEST_WORDS),
-            Op.ATOMIC: (length == 4) & (words == ATOMIC_WORDS) & (self.size.atomic <= Atomic.XOR),
+            Op.ATOMIC: atomic & (self.size.atomic <= Atomic.XOR),
             Op.ACK: words == REPLY_WORDS,
             Op.DATA: ~is_open | (words == REPLY_WORDS + answer_words),
         }

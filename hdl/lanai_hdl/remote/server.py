@@ -1,7 +1,7 @@
 """Serves packets as they have come, and ends commands: all that the adapter writes to host memory
 is written here."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,7 +21,7 @@ from .packets import REPLY_WORDS, REQUEST_WORDS, Op, Status
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import EntryRead
-from .served import ServedPacket
+from .served import MOST_WORDS, ServedPacket
 from .tables import START, TAG_BITS, FlagWord
 from .window import BUFFER_BITS, CommandRead
 
@@ -37,7 +37,7 @@ class PacketServer(wiring.Component):
 
     Members
     -------
-    full, words, release, index, word : of `Arrivals`
+    full, words, arriving, come, release, index, word : of `Arrivals`
     lookup, bus : its ways to host memory
     replies : ``Out(stream)``
     answered, resolve, resolution, ended, oldest, oldest_status, retire : of `Sequencer`
@@ -105,11 +105,11 @@ class PacketServer(wiring.Component):
         self._status = Signal(Status)  # of the work under way
         self._worst = Signal(Status)  # of the command's requests
         self._left = Signal(range(len(CONTROL_FIELDS)))  # words to read behind this one
+        self._locating = Signal()  # the answer of the lookup is awaited
         self._failed = Signal()  # one of them was refused
-        self._old = Signal(32)  # what an ATOMIC found
-        self._value = Signal(32)  # to write
-        self._result = Signal(32)  # of the ATOMIC that was answered last: no two are outstanding
-        self._flag_sent = Signal()  # the result has gone to memory, its flag goes next
+        self._old = Signal(64)  # what an ATOMIC found
+        self._first, self._value = Signal(32), Signal(32)  # to write; of a single word the second
+        self._result = Signal(64)  # of the ATOMIC that was answered last: no two are outstanding
         self._at = Signal.like(self.index)
         self._from_packet = Signal()  # the words to write are the packet's
         self._turn = Signal()  # the end of a command is next, if one has ended
@@ -129,6 +129,7 @@ class PacketServer(wiring.Component):
             order.outcome.eq(self._status),
             order.atomic.eq(first.op == Op.ATOMIC),
             order.result.eq(unit.value),
+            unit.wide.eq(packet.wide),
             unit.op.eq(packet.size.atomic),
             unit.operand.eq(packet.operand),
             unit.comparand.eq(packet.comparand),
@@ -144,53 +145,73 @@ class PacketServer(wiring.Component):
         ]
 
     def _choose_word(self, m):
-        """The next word to write. Of an ATOMIC's two words the first is its result."""
-        first_of_two = (self._work == Work.FLAG) & (self.oldest.op == Op.ATOMIC) & ~self._flag_sent
-        words = self._run.words
-        m.d.comb += words.payload.eq(Mux(self._from_packet, self.word, Mux(first_of_two, self._result, self._value)))
-        with m.If(words.ready):
-            m.d.sync += self._flag_sent.eq(1)
+        """The next word to write. An ATOMIC's result stands before its flag, as a big-endian
+        number."""
+        left = self._run.left
+        result = Mux(left == 2, self._result[:32], self._result[32:])
+        before = Mux(self._work == Work.FLAG, result, self._first)
+        m.d.comb += self._run.words.payload.eq(
+            Mux(self._from_packet, self.word, Mux(left == 1, self._value, before)),
+        )
 
     def _serve(self, m):
-        """A packet: its words are taken, its form is checked, and it is judged."""
+        """A packet: its words are taken, as they arrive if nothing else is to be done; its form is
+        checked, and it is judged. The lookup begins with the check."""
         packet = self._packet
-        arriving = Signal.like(self.index)
-        well_formed = Signal()
-        m.d.sync += arriving.eq(self.index)
+        arrived = Signal.like(self.index)
+        well_formed, looks = Signal(), Signal()
+        m.d.sync += arrived.eq(self.index)
         with m.State("IDLE"):
-            m.d.comb += [self.idle.eq(~self.full & ~self.ended), self.busy.eq(0)]
-            m.d.sync += self._at.eq(0)
+            m.d.comb += [self.idle.eq(~self.full & ~self.ended & ~self.arriving), self.busy.eq(0)]
+            m.d.sync += [self._at.eq(0), self._work.eq(Work.FLAG)]
             with m.If(self.full & ~(self._turn & self.ended)):
                 m.d.sync += self._turn.eq(1)
                 m.next = "WORDS"
             with m.Elif(self.ended):
-                m.d.sync += self._turn.eq(0)
                 m.next = "END"
+            with m.Elif(self.arriving):
+                m.next = "WORDS"
         with m.State("WORDS"):
-            m.d.sync += self._at.eq(self._at + 1)
-            packet.take(m, arriving, self.word)
-            last = packet.last_word()
-            with m.If((arriving >= last) & (self._at == arriving + 1)):
-                m.next = "FORM"
+            here = self.full | (self._at < self.come)  # the word that is asked for
+            m.d.comb += self.busy.eq(0)
+            m.d.sync += [self._status.eq(Status.OK), self._step.eq(Step.CONTROL)]
+            packet.take(m, arrived, self.word)
+            with m.If(here & (self._at != MOST_WORDS)):
+                m.d.sync += self._at.eq(self._at + 1)
+            with m.If(self.full):
+                with m.If((self._at >= self.words) | (self._at == MOST_WORDS)):
+                    m.d.sync += self._work.eq(Mux(packet.is_reply(), Work.REPLY, Work.REQUEST))
+                    m.next = "FORM"
+            with m.Elif(self.ended | ~self.arriving | (self.come < self._at)):
+                m.next = "IDLE"
         with m.State("FORM"):
             answers = self.answered
             sound = packet.well_formed(self.config, self.words, answers.open, answers.entry)
-            m.d.sync += well_formed.eq(sound & self.enable)
-            m.d.sync += [self._status.eq(Status.OK), self._step.eq(Step.CONTROL)]
+            m.d.comb += self.lookup.start.eq(packet.accesses(answers.entry))
+            m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(self.lookup.start), self._turn.eq(1)]
             m.next = "JUDGE"
         with m.State("JUDGE"):
-            m.next = "RELEASE"
+            m.next = "IDLE"
+            with m.If(looks):
+                m.next = "REFUSE"
             with m.If(~well_formed):
-                m.d.comb += self.malformed.eq(1)
+                m.d.comb += [self.malformed.eq(1), self.release.eq(1)]
             with m.Elif(packet.is_reply()):
                 self._judge_reply(m)
             with m.Else():
                 self._judge_request(m)
+        with m.State("REFUSE"):  # the lookup that has begun is not wanted
+            with m.If(self.lookup.done):
+                m.next = "IDLE"
+                with m.If(self._status != Status.OK):
+                    m.next = "DONE"
 
     def _locate(self, m):
         """Where in host memory the work under way takes place."""
+        of_request = self._work == Work.REQUEST
+        of_append = of_request & self._packet.appends
         with m.State("LOOKUP"):
-            m.d.comb += self.lookup.start.eq(1)
+            m.d.comb += [self.lookup.start.eq(1), self._locating.eq(1)]
             m.d.sync += self._unit.little.eq(self.lookup.little)
             with m.If(self.lookup.done):
                 with m.If((self._status != Status.FULL) | (self.lookup.status != Status.OK)):
@@ -198,14 +219,12 @@ class PacketServer(wiring.Component):
                 m.next = "WRITE"
                 with m.If(self.lookup.status != Status.OK):
                     m.next = "DONE"
-                with m.Elif((self._work == Work.REQUEST) & self._reads_first()):
+                with m.Elif(of_request & self._reads_first()):
                     m.next = "READ"
-            of_append = (self._work == Work.REQUEST) & self._packet.appends
             m.d.sync += [
                 self._from_packet.eq((self._work != Work.FLAG) & ~(of_append & (self._step == Step.TAIL))),
-                self._flag_sent.eq(0),
-                self._at.eq(Mux((self._work == Work.REQUEST) & ~self._packet.appends, REQUEST_WORDS, REPLY_WORDS)),
-                self._left.eq(Mux(self._packet.appends, len(CONTROL_FIELDS) - 1, 0)),
+                self._at.eq(Mux(of_request & ~self._packet.appends, REQUEST_WORDS, REPLY_WORDS)),
+                self._left.eq(Mux(self._packet.appends, len(CONTROL_FIELDS) - 1, self._packet.wide)),
                 self._failed.eq(0),
             ]
 
@@ -217,9 +236,13 @@ class PacketServer(wiring.Component):
                 m.next = "OLD"
         with m.State("OLD"):
             m.d.comb += [self.bus.read.ready.eq(1), self._append.take.eq(self.bus.read.valid)]
-            m.d.sync += [self._old.eq(self.bus.read.payload.data), self._from_packet.eq(0)]
+            m.d.sync += self._from_packet.eq(0)
             with m.If(self.bus.read.valid):
-                m.d.sync += [self._left.eq(self._left - 1), self._failed.eq(self._failed | self.bus.read.payload.error)]
+                m.d.sync += [
+                    self._old.eq(Cat(self.bus.read.payload.data, self._old)),
+                    self._left.eq(self._left - 1),
+                    self._failed.eq(self._failed | self.bus.read.payload.error),
+                ]
                 with m.If(self._left == 0):
                     m.next = "NEW"
                     with m.If(self._packet.appends):
@@ -237,7 +260,7 @@ class PacketServer(wiring.Component):
                 m.d.sync += [self._status.eq(Status.FULL), self._step.eq(Step.TAIL)]
             m.next = "LOOKUP"
         with m.State("NEW"):
-            m.d.sync += self._value.eq(self._unit.new)
+            m.d.sync += Cat(self._value, self._first).eq(self._unit.new)
             m.d.comb += self.atomic.eq(1)
             m.next = "WRITE"
 
@@ -253,11 +276,13 @@ class PacketServer(wiring.Component):
                     m.d.sync += self._status.eq(Status.BUS)
                 m.next = "DONE"
         with m.State("DONE"):
-            m.next = "RELEASE"
+            m.next = "IDLE"
+            m.d.comb += self.release.eq(self._work != Work.FLAG)
             with m.Switch(self._work):
                 with m.Case(Work.REQUEST):
                     with m.If(self._packet.appends & (self._step == Step.RECORD) & (self._status == Status.OK)):
                         m.d.sync += self._step.eq(Step.TAIL)
+                        m.d.comb += self.release.eq(0)
                         m.next = "LOOKUP"
                     with m.Else():
                         m.d.comb += [
@@ -270,26 +295,27 @@ class PacketServer(wiring.Component):
                 with m.Case(Work.FLAG):
                     m.d.comb += [self.retire.eq(1), self.free.eq(1), self.refused.eq(self._status != Status.OK)]
                     m.d.sync += self._worst.eq(Status.OK)
-                    m.next = "IDLE"
-        with m.State("RELEASE"):
-            m.d.comb += self.release.eq(1)
-            m.next = "IDLE"
 
     def _end_command(self, m):
         """The oldest command has ended: its flag is written."""
         with m.State("END"):
-            m.d.sync += [self._work.eq(Work.FLAG), self._status.eq(Status.OK)]
-            m.next = "TAG"
-            with m.If(self._worst == Status.OK):
-                m.d.sync += self._worst.eq(self.oldest_status)
-            with m.If(~self.oldest.last):
-                m.d.comb += self.retire.eq(1)
-                m.next = "IDLE"
-        with m.State("TAG"):
-            flag = Signal(layout(FlagWord))
-            m.d.comb += [flag.status.eq(self._worst), flag.tag.eq(self.command.data[:TAG_BITS])]
-            m.d.sync += self._value.eq(flag)
-            m.next = "LOOKUP"
+            flag, worst = Signal(layout(FlagWord)), Signal(Status)
+            m.d.comb += [
+                worst.eq(Mux(self._worst == Status.OK, self.oldest_status, self._worst)),
+                flag.status.eq(worst),
+                flag.tag.eq(self.command.data[:TAG_BITS]),
+                self.lookup.start.eq(self.oldest.last),
+                self.retire.eq(~self.oldest.last),
+            ]
+            m.d.sync += [
+                self._status.eq(Status.OK),
+                self._worst.eq(worst),
+                self._value.eq(flag),
+                self._turn.eq(0),
+            ]
+            m.next = "IDLE"
+            with m.If(self.oldest.last):
+                m.next = "LOOKUP"
 
     def _join(self, m):
         """The burst port is the run's; `_read` takes what a read brings."""
@@ -297,7 +323,7 @@ class PacketServer(wiring.Component):
         wiring.connect(m, run.burst, wiring.flipped(bus.burst))
         wiring.connect(m, run.data, wiring.flipped(bus.write))
         m.d.comb += [
-            run.located.eq(lookup.done),
+            run.located.eq(lookup.done & self._locating),
             run.allowed.eq(lookup.status == Status.OK),
             run.address.eq(lookup.address),
             run.length.eq(lookup.length),
@@ -323,10 +349,10 @@ class PacketServer(wiring.Component):
             reply.status.eq(status),
             reply.reads.eq(packet.first.op == Op.READ),
             reply.returns.eq((packet.first.op == Op.ATOMIC) & (status == Status.OK)),
-            reply.value.eq(self._unit.value),
+            reply.value.eq(self._unit.value[:32]),
             reply.exposure.eq(packet.target.exposure),
             reply.key.eq(packet.target.key),
-            reply.offset.eq(packet.offset),
+            reply.offset.eq(Mux(packet.first.op == Op.ATOMIC, self._unit.value[32:], packet.offset)),
             reply.length.eq(packet.size.length),
             reply.align.eq(packet.size.align),
         ]
@@ -348,22 +374,23 @@ class PacketServer(wiring.Component):
         )
         wants_data = (entry.op == Op.READ) | (entry.op == Op.ATOMIC)
         refuses = (packet.answer.status != Status.OK) | ~wants_data
+        m.d.comb += self.release.eq(1)
         with m.If(~asked):
             m.d.comb += self.stale.eq(1)
         with m.Elif((packet.first.op == Op.ACK) & refuses):
             m.d.comb += [self.resolve.eq(1), self.resolution.eq(packet.answer.status)]
         with m.Elif((packet.first.op == Op.DATA) & (entry.op == Op.ATOMIC)):
-            m.d.sync += self._result.eq(packet.size.as_value())
+            m.d.sync += self._result.eq(packet.value)
             m.d.comb += self.resolve.eq(1)
         with m.Elif((packet.first.op == Op.DATA) & (entry.op == Op.READ)):
-            m.d.sync += self._work.eq(Work.REPLY)
+            m.d.comb += self.release.eq(0)
             m.next = "LOOKUP"
         with m.Else():
             m.d.comb += self.malformed.eq(1)
 
     def _judge_request(self, m):
         packet = self._packet
-        m.d.sync += self._work.eq(Work.REQUEST)
+        m.d.comb += self.release.eq(1)
         with m.If(~self.replies.ready):
             m.d.comb += self.no_room.eq(1)
         with m.Elif(self._order.place == Place.AHEAD):
@@ -374,15 +401,18 @@ class PacketServer(wiring.Component):
                 self.replies.valid.eq(1),
                 self.replies.payload.status.eq(self._order.status),
                 self.replies.payload.returns.eq((packet.first.op == Op.ATOMIC) & (self._order.status == Status.OK)),
-                self.replies.payload.value.eq(self._order.value),
+                self.replies.payload.value.eq(self._order.value[:32]),
             ]
+            with m.If(packet.first.op == Op.ATOMIC):
+                m.d.comb += self.replies.payload.offset.eq(self._order.value[32:])
         with m.Elif((packet.first.op == Op.NOP) | (packet.first.op == Op.READ)):
             m.d.comb += self.served.eq(1)
             self._finish(m)
-        with m.Elif(((packet.first.op == Op.ATOMIC) | packet.appends) & (packet.offset[:2] != 0)):
+        with m.Elif(packet.misaligned()):
             m.d.sync += self._status.eq(Status.ALIGNMENT)
-            m.next = "DONE"
+            m.d.comb += self.release.eq(0)
         with m.Else():
+            m.d.comb += self.release.eq(0)
             m.next = "LOOKUP"
 
     def _finish(self, m):

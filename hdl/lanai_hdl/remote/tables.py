@@ -30,7 +30,8 @@ class CommandWord(Word):
     tag.
 
     Writing the tag starts the command. `exposure` is a number of the peer NIC, `local` one of the
-    process's own.
+    process's own. The length of an ATOMIC does not count; one that is `wide` has the upper halves
+    of operand and comparand in the words `OPERAND_HIGH` and `COMPARAND_HIGH`.
     """
 
     exposure: 8
@@ -38,23 +39,27 @@ class CommandWord(Word):
     _reserved: 4
     op: Op
     atomic: Atomic
-    _unused: 1
+    wide: 1  # the ATOMIC changes 64 bits
     peer: 8
 
 
 COMMAND_FIELDS = ("head", "key", "offset", "length", "local_offset", "operand", "comparand", "tag")
-OPERAND = COMMAND_FIELDS.index("operand")
+OPERAND, COMPARAND = COMMAND_FIELDS.index("operand"), COMMAND_FIELDS.index("comparand")
+OPERAND_HIGH, COMPARAND_HIGH = COMMAND_FIELDS.index("length"), COMMAND_FIELDS.index("local_offset")
+LAST_OF_HEAD = COMMAND_FIELDS.index("local_offset")  # of the words that say what a command moves
 START = COMMAND_FIELDS.index("tag")
 TAG_BITS = 24
-FLAG_BYTES = 8  # of each command buffer in page 0 of the page table: an ATOMIC's result, and the `FlagWord`
-FLAG_AT = 4
+FLAG_BYTES = 16  # of each command buffer in page 0 of the page table: an ATOMIC's result, and the `FlagWord`
+RESULT_AT, WIDE_RESULT_AT = 4, 0  # of 32 bits, of 64 bits
+FLAG_AT = 8
 
 
 class FlagWord(Word):
-    """What the adapter writes to host memory when a command has ended: second word of its
+    """What the adapter writes to host memory when a command has ended: third word of its
     `FLAG_BYTES` in page 0 of the page table.
 
-    The word before it is what the memory held before an ATOMIC; other commands leave it as it is.
+    Before it stands, as a big-endian number, what the memory held before an ATOMIC; other commands
+    leave that as it is.
     """
 
     status: 8

@@ -1,7 +1,7 @@
 """The adapter's part of the host's window: where processes leave commands, exposures and pages."""
 
 from amaranth import Array, Cat, Module, Mux, Signal
-from amaranth.lib import memory, stream, wiring
+from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.target import RegisterAccess
@@ -17,6 +17,7 @@ from .tables import (
     EXPOSURES,
     EXPOSURES_AT,
     IN_USE_AT,
+    LAST_OF_HEAD,
     PAGES_AT,
     PROCESS_BYTES,
     START,
@@ -25,6 +26,7 @@ from .tables import (
 
 FIELD_BITS = (COMMAND_WORDS - 1).bit_length()
 COMMAND_BITS = (COMMANDS - 1).bit_length()
+HEAD_WORDS = LAST_OF_HEAD + 1
 BUFFER_BITS = COMMAND_BITS + 3  # a command buffer's number, with its process above
 
 
@@ -33,6 +35,14 @@ class CommandRead(wiring.Signature):
 
     def __init__(self):
         super().__init__({"buffer": Out(BUFFER_BITS), "field": Out(FIELD_BITS), "data": In(32)})
+
+
+class HeadRead(wiring.Signature):
+    """Reads the words of command buffer `buffer` up to `LAST_OF_HEAD` at once; `data` has them in the
+    next slot."""
+
+    def __init__(self):
+        super().__init__({"buffer": Out(BUFFER_BITS), "data": In(data.ArrayLayout(32, HEAD_WORDS))})
 
 
 class HostSide(wiring.Component):
@@ -46,7 +56,8 @@ class HostSide(wiring.Component):
     -------
     window : ``In(RegisterAccess)``
     started : ``Out(stream)``, numbers of command buffers, in the order in which they were started
-    read_<n> : ``In(CommandRead())``, n from 0 to 2
+    head : ``In(HeadRead())``
+    read_<n> : ``In(CommandRead())``, n from 0 to 1
     free : ``In(1)``, the command in buffer `freed` has ended
     exposure_write, page_write, owner, index, field, wdata : to `Lookup`
     server_busy, sender_busy : ``In(1)``, that part makes an access that a lookup has allowed, or
@@ -64,7 +75,7 @@ class HostSide(wiring.Component):
                 "started": Out(stream.Signature(BUFFER_BITS)),
                 "read_0": In(CommandRead()),
                 "read_1": In(CommandRead()),
-                "read_2": In(CommandRead()),
+                "head": In(HeadRead()),
                 "free": In(1),
                 "freed": In(BUFFER_BITS),
                 "exposure_write": Out(1),
@@ -88,7 +99,10 @@ class HostSide(wiring.Component):
         m.submodules.queue = queue = Queue(BUFFER_BITS, buffers)
         wiring.connect(m, queue.o, wiring.flipped(self.started))
         store = words.write_port()
-        for reader in (self.read_0, self.read_1, self.read_2):
+        m.submodules.heads = heads = memory.Memory(shape=32 * HEAD_WORDS, depth=buffers, init=[])
+        store_head, read_head = heads.write_port(granularity=32), heads.read_port()
+        m.d.comb += [read_head.addr.eq(self.head.buffer), self.head.data.eq(read_head.data)]
+        for reader in (self.read_0, self.read_1):
             port = words.read_port()
             m.d.comb += [port.addr.eq(Cat(reader.field, reader.buffer)), reader.data.eq(port.data)]
         busy = Signal(buffers)
@@ -111,6 +125,9 @@ class HostSide(wiring.Component):
             store.addr.eq(Cat(field, buffer)),
             store.data.eq(window.wdata),
             store.en.eq(written & in_commands),
+            store_head.addr.eq(buffer),
+            store_head.data.eq(window.wdata.replicate(HEAD_WORDS)),
+            store_head.en.eq((written & in_commands).replicate(HEAD_WORDS) & (1 << field)[:HEAD_WORDS]),
             queue.i.valid.eq(begins & ~taken),
             queue.i.payload.eq(buffer),
             self.owner.eq(owner),

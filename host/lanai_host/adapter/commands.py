@@ -4,12 +4,17 @@ order."""
 from collections import deque
 from dataclasses import dataclass
 
-from lanai_hdl.remote.packets import Atomic, Op, Status, word
+from lanai_hdl.remote.packets import WIDE_BYTES, Atomic, Op, Status, word
 from lanai_hdl.remote.tables import (
+    COMMAND_FIELDS,
     COMMANDS,
+    COMPARAND_HIGH,
     FLAG_AT,
     FLAG_BYTES,
+    OPERAND_HIGH,
+    RESULT_AT,
     TAG_BITS,
+    WIDE_RESULT_AT,
     CommandWord,
     FlagWord,
     command_at,
@@ -30,7 +35,7 @@ class Command:
 
     Attributes:
         token, offset: the target's memory, and a byte of it.
-        size: bytes.
+        size: bytes; of an ATOMIC 4 or 8.
         local, local_offset: number of the exposure that holds this process's memory, and a byte of
             its pages.
     """
@@ -48,11 +53,13 @@ class Command:
 
 @dataclass(frozen=True)
 class _Running:
-    """The command in one buffer. `flag`: what the buffer's flag was before."""
+    """The command in one buffer. `flag`: what the buffer's flag was before; `result_at`: where an
+    ATOMIC's result is, from the buffer's flags on."""
 
     operation: RemoteOperation
     tag: int
     flag: bytes
+    result_at: int
 
 
 class Commands:
@@ -95,24 +102,29 @@ class Commands:
             local=command.local,
             op=command.op,
             atomic=command.atomic,
+            wide=command.op is Op.ATOMIC and command.size == WIDE_BYTES,
             peer=token.node,
         )
-        words = (
-            head,
-            token.key,
-            (token.first + command.offset) & MASK,
-            command.size,
-            command.local_offset,
-            command.operand & MASK,
-            command.comparand & MASK,
-            self._tag,
-        )
+        fields = {
+            "head": head,
+            "key": token.key,
+            "offset": token.first + command.offset,
+            "length": command.size,
+            "local_offset": command.local_offset,
+            "operand": command.operand,
+            "comparand": command.comparand,
+            "tag": self._tag,
+        }
+        words = list(map(fields.__getitem__, COMMAND_FIELDS))
+        if command.op is Op.ATOMIC:
+            words[OPERAND_HIGH], words[COMPARAND_HIGH] = command.operand >> 32, command.comparand >> 32
         operation = RemoteOperation(what)
-        self._running[buffer] = _Running(operation, self._tag, bytes(self._flag(buffer)))
+        result_at = WIDE_RESULT_AT if command.size == WIDE_BYTES else RESULT_AT
+        self._running[buffer] = _Running(operation, self._tag, bytes(self._flag(buffer)), result_at)
         await self._charge(HostCost.POST)
         if command.op in SENDS:
             await self._charge(HostCost.COMMAND_BYTE, min(command.size, self._payload))
-        data = b"".join(one.to_bytes(4, "big") for one in words)
+        data = b"".join((one & MASK).to_bytes(4, "big") for one in words)
         await self._bus.write_block(command_at(self._process, buffer), data)
         return operation
 
@@ -135,7 +147,7 @@ class Commands:
             await self._charge(HostCost.ARRIVAL)
             del self._running[buffer]
             self._free.append(buffer)
-            value = self._flags.view[FLAG_BYTES * buffer : FLAG_BYTES * buffer + FLAG_AT]
+            value = self._flags.view[FLAG_BYTES * buffer + oldest.result_at : FLAG_BYTES * buffer + FLAG_AT]
             oldest.operation.value = int.from_bytes(value, "big")
             oldest.operation.status = Status(flag.status)
             ended.append(oldest.operation)
@@ -148,4 +160,4 @@ class Commands:
 
     def _flag(self, buffer: int) -> memoryview:
         """The word that the adapter writes when the command in a buffer has ended."""
-        return self._flags.view[FLAG_BYTES * buffer + FLAG_AT : FLAG_BYTES * (buffer + 1)]
+        return self._flags.view[FLAG_BYTES * buffer + FLAG_AT :][:4]

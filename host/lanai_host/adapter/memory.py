@@ -2,7 +2,7 @@
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.packets import Atomic, Op
+from lanai_hdl.remote.packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op
 
 from ..bus import reach
 from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, Wait
@@ -96,12 +96,14 @@ class RemoteMemory:
         return await self._move(Op.READ, what, token, offset, address, size)
 
     async def atomic(
-        self, token: Token, offset: int, atomic: Atomic, operand: int, comparand: int = 0
+        self, token: Token, offset: int, atomic: Atomic, operand: int, comparand: int = 0, *, size: int = ATOMIC_BYTES
     ) -> RemoteOperation:
-        """Begin to change the 32-bit word at byte `offset` of the target; `value` of the operation
-        is what it was."""
+        """Begin to change the number of `size` bytes, 4 or 8, at byte `offset` of the target; `value`
+        of the operation is what it was."""
+        if size not in (ATOMIC_BYTES, WIDE_BYTES):
+            raise UserError(f"size={size!r} of an atomic must be {ATOMIC_BYTES} or {WIDE_BYTES} bytes")
         what = f"atomic {atomic.name} at offset {offset} of exposure {token.exposure} of node {token.node}"
-        command = Command(Op.ATOMIC, token, offset, 4, atomic=atomic, operand=operand, comparand=comparand)
+        command = Command(Op.ATOMIC, token, offset, size, atomic=atomic, operand=operand, comparand=comparand)
         return await self._start(command, what)
 
     async def wait(self, operation: RemoteOperation) -> RemoteOperation:

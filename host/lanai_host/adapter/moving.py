@@ -13,7 +13,6 @@ from .exposures import Exposure
 from .lending import MOST_PAGES, Lending, Lent
 from .transfers import AtomicTransfer, Barrier, Piece, Transfer
 
-WORD = 4  # bytes of an atomic
 LEND_FROM = 1024  # bytes in one run; shorter ones are copied to the staging page of their command
 
 
@@ -155,7 +154,7 @@ class Moving:
         """Copy what was fetched to where it belongs. Raises BusError."""
         transfer = piece.transfer
         if isinstance(transfer, AtomicTransfer):
-            reach.write(transfer.result, piece.operation.value.to_bytes(WORD, "little"))
+            reach.write(transfer.result, piece.operation.value.to_bytes(transfer.length, "little"))
         elif transfer.op is Op.READ and piece.lent is None:
             transfer.body.unpack(piece.begin, piece.end, piece.stage)
             await self._charge(HostCost.COPY, piece.end - piece.begin)

@@ -9,7 +9,7 @@ REASONS = {
     Status.RANGE: "it leaves the exposed range",
     Status.PAGE: "a page is outside the bus window of the process that exposed it",
     Status.BUS: "a host refused the access to its memory",
-    Status.ALIGNMENT: "an atomic needs an address that is a multiple of 4",
+    Status.ALIGNMENT: "an atomic needs an address that is a multiple of its size",
     Status.LOST: "the peer's NIC does not answer",
     Status.FULL: "the FIFO has no room, or refuses records until a retry",
     Status.INVALID: "the adapter does not know such a command or such a peer",

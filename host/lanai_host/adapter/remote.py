@@ -5,8 +5,8 @@ own.
 """
 
 from lanai_hdl.errors import UserError
+from lanai_hdl.remote.packets import ATOMIC_BYTES, WIDE_BYTES, Op
 from lanai_hdl.remote.packets import Atomic as Kind
-from lanai_hdl.remote.packets import Op
 from lanai_hdl.remote.tables import COMMANDS
 
 from ..body import Body
@@ -21,7 +21,7 @@ from .exposures import Exposure as Exposed
 from .exposures import Exposures, pages_of
 from .lending import Lending
 from .memory import ALL
-from .moving import WORD, Moving
+from .moving import Moving
 from .token import Token
 from .transfers import AtomicTransfer, Transfer, WordWatch
 
@@ -48,7 +48,7 @@ class AdapterRemote(Remote):
             came by message.
     """
 
-    atomics = frozenset((one, WORD) for one in Atomic)
+    atomics = frozenset((one, size) for one in Atomic for size in (ATOMIC_BYTES, WIDE_BYTES))
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig, size: int) -> None:
         self._bus = bus
@@ -121,9 +121,12 @@ class AdapterRemote(Remote):
         self, reach: Reach, offset: int, what: Atomic, size: int, operand: int, compare: int, result: int
     ) -> Operation:
         if (what, size) not in self.atomics:
-            raise UserError(f"atomic {what.name} of size={size!r} bytes: the adapter changes words of {WORD} bytes")
+            raise UserError(f"atomic {what.name}: size={size!r} must be {ATOMIC_BYTES} or {WIDE_BYTES} bytes")
         token = token_of(reach)
-        return self._begin(AtomicTransfer(reach.rank, token, offset, KINDS[what], operand, compare, result))
+        return self._begin(AtomicTransfer(reach.rank, token, offset, KINDS[what], size, operand, compare, result))
+
+    def changes(self, reach: Reach, offset: int, what: Atomic, size: int) -> bool:
+        return super().changes(reach, offset, what, size) and (token_of(reach).first + offset) % size == 0
 
     def watch(self, segment: Segment, offset: int, seen: bytes) -> Operation:
         watch = WordWatch(Watched(buffer_of(segment), offset, seen))

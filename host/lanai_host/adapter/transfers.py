@@ -73,15 +73,23 @@ class Transfer(Operation):
 
 
 class AtomicTransfer(Transfer):
-    """An atomic. `result`: the address that the word before goes to."""
+    """An atomic on `size` bytes. `result`: the address that what was there before goes to."""
 
     __slots__ = ("atomic", "comparand", "operand", "result")
 
     def __init__(
-        self, rank: int, token: Token, offset: int, atomic: Atomic, operand: int, comparand: int, result: int
+        self,
+        rank: int,
+        token: Token,
+        offset: int,
+        atomic: Atomic,
+        size: int,
+        operand: int,
+        comparand: int,
+        result: int,
     ) -> None:
         super().__init__(Op.ATOMIC, rank, token, offset, NOTHING)
-        self.length = 4
+        self.length = size
         self.atomic = atomic
         self.operand = operand
         self.comparand = comparand

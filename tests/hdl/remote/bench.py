@@ -16,6 +16,8 @@ from lanai_hdl.remote.packets import Atomic, Op, Status, word
 from lanai_hdl.remote.tables import (
     FLAG_AT,
     FLAG_BYTES,
+    RESULT_AT,
+    WIDE_RESULT_AT,
     WINDOW_HOST,
     CommandWord,
     PlaceWord,
@@ -29,6 +31,8 @@ SMALL = Remote(processes=2, peers=4, pages=8, payload=64, answers=2)
 NIC = NicConfig(sram_size=4096, blocks=(SMALL,))
 PAGE = 4096
 KEY = 0x1234
+ROUTE = 0x82000000  # to peer 0, and one more to each peer after it
+MASK = 0xFFFFFFFF
 ALL = {"read": 1, "write": 1, "atomic": 1}
 
 
@@ -44,6 +48,7 @@ class Side:
         self.dut = RemoteAdapter(NIC, SMALL)
         self.pages = {0x10000 + n: bytearray(PAGE) for n in range(4)}
         self.sent, self.arriving = [], deque()
+        self.routes = []  # of all packets that were begun
         self.counts = dict.fromkeys((one.counter.name for one in self.dut.counts()), 0)
         self.stop = False
         self._tag = 0
@@ -108,6 +113,7 @@ class Side:
                 continue
             if flit.kind == Kind.HEAD:
                 words = []
+                self.routes.append(flit.data)
             elif flit.kind == Kind.DATA:
                 words.append(flit.data)
             elif not flit.data & 1:
@@ -163,6 +169,12 @@ class Side:
         context.set(dut.set_window, 1)
         await context.tick()
         context.set(dut.set_window, 0)
+        context.set(dut.set_route, 1)
+        for peer in range(SMALL.peers):
+            context.set(dut.peer, peer)
+            context.set(dut.wdata, ROUTE + peer)
+            await context.tick()
+        context.set(dut.set_route, 0)
         for index in range(4):
             await self.write(context, page_at(0, index), 0x10000 + index)
 
@@ -172,12 +184,14 @@ class Side:
 
     async def start(
         self, context, op, peer, exposure, offset, length, local=0, local_offset=0, *,
-        key=KEY, atomic=Atomic.SWAP, operand=0, comparand=0, buffer=0,
+        key=KEY, atomic=Atomic.SWAP, operand=0, comparand=0, wide=0, buffer=0,
     ):  # fmt: skip
         """Start a command; gives the tag to wait for."""
         self._tag += 1
-        head = word(CommandWord, exposure=exposure, local=local, op=op, atomic=atomic, peer=peer)
-        words = (head, key, offset, length, local_offset, operand, comparand, self._tag)
+        head = word(CommandWord, exposure=exposure, local=local, op=op, atomic=atomic, wide=wide, peer=peer)
+        if wide:
+            length, local_offset = operand >> 32, comparand >> 32
+        words = (head, key, offset, length, local_offset, operand & MASK, comparand & MASK, self._tag)
         await self.write(context, command_at(0, buffer), *words)
         return self._tag
 
@@ -191,9 +205,10 @@ class Side:
     async def command(self, context, *args, buffer=0, **options):
         return await self.end(context, await self.start(context, *args, buffer=buffer, **options), buffer)
 
-    def result(self, buffer=0):
+    def result(self, buffer=0, wide=0):
         """What the last ATOMIC of this buffer found."""
-        return int.from_bytes(self.pages[0x10000][FLAG_BYTES * buffer :][:4], "big")
+        at = WIDE_RESULT_AT if wide else RESULT_AT
+        return int.from_bytes(self.pages[0x10000][FLAG_BYTES * buffer :][at:FLAG_AT], "big")
 
     async def rest(self, context, slots=2000):
         """Until the adapter has been idle for some slots, in which nothing has arrived."""
@@ -222,4 +237,4 @@ def play(sides, script, *, slots=30_000, wire=None):
     bench.run()
 
 
-__all__ = ["ALL", "KEY", "NIC", "PAGE", "SMALL", "Atomic", "Op", "Side", "Status", "play"]
+__all__ = ["ALL", "KEY", "NIC", "PAGE", "ROUTE", "SMALL", "Atomic", "Op", "Side", "Status", "play"]

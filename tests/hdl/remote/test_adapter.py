@@ -3,7 +3,11 @@ other's memory is what becomes of it."""
 
 import random
 
-from .bench import ALL, Atomic, Op, Side, Status, play
+import pytest
+
+from lanai_hdl.remote.reference import compute
+
+from .bench import ALL, ROUTE, Atomic, Op, Side, Status, play
 
 
 class Link:
@@ -81,6 +85,52 @@ def test_atomics_change_the_word_and_bring_what_it_was():
         assert target.dump(8, 4) == (0x1F).to_bytes(4, "big")
 
     assert between(script)[1].counts["REMOTE_ATOMICS"] == len(steps)
+
+
+WIDE = [
+    (Atomic.ADD, 0xFFFFFFFF, 0),  # a carry into the upper half
+    (Atomic.SWAP, 0x0123456789ABCDEF, 0),
+    (Atomic.CAS, 7, 0x0123456700000000 | 0x89ABCDEE),  # the lower half differs
+    (Atomic.CAS, 7, 0x89ABCDEF),  # the upper half differs
+    (Atomic.CAS, 0xF0F0F0F0F0F0F0F0, 0x0123456789ABCDEF),
+    (Atomic.OR, 0x0F00000000000001, 0),
+    (Atomic.AND, 0xFF00000000FFFFFF, 0),
+    (Atomic.XOR, 0x1100000000000011, 0),
+    (Atomic.ADD, (1 << 64) - 1, 0),
+]
+
+
+@pytest.mark.parametrize("order", ["big", "little"])
+def test_atomics_of_8_bytes_are_one_number(order):
+    async def script(context, source, target):
+        await target.expose(context, 2, 0, 3 * 4096, little=order == "little", **ALL)
+        value = 0x11223344_FFFFFFFF
+        target.load(16, value.to_bytes(8, order))
+        for atomic, operand, comparand in WIDE:
+            options = {"atomic": atomic, "operand": operand, "comparand": comparand, "wide": 1}
+            assert await source.command(context, Op.ATOMIC, 1, 2, 16, 0, **options) is Status.OK
+            assert source.result(wide=1) == value, atomic
+            value = compute(atomic, value, operand, comparand, 64)
+            assert target.dump(16, 8) == value.to_bytes(8, order), atomic
+        assert await source.command(context, Op.ATOMIC, 1, 2, 20, 0, atomic=Atomic.ADD, wide=1) is Status.ALIGNMENT
+        assert target.dump(12, 4) == target.dump(24, 4) == bytes(4)
+
+    between(script)
+
+
+def test_each_packet_has_the_route_of_its_peer():
+    side, peers = Side(0), [1, 3, 2, 1]
+
+    async def script(context):
+        await side.boot(context)
+        await side.expose(context, 5, 0, 4096)
+        for buffer, peer in enumerate(peers):
+            await side.start(context, Op.READ, peer, 2, 0, 4, 5, 0, buffer=buffer)
+        while len(side.routes) < len(peers):
+            await context.tick()
+
+    play([side], script)
+    assert side.routes == [ROUTE + peer for peer in peers]
 
 
 def test_a_dead_peer_is_lost_and_the_host_is_told():

@@ -4,6 +4,7 @@ memory. The adapter goes on."""
 import pytest
 
 from lanai_hdl.remote.packets import MARK, ReplyWord, RequestWord, SizeWord, TargetWord, word
+from lanai_hdl.remote.tables import COMMANDS, FLAG_BYTES
 
 from .bench import ALL, KEY, Atomic, Op, Side, Status, play
 
@@ -30,7 +31,9 @@ DROPPED = {
     "fewer words than its length": (request(Op.WRITE, length=9), "REMOTE_MALFORMED"),
     "no bytes": (request(Op.WRITE, length=0, data=()), "REMOTE_MALFORMED"),
     "more bytes than a packet may have": (request(Op.READ, length=65, data=()), "REMOTE_MALFORMED"),
-    "an atomic of 8 bytes": (request(Op.ATOMIC, length=8, data=(1, 2)), "REMOTE_MALFORMED"),
+    "an atomic of 8 bytes with the operands of 4": (request(Op.ATOMIC, length=8, data=(1, 2)), "REMOTE_MALFORMED"),
+    "an atomic of 4 bytes with the operands of 8": (request(Op.ATOMIC, data=(1, 2, 3, 4)), "REMOTE_MALFORMED"),
+    "an atomic of 6 bytes": (request(Op.ATOMIC, length=6, data=(1, 2)), "REMOTE_MALFORMED"),
     "an atomic without a comparand": (request(Op.ATOMIC, data=(1,)), "REMOTE_MALFORMED"),
     "an append without its data": (request(Op.APPEND, data=()), "REMOTE_MALFORMED"),
     "a retry of more bytes than a packet may have": (request(Op.RETRY, length=65, data=range(17)), "REMOTE_MALFORMED"),
@@ -49,6 +52,7 @@ REFUSED = {
     Status.BUS: request(Op.WRITE, exposure=5),
     Status.ALIGNMENT: request(Op.ATOMIC, offset=2, data=(1, 2)),
 }
+MISALIGNED = request(Op.ATOMIC, offset=4, length=8, data=(1, 2, 3, 4))
 
 
 def alone(script):
@@ -98,7 +102,7 @@ def test_what_cannot_be_served_is_dropped_and_counted():
 
 def test_what_is_not_allowed_is_refused_with_its_reason_and_again_if_it_comes_again():
     async def script(context, side):
-        for sequence, (status, words) in enumerate(REFUSED.items()):
+        for sequence, (status, words) in enumerate([*REFUSED.items(), (Status.ALIGNMENT, MISALIGNED)]):
             words = [words[0] & ~0xFFFF | sequence, *words[1:]]
             for _ in range(2):
                 side.arrive(words)
@@ -111,7 +115,7 @@ def test_what_is_not_allowed_is_refused_with_its_reason_and_again_if_it_comes_ag
                 ]
 
     side = alone(script)
-    assert side.counts["REMOTE_REFUSED"] == side.counts["REMOTE_DUPLICATES"] == len(REFUSED)
+    assert side.counts["REMOTE_REFUSED"] == side.counts["REMOTE_DUPLICATES"] == len(REFUSED) + 1
 
 
 def test_requests_that_find_no_room_for_their_replies_are_dropped_and_nothing_waits():
@@ -149,7 +153,7 @@ def test_what_the_host_does_wrong_is_counted(buffer):
         )  # the tag of the second, which overwrote the first's
         assert await side.command(context, Op.NOP, SOURCE, 2, 0, 4, 2, 0, buffer=1) is Status.INVALID
         assert await side.command(context, Op.WRITE, 77, 2, 0, 4, 2, 0, buffer=1) is Status.INVALID
-        for page in (0x10000,):
-            side.pages[page][:64] = bytes(64)
+        flags = COMMANDS * FLAG_BYTES
+        side.pages[0x10000][:flags] = bytes(flags)
 
     assert alone(script).counts["REMOTE_INVALID"] == 2

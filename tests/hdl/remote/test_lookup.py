@@ -15,6 +15,7 @@ from lanai_hdl.remote.lookup import BusWindow, Lookup, Need
 from lanai_hdl.remote.packets import Status, word
 from lanai_hdl.remote.reference import ReferenceExposure, ReferenceNic
 from lanai_hdl.remote.tables import PlaceWord, Rights
+from lanai_hdl.word_layout import layout
 
 SMALL = Remote(processes=2, peers=2, pages=4, payload=16)
 TINY = Remote(processes=1, peers=2, pages=2, payload=16)
@@ -157,7 +158,7 @@ def test_no_address_outside_the_window_is_given_out(prove):
 
 class ExposureSpec(wiring.Component):
     """Any tables, any question for an APPEND: an access that is allowed lies in an exposure that
-    was valid, had the right and the key, when the question began. So FIFOs, their records and
+    was valid and had the right and the key in the first two slots of the question. So FIFOs, their records and
     control words, are never outside the memory that their owner has exposed for them.
 
     Bounded: after the tables have been cleared, two writes of an exposure's words and a question.
@@ -183,10 +184,13 @@ class ExposureSpec(wiring.Component):
         for n, (word_, has) in enumerate(zip(words, written, strict=True)):
             with m.If(dut.exposure_write & (dut.index[:4] == number) & (dut.field == n)):
                 m.d.sync += [word_.eq(dut.wdata), has.eq(1)]
-        now, known = Signal(128), Signal(4)
+        now, known, second = Signal(128), Signal(4), Signal()
+        m.d.sync += second.eq(question.asked)
         with m.If(question.asked):
             m.d.sync += [now.eq(Cat(words)), known.eq(Cat(written))]
-        place, rights = PlaceWord(now[64:96]), Rights(now[96:128])
+        with m.If(second):  # rights are looked at a slot later
+            m.d.sync += [now[96:].eq(words[3]), known[3].eq(written[3])]
+        place, rights = layout(PlaceWord)(now[64:96]), layout(Rights)(now[96:128])
         with m.If(question.allowed & (port.exposure == number)):
             m.d.comb += [
                 Assert(known[3] & rights.valid & rights.append, "the right"),

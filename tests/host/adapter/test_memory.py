@@ -91,7 +91,7 @@ def test_what_is_not_allowed_fails_with_its_reason():
         await fails(host, Status.RIGHT, read_only)
         await host.remote.get(read_only, 0, host.address, 4)
         await host.remote.settle()
-        with pytest.raises(RemoteError, match="multiple of 4"):
+        with pytest.raises(RemoteError, match="multiple of its size"):
             await host.remote.wait(await host.remote.atomic(good, 2, Atomic.ADD, 1))
         assert await host.counter("REMOTE_TIMEOUTS") == 0
 

@@ -13,12 +13,16 @@ import pytest
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.fifo import CONTROL_BYTES, RingWord, TailWord, last_start
-from lanai_hdl.remote.packets import Atomic, Op, Status, word
-from lanai_hdl.remote.reference import ReferenceCommand, ReferenceExposure, ReferenceNic, run
+from lanai_hdl.remote.packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op, Status, word
+from lanai_hdl.remote.reference import MASK, ReferenceCommand, ReferenceExposure, ReferenceNic, run
 from lanai_hdl.remote.tables import (
     COMMANDS,
+    COMPARAND_HIGH,
     FLAG_AT,
     FLAG_BYTES,
+    OPERAND_HIGH,
+    RESULT_AT,
+    WIDE_RESULT_AT,
     CommandWord,
     FlagWord,
     PlaceWord,
@@ -118,13 +122,14 @@ def any_command(chance):
     offset = chance.randrange(6 * PAGE) if exposure in (5, 8) else chance.randrange(SIZE // 2)
     if op in (Op.APPEND, Op.RETRY) and chance.random() < 0.9:
         offset = chance.choice(FIFOS)
+    size = chance.choice([ATOMIC_BYTES, WIDE_BYTES]) if op is Op.ATOMIC else ATOMIC_BYTES
     if op is Op.ATOMIC and chance.random() < 0.9:
-        offset &= ~3
+        offset &= -size
     length = chance.choice([0, 1, 3, 4, 5, 64, 700, 1024, 3000])
     return ReferenceCommand(
         op, 1 if chance.random() < 0.98 else 77, exposure, key, offset, length, chance.choice([1, 1, 1, 1, 5, 6]),
-        chance.randrange(SIZE // 2), chance.choice(list(Atomic)), chance.getrandbits(32), chance.choice([0,
-        chance.getrandbits(32)]),
+        chance.randrange(SIZE // 2), chance.choice(list(Atomic)), chance.getrandbits(8 * size), chance.choice([0,
+        chance.getrandbits(8 * size)]), size == WIDE_BYTES,
     )  # fmt: skip
 
 
@@ -135,28 +140,32 @@ async def give(host, buffer, tag, command):
         local=command.local,
         op=command.op,
         atomic=command.atomic,
+        wide=command.wide,
         peer=command.peer,
     )
-    words = (
+    words = [
         head,
         command.key,
         command.offset,
         command.length,
         command.local_offset,
-        command.operand,
-        command.comparand,
+        command.operand & MASK,
+        command.comparand & MASK,
         tag,
-    )
+    ]
+    if command.wide:
+        words[OPERAND_HIGH], words[COMPARAND_HIGH] = command.operand >> 32, command.comparand >> 32
     await host.bus.write_block(command_at(0, buffer), b"".join(one.to_bytes(4, "big") for one in words))
 
 
-async def take(host, buffer, tag):
+async def take(host, buffer, tag, command):
     """(status, result) once the flag has come."""
     flags, at = host.remote._commands._flags, FLAG_BYTES * buffer
     seen = int.from_bytes(flags.view[at + FLAG_AT :][:4], "big")
     while seen >> 8 != tag:
         seen = await host.bus.wait_change(flags, at + FLAG_AT, seen)
-    return Status(FlagWord.from_bits(seen).status), int.from_bytes(flags.view[at : at + 4], "big")
+    result_at = WIDE_RESULT_AT if command.wide else RESULT_AT
+    return Status(FlagWord.from_bits(seen).status), int.from_bytes(flags.view[at + result_at : at + FLAG_AT], "big")
 
 
 def compare(count, seed, faults):
@@ -175,7 +184,7 @@ def compare(count, seed, faults):
             for buffer, command in enumerate(commands):
                 await give(host, buffer, first + buffer + 1, command)
             for buffer, command in enumerate(commands):
-                status, result = await take(host, buffer, first + buffer + 1)
+                status, result = await take(host, buffer, first + buffer + 1, command)
                 expected, value = run(nics, 0, 0, command)
                 assert status is expected, command
                 seen.add(status)

@@ -9,6 +9,7 @@ the device likes to read are messages too (SC-22): the target sends the bytes.
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -103,7 +104,8 @@ class Native(Messages):
         if not self._by_atomics(call, target, None):
             return super().compare_and_swap(call, origin, compare, result, target)
         why = self._why(call, target.rank, "compare and swap")
-        new, old = (int(self._values(buffer)[0]) for buffer in (origin, compare))
+        size = wire.TYPES[target.basic].size
+        new, old = (int(self._values(buffer, size)[0]) for buffer in (origin, compare))
         return self._change(why, target, result, [(Atomic.COMPARE_AND_SWAP, new, old)])
 
     def _by_atomics(self, call: str, target: Place, op: Op | None) -> bool:
@@ -112,9 +114,13 @@ class Native(Messages):
         size, rank = wire.TYPES[target.basic].size, target.rank
         kind = wire.TYPES[target.basic].kind
         atomic = Atomic.COMPARE_AND_SWAP if op is None else OPERATIONS.get(id(op))
-        known = atomic is not None and kind in KINDS and (atomic, size) in self._remote.atomics
-        aligned = known and all(offset % size == 0 for offset, _ in runs_of(target))
-        if aligned and self._reaches[rank] is not None:
+        reach = self._reaches[rank]
+        if (
+            reach is not None
+            and atomic is not None
+            and kind in KINDS
+            and all(self._remote.changes(reach, offset, atomic, size) for offset, _ in runs_of(target))
+        ):
             if not self._peers[rank].applied:
                 super().flush(call, [rank])
             return True
@@ -123,11 +129,11 @@ class Native(Messages):
         return False
 
     def _combine(self, why: Wait, origin: Buffer, result: Buffer | None, target: Place, op: Op) -> Transfer:
-        operands = [] if op is PREDEFINED["MPI_NO_OP"] else self._values(origin).tolist()
+        size = wire.TYPES[target.basic].size
+        operands = [] if op is PREDEFINED["MPI_NO_OP"] else self._values(origin, size).tolist()
         changes = [(OPERATIONS[id(op)], operand, 0) for operand in operands]
         if result is not None:  # elements that the origin has none for are only fetched
-            elements = target.size // wire.TYPES[target.basic].size
-            changes += [(Atomic.ADD, 0, 0)] * (elements - len(changes))
+            changes += [(Atomic.ADD, 0, 0)] * (target.size // size - len(changes))
         return self._change(why, target, result, changes)
 
     def _change(
@@ -149,9 +155,9 @@ class Native(Messages):
         self._combined.add(target.rank)
         return self._keep(target.rank, Accessed(why, target.rank, operations, result, before, size * len(changes)))
 
-    def _values(self, buffer: Buffer) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
-        """The elements of a buffer, as atomics take them."""
-        return self._packed(buffer).data[: buffer.size].view(np.uint32)
+    def _values(self, buffer: Buffer, size: int) -> "np.ndarray[tuple[int], np.dtype[np.unsignedinteger[Any]]]":
+        """The elements of a buffer, of `size` bytes each, as atomics take them."""
+        return self._packed(buffer).data[: buffer.size].view(f"u{size}")
 
     def _long(self, target: Place) -> bool:
         return self._remote.longest_get is not None and target.size > self._remote.longest_get

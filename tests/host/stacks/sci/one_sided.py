@@ -87,6 +87,33 @@ def counted(window, memory):
     assert rank or memory[0] == winners[0] + 1
 
 
+def counted_in_8_bytes(window, memory):
+    """The same beyond 32 bits, on words that the adapter changes, and on such that it cannot change,
+    for they are not aligned."""
+    for place in (2, 5):
+        memory[:] = 0
+        window.Fence()
+        window.Fence(MPI.MODE_NOSUCCEED)
+        mine, step, old = [], np.array([(1 << 32) - 1], "i8"), np.zeros(1, "i8")
+        window.Lock(0, MPI.LOCK_SHARED)
+        for _ in range(4):
+            window.Fetch_and_op([step, MPI.INT64_T], [old, MPI.INT64_T], 0, place, MPI.SUM)
+            window.Flush(0)
+            mine.append(int(old[0]))
+        window.Unlock(0)
+        everyone = [value for part in world.allgather(mine) for value in part]
+        assert sorted(everyone) == [n * step[0] for n in range(4 * size)]
+        compare, new = 4 * size * step, np.array([-5 - rank], "i8")
+        window.Lock_all()
+        window.Compare_and_swap([new, MPI.INT64_T], [compare, MPI.INT64_T], [old, MPI.INT64_T], 0, place)
+        window.Unlock_all()
+        winners = [one for one, found in enumerate(world.allgather(int(old[0]))) if found == compare[0]]
+        assert len(winners) == 1
+        assert rank or memory[place : place + 2].copy().view("i8")[0] == -5 - winners[0]
+        assert not memory[:place].any()
+        assert not memory[place + 2 :].any()
+
+
 def fetched(window, memory):
     """More elements are fetched than changed."""
     memory[20:23] = (50, 51, 52)
@@ -195,7 +222,7 @@ for made in (
 ):
     window = made()
     memory = np.frombuffer(window.tomemory(), "i")
-    for check in (put_and_get, derived, combined, counted, fetched, excluded, posted):
+    for check in (put_and_get, derived, combined, counted, counted_in_8_bytes, fetched, excluded, posted):
         check(window, memory)
         world.Barrier()
     del memory
