@@ -31,6 +31,7 @@ class BlockConfig(ABC):
         declares: its registers, events and counters.
         lbus_master: its entry in the LBUS's list, if it is a master; it comes after the engines of
             every NIC.
+        before_synthesis: Yosys's commands for the block of a board's top, once it has been read.
         host_window: the part of the host's PIO window that the block serves, if any. One block of a
             NIC may have one.
     """
@@ -38,6 +39,7 @@ class BlockConfig(ABC):
     name: ClassVar[str]
     declares: ClassVar[RegisterBlock]
     lbus_master: ClassVar[Master | None] = None
+    before_synthesis: ClassVar[tuple[str, ...]] = ()
 
     @property
     def host_window(self) -> HostWindow | None:

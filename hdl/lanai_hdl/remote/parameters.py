@@ -9,6 +9,12 @@ from .csr import REMOTE
 from .packets import MOST_PEERS
 from .tables import MOST_PAGES, PROCESS_BYTES, WINDOW_HOST
 
+# Parts whose block RAMs may read anything from a word that is written in the same slot, so that no
+# logic need see to that. The host may write a command, an exposure or a page while it is used: it
+# spoils its own access, and what comes of that is checked as any other. Of a packet that arrives,
+# a word that is not there yet is read again.
+ANY_ON_COLLISION = ("host", "lookup", "arrivals")
+
 
 @dataclass(frozen=True)
 class RemoteParameters(BlockConfig):
@@ -24,6 +30,9 @@ class RemoteParameters(BlockConfig):
 
     name = "remote"
     declares = REMOTE
+    before_synthesis = tuple(
+        f"setparam -set COLLISION_X_MASK 1'1 top.top.nic.remote.{part}/t:$memrd_v2" for part in ANY_ON_COLLISION
+    )
 
     processes: int = 8
     peers: int = 16

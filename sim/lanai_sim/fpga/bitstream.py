@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,7 @@ def synthesize(board: Board, output: str | Path) -> Built:
         board.pins(board_top(board)),
         do_build=False,
         yosys_opts="-q",
-        script_after_read=block_ram.BEFORE_SYNTHESIS,
+        script_after_read="\n".join((block_ram.BEFORE_SYNTHESIS, *_of_blocks(board))),
         synth_opts=mapping.OPTIONS,
         script_after_synth=mapping.SCRIPT,
         # The slot clock's constraint is a goal to report on, not a reason to stop.
@@ -126,6 +126,11 @@ def synthesize(board: Board, output: str | Path) -> Built:
     area = area_by_block(json.loads((output / "top.json").read_text()))
     _check_fit(board, area[0])
     return Built(area[0], area[1:])
+
+
+def _of_blocks(board: Board) -> Iterator[str]:
+    for block in board.config.blocks:
+        yield from block.before_synthesis
 
 
 def build(board: Board, output: str | Path, seed: int = 1, seeds: int = SEEDS) -> Built:

@@ -164,7 +164,7 @@ class ExposureSpec(wiring.Component):
     Bounded: after the tables have been cleared, two writes of an exposure's words and a question.
     """
 
-    SLOTS = 16 + 4 + 6  # of clearing, writes, a question
+    SLOTS = 16 + 2 + 6  # of clearing, writes, a question
 
     def __init__(self):
         super().__init__({})
