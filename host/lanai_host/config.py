@@ -173,7 +173,7 @@ def supersparc_85() -> HostConfig:
         copy=26_000,  # the same work, one constant: mbcf.t2_1.fifo.1024
         arrival=4_200_000,
         arrival_byte=35_000,  # mbcf.t2_1.write.1024
-        wake=4_850_000,  # mbcf.t2_1.write.4
+        wake=5_490_000,  # mbcf.t2_1.write.4
         dequeue=4_850_000,  # mbcf.t2_1.fifo.4
         call=5_000_000,  # with `complete`: mbcf.t4_1.sr.0
         complete=1_400_000,
