@@ -70,8 +70,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     text = (
         f"A message of 4 bytes whose receive was posted before takes {each(sizes, 4.0)}, one of {largest:,.0f} bytes "
         f"{each(sizes, largest)}. Each posted receive that it does not match, and that is older, adds {slopes} "
-        f"(of {most:.0f}). The adapter's two systems need no firmware for a message; what they leave to hosts costs "
-        "a 266 MHz host less than it costs a NIC's processor at 33 MHz."
+        f"(of {most:.0f}). Wire, NICs' buses and hosts are the same; mpi-np's NICs run firmware, the others' have the "
+        "remote-memory adapter."
     )
     labels = {one: f"{one}: {place}" for one, place in SYSTEMS.items()}
     plots = {
