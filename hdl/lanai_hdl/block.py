@@ -13,25 +13,18 @@ from .csr.declare import Counter, EventBit
 @dataclass(frozen=True)
 class Raises:
     """`event` happens in each slot in which `signal` is high; a level event holds for as long as it
-    is high.
-
-    With `delayed` it happened one slot earlier, as everything does that follows from a register
-    access.
-    """
+    is high."""
 
     event: EventBit
     signal: Any
-    delayed: bool = False
 
 
 @dataclass(frozen=True)
 class Counts:
-    """`counter` is incremented for each slot in which `signal` is high; `delayed` as in
-    `Raises`."""
+    """`counter` is incremented for each slot in which `signal` is high."""
 
     counter: Counter
     signal: Any
-    delayed: bool = False
 
 
 class NicBlock(wiring.Component):
@@ -62,7 +55,8 @@ class NicBlock(wiring.Component):
     first_bytes: tuple[int, ...] = ()
 
     def connect_registers(self, bank) -> Iterable[Any]:
-        """Statements that join the block with its registers in `bank`, a `RegisterFile`."""
+        """Statements that join the block with its registers in `bank`: a `RegisterFile`, which passes
+        each on to the `RegisterBank` that has it."""
         return ()
 
     def raises(self) -> Iterable[Raises]:

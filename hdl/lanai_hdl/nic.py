@@ -25,6 +25,7 @@ from .link.flit import Kind, LinkPort
 from .link.packets import PacketDemux, PacketMux
 from .link.receiver import LinkReceiver
 from .link.transmitter import LinkTransmitter
+from .posted import connect_posted
 from .receive_dma.engine import ReceiveDma
 from .receive_dma.registers import ReceiveDmaRegisters
 from .send_dma.engine import SendCredit, SendDma
@@ -135,10 +136,7 @@ class Nic(wiring.Component):
             "receive_dma_registers": self.receive_dma_registers,
         }
         self._add_optional(blocks)
-        counts = [count for block in blocks.values() for count in block.counts()]
-        self.counters = Counters(
-            config.machine.counters, delayed={count.counter.name for count in counts if count.delayed}
-        )
+        self.counters = Counters(config.machine.counters)
         return {**blocks, "counters": self.counters}
 
     def _add_optional(self, blocks):
@@ -170,9 +168,9 @@ class Nic(wiring.Component):
         inputs = {}
         for block in self.blocks.values():
             for one in block.raises():
-                inputs.setdefault((one.event, one.delayed), []).append(one.signal)
-        for (event, delayed), signals in inputs.items():
-            m.d.comb += self.events.input(event, delayed=delayed).eq(Cat(signals).any())
+                inputs.setdefault(one.event, []).append(one.signal)
+        for event, signals in inputs.items():
+            m.d.comb += self.events.input(event).eq(Cat(signals).any())
 
     def _connect_counters(self, m):
         """A counter is incremented by any of the blocks that count in it, by one however many
@@ -180,11 +178,9 @@ class Nic(wiring.Component):
         inputs = {}
         for block in self.blocks.values():
             for one in block.counts():
-                inputs.setdefault(one.counter, []).append(one)
-        for counter, ones in inputs.items():
-            if len({one.delayed for one in ones}) > 1:
-                raise ValueError(f"counter {counter.name} is counted in its own slot by one block, delayed by another")
-            m.d.comb += self.counters.increment(counter).eq(Cat(one.signal for one in ones).any())
+                inputs.setdefault(one.counter, []).append(one.signal)
+        for counter, signals in inputs.items():
+            m.d.comb += self.counters.increment(counter).eq(Cat(signals).any())
 
     def _connect_buses(self, m):
         wiring.connect(m, wiring.flipped(self.pio), self.host_bus.pio)
@@ -216,9 +212,9 @@ class Nic(wiring.Component):
         """Each engine with its registers, and the engines among each other."""
         host, send, receive = self.host_dma, self.send_dma, self.receive_dma
         of_host, of_send, of_receive = self.host_dma_registers, self.send_dma_registers, self.receive_dma_registers
-        wiring.connect(m, of_host.post, host.post)
-        wiring.connect(m, of_send.post, send.post)
-        wiring.connect(m, of_receive.post, receive.post)
+        connect_posted(m, of_host.posted, host.post)
+        connect_posted(m, of_send.posted, send.post)
+        connect_posted(m, of_receive.posted, receive.post)
         wiring.connect(m, receive.completed, of_receive.finished_packets)
         wiring.connect(m, receive.progress, host.progress, of_receive.progress)
         m.d.comb += [

@@ -1,4 +1,4 @@
-"""Queues between two streams."""
+"""Queues."""
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
@@ -6,8 +6,10 @@ from amaranth.lib.wiring import In, Out
 
 
 class BareQueue(wiring.Component):
-    """What queues have in common: `i`, `o` streams; `level` entries held; `free` entries that can
-    still be put."""
+    """What queues have in common: `i`, `o` streams (but see `PopQueue`); `level` entries held;
+    `free` entries that can still be put."""
+
+    output = stream.Signature
 
     def __init__(self, shape, depth, **members):
         if depth < 1:
@@ -17,7 +19,7 @@ class BareQueue(wiring.Component):
         super().__init__(
             {
                 "i": In(stream.Signature(shape)),
-                "o": Out(stream.Signature(shape)),
+                "o": Out(self.output(shape)),
                 "level": Out(range(depth + 1)),
                 "free": Out(range(depth + 1), init=depth),
                 **members,
@@ -73,18 +75,18 @@ class Queue(BareQueue):
             self.o.payload.eq(oldest),
             read.addr.eq(self._after(head)),
         ]
-        # Alone, or alone but for one that goes: the entry is the oldest at once. Whether one goes
-        # may be found out late, so it chooses nothing here.
+        # The queue is empty, or becomes empty in this slot: bypass the storage. `take` is
+        # timing-critical, so it drives the register's enable only, not the data multiplexer.
         with m.If((self.level == 0) | take):
             m.d.sync += oldest.eq(Mux(self.level <= 1, self.i.payload, read.data))
 
 
 class LateEntryQueue(BareQueue):
-    """As `Queue`, slot for slot, for entries that are known late in their slot: they go to a
-    register and nowhere else.
+    """As `Queue`, slot for slot, for entries that are timing-critical: they go to a register and
+    nowhere else.
 
-    From there they go to the storage a slot later, or out if there is no older one. `room` for two
-    entries is told by a register.
+    From there they go to the storage in the next slot, or out if there is no older one. `room`, a
+    register: two entries can be put.
     """
 
     def __init__(self, shape, depth):
@@ -104,7 +106,7 @@ class LateEntryQueue(BareQueue):
             self.o.payload.eq(Mux(alone, self._entry, oldest)),
             read.addr.eq(self._after(head)),
         ]
-        # Room for two after a put alone, neither or both, a take alone.
+        # `room` is precomputed for each of the three ways in which `level` can change.
         less, same, more = self.free >= 3, self.free >= 2, self.free >= 1
         m.d.sync += self.room.eq(Mux(put, Mux(take, same, less), Mux(take, more, same)))
         m.d.sync += alone.eq(put & ((self.level == 0) | (take & (self.level == 1))))
@@ -113,37 +115,38 @@ class LateEntryQueue(BareQueue):
             m.d.sync += oldest.eq(Mux(self._put & (self.level <= 2), self._entry, read.data))
 
 
-class LateInQueue(BareQueue):
-    """A queue whose entries are put a slot late: `i` tells of the slot before (`RegisterFile`).
-
-    So an entry may be taken in the very slot in which it stands on `i`, and whether there was room
-    for it is a matter of the slot before.
-    """
+class BypassQueue(BareQueue):
+    """A queue whose entry may be taken in the slot in which it is put, if there is no older one."""
 
     def _ends(self, m, head, read, put, take):
-        empty, room = Signal(), Signal(init=1)
-        m.d.sync += room.eq((self.level != self.depth) & ~(put & (self.level == self.depth - 1)))
+        empty = Signal()
         m.d.comb += [
             empty.eq(self.level == 0),
-            self.i.ready.eq(room),
+            self.i.ready.eq(self.level != self.depth),
             self.o.valid.eq(~empty | put),
-            self.o.payload.eq(read.data),
+            self.o.payload.eq(Mux(empty, self.i.payload, read.data)),
             read.addr.eq(head),
         ]
-        with m.If(empty):
-            m.d.comb += self.o.payload.eq(self.i.payload)
 
 
-class LateOutQueue(BareQueue):
-    """A queue whose entries are taken a slot late: `o.ready` tells of the slot before
-    (`RegisterFile`).
+class PopPort(wiring.Signature):
+    """The oldest entry of a queue that a register write takes, seen from the queue.
 
-    So `o` and `i.ready` are already as if the entry had gone. A `ready` without an entry does
-    nothing.
+    In a slot with `pop` the oldest entry goes, and `valid` and `payload` show the one after it: a
+    reader sees in the slot of the strobe what the write did. `pop` without an entry does nothing.
     """
 
+    def __init__(self, shape):
+        super().__init__({"valid": Out(1), "payload": Out(shape), "pop": In(1)})
+
+
+class PopQueue(BareQueue):
+    """A queue whose `o` is a `PopPort`. A full queue takes an entry in the slot of a `pop`."""
+
+    output = PopPort
+
     def _taken(self):
-        return self.o.ready & (self.level != 0)
+        return self.o.pop & (self.level != 0)
 
     def _ends(self, m, head, read, put, take):
         m.d.comb += [

@@ -7,13 +7,12 @@ from amaranth.hdl import Assert
 from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench, stream_get, stream_put
-from lanai_hdl.queue import LateEntryQueue, LateInQueue, LateOutQueue, Queue
+from lanai_hdl.queue import BypassQueue, LateEntryQueue, PopQueue, Queue
 
 
 class AsQueue(wiring.Component):
-    """Any kind of queue behind the two streams of a `Queue`: `LateInQueue` is given its entries,
-    and `LateOutQueue` told what was taken, a slot after the streams say so, as a register bank
-    does."""
+    """Any kind of queue behind the two streams of a `Queue`: an entry of a `BypassQueue` is put, and
+    one of a `PopQueue` popped, in the slot after the streams say so, as a register bank does."""
 
     def __init__(self, kind, shape, depth):
         self.dut = kind(shape, depth)
@@ -23,21 +22,21 @@ class AsQueue(wiring.Component):
         m = Module()
         m.submodules.dut = dut = self.dut
         coming, going = Signal(), Signal()  # entries on their way in and out
-        if isinstance(dut, LateInQueue):
+        if isinstance(dut, BypassQueue):
             m.d.sync += [dut.i.valid.eq(self.i.valid & self.i.ready), dut.i.payload.eq(self.i.payload)]
             m.d.comb += [coming.eq(dut.i.valid & dut.i.ready), self.i.ready.eq(dut.level + coming != dut.depth)]
         else:
             wiring.connect(m, wiring.flipped(self.i), dut.i)
-        if isinstance(dut, LateOutQueue):
-            m.d.sync += dut.o.ready.eq(self.o.valid & self.o.ready)
-            m.d.comb += [going.eq(dut.o.ready), self.o.valid.eq(dut.o.valid), self.o.payload.eq(dut.o.payload)]
+        if isinstance(dut, PopQueue):
+            m.d.sync += dut.o.pop.eq(self.o.valid & self.o.ready)
+            m.d.comb += [going.eq(dut.o.pop), self.o.valid.eq(dut.o.valid), self.o.payload.eq(dut.o.payload)]
         else:
             wiring.connect(m, dut.o, wiring.flipped(self.o))
         m.d.comb += [self.level.eq(dut.level + coming - going), self.free.eq(dut.free - coming + going)]
         return m
 
 
-KINDS = [Queue, LateEntryQueue, LateInQueue, LateOutQueue]
+KINDS = [Queue, LateEntryQueue, BypassQueue, PopQueue]
 every = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -79,41 +78,65 @@ def test_a_full_queue_takes_nothing(kind):
     bench.run()
 
 
-@pytest.mark.parametrize(("room", "puts"), [(False, 2), (True, 1)])
-def test_an_entry_that_comes_late_is_dropped_if_there_was_no_room(room, puts):
-    """`LateInQueue.i.ready` tells of the slot before: that an entry leaves in this slot makes no
-    room for it."""
-    dut = LateInQueue(unsigned(8), 1)
+def test_an_entry_passes_an_empty_bypass_queue_in_its_slot():
+    dut = BypassQueue(unsigned(8), 1)
     bench = Bench(dut, 100)
 
-    async def put(context):
-        context.set(dut.i.valid, 1)
+    async def pass_on(context):
         context.set(dut.i.payload, 1)
-        for _ in range(puts - 1):
-            await context.tick()
-            context.set(dut.i.payload, 2)
+        context.set(dut.i.valid, 1)
         context.set(dut.o.ready, 1)
-        assert bool(context.get(dut.i.ready)) is room
+        assert context.get(dut.o.valid)
+        assert context.get(dut.o.payload) == 1
+        await context.tick()
+        assert context.get(dut.level) == 0
+        context.set(dut.o.ready, 0)
+        await context.tick()
+        context.set(dut.i.payload, 2)
+        context.set(dut.o.ready, 1)
+        assert not context.get(dut.i.ready), "full in this slot, though an entry leaves in it"
         assert context.get(dut.o.payload) == 1
 
-    bench.add(put)
+    bench.add(pass_on)
     bench.run()
 
 
-def test_a_late_ready_without_an_entry_takes_nothing():
-    dut = LateOutQueue(unsigned(8), 2)
+def test_a_pop_shows_the_next_entry_at_once():
+    dut = PopQueue(unsigned(8), 2)
     bench = Bench(dut, 100)
 
-    async def take(context):
-        context.set(dut.o.ready, 1)
+    async def pop(context):
+        context.set(dut.i.valid, 1)
+        for entry in (1, 2):
+            context.set(dut.i.payload, entry)
+            await context.tick()
+        assert not context.get(dut.i.ready)
+        assert context.get(dut.o.payload) == 1
+        context.set(dut.o.pop, 1)
+        assert context.get(dut.o.payload) == 2
+        assert context.get(dut.i.ready), "an entry goes in this slot"
+        context.set(dut.i.valid, 0)
+        await context.tick()
+        assert not context.get(dut.o.valid), "the last one goes in this slot"
+
+    bench.add(pop)
+    bench.run()
+
+
+def test_a_pop_without_an_entry_takes_nothing():
+    dut = PopQueue(unsigned(8), 2)
+    bench = Bench(dut, 100)
+
+    async def pop(context):
+        context.set(dut.o.pop, 1)
         context.set(dut.i.valid, 1)
         await context.tick()
         context.set(dut.i.valid, 0)
-        context.set(dut.o.ready, 0)
+        context.set(dut.o.pop, 0)
         assert context.get(dut.level) == 1
         assert context.get(dut.o.valid)
 
-    bench.add(take)
+    bench.add(pop)
     bench.run()
 
 

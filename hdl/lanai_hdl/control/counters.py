@@ -13,14 +13,12 @@ from ..machine import COUNTERS
 class Counters(NicBlock):
     """`increment(counter)`, high in one slot, adds one to `value(counter)` three slots later.
 
-    For a counter in `delayed` it is two slots later: its increment comes one slot after what it
-    counts. Software sees all counters alike, two slots after what they count, as the register file
-    reads a counter one slot after the access.
+    Software sees it two slots after the increment, as a register bank reads a counter one slot
+    after the access.
 
     Parameters
     ----------
     counters : all that there are
-    delayed : names of those whose increments come one slot after what they count
 
     Members
     -------
@@ -28,9 +26,8 @@ class Counters(NicBlock):
     idle : ``Out(1)``, no increment is under way
     """
 
-    def __init__(self, counters: Collection[Counter] = COUNTERS, delayed: Collection[str] = ()):
+    def __init__(self, counters: Collection[Counter] = COUNTERS):
         self.counters = tuple(counters)
-        self.delayed = frozenset(delayed)
         members = {"idle": Out(1)}
         for counter in self.counters:
             members[_input(counter)] = In(1)
@@ -51,10 +48,7 @@ class Counters(NicBlock):
         noted, due = Signal(len(self.counters)), Signal(len(self.counters))
         for bit, counter in enumerate(self.counters):
             count, value = self.increment(counter), self.value(counter)
-            if counter.name in self.delayed:
-                m.d.sync += due[bit].eq(count)
-            else:
-                m.d.sync += [noted[bit].eq(count), due[bit].eq(noted[bit])]
+            m.d.sync += [noted[bit].eq(count), due[bit].eq(noted[bit])]
             with m.If(due[bit]):
                 m.d.sync += value.eq(value + 1)
         m.d.comb += self.idle.eq(~noted.any() & ~due.any())

@@ -77,6 +77,7 @@ CONTROL = RegisterBlock(
             Access.BOTH,
             Behavior.W1C,
             "A host write ors its bits in, a processor write clears the bits it names. Nonzero is Event.DOORBELL.",
+            set_by=Access.HW,
         ),
         Register(
             "HOST_SIGNAL",
@@ -84,6 +85,7 @@ CONTROL = RegisterBlock(
             Access.BOTH,
             Behavior.W1C,
             "The mirror image: the processor ors in, the host clears. Nonzero is Event.HOST_SIGNAL.",
+            set_by=Access.PW,
         ),
         *(
             Register(f"SCRATCH{i}", 0x060 + 4 * i, Access.BOTH, Behavior.STORAGE, "Meaning is the firmware's.")
@@ -115,9 +117,11 @@ TIME = RegisterBlock(
             "TIMER",
             0x084,
             Access.P_RW,
-            Behavior.COMMAND,
+            Behavior.TRIGGER,
             "Write a nonzero cycle: Event.TIMER once CYCLES has reached it (modulo 2**32, so at most 2**31-1 ahead), "
             "then it reads 0. 0 disarms.",
+            forwarded=True,
+            cleared=True,
         ),
     ),
     events=(EventBit("TIMER", 7, "CYCLES has reached TIMER"),),

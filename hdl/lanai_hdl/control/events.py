@@ -1,7 +1,6 @@
 """Events, doorbells, the wait register, the timer.
 
-Writes to registers arrive one slot after the access (`RegisterFile`). All outputs follow them
-combinationally, so that software sees the effect from the slot of the access on.
+Strobes of register writes come as `RegisterBank` says. All outputs follow them combinationally.
 """
 
 from amaranth import Module, Mux, Signal
@@ -29,9 +28,8 @@ class Events(NicBlock):
     -------
     raised : ``In``, the events of this slot and the state of the levels; `isr` shows them in the
         next
-    late : ``In``, events of the slot before, which `isr` shows in this one
-    clear, mask : ``In``, ISR was written in the slot before: the sticky events named in `mask` end
-    wait, mask : ``In``, WAIT was written in the slot before: a wait begins, unless `mask` is 0
+    clear, mask : ``In``, ISR is written: the sticky events named in `mask` end
+    wait, mask : ``In``, WAIT is written: a wait begins, unless `mask` is 0
     waiting : ``Out(1)``, from now until one slot after ISR and the mask have a bit in common
     awaited : ``Out(32)``, ISR and the last mask
     irq_mask, irq : ISR and `irq_mask`, or-reduced, one slot later
@@ -44,7 +42,6 @@ class Events(NicBlock):
         super().__init__(
             {
                 "raised": In(bits),
-                "late": In(bits),
                 "clear": In(1),
                 "wait": In(1),
                 "mask": In(32),
@@ -57,9 +54,9 @@ class Events(NicBlock):
             }
         )
 
-    def input(self, event: EventBit, *, delayed: bool):
-        """Where `event` is raised: in its own slot, or `delayed` by one."""
-        return (self.late if delayed else self.raised)[event.name.lower()]
+    def input(self, event: EventBit):
+        """Where `event` is raised."""
+        return self.raised[event.name.lower()]
 
     def connect_registers(self, bank):
         registers = CONTROL.registers
@@ -80,7 +77,7 @@ class Events(NicBlock):
         mask = Signal(width)
         after = Signal(width)
         m.d.comb += [
-            self.isr.eq((held & ~Mux(self.clear, self.mask & ~levels, 0)) | raised | self.late.as_value()),
+            self.isr.eq((held & ~Mux(self.clear, self.mask & ~levels, 0)) | raised),
             after.eq((self.isr & ~levels) | self.raised.as_value()),
             mask.eq(Mux(self.wait, self.mask, wait_mask)),
             self.awaited.eq(self.isr & mask),
@@ -104,74 +101,51 @@ class Events(NicBlock):
 
 
 class Bell(NicBlock):
-    """A register in which one side sets `bits` (`ring`) and the other clears them. `rings`: any bit
-    of `value` is set.
+    """The event of a register whose bits one side sets and the other clears: `rings` while any bit
+    of `value` is set."""
 
-    `ring` and `clear` come one slot after the access, and never both: the registers serve one side
-    in a slot.
-    """
-
-    ring: In(1)
-    clear: In(1)
-    bits: In(32)
-    value: Out(32)
+    value: In(32)
     rings: Out(1)
 
     def elaborate(self, platform):
         m = Module()
-        held = Signal(32)
-        rung, cleared = self.bits & self.ring.replicate(32), self.bits & self.clear.replicate(32)
-        m.d.comb += [self.value.eq((held & ~cleared) | rung), self.rings.eq(self.value.any())]
-        m.d.sync += held.eq(self.value)
+        m.d.comb += self.rings.eq(self.value.any())
         return m
 
 
 class Doorbell(Bell):
-    """DOORBELL: set by the host, cleared by the processor."""
+    """DOORBELL: set by the host, cleared by the processor. `rung`: the host writes it."""
+
+    rung: In(1)
 
     def connect_registers(self, bank):
         doorbell = CONTROL.registers.DOORBELL
-        return [
-            bank.value(doorbell).eq(self.value),
-            self.ring.eq(bank.written_by_host(doorbell)),
-            self.clear.eq(bank.written(doorbell)),
-            self.bits.eq(bank.wdata),
-        ]
+        return [self.value.eq(bank.value(doorbell)), self.rung.eq(bank.written_by_host(doorbell))]
 
     def raises(self):
         yield Raises(CONTROL.events.DOORBELL, self.rings)
 
     def counts(self):
-        yield Counts(CONTROL.counters.DOORBELLS, self.ring, delayed=True)
+        yield Counts(CONTROL.counters.DOORBELLS, self.rung)
 
 
 class HostSignal(Bell):
     """HOST_SIGNAL: set by the processor, cleared by the host."""
 
     def connect_registers(self, bank):
-        host_signal = CONTROL.registers.HOST_SIGNAL
-        return [
-            bank.value(host_signal).eq(self.value),
-            self.ring.eq(bank.written(host_signal)),
-            self.clear.eq(bank.written_by_host(host_signal)),
-            self.bits.eq(bank.wdata),
-        ]
+        return [self.value.eq(bank.value(CONTROL.registers.HOST_SIGNAL))]
 
     def raises(self):
         yield Raises(CONTROL.events.HOST_SIGNAL, self.rings)
 
 
 class Timer(NicBlock):
-    """TIMER: `fired` for one slot once `cycles` has reached the cycle written; `value` is that
-    cycle, 0 while disarmed.
-
-    `write` with `cycle` comes one slot after the access.
-    """
+    """TIMER: `fired` for one slot once `cycles` has reached `value`; the bank then clears it. `write`
+    is the strobe of a write. `armed`: `value` is not 0."""
 
     cycles: In(32)
     write: In(1)
-    cycle: In(32)
-    value: Out(32)
+    value: In(32)
     armed: Out(1)
     fired: Out(1)
 
@@ -180,8 +154,8 @@ class Timer(NicBlock):
         return [
             bank.value(registers.CYCLES).eq(self.cycles),
             self.write.eq(bank.written(registers.TIMER)),
-            self.cycle.eq(bank.wdata),
-            bank.value(registers.TIMER).eq(self.value),
+            self.value.eq(bank.value(registers.TIMER)),
+            bank.clear(registers.TIMER).eq(self.fired),
         ]
 
     def raises(self):
@@ -193,17 +167,6 @@ class Timer(NicBlock):
     def elaborate(self, platform):
         m = Module()
         reached = Signal()  # registered, for the subtraction is long
-        held, set_ = Signal(32), Signal()
-        m.d.comb += [
-            self.value.eq(Mux(self.write, self.cycle, held)),
-            self.armed.eq(Mux(self.write, self.cycle != 0, set_)),
-            self.fired.eq(reached & ~self.write),
-        ]
-        m.d.sync += [
-            reached.eq(self.armed & ~(self.cycles - self.value)[31] & ~self.fired),
-            held.eq(self.value),
-            set_.eq(self.armed),
-        ]
-        with m.If(self.fired):
-            m.d.sync += [held.eq(0), set_.eq(0)]
+        m.d.comb += [self.armed.eq(self.value.any()), self.fired.eq(reached & ~self.write)]
+        m.d.sync += reached.eq(self.armed & ~(self.cycles - self.value)[31] & ~self.fired)
         return m

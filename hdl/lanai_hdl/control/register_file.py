@@ -1,4 +1,4 @@
-"""The register file: the registers of all blocks in gateware."""
+"""The register file: the register banks of all blocks behind the ports of processor and host."""
 
 from itertools import groupby
 
@@ -7,14 +7,13 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..block import Counts, NicBlock, Raises
-from ..csr.declare import Access, Behavior, Register
+from ..csr.declare import Access, Register
 from ..csr.machine import Machine
 from ..host_bus.csr import HOST_BUS
 from ..host_bus.target import RegisterAccess
 from ..machine import MACHINE, REGISTERS_SIZE
 from .csr import CONTROL
-
-ROW_BITS = 6  # bytes of a row of 16 registers
+from .register_bank import ROW_BITS, RegisterBank
 
 
 class RegisterPort(wiring.Signature):
@@ -40,13 +39,9 @@ class RegisterFile(NicBlock):
     """Serves the processor (`cpu`) at once, the host (`host`) when the processor makes no access in
     that slot and `open`.
 
-    Accesses are pipelined: address and data are registered in slot n and decoded in slot n+1,
-    because the processor's address is too late to decode in n. Reads return the value as of n.
-    Write strobes appear in n+1; blocks forward them, so that software sees the effect as of n.
-    Rights are the declaration's.
-
-    A STORAGE register is stored here. Its value shows what was written from n+2 on, or from n+1 on
-    if it is `forwarded`. The value of any other register comes from its block.
+    The access of each slot goes to a register that all banks follow in the next slot. When a write
+    takes effect, and which value a read returns, is the banks' rule (`RegisterBank`). Rights are
+    the declaration's.
 
     Parameters
     ----------
@@ -54,29 +49,24 @@ class RegisterFile(NicBlock):
 
     Members
     -------
-    <name> : ``In(32)`` or, of a STORAGE register, ``Out(32)``; see `value`
-    <name>_write, <name>_host_write : ``Out(1)``, only of registers on which a write acts; see
-    `written`, `written_by_host`
-    wdata : ``Out(32)``, what was written, with the strobes
+    wdata : ``Out(32)``, what was written, with the strobes of the banks
     cpu, host : the accesses
     open : ``In(1)``, the host may have accesses
-    unknown : ``Out(1)``, in slot n+1: the host's access was at an offset where no register is
+    unknown : ``Out(1)``, in slot n+1: the host's access of slot n was at an offset where no
+        register is
     idle : ``Out(1)``, no access waits to be decoded
+
+    Attributes
+    ----------
+    banks : a `RegisterBank` for each block of `machine`
     """
 
     def __init__(self, machine: Machine = MACHINE):
         self.machine = machine
-        self._counters = {counter.name for counter in machine.counters}
-        members = {}
-        for register in machine.registers:
-            members[_value(register)] = Out(32) if register.behavior is Behavior.STORAGE else In(32)
-            if register.behavior.acts and register.access & Access.PW:
-                members[_strobe(register)] = Out(1)
-            if register.behavior.acts and register.access & Access.HW:
-                members[_host_strobe(register)] = Out(1)
+        self.banks = [RegisterBank(block) for block in machine.blocks]
+        self._bank = {register.name: bank for bank in self.banks for register in bank.block.all_registers}
         super().__init__(
             {
-                **members,
                 "cpu": In(RegisterPort()),
                 "host": In(RegisterAccess()),
                 "open": In(1, init=1),
@@ -87,112 +77,71 @@ class RegisterFile(NicBlock):
         )
 
     def value(self, register: Register):
-        """The register's value: from here if it is STORAGE, else for its block to drive."""
-        return getattr(self, _value(register))
+        """As `RegisterBank` says of each of these."""
+        return self._bank[register.name].value(register)
+
+    def clear(self, register: Register):
+        return self._bank[register.name].clear(register)
 
     def written(self, register: Register):
-        """High for one slot: the processor wrote `wdata` to `register` in the slot before."""
-        return getattr(self, _strobe(register))
+        return self._bank[register.name].written(register)
 
     def written_by_host(self, register: Register):
-        """High for one slot: the host wrote `wdata` to `register` in the slot before."""
-        return getattr(self, _host_strobe(register))
+        return self._bank[register.name].written_by_host(register)
 
     def raises(self):
-        yield Raises(CONTROL.events.BUS_ERROR, self.unknown, delayed=True)
+        yield Raises(CONTROL.events.BUS_ERROR, self.unknown)
 
     def counts(self):
-        yield Counts(HOST_BUS.counters.PIO_FAULTS, self.unknown, delayed=True)
+        yield Counts(HOST_BUS.counters.PIO_FAULTS, self.unknown)
 
     def elaborate(self, platform):
         m = Module()
         busy = self.cpu.read | self.cpu.write
         m.d.comb += self.host.grant.eq(self.host.request & ~busy & self.open)
-        self._host_strobes(m)
 
-        # The access of the slot before: the pipeline register.
+        # The access of the slot before.
         addr, by_host = Signal.like(self.host.addr), Signal()
-        read, write = Signal(), Signal()
+        read, cpu_write, host_write = Signal(), Signal(), Signal()
         m.d.sync += [
             by_host.eq(~busy),
             addr.eq(Mux(busy, self.cpu.addr, self.host.addr)),
             self.wdata.eq(Mux(busy, self.cpu.wdata, self.host.wdata)),
             read.eq(self.cpu.read | (self.host.grant & ~self.host.write)),
-            write.eq(self.cpu.write | (self.host.grant & self.host.write)),
+            cpu_write.eq(self.cpu.write),
+            host_write.eq(self.host.grant & self.host.write),
         ]
-        rdata = Signal(32)
-        self._kept = {}  # of forwarded registers
-        for register in self.machine.registers:
-            if register.forwarded:
-                self._kept[register.name] = kept = Signal(32, name=_value(register))
-                m.d.comb += self.value(register).eq(kept)
-        m.d.comb += [self.cpu.rdata.eq(rdata), self.host.rdata.eq(rdata), self.idle.eq(~read & ~write)]
-        values, known = self._values(m), Signal()
-        m.d.comb += self.unknown.eq((read | write) & by_host & ~known)
+        for bank in self.banks:
+            m.submodules[bank.block.title.lower().replace(" ", "_")] = bank
+            m.d.comb += [
+                bank.access.row.eq(1 << addr[ROW_BITS:]),
+                bank.access.column.eq(1 << addr[2:ROW_BITS]),
+                bank.access.wdata.eq(self.wdata),
+                bank.access.cpu_write.eq(cpu_write),
+                bank.access.host_write.eq(host_write),
+                bank.access.host_addr.eq(self.host.addr),
+            ]
+        rdata, known = self._read(m, addr, read, by_host)
+        m.d.comb += [
+            self.cpu.rdata.eq(rdata),
+            self.host.rdata.eq(rdata),
+            self.unknown.eq((host_write | (read & by_host)) & ~known),
+            self.idle.eq(~(read | cpu_write | host_write)),
+        ]
+        return m
+
+    def _read(self, m, addr, read, by_host):
+        """What the access reads, 0 without the right, and whether there is such a register."""
+        rdata, known = Signal(32), Signal()
         # Two short multiplexers are faster than one long one.
         with m.Switch(addr[ROW_BITS:]):
             for row, registers in groupby(self.machine.registers, lambda register: register.offset >> ROW_BITS):
                 with m.Case(row), m.Switch(addr[2:ROW_BITS]):
                     for register in registers:
+                        rights = register.access
+                        may = (by_host & bool(rights & Access.HR)) | (~by_host & bool(rights & Access.PR))
                         with m.Case(register.offset % (1 << ROW_BITS) >> 2):
                             m.d.comb += known.eq(1)
-                            self._serve(m, register, values[register.name], by_host, read, write, rdata)
-        return m
-
-    def _host_strobes(self, m):
-        """The host's address is stable while it waits, so it is decoded before its access: a reset
-        is timing-critical."""
-        written = Signal()
-        m.d.sync += written.eq(self.host.grant & self.host.write)
-        for register in self.machine.registers:
-            if register.behavior.acts and register.access & Access.HW:
-                named = Signal(name=f"host_names_{register.name.lower()}")
-                m.d.sync += named.eq(self.host.addr[2:] == register.offset >> 2)
-                m.d.comb += self.written_by_host(register).eq(written & named)
-
-    def _serve(self, m, register, value, by_host, read, write, rdata):
-        access = register.access
-        with m.If(read & self._may(access, by_host, Access.PR, Access.HR)):
-            m.d.comb += rdata.eq(value)
-        if register.behavior.acts:
-            if access & Access.PW:
-                m.d.comb += self.written(register).eq(write & ~by_host)
-        elif register.behavior is Behavior.STORAGE:
-            with m.If(write & self._may(access, by_host, Access.PW, Access.HW)):
-                m.d.sync += self._stored(register).eq(self.wdata)
-                if register.forwarded:
-                    m.d.comb += self.value(register).eq(self.wdata)
-
-    def _stored(self, register):
-        """Where a STORAGE register's value is kept: its output, or behind it if that is
-        forwarded."""
-        return self._kept[register.name] if register.forwarded else self.value(register)
-
-    def _values(self, m):
-        """The value of each register in the slot before."""
-        values = {}
-        for register in self.machine.registers:
-            value = self.value(register)
-            if register.behavior is Behavior.STORAGE:
-                value = self._stored(register)
-            elif register.behavior is not Behavior.FIXED and register.name not in self._counters:
-                seen = Signal(32, name=f"{register.name.lower()}_seen")
-                m.d.sync += seen.eq(value)
-                value = seen
-            values[register.name] = value
-        return values
-
-    def _may(self, access, by_host, processor, host):
-        return (by_host & bool(access & host)) | (~by_host & bool(access & processor))
-
-
-def _value(register):
-    return register.name.lower()
-
-
-def _strobe(register):
-    return f"{register.name.lower()}_write"
-
-
-def _host_strobe(register):
-    return f"{register.name.lower()}_host_write"
+                            with m.If(read & may):
+                                m.d.comb += rdata.eq(self._bank[register.name].read(register))
+        return rdata, known

@@ -27,9 +27,10 @@ class MemoryRequest(data.Struct):
 
 
 class Arrival(data.Struct):
-    """A loaded value, most of which comes late in its slot: bits in `keep` are `word`'s, bits in
-    `fill` are `sign`, and where neither has any, it is `early`. What uses it can so make ready all
-    that does not wait for `word` and `sign`."""
+    """A loaded value: (`word` & `keep`) | (`sign` in the bits of `fill`) | `early`.
+
+    Only `word` and `sign` are timing-critical: consumers may precompute with the rest.
+    """
 
     word: 32
     sign: 1
@@ -38,8 +39,8 @@ class Arrival(data.Struct):
     early: 32
 
     def choose(self, wanted, instead):
-        """`instead`, or the value if it is `wanted`: then `instead` has to be `early`. A mask put
-        on `instead` by XOR is put on the value too."""
+        """The value if it is `wanted`, and `instead` is then `early`; else `instead`. XOR-ing a mask
+        into `instead` also applies it to the value."""
         late = (self.word & self.keep) | (self.sign.replicate(32) & self.fill)
         return (late & wanted.replicate(32)) ^ instead
 
@@ -68,7 +69,7 @@ class Access(wiring.Component):
         m = Module()
         request, addr = self.request, self.request.addr
         window = request.window
-        # What is late is used once: where the address lies.
+        # The timing-critical part, where the address lies, is used once.
         bus, register = Signal(), Signal()
         m.d.comb += [
             bus.eq(request.valid & ~self._misaligned()),
@@ -118,8 +119,8 @@ class Access(wiring.Component):
                 m.d.comb += [self.lbus.be.eq(0b1111), self.lbus.wdata.eq(request.data)]
 
     def _answer(self, m):
-        """The slot after: pick, align, extend. The word comes late in its slot, so everything is
-        chosen before it."""
+        """The next slot: pick, align, extend. The word is timing-critical, so all selects are
+        computed before it."""
         request, word = self.request, self.lbus.rdata
         low, size = request.addr[:2], request.size
         on_bus, half_or_more, whole, from_window = Signal(), Signal(), Signal(), Signal()

@@ -54,11 +54,11 @@ class Core(Processor):
       bus.
     * D = F + 1. X(i) is the first slot from D(i) + 1 on in which no M is under way and `wait` is
       low.
-    * M wants the bus from X + 1 on, until granted; on the register port it takes X + 1. If the
-      offset is shifted, all of it comes a slot later: E takes two. X(i+1) comes after M(i).
+    * M requests the bus from X + 1 on, until granted; on the register port it takes X + 1. If the
+      offset is shifted, E takes two slots, and M begins one slot later. X(i+1) comes after M(i).
 
-    So X(i+1) is at X(i) + 2 or later, and only a data address is wanted in the very slot in which
-    it is computed.
+    So X(i+1) is at X(i) + 2 or later, and only a data address is used in the slot in which it is
+    computed.
 
     With the bus free a fetch and a data access alternate: one instruction in two slots. With one
     parity taken a plain instruction still takes two slots and a load or store four; with both taken
@@ -144,7 +144,7 @@ class Core(Processor):
             ]
 
     def _arrive(self, m):
-        """The word comes late in its slot, so it goes to a register and nowhere else."""
+        """The word is timing-critical, so it goes to a register and nowhere else."""
         fetch, ready = self.fetch, self.ready
         with m.If(self.go):
             m.d.sync += ready.valid.eq(0)
@@ -198,10 +198,10 @@ class Core(Processor):
 
     def _operand(self, m, read, index, replaced, constant, complemented):
         """The operand `read` from register `index`, or what was written there since, or `constant`
-        if `replaced`; `complemented` if told so.
+        if `replaced`; complemented if `complemented`.
 
-        A load whose base is its destination leaves the loaded value. That on the bus comes late, so
-        it passes one choice alone.
+        A load whose base is its destination leaves the loaded value. The value on the bus is
+        timing-critical, so it passes one multiplexer only.
         """
         moved, loaded, access = self.moved, self.loaded, self.access
         is_loaded, arrives = ~replaced & (index == self.loaded_rd) & is_data(self.loaded_rd), Signal()

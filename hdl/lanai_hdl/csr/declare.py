@@ -28,11 +28,17 @@ class Behavior(Enum):
     VIEW = "view of hardware"
     FIXED = "fixed when built"
     COMMAND = "a write acts"
+    TRIGGER = "storage, and a write acts"
 
     @property
     def acts(self) -> bool:
-        """Is a write an event for the block, rather than a value that the register bank keeps?"""
-        return self in (Behavior.COMMAND, Behavior.W1C)
+        """Is the block told of a write?"""
+        return self in (Behavior.COMMAND, Behavior.W1C, Behavior.TRIGGER)
+
+    @property
+    def stores(self) -> bool:
+        """Does the register bank keep what is written?"""
+        return self in (Behavior.STORAGE, Behavior.TRIGGER)
 
 
 class AllEvents(IntFlag):
@@ -48,8 +54,11 @@ class Register:
         offset: bytes from the start of the window, a multiple of 4.
         fields: the meaning of its bits, if they have one each; `AllEvents` for the events of all
             blocks.
-        forwarded: of a STORAGE register: the block sees what was written one slot after the access
-            instead of two.
+        forwarded: the block sees what was stored one slot after the access instead of two
+            (`RegisterBank` states the rule).
+        cleared: the block can set what is stored to 0.
+        set_by: of a W1C register whose bits one side sets: that side's right to write. The other
+            side clears them. Without it the block sets them.
     """
 
     name: str
@@ -59,6 +68,13 @@ class Register:
     doc: str
     fields: type[IntFlag] | None = None
     forwarded: bool = False
+    cleared: bool = False
+    set_by: Access | None = None
+
+    @property
+    def kept(self) -> bool:
+        """Does the register bank keep the value, rather than show one of the block?"""
+        return self.behavior.stores or self.set_by is not None
 
 
 @dataclass(frozen=True)

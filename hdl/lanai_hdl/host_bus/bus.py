@@ -50,7 +50,7 @@ class HostBus(NicBlock):
         )
 
     def raises(self):
-        yield Raises(CONTROL.events.BUS_ERROR, self.fault, delayed=True)
+        yield Raises(CONTROL.events.BUS_ERROR, self.fault)
 
     def counts(self):
         counters = HOST_BUS.counters
@@ -58,7 +58,7 @@ class HostBus(NicBlock):
         yield Counts(counters.BUS_BEATS, self.beat)
         yield Counts(counters.PIO_READS, self.read)
         yield Counts(counters.PIO_WRITES, self.wrote)
-        yield Counts(counters.PIO_FAULTS, self.fault, delayed=True)
+        yield Counts(counters.PIO_FAULTS, self.fault)
 
     def elaborate(self, platform):
         m = Module()

@@ -99,7 +99,7 @@ class PioTarget(wiring.Component):
         line_bits = (config.pio_line - 1).bit_length()
         last_of_line = Signal()
         to_lbus, to_registers = Signal(), Signal()  # an access waits for its grant, or had it in the slot before:
-        granted = Signal()  # which is known only then, for the registers' grant comes late
+        granted = Signal()  # registered, for the registers' grant is timing-critical
         behind = Signal()  # an access will still wait in the next slot
         posted, waiting = Signal(Access), Signal()  # a write to the SRAM behind that, if `waiting`
         pending, grants = to_lbus | to_registers, self.lbus.grant | self.registers.grant

@@ -10,7 +10,7 @@ from ..control.csr import CONTROL
 from ..host_bus.ports import BurstPort
 from ..lbus.lbus import ADDRESS_BITS, LbusMaster
 from ..lbus.masters import HDMA
-from ..queue import LateInQueue
+from ..queue import BypassQueue
 from ..receive_dma.engine import RecvProgress
 from ..send_dma.engine import LENGTH_BITS
 from .aligner import Aligner
@@ -36,12 +36,12 @@ class HostDescriptor(data.Struct):
 class HostDma(NicBlock):
     """Runs descriptors one after another; any byte addresses, any length, in bursts.
 
-    Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set
-    `refused`); `free` entries of their queue; `lbus`; `bus`; `progress` of the receive DMA, for
-    `follow`. `pointer`: bytes of SRAM below it have been moved (read, towards the host). Events of
-    a slot: `done`, a descriptor, with `error`; `fed`, that a `feed` one wrote `feed` bytes (which
-    are told before it is known that they are written), and `spoil` while one fails, which feeds its
-    length all the same. `idle` while nothing is queued or under way.
+    Members: `post`, a stream of descriptors, checked, with `refused` set if they are bad; `free`
+    entries of their queue; `lbus`; `bus`; `progress` of the receive DMA, for `follow`. `pointer`:
+    bytes of SRAM below it have been moved (read, towards the host). Events of a slot: `done`, a
+    descriptor, with `error`; `fed`, that a `feed` one wrote `feed` bytes (which are told before it
+    is known that they are written), and `spoil` while one fails, which feeds its length all the
+    same. `idle` while nothing is queued or under way.
 
     A descriptor with `stop` that fails raises `failed` and stops the engine: it is not done, and no
     other begins, until `resume`. `failed` comes once for each descriptor that fails, with `stop` or
@@ -89,7 +89,7 @@ class HostDma(NicBlock):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.queue = queue = LateInQueue(HostDescriptor, self.config.hdma_queue)
+        m.submodules.queue = queue = BypassQueue(HostDescriptor, self.config.hdma_queue)
         m.submodules.aligner = aligner = Aligner()
         m.submodules.cutter = cutter = BurstCutter(self.config)
         m.submodules.reader = reader = SramReader()

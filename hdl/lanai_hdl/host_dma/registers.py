@@ -1,18 +1,14 @@
 """The host DMA's registers in gateware: a write of HDMA_START becomes a checked descriptor in the
-engine's queue.
-
-Commands arrive one slot after the access that wrote them (`RegisterFile`), and so do refusals and
-overflows.
-"""
+engine's queue."""
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
 from ..control.csr import CONTROL
 from ..fields import bit, status_word
+from ..posted import Posted
 from ..send_dma.engine import LENGTH_BITS
 from ..sram.bounds import leaves_sram
 from .csr import HOST_DMA, HostDmaStart
@@ -27,8 +23,8 @@ class HostDmaRegisters(NicBlock):
     -------
     host, local, length : ``In(32)``, values of the registers of these names
     start, flags : ``In``, HDMA_START is written with the value `flags`
-    post : ``Out(stream)``, the descriptor, valid for the slot of `start` only
-    overflow : ``Out(1)``, the queue was full and the descriptor is dropped
+    posted : ``Out(Posted)``, the descriptor, in the slot of `start`
+    overflow : ``Out(1)``, the queue is full and the descriptor is dropped
     free, busy, done, error, stopped : ``In``, the engine's
     resume : ``Out(1)``, HOST_DMA_ERROR is cleared in ISR
     status, completed : ``Out(32)``, values of HDMA_STATUS and HDMA_DONE
@@ -43,7 +39,7 @@ class HostDmaRegisters(NicBlock):
                 "length": In(32),
                 "start": In(1),
                 "flags": In(32),
-                "post": Out(stream.Signature(HostDescriptor)),
+                "posted": Out(Posted(HostDescriptor)),
                 "overflow": Out(1),
                 "free": In(range(config.hdma_queue + 1)),
                 "busy": In(1),
@@ -70,10 +66,10 @@ class HostDmaRegisters(NicBlock):
         ]
 
     def raises(self):
-        yield Raises(CONTROL.events.BUS_ERROR, self.overflow, delayed=True)
+        yield Raises(CONTROL.events.BUS_ERROR, self.overflow)
 
     def counts(self):
-        yield Counts(CONTROL.counters.QUEUE_OVERFLOWS, self.overflow, delayed=True)
+        yield Counts(CONTROL.counters.QUEUE_OVERFLOWS, self.overflow)
 
     def elaborate(self, platform):
         m = Module()
@@ -86,18 +82,18 @@ class HostDmaRegisters(NicBlock):
             end.eq(self.host + self.length),
             # A transfer past the last host bus address would wrap to address 0.
             outside.eq(leaves_sram(self.config, self.local, self.length) | (end[32] & end[:32].any())),
-            self.post.valid.eq(self.start),
-            self.post.payload.host.eq(self.host),
-            self.post.payload.local.eq(self.local),
+            self.posted.post.eq(self.start),
+            self.posted.entry.host.eq(self.host),
+            self.posted.entry.local.eq(self.local),
             # What is longer than the field is refused, but feeds its length: as much as the field
             # holds, more than any send can take.
-            self.post.payload.length.eq(Mux(self.length[LENGTH_BITS:].any(), (1 << LENGTH_BITS) - 1, self.length)),
-            self.post.payload.to_host.eq(to_host & ~to_sram),
-            self.post.payload.feed.eq(bit(self.flags, HostDmaStart.FEED)),
-            self.post.payload.follow.eq(bit(self.flags, HostDmaStart.FOLLOW)),
-            self.post.payload.stop.eq(bit(self.flags, HostDmaStart.STOP)),
-            self.post.payload.refused.eq(outside | (to_sram == to_host)),
-            self.overflow.eq(self.start & ~self.post.ready),
+            self.posted.entry.length.eq(Mux(self.length[LENGTH_BITS:].any(), (1 << LENGTH_BITS) - 1, self.length)),
+            self.posted.entry.to_host.eq(to_host & ~to_sram),
+            self.posted.entry.feed.eq(bit(self.flags, HostDmaStart.FEED)),
+            self.posted.entry.follow.eq(bit(self.flags, HostDmaStart.FOLLOW)),
+            self.posted.entry.stop.eq(bit(self.flags, HostDmaStart.STOP)),
+            self.posted.entry.refused.eq(outside | (to_sram == to_host)),
+            self.overflow.eq(self.start & self.posted.full),
             self.status.eq(status_word(self.free, busy=self.busy, error=failed, stopped=self.stopped)),
         ]
         with m.If(self.done):

@@ -44,7 +44,7 @@ def master_bits(masters: Sequence[Master]) -> data.StructLayout:
 
 
 class SlotArbiter(wiring.Component):
-    """Who has the slot (NP-56), decided anew in every slot and within it.
+    """Grants each slot to one master (NP-56), combinationally.
 
     Within an edge the order of the list is the order of priority. The last master, the processor,
     is served on both edges after all others.

@@ -42,7 +42,7 @@ def _registers() -> Iterator[str]:
                     f"`{r.name}`",
                     rights(r.access, Access.PR, Access.PW),
                     rights(r.access, Access.HR, Access.HW),
-                    r.behavior.value,
+                    r.behavior.value + (", forwarded" if r.forwarded else ""),
                     r.doc + (f" Bits: {r.fields.__name__}." if r.fields else ""),
                 )
                 for r in sorted(block.all_registers, key=lambda register: register.offset)

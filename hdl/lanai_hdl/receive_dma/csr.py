@@ -33,7 +33,7 @@ RECEIVE_DMA = RegisterBlock(
             "RECV_LIMIT",
             0x184,
             Access.P_RW,
-            Behavior.COMMAND,
+            Behavior.TRIGGER,
             "Writing posts the buffer [RECV_POINTER, this); word aligned. Buffers serve packets in order, one "
             "each, from their start. With none "
             "posted the packet waits on the wire. One that leaves the SRAM or ends before it starts is refused "

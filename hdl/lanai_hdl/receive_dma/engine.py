@@ -11,7 +11,7 @@ from ..lbus.lbus import ADDRESS_BITS, LbusMaster
 from ..lbus.masters import RECV
 from ..link.csr import LINK
 from ..link.deframer import Part, PartKind
-from ..queue import LateInQueue, LateOutQueue
+from ..queue import BypassQueue, PopPort, PopQueue
 from .csr import RECEIVE_DMA, Verdict
 
 END_BITS = ADDRESS_BITS + 1  # an end may lie just past the last byte
@@ -52,13 +52,12 @@ class RecvProgress(wiring.Signature):
 class ReceiveDma(NicBlock):
     """Writes each packet to the next posted buffer, from its start, and queues a completion.
 
-    Members: `i`, parts of packets; `post`, buffers, a slot late (`LateInQueue`; who posts has
-    checked them: word aligned, in order, within the SRAM); `free` entries of their queue;
-    `completed` stream, taken a slot late (`LateOutQueue`); `lbus`; `progress`. A packet waits, not
-    taken off the wire, while no buffer is posted or the completion queue is full. What does not fit
-    its buffer is dropped, and the verdict tells. A packet that has waited `blocked_slots` is
-    dropped (`timeout`) or, as configured, `reset` asks for a reset of the NIC (NP-19). Events of a
-    slot: `finished` with `verdict`. `idle` while no packet is under way.
+    Members: `i`, parts of packets; `post`, a stream of buffers, checked (word aligned, in order,
+    within the SRAM); `free` entries of their queue; `completed`, a `PopPort`; `lbus`; `progress`. A
+    packet waits, not taken off the wire, while no buffer is posted or the completion queue is full.
+    What does not fit its buffer is dropped, and the verdict tells. A packet that has waited
+    `blocked_slots` is dropped (`timeout`) or, as configured, `reset` asks for a reset of the NIC
+    (NP-19). Events of a slot: `finished` with `verdict`. `idle` while no packet is under way.
     """
 
     lbus_master = RECV
@@ -70,7 +69,7 @@ class ReceiveDma(NicBlock):
                 "i": In(stream.Signature(Part)),
                 "post": In(stream.Signature(RecvBuffer)),
                 "free": Out(range(config.recv_queue + 1), init=config.recv_queue),
-                "completed": Out(stream.Signature(Completion)),
+                "completed": Out(PopPort(Completion)),
                 "lbus": Out(LbusMaster()),
                 "progress": Out(RecvProgress()),
                 "finished": Out(1),
@@ -103,8 +102,8 @@ class ReceiveDma(NicBlock):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.buffers = buffers = LateInQueue(RecvBuffer, self.config.recv_queue)
-        m.submodules.completions = completions = LateOutQueue(Completion, self.config.completions)
+        m.submodules.buffers = buffers = BypassQueue(RecvBuffer, self.config.recv_queue)
+        m.submodules.completions = completions = PopQueue(Completion, self.config.completions)
         wiring.connect(m, wiring.flipped(self.post), buffers.i)
         wiring.connect(m, completions.o, wiring.flipped(self.completed))
         progress, part = self.progress, self.i.payload
@@ -170,8 +169,7 @@ class ReceiveDma(NicBlock):
         return m
 
     def _take_word(self, m, overrun):
-        """Offers the word to the LBUS if there is room for it; `pointer` may be moving on in this
-        very slot."""
+        """Offers the word to the LBUS if there is room for it; `pointer` may advance in this slot."""
         progress = self.progress
         after = Signal(END_BITS)
         m.d.comb += after.eq(progress.pointer + 4)

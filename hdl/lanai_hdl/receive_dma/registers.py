@@ -1,18 +1,15 @@
 """The receive DMA's registers in gateware: a write of RECV_LIMIT becomes a checked buffer in the
-engine's queue.
-
-Commands arrive one slot after the access that wrote them (`RegisterFile`), and so do refusals and
-overflows.
-"""
+engine's queue."""
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
 from ..control.csr import CONTROL
 from ..fields import status_word
+from ..posted import Posted
+from ..queue import PopPort
 from .csr import RECEIVE_DMA
 from .engine import Completion, RecvBuffer, RecvProgress
 
@@ -27,9 +24,8 @@ class ReceiveDmaRegisters(NicBlock):
     coming : ``In(32)``, what the processor writes in this slot, if it writes
     post_limit, limit : ``In``, RECV_LIMIT is written with the value `limit`, which was `coming` one
         slot earlier
-    limit_value : ``Out(32)``, value of RECV_LIMIT
-    post : ``Out(stream)``, the buffer, valid for the slot of `post_limit` only
-    overflow : ``Out(1)``, the queue was full and the buffer is dropped
+    posted : ``Out(Posted)``, the buffer, in the slot of `post_limit`
+    overflow : ``Out(1)``, the queue is full and the buffer is dropped
     refused : ``Out(1)``, the buffer is misaligned, leaves the SRAM or ends before it starts, and is
         dropped
     free, progress, finished : ``In``, the engine's
@@ -37,7 +33,7 @@ class ReceiveDmaRegisters(NicBlock):
     watermark : ``In(32)``, value of RECV_WATERMARK
     status, count, completed : ``Out(32)``, values of RECV_STATUS, RECV_COUNT, RECV_DONE
     progressed : ``Out(1)``, level of Event.RECV_PROGRESS
-    finished_packets : ``In(stream)``, the engine's completions
+    finished_packets : ``In(PopPort)``, the engine's completions
     pop : ``In(1)``, RECV_VERDICT is written: the oldest completion is taken
     length, buffer, verdict : ``Out(32)``, the oldest completion, 0 if there is none
     arrived : ``Out(1)``, level of Event.RECV_DONE
@@ -51,8 +47,7 @@ class ReceiveDmaRegisters(NicBlock):
                 "limit": In(32),
                 "coming": In(32),
                 "post_limit": In(1),
-                "limit_value": Out(32),
-                "post": Out(stream.Signature(RecvBuffer)),
+                "posted": Out(Posted(RecvBuffer)),
                 "overflow": Out(1),
                 "refused": Out(1),
                 "free": In(range(config.recv_queue + 1)),
@@ -64,7 +59,7 @@ class ReceiveDmaRegisters(NicBlock):
                 "count": Out(32),
                 "progressed": Out(1),
                 "completed": Out(32),
-                "finished_packets": In(stream.Signature(Completion)),
+                "finished_packets": In(PopPort(Completion)),
                 "pop": In(1),
                 "length": Out(32),
                 "buffer": Out(32),
@@ -80,7 +75,6 @@ class ReceiveDmaRegisters(NicBlock):
             self.limit.eq(bank.wdata),
             self.coming.eq(bank.cpu.wdata),
             self.post_limit.eq(bank.written(registers.RECV_LIMIT)),
-            bank.value(registers.RECV_LIMIT).eq(self.limit_value),
             self.watermark.eq(bank.value(registers.RECV_WATERMARK)),
             self.pop.eq(bank.written(registers.RECV_VERDICT)),
             bank.value(registers.RECV_COUNT).eq(self.count),
@@ -94,11 +88,11 @@ class ReceiveDmaRegisters(NicBlock):
     def raises(self):
         yield Raises(RECEIVE_DMA.events.RECV_DONE, self.arrived)
         yield Raises(RECEIVE_DMA.events.RECV_PROGRESS, self.progressed)
-        yield Raises(CONTROL.events.BUS_ERROR, self.refused | self.overflow, delayed=True)
+        yield Raises(CONTROL.events.BUS_ERROR, self.refused | self.overflow)
 
     def counts(self):
-        yield Counts(RECEIVE_DMA.counters.RECV_REFUSED, self.refused, delayed=True)
-        yield Counts(CONTROL.counters.QUEUE_OVERFLOWS, self.overflow, delayed=True)
+        yield Counts(RECEIVE_DMA.counters.RECV_REFUSED, self.refused)
+        yield Counts(CONTROL.counters.QUEUE_OVERFLOWS, self.overflow)
 
     def elaborate(self, platform):
         m = Module()
@@ -115,14 +109,12 @@ class ReceiveDmaRegisters(NicBlock):
             | self.coming[:2].any()
         )
         m.d.comb += [
-            self.post.valid.eq(self.post_limit & ~wrong),
-            self.post.payload.pointer.eq(self.pointer),
-            self.post.payload.limit.eq(self.limit),
-            self.overflow.eq(self.post.valid & ~self.post.ready),
+            self.posted.post.eq(self.post_limit & ~wrong),
+            self.posted.entry.pointer.eq(self.pointer),
+            self.posted.entry.limit.eq(self.limit),
+            self.overflow.eq(self.posted.post & self.posted.full),
             self.refused.eq(self.post_limit & wrong),
         ]
-        with m.If(self.post_limit):
-            m.d.sync += self.limit_value.eq(self.limit)
         self._show(m)
         return m
 
@@ -135,7 +127,7 @@ class ReceiveDmaRegisters(NicBlock):
             self.count.eq(Mux(progress.busy, progress.pointer - progress.start, 0)),
             self.progressed.eq(progress.busy & self.watermark.any() & (self.count >= self.watermark)),
             self.arrived.eq(oldest.valid),
-            oldest.ready.eq(self.pop),
+            oldest.pop.eq(self.pop),
         ]
         with m.If(oldest.valid):
             m.d.comb += [

@@ -9,7 +9,7 @@ from ..config import NicConfig
 from ..lbus.lbus import ADDRESS_BITS, LbusMaster
 from ..lbus.masters import SEND
 from ..link.flit import Flit, Kind
-from ..queue import LateEntryQueue, LateInQueue
+from ..queue import BypassQueue, LateEntryQueue
 from .csr import SEND_DMA
 
 LENGTH_BITS = ADDRESS_BITS + 1
@@ -34,8 +34,8 @@ class SendDescriptor(data.Struct):
 class SendCredit(NicBlock):
     """SEND_CREDIT: bytes that chasing sends may still take (NP-51).
 
-    `feed` bytes come with `fed`, `size` go with `take`. `write` adds the signed `amount`; it comes
-    one slot after the access. `value` shows the sum in the next slot.
+    `feed` bytes come with `fed`, `size` go with `take`. `write` adds the signed `amount`. `value`
+    shows the sum in the next slot.
 
     Bytes are taken in the order in which they came. Those that come with `spoil` are not sound:
     `unsound` in a slot in which such bytes are the next to be taken. If more unsound bytes come
@@ -100,12 +100,11 @@ class SendCredit(NicBlock):
 class SendDma(NicBlock):
     """Runs descriptors in order; a packet is the words from a `first` to a `last` one.
 
-    Members: `post`, descriptors, a slot late (`LateInQueue`; who posts has checked them and set
-    `refused`); `free` entries of their queue; `lbus`; `o`, flits for the transmitter; `credit`
-    (what SEND_CREDIT holds) and `take`, a slot's event: `size` bytes are taken from it; `spoil`,
-    with `take`, that these bytes are not sound: the CRC of their packet is then wrong on purpose.
-    `done`, a slot's event: the last word of a descriptor has been read. `idle` while nothing is
-    queued or under way.
+    Members: `post`, a stream of descriptors, checked, with `refused` set if they are bad; `free`
+    entries of their queue; `lbus`; `o`, flits for the transmitter; `credit` (what SEND_CREDIT
+    holds) and `take`, a slot's event: `size` bytes are taken from it; `spoil`, with `take`, that
+    these bytes are not sound: the CRC of their packet is then wrong on purpose. `done`, a slot's
+    event: the last word of a descriptor has been read. `idle` while nothing is queued or under way.
     """
 
     lbus_master = SEND
@@ -132,7 +131,7 @@ class SendDma(NicBlock):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.descriptors = descriptors = LateInQueue(SendDescriptor, self.config.send_queue)
+        m.submodules.descriptors = descriptors = BypassQueue(SendDescriptor, self.config.send_queue)
         m.submodules.flits = flits = LateEntryQueue(Flit, FLITS_AHEAD)
         wiring.connect(m, wiring.flipped(self.post), descriptors.i)
         wiring.connect(m, flits.o, wiring.flipped(self.o))

@@ -1,18 +1,14 @@
 """The send DMA's registers in gateware: a write of SEND_START becomes a checked descriptor in the
-engine's queue.
-
-Commands arrive one slot after the access that wrote them (`RegisterFile`), and so do refusals and
-overflows.
-"""
+engine's queue."""
 
 from amaranth import Module
-from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
 from ..control.csr import CONTROL
 from ..fields import bit, status_word
+from ..posted import Posted
 from ..sram.bounds import leaves_sram
 from .csr import SEND_DMA, SendStart
 from .engine import SendDescriptor
@@ -26,8 +22,8 @@ class SendDmaRegisters(NicBlock):
     -------
     route, pointer, length : ``In(32)``, values of the registers of these names
     start, flags : ``In``, SEND_START is written with the value `flags`
-    post : ``Out(stream)``, the descriptor, valid for the slot of `start` only
-    overflow : ``Out(1)``, the queue was full and the descriptor is dropped
+    posted : ``Out(Posted)``, the descriptor, in the slot of `start`
+    overflow : ``Out(1)``, the queue is full and the descriptor is dropped
     refused : ``Out(1)``, a descriptor that leaves the SRAM is queued: it sends no word
     free, busy, done : ``In``, the engine's
     up : ``In(1)``, the link has a carrier
@@ -43,7 +39,7 @@ class SendDmaRegisters(NicBlock):
                 "length": In(32),
                 "start": In(1),
                 "flags": In(32),
-                "post": Out(stream.Signature(SendDescriptor)),
+                "posted": Out(Posted(SendDescriptor)),
                 "overflow": Out(1),
                 "refused": Out(1),
                 "free": In(range(config.send_queue + 1)),
@@ -68,17 +64,17 @@ class SendDmaRegisters(NicBlock):
         ]
 
     def raises(self):
-        yield Raises(CONTROL.events.BUS_ERROR, self.refused | self.overflow, delayed=True)
+        yield Raises(CONTROL.events.BUS_ERROR, self.refused | self.overflow)
 
     def counts(self):
-        yield Counts(SEND_DMA.counters.SEND_ERRORS, self.refused, delayed=True)
-        yield Counts(CONTROL.counters.QUEUE_OVERFLOWS, self.overflow, delayed=True)
+        yield Counts(SEND_DMA.counters.SEND_ERRORS, self.refused)
+        yield Counts(CONTROL.counters.QUEUE_OVERFLOWS, self.overflow)
 
     def elaborate(self, platform):
         m = Module()
-        descriptor = self.post.payload
+        descriptor = self.posted.entry
         m.d.comb += [
-            self.post.valid.eq(self.start),
+            self.posted.post.eq(self.start),
             descriptor.route.eq(self.route),
             descriptor.pointer.eq(self.pointer & ~3),
             descriptor.length.eq(self.length),
@@ -87,8 +83,8 @@ class SendDmaRegisters(NicBlock):
             descriptor.chase.eq(bit(self.flags, SendStart.CHASE)),
             descriptor.check.eq(bit(self.flags, SendStart.CHECK)),
             descriptor.refused.eq(leaves_sram(self.config, self.pointer, self.length)),
-            self.overflow.eq(self.start & ~self.post.ready),
-            self.refused.eq(self.start & self.post.ready & descriptor.refused),
+            self.overflow.eq(self.start & self.posted.full),
+            self.refused.eq(self.start & ~self.posted.full & descriptor.refused),
             self.status.eq(status_word(self.free, busy=self.busy, link_up=self.up)),
         ]
         with m.If(self.done):

@@ -17,7 +17,7 @@ BEFORE_SYNTHESIS = "setparam -set COLLISION_X_MASK 1'1 top.top.nic.sram*/t:$memr
 class BlockRamSram(NicBlock):
     """As `MemorySram`, but only a read's address has to reach the block RAMs within its slot.
 
-    A write is performed a slot late, from registers, through a port of its own. A read in that slot
+    A write is performed one slot later, from registers, through a port of its own. A read in that slot
     finds its word half written, so the bytes written replace what it finds.
 
     Parameters: `init`, the first words' content; `bank`, words of a bank, a power of two.

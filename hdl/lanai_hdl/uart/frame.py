@@ -9,7 +9,7 @@ FRAME_BYTES = 9
 
 
 class FrameKind(enum.Enum, shape=4):
-    """Who says what. The first four come from the host, the others from the NIC."""
+    """What a frame carries. The first four kinds come from the host, the others from the NIC."""
 
     PIO_READ = 1  # addr; answered by PIO_DATA
     PIO_WRITE = 2  # addr, data, be; posted

@@ -7,9 +7,9 @@ import pytest
 
 from lanai_hdl.bfm import Bench, PysimPins
 from lanai_hdl.control.register_file import RegisterFile
-from lanai_hdl.machine import REGISTERS, REGISTERS_SIZE, Access, Behavior, offset
+from lanai_hdl.machine import REGISTERS, REGISTERS_SIZE, Access, offset
 
-PLAIN = [register for register in REGISTERS if register.behavior is Behavior.STORAGE]
+KEPT = [register for register in REGISTERS if register.kept]
 
 
 class BothPorts:
@@ -18,10 +18,11 @@ class BothPorts:
     def __init__(self, context, dut):
         self.context, self.dut = context, dut
         self.cpu, self.host = PysimPins(context, dut.cpu), PysimPins(context, dut.host)
-        self.values = {register.name: 0x1000 + register.offset for register in REGISTERS if register not in PLAIN}
-        for name, value in self.values.items():
-            context.set(getattr(dut, name.lower()), value)
-        self.values |= {register.name: 0 for register in PLAIN}
+        self.values = {register.name: 0 for register in KEPT}
+        for register in REGISTERS:
+            if not register.kept:
+                self.values[register.name] = 0x1000 + register.offset
+                context.set(dut.value(register), self.values[register.name])
 
     async def load(self, addr):
         self.cpu.set(addr=addr, read=1)
@@ -48,9 +49,11 @@ def run(script):
     bench, told = Bench(dut, 5000), []
 
     async def watch(context):
-        names = [f"{r.name.lower()}{port}" for r in REGISTERS if r.behavior.acts for port in ("_write", "_host_write")]
-        names = [name for name in names if name in dut.signature.members]
-        async for _, _, unknown, *marks in context.tick().sample(dut.unknown, *(getattr(dut, name) for name in names)):
+        acting = [register for register in REGISTERS if register.behavior.acts]
+        strobes = {f"{r.name.lower()}_write": dut.written(r) for r in acting if r.access & Access.PW}
+        strobes |= {f"{r.name.lower()}_host_write": dut.written_by_host(r) for r in acting if r.access & Access.HW}
+        names = list(strobes)
+        async for _, _, unknown, *marks in context.tick().sample(dut.unknown, *strobes.values()):
             told.extend(name for name, mark in zip(names, marks, strict=True) if mark)
             told.extend(["unknown"] * unknown)
 
@@ -87,9 +90,9 @@ def test_each_side_writes_what_it_may():
                 await ports.context.tick().repeat(2)
                 may = bool(register.access & right)
                 assert told == ([name + port] if may and register.behavior.acts else []), register.name
-                if register.behavior is Behavior.STORAGE:
+                if register.behavior.stores:
                     before = (n if right is Access.PW else n + 0x100) if may else before
-                    assert ports.context.get(getattr(ports.dut, name)) == before
+                    assert ports.context.get(ports.dut.value(register)) == before
 
     run(script)
 
@@ -107,7 +110,7 @@ def test_where_no_register_is():
             await ports.access(hole, 1, 0xFFFFFFFF)
             assert told == ["unknown"] * 2
             told.clear()
-        assert all(ports.context.get(getattr(ports.dut, register.name.lower())) == 0 for register in PLAIN)
+        assert all(ports.context.get(ports.dut.value(register)) == 0 for register in KEPT)
 
     run(script)
 

@@ -9,7 +9,7 @@ from lanai_hdl.config import NicConfig
 from lanai_hdl.control.register_file import RegisterFile
 from lanai_hdl.host_bus.bus import HostBus
 from lanai_hdl.host_bus.clock import HostClock
-from lanai_hdl.machine import REGISTERS_HOST, host_offset
+from lanai_hdl.machine import BY_NAME, REGISTERS_HOST, host_offset
 
 CONFIG = NicConfig(sram_size=8192)
 CLOCK = CONFIG.slot_khz // CONFIG.host_bus_khz  # slots
@@ -135,8 +135,8 @@ def test_the_host_may_not_write_what_is_the_processors():
     async def script(context, host):
         for name in ("HDMA_HOST", "SEND_POINTER", "ID"):
             await host.write_register(name, 0xFFFFFFFF)
-            assert context.get(bus.registers.hdma_host) == 0
-            assert context.get(bus.registers.send_pointer) == 0
+            assert context.get(bus.registers.value(BY_NAME["HDMA_HOST"])) == 0
+            assert context.get(bus.registers.value(BY_NAME["SEND_POINTER"])) == 0
 
     bus = Bus()
     bus.run(script)

@@ -38,14 +38,14 @@ async def packets_go_to_their_buffers(dut, refuse, idle):
     cocotb.start_soon(stream_put(dut, "i", Part, [{**DEFAULTS, **part} for part in parts], idle=idle, seed=3))
     verdicts, pins = [], CocotbPins(dut, "completed")
     while len(verdicts) < len(SIZES):
-        # As software does: looks at a completion, pops it, which the queue learns a slot later.
+        # As software does: looks at a completion, pops it; the strobe comes in the next slot.
         (valid,) = await pins.step("valid")
         if valid:
             oldest = Completion.from_bits(pins.now("payload")[0])
             verdicts.append((oldest.length, oldest.buffer, oldest.verdict))
-            pins.set(ready=1)
+            pins.set(pop=1)
             await pins.step()
-            pins.set(ready=0)
+            pins.set(pop=0)
     assert verdicts == outcomes
     assert sram.data == expected
     assert int(dut.idle.value)

@@ -41,16 +41,16 @@ class Engine:
         self.resets = 0
 
     async def _take(self, context, count, chance, pause):
-        """As software does: looks at a completion, pops it, which the queue learns a slot later."""
+        """As software does: looks at a completion, pops it; the strobe comes in the next slot."""
         oldest, got = self.dma.completed, []
         while len(got) < count:
             if context.get(oldest.valid) and chance.random() >= pause:
                 payload = context.get(oldest.payload)
                 got.append((payload.length, payload.buffer, payload.verdict))
                 await context.tick()
-                context.set(oldest.ready, 1)
+                context.set(oldest.pop, 1)
                 await context.tick()
-                context.set(oldest.ready, 0)
+                context.set(oldest.pop, 0)
             else:
                 await context.tick()
         return got

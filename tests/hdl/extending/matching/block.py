@@ -34,10 +34,10 @@ class MatchingBlock(NicBlock):
         ]
 
     def raises(self):
-        yield Raises(MATCHING.events.MATCHED, self.matched, delayed=True)
+        yield Raises(MATCHING.events.MATCHED, self.matched)
 
     def counts(self):
-        yield Counts(MATCHING.counters.MATCHES, self.matched, delayed=True)
+        yield Counts(MATCHING.counters.MATCHES, self.matched)
 
     def elaborate(self, platform):
         m = Module()
