@@ -76,7 +76,7 @@ def sci_d330() -> NicConfig:
         link_kbytes=664_000,
         host_bus_khz=132_000,  # 32 bits at twice the clock carry what 64 bits at sci.s2.pci_clock do
         max_burst=128,  # SCI's longest packets carry 128 bytes
-        read_setup=90,  # fitted on sci.table2.min_use.per_node
+        read_setup=90,  # fitted on sci.table2.min_use.per_node, for a node that only sends
         pio_write_setup=17,  # 32 bytes in 25 clocks, the best of sci.s4_3.strided_write_256
         rx_fifo=256,
         blocks=(Remote(payload=128, pages=512),),

@@ -59,8 +59,8 @@ def test_direct_packing_is_nearly_as_fast_as_contiguous_and_twice_as_fast_as_gen
     found = {
         f"theirs.noncontig.{name}": value for name, value in experiments.noncontig(experiments.THEIRS, True).items()
     }
-    assert answers.share_at_128(found) >= 90
-    assert answers.least_gain(found) >= 1.9
+    assert found["theirs.noncontig.share_at_128"] >= 90
+    assert found["theirs.noncontig.least_gain"] >= 1.9
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from .races import Watch
 from .service import service_of
 from .shared import map_shared
 from .target import Target
-from .window import Window
+from .window import BY_MESSAGES, Window
 
 _COLUMNS = 4  # of the table that the members exchange: size, displacement unit, flavor, node
 
@@ -116,6 +116,9 @@ def _make(comm: Communicator, call: str, flavor: WindowFlavor, memory: Memory, u
         allocated = flavor is WindowFlavor.ALLOCATE
         native = connect(own, call, target, memory, service, window.label, remote, allocated=allocated)
         window.way = native or window.way
+        reached = native.reached if native is not None else frozenset()
+        missing = [rank for rank, size in enumerate(window.sizes) if size and rank not in reached]
+        window.info.set(BY_MESSAGES, str(len(missing)))
     if flavor is WindowFlavor.SHARED and len(set(table[:, 3].tolist())) > 1:
         window.way.close()
         nodes = ", ".join(map(str, sorted(set(table[:, 3].tolist()))))

@@ -70,6 +70,11 @@ class Native(Messages):
         self._reaches = memory
         self.words.connect(words)
 
+    @property
+    def reached(self) -> frozenset[int]:
+        """The ranks whose memory needs no messages."""
+        return frozenset(rank for rank, reach in enumerate(self._reaches) if reach is not None)
+
     # Operations
 
     def put(self, call: str, origin: Buffer, target: Place) -> Transfer:

@@ -22,6 +22,7 @@ HINTS = (  # of MPI-4.1, with what this library does if the program says nothing
     ("same_size", "false"),
     ("same_disp_unit", "false"),
 )
+BY_MESSAGES = "lanai_targets_by_messages"  # how many, of windows on devices that have remote memory
 
 
 class Window:

@@ -160,10 +160,16 @@ def posted(window, memory):
         assert (memory[:50] == ints(50, 10 * turn + left)).all()
 
 
+def by_messages(window):
+    """How many targets the adapter had no room to reach."""
+    return int(window.Get_info().Get("lanai_targets_by_messages"))
+
+
 def many_buffers():
     """More pieces of memory than the adapter can reach at one time."""
     puts, length = 15, 5000
     window = MPI.Win.Allocate(puts * length, 1, comm=world)
+    assert by_messages(window) == 0
     memory = np.frombuffer(window.tomemory(), "u1")
     parts = [np.full(length, 16 * rank + turn, "u1") for turn in range(puts)]
     window.Fence()
@@ -180,6 +186,7 @@ def large_window():
     """More memory than the adapter's page table holds: messages reach it."""
     size = 300 * 4096
     window = MPI.Win.Allocate(size, 1, comm=world)
+    assert by_messages(window) == world.size
     memory = np.frombuffer(window.tomemory(), "u1")
     mine = np.full(100, rank, "u1")
     window.Lock(right, MPI.LOCK_EXCLUSIVE)

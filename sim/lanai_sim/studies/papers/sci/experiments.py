@@ -27,12 +27,20 @@ def renamed(prefix: str, found: Mapping[str, float]) -> Figures:
 
 
 def noncontig(runs: Programs, quick: bool) -> Figures:
-    """MiB/s: contiguous, and by both ways to pack."""
+    """MiB/s: contiguous, and by both ways to pack; direct as percent of contiguous at 128 bytes, and
+    the least gain over generic from 16 bytes to 8 KiB."""
     blocks = list(QUICK_BLOCKS if quick else BLOCKS)
     direct = runs.lines("noncontig", TOTAL, commas([0, *blocks]))
     generic = runs.lines("noncontig", TOTAL, commas(blocks), more=GENERIC)
     found = {f"direct.{block}": rate for block, rate in direct.items() if block != "0"}
-    return {"contiguous": direct["0"], **found, **renamed("generic", generic)}
+    found |= renamed("generic", generic)
+    gains = [direct[str(block)] / generic[str(block)] for block in blocks if 16 <= block <= 8 * KIB]
+    return {
+        "contiguous": direct["0"],
+        **found,
+        "share_at_128": 100 * direct["128"] / direct["0"],
+        "least_gain": min(gains),
+    }
 
 
 def copies(quick: bool) -> Figures:
