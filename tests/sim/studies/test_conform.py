@@ -178,11 +178,16 @@ def test_the_chapters_are_all_there():
     assert suite.modules(["test_p2p_*", "test_cco_*"]) == CHAPTERS
 
 
+ON_CCU = ("test_p2p_buf_matched", "test_p2p_obj")  # its NICs are the slowest to simulate
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(MOST + 60)
-@pytest.mark.parametrize("module", CHAPTERS)
-@pytest.mark.parametrize("device", ["mpi-np", "t3d"])
-def test_chapters_of_mpi4py_on_the_gateware(module, device):
+@pytest.mark.parametrize(
+    ("device", "module"),
+    [*((device, module) for device in ("mpi-np", "t3d") for module in CHAPTERS), *(("ccu", name) for name in ON_CCU)],
+)
+def test_chapters_of_mpi4py_on_the_gateware(device, module):
     (read,) = jobs.run(jobs.simulated(device), [module], 2, MOST)
     assert read.run > 0
     assert not read.failed
