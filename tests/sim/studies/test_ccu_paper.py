@@ -94,20 +94,19 @@ def test_whose_time_counts():
 
 @pytest.mark.slow
 def test_short_messages_time_out_without_the_acknowledgement_timer():
-    """CC-G1: the paper's rule stalls, the timer mends it. A long message waits for the
-    acknowledgement of a whole window."""
+    """CC-G1: the paper's rule stalls, the timer mends it."""
     found = experiments.stalls(True)
     assert found["stall.timeouts.paper"] > 0
     assert found["stall.resent.paper"] > 0
     assert found["stall.timeouts.timer"] == found["stall.resent.timer"] == 0
-    assert found["stall.stream_us.5"] < found["stall.stream_us.25"]
 
 
 @pytest.mark.slow
-def test_a_window_near_the_system_buffer_is_best():
+def test_windows_beyond_the_system_buffer_lose_packets_and_gain_nothing():
     """CC-12."""
     found = experiments.windows(True)
-    assert 28 <= answers.best_window(found) <= 32
+    assert found["window.stream_us.32"] < found["window.stream_us.25"]
+    assert found["window.stream_us.48"] > 0.99 * found["window.stream_us.32"]
     assert found["window.resent.30"] == 0
     assert found["window.resent.48"] > 0
 

@@ -116,9 +116,9 @@ BY_CLAIM: dict[str, Way] = {
     "s3.experiment_packet": constant("experiment_packet", "The same."),
     "s3.best_window": ByFigure(
         best_window,
-        "Larger windows lose packets when the daemon is kept from the buffer, smaller ones leave the wire idle. "
-        "The paper does not describe its experiment; in ours another process gets every other time slice of the "
-        "receiver.",
+        "Smaller windows leave the wire idle. Larger ones lose packets while the daemon is kept from the buffer, and "
+        "take about as long, because the rest of the window tells at once what was lost. The paper does not describe "
+        "its experiment; in ours another process has the receiver's processor at times.",
     ),
     "s3.window_fits_buffer": ByFigure(
         lambda f: best_window(f) * EXPERIMENT_PACKET / OURS.system_buffer, "From the best window and its packets."
