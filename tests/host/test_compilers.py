@@ -1,5 +1,6 @@
 """The one search for compilers."""
 
+import importlib.metadata
 import shutil
 
 import pytest
@@ -85,7 +86,7 @@ def test_a_compiler_that_is_there_and_cannot_work_fails_its_trial(tmp_path, monk
 def test_models_are_compiled_by_clang_where_there_is_one(monkeypatch):
     monkeypatch.setattr(compilers.shutil, "which", lambda name: None)
     monkeypatch.setattr(compilers.importlib.util, "find_spec", lambda name: name == "ziglang")
-    monkeypatch.setattr(compilers, "version", lambda name: "1.2.3")
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.2.3")
     found = compilers.for_models()
     assert (found.is_zig, found.identity) == (True, "ziglang 1.2.3")
 

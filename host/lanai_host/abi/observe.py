@@ -17,7 +17,7 @@ from ..simulator.notes import CANCELLED, NOT_SAID, OUTSIDE, Note, Notebook
 from ..simulator.protocol import Op
 from .context import abi
 
-KINDS = {cost: number for number, cost in enumerate(HostCost)}
+KINDS = {cost: number for number, cost in enumerate(HostCost)}  # traces add how many kinds go before
 MODES = {mode: number for number, mode in enumerate(SendMode)}
 SEND, RECEIVE, RECEIVE_TAKEN = 1, 2, 3
 MOST = 2**31 - 1

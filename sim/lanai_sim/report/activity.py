@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..trace import Trace
-from ..trace.schema import Engine, HostKind, State
+from ..trace.schema import HOST_KINDS, Engine, HostKind, State
 from .partition import Layer, Times
 
 Mask = npt.NDArray[np.bool_]
@@ -80,12 +80,12 @@ class Activity:
         """What a rank's processor did in the library, its waiting left out."""
         rows = self.trace.host[self.trace.host["rank"] == rank]
         rows = rows[rows["kind"] != HostKind.WAIT]
-        labels = np.array([self._host_label(HostKind(kind)) for kind in range(len(HostKind))], np.int64)
+        labels = np.array([self._host_label(kind) for kind in range(len(HOST_KINDS))], np.int64)
         return Stretches(rows["begin"], rows["end"], labels[rows["kind"]], np.full(len(rows), -1, np.int64))
 
-    def _host_label(self, kind: HostKind) -> int:
+    def _host_label(self, kind: int) -> int:
         group = PIO if kind in (HostKind.PIO_READ, HostKind.PIO_WRITE) else HOST
-        return self.labels.number(Part(group, kind.name.lower().replace("_", " ")))
+        return self.labels.number(Part(group, HOST_KINDS[kind].lower().replace("_", " ")))
 
     @cached_property
     def processors(self) -> Stretches:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..trace import Trace
-from ..trace.schema import Engine, HostKind, State
+from ..trace.schema import HOST_KINDS, Engine, HostKind, State
 from .activity import ENGINES, short
 from .messages import protocol_name
 from .perfetto import Timeline
@@ -45,7 +45,7 @@ def _host(made: Timeline, trace: Trace, rank: int) -> None:
             args = {"reason": reason, "peer": int(row["peer"])}
         else:
             args = {"count": int(row["count"]), "bytes": int(row["bytes"])}
-        name = HostKind(int(row["kind"])).name.lower().replace("_", " ")
+        name = HOST_KINDS[int(row["kind"])].lower().replace("_", " ")
         made.slice(track, name, int(row["begin"]), int(row["end"]), args)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from lanai_firmware.programs.vocabulary import Touch
 
-from .schema import BY_HOST, Engine, HostKind, RequestKind, State
+from .schema import BY_HOST, HOST_KINDS, Engine, RequestKind, State
 
 MOST_RANKS = 1 << 20
 MOST_TIME = 1 << 60
@@ -18,7 +18,7 @@ MOST_WORDS = 1 << 24  # of a packet
 
 NUMBERS = {"ranks": (1, MOST_RANKS), "ranks_per_node": (1, MOST_RANKS), "slot_khz": (1, 1 << 40)}
 LAST = {  # of numbers that stand for something: by table and column
-    (b"HOST", "kind"): max(HostKind),
+    (b"HOST", "kind"): len(HOST_KINDS) - 1,
     (b"RQST", "kind"): max(RequestKind),
     (b"DMA ", "engine"): max(Engine),
     (b"PROC", "state"): max(State),

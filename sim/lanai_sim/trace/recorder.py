@@ -19,7 +19,7 @@ from lanai_host.simulator.requests import PIO_READ, PIO_WRITE, split_wait_any
 from lanai_host.stacks.base import PlacedRequest
 
 from ..job.ranks import Request
-from .schema import HostKind
+from .schema import HostKind, kind_of_work
 from .writer import Writer
 
 KEEP = 4096  # rows of a table to collect before they are written
@@ -207,7 +207,7 @@ class Recorder:
 
     def _work(self, book: Book, time: int, call: int, kind: int, count: int, cost: int) -> None:
         self._fill(book, time)
-        self._host(book, kind, max(time, book.at) + cost, call, count=count)
+        self._host(book, kind_of_work(kind), max(time, book.at) + cost, call, count=count)
 
     def _fill(self, book: Book, time: int) -> None:
         if time > book.at:

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from lanai_host.config import HostCost
+
 from ..engines.declared import ROWS
 
 MAGIC = b"LANAITR\x1a"
-VERSION = 2
+VERSION = 3
 HEAD = struct.Struct("<8sHH")  # MAGIC, VERSION, 0
 CHUNK = struct.Struct("<4sIII")  # tag, rows (a JSON text: 0), stored bytes, CRC-32
 CHECKED = struct.Struct("<4sII")  # of these, and of the stored bytes, the CRC is made
@@ -32,25 +34,24 @@ TEXTS = (META, BOOT, NAMES, END)
 
 
 class HostKind(IntEnum):
-    """What a host's processor did. Up to CLOCK they are `lanai_host.config.HostCost`, in its
-    order."""
+    """What a host's processor did, apart from host work that has a price: that is numbered behind
+    these, see `kind_of_work`."""
 
-    CALL = 0
-    POST = 1
-    POLL = 2
-    COMPLETE = 3
-    COPY = 4
-    MATCH = 5
-    PIN = 6
-    PIN_PAGE = 7
-    UNPIN_PAGE = 8
-    REDUCE = 9
-    CLOCK = 10
-    OTHER = 11  # charged without a name: time between two samples of the CPU clock, say
-    PIO_WRITE = 12  # until the bus has taken the last word
-    PIO_READ = 13  # until the NIC has answered
-    WAIT = 14  # for the NIC, or for a datagram
-    SERVICE = 15  # a request to the simulator that took time and is none of these
+    OTHER = 0  # charged without a name: time between two samples of the CPU clock, say
+    PIO_WRITE = 1  # until the bus has taken the last word
+    PIO_READ = 2  # until the NIC has answered
+    WAIT = 3  # for the NIC, or for a datagram
+    SERVICE = 4  # a request to the simulator that took time and is none of these
+
+
+# The names of all kinds by number. They are part of the format: whoever changes them, and be it by
+# a new `HostCost`, changes VERSION.
+HOST_KINDS = (*(kind.name for kind in HostKind), *(cost.name for cost in HostCost))
+
+
+def kind_of_work(number: int) -> int:
+    """Of the `HostCost` with this place among them."""
+    return len(HostKind) + number
 
 
 class RequestKind(IntEnum):

@@ -88,6 +88,7 @@ def test_a_warning_would_be_seen(monkeypatch, tmp_path):
 C_PARTS = {
     "guard": ("lanai_host.bus", "guard"),
     "transport": ("lanai_host.simulator", "transport"),
+    "snapshot": ("lanai_host.simulator", "snapshot"),
     "spin": ("lanai_host.simulator", "spin"),
 }
 

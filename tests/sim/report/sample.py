@@ -11,6 +11,7 @@ from lanai_sim.trace import schema as s
 
 SOURCE = "def poll():\n    look()\n    send()\n"
 NS = 1000
+CALL, COMPLETE = (s.HOST_KINDS.index(name) for name in ("CALL", "COMPLETE"))
 
 
 def rows(dtype: Any, *values: dict[str, Any]) -> Any:
@@ -45,13 +46,13 @@ def sample() -> Trace:
                       {"id": 1, "rank": 1, "parent": -1, "name": 1, "peer": 0, "bytes": 4, "begin": 50 * NS,
                        "end": 900 * NS}),
         "host": rows(s.HOST,
-                     {"rank": 0, "call": 0, "kind": s.HostKind.CALL, "begin": 100 * NS, "end": 200 * NS},
+                     {"rank": 0, "call": 0, "kind": CALL, "begin": 100 * NS, "end": 200 * NS},
                      {"rank": 0, "call": 0, "kind": s.HostKind.PIO_WRITE, "begin": 200 * NS, "end": 300 * NS,
                       "bytes": 32},
                      {"rank": 0, "call": 0, "kind": s.HostKind.WAIT, "begin": 300 * NS, "end": 400 * NS},
-                     {"rank": 1, "call": 1, "kind": s.HostKind.CALL, "begin": 50 * NS, "end": 90 * NS},
+                     {"rank": 1, "call": 1, "kind": CALL, "begin": 50 * NS, "end": 90 * NS},
                      {"rank": 1, "call": 1, "kind": s.HostKind.WAIT, "begin": 90 * NS, "end": 850 * NS},
-                     {"rank": 1, "call": 1, "kind": s.HostKind.COMPLETE, "begin": 850 * NS, "end": 900 * NS}),
+                     {"rank": 1, "call": 1, "kind": COMPLETE, "begin": 850 * NS, "end": 900 * NS}),
         "messages": rows(s.MESSAGES,
                          {"id": 0, "source": 0, "target": 1, "bytes": 4, "protocol": s.Protocol.EAGER, "send_call": 0,
                           "receive_call": 1,

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from lanai_hdl.errors import UserError
+from lanai_host.config import HostCost
 from lanai_sim.trace import Trace
-from lanai_sim.trace.schema import CHUNK, HEAD, MAGIC, STORED, VERSION
+from lanai_sim.trace.schema import CHUNK, HEAD, HOST_KINDS, MAGIC, STORED, VERSION, HostKind, kind_of_work
 from lanai_sim.trace.writer import Writer, pack, unpack
 
 META = {"ranks": 1, "ranks_per_node": 1, "nodes": [], "routes": [], "plans": [], "slot_khz": 66000, "firmware": {}}
@@ -134,3 +135,19 @@ def test_dev_full():
     writer = Writer("/dev/full")
     writer.end({})
     assert "No space left on device" in writer.failed
+
+
+def test_kinds_of_host_work_belong_to_the_format():
+    """If this fails, a trace of before would be read wrong: give the format a new number."""
+    kinds = (
+        "OTHER PIO_WRITE PIO_READ WAIT SERVICE CALL POST POLL COMPLETE COPY MATCH PIN PIN_PAGE UNPIN_PAGE REDUCE "
+        "COMMAND_BYTE ARRIVAL ARRIVAL_BYTE WAKE WAKE_QUEUED DEQUEUE TAKE CLOCK SYSTEM_CALL ADDRESS_CHECK FILE_OPEN "
+        "FILE_CALL FILE_BYTE FILE_SYNC SNAPSHOT LOG_BYTE RESTART"
+    )
+    assert (3, tuple(kinds.split())) == (VERSION, HOST_KINDS)
+
+
+def test_every_price_of_a_host_has_its_own_kind():
+    numbers = [kind_of_work(number) for number, _ in enumerate(HostCost)]
+    assert [HOST_KINDS[number] for number in numbers] == [cost.name for cost in HostCost]
+    assert not {*numbers} & {*HostKind}

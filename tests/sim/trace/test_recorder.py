@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from lanai_host.config import HostConfig
+from lanai_host.config import HostConfig, HostCost
 from lanai_host.simulator import notes
 from lanai_host.simulator.notes import Note
 from lanai_host.simulator.protocol import Op
@@ -17,7 +17,7 @@ from lanai_host.stacks.mpi_np.driver import Attachment
 from lanai_sim.job.ranks import Request
 from lanai_sim.trace import Trace
 from lanai_sim.trace.recorder import Recorder
-from lanai_sim.trace.schema import HostKind, RequestKind
+from lanai_sim.trace.schema import HOST_KINDS, RequestKind
 from lanai_sim.trace.writer import Writer
 
 from .test_file import META
@@ -66,7 +66,7 @@ def test_time_is_told_without_a_gap(recorder):
     books = recorder.books_of_test
     books.put(Note.NAME, 0, name=4, text="MPI_Send")
     books.put(Note.BEGIN, 100, name=4, a=1, b=7, c=0, d=64, e=0)
-    books.put(Note.WORK, 150, sub=int(HostKind.POST), call=0, a=1, d=200)
+    books.put(Note.WORK, 150, sub=list(HostCost).index(HostCost.POST), call=0, a=1, d=200)
     books.put(Note.END, 0, frame=1, e=0)
     write = Request(Op.PIO_WRITE, 400 + 30_000, PIO_WRITE.pack(PioWrite(0x9000), bytes(8)))
     recorder.asked(0, write, 31_400)
@@ -75,7 +75,7 @@ def test_time_is_told_without_a_gap(recorder):
     recorder.asked(0, wait, 40_000)
     recorder.answered(0, Op.WAIT_ANY, wait.payload, 90_000)
     trace = read(recorder, 90_500)
-    rows = [(HostKind(h["kind"]).name, int(h["call"]), int(h["begin"]), int(h["end"])) for h in trace.host]
+    rows = [(HOST_KINDS[h["kind"]], int(h["call"]), int(h["begin"]), int(h["end"])) for h in trace.host]
     assert rows == [
         ("OTHER", -1, 1000, 1100),
         ("OTHER", 0, 1100, 1150),
