@@ -36,10 +36,12 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their markers
 def pytest_collection_modifyitems(items):
-    """A slow test gets its group; one for .ci/run is slow. It may take an hour before it counts as
+    """A slow test gets its group; one for .ci/run, as all proofs are, is slow. It may take an hour before it counts as
     hung: what is minutes on a quiet machine is not on a shared one."""
     for item in items:
-        if item.get_closest_marker("ci"):
+        if "prove" in getattr(item, "fixturenames", ()):  # whatever asks for it is a proof
+            item.add_marker("proof")
+        if item.get_closest_marker("ci") or item.get_closest_marker("proof"):
             item.add_marker("slow")
         if item.get_closest_marker("slow"):
             item.add_marker(_group(item))

@@ -22,8 +22,7 @@ class Group:
 
 GROUPS = {
     "slow_benches": Group(
-        "the blocks, the chip and the switch under cocotb and in Amaranth's simulator; "
-        "formal proofs of the core, the host DMA and the segment"
+        "the blocks, the chip and the switch under cocotb and in Amaranth's simulator; all formal proofs"
     ),
     "slow_ci": Group(
         "more instances of what the default run tests, and what takes it longest: more seeds and orders, "

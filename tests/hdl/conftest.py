@@ -55,10 +55,3 @@ def prove(tmp_path):
         assert run.returncode == 0, output[-4000:]
 
     return check
-
-
-def pytest_collection_modifyitems(items):
-    """Whatever asks for `prove` is a proof."""
-    for item in items:
-        if "prove" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.proof)

@@ -187,7 +187,7 @@ class QueueSpec(wiring.Component):
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])
-@pytest.mark.parametrize("depth", [1, *(pytest.param(n, marks=[pytest.mark.slow, pytest.mark.proof]) for n in (2, 3))])
+@pytest.mark.parametrize("depth", [1, 2, 3])
 def test_every_entry_leaves_in_its_turn(prove, kind, depth):
     """For 12 slots from reset: every queue of these depths fills and empties three times in
     them."""

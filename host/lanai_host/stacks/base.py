@@ -147,6 +147,10 @@ class NicStack(Stack):
         """The NICs that the user chose, with the optional blocks that this system needs."""
         return nic
 
+    def check(self, options: Any, placement: Placement) -> None:
+        """Raise UserError if it cannot serve these ranks with these options. Called before anything
+        is built."""
+
     def image(self, nic: "NicConfig") -> "Image | None":
         """Its firmware, compiled for these NICs; None without firmware."""
         return None if self.firmware is None else self.firmware.image(nic)

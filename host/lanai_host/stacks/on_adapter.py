@@ -36,6 +36,9 @@ class AdapterStack(NicStack):
             return nic
         return nic.but(blocks=(*nic.blocks, Remote()))
 
+    def check(self, options: Any, placement: Placement) -> None:
+        self.adapter(placement)
+
     async def boot(
         self, bus: Bus, image: None, options: Any, placement: Placement, node: int
     ) -> Mapping[int, Attachment]:

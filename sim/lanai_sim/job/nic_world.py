@@ -45,6 +45,7 @@ class NicWorld(World):
         net = fabrics.describe(config.fabric, -(-config.total_ranks // config.ranks_per_node))
         net.check()
         self.placement = Placement(config.total_ranks, config.ranks_per_node, net.route, config.nic, net.broadcasts)
+        self.stack.check(config.chosen_options, self.placement)
         self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
         self.recorded: tuple[Callable[[], Inputs], Path] | None = None
         self.waves: list[tuple[Path, str]] = []  # what the engine writes, what becomes of it

@@ -105,6 +105,7 @@ def test_selftest_passes_on_the_very_top_that_is_built(name):
     assert leds & IRQ_LED
 
 
+@pytest.mark.ci
 def test_a_serial_line_that_says_nothing_is_a_bus_error():
     board = find("ulx3s-85f")
     fast = dataclasses.replace(

@@ -55,6 +55,7 @@ def test_reset_clears_it():
     Chip(CONFIG, slots=3000).run(script)
 
 
+@pytest.mark.ci
 def test_a_nic_without_it_has_nothing_of_it():
     assert lanai41().machine is MACHINE
     assert "MATCHES" not in MACHINE.by_name

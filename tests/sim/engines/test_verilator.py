@@ -54,6 +54,7 @@ def test_concurrent_runs_share_one_build(cache):
     assert kept == {"DIGESTS", "model.so", "model.o"}
 
 
+@pytest.mark.ci
 def test_a_truncated_library_is_built_again(cache, capsys):
     """The loader would die of SIGBUS where the file's pages are missing. A truncated object would
     not link."""

@@ -17,3 +17,20 @@ def test_a_device_whose_packets_no_trace_shows(device, monkeypatch, tmp_path):
     with pytest.raises(UserError, match=f"--trace cannot show the packets of the device '{device}'"):
         run(RunConfig(("true",), 2, device, trace=str(trace)), NicWorld)
     assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    ("device", "ranks", "ranks_per_node", "text"),
+    [
+        ("ccu", 17, 1, "ccu has room for 16 nodes, not 17"),
+        ("ccu", 9, 9, "ccu serves 8 ranks a node, not 9"),
+        ("t3d", 2, 2, "t3d puts one rank on a NIC, not 2"),
+        ("t3d", 257, 1, "t3d has room for 256 ranks, not 257"),
+        ("sci", 9, 9, "9 ranks on a NIC are more than its adapter serves"),
+        ("mbcf", 17, 1, "17 NICs are more than an adapter knows"),
+    ],
+)
+def test_more_ranks_than_a_system_serves(device, ranks, ranks_per_node, text, monkeypatch):
+    monkeypatch.setattr(rtl, "build", None)
+    with pytest.raises(UserError, match=text):
+        run(RunConfig(("true",), ranks, device, ranks_per_node=ranks_per_node), NicWorld)

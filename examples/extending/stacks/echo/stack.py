@@ -37,13 +37,15 @@ class EchoStack(NicStack):
     presets = {"default": EchoOptions}
     options_table = "echo"
 
-    async def boot(
-        self, bus: Bus, image: Image, options: EchoOptions, placement: Placement, node: int
-    ) -> Mapping[int, Attachment]:
+    def check(self, options: EchoOptions, placement: Placement) -> None:
         if placement.ranks_per_node != 1:
             raise UserError(f"echo puts one rank on a NIC, not {placement.ranks_per_node}; leave out --ranks-per-node")
         if placement.ranks > layout.RANKS:
             raise UserError(f"echo has room for {layout.RANKS} ranks, not {placement.ranks}; start fewer")
+
+    async def boot(
+        self, bus: Bus, image: Image, options: EchoOptions, placement: Placement, node: int
+    ) -> Mapping[int, Attachment]:
         await reset(bus)
         await load(bus, image)
         await start(bus, FIRMWARE, options.boot_polls)

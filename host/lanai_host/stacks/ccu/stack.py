@@ -60,15 +60,17 @@ class CcuStack(NicStack):
     presets = PRESETS
     options_table = "ccu"
 
-    async def boot(
-        self, bus: Bus, image: "Image", options: CcuOptions, placement: Placement, node: int
-    ) -> Mapping[int, Attachment]:
+    def check(self, options: CcuOptions, placement: Placement) -> None:
         if placement.nodes > int(NODES):
             raise UserError(f"ccu has room for {int(NODES)} nodes, not {placement.nodes}; start fewer ranks")
         if placement.max_ranks_per_nic > int(CLIENTS):
             raise UserError(
                 f"ccu serves {int(CLIENTS)} ranks a node, not {placement.max_ranks_per_nic}; use more nodes"
             )
+
+    async def boot(
+        self, bus: Bus, image: "Image", options: CcuOptions, placement: Placement, node: int
+    ) -> Mapping[int, Attachment]:
         await check_machine(bus)
         await reset(bus)
         await load(bus, image)

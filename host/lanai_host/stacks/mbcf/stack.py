@@ -1,7 +1,5 @@
 """MPI/MBCF as a messaging system: `lanai run --device mbcf`."""
 
-from collections.abc import Mapping
-
 from lanai_hdl.remote.tables import COMMANDS
 
 from ...adapter.attachment import Attachment
@@ -23,9 +21,8 @@ class MbcfStack(AdapterStack):
     presets = {"sr": MbcfOptions, "nsr": lambda: MbcfOptions(requests=0)}
     options_table = "mbcf"
 
-    async def boot(
-        self, bus: Bus, image: None, options: MbcfOptions, placement: Placement, node: int
-    ) -> Mapping[int, Attachment]:
+    def check(self, options: MbcfOptions, placement: Placement) -> None:
+        super().check(options, placement)
         if placement.ranks > MOST_RANKS:
             raise UserError(f"mbcf has room for {MOST_RANKS} ranks, not {placement.ranks}; start fewer")
         adapter = self.adapter(placement)
@@ -37,7 +34,6 @@ class MbcfStack(AdapterStack):
                 f"table has {adapter.pages - own} for them; choose smaller ones, such as --option fifo_pages=1, "
                 "or fewer ranks"
             )
-        return await super().boot(bus, image, options, placement, node)
 
     def device(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> Device:
         from .device import Mbcf

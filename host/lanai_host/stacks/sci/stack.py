@@ -1,7 +1,5 @@
 """SCI-MPICH as a messaging system: `lanai run --device sci`."""
 
-from collections.abc import Mapping
-
 from ...adapter.attachment import Attachment
 from ...adapter.remote import OWN_PAGES
 from ...bus.base import PAGE_SIZE, Bus
@@ -20,9 +18,8 @@ class SciStack(AdapterStack):
     presets = {"default": SciOptions}
     options_table = "sci"
 
-    async def boot(
-        self, bus: Bus, image: None, options: SciOptions, placement: Placement, node: int
-    ) -> Mapping[int, Attachment]:
+    def check(self, options: SciOptions, placement: Placement) -> None:
+        super().check(options, placement)
         pages = -(-Layout(placement.ranks, options).size // PAGE_SIZE)
         room = self.adapter(placement).pages - OWN_PAGES
         if pages > room:
@@ -31,7 +28,6 @@ class SciStack(AdapterStack):
                 "page table has "
                 f"{room} for it; choose smaller options, such as --option chunk=4096, or fewer ranks"
             )
-        return await super().boot(bus, image, options, placement, node)
 
     def retries(self, options: SciOptions) -> int:
         return options.retries

@@ -30,13 +30,15 @@ class T3dStack(NicStack):
     presets = PRESETS
     options_table = "t3d"
 
-    async def boot(
-        self, bus: Bus, image: "Image", options: T3dOptions, placement: Placement, node: int
-    ) -> Mapping[int, Attachment]:
+    def check(self, options: T3dOptions, placement: Placement) -> None:
         if placement.ranks_per_node != 1:
             raise UserError(f"t3d puts one rank on a NIC, not {placement.ranks_per_node}; leave out --ranks-per-node")
         if placement.ranks > int(NODES):
             raise UserError(f"t3d has room for {int(NODES)} ranks, not {placement.ranks}; start fewer")
+
+    async def boot(
+        self, bus: Bus, image: "Image", options: T3dOptions, placement: Placement, node: int
+    ) -> Mapping[int, Attachment]:
         await check_machine(bus)
         await reset(bus)
         await load(bus, image)
