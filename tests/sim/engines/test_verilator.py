@@ -80,6 +80,7 @@ def source(key, step):
     return Source((key,), make), calls
 
 
+@pytest.mark.ci
 def test_sources_that_give_the_same_verilog_share_one_build(cache, monkeypatch):
     """An edit that changes no Verilog builds nothing, and sources that are known are not made
     again."""

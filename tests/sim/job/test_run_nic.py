@@ -115,6 +115,7 @@ else:
 """
 
 
+@pytest.mark.ci
 def test_receives_met_in_reverse_order_do_not_cost_in_proportion_to_their_number(capfd):
     """Far more than the NIC has entries for; a cost in proportion would be four times as much a
     message."""

@@ -120,6 +120,7 @@ def test_heavy_modules_get_more_time(monkeypatch):
     assert given == {"test_p2p_buf": 10, "test_util_dtlib": 40}
 
 
+@pytest.mark.ci
 def test_modules_that_start_processes_get_spares(tmp_path):
     command = jobs.simulated("ideal")
     options, _ = command(["test_spawn"], 2, 10, tmp_path)
