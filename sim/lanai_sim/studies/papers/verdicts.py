@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lanai_host.errors import UserError
 
-from .claims import Bound, Claim
+from .claims import Bound, Claim, Kind
 
 Figures = Mapping[str, float]
 NEAR = 0.1  # "within 10 percent"
@@ -120,6 +120,17 @@ def score(found: Sequence[Answer]) -> dict[str, float]:
         "shapes": sum(answer.holds is not None for answer in found),
         "tested": sum(bool(answer.tests) for answer in found),
     }
+
+
+def reasons(paper: str, why_not: Mapping[str, str], context: str) -> Callable[[Claim], str]:
+    """Why a paper's claim has no figure and no test: by its id without the paper's name, else
+    `context` for a claim that is only that."""
+
+    def reason(claim: Claim) -> str:
+        otherwise = context if claim.kind is Kind.CONTEXT else "No experiment or test yet."
+        return why_not.get(claim.id.removeprefix(f"{paper}."), otherwise)
+
+    return reason
 
 
 def explained(claims: Sequence[Claim], held: Mapping[str, Held], why: Callable[[Claim], str]) -> dict[str, Held]:

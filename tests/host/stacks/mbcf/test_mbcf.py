@@ -79,7 +79,7 @@ world.Barrier()
 
 
 def test_a_receive_is_cancelled_within_20_us_while_its_peer_computes_for_10_ms():
-    """The peer has its request. Exposure and notices are revoked; nobody asks the peer."""
+    """The peer has its request. Exposure and notices are revoked; the peer is not asked."""
     run = lanai("-q", "-n", 2, "--device", "mbcf", sys.executable, "-c", CANCEL)
     assert (run.returncode, run.stderr) == (0, "")
     cancelled, took = run.stdout.split()

@@ -1,5 +1,6 @@
 """The paper's measurements below MPI (MB-B1, MB-B2): Remote Write and FIFO, one way and in a stream."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -39,7 +40,7 @@ class Place:
         return cls(memory, exposure, Fifo(memory, PAGE_SIZE, RING_PAGES, RING_PAGES, payload))
 
 
-class Primitive:
+class Primitive(ABC):
     """One way to move bytes from one host to the other. `places`: by node."""
 
     name: ClassVar[str]
@@ -50,13 +51,13 @@ class Primitive:
         self.mine = places[host.node]
         self.theirs: Token = places[1 - host.node].exposure.token
 
+    @abstractmethod
     async def send(self, size: int, number: int) -> None:
         """Begin to move `size` bytes, all of them `number`."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def take(self, size: int, number: int) -> None:
         """Until they have come; the processor has done what it does for them."""
-        raise NotImplementedError
 
     async def pay(self, size: int, woken: bool, *more: tuple[HostCost, int]) -> None:
         work = [(HostCost.ARRIVAL, 1), (HostCost.ARRIVAL_BYTE, size), (HostCost.WAKE, int(woken)), *more]

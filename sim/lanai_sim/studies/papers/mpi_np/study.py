@@ -5,7 +5,6 @@ from pathlib import Path
 
 from ...drawing import Plot
 from .. import claims, measuring, verdicts
-from ..claims import Claim, Kind
 from ..page import Frame
 from ..verdicts import Answer
 from . import answers, experiments, plots
@@ -47,13 +46,9 @@ def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], No
 def answer(found: dict[str, float]) -> list[Answer]:
     """Every claim's answer, with the reason where there is none."""
     known = claims.load(PAPER)
-    held = verdicts.explained(known, verdicts.read_tests(MAPPING, known), _why_not)
+    why_not = verdicts.reasons(PAPER, answers.WHY_NOT, answers.CONTEXT_WHY_NOT)
+    held = verdicts.explained(known, verdicts.read_tests(MAPPING, known), why_not)
     return verdicts.answers(known, answers.ways(), held, found)
-
-
-def _why_not(claim: Claim) -> str:
-    context = answers.CONTEXT_WHY_NOT if claim.kind is Kind.CONTEXT else "No experiment or test yet."
-    return answers.WHY_NOT.get(claim.id.removeprefix(f"{PAPER}."), context)
 
 
 def draw(found: dict[str, float]) -> dict[str, Plot]:
