@@ -42,7 +42,8 @@ def runtime(tmp_path_factory):
 
 
 def run(folder, runtime, change=lambda text: text):
-    """Of the program, with the sanitizer. `change` is made to the engine's source."""
+    """Of the program, with the sanitizer. `change` is made to the engine's source. Ends at the first
+    race: what the engine does after one is undefined, and may not end."""
     objects, flags = runtime
     native = resources.files("lanai_sim.engines").joinpath("native")
     texts = {name: native.joinpath(name).read_text() for name in HEADERS}
@@ -56,7 +57,7 @@ def run(folder, runtime, change=lambda text: text):
     binary = folder / "threads"
     done = compiled([*flags, f"-I{folder}", "-O1", str(folder / "all.cc"), *objects, "-latomic", "-o", str(binary)])
     assert done.returncode == 0, done.stderr
-    environment = os.environ | {"TSAN_OPTIONS": "halt_on_error=0 exitcode=66"}
+    environment = os.environ | {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66"}
     return subprocess.run([str(binary)], capture_output=True, text=True, check=False, timeout=900, env=environment)
 
 
