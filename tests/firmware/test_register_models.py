@@ -4,9 +4,12 @@
 from abc import ABC, abstractmethod
 
 import pytest
+from implementations import covered, implementations
 
 from lanai_firmware.iss.registers import PlainRegisters as IssRegisters
+from lanai_firmware.iss.registers import RegisterPort
 from lanai_firmware.lang.machine import PlainRegisters as LangRegisters
+from lanai_firmware.lang.machine import RegisterBus
 from lanai_firmware.nic.model import HostMemory, Nic
 from lanai_hdl.machine import Event, local_address, offset
 
@@ -15,12 +18,16 @@ DESCRIPTOR = ("HDMA_HOST", "HDMA_LOCAL", "HDMA_LENGTH", "SEND_ROUTE", "SEND_POIN
 
 
 class RegisterContract(ABC):
+    implementation: type
+
     @abstractmethod
     def make(self): ...
 
     @pytest.fixture
     def registers(self):
-        return self.make()
+        made = self.make()
+        assert type(made) is self.implementation
+        return made
 
     def read(self, registers, name):
         return registers.read(local_address(name))
@@ -47,18 +54,20 @@ class RegisterContract(ABC):
 
 
 class TestLang(RegisterContract):
-    make = LangRegisters
+    implementation = make = LangRegisters
 
 
 class TestModel(RegisterContract):
     """The NIC that acts: the registers that only store are words as everywhere."""
+
+    implementation = Nic
 
     def make(self):
         return Nic(HostMemory(), lambda: None)
 
 
 class TestIss(RegisterContract):
-    make = IssRegisters
+    implementation = make = IssRegisters
 
     def read(self, registers, name):
         return registers.read(offset(name))
@@ -73,3 +82,8 @@ class TestIss(RegisterContract):
     def test_a_store_to_wait_stalls_until_one_of_its_events(self, registers, happened, mask, stalls):
         self.write(registers, "ISR", happened)
         assert self.write(registers, "WAIT", mask) is stalls
+
+
+def test_every_model_of_the_registers_keeps_the_contract():
+    found = implementations(RegisterBus) | implementations(RegisterPort)
+    assert covered(RegisterContract) == found

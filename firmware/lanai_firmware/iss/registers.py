@@ -17,7 +17,7 @@ class RegisterPort(Protocol):
         ...
 
 
-class PlainRegisters:
+class PlainRegisters(RegisterPort):
     """Words that keep what was written, except that a mask written to WAIT stalls unless ISR
     already has one of its bits."""
 

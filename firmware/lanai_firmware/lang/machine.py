@@ -27,7 +27,7 @@ class RegisterBus(Protocol):
     def write(self, address: int, value: int) -> None: ...
 
 
-class PlainRegisters:
+class PlainRegisters(RegisterBus):
     """Registers that only remember."""
 
     def __init__(self) -> None:

@@ -73,6 +73,7 @@ class Copier:
 
 
 class BusContract(ABC):
+    implementation: type
     config = NIC
     timed = True  # its time is simulated, so that waits can end for it
 
@@ -100,6 +101,7 @@ class BusContract(ABC):
 
     def test_words_are_big_endian_and_writes_arrive_in_order(self):
         async def program(bus):
+            assert type(bus) is self.implementation
             for value in (1, 2, 0x11223344):
                 await bus.write(PLACE, value)
             assert await bus.read(PLACE) == 0x11223344

@@ -6,13 +6,14 @@ import socket
 import threading
 
 import pytest
+from implementations import covered, implementations
 
 from lanai_hdl.bfm import Bench, PysimPins
 from lanai_hdl.boards import find
 from lanai_hdl.machine import PIO_WINDOW_SIZE
 from lanai_hdl.nic import Nic
 from lanai_hdl.sram.memory import MemorySram
-from lanai_host.bus.base import PAGE_SIZE, run_now
+from lanai_host.bus.base import PAGE_SIZE, Bus, run_now
 from lanai_host.bus.bench import BenchBus
 from lanai_host.bus.rank import RankBus
 from lanai_host.bus.serial import SerialBus
@@ -25,7 +26,7 @@ from lanai_sim.job.grant import Grant
 from lanai_sim.job.nic_service import RankAccess
 from lanai_sim.job.rank_service import Service
 from lanai_sim.job.ranks import Ranks
-from lanai_sim.kernel.cluster import Cluster, rtl_engine
+from lanai_sim.kernel.cluster import Cluster, ClusterBus, rtl_engine
 from lanai_sim.kernel.kernel import Kernel
 from lanai_sim.machine.fabrics.pair import pair
 
@@ -33,6 +34,7 @@ from .contract import NIC, BusContract
 
 
 class TestClusterBus(BusContract):
+    implementation = ClusterBus
     make_engine = staticmethod(rtl_engine)
 
     def run(self, program):
@@ -51,6 +53,8 @@ class TestClusterBusOnPysim(TestClusterBus):
 
 class TestRankBus(BusContract):
     """Rank and simulator are two threads of this process, with the socket between them."""
+
+    implementation = RankBus
 
     def run(self, program):
         kernel = Kernel()
@@ -92,6 +96,7 @@ class TestRankBus(BusContract):
 class TestBenchBus(BusContract):
     """Amaranth's simulator, as a bench has it."""
 
+    implementation = BenchBus
     config = NIC.but(sram_size=32 * 1024)
 
     def run(self, program):
@@ -120,6 +125,7 @@ class TestBenchBus(BusContract):
 class TestSerialBus(BusContract):
     """A board in simulation, on a line that is quicker than a real one."""
 
+    implementation = SerialBus
     timed = False
     board = find("ulx3s-85f")
     config = board.config.but(sram_size=32 * 1024)
@@ -128,3 +134,7 @@ class TestSerialBus(BusContract):
         board = dataclasses.replace(self.board, config=self.config, baud=1000 * self.config.slot_khz // 8)
         with VerilatedBoard(board) as line:
             asyncio.run(program(SerialBus(line)))
+
+
+def test_every_bus_keeps_the_contract():
+    assert covered(BusContract) == implementations(Bus)

@@ -9,16 +9,20 @@ from pathlib import Path
 from queue import Queue
 
 import pytest
+from implementations import implementations
 
 from lanai_host.config import HostConfig
+from lanai_host.device import Device
 from lanai_host.operation import ANY_TAG
+from lanai_host.stacks import names
 from lanai_host.stacks.ideal.device import IdealDevice
 
 from ..mpi.ranks import LateDevice, ThreadTransport
-from .contract import DeviceContract, tags_and_contexts_keep_messages_apart
+from .contract import CASES, DeviceContract, tags_and_contexts_keep_messages_apart
 from .mpi_np.np_world import World
 
 PROGRAM = Path(__file__).with_name("contract.py")
+QUICK = {"ideal", "t3d"}  # the others' runs are among the slow tests
 
 
 class TestIdeal(DeviceContract):
@@ -69,41 +73,28 @@ class TestMpiNpHostMatching(DeviceContract):
 
 
 @cache
-def run_of(device, *options):
+def run_of(device):
     """Lines that each rank printed, and what was wrong."""
-    command = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", "2", "--device", device, *options]
+    command = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", "2", "--device", device]
     done = subprocess.run(
         [*command, sys.executable, str(PROGRAM)], capture_output=True, text=True, check=False, timeout=500
     )
     return done.stdout.splitlines(), f"exit code {done.returncode}\n{done.stderr}"
 
 
-class UnderLanaiRun(DeviceContract):
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "device", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names()]
+)
+def test_every_device_under_lanai_run(device, case):
     """One run of all cases on the gateware, at which each test looks."""
-
-    arguments = ("ideal",)
-
-    def run(self, case):
-        lines, wrong = run_of(*self.arguments)
-        assert lines.count(case.__name__) == 2, wrong
+    lines, wrong = run_of(device)
+    assert lines.count(case) == 2, wrong
 
 
-class TestIdealRun(UnderLanaiRun):
-    """The shared-memory transport of `lanai run`."""
-
-
-class TestT3dRun(UnderLanaiRun):
-    arguments = ("t3d",)
-
-
-@pytest.mark.slow
-class TestMpiNpRun(UnderLanaiRun):
-    arguments = ("mpi-np",)
-
-
-@pytest.mark.slow
-class TestCcuRun(UnderLanaiRun):
-    arguments = ("ccu",)
+def test_every_device_belongs_to_a_messaging_system_that_is_run():
+    packages = {cls.__module__.split(".")[2].replace("_", "-") for cls in implementations(Device)}
+    assert packages <= set(names())
 
 
 def test_the_contract_can_fail():

@@ -26,6 +26,8 @@ print(b.raw[1000:1032].decode(), flush=True)
 
 
 class EngineContract(ABC):
+    implementation: type
+
     @abstractmethod
     def make(self, layout):
         """The engine under test."""
@@ -69,6 +71,7 @@ class EngineContract(ABC):
 
     def test_a_nic_may_be_cabled_to_itself(self):
         engine = self.make(Layout(NIC, 1, (Cable(0, 0, 0, 0),)))
+        assert type(engine) is self.implementation
         assert engine.run(NEVER) == (True, ())
         engine.close()
 

@@ -4,29 +4,36 @@ and on two; idleness costs nothing."""
 from pathlib import Path
 
 import pytest
+from implementations import covered, implementations
 
 from lanai_firmware.compiler import build
 from lanai_hdl.config import PRESETS
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_host.errors import UserError
-from lanai_sim.engines.base import NEVER, Access, Layout, SlotTime
+from lanai_sim.engines.base import NEVER, Access, Engine, Layout, SlotTime
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Deadlock, TimeLimit
 from lanai_sim.machine.fabrics.switch import star
 from lanai_sim.machine.fabrics.switches import tree
+from lanai_sim.trace.engine import TracingEngine
+from lanai_sim.trace.writer import Writer
 
 from .contract import EngineContract
 from .play import NIC, PAIR, play
 
 
 class TestRtl(EngineContract):
+    implementation = RtlEngine
+
     def make(self, layout):
         return RtlEngine(layout)
 
 
 class TestRtlWithoutSkipping(EngineContract):
+    implementation = RtlEngine
+
     def make(self, layout):
         return RtlEngine(layout, skip=False)
 
@@ -34,8 +41,29 @@ class TestRtlWithoutSkipping(EngineContract):
 @pytest.mark.slow  # pysim does some thousand cycles a second
 @pytest.mark.bench
 class TestPysim(EngineContract):
+    implementation = PysimEngine
+
     def make(self, layout):
         return PysimEngine(layout)
+
+
+class TestTracing(EngineContract):
+    """The engine of `lanai run --trace`."""
+
+    implementation = TracingEngine
+
+    @pytest.fixture(autouse=True)
+    def writer(self, tmp_path):
+        self.open = Writer(tmp_path / "run.trace")
+        yield
+        self.open.close()
+
+    def make(self, layout):
+        return TracingEngine(layout, self.open)
+
+
+def test_every_engine_keeps_the_contract():
+    assert covered(EngineContract) == implementations(Engine)
 
 
 @pytest.mark.slow  # pysim does some thousand cycles a second

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lanai_firmware.lang import Machine
+from lanai_firmware.lang import Machine, RegisterBus
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.machine import Event, HostDmaStart, SendStart, Status, Verdict, local_address
 
@@ -55,7 +55,7 @@ class Packet:
 
 
 @dataclass
-class Nic:
+class Nic(RegisterBus):
     """One NIC: its memory, its registers, its engines' queues."""
 
     memory: HostMemory
