@@ -1,4 +1,5 @@
-"""Memory of the program that is lent to the adapter for puts and gets of this process's own."""
+"""Memory of the program that is lent to the adapter: for puts and gets of this process's own, and for
+peers to write messages to."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -6,52 +7,64 @@ from dataclasses import dataclass
 from lanai_hdl.errors import UserError
 
 from ..bus.base import PAGE_SIZE, Bus, Pinned
-from ..config import HostConfig, HostCost
+from ..config import HostCost, HostCosts
 from ..remote import Access
 from .exposures import Exposure, Exposures, pages_of
 
 MOST_PAGES = 64  # lent in one piece
+NOBODY = Access(0)  # only this process names the pages, in its own commands
 
 
 @dataclass
 class Lent:
-    """Whole pages that the adapter may reach. `users`: commands under way that name them."""
+    """Whole pages that the adapter may reach. `users`: operations that need them now."""
 
     exposure: Exposure
     pinned: Pinned
+    access: Access
     users: int = 0
+
+    def serves(self, address: int, size: int, access: Access, writable: bool) -> bool:
+        return self.exposure.covers(address, size) and access in self.access and (self.pinned.writable or not writable)
 
 
 class Lending:
-    """Pins pages and exposes them to no other process. They stay lent until others need the room,
-    oldest use first."""
+    """Pins pages and exposes them. They stay lent until others need the room, oldest use first."""
 
-    def __init__(self, bus: Bus, exposures: Exposures, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, exposures: Exposures, costs: HostCosts) -> None:
         self._bus = bus
         self._exposures = exposures
         self._costs = costs
-        self._lent: OrderedDict[tuple[int, int, bool], Lent] = OrderedDict()  # first page, pages, writable
+        self._lent: OrderedDict[int, Lent] = OrderedDict()  # by number of the exposure
 
-    async def lend(self, address: int, size: int, *, writable: bool) -> Lent | None:
-        """The lent pages that hold these bytes, with one user more; None if there is no room for
-        them now.
+    async def lend(self, address: int, size: int, *, writable: bool, access: Access = NOBODY) -> Lent | None:
+        """Lent pages that hold these bytes, with one user more; None if there is no room for them
+        now. `access`: what other processes may do there.
 
         Raises BusError if the memory is not all there.
         """
-        first, count = address // PAGE_SIZE, pages_of(address, size)
-        key = first, count, writable
-        lent = self._lent.get(key)
+        lent = next((one for one in self._lent.values() if one.serves(address, size, access, writable)), None)
         if lent is None:
-            start, length = first * PAGE_SIZE, count * PAGE_SIZE
+            start, pages = address & -PAGE_SIZE, pages_of(address, size)
+            length = pages * PAGE_SIZE
             if not await self.make_room(start, length):
                 return None
-            await self._charge(count, HostCost.PIN_PAGE)
+            await self._charge(pages, HostCost.PIN_PAGE)
             pinned = await self._bus.pin(start, length, writable)
-            exposure = await self._exposures.add(start, length, pinned.pages, Access(0))
-            lent = self._lent[key] = Lent(exposure, pinned)
-        self._lent.move_to_end(key)
+            exposure = await self._exposures.add(start, length, pinned.pages, access)
+            lent = self._lent[exposure.number] = Lent(exposure, pinned, access)
+        self._lent.move_to_end(lent.exposure.number)
         lent.users += 1
         return lent
+
+    async def withdraw(self, lent: Lent) -> None:
+        """End all access to these pages, whether they are in use or not."""
+        del self._lent[lent.exposure.number]
+        await self._exposures.remove(lent.exposure)
+        if lent.access != NOBODY:
+            await self._exposures.settle_accesses()
+        await self._charge(len(lent.exposure.pages), HostCost.UNPIN_PAGE)
+        await self._bus.unpin(lent.pinned)
 
     async def make_room(self, address: int, size: int) -> bool:
         """Take back what is not in use until this memory could be exposed. False if it cannot."""
@@ -70,14 +83,10 @@ class Lending:
             pass
 
     async def _take_back_oldest(self) -> bool:
-        key = next((key for key, lent in self._lent.items() if not lent.users), None)
-        if key is None:
-            return False
-        lent = self._lent.pop(key)
-        await self._exposures.remove(lent.exposure)
-        await self._charge(len(lent.exposure.pages), HostCost.UNPIN_PAGE)
-        await self._bus.unpin(lent.pinned)
-        return True
+        lent = next((lent for lent in self._lent.values() if not lent.users), None)
+        if lent is not None:
+            await self.withdraw(lent)
+        return lent is not None
 
     async def _charge(self, pages: int, each: HostCost) -> None:
         await self._bus.elapse(self._costs.price(HostCost.PIN) + self._costs.price(each, pages))

@@ -8,9 +8,9 @@ from ..bus import reach
 from ..bus.base import PAGE_SIZE, Bus, BusError, Watched
 from ..config import HostCost, HostCosts
 from ..operation import DeviceError, ErrorKind
-from .commands import Command, Commands
-from .exposures import Exposure
-from .lending import MOST_PAGES, Lending, Lent
+from .commands import Command
+from .lending import MOST_PAGES, Lent
+from .opened import OpenedAdapter
 from .transfers import AtomicTransfer, Barrier, Piece, Transfer
 
 LEND_FROM = 1024  # bytes in one run; shorter ones are copied to the staging page of their command
@@ -22,15 +22,13 @@ class Moving:
     Long runs are lent to the adapter. What is short or scattered is packed into a page of this
     process's, the command buffer's own, or unpacked from there.
 
-    Args:
-        staging: a page for each command buffer.
     """
 
-    def __init__(self, bus: Bus, commands: Commands, lending: Lending, staging: Exposure, costs: HostCosts) -> None:
+    def __init__(self, bus: Bus, adapter: OpenedAdapter, costs: HostCosts) -> None:
         self._bus = bus
-        self._commands = commands
-        self._lending = lending
-        self._staging = staging
+        self._adapter = adapter
+        self._commands = adapter.share()
+        self._lending = adapter.lending
         self._costs = costs
         self._queue: deque[Transfer] = deque()  # not all of them begun
         self._pieces: deque[Piece] = deque()  # one for each command under way, oldest first
@@ -111,11 +109,11 @@ class Moving:
 
     async def _start_staged(self, transfer: Transfer, buffer: int) -> None:
         begin, end = transfer.begun, self._scattered_end(transfer)
-        stage = self._staging.address + buffer * PAGE_SIZE
+        staging, stage = self._adapter.staging, self._adapter.stage(buffer)
         if transfer.op is Op.WRITE:
             transfer.body.pack(begin, end, stage)
             await self._charge(HostCost.COPY, end - begin)
-        command = transfer.piece(end - begin, self._staging.number, self._staging.offset(stage))
+        command = transfer.piece(end - begin, staging.number, staging.offset(stage))
         await self._start(transfer, command, end, stage=stage)
 
     def _scattered_end(self, transfer: Transfer) -> int:

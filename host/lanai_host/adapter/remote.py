@@ -7,25 +7,21 @@ own.
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.packets import ATOMIC_BYTES, WIDE_BYTES, Op
 from lanai_hdl.remote.packets import Atomic as Kind
-from lanai_hdl.remote.tables import COMMANDS
 
 from ..body import Body
 from ..bus import reach as memory
 from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Watched, run_now
-from ..config import HostConfig, HostCost
+from ..config import HostCost, HostCosts
 from ..operation import Operation
 from ..remote import Access, Atomic, Exposure, Reach, Remote, Segment
-from .attachment import Attachment
-from .commands import Commands
 from .exposures import Exposure as Exposed
-from .exposures import Exposures, pages_of
-from .lending import Lending
+from .exposures import pages_of
 from .memory import ALL
 from .moving import Moving
+from .opened import OpenedAdapter
 from .token import Token
 from .transfers import AtomicTransfer, Transfer, WordWatch
 
-OWN_PAGES = 1 + COMMANDS  # for flags, and for staging
 KINDS = {
     Atomic.ADD: Kind.ADD,
     Atomic.AND: Kind.AND,
@@ -40,46 +36,34 @@ class AdapterRemote(Remote):
     """Transfers are begun in order, and those to one NIC take effect in order. A put is done when
     the adapter no longer needs the body's memory.
 
-    Args:
-        size: bytes of `segment`.
-
     Attributes:
         segment: memory that is this rank's first exposure, which others reach without a token that
-            came by message.
+            came by message. Of a device that calls `open`.
     """
 
     atomics = frozenset((one, size) for one in Atomic for size in (ATOMIC_BYTES, WIDE_BYTES))
+    segment: Segment
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig, size: int) -> None:
+    def __init__(self, bus: Bus, adapter: OpenedAdapter, costs: HostCosts) -> None:
         self._bus = bus
-        self._attachment = attachment
+        self._adapter = adapter
         self._costs = costs
-        home = attachment.home
-        self._exposures = Exposures(bus, attachment.adapter, home.node, home.process)
-        self._lending = Lending(bus, self._exposures, costs)
+        self._exposures = adapter.exposures
         self._allocated: list[Segment] = []
         self._released: list[Segment] = []
         self._watches: list[WordWatch] = []
         self._pinned: dict[int, Pinned] = {}  # by number of the exposure
-        flags = bus.allocate(OWN_PAGES * PAGE_SIZE)
-        self.segment = self.allocate(size)
-        staging = run_now(self._open(flags, home.key))
-        commands = Commands(bus, home.process, flags, costs, attachment.adapter.payload)
-        self._moving = Moving(bus, commands, self._lending, staging, costs)
+        self._moving = Moving(bus, adapter, costs)
 
-    async def _open(self, flags: HostBuffer, key: int) -> Exposed:
-        """Expose the segment, and the pages behind the one for flags, which are for staging."""
-        await self._exposures.map_flags(flags.bus_address)
-        segment = self.segment
-        pages = pages_in(segment, segment.address, segment.size)
-        await self._exposures.add(segment.address, segment.size, pages, ALL, key=key)
-        pages = [flags.bus_address + PAGE_SIZE * page for page in range(1, OWN_PAGES)]
-        address = memory.address_of(flags.view) + PAGE_SIZE
-        return await self._exposures.add(address, len(pages) * PAGE_SIZE, pages, Access(0))
+    def open(self, size: int) -> Segment:
+        """Open the adapter with a segment of `size` bytes."""
+        self.segment = segment = self.allocate(size)
+        self._adapter.open(buffer_of(segment), size, ALL)
+        return segment
 
     def first_segment(self, rank: int) -> Reach:
         """The segment of a rank whose segment is as long as this rank's."""
-        return Reach(rank, self._attachment.token(rank, self.segment.size))
+        return Reach(rank, self._adapter.token(rank, self.segment.size))
 
     def allocate(self, size: int) -> Segment:
         """Zeroed memory."""
@@ -152,7 +136,7 @@ class AdapterRemote(Remote):
 
     def close(self) -> None:
         """Take back what was lent. Nothing may be under way."""
-        run_now(self._lending.close())
+        run_now(self._adapter.lending.close())
 
     def _begin(self, transfer: Transfer) -> Transfer:
         run_now(self._moving.begin(transfer))
@@ -167,7 +151,7 @@ class AdapterRemote(Remote):
         return bool(ended)
 
     async def _expose(self, address: int, size: int, access: Access) -> Exposure:
-        if not await self._lending.make_room(address, size):
+        if not await self._adapter.lending.make_room(address, size):
             raise BusError(f"the adapter has no room to expose {size} bytes at {address:#x}; conceal others first")
         segment = next((one for one in self._allocated if holds(one, address, size)), None)
         if segment is not None:

@@ -2,19 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from lanai_hdl.remote.tables import COMMANDS
-
 from ...adapter.attachment import Attachment
-from ...adapter.commands import Commands
-from ...adapter.exposures import Exposures
+from ...adapter.opened import OpenedAdapter
+from ...adapter.remote import AdapterRemote
 from ...body import Body
-from ...bus.base import PAGE_SIZE, Bus, Wait, Watched, run_now
+from ...bus.base import Bus, Wait, Watched, run_now
 from ...config import HostCosts
 from ...device import Arrived, Pending, SendMode
 from ...operation import ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
 from ..host_operations import fail, read_all
-from .buffers import Buffers
 from .jobs import Jobs
 from .layout import Queue
 from .matching import Matching
@@ -36,25 +33,23 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self.rank = attachment.rank
         self.size = len(attachment.homes)
         options = MbcfOptions(**attachment.options)
-        home, adapter = attachment.home, attachment.adapter
+        adapter = attachment.adapter
         packet = min(options.record, adapter.payload)
-        flags = bus.allocate(PAGE_SIZE)
-        self._exposures = exposures = Exposures(bus, adapter, home.node, home.process)
-        commands = Commands(bus, home.process, flags, costs, packet)
-        self._jobs = jobs = Jobs(bus, exposures, commands, adapter.payload, costs)
-        self._buffers = buffers = Buffers(bus, exposures, costs)
-        self._queues = Queues(bus, exposures, attachment, options)
+        self._adapter = opened = OpenedAdapter(bus, attachment, costs, packet)
+        self._jobs = jobs = Jobs(bus, opened, adapter.payload, costs)
+        self.remote: AdapterRemote = AdapterRemote(bus, opened, costs)
+        self._queues = Queues(bus, opened, attachment, options)
         matching = Matching()
         super().__init__(bus, costs, matching)
         self._by_source = matching.by_source
-        self._requesting = Requesting(jobs, buffers, matching, options)
-        self._sending = Sending(bus, jobs, buffers, options, adapter.payload, costs)
+        self._requesting = Requesting(jobs, opened.lending, matching, options)
+        self._sending = Sending(bus, jobs, opened.lending, options, adapter.payload, costs)
         self._receiving = Receiving(bus, jobs, matching, self._requesting, self._sending, costs, packet)
-        self._ends = 0  # looks in which a job had ended
+        self._ends = 0  # looks in which a command had ended
         self._watched: list[Watched] = []
         for peer in self._queues:
             self._connect(peer)
-        run_now(self._open(flags.bus_address))
+        run_now(self._open())
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         return run_now(self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)))
@@ -105,11 +100,9 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._receiving.boxes[peer] = Inbox(peer, fifo, token, queues.room_there(peer))
         self._requesting.sources[peer] = Source(peer, token, queues.offset(Queue.REQUESTS))
 
-    async def _open(self, flags: int) -> None:
-        await self._exposures.map_flags(flags)
+    async def _open(self) -> None:
         await self._queues.open()
         self._requesting.notices = self._queues.notices
-        await self._jobs.open(COMMANDS)
         for peer in self._queues:
             if not await self._queues.meet(self._jobs, peer):
                 self._sending.lose(peer, f"rank {peer} has not opened its queues")
@@ -150,8 +143,10 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             return False
         if self._requesting.asked(receive):
             await self._queues.revoke_notices()
-            await self._buffers.withdraw(self._requesting.memory(receive))
-            await self._exposures.settle_accesses()
+            memory = self._requesting.memory(receive)
+            if memory is not None:
+                await self._adapter.lending.withdraw(memory)
+            await self._adapter.exposures.settle_accesses()
             self._requesting.paused = True
             await self._receiving.look()  # what was written before
             self._requesting.paused = False
@@ -192,10 +187,14 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     async def _move_on(self) -> None:
         """Begin what may begin, until nothing more ends at once."""
         await self._sending.advance()
-        while await self._jobs.advance():
+        while await self._take_ended():
             self._ends += 1
             await self._sending.advance()
-        await self._jobs.advance()
+
+    async def _take_ended(self) -> bool:
+        """See which commands have ended, and begin others. Whether there may be more to see."""
+        ended = await self._jobs.advance()
+        return self.remote.look() or ended or self._adapter.untaken
 
     @property
     def _news(self) -> int:
@@ -220,7 +219,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         await self._move_on()
         if self._ends != ends:
             return
-        watched = self._receiving.watched() + self._jobs.watched()
+        watched = self._receiving.watched() + self.remote.watched()  # which has the jobs' word
         for peer, box in self._sending.boxes.items():
             if box.stream.refused:
                 watched.append(self._queues.watched(peer, box.stream.told))
@@ -231,7 +230,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     async def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")
         await self._look()
-        while not (self._sending.idle and self._jobs.idle):
+        while not (self._sending.idle and self._jobs.idle and self.remote.idle):
             await self._sleep(why)
             await self._look()
-        await self._buffers.close()
+        self.remote.close()

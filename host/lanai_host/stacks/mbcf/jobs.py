@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from lanai_hdl.remote.packets import Op, Status
 
-from ...adapter.commands import Command, Commands
-from ...adapter.exposures import Exposures
+from ...adapter.commands import Command
+from ...adapter.opened import OpenedAdapter
 from ...adapter.operation import RemoteOperation
 from ...adapter.token import Token
 from ...bus import reach
-from ...bus.base import PAGE_SIZE, Bus, HostBuffer, Watched
+from ...bus.base import PAGE_SIZE, Bus, Watched
 from ...config import HostCost, HostCosts
-from ...remote import Access
 
 Ended = Callable[[Status], None]
 
@@ -50,23 +49,15 @@ class Jobs:
     `payload` is the most bytes that a job with `data` may have.
     """
 
-    def __init__(self, bus: Bus, exposures: Exposures, commands: Commands, payload: int, costs: HostCosts) -> None:
+    def __init__(self, bus: Bus, adapter: OpenedAdapter, payload: int, costs: HostCosts) -> None:
+        assert payload <= PAGE_SIZE, "a job's data fit into a staging page"
         self._bus = bus
-        self._exposures = exposures
-        self._commands = commands
+        self._adapter = adapter
+        self._commands = adapter.share()
         self._costs = costs
         self._payload = payload
         self._waiting: deque[Job] = deque()
         self._running: dict[RemoteOperation, Job] = {}
-        self._staging: HostBuffer | None = None  # a place for each command buffer's data
-        self._address = 0
-
-    async def open(self, buffers: int) -> None:
-        """Expose memory of its own to the adapter. Before the first job."""
-        self._staging = staging = self._bus.allocate(buffers * self._payload)
-        self._address = reach.address_of(staging.view)
-        pages = [staging.bus_address + at for at in range(0, staging.size, PAGE_SIZE)]
-        await self._exposures.add(self._address, staging.size, pages, Access(0))
 
     @property
     def idle(self) -> bool:
@@ -100,13 +91,10 @@ class Jobs:
     async def _begin(self, job: Job, buffer: int) -> None:
         address, size = job.address, job.size
         if job.data:
-            assert self._staging is not None
-            place = buffer * self._payload
-            size = len(job.data)
-            self._staging.view[place : place + size] = job.data
-            address = self._address + place
+            address, size = self._adapter.stage(buffer), len(job.data)
+            reach.write(address, job.data)
             await self._bus.elapse(self._costs.price(HostCost.COPY, size))
-        local = self._exposures.holding(address, size)
+        local = self._adapter.exposures.holding(address, size)
         if local is None:  # withdrawn since the job was added
             job.ended(Status.EXPOSURE)
             return

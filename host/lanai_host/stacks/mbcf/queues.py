@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from lanai_hdl.remote.packets import Op, Status
 
 from ...adapter.attachment import Attachment
-from ...adapter.exposures import Exposure, Exposures
+from ...adapter.exposures import Exposure
 from ...adapter.fifo import Fifo
+from ...adapter.opened import OpenedAdapter
 from ...adapter.token import Token
-from ...bus import reach
-from ...bus.base import PAGE_SIZE, Bus, Wait, Watched
+from ...bus.base import Bus, Wait, Watched
 from ...remote import Access
 from .jobs import Job, Jobs
 from .layout import ROOM, Queue, QueueLayout
@@ -27,26 +27,22 @@ class Queues:
     where it is not wanted any more.
     """
 
-    def __init__(self, bus: Bus, exposures: Exposures, attachment: Attachment, options: MbcfOptions) -> None:
+    def __init__(self, bus: Bus, adapter: OpenedAdapter, attachment: Attachment, options: MbcfOptions) -> None:
         ranks = len(attachment.homes)
         self.layout = QueueLayout(ranks, options)
         self.rank = attachment.rank
         self.peers = [rank for rank in range(ranks) if rank != attachment.rank]
         self._bus = bus
-        self._exposures = exposures
-        self._attachment = attachment
+        self._adapter = adapter
+        self._exposures = adapter.exposures
+        self._payload = attachment.adapter.payload
         self._memory = bus.allocate(self.layout.size)
         self._own: Exposure | None = None
         self.notices: Exposure | None = None
 
     async def open(self) -> None:
-        """Expose the memory. Before anything else is exposed: peers know the number, and the
-        key."""
-        address = reach.address_of(self._memory.view)
-        pages = [self._memory.bus_address + at for at in range(0, self._memory.size, PAGE_SIZE)]
-        self._own = await self._exposures.add(
-            address, self._memory.size, pages, Access.WRITE | Access.APPEND, key=self._attachment.home.key
-        )
+        """Open the adapter with the memory."""
+        self._own = self._adapter.open(self._memory, self.layout.size, Access.WRITE | Access.APPEND)
         await self.renew_notices()
 
     async def renew_notices(self) -> None:
@@ -79,12 +75,12 @@ class Queues:
     def fifo(self, peer: int, queue: Queue) -> Fifo:
         """The FIFO that a peer appends to."""
         layout = self.layout
-        payload = self._attachment.adapter.payload
-        return Fifo(self._memory, layout.control(peer, queue), layout.ring(peer, queue), layout.pages(queue), payload)
+        ring, pages = layout.ring(peer, queue), layout.pages(queue)
+        return Fifo(self._memory, layout.control(peer, queue), ring, pages, self._payload)
 
     def token(self, peer: int) -> Token:
         """Names a peer's queues."""
-        return self._attachment.token(peer, self.layout.size)
+        return self._adapter.token(peer, self.layout.size)
 
     def offset(self, queue: Queue) -> int:
         """Of this rank's FIFO in any peer's queues."""

@@ -14,9 +14,10 @@ from itertools import islice
 from lanai_hdl.remote.packets import Op, Status
 
 from ...adapter.exposures import Exposure
+from ...adapter.lending import Lending, Lent
 from ...adapter.token import Token
+from ...bus.base import BusError
 from ...remote import Access
-from .buffers import Buffers, Lent
 from .jobs import Job, Jobs
 from .layout import Request
 from .matching import Matching
@@ -57,9 +58,9 @@ class Source:
 class Requesting:
     """Requests of this rank. `notices` is the exposure with which their senders append notices."""
 
-    def __init__(self, jobs: Jobs, buffers: Buffers, matching: Matching, options: MbcfOptions) -> None:
+    def __init__(self, jobs: Jobs, lending: Lending, matching: Matching, options: MbcfOptions) -> None:
         self._jobs = jobs
-        self._buffers = buffers
+        self._lending = lending
         self._matching = matching
         self._options = options
         self.sources: dict[int, Source] = {}
@@ -128,7 +129,10 @@ class Requesting:
         if size:
             if receive.body.runs != 1:
                 return False
-            lent = await self._buffers.lend(receive.body.address, size, Access.WRITE)
+            try:
+                lent = await self._lending.lend(receive.body.address, size, writable=True, access=Access.WRITE)
+            except BusError:
+                return False  # the copy from the FIFO finds the error again
             if lent is None:
                 return False
             exposure = lent.exposure.token
@@ -166,4 +170,4 @@ class Requesting:
 
     def _release(self, one: Outstanding) -> None:
         if one.lent is not None:
-            self._buffers.give_back(one.lent)
+            one.lent.users -= 1

@@ -6,14 +6,13 @@ from functools import partial
 
 from lanai_hdl.remote.packets import Op, Status
 
+from ...adapter.lending import Lending, Lent
 from ...adapter.operation import REASONS
 from ...adapter.token import Token
 from ...bus.base import Bus, BusError
 from ...config import HostCost, HostCosts
 from ...operation import ANY_TAG, ErrorKind
-from ...remote import Access
 from ..host_operations import fail
-from .buffers import Buffers, Lent
 from .jobs import Ended, Job, Jobs
 from .layout import Head, Kind, Request
 from .operations import Kept, Send
@@ -38,11 +37,11 @@ class Sending:
     """Sends of this rank that are not done. `payload` is the most bytes of a record."""
 
     def __init__(
-        self, bus: Bus, jobs: Jobs, buffers: Buffers, options: MbcfOptions, payload: int, costs: HostCosts
+        self, bus: Bus, jobs: Jobs, lending: Lending, options: MbcfOptions, payload: int, costs: HostCosts
     ) -> None:
         self._bus = bus
         self._jobs = jobs
-        self._buffers = buffers
+        self._lending = lending
         self._options = options
         self._payload = payload
         self._record = min(options.record, payload)
@@ -218,7 +217,10 @@ class Sending:
     async def _put_direct(self, write: Write, target: Token, begin: int, end: int) -> bool:
         """Bytes leave from the program's memory. False if that cannot be exposed now."""
         address = write.send.body.address + begin
-        lent = await self._buffers.lend(address, end - begin, Access(0))
+        try:
+            lent = await self._lending.lend(address, end - begin, writable=False)
+        except BusError:
+            return False  # the copy finds the error again
         if lent is None:
             return False
         ended = self._put_ended(write, lent)
@@ -234,7 +236,7 @@ class Sending:
         def ended(status: Status) -> None:
             write.puts -= 1
             if lent is not None:
-                self._buffers.give_back(lent)
+                lent.users -= 1
             if write.status is Status.OK:
                 write.status = status
 

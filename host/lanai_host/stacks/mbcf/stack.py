@@ -1,8 +1,7 @@
 """MPI/MBCF as a messaging system: `lanai run --device mbcf`."""
 
-from lanai_hdl.remote.tables import COMMANDS
-
 from ...adapter.attachment import Attachment
+from ...adapter.opened import OWN_PAGES
 from ...bus.base import PAGE_SIZE, Bus
 from ...config import HostConfig
 from ...device import Device
@@ -27,11 +26,10 @@ class MbcfStack(AdapterStack):
             raise UserError(f"mbcf has room for {MOST_RANKS} ranks, not {placement.ranks}; start fewer")
         adapter = self.adapter(placement)
         pages = QueueLayout(placement.ranks, options).size // PAGE_SIZE
-        own = 1 + COMMANDS * adapter.payload // PAGE_SIZE  # for flags and data of commands
-        if pages + own > adapter.pages:
+        if pages + OWN_PAGES > adapter.pages:
             raise UserError(
                 f"mbcf: the queues of a rank among {placement.ranks} take {pages} pages, and the adapter's page "
-                f"table has {adapter.pages - own} for them; choose smaller ones, such as --option fifo_pages=1, "
+                f"table has {adapter.pages - OWN_PAGES} for them; choose smaller ones, such as --option fifo_pages=1, "
                 "or fewer ranks"
             )
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ...adapter.attachment import Attachment
+from ...adapter.opened import OpenedAdapter
 from ...adapter.remote import AdapterRemote
 from ...body import Body
 from ...bus.base import Bus, Wait, Watched, run_now
@@ -31,7 +32,9 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self.size = len(attachment.homes)
         options = SciOptions(**attachment.options)
         layout = Layout(self.size, options)
-        self.remote: AdapterRemote = AdapterRemote(bus, attachment, costs, layout.size)
+        adapter = OpenedAdapter(bus, attachment, costs, attachment.adapter.payload)
+        self.remote: AdapterRemote = AdapterRemote(bus, adapter, costs)
+        self.remote.open(layout.size)
         self.remote.private = options.private == "register"
         self.remote.longest_get = options.longest_get or None
         peers = [rank for rank in range(self.size) if rank != self.rank]

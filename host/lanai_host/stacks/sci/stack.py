@@ -1,7 +1,7 @@
 """SCI-MPICH as a messaging system: `lanai run --device sci`."""
 
 from ...adapter.attachment import Attachment
-from ...adapter.remote import OWN_PAGES
+from ...adapter.opened import OWN_PAGES
 from ...bus.base import PAGE_SIZE, Bus
 from ...config import HostConfig
 from ...device import Device

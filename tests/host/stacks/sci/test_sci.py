@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lanai_sim.studies.benches.one_sided import measure
-
 PROGRAM = Path(__file__).parents[1] / "t3d" / "messages.py"
-ONE_SIDED = Path(__file__).with_name("one_sided.py")
 SIZES = "0,36,37,4096,4097,40001"
 FAULTS = [
     word for kind in ("drop", "corrupt", "duplicate", "reorder") for word in ("--fault", f"{kind} * rate=0.01 seed=3")
@@ -55,33 +52,6 @@ def test_the_choices_that_the_paper_leaves_open_change_no_byte(options):
 def test_on_more_ranks_with_faults_of_all_kinds(ranks):
     run = on_sci(ranks, *FAULTS)
     assert run.returncode == 0, run.stderr
-
-
-@pytest.mark.parametrize(
-    "choice",
-    [
-        "private=register",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("private=emulate", "longest_get=1000")),
-    ],
-)
-def test_one_sided_communication_of_all_kinds(choice):
-    option = ("--option", choice)
-    run = lanai("-q", "-n", 4, "--ranks-per-node", 2, "--device", "sci", *option, sys.executable, ONE_SIDED)
-    assert (run.returncode, run.stderr) == (0, "")
-
-
-@pytest.mark.slow
-def test_one_sided_communication_with_faults_of_all_kinds():
-    run = lanai("-q", "-n", 3, "--device", "sci", *FAULTS, sys.executable, ONE_SIDED)
-    assert run.returncode == 0, run.stderr
-
-
-def test_a_target_that_computes_is_reached_as_soon_as_one_that_waits():
-    found = measure("sci")
-    assert found["busy_put_flush_us"] == pytest.approx(found["put_flush_us"], rel=1e-3)
-    assert found["busy_fetch_op_us"] == pytest.approx(found["fetch_op_us"], rel=1e-3)
-    assert found["private_put_flush_us"] < 1.1 * found["put_flush_us"]
-    assert max(found.values()) < 5
 
 
 @pytest.mark.slow

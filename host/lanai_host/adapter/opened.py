@@ -1,0 +1,113 @@
+"""A process's part of the adapter, for all who use it: what is exposed, memory that is lent, and
+the command buffers."""
+
+from collections import deque
+
+from lanai_hdl.remote.tables import COMMANDS
+
+from ..bus import reach
+from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Watched, run_now
+from ..config import HostCosts
+from ..remote import Access
+from .attachment import Attachment
+from .commands import Command, Commands
+from .exposures import Exposure, Exposures, pages_of
+from .lending import Lending
+from .operation import RemoteOperation
+from .token import Token
+
+OWN_PAGES = 1 + COMMANDS  # for flags, and for staging
+
+
+class OpenedAdapter:
+    """Call `open` before anything else is exposed: the peers know the number of the first exposure.
+
+    Args:
+        packet: most bytes of a packet, for the price of later packets (`Commands`).
+
+    Attributes:
+        staging: a page for each command buffer. Nobody else reaches it.
+    """
+
+    staging: Exposure
+
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts, packet: int) -> None:
+        home = attachment.home
+        self._attachment = attachment
+        self.exposures = Exposures(bus, attachment.adapter, home.node, home.process)
+        self.lending = Lending(bus, self.exposures, costs)
+        self._flags = bus.allocate(OWN_PAGES * PAGE_SIZE)
+        self._commands = Commands(bus, home.process, self._flags, costs, packet)
+        self._owners: dict[RemoteOperation, CommandShare] = {}
+        self._shares: list[CommandShare] = []
+
+    def open(self, memory: HostBuffer, size: int, access: Access) -> Exposure:
+        """Expose the first `size` bytes of this process's memory that peers reach without having
+        been told its token."""
+        return run_now(self._open(memory, size, access))
+
+    def token(self, rank: int, size: int) -> Token:
+        """Names the first exposure of a rank, which has `size` bytes."""
+        return self._attachment.token(rank, size)
+
+    def stage(self, buffer: int) -> int:
+        """Address of the staging page of a command buffer."""
+        return self.staging.address + buffer * PAGE_SIZE
+
+    def share(self) -> "CommandShare":
+        """For one more user of the command buffers."""
+        share = CommandShare(self._commands, self._owners)
+        self._shares.append(share)
+        return share
+
+    @property
+    def untaken(self) -> bool:
+        """A command has ended, and its user has not taken it."""
+        return any(share.ended for share in self._shares)
+
+    async def _open(self, memory: HostBuffer, size: int, access: Access) -> Exposure:
+        await self.exposures.map_flags(self._flags.bus_address)
+        address = reach.address_of(memory.view)
+        pages = [memory.bus_address + PAGE_SIZE * page for page in range(pages_of(address, size))]
+        first = await self.exposures.add(address, size, pages, access, key=self._attachment.home.key)
+        pages = [self._flags.bus_address + PAGE_SIZE * page for page in range(1, OWN_PAGES)]
+        address = reach.address_of(self._flags.view) + PAGE_SIZE
+        self.staging = await self.exposures.add(address, len(pages) * PAGE_SIZE, pages, Access(0))
+        return first
+
+
+class CommandShare:
+    """`Commands` for one of several users, each of whom sees its own end. Use `OpenedAdapter.share`.
+
+    Attributes:
+        ended: those that have ended and that `take_ended` has not given yet.
+    """
+
+    def __init__(self, commands: Commands, owners: dict[RemoteOperation, "CommandShare"]) -> None:
+        self._commands = commands
+        self._owners = owners
+        self.ended: deque[RemoteOperation] = deque()
+
+    @property
+    def free(self) -> int | None:
+        """The buffer that the next command will use; None while all are in use."""
+        return self._commands.free
+
+    async def start(self, command: Command, what: str) -> RemoteOperation:
+        """Begin a command in buffer `free`."""
+        operation = await self._commands.start(command, what)
+        self._owners[operation] = self
+        return operation
+
+    def watched(self) -> Watched | None:
+        """The word that changes when the oldest command of any user ends; None if none is under
+        way."""
+        return self._commands.watched()
+
+    async def take_ended(self) -> list[RemoteOperation]:
+        """This user's that have ended since the last look, oldest first."""
+        for operation in await self._commands.take_ended():
+            self._owners.pop(operation).ended.append(operation)
+        ended = list(self.ended)
+        self.ended.clear()
+        return ended

@@ -1,0 +1,54 @@
+"""One-sided communication on the systems whose adapter reaches the memory of others: every byte
+right, and nothing needed of the target's processor."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lanai_sim.studies.benches.one_sided import measure
+
+PROGRAM = Path(__file__).with_name("one_sided.py")
+FAULTS = [
+    word for kind in ("drop", "corrupt", "duplicate", "reorder") for word in ("--fault", f"{kind} * rate=0.01 seed=3")
+]
+
+
+def run(device, ranks, *options):
+    command = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", str(ranks), "--device", device, *options]
+    command += [sys.executable, str(PROGRAM)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=900, env=os.environ)
+
+
+@pytest.mark.parametrize(
+    ("device", "choice"),
+    [
+        ("sci", "private=register"),
+        pytest.param("sci", "private=emulate", marks=pytest.mark.slow),
+        pytest.param("sci", "longest_get=1000", marks=pytest.mark.slow),
+        pytest.param("mbcf", "requests=1", marks=pytest.mark.slow),
+        pytest.param("mbcf", "fifo_pages=1", marks=pytest.mark.slow),
+    ],
+)
+def test_one_sided_communication_of_all_kinds(device, choice):
+    done = run(device, 4, "--ranks-per-node", "2", "--option", choice)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["mbcf", "sci"])
+def test_one_sided_communication_with_faults_of_all_kinds(device):
+    done = run(device, 3, *FAULTS)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("device", ["mbcf", "sci"])
+def test_a_target_that_computes_is_reached_as_soon_as_one_that_waits(device):
+    """Put and flush take at most 5 us while the target computes for 10 ms."""
+    found = measure(device)
+    assert found["busy_put_flush_us"] == pytest.approx(found["put_flush_us"], rel=1e-3)
+    assert found["busy_fetch_op_us"] == pytest.approx(found["fetch_op_us"], rel=1e-3)
+    assert found["private_put_flush_us"] < 1.1 * found["put_flush_us"]
+    assert max(found.values()) < 5
