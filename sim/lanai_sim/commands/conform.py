@@ -45,7 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="real time for one module or job (600); a few heavy modules get more",
     )
     parser.add_argument(
-        "--resume", metavar="FILE", help="keep outcomes there, and do not run again the modules that came to their end"
+        "--resume",
+        metavar="FILE",
+        help="keep outcomes there, those of --against in a file beside it, and do not run again the modules that came "
+        "to their end",
     )
     parser.add_argument("--page", metavar="FILE", help="write the table as Markdown")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
@@ -97,8 +100,19 @@ def _ours(names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
     command = jobs.simulated(args.device)
     if not args.resume:
         return _run(command, names, args)
-    kept = Kept(args.resume, args.device, args.ranks)
+    return _kept(Kept(args.resume, args.device, args.ranks), command, names, args)
+
+
+def _kept(kept: Kept, command: jobs.Command, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
     return kept.go_on(names, lambda name: next(jobs.run(command, [name], args.ranks, args.limit)))
+
+
+def _theirs(title: str, command: jobs.Command, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
+    """What came of the same modules in the place of `--against`. `--resume` keeps that beside ours."""
+    if not args.resume:
+        return _run(command, names, args)
+    file = Path(args.resume).with_suffix(f".{args.against}.json")
+    return _kept(Kept(file, title.strip("`"), args.ranks), command, names, args)
 
 
 def _run(command: jobs.Command, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
@@ -130,7 +144,7 @@ def _compare(
     if args.against == "mpich":
         title, where = f"MPICH {importlib.metadata.version('mpich')}", "MPICH"
     console.print(f"{title}:")
-    comparison = compare(title, where, ours, _outcomes(console, _run(there, names, args)))
+    comparison = compare(title, where, ours, _outcomes(console, _theirs(title, there, names, args)))
     for line in filter(None, comparison.lines()):
         console.print(line)
     return comparison

@@ -13,9 +13,10 @@ from .suite import VERSION
 
 
 class Kept:
-    """The file of `--resume`. It belongs to one device and number of ranks."""
+    """The file of `--resume`, or the one beside it for the place of `--against`. It belongs to one
+    device, or one version of MPICH, and number of ranks."""
 
-    def __init__(self, path: str, device: str, ranks: int) -> None:
+    def __init__(self, path: str | Path, device: str, ranks: int) -> None:
         self._path = Path(path)
         self._of = {"suite": "mpi4py", "version": VERSION, "device": device, "ranks": ranks}
         self._outcomes: dict[str, Outcome] = {}
