@@ -27,10 +27,10 @@ class Info:
         """MPI_Info_set."""
         _checked_key("MPI_Info_set", key)
         length = byte_length(value)
-        if not 0 < length < MAX_INFO_VALUE:
+        if length >= MAX_INFO_VALUE:
             raise MpiError(
                 ErrorClass.INFO_VALUE,
-                f"MPI_Info_set: value has {length} bytes; between 1 and {MAX_INFO_VALUE - 1} are allowed",
+                f"MPI_Info_set: value has {length} bytes; at most {MAX_INFO_VALUE - 1} are allowed",
             )
         self._pairs[key] = value
         self._keys = None

@@ -39,6 +39,10 @@ int main(int argc, char **argv) {
     CHECK(class_of(MPI_Info_set(info, value, "x")) == MPI_ERR_INFO_KEY);
     letters(value, MPI_MAX_INFO_VAL / 2);
     CHECK(class_of(MPI_Info_set(info, "key", value)) == MPI_ERR_INFO_VALUE);
+    CHECK(MPI_Info_set(info, "", "x") != MPI_SUCCESS);
+    CHECK(MPI_Info_set(info, "empty", "") == MPI_SUCCESS);
+    CHECK(MPI_Info_get_valuelen(info, "empty", &length, &flag) == MPI_SUCCESS && flag && length == 0);
+    CHECK(MPI_Info_delete(info, "empty") == MPI_SUCCESS);
     letters(value, MPI_MAX_INFO_KEY / 2);
     value[2 * (MPI_MAX_INFO_KEY / 2) - 2] = 0; /* the longest of whole letters that has room for its end */
     CHECK(MPI_Info_set(info, value, value) == MPI_SUCCESS);
