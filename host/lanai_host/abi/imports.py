@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import UserError
+from . import bindings
 from .dynamic import dynamic_names
 from .flavor import INTERFACE, MPICH, STANDARD, Flavor
 from .library import library_directory
@@ -19,11 +20,10 @@ from .programs import check_program
 _C = re.compile(r"Q?P?MPI[XIR]?_\w+")
 _FORTRAN = re.compile(r"p?mpix?_\w+?_{1,2}")
 _CXX = re.compile(r"_ZT?[A-Z]*N?K?3MPI\w+")  # of the namespace MPI
-_PLACES = ("/lib/*-linux-gnu", "/usr/lib/*-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib", "/usr/local/lib")
 # Libraries of the distribution that stand between a program and this one, and what brings them.
 _BETWEEN = {
-    _FORTRAN: ("libmpichfort.so.12", "MPICH's Fortran bindings are not installed: apt install libmpich12"),
-    _CXX: ("libmpichcxx.so.12", "MPICH's C++ bindings are not installed: apt install libmpich12"),
+    _FORTRAN: (bindings.FORTRAN, "MPICH's Fortran bindings are not installed: apt install libmpich12"),
+    _CXX: (bindings.CXX, "MPICH's C++ bindings are not installed: apt install libmpich12"),
 }
 _BOUND = (
     "import ctypes, json, sys; ctypes.CDLL(sys.argv[1]).MPI_Get_version(ctypes.byref(ctypes.c_int()),"
@@ -74,8 +74,8 @@ def _why(symbol: str, ours: set[str], unbound: set[str]) -> str:
     """Why a symbol is missing; empty if it is not."""
     kind = _kind(symbol)
     if kind in _BETWEEN:
-        soname, remedy = _BETWEEN[kind]
-        library = _find(soname, [])
+        names, remedy = _BETWEEN[kind]
+        library = bindings.find_bindings(names)
         if library is None:
             return remedy
         return "" if symbol in _exported(library) else f"{library} has no such symbol"
@@ -114,16 +114,9 @@ def _with_libraries(path: Path) -> Iterator[Path]:
         texts = [*names.get("DT_RPATH", []), *names.get("DT_RUNPATH", [])]
         where = [place.replace("$ORIGIN", origin) for text in texts for place in text.split(os.pathsep)]
         for name in names.get("DT_NEEDED", []):
-            found = None if name.startswith("libmpi") else _find(name, where)
+            found = None if name.startswith("libmpi") else bindings.find_library(name, where)
             if found is not None:
                 pending.append(found)
-
-
-def _find(name: str, first: list[str]) -> Path | None:
-    """A library, as the loader would find it."""
-    given = [*first, *os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)]
-    usual = [str(place) for pattern in _PLACES for place in sorted(Path("/").glob(pattern.removeprefix("/")))]
-    return next((Path(place, name) for place in (*given, *usual) if place and Path(place, name).exists()), None)
 
 
 def _undefined(path: Path) -> set[str]:

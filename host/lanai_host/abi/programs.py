@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from ..errors import UserError
+from .bindings import other_names
 from .dynamic import dynamic_names
 from .flavor import INTERFACE, MPICH, STANDARD, Flavor
 from .library import library_directory
@@ -77,7 +78,9 @@ def environment(program: Path) -> dict[str, str]:
     told which it is."""
     flavor = flavor_of(program)
     directory = str(library_directory(flavor.name))
-    paths = [directory, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+    bindings = other_names()
+    paths = [directory, *([] if bindings is None else [str(bindings)])]
+    paths += filter(None, [os.environ.get("LD_LIBRARY_PATH")])
     return {
         "LD_LIBRARY_PATH": os.pathsep.join(paths),
         "MPI4PY_LIBMPI": f"{directory}/{flavor.soname}",

@@ -1,10 +1,11 @@
 """`lanai doctor PROGRAM`: what a binary imports of MPI, and what of it is not there."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from lanai_host.abi import imports
+from lanai_host.abi import bindings, imports, programs
 from lanai_host.abi.flavor import MPICH, STANDARD
 from lanai_host.errors import UserError
 from lanai_sim import cli
@@ -38,7 +39,7 @@ def reasons(found):
 
 
 def test_symbols_that_are_missing_are_named_with_the_reason(library, monkeypatch):
-    monkeypatch.setattr(imports, "_PLACES", ())
+    monkeypatch.setattr(bindings, "PLACES", ())
     found = imports.imports(library)
     assert (found.flavor, found.symbols) == (MPICH, 6)
     assert reasons(found) == {
@@ -56,6 +57,24 @@ def test_symbols_of_the_distributions_bindings_are_looked_up_there(library, monk
     subprocess.run([*CLI, "mpicc", "-shared", "-fPIC", str(tmp_path / "fort.c"), "-o", bindings], check=True)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
     assert "mpi_send_" not in reasons(imports.imports(library))
+
+
+def test_bindings_have_the_names_of_mpich_and_of_debian(monkeypatch, tmp_path):
+    """Programs of the package registry are linked for `libmpifort.so.12`, which Debian names `libmpichfort.so.12`."""
+    monkeypatch.setattr(bindings, "PLACES", ())
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    assert bindings.other_names() is None
+    (tmp_path / "libmpichfort.so.12").write_text("")
+    (tmp_path / "libmpicxx.so.12").write_text("")
+    added = Path(programs.environment(Path("/bin/sh"))["LD_LIBRARY_PATH"].split(":")[1])
+    links = {link.name: link.readlink() for link in added.iterdir() if link.is_symlink()}
+    assert links == {
+        "libmpifort.so.12": tmp_path / "libmpichfort.so.12",
+        "libmpichcxx.so.12": tmp_path / "libmpicxx.so.12",
+    }
+    (tmp_path / "libmpifort.so.12").write_text("")
+    (tmp_path / "libmpichcxx.so.12").write_text("")
+    assert bindings.other_names() is None
 
 
 def test_libraries_of_the_program_are_looked_at_too(library, tmp_path):
