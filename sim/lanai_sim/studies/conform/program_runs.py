@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lanai_host.abi.bindings import other_names
+
 from . import jobs
 from .programs import INPUTS, Program
 
@@ -83,15 +85,16 @@ def _prepared(program: Program, place: Path) -> list[str]:
 
 
 def _mpich_environment(library: Path, limit: float, place: Path) -> dict[str, str]:
-    """What makes programs of the registry and of Debian find it; Debian's look for libmpich.so.12."""
+    """What makes programs of the registry and of Debian find it; Debian's look for libmpich.so.12.
+    Bindings have the names of both."""
     environment = jobs.mpich_environment(library, limit)
     names = place / "mpich"
     names.mkdir()
     (names / "libmpich.so.12").symlink_to(library)
-    before = os.environ.get("LD_LIBRARY_PATH")
     # what the library itself needs lies beside it
-    found = [str(names), str(library.parent), str(library.parent / "mpich"), *([before] if before else [])]
-    return {**environment, "LD_LIBRARY_PATH": ":".join(found), "MPI_LIB_NRN_PATH": str(library)}
+    places = [names, library.parent, library.parent / "mpich", other_names(), os.environ.get("LD_LIBRARY_PATH")]
+    paths = ":".join(str(place) for place in places if place)
+    return {**environment, "LD_LIBRARY_PATH": paths, "MPI_LIB_NRN_PATH": str(library)}
 
 
 def _run(program: Program, command: Sequence[str], environment: Mapping[str, str], place: Path) -> Run:

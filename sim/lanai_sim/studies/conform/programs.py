@@ -117,6 +117,21 @@ PROGRAMS = (
         modules=("mpi4py",),
     ),
     Program(
+        "mpi4py-fft, transforms of three arrays",
+        "apt install libfftw3-dev and pip install mpi4py-fft",
+        "mpi4py_fft",
+        ("{inputs}/mpi4py_fft_transform.py",),
+        r"^transform ",
+    ),
+    Program(
+        "dtFFT, its Fortran library, six ways to transpose",
+        "apt install libmpich12 libfftw3-dev and pip install dtfft-fftw-mpich",
+        "dtfft",
+        ("{inputs}/dtfft_transform.py",),
+        r"^transform ",
+        library="usr/lib/*-linux-gnu/libmpichfort.so.12",
+    ),
+    Program(
         "ScaLAPACK, LU tests of Debian",
         "apt install scalapack-mpi-test",
         "",
