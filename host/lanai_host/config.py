@@ -42,6 +42,7 @@ class HostCost(Enum):
     SNAPSHOT = "snapshot"  # one copy of a rank's process, for `lanai run --checkpoint`
     LOG_BYTE = "log_byte"  # one byte sent to a rank, copied to where it can be read again
     RESTART = "restart"  # making a rank anew from its snapshot, beside the work that it does again
+    SHORT_BLOCK = "short_block"  # one block of several that is too short for a transaction, stored to remote memory
 
 
 SECOND = 10**12  # picoseconds
@@ -96,6 +97,7 @@ class HostCosts:
     snapshot: int = 200_000_000  # a fork, and the pages that are copied when they change
     log_byte: int = 5_000
     restart: int = 2_000_000_000
+    short_block: int = 0  # an adapter gathers them from a page of this host
     pio_write: int = 30_000  # issuing one posted write; the bus adds what it makes the processor wait
     pio_read: int = 60_000  # issuing one read, beyond the time that the bus takes to answer
     cpu_scale: float = (
@@ -235,6 +237,7 @@ def pentium3_800() -> HostConfig:
         clock=33_000,
         system_call=700_000,
         address_check=17_000,
+        short_block=272_000,  # of 8 bytes, at 28 MiB/s: the best of sci.s4_3.strided_write_8
         pio_write=10_000,
         pio_read=20_000,
     )
@@ -246,6 +249,7 @@ DRIVER_ONLY = frozenset(
         "post", "complete", "pin", "pin_page", "unpin_page", "pio_write", "pio_read", "pio_threshold",
         "pinned_cache_pages", "pages_per_entry", "watchdog", "ask_first", "host_matching", "system_call",
         "address_check", "command_byte", "arrival", "arrival_byte", "wake", "wake_queued", "dequeue", "take",
+        "short_block",
     }
 )  # fmt: skip
 

@@ -14,6 +14,7 @@ from .opened import OpenedAdapter
 from .transfers import AtomicTransfer, Barrier, Piece, Transfer
 
 LEND_FROM = 1024  # bytes in one run; shorter ones are copied to the staging page of their command
+TRANSACTION = 16  # bytes of the smallest transaction of SCI: a shorter block among others leaves in one of its own
 
 
 class Moving:
@@ -108,24 +109,29 @@ class Moving:
         await self._start(transfer, command, transfer.begun + run, lent)
 
     async def _start_staged(self, transfer: Transfer, buffer: int) -> None:
-        begin, end = transfer.begun, self._scattered_end(transfer)
+        begin = transfer.begun
+        end, short = self._scattered(transfer)
         staging, stage = self._adapter.staging, self._adapter.stage(buffer)
         if transfer.op is Op.WRITE:
             transfer.body.pack(begin, end, stage)
             await self._charge(HostCost.COPY, end - begin)
+            await self._charge(HostCost.SHORT_BLOCK, short)
         command = transfer.piece(end - begin, staging.number, staging.offset(stage))
         await self._start(transfer, command, end, stage=stage)
 
-    def _scattered_end(self, transfer: Transfer) -> int:
-        """Up to where the next bytes go through a staging page."""
+    def _scattered(self, transfer: Transfer) -> tuple[int, int]:
+        """Up to where the next bytes go through a staging page, and how many of their blocks are too
+        short for a transaction."""
         first = end = transfer.begun
+        several, short = transfer.body.runs > 1, 0
         for _, run in transfer.body.segments(first):
             if end > first and run >= LEND_FROM:
                 break
+            short += several and run < TRANSACTION
             end += run
             if end - first >= PAGE_SIZE:
-                return first + PAGE_SIZE
-        return end
+                return first + PAGE_SIZE, short
+        return end, short
 
     async def _start(
         self, transfer: Transfer, command: Command, end: int, lent: Lent | None = None, stage: int = 0

@@ -55,12 +55,13 @@ def test_experiments_have_names_of_their_own():
 
 @pytest.mark.slow
 def test_direct_packing_is_nearly_as_fast_as_contiguous_and_twice_as_fast_as_generic():
-    """SC-B2."""
+    """SC-B2. At 8 bytes the generic way is ahead."""
     found = {
         f"theirs.noncontig.{name}": value for name, value in experiments.noncontig(experiments.THEIRS, True).items()
     }
     assert found["theirs.noncontig.share_at_128"] >= 90
     assert found["theirs.noncontig.least_gain"] >= 1.9
+    assert found["theirs.noncontig.generic.8"] > found["theirs.noncontig.direct.8"]
 
 
 @pytest.mark.slow
