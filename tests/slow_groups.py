@@ -72,7 +72,7 @@ GROUPS = {
     ),
     "slow_studies": Group(
         "benches, sweeps and the paper's figures are those on record; traces of long runs; the report in a browser",
-        ("sim",),
+        ("sim", "sim/job/tracing"),
     ),
     **{
         f"slow_traffic_{part + 1}": Group(

@@ -31,7 +31,7 @@ def test_a_file_that_two_groups_name_is_told(monkeypatch):
 def test_the_group_that_names_a_file_most_closely_has_it():
     assert group_of("sim/corebench/test_lockstep.py", ["slow"]) == "slow_gateware"
     assert group_of("sim/corebench/test_firmware_ways.py", ["slow"]) == "slow_firmware"
-    assert group_of("sim/trace/test_traced_run.py", ["slow"]) == "slow_studies"
+    assert group_of("sim/job/tracing/test_traced_run.py", ["slow"]) == "slow_studies"
 
 
 def test_benches_and_proofs_are_one_group_wherever_they_are():

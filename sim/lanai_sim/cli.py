@@ -3,17 +3,15 @@ exit code 2."""
 
 import argparse
 import errno
-import importlib
-import pkgutil
 import platform
 import sys
-from collections.abc import Iterator, Sequence
-from types import ModuleType
+from collections.abc import Sequence
 from typing import NoReturn
 
 from lanai_host.errors import UserError
 
 from . import commands
+from .discovery import plugins
 from .version import version
 
 DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
@@ -25,14 +23,6 @@ class PrintVersion(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         print(f"openlanai {version()}")
         parser.exit()
-
-
-def plugins(package: ModuleType, wanted: str = "") -> Iterator[ModuleType]:
-    """The modules of `package`, by name; only the `wanted` one if there is such. Each has NAME (its
-    own), HELP, add_arguments(parser) and run(args)."""
-    names = sorted(info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_"))
-    for name in [wanted] if wanted in names else names:
-        yield importlib.import_module(f"{package.__name__}.{name}")
 
 
 def build_parser(wanted: str = "") -> argparse.ArgumentParser:

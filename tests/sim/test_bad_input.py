@@ -12,9 +12,9 @@ import time
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.commands.run import libmpi_environment
 from lanai_sim.job.config import RunConfig
 from lanai_sim.job.launcher import run
+from lanai_sim.job.start import start
 
 LANAI = [sys.executable, "-m", "lanai_sim"]
 
@@ -141,7 +141,7 @@ def test_impossible_routes_are_refused_before_anything_is_built(tmp_path):
     ],
 )
 def test_ends_of_programs(body, code, words):
-    result = run(RunConfig((sys.executable, "-c", body), 2, environment=libmpi_environment()))
+    result = start((sys.executable, "-c", body), 2)
     assert result.code == code
     assert words in result.report
 
@@ -156,7 +156,7 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
 MPI.COMM_WORLD.Barrier()
 """
-    assert run(RunConfig((sys.executable, "-c", body), 2, environment=libmpi_environment())).code == 0
+    assert start((sys.executable, "-c", body), 2).code == 0
 
 
 def test_progress_on_a_terminal(tmp_path):

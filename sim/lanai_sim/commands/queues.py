@@ -9,6 +9,7 @@ from lanai_host.errors import UserError
 from ..figures import write_json
 from ..job import launcher
 from ..job.config import Exit
+from ..job.start import run_job
 from ..job.waiting import Doing, describe_queued, describe_unreceived
 from ..units import duration, format_time
 from . import run as run_command
@@ -29,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--max-sim-time {args.max_sim_time}: the run ends at the time of --at; leave it out")
     args.max_sim_time = args.at
     config = run_command.config_of(args)
-    result = launcher.run(config, run_command.world_of(config))
+    result = run_job(config)
     if result.code == Exit.TIME_LIMIT and result.sim_time >= duration(args.at):
         print(f"the message queues at {format_time(duration(args.at))}")
     else:

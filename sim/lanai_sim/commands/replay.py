@@ -8,8 +8,8 @@ from pathlib import Path
 from lanai_hdl.config import lanai41
 from lanai_host.errors import UserError
 
-from ..engines.recordings import RECORDINGS, record
 from ..engines.replay import SUFFIX, Inputs, digest
+from ..studies.recordings import RECORDINGS, record
 
 NAME = "replay"
 HELP = "prove the engine's models equal to the gateware by recorded inputs of NICs, or record new ones"

@@ -3,7 +3,6 @@ lanai runs under."""
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,11 @@ from lanai_host.stacks import stack
 
 from ..engines.kinds import names as engine_names
 from ..figures import write_json
-from ..job import launcher, processes, settings
+from ..job import launcher, settings
 from ..job.buffers import Buffers
 from ..job.config import RunConfig
 from ..job.restart.plan import is_kill
-from ..job.world import World
-from ..kernel.kernel import Kernel
+from ..job.start import libmpi_environment, run_job
 from ..machine.presets import PRESETS as NIC_PRESETS
 from ..units import duration
 
@@ -153,13 +151,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 
 
-def libmpi_environment(program: str = "python") -> dict[str, str]:
-    """What makes a program find our libmpi."""
-    from lanai_host.abi.programs import environment
-
-    return environment(Path(processes.resolve_program(program)))
-
-
 def assignments(option: str, words: list[str]) -> dict[str, int | float | str]:
     """NAME=VALUE words as a dictionary; a value that reads as a number is one."""
     found: dict[str, int | float | str] = {}
@@ -219,15 +210,6 @@ def _given(table: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value is not None}
 
 
-def world_of(config: RunConfig) -> Callable[[RunConfig, Kernel], World]:
-    """The world in which the device lives."""
-    if not config.stack.nics:
-        return World
-    from ..job.nic_world import NicWorld
-
-    return NicWorld
-
-
 def check_flags(args: argparse.Namespace, config: RunConfig) -> None:
     """Refuse flags that cannot act on the device. A file's tables may describe what another device
     would use."""
@@ -278,7 +260,7 @@ def run(args: argparse.Namespace) -> int:
             "lanai: note: the device ideal has no NICs and no wires: no faults happen, no waveform is written",
             file=sys.stderr,
         )
-    result = launcher.run(config, world_of(config))
+    result = run_job(config)
     launcher.print_report(result)
     if not args.quiet:
         sys.stdout.flush()

@@ -17,9 +17,9 @@ from ..engines.kinds.base import Capability, EngineKind
 from ..kernel.kernel import FOREVER
 from ..machine.fabrics.cables import Ends
 from ..machine.faults import Fault
-from ..report.short import Summary
 from .buffers import Buffers
 from .restart.plan import Checkpoint, Kill, check_kills
+from .summary import Summary
 from .waiting import Doing
 
 

@@ -17,7 +17,6 @@ from lanai_host.manager import Start
 from lanai_host.simulator.protocol import unpack_wait
 
 from ..kernel.kernel import Deadlock, Interrupted, Kernel, Task, TimeLimit, WallLimit
-from ..report.short import Summary
 from ..units import format_time
 from . import buffers, processes
 from .config import Exit, Result, RunConfig
@@ -32,6 +31,7 @@ from .restart.keeper import Keeper, NoSnapshot
 from .restart.line import Line
 from .restart.plan import Kill
 from .restart.service import KeptService
+from .summary import Summary
 from .wait_graph import explain
 from .waiting import Doing, doing
 from .world import World

@@ -17,7 +17,6 @@ from ..engines.kinds.base import EngineOptions
 from ..kernel.cluster import Cluster, ClusterBus
 from ..kernel.kernel import FOREVER, Kernel
 from ..machine import fabrics, faults
-from ..report.short import Traffic, traffic
 from . import nic_states as postmortem
 from . import snapshot
 from .buffers import digest
@@ -25,6 +24,7 @@ from .config import RunConfig, WaveConfig
 from .nic_service import RankAccess
 from .ranks import Rank
 from .restart.service import KeptAccess
+from .summary import Traffic, traffic
 from .world import World
 
 if TYPE_CHECKING:

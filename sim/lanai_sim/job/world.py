@@ -13,15 +13,15 @@ from lanai_host.simulator.transport import State, TransportHub
 from lanai_host.stacks.ideal.stack import IdealStack
 
 from ..kernel.kernel import FOREVER, Kernel
-from ..report.short import Traffic
 from .config import RunConfig
 from .rank_service import NicAccess, Service
 from .ranks import Rank
 from .restart.relay import Relay, RelayAccess
 from .restart.service import KeptAccess
+from .summary import Traffic
 
 if TYPE_CHECKING:
-    from ..trace.session import Session
+    from .tracing.session import Session
 
 
 class World:
@@ -93,7 +93,7 @@ class World:
         """What serves a rank."""
         if self.session is None:
             return Service(*arguments)
-        from ..trace.service import TracedService
+        from .tracing.service import TracedService
 
         return TracedService(self.session.recorder, *arguments)
 
@@ -168,7 +168,7 @@ class World:
 
 
 def trace_session(config: RunConfig) -> "Session":
-    from ..trace.session import Session
+    from .tracing.session import Session
 
     assert config.trace is not None
     return Session(config, config.trace)

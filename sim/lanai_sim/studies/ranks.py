@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..commands.run import libmpi_environment
-from ..job.config import RunConfig
-from ..job.launcher import run
-from ..job.nic_world import NicWorld
+from ..job.start import start
 
 
 def measure(program: str, arguments: Sequence[int], device: str, ranks: int = 2, **how: Any) -> dict[str, float]:
@@ -18,8 +15,7 @@ def measure(program: str, arguments: Sequence[int], device: str, ranks: int = 2,
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "found.json")
         command = (sys.executable, "-c", program, str(file), *map(str, arguments))
-        config = RunConfig(command, ranks, device, environment=libmpi_environment(), **how)
-        result = run(config, NicWorld)
+        result = start(command, ranks, device, **how)
         if result.code:
             raise RuntimeError(result.report)
         found: dict[str, float] = json.loads(file.read_text())

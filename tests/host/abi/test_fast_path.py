@@ -5,9 +5,7 @@ import sys
 
 import pytest
 
-from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.job.config import RunConfig
-from lanai_sim.job.launcher import run
+from lanai_sim.job.start import start
 
 pytest.importorskip("mpi4py")
 TRAFFIC = """
@@ -67,7 +65,7 @@ else:
 def test_times_are_those_of_the_long_way(tmp_path):
     def clocks(**options):
         command = (sys.executable, "-c", TRAFFIC)
-        done = run(RunConfig(command, 2, environment=libmpi_environment(), max_wall=120, **options))
+        done = start(command, 2, max_wall=120, **options)
         assert (done.code, done.report) == (0, "")
         return done.clocks
 

@@ -2,9 +2,7 @@
 
 import sys
 
-from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.job.config import RunConfig
-from lanai_sim.job.launcher import run
+from lanai_sim.job.start import start
 
 PROGRAM = """
 from mpi4py import MPI
@@ -18,4 +16,4 @@ assert names == [(rank, f"node{rank // 2}") for rank in expected], names
 
 def test_split_by_shared_memory_is_split_by_node():
     command = (sys.executable, "-c", PROGRAM)
-    assert run(RunConfig(command, 5, ranks_per_node=2, environment=libmpi_environment())).code == 0
+    assert start(command, 5, ranks_per_node=2).code == 0

@@ -3,15 +3,15 @@ over `Bus`, whatever simulates the NICs."""
 
 import ctypes
 
-from lanai_firmware.programs.mpi_np import program
-from lanai_firmware.programs.mpi_np.plan import ChannelRoute, McpConfig
+from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_hdl.config import lanai41
 from lanai_host.body import Run
 from lanai_host.bus.base import PAGE_SIZE, Wait
 from lanai_host.config import free
 from lanai_host.device import SendMode
+from lanai_host.stacks.base import Placement
 from lanai_host.stacks.mpi_np.device import MpiNp
-from lanai_host.stacks.mpi_np.driver import boot, channel_number
+from lanai_host.stacks.mpi_np.stack import STACK
 
 CONFIG = lanai41()
 QUICK = CONFIG.but(host_bus_khz=CONFIG.slot_khz)  # the firmware is loaded in fewer slots
@@ -54,10 +54,9 @@ class Meeting:
 
 async def node(bus, rank, meet, config):
     """One node. NIC n is at port n of one switch. The bytes that came, by size."""
-    routes = {(rank, peer): ChannelRoute((0x80 | peer) << 24, channel_number(0, 2, rank)) for peer in range(2)}
-    image = program.FIRMWARE.image(config)
-    (attachment,) = await boot(bus, image, FIRMWARE, 2, [rank], routes)
-    device = MpiNp(bus, attachment, free())
+    placement = Placement(2, 1, lambda _, peer: (0x80 | peer) << 24, config)
+    attached = await STACK.boot(bus, STACK.image(config), FIRMWARE, placement, rank)
+    device = MpiNp(bus, attached[rank], free())
     await meet(bus)
     other, came = 1 - rank, {}
     for tag, size in enumerate((EAGER, LONG)):

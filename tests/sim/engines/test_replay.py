@@ -11,8 +11,8 @@ from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.machine import Control, host_offset
 from lanai_host.errors import UserError
 from lanai_sim import cli
-from lanai_sim.engines.recordings import RECORDINGS
 from lanai_sim.engines.replay import SUFFIX, Inputs, digest
+from lanai_sim.studies.recordings import RECORDINGS
 
 FOLDER = Path(__file__).parents[2] / "inputs"
 FILES = sorted(FOLDER.glob(f"*{SUFFIX}"))

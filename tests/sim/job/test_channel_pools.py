@@ -4,10 +4,7 @@ while others come."""
 import sys
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
-from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.job.config import RunConfig
-from lanai_sim.job.launcher import run
-from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.start import start
 
 LATE = """
 from mpi4py import MPI
@@ -28,8 +25,6 @@ print("all right")
 
 def test_late_receives_through_one_room(capfd):
     command = (sys.executable, "-c", LATE)
-    result = run(
-        RunConfig(command, 3, "mpi-np", options=McpConfig(resident=1), environment=libmpi_environment()), NicWorld
-    )
+    result = start(command, 3, "mpi-np", options=McpConfig(resident=1))
     assert (result.code, result.report) == (0, "")
     assert capfd.readouterr().out.count("all right") == 3

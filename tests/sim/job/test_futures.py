@@ -4,10 +4,7 @@ import sys
 
 import pytest
 
-from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.job.config import RunConfig
-from lanai_sim.job.launcher import run
-from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.start import start
 
 pytest.importorskip("mpi4py.futures")
 
@@ -52,10 +49,7 @@ if __name__ == "__main__":
 
 def job(arguments, size, per_node, max_wall=300):
     command = (sys.executable, *map(str, arguments))
-    config = RunConfig(
-        command, size, device="mpi-np", ranks_per_node=per_node, environment=libmpi_environment(), max_wall=max_wall
-    )
-    return run(config, NicWorld)
+    return start(command, size, device="mpi-np", ranks_per_node=per_node, max_wall=max_wall)
 
 
 def expect(result, lines, capfd):

@@ -9,10 +9,8 @@ import pytest
 from lanai_hdl.machine import PIO_WINDOW_SIZE
 from lanai_host.config import pentium2_266
 from lanai_host.errors import UserError
-from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.job.config import RunConfig
-from lanai_sim.job.launcher import run
 from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.start import start
 
 SIZES = {"eager": 4, "eager from host memory": 3000, "rendezvous": 300_000}
 
@@ -58,8 +56,7 @@ class OpenWorld(NicWorld):
 def play(body, size=4, ranks=2, **options):
     command = (sys.executable, "-c", START.replace("SIZE", str(size)) + body)
     host = pentium2_266().but(watchdog=2_000_000_000)
-    config = RunConfig(command, ranks, "mpi-np", host=host, environment=libmpi_environment(), **options)
-    return run(config, OpenWorld)
+    return start(command, ranks, "mpi-np", host=host, world=OpenWorld, **options)
 
 
 RETURN = (
@@ -158,7 +155,7 @@ def test_survivors_go_on_if_asked_to(protocol, capfd):
 def test_survival_needs_nics():
     command = (sys.executable, "-c", START.replace("SIZE", "4") + "if world.rank: die()\nworld.recv(source=1)")
     with pytest.raises(UserError, match="--survive-death needs NICs"):
-        run(RunConfig(command, 2, survive=True, environment=libmpi_environment()))
+        start(command, 2, survive=True)
 
 
 COUNTED = """

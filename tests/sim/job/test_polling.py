@@ -5,11 +5,9 @@ import sys
 
 import pytest
 
-from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.job.config import Exit, RunConfig
-from lanai_sim.job.launcher import run
+from lanai_sim.job.config import Exit
 from lanai_sim.job.nic_service import RankAccess
-from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.start import start
 
 # Rank 0 polls for messages that the others send late, first in silence, then while the others talk;
 # it answers the last one.
@@ -71,9 +69,7 @@ def asked(monkeypatch):
 
 
 def play(capfd, **options):
-    result = run(
-        RunConfig((sys.executable, "-c", LATE), 3, "mpi-np", environment=libmpi_environment(), **options), NicWorld
-    )
+    result = start((sys.executable, "-c", LATE), 3, "mpi-np", **options)
     assert (result.code, result.report) == (0, "")
     return capfd.readouterr().out, result.sim_time, result.clocks
 
@@ -103,15 +99,7 @@ if MPI.COMM_WORLD.rank == 0:
 
 def test_a_poll_for_what_never_comes_meets_the_limit():
     def end(**options):
-        config = RunConfig(
-            (sys.executable, "-c", FOR_EVER),
-            2,
-            "mpi-np",
-            environment=libmpi_environment(),
-            max_sim_time=LIMIT,
-            **options,
-        )
-        result = run(config, NicWorld)
+        result = start((sys.executable, "-c", FOR_EVER), 2, "mpi-np", max_sim_time=LIMIT, **options)
         assert "simulated time has reached --max-sim-time" in result.report
         return result.code, result.clocks
 

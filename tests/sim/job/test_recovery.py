@@ -6,10 +6,8 @@ import sys
 import pytest
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
-from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.job.config import Exit, RunConfig
-from lanai_sim.job.launcher import run
-from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.config import Exit
+from lanai_sim.job.start import start
 from lanai_sim.machine import faults
 
 TRAFFIC = """
@@ -36,10 +34,7 @@ BAD = ("drop", "corrupt", "duplicate", "reorder")
 def traffic(ranks, turns, fault_texts, **firmware):
     command = (sys.executable, "-c", TRAFFIC.replace("TURNS", str(turns)))
     planned = tuple(faults.parse(text) for text in fault_texts)
-    config = RunConfig(
-        command, ranks, "mpi-np", options=McpConfig(**firmware), faults=planned, environment=libmpi_environment()
-    )
-    return run(config, NicWorld)
+    return start(command, ranks, "mpi-np", options=McpConfig(**firmware), faults=planned)
 
 
 def test_right_data_over_bad_wires(capfd):

@@ -11,13 +11,10 @@ import threading
 import pytest
 
 from lanai_host.config import HostConfig
-from lanai_host.stacks import stack
-from lanai_sim.commands.run import libmpi_environment
 from lanai_sim.job.config import RunConfig
-from lanai_sim.job.launcher import Run, run
-from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.launcher import Run
 from lanai_sim.job.restart.plan import Checkpoint, Kill
-from lanai_sim.job.world import World
+from lanai_sim.job.start import libmpi_environment, run_job, world_of
 
 PROGRAM = """
 import sys
@@ -49,17 +46,13 @@ def config_of(device, **options):
     return RunConfig(command, RANKS, device=device, environment=libmpi_environment(), prefix=True, **options)
 
 
-def world_of(device):
-    return NicWorld if stack(device).nics else World
-
-
 def printed(capfd):
     lines = capfd.readouterr().out.splitlines()
     return [[line for line in lines if line.startswith(f"[{rank}]")] for rank in range(RANKS)]
 
 
 def play(device, capfd, **options):
-    result = run(config_of(device, **options), world_of(device))
+    result = run_job(config_of(device, **options))
     assert (result.code, result.report) == (0, "")
     return result, printed(capfd)
 
@@ -111,7 +104,8 @@ class Killer(threading.Thread):
 def test_kills_from_outside(device, capfd):
     quiet, expected = play(device, capfd)
     every = (quiet.sim_time - quiet.summary.started) // 5
-    one = Run(config_of(device, checkpoint=Checkpoint(every)), world_of(device))
+    config = config_of(device, checkpoint=Checkpoint(every))
+    one = Run(config, world_of(config))
     killer = Killer(one, 20)
     killer.start()
     result = one.execute()

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.job.config import RunConfig, WaveConfig
-from lanai_sim.job.launcher import run
-from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.config import WaveConfig
+from lanai_sim.job.start import start
 from lanai_sim.kernel.kernel import FOREVER
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "mpi"
@@ -40,7 +38,7 @@ print(world.rank, MPI.Wtime())
 
 def ping(**options):
     command = (sys.executable, "-c", PING)
-    return run(RunConfig(command, 2, "mpi-np", environment=libmpi_environment(), **options), NicWorld)
+    return start(command, 2, "mpi-np", **options)
 
 
 def test_a_message_goes_through_every_layer_and_costs_the_same_beside_a_load(capfd):
@@ -62,7 +60,7 @@ def test_a_message_goes_through_every_layer_and_costs_the_same_beside_a_load(cap
 def test_deadlock_on_nics_is_told():
     body = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.recv(source=1 - w.rank, tag=5)"
     command = (sys.executable, "-c", body)
-    result = run(RunConfig(command, 2, "mpi-np", environment=libmpi_environment()), NicWorld)
+    result = start(command, 2, "mpi-np")
     assert result.code == 3
     assert "rank 0" in result.report
     assert "tag 5" in result.report
@@ -73,10 +71,7 @@ def test_deadlock_on_nics_is_told():
 def test_several_ranks_share_a_nic(ranks, program, capfd):
     command = (sys.executable, str(EXAMPLES / f"{program}.py"))
     fabric = "switch" if program == "ring" else "switches:3"
-    environment = libmpi_environment()
-    result = run(
-        RunConfig(command, ranks, "mpi-np", ranks_per_node=2, fabric=fabric, environment=environment), NicWorld
-    )
+    result = start(command, ranks, "mpi-np", ranks_per_node=2, fabric=fabric)
     assert (result.code, result.report) == (0, "")
     assert f"{ranks}" in capfd.readouterr().out
 
@@ -122,7 +117,7 @@ def test_receives_met_in_reverse_order_do_not_cost_in_proportion_to_their_number
 
     def each(count):
         command = (sys.executable, "-c", REVERSE, str(count))
-        result = run(RunConfig(command, 2, "mpi-np", environment=libmpi_environment()), NicWorld)
+        result = start(command, 2, "mpi-np")
         assert (result.code, result.report) == (0, "")
         return float(capfd.readouterr().out)
 

@@ -9,12 +9,11 @@ import pytest
 
 from lanai_firmware import cache
 from lanai_firmware.programs.mpi_np.plan import McpConfig
-from lanai_sim.commands.run import libmpi_environment
 from lanai_sim.engines.base import Access
 from lanai_sim.job import snapshot
 from lanai_sim.job.config import RunConfig, WaveConfig
-from lanai_sim.job.launcher import run
 from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.start import libmpi_environment, run_job
 from lanai_sim.kernel.kernel import Kernel, TimeLimit
 from lanai_sim.machine import faults
 
@@ -57,7 +56,7 @@ def entries(place):
 
 
 def finish(config):
-    result = run(replace(config, environment=libmpi_environment()), NicWorld)
+    result = run_job(replace(config, environment=libmpi_environment()))
     assert (result.code, result.report) == (0, "")
     return result.clocks, result.sim_time, result.summary.figures()
 

@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.job.config import Exit, RunConfig
-from lanai_sim.job.launcher import run
+from lanai_sim.job.config import Exit
+from lanai_sim.job.start import start
 
 TWO_THREADS = """
 import threading
@@ -106,7 +105,7 @@ thread.join()
 
 
 def ranks(body, size=2, **options):
-    return run(RunConfig((sys.executable, "-c", body), size, environment=libmpi_environment(), max_wall=120, **options))
+    return start((sys.executable, "-c", body), size, max_wall=120, **options)
 
 
 def test_two_threads_a_rank_are_the_same_beside_a_load(capfd):

@@ -12,10 +12,9 @@ import pytest
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_host.bus.base import Wait
 from lanai_host.simulator.protocol import pack_wait, unpack_wait
-from lanai_sim.commands.run import libmpi_environment
-from lanai_sim.job.config import Exit, RunConfig
-from lanai_sim.job.launcher import run
+from lanai_sim.job.config import Exit
 from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.start import start
 from lanai_sim.job.wait_graph import explain, find_circle, find_stuck
 from lanai_sim.job.waiting import MOST_MESSAGES, Doing, describe_wait
 from lanai_sim.job.world import World
@@ -117,7 +116,7 @@ def test_python_programs(where, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PYTHON)
     command = (sys.executable, str(program))
-    result = run(RunConfig(command, 2, device, environment=libmpi_environment()), world)
+    result = start(command, 2, device, world=world)
     assert result.code == Exit.DEADLOCK
     assert (
         f"waits in MPI_Wait at {program}:6, peer 1, tag 3, for MPI_Irecv, receive on MPI_COMM_WORLD\n" in result.report
@@ -155,7 +154,7 @@ def test_c_programs(flags, place, tmp_path):
     source.write_text(C)
     lanai = [sys.executable, "-m", "lanai_sim"]
     subprocess.run([*lanai, "mpicc", *flags, "-o", str(program), str(source)], check=True)
-    result = run(RunConfig((str(program),), 2, environment=libmpi_environment(str(program))))
+    result = start((str(program),), 2)
     assert result.code == Exit.DEADLOCK
     assert f"waits in MPI_Recv at {place}, peer 1, tag 7, receive on MPI_COMM_WORLD" in result.report
     assert f"rank 1 waits for rank 0 in MPI_Recv at {place}" in result.report
@@ -184,7 +183,7 @@ def test_messages_that_nobody_received(where, tmp_path):
     device, world = where
     program = tmp_path / "program.py"
     program.write_text(UNRECEIVED)
-    result = run(RunConfig((sys.executable, str(program)), 2, device, environment=libmpi_environment()), world)
+    result = start((sys.executable, str(program)), 2, device, world=world)
     assert result.code == Exit.DEADLOCK
     lines = result.report.splitlines()
     at = lines.index(next(line for line in lines if line.startswith("  rank 1 at")))
@@ -214,7 +213,7 @@ def test_messages_on_the_nic_and_off_it(tmp_path):
     """More than a channel has slots for, so that some were taken to the host."""
     program = tmp_path / "program.py"
     program.write_text(MANY)
-    result = run(RunConfig((sys.executable, str(program)), 4, "mpi-np", environment=libmpi_environment()), NicWorld)
+    result = start((sys.executable, str(program)), 4, "mpi-np")
     assert result.code == Exit.DEADLOCK
     found = [line for line in result.report.splitlines() if "not received: " in line]
     assert len(found) == MOST_MESSAGES + 1
@@ -239,12 +238,7 @@ def test_messages_of_channels_that_have_left_the_nic(tmp_path):
     memory."""
     program = tmp_path / "program.py"
     program.write_text(FEW)
-    result = run(
-        RunConfig(
-            (sys.executable, str(program)), 4, "mpi-np", options=McpConfig(resident=1), environment=libmpi_environment()
-        ),
-        NicWorld,
-    )
+    result = start((sys.executable, str(program)), 4, "mpi-np", options=McpConfig(resident=1))
     assert result.code == Exit.DEADLOCK
     found = [line for line in result.report.splitlines() if "not received: " in line]
     assert found == [
@@ -298,7 +292,7 @@ def test_a_healthy_program_at_a_limit_shows_no_circle():
         "from mpi4py import MPI\nworld, data = MPI.COMM_WORLD, bytearray(1)\nif world.rank: world.Send(data, 0)\n"
         "while True: world.Recv(data), world.Send(data, 1 - world.rank)"
     )
-    result = run(RunConfig((sys.executable, "-c", body), 2, max_sim_time=50_000_000, environment=libmpi_environment()))
+    result = start((sys.executable, "-c", body), 2, max_sim_time=50_000_000)
     assert result.code == Exit.TIME_LIMIT
     assert "waits in MPI_Recv" in result.report
     assert "circle" not in result.report
@@ -310,7 +304,7 @@ def test_a_limit_tells_the_same():
         "from mpi4py import MPI; import time\nif MPI.COMM_WORLD.rank: "
         "time.sleep(60)\nMPI.COMM_WORLD.Recv(bytearray(1), source=1)"
     )
-    result = run(RunConfig((sys.executable, "-c", body), 2, max_wall=8, environment=libmpi_environment()))
+    result = start((sys.executable, "-c", body), 2, max_wall=8)
     assert result.code == Exit.TIME_LIMIT
     assert "rank 0 at 300.000 ns: waits in MPI_Recv at <string>:3, peer 1, receive on MPI_COMM_WORLD" in result.report
     assert "rank 1 at 0 ps: runs code" in result.report

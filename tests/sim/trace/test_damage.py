@@ -13,9 +13,7 @@ import zlib
 import pytest
 
 from lanai_sim import cli
-from lanai_sim.commands.run import libmpi_environment, world_of
-from lanai_sim.job.config import RunConfig
-from lanai_sim.job.launcher import run
+from lanai_sim.job.start import start
 from lanai_sim.trace import Trace
 from lanai_sim.trace.schema import CHECKED, CHUNK, HEAD, STORED
 from lanai_sim.trace.writer import pack, unpack
@@ -34,8 +32,7 @@ COMMANDS = (["report", "--html", "page.html"], ["profile"], ["matrix"], ["timeli
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     path = tmp_path_factory.mktemp("damage") / "whole"
-    config = RunConfig((sys.executable, "-c", PROGRAM), 2, "mpi-np", trace=str(path), environment=libmpi_environment())
-    assert run(config, world_of(config)).code == 0
+    assert start((sys.executable, "-c", PROGRAM), 2, "mpi-np", trace=str(path)).code == 0
     assert Trace.open(path).complete
     return path.read_bytes()
 

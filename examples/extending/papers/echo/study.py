@@ -4,10 +4,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ....commands.run import libmpi_environment
-from ....job.config import RunConfig
-from ....job.launcher import run
-from ....job.nic_world import NicWorld
+from ....job.start import start
 from ...drawing import Plot
 from .. import claims, verdicts
 from ..page import Frame
@@ -64,7 +61,7 @@ def half_round_trip(size: int, turns: int = 4) -> float:
 
 def _time(size: int, turns: int) -> int:
     command = (sys.executable, "-c", PING, str(size), str(turns))
-    result = run(RunConfig(command, 2, "echo", environment=libmpi_environment()), NicWorld)
+    result = start(command, 2, "echo")
     if result.code:
         raise RuntimeError(result.report)
     return result.sim_time

@@ -12,8 +12,7 @@ from lanai_hdl.machine import Control, host_offset
 
 from ...engines.base import Access, Cable, Layout
 from ...engines.rtl import RtlEngine
-from ...job.config import RunConfig
-from ...job.launcher import run as launch
+from ...job.start import start
 from ...kernel.node import words_of
 from .core import half_memory_loop
 
@@ -154,7 +153,7 @@ def rank_seconds(program: str, ranks: int, folder: str) -> float:
     result = f"{folder}/seconds"
     best = float("inf")
     for _ in range(STARTS):
-        done = launch(RunConfig((sys.executable, "-c", program, str(SWITCHES), result), ranks))
+        done = start((sys.executable, "-c", program, str(SWITCHES), result), ranks)
         if done.code:
             raise RuntimeError(done.report)
         with open(result) as file:

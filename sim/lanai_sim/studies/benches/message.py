@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from lanai_host.errors import UserError
 
-from ...commands.run import libmpi_environment
 from ...engines.base import Event
 from ...engines.rtl import RtlEngine
 from ...job.config import RunConfig
 from ...job.launcher import run as launch
 from ...job.nic_world import NicWorld
+from ...job.start import libmpi_environment
 
 NAME = "message"
 HELP = "CPU time of a message, by part: engine, simulator, ranks, kernel"

@@ -14,10 +14,8 @@ from pathlib import Path
 
 from lanai_hdl.errors import UserError
 from lanai_host.abi import wrappers
-from lanai_host.abi.programs import environment
 
-from ...job.config import RunConfig
-from ...job.launcher import run as launch
+from ...job.start import start
 
 NAME = "mpi"
 HELP = "MPI in real time: calls, ideal device against MPICH, start-up"
@@ -125,7 +123,7 @@ def on_ideal(program: Path, trips: int, result: Path) -> list[float]:
     """Half a round trip, a local call, half a round trip beside an idle window, put and flush: in
     microseconds."""
     command = (str(program), str(trips), str(result))
-    done = launch(RunConfig(command, 2, environment=environment(program)))
+    done = start(command, 2)
     if done.code:
         raise RuntimeError(done.report)
     return [float(word) for word in result.read_text().split()]

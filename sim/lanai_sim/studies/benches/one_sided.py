@@ -8,12 +8,9 @@ import tempfile
 from pathlib import Path
 
 from lanai_hdl.errors import UserError
-from lanai_host.abi.programs import environment
 from lanai_host.stacks import names, stack
 
-from ...job.config import RunConfig
-from ...job.launcher import run as launch
-from ...job.nic_world import NicWorld
+from ...job.start import start
 
 NAME = "one-sided"
 HELP = "one-sided communication: put and fetch-and-op, also at a target that computes"
@@ -98,7 +95,7 @@ def measure(device: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result"
         command = (sys.executable, "-c", PROGRAM, str(result), str(BUSY_MS))
-        done = launch(RunConfig(command, 2, device=device, environment=environment(Path(sys.executable))), NicWorld)
+        done = start(command, 2, device)
         if done.code:
             raise RuntimeError(done.report)
         return dict(zip(NAMES, map(float, result.read_text().split()), strict=True))

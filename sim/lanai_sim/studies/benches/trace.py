@@ -7,10 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ...commands.run import libmpi_environment
-from ...job.config import Result, RunConfig
-from ...job.launcher import run as launch
-from ...job.nic_world import NicWorld
+from ...job.config import Result
+from ...job.start import start
 from ...trace import Trace
 from ...trace.schema import State
 
@@ -43,7 +41,7 @@ def timed(rounds: int, trace: str | None) -> tuple[float, Result]:
     affect it."""
     before = sum(os.times()[:4])
     command = (sys.executable, "-c", PROGRAM, str(rounds))
-    result = launch(RunConfig(command, 2, "mpi-np", trace=trace, environment=libmpi_environment()), NicWorld)
+    result = start(command, 2, "mpi-np", trace=trace)
     return sum(os.times()[:4]) - before, result
 
 

@@ -4,14 +4,15 @@ saboteur among them."""
 import ctypes
 from functools import partial
 
-from lanai_firmware.programs.mpi_np.plan import ChannelRoute, McpConfig
+from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import lanai41
 from lanai_host.bus.base import Wait
 from lanai_host.config import free
+from lanai_host.stacks.base import Placement
 from lanai_host.stacks.mpi_np.device import MpiNp
-from lanai_host.stacks.mpi_np.driver import boot, channel_number
 from lanai_host.stacks.mpi_np.health import examine
+from lanai_host.stacks.mpi_np.stack import STACK
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.switch import star
 
@@ -47,8 +48,8 @@ class Ranks:
 
     async def boot(self, bus, rank):
         """Start the NIC of a rank; its attachment."""
-        routes = {(rank, peer): self._channel_route(rank, peer) for peer in range(self.count)}
-        return (await boot(bus, self.image, self.mcp, self.count, [rank], routes))[0]
+        placement = Placement(self.count, 1, self.net.route, self.nic)
+        return (await STACK.boot(bus, self.image, self.mcp, placement, rank))[rank]
 
     async def meet(self, bus):
         """Until all that take part have come here."""
@@ -56,9 +57,6 @@ class Ranks:
         goal = -(-self.ready // self.wanted) * self.wanted
         while self.ready < goal:
             await bus.elapse(MILLISECOND // 100)
-
-    def _channel_route(self, rank, peer):
-        return ChannelRoute(self.net.route(rank, peer), channel_number(0, self.count, rank))
 
     def _rank(self, rank, program):
         async def live(bus):

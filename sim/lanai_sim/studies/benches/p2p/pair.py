@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from lanai_firmware.image import Image
-from lanai_firmware.programs.mpi_np.plan import ChannelRoute, McpConfig
+from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.body import Body, Run
@@ -15,9 +15,10 @@ from lanai_host.bus.base import Wait
 from lanai_host.config import HostConfig, HostCost, pentium2_266
 from lanai_host.device import SendMode
 from lanai_host.operation import Operation
+from lanai_host.stacks.base import Placement
 from lanai_host.stacks.mpi_np.device import MpiNp
-from lanai_host.stacks.mpi_np.driver import Attachment, boot, channel_number
-from lanai_host.stacks.mpi_np.spill_memory import allocate as allocate_spill_memory
+from lanai_host.stacks.mpi_np.driver import Attachment
+from lanai_host.stacks.mpi_np.stack import STACK
 
 from ....engines.base import Engine, Layout
 from ....kernel.cluster import Cluster, ClusterBus
@@ -166,15 +167,13 @@ def play(setting: Setting, program: Program, fabric: Fabric | None = None, trace
     image = FIRMWARE.image(setting.nic)
     cluster = Cluster(net, setting.nic, lambda layout: rtl(layout, trace))
     stage = Stage(setting, net.nics, cluster, image)
+    placement = Placement(net.nics, 1, net.route, setting.nic)
 
     async def live(bus: ClusterBus) -> Any:
-        rank, world = bus.number, net.nics
-        routes = {
-            (rank, peer): ChannelRoute(net.route(rank, peer), channel_number(0, world, rank)) for peer in range(world)
-        }
-        spill_memory = allocate_spill_memory(cluster.bus(rank), setting.mcp, world)
-        (attachment,) = await boot(bus, image, setting.mcp, world, [rank], routes, spill_memory)
-        side = Side(bus, attachment, stage)
+        trusted = cluster.bus(bus.number, setting.host)  # what it allocates is outside the rank's window
+        attached = await STACK.boot(trusted, image, setting.mcp, placement, bus.number)
+        await bus.elapse(trusted.now - bus.now)
+        side = Side(bus, attached[bus.number], stage)
         await side.meet()
         return await program(side)
 

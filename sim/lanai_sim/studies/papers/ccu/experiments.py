@@ -10,10 +10,7 @@ from statistics import pstdev
 
 from lanai_host.stacks.ccu.options import CcuOptions
 
-from ....commands.run import libmpi_environment
-from ....job.config import RunConfig
-from ....job.launcher import run
-from ....job.nic_world import NicWorld
+from ....job.start import start
 from ..measuring import Experiment, Figures
 from . import systems
 
@@ -55,17 +52,9 @@ def observed(pattern: str, ranks: int, options: CcuOptions, sizes: Sequence[int]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "outcome.json")
         command = (sys.executable, str(PROGRAM), str(file), str(repetitions), pattern, *map(str, sizes))
-        config = RunConfig(
-            command,
-            ranks,
-            "ccu",
-            host=systems.HOST,
-            options=options,
-            fabric=systems.FABRIC,
-            nic=systems.NIC,
-            environment=libmpi_environment(),
+        result = start(
+            command, ranks, "ccu", host=systems.HOST, options=options, fabric=systems.FABRIC, nic=systems.NIC
         )
-        result = run(config, NicWorld)
         if result.code:
             raise RuntimeError(f"{pattern} on {ranks} ranks: {result.report}")
         found = json.loads(file.read_text())

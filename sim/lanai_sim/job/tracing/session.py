@@ -9,14 +9,14 @@ from lanai_firmware.image import Image
 from lanai_firmware.programs.vocabulary import Vocabulary
 from lanai_host.simulator.notes import Notebooks
 
-from ..engines.base import Layout
-from ..version import version
+from ...engines.base import Layout
+from ...trace.writer import Writer
+from ...version import version
 from .recorder import Recorder
-from .writer import Writer
 
 if TYPE_CHECKING:
-    from ..job.config import Result, RunConfig
-    from .engine import TracingEngine
+    from ...trace.engine import TracingEngine
+    from ..config import Result, RunConfig
 
 
 class Session:
@@ -32,7 +32,7 @@ class Session:
 
     def make_engine(self, layout: Layout, **options: Any) -> "TracingEngine":
         """The engine whose NICs are watched."""
-        from .engine import TracingEngine
+        from ...trace.engine import TracingEngine
 
         self.engine = TracingEngine(layout, self.writer, **options)
         return self.engine
@@ -47,7 +47,7 @@ class Session:
     ) -> None:
         """Before the NICs are booted: what they will run, who is on them, `routes[a][b]` from node
         a to b."""
-        from .firmware import describe
+        from ...trace.firmware import describe
 
         assert self.engine is not None
         self._describe(nodes=nodes, routes=routes, firmware=describe(image), plans=list(plans))

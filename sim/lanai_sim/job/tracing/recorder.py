@@ -18,9 +18,9 @@ from lanai_host.simulator.protocol import Op, unpack_wait
 from lanai_host.simulator.requests import PIO_READ, PIO_WRITE, split_wait_any
 from lanai_host.stacks.base import PlacedRequest
 
-from ..job.ranks import Request
-from .schema import HostKind, kind_of_work
-from .writer import Writer
+from ...trace.schema import HostKind, kind_of_work
+from ...trace.writer import Writer
+from ..ranks import Request
 
 KEEP = 4096  # rows of a table to collect before they are written
 

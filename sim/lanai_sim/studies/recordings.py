@@ -2,14 +2,15 @@
 wire."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_host.errors import UserError
 
-from ..job.config import RunConfig
+from ..engines.replay import SUFFIX
+from ..job.start import start
 from ..machine import faults
-from .replay import SUFFIX
 
 PING_PONG = """
 from mpi4py import MPI
@@ -71,19 +72,12 @@ RECORDINGS = {
 
 def record(name: str, folder: Path) -> Path:
     """Play a run and write the inputs of its NIC to `folder`. The file."""
-    from ..commands.run import libmpi_environment
-    from ..job.launcher import run
-    from ..job.nic_world import NicWorld
-
     what = RECORDINGS[name]
     path = folder / f"{name}{SUFFIX}"
-    config = RunConfig(
-        (sys.executable, "-c", what.program), what.ranks, "mpi-np", environment=libmpi_environment(),
+    result = start(
+        (sys.executable, "-c", what.program), what.ranks, "mpi-np", options=McpConfig(recovery=int(what.recovery)),
         faults=tuple(map(faults.parse, what.faults)), inputs=(what.node, path),
     )  # fmt: skip
-    if what.recovery:
-        config = replace(config, options=config.chosen_options.but(recovery=1))
-    result = run(config, NicWorld)
     if result.code:
         raise UserError(f"the run {name!r} to record ended with code {result.code}: {result.report}")
     return path

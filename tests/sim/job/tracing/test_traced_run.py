@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 
 from lanai_firmware.programs.mpi_np.layout import Type
-from lanai_sim.commands.run import libmpi_environment, world_of
-from lanai_sim.job.config import RunConfig
-from lanai_sim.job.launcher import run
+from lanai_sim.job.start import start
 from lanai_sim.report.activity import Activity
 from lanai_sim.report.bodies import Body, Place
 from lanai_sim.report.messages import MessageBook
 from lanai_sim.trace import Trace
 from lanai_sim.trace.schema import CHUNK, Engine, Fault, HostKind, Protocol, State
 
-from .test_file import ends_of_chunks
+from ...trace.test_file import ends_of_chunks
 
 SIZES = (4, 3000, 9000)
 # Buffers at the start of a page: where they lie decides how long the NIC takes, and a heap may lie
@@ -40,11 +38,7 @@ for size in {SIZES}:
 
 
 def launch(body, trace=None, device="mpi-np", size=2, **options):
-    config = RunConfig(
-        (sys.executable, "-c", body), size, device, trace=None if trace is None else str(trace),
-        environment=libmpi_environment(), **options,
-    )  # fmt: skip
-    return run(config, world_of(config))
+    return start((sys.executable, "-c", body), size, device, trace=None if trace is None else str(trace), **options)
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,12 @@ from lanai_host.simulator.protocol import Op
 from lanai_host.simulator.requests import PIO_WRITE, PioWrite, pack_wait_any
 from lanai_host.stacks.mpi_np.driver import Attachment
 from lanai_sim.job.ranks import Request
+from lanai_sim.job.tracing.recorder import Recorder
 from lanai_sim.trace import Trace
-from lanai_sim.trace.recorder import Recorder
 from lanai_sim.trace.schema import HOST_KINDS, RequestKind
 from lanai_sim.trace.writer import Writer
 
-from .test_file import META
+from ...trace.test_file import META
 
 HERE = Attachment(
     rank=0, ranks=2, local_rank=0, region=0x2000, slot_bytes=1072, copyblock=0, records=8, page_entries=8, receives=4,

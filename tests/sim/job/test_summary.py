@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from lanai_sim.report.short import MORE, Summary, Traffic
+from lanai_sim.job.summary import MORE, Summary, Traffic
 
 RUN = [sys.executable, "-c", "from lanai_sim.cli import main; raise SystemExit(main())", "run", "-n", "2"]
 BARRIER = ["python", "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"]

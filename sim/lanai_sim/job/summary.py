@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from lanai_hdl.machine import host_offset
 
 from ..engines.base import Engine
-from ..job.nic_states import TROUBLES, read
 from ..kernel.node import Node
 from ..units import format_time
+from .nic_states import TROUBLES, read
 
 SPENT = ("PIO", "waiting")  # where ranks' time goes, beside the host's own work
 SLOTS_A_CYCLE = 2
