@@ -18,7 +18,7 @@ from ..mpi.constants import UNDEFINED, ThreadLevel
 from ..mpi.errors import unsupported
 from . import checks, places
 from .context import Phase, abi
-from .failures import elsewhere, errors, failed, outside, tool_failed
+from .failures import elsewhere, failed, outside, tool_failed
 
 INT_MAX = 2**31 - 1
 # functions of the tools interface: they look at their arguments themselves, and answer by codes of
@@ -31,7 +31,8 @@ class Binding:
     """`inputs`: the C names of the function's arguments. `lenient`: datatypes and operations may be
     insignificant. `always`: may be called before MPI_Init and after MPI_Finalize. `anywhere`: by
     any thread, whatever the thread level. `raw`: inputs that come as C has them, since they mean
-    something at one process only."""
+    something at one process only. `answers`: the int that C gets is the result, and no error
+    code."""
 
     function: Callable[..., Any]
     inputs: tuple[str, ...]
@@ -39,6 +40,7 @@ class Binding:
     always: bool = False
     anywhere: bool = False
     raw: tuple[str, ...] = ()
+    answers: bool = False
 
 
 BINDINGS: dict[str, Binding] = {}
@@ -53,12 +55,13 @@ def bind(
     always: bool = False,
     anywhere: bool = False,
     raw: str = "",
+    answers: bool = False,
 ) -> None:
     """Bind `function` to an MPI function, and to its `_c` variant. `inputs` names its arguments as
     C does, in its order, where its own parameters have other names. `raw` names those that come as
-    C has them."""
+    C has them. `answers`: C gets its result instead of an error code."""
     names = tuple(inputs.split()) or tuple(inspect.signature(function).parameters)
-    BINDINGS[name] = Binding(function, names, lenient, always, anywhere, tuple(raw.split()))
+    BINDINGS[name] = Binding(function, names, lenient, always, anywhere, tuple(raw.split()), answers)
 
 
 def binding(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -125,7 +128,7 @@ def _source(name: str, result: str, parameters: list[Any], found: Binding) -> tu
     of_tools = name.startswith(TOOLS)
     checked = result == "int" and not of_tools
     inside = checks.lines(name, parameters, found.lenient, null_status, names) if checked else []
-    inside += [*handles, *_results(name, call, result, outputs, names)]
+    inside += [*handles, *([f"return {call}"] if found.answers else _results(name, call, result, outputs, names))]
     lines = ["    try:", *(f"        {line}" for line in inside)]
     lines += ["    except Exception as error:", f"        return failed({name!r}, error, find_place, {place})"]
     if of_tools:
@@ -254,13 +257,6 @@ _PUT: dict[str, Callable[[Any], int]] = {
 
 
 def _unsupported(name: str, result: str) -> Callable[..., Any]:
-    def of_tools(*arguments: Any) -> int:
-        """Legal at any time, and never calls an error handler."""
-        return abi.code_out(errors().encode(unsupported(name)))
-
-    if name.startswith(TOOLS) and result == "int":
-        return of_tools
-
     def entry(*arguments: Any) -> Any:
         if abi.phase is not Phase.RUNNING:
             return outside(name)

@@ -32,6 +32,12 @@ def end() -> None:
     begun -= 1
 
 
+def begun_already() -> None:
+    """Raises ToolError before the first MPI_T_init_thread and after the last MPI_T_finalize."""
+    if not begun:
+        raise ToolError("NOT_INITIALIZED")
+
+
 def tool(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: bind MPI_T_`name`, which may be called between MPI_T_init_thread and
     MPI_T_finalize."""
@@ -40,8 +46,7 @@ def tool(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
 
         def call(*values: Any) -> None:
-            if not begun:
-                raise ToolError("NOT_INITIALIZED")
+            begun_already()
             function(*values)
 
         bind(f"MPI_T_{name}", call, " ".join(arguments), always=True)

@@ -55,6 +55,40 @@ static void categories(int variables) {
     CHECK(of[0] == 0 && of[1] == 1);
 }
 
+/* There are no events, sources of events and enumerations: whatever names one is told that. */
+static void events(void) {
+    int number = -1, index;
+    char name[8];
+    MPI_Count time;
+    MPI_T_event_registration handle;
+    OK(MPI_T_event_get_num(&number));
+    CHECK(number == 0);
+    CHECK(MPI_T_event_get_index("any", &index) == MPI_T_ERR_INVALID_NAME);
+    CHECK(MPI_T_event_get_info(0, name, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) == MPI_T_ERR_INVALID_INDEX);
+    CHECK(MPI_T_event_handle_alloc(0, 0, MPI_INFO_NULL, &handle) == MPI_T_ERR_INVALID_INDEX);
+    CHECK(MPI_T_event_read(0, 0, name) == MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_source_get_info(0, name, 0, 0, 0, 0, 0, 0, 0) == MPI_T_ERR_INVALID_INDEX);
+    CHECK(MPI_T_source_get_timestamp(0, &time) == MPI_T_ERR_INVALID_INDEX);
+    CHECK(MPI_T_enum_get_info(0, &number, name, 0) == MPI_T_ERR_INVALID_HANDLE);
+}
+
+#ifdef MPICH
+/* Programs ask these before they choose a way; an error code would be read as a yes. */
+static void extensions(void) {
+    int yes = 1, value;
+    MPI_Request request;
+    CHECK(!MPIX_Query_cuda_support() && !MPIX_Query_hip_support() && !MPIX_Query_ze_support());
+    OK(MPIX_GPU_query_support(MPIX_GPU_SUPPORT_HIP, &yes));
+    CHECK(!yes);
+    MPI_Irecv(&value, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &request);
+    CHECK(!MPIX_Request_is_complete(request));
+    MPI_Send(&yes, 1, MPI_INT, 0, 1, MPI_COMM_SELF);
+    CHECK(MPIX_Request_is_complete(request));
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(MPIX_Request_is_complete(MPI_REQUEST_NULL));
+}
+#endif
+
 int main(int argc, char **argv) {
     MPI_T_pvar_session session;
     unsigned long long before, after;
@@ -85,6 +119,10 @@ int main(int argc, char **argv) {
     controls();
     OK(MPI_T_pvar_get_num(&number));
     categories(number);
+    events();
+#ifdef MPICH
+    extensions();
+#endif
     OK(MPI_T_pvar_session_free(&session));
     CHECK(MPI_T_pvar_session_free(&session) == MPI_T_ERR_INVALID_SESSION);
     OK(MPI_T_finalize());
