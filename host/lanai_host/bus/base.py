@@ -146,6 +146,12 @@ class Bus(ABC):
         await self.wait_any((watched,), why, timeout)
         return int.from_bytes(watched.now, "big")
 
+    async def store(self, bus_address: int, data: bytes) -> None:
+        """Write to memory that another process of this host has allocated, as a processor stores to
+        memory that processes share. It is there when this returns. Raises BusError if nobody has
+        such memory."""
+        raise BusError(f"no process of this host shares memory at bus address {bus_address:#x}")
+
     @abstractmethod
     async def elapse(self, picoseconds: int) -> None:
         """Let host time pass: work of the host's processor."""

@@ -19,6 +19,7 @@ from ..simulator.requests import (
     PIO_WRITE,
     UNPIN,
     Allocate,
+    BusAddress,
     Pin,
     PioRead,
     PioWrite,
@@ -83,6 +84,9 @@ class RankBus(Bus):
         located_why = None if why is None else located(why)
         self._call(Op.WAIT_ANY, pack_wait_any(words_of(watched), timeout, pack_wait(located_why)))
         return changed(watched)
+
+    async def store(self, bus_address: int, data: bytes) -> None:
+        self._call(Op.STORE, BUS_ADDRESS.pack(BusAddress(bus_address), data))
 
     async def elapse(self, picoseconds: int) -> None:
         """Time passes for this process; others see it at its next blocking request."""

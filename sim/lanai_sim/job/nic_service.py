@@ -120,6 +120,10 @@ class RankAccess:
             return clock, self._pin(*PIN.unpack(payload))
         if op == Op.ALLOC:
             return clock, BUS_ADDRESS.pack(BusAddress(self._allocate(*ALLOCATE.unpack(payload))))
+        if op == Op.STORE:
+            (address,), data = BUS_ADDRESS.split(payload)
+            await self.node.store(clock, self.number, address, data)
+            return clock, b""
         if op == Op.REPORT_LOST:
             self.cluster.report_lost(self.number, payload.decode(errors="replace"))
             return clock, b""
@@ -185,6 +189,7 @@ class RankAccess:
         for i in range(pages):
             self.node.engine.map_local(self.node.number, first + i, address + i * PAGE_SIZE, True)
         self._buffers.append((first * PAGE_SIZE, memory))
+        self.node.memory.add(first * PAGE_SIZE, memory)
         return first * PAGE_SIZE
 
     def close(self) -> None:
@@ -195,6 +200,7 @@ class RankAccess:
         for token in list(self._pins):
             self._unpin(token)
         for first, memory in self._buffers:
+            self.node.memory.remove(first)
             for i in range(len(memory) // PAGE_SIZE):
                 self.node.engine.unmap(self.node.number, first // PAGE_SIZE + i)
         self._free_buffers()

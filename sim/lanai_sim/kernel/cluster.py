@@ -16,8 +16,9 @@ from itertools import count
 from typing import Any
 
 from lanai_hdl.config import NicConfig, lanai41
+from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
-from lanai_host.bus.base import Bus, HostBuffer, Pinned, Wait, Watched, changed, words_of
+from lanai_host.bus.base import Bus, BusError, HostBuffer, Pinned, Wait, Watched, changed, words_of
 from lanai_host.config import HostConfig, free
 
 from ..engines.base import NEVER, Engine, Event, EventKind, Layout
@@ -196,6 +197,7 @@ class ClusterBus(Bus):
             self.node.engine.map_local(self.node.number, first + i, address + i * PAGE_SIZE, True)
         buffer = HostBuffer(first * PAGE_SIZE, memoryview(memory))
         self._allocated.append(buffer)
+        self.node.memory.add(buffer.bus_address, memory)
         return buffer
 
     def memory(self, bus_address: int, size: int) -> bytes:
@@ -209,6 +211,12 @@ class ClusterBus(Bus):
     def allocated(self) -> list[memoryview]:
         """The memory of every `allocate`, in order."""
         return [memoryview(memory) for memory in self._buffers]
+
+    async def store(self, bus_address: int, data: bytes) -> None:
+        try:
+            await self.node.store(self.clock, self.number, bus_address, data)
+        except UserError as error:
+            raise BusError(str(error)) from error
 
     async def pin(self, address: int, size: int, writable: bool) -> Pinned:
         start = address & -PAGE_SIZE

@@ -111,6 +111,7 @@ class Kernel:
         self.outside: Outside | None = None
         self._moments: list[tuple[int, int, int, Callable[[Any], None], Any]] = []
         self._timeouts: list[tuple[int, int, int, Suspension[Any], bool]] = []
+        self._alone: list[Suspension[None]] = []
         self._order = 0
         self._open = 0  # tasks not done
         self.failure: BaseException | None = None
@@ -138,6 +139,13 @@ class Kernel:
         """Suspend a task until `time`."""
         suspension: Suspension[None] = Suspension(self)
         self.at(time, number, suspension.resume, None)
+        return suspension
+
+    def alone(self) -> Awaitable[None]:
+        """Suspend a task until no process runs code, at this time: what it then writes to their memory
+        meets none of them in the midst of a look."""
+        suspension: Suspension[None] = Suspension(self)
+        self._alone.append(suspension)
         return suspension
 
     def wake_at(self, time: int, number: int, suspension: Suspension[Any], alone: bool) -> None:
@@ -186,6 +194,9 @@ class Kernel:
             if outside is not None and outside.running:
                 outside.wait()
                 continue
+            if self._alone:
+                self._alone.pop(0).resume()
+                continue
             next_time = self.next_time()
             if clockwork is not None and clockwork.advance(min(next_time, self.limit)):
                 continue
@@ -198,6 +209,8 @@ class Kernel:
 
     def next_time(self) -> int:
         """When something happens next, the NICs aside."""
+        if self._alone:
+            return self.now
         moments, timeouts = self._moments, self._timeouts
         while timeouts and timeouts[0][3].done:
             heapq.heappop(timeouts)

@@ -4,6 +4,7 @@ host program, coroutines in this process and ranks in their own, stand on this."
 import struct
 from collections import deque
 from collections.abc import Awaitable, Sequence
+from mmap import mmap
 from typing import NamedTuple, Protocol
 
 from lanai_hdl.errors import UserError
@@ -61,6 +62,30 @@ class Word(NamedTuple):
     @property
     def changed(self) -> bool:
         return int.from_bytes(self.view[:4], "big") != self.seen
+
+
+class SharedMemory:
+    """What the processes of a host have allocated, by bus address: all of them can store to it."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[int, mmap] = {}
+
+    def add(self, first: int, memory: mmap) -> None:
+        self._buffers[first] = memory
+
+    def remove(self, first: int) -> None:
+        """The process has left. It may be told twice."""
+        self._buffers.pop(first, None)
+
+    def write(self, address: int, data: bytes) -> None:
+        """Raises UserError for a range that is not all in one buffer."""
+        for first, memory in self._buffers.items():
+            if first <= address and address + len(data) <= first + len(memory):
+                memory[address - first : address - first + len(data)] = data
+                return
+        raise UserError(
+            f"{len(data)} bytes at bus address {address:#x} are in no memory that a process of this host has allocated"
+        )
 
 
 class WaitTimeout:
@@ -125,6 +150,8 @@ class Node:
         self.engine = events.engine
         self.kernel = events.kernel
         self.number = number
+        self.memory = SharedMemory()
+        self._waits: dict[int, tuple[Sequence[Word], Suspension[tuple[int, int]]]] = {}  # for words, by tag
         self._attached = 0
         self.was_reset = False  # since its boot
         self.kept: dict[str, int] = {}  # what its counters said before that, as far as somebody has looked
@@ -189,12 +216,14 @@ class Node:
         await kernel.until(clock, number)
         while not any(word.changed for word in words):
             tag, answer = self.events.expect()
+            self._waits[tag] = words, answer
             for word in words:
                 self.engine.watch(self.number, word.address, word.seen, tag)
             if timeout is not None:
                 kernel.wake_at(clock + timeout.time, number, answer, timeout.expired)
             told = await answer
             self.engine.unwatch(self.number, tag)
+            del self._waits[tag]
             if told is None:
                 self.events.forget(tag)
                 clock = kernel.now
@@ -203,6 +232,17 @@ class Node:
         if timeout is not None:
             timeout.expired = not any(word.changed for word in words)
         return clock
+
+    async def store(self, clock: int, number: int, address: int, data: bytes) -> None:
+        """A processor's stores to memory of this host, at `clock`. Raises UserError if no process has
+        allocated it."""
+        await self.kernel.until(clock, number)
+        await self.kernel.alone()
+        self.memory.write(address, data)
+        for tag, (words, answer) in list(self._waits.items()):
+            if not answer.done and any(word.changed for word in words):
+                self.events.forget(tag)
+                answer.resume((self.kernel.now, 0))
 
     async def _access(self, clock: int, words: list[tuple[int, int, int]], write: bool) -> tuple[int, int]:
         await self.kernel.until(clock, self.number)

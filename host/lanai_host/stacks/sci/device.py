@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ...adapter.attachment import Attachment
 from ...adapter.opened import OpenedAdapter
-from ...adapter.remote import AdapterRemote
+from ...adapter.remote import AdapterRemote, buffer_of
 from ...body import Body
 from ...bus.base import Bus, Wait, Watched, run_now
 from ...config import HostConfig, HostCost
@@ -13,7 +13,8 @@ from ...operation import ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
 from ..host_operations import Send, fail, read_all
 from .layout import Layout
-from .links import Link
+from .links import Link, PeerSegment, RemoteSegment
+from .local import LocalSegment, is_local
 from .operations import Message, Receive
 from .options import SciOptions
 from .packets import Kind, Packet
@@ -34,11 +35,17 @@ class Sci(HostMatchingDevice[Receive, Message]):
         layout = Layout(self.size, options)
         adapter = OpenedAdapter(bus, attachment, costs, attachment.adapter.payload)
         self.remote: AdapterRemote = AdapterRemote(bus, adapter, costs)
-        self.remote.open(layout.size)
+        own = self.remote.open(layout.size)
         self.remote.private = options.private == "register"
         self.remote.longest_get = options.longest_get or None
         peers = [rank for rank in range(self.size) if rank != self.rank]
-        self._links = {rank: Link(rank, self.remote, layout, self.rank) for rank in peers}
+
+        def segment(rank: int) -> PeerSegment:
+            if options.node == "memory" and is_local(attachment, rank):
+                return LocalSegment(bus, attachment, costs, own, rank)
+            return RemoteSegment(self.remote, rank)
+
+        self._links = {rank: Link(rank, segment(rank), buffer_of(own), layout, self.rank) for rank in peers}
         self._sending = Sending(bus, layout, self._links, self.rank, costs)
         self._receiving = Receiving(bus, layout, self._links, costs)
         super().__init__(bus, costs, self._receiving.matching)

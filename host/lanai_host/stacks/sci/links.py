@@ -3,7 +3,7 @@ they announce."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ...adapter.remote import AdapterRemote
 from ...adapter.transfers import Transfer
@@ -33,8 +33,30 @@ class Outgoing(NamedTuple):
     ended: Ended | None = None
 
 
+class PeerSegment(Protocol):
+    """A peer's segment, as this rank reaches it. Puts take effect in order."""
+
+    def put(self, offset: int, body: Body) -> Transfer:
+        """Begin to write there. It fails as a bad request if the segment is not there yet."""
+
+
+class RemoteSegment:
+    """On another node, by the adapter."""
+
+    def __init__(self, remote: AdapterRemote, rank: int) -> None:
+        self._remote = remote
+        self._there = remote.first_segment(rank)
+
+    def put(self, offset: int, body: Body) -> Transfer:
+        return self._remote.put(self._there, offset, body)
+
+
 class Link:
     """This rank's side of one pair.
+
+    Args:
+        there: the peer's segment.
+        own: this rank's.
 
     Attributes:
         rank: the peer.
@@ -43,19 +65,16 @@ class Link:
         leaving: messages whose receivers are ready, oldest first.
     """
 
-    def __init__(self, rank: int, remote: AdapterRemote, layout: Layout, me: int) -> None:
+    def __init__(self, rank: int, there: PeerSegment, own: HostBuffer, layout: Layout, me: int) -> None:
         self.rank = rank
         self.lost: str | None = None
         self.slots = list(range(layout.options.eager_slots))
         self.chunks = list(range(CHUNKS))
         self.leaving: deque[Leaving] = deque()
-        self._remote = remote
+        self._there = there
         self._layout = layout
         self._me = me
-        self._there = remote.first_segment(rank)
-        buffer = remote.segment.handle
-        assert isinstance(buffer, HostBuffer)
-        self._buffer = buffer
+        self._buffer = own
         self._queue: deque[Outgoing] = deque()
         self._unchecked: deque[Transfer] = deque()  # puts of packets and words
         self._sent = 0  # packets
@@ -93,7 +112,7 @@ class Link:
 
     def put(self, offset: int, body: Body) -> Transfer:
         """Begin to write to the peer's segment."""
-        return self._remote.put(self._there, offset, body)
+        return self._there.put(offset, body)
 
     def arrived(self) -> Iterator[Packet]:
         """The packets that have come, in order."""

@@ -7,7 +7,7 @@ from lanai_hdl.errors import UserError
 
 from ...body import Body
 
-WAYS = {"pack": ("direct", "generic"), "private": ("register", "emulate")}
+WAYS = {"pack": ("direct", "generic"), "private": ("register", "emulate"), "node": ("memory", "adapter")}
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class SciOptions:
         asks its processor by messages (SC-21).
     longest_get: bytes of the longest get that reads the target's memory; the target sends longer
         ones (SC-22). 0: none is too long.
+    node: how ranks of one node send each other messages: through its "memory" (SC-08), or by the
+        "adapter", as others do.
     retries: how often the adapter sends again what a peer does not answer, until that is lost
         (SC-06).
     """
@@ -36,6 +38,7 @@ class SciOptions:
     min_block: int = 0
     private: str = "register"
     longest_get: int = 0
+    node: str = "memory"
     retries: int = 40
 
     def packs(self, body: Body) -> bool:

@@ -54,6 +54,26 @@ def test_on_more_ranks_with_faults_of_all_kinds(ranks):
     assert run.returncode == 0, run.stderr
 
 
+def test_ranks_of_one_node_talk_through_its_memory():
+    """SC-08: no message of theirs gets to a NIC, and all are whole."""
+    run = lanai("-n", 2, "--ranks-per-node", 2, "--device", "sci", sys.executable, PROGRAM, SIZES)
+    assert run.returncode == 0, run.stderr
+    assert "the links: 0 packets" in run.stderr
+
+
+def test_a_rank_that_died_is_an_error_for_those_of_its_node():
+    run = lanai("-q", "-n", 2, "--ranks-per-node", 2, "--device", "sci", "--survive-death", sys.executable, "-c", LOST)
+    assert "rank 0" in run.stdout
+
+
+@pytest.mark.slow
+def test_a_rank_made_anew_has_what_its_node_stored_to_it():
+    kill = ("--checkpoint", "every=300us", "--fault", "kill rank2 at=600us")
+    run = on_sci(4, "--ranks-per-node", 2, *kill, sizes="10,5000")
+    assert run.returncode == 0, run.stderr
+    assert "rank 2 was killed at 600.000 us and made anew" in run.stderr
+
+
 @pytest.mark.slow
 def test_ranks_may_share_a_nic():
     run = on_sci(4, "--ranks-per-node", 2, sizes="10,5000")

@@ -1,0 +1,42 @@
+"""Memory that the processes of one host share: stores take effect at their time, and wake who waits
+for them."""
+
+import pytest
+
+from lanai_hdl.config import lanai41
+from lanai_host.bus.base import PAGE_SIZE, BusError, Watched
+from lanai_sim.kernel.cluster import Cluster
+from lanai_sim.machine.fabrics.pair import pair
+
+
+def test_a_store_wakes_who_waits_for_the_word_and_nobody_else():
+    shared, woken = [], []
+
+    async def owner(bus):
+        memory = bus.allocate(PAGE_SIZE)
+        shared.append(memory.bus_address)
+        await bus.wait_any([Watched(memory, 8, bytes(4))])
+        woken.append((bus.now, bytes(memory.view[:12])))
+
+    async def other(bus):
+        for offset in (4, 8):
+            await bus.elapse(5_000_000)
+            await bus.store(shared[0] + offset, b"abcd")
+            assert bus.now == (offset // 4) * 5_000_000
+        for wrong in (shared[0] - 1, shared[0] + PAGE_SIZE - 3):
+            with pytest.raises(BusError, match=f"4 bytes at bus address {wrong:#x} are in no memory"):
+                await bus.store(wrong, b"abcd")
+
+    async def elsewhere(bus):
+        await bus.elapse(1_000_000)
+        with pytest.raises(BusError, match="no memory that a process of this host has allocated"):
+            await bus.store(shared[0], b"abcd")
+
+    cluster = Cluster(pair(), lanai41())
+    try:
+        for node, program in ((0, owner), (0, other), (1, elsewhere)):
+            cluster.spawn(node, program)
+        cluster.run()
+    finally:
+        cluster.close()
+    assert woken == [(10_000_000, bytes(4) + b"abcdabcd")]
