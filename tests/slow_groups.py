@@ -68,7 +68,7 @@ GROUPS = {
     ),
     "slow_conformance": Group(
         "mpi4py's own test suite, on `ideal` and chapter by chapter on the gateware",
-        ("sim/studies/test_conform.py",),
+        ("sim/studies/conform/test_conform.py",),
     ),
     "slow_studies": Group(
         "benches, sweeps and the paper's figures are those on record; traces of long runs; the report in a browser",

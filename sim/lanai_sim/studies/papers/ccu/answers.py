@@ -193,7 +193,7 @@ HELD = {
     ),
     "s4.queue_mix": (f"{TESTS}::test_one_trigger_serves_all_send_queues",),
     "s6_3.scatter_switch": ("tests/host/mpi/test_offers.py::test_a_scatter_of_few_bytes_is_a_multicast_of_all",),
-    "s1.checkpoint": ("tests/sim/job/test_restart_campaign.py::test_two_hundred_kills",),
+    "s1.checkpoint": ("tests/sim/job/restart/test_campaign.py::test_two_hundred_kills",),
     "s3.loss_cause": ("tests/hdl/segment/test_segment.py::test_a_slow_receiver_loses_its_copy_and_is_counted",),
 }
 WHY_NOT = {

@@ -1,5 +1,5 @@
 """Ranks that are killed, at simulated times and from outside, and ranks made anew from snapshots:
-on `ideal`. `test_restart_campaign` has many kills on every device."""
+on `ideal`. `test_campaign` has many kills on every device."""
 
 import os
 import re

@@ -9,7 +9,7 @@ import pytest
 from lanai_sim.studies.papers import claims, page, studies
 from lanai_sim.studies.papers.ccu import answers, experiments, systems
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[5]
 STUDY = studies.find("ccu")
 KNOWN = {claim.id.removeprefix("ccu.") for claim in claims.load("ccu")}
 

@@ -15,8 +15,8 @@ from lanai_host.mpi.op import PREDEFINED as OPS
 from lanai_host.mpi.op import Op
 from lanai_host.stacks.ideal.device import IdealDevice
 
-from . import ranks
-from .ranks import LateDevice, buffer, ints
+from .. import ranks
+from ..ranks import LateDevice, buffer, ints
 
 SIZES = [1, 2, 3, 4, 5, 8, 9]
 # Element counts on both sides of every threshold in lanai_host.choices (elements of 8 bytes).
