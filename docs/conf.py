@@ -1,4 +1,4 @@
-"""Sphinx configuration. Reference pages are generated from the declarations that the rooms
+"""Sphinx configuration. Reference pages are generated from the declarations that the packages
 themselves read."""
 
 from importlib.metadata import version as distribution_version

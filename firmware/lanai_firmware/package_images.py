@@ -23,7 +23,7 @@ def package_image(label: str, sram_size: int, make: Callable[[], Image], options
 
 @functools.cache
 def package_digest() -> str:
-    """Changes with any source of this package and of the rooms below, which is all that its
+    """Changes with any source of this package and of the packages below, which is all that its
     firmware is made of."""
     roots = [Path(__file__).parent, Path(lanai_hdl.__file__).parent]
     files = [path for root in roots for path in sorted(root.rglob("*.py"))]

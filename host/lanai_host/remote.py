@@ -92,7 +92,7 @@ class Remote(ABC):
 
     @abstractmethod
     def conceal(self, exposure: Exposure) -> None:
-        """End an exposure. Operations that come later fail at whoever began them."""
+        """End an exposure. Operations that come later fail at their origin."""
 
     @abstractmethod
     def reach(self, rank: int, token: bytes) -> Reach:

@@ -178,7 +178,7 @@ def test_directory_that_cannot_be_made(own_cache, monkeypatch):
 
 
 def test_a_directory_that_cannot_be_written(monkeypatch):
-    """The kernel's own: nobody, root included, makes files there."""
+    """The kernel's own: no user, root included, makes files there."""
     monkeypatch.setenv("LANAI_CACHE", "/sys/kernel")
     with pytest.raises(
         UserError, match=r"cannot write the cache '/sys/kernel/thing/ab'.*set LANAI_CACHE to a writable"

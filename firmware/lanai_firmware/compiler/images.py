@@ -40,7 +40,7 @@ def build(
     parameters.
 
     The same IR for the same SRAM size is built once and kept in the cache. For firmware of this
-    package the sources of the package and of the rooms below decide, which saves making the IR.
+    package the sources of the package and of the packages below decide, which saves making the IR.
     """
     entry = entry_of(firmware)
     sram_size = (config or lanai41()).sram_size
@@ -98,7 +98,7 @@ def check_recursion(program: Program) -> None:
 def tool_digest() -> str:
     """Changes when the toolchain does: a digest of its own sources."""
     root = Path(__file__).parents[1]
-    files = [p for room in ("compiler", "link", "lang", "runtime") for p in sorted((root / room).rglob("*.py"))]
+    files = [p for part in ("compiler", "link", "lang", "runtime") for p in sorted((root / part).rglob("*.py"))]
     return cache.key_of(part for p in [*files, root / "image.py"] for part in (p.name, p.read_bytes()))
 
 

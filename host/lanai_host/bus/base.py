@@ -74,7 +74,7 @@ class Pinned:
 
 class Watched(NamedTuple):
     """Words of a buffer that a process waits for: 32 bits each, aligned, big-endian. `seen` is what
-    they held when somebody looked last."""
+    they held at the last look."""
 
     buffer: HostBuffer
     offset: int
@@ -148,7 +148,7 @@ class Bus(ABC):
 
     async def store(self, bus_address: int, data: bytes) -> None:
         """Write to memory that another process of this host has allocated, as a processor stores to
-        memory that processes share. It is there when this returns. Raises BusError if nobody has
+        memory that processes share. It is there when this returns. Raises BusError if no process has
         such memory."""
         raise BusError(f"no process of this host shares memory at bus address {bus_address:#x}")
 
@@ -162,12 +162,12 @@ class Bus(ABC):
         await self.elapse(0)
 
     async def report_lost(self, rank: int, text: str) -> None:
-        """Tell whoever runs the job that `rank`, a rank of this host, can be reached no more;
+        """Tell the simulator that `rank`, a rank of this host, can be reached no more;
         without `text`, that it can again."""
         return None  # without a job runner there is no one to tell
 
     async def lost(self) -> Mapping[int, str]:
-        """Ranks that can be reached no more, as whoever runs the job knows, and why."""
+        """Ranks that can be reached no more, as the simulator knows, and why."""
         return {}
 
 

@@ -43,7 +43,7 @@ class Ports:
         return name
 
     def close(self, name: str) -> None:
-        """MPI_Close_port: whoever waits to be accepted is told."""
+        """MPI_Close_port: ranks that wait to be accepted get an error."""
         call = "MPI_Close_port"
         waiting = self._ask(call, Question.CLOSE_PORT, name)
         link = Link(self._everyone, call, 0)

@@ -19,7 +19,7 @@ class Doing(Enum):
 
 
 def count() -> int:
-    """Threads of this process, whoever started them."""
+    """Threads of this process, however they were started."""
     try:
         return os.stat(_TASKS).st_nlink - 2
     except OSError:  # no /proc: what Python knows

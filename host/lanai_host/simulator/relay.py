@@ -2,7 +2,7 @@
 are killed or restarted.
 
 A rank that shares memory with others may not end in the midst of a change to it, and what it has
-received must be known to somebody who lives on. The simulator serves the same hub (`transport`) for
+received must be kept by a process that lives on. The simulator serves the same hub (`transport`) for
 each rank, so times are the same.
 """
 

@@ -71,7 +71,7 @@ class Run:
         self.killed: set[Kill] = set()
         self.stopped: tuple[Doing, ...] = ()  # where the ranks stood when the run was stopped
         self.simulating = False
-        self.hurried = False  # real time is over, or somebody waits for the end: a slow reader is not waited for
+        self.hurried = False  # real time is over, or a user waits for the end: a slow reader is not waited for
 
     def execute(self) -> Result:
         """Run to the end. Raises UserError for what could not be started. A signal before the ranks

@@ -53,7 +53,7 @@ def read(engine: Engine, nic: int, addresses: Sequence[int]) -> list[int]:
 
 def describe(engine: Engine, nic: int, image: Image | None, still: bool) -> str:
     """A line: has the processor trapped, and where; else what still moves, and what went wrong.
-    `still`: all NICs were, before anybody asked them."""
+    `still`: all NICs were, before they were asked."""
     names = [*REGISTERS, *TRAFFIC, *TROUBLES]
     values = read(engine, nic, [host_offset(name) for name in names])
     if len(values) < len(names):

@@ -154,7 +154,7 @@ class Node:
         self._waits: dict[int, tuple[Sequence[Word], Suspension[tuple[int, int]]]] = {}  # for words, by tag
         self._attached = 0
         self.was_reset = False  # since its boot
-        self.kept: dict[str, int] = {}  # what its counters said before that, as far as somebody has looked
+        self.kept: dict[str, int] = {}  # what its counters said before that, as far as they were read
 
     def new_bus_pages(self) -> BusPages:
         """Bus pages for one more process."""

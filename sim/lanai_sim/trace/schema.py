@@ -44,7 +44,7 @@ class HostKind(IntEnum):
     SERVICE = 4  # a request to the simulator that took time and is none of these
 
 
-# The names of all kinds by number. They are part of the format: whoever changes them, and be it by
+# The names of all kinds by number. They are part of the format: a change of them, even by
 # a new `HostCost`, changes VERSION.
 HOST_KINDS = (*(kind.name for kind in HostKind), *(cost.name for cost in HostCost))
 

@@ -258,9 +258,9 @@ def test_a_callback_that_raises_stops_native_firmware(module):
         def write(self, address, value):
             self.count += 1
             if self.count == 10:
-                raise RuntimeError("nobody will ever answer")
+                raise RuntimeError("no answer will come")
 
     machine = Machine(registers=Deaf())
-    with pytest.raises(RuntimeError, match="nobody will ever answer"):
+    with pytest.raises(RuntimeError, match="no answer will come"):
         NativeProgram(m.main).run(machine)
     assert machine.registers.count == 10

@@ -123,7 +123,7 @@ async def dies_amid_a_misrouted_packet(nic):
 
 
 async def dies_while_sending(nic):
-    """What would go into a dead cable is dropped and counted, and nobody waits for it."""
+    """What would go into a dead cable is dropped and counted, and nothing waits for it."""
     nic.source.pins.set(kind=Kind.DOWN)
     await nic.slots(4)
     done = await nic.firmware.load("SEND_DONE") + 1

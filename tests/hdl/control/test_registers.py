@@ -1,4 +1,4 @@
-"""The register file: every register at both ports with the rights of the table, whoever is in the
+"""The register file: every register at both ports with the rights of the table, whatever is in the
 other's way."""
 
 import random

@@ -51,7 +51,7 @@ class Ran:
 
 
 def run(program, slots=200, taken=lambda slot: False, wait=lambda slot, ran: False, register_value=0):
-    """Run `program` (see `words_of`) for that many slots; `taken(slot)` says that somebody else has
+    """Run `program` (see `words_of`) for that many slots; `taken(slot)` says that another master has
     the slot."""
     core = Core(SRAM)
     sram = MemorySram(NicConfig(sram_size=SRAM), words_of(program))

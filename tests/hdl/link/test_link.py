@@ -140,7 +140,7 @@ def test_packets_cross_a_cable_whole(idle, stops):
 
 @pytest.mark.parametrize("latency", [1, 8, 20])
 def test_stop_leaves_room_for_what_is_in_flight(latency):
-    """Nobody reads: a sender at full speed fills the FIFO and stops before it overflows, however
+    """Nothing reads: a sender at full speed fills the FIFO and stops before it overflows, however
     long the cable."""
     config = NicConfig(slot_khz=40_000, link_kbytes=160_000, host_bus_khz=33_000, link_latency=latency)
     tx, rx, cable = LinkTransmitter(config), LinkReceiver(config), Cable(latency)

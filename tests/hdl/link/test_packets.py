@@ -76,7 +76,7 @@ def word(value):
     return {"kind": PartKind.WORD, "data": value}
 
 
-def test_packets_that_nobody_takes_are_dropped_whole():
+def test_packets_that_no_nic_takes_are_dropped_whole():
     """While `drop` is high when their first word is offered; those of other outputs pass."""
     dut = PacketDemux([(0x80,)])
     bench = Bench(dut, 2_000)

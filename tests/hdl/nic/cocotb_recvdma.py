@@ -1,4 +1,4 @@
-"""cocotb: the receive DMA fills buffers, whoever else uses the LBUS, and never past a limit."""
+"""cocotb: the receive DMA fills buffers, whatever else uses the LBUS, and never past a limit."""
 
 import cocotb
 

@@ -1,4 +1,4 @@
-"""cocotb: the send DMA makes packets of pieces, whoever else uses the LBUS and however the wire
+"""cocotb: the send DMA makes packets of pieces, whatever else uses the LBUS and however the wire
 stalls."""
 
 import cocotb

@@ -1,4 +1,4 @@
-"""A packet that nobody takes (NP-19): what waits behind a STOP for ever can be got rid of from
+"""A packet that no receiver takes (NP-19): what waits behind a STOP for ever can be got rid of from
 either end, and is told."""
 
 import pytest

@@ -86,14 +86,14 @@ class LbusSpec(wiring.Component):
         bits = granted.as_value()
         m.d.comb += [
             Assert((bits & (bits - 1)) == 0),
-            Assert(implies(dut.sram.enable, bits.any()), "the SRAM moves for nobody"),
+            Assert(implies(dut.sram.enable, bits.any()), "the SRAM moves without a grant"),
             Assert(implies(dut.fault, ~dut.sram.enable)),
         ]
         return m
 
 
 class StopGoSpec(wiring.Component):
-    """A sender that obeys STOP, a cable, a receiver that anybody reads at any time: the FIFO does
+    """A sender that obeys STOP, a cable, a receiver that is read at any time: the FIFO does
     not overflow.
 
     By induction over: flits held, flits on the way, and go-aheads on the way are never more than

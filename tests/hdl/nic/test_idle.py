@@ -1,4 +1,4 @@
-"""`idle` keeps its word: slots may be left out and nobody can tell."""
+"""While `idle` holds, slots may be left out without a visible change."""
 
 import pytest
 from amaranth import Module, Signal

@@ -55,7 +55,7 @@ def cycles_per_pass(registers, *, receive=False, slots=400):
                 heads.append(now)
 
     async def flood(context):
-        """Somebody sends as fast as the receiver's STOP lets them."""
+        """A sender as fast as the receiver's STOP lets them."""
         await LinkSource(PysimPins(context, chip.nic.link_rx)).send(range(10_000))
 
     async def script(context, world):

@@ -40,8 +40,8 @@ DROPPED = {
     "too long": (request(Op.WRITE, length=64, data=range(40)), "REMOTE_DAMAGED"),
     "too short": ([request(Op.WRITE)[0]], "REMOTE_DAMAGED"),
     "one before it is missing": (request(Op.WRITE, sequence=5), "REMOTE_AHEAD"),
-    "an acknowledgement that nobody waits for": (reply(Op.ACK), "REMOTE_STALE"),
-    "data that nobody waits for": (reply(Op.DATA, data=(1, 2, 3)), "REMOTE_STALE"),
+    "an acknowledgement that no command waits for": (reply(Op.ACK), "REMOTE_STALE"),
+    "data that no command waits for": (reply(Op.DATA, data=(1, 2, 3)), "REMOTE_STALE"),
 }
 REFUSED = {
     Status.EXPOSURE: request(Op.WRITE, exposure=3),

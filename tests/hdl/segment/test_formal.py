@@ -1,4 +1,4 @@
-"""What holds of the wire and of one NIC's copy, whatever is sent and whoever says STOP."""
+"""What holds of the wire and of one NIC's copy, whatever is sent and whichever NIC says STOP."""
 
 import pytest
 from amaranth import Module, Signal

@@ -67,7 +67,7 @@ def test_one_talks_at_a_time_with_a_gap_between_packets():
     assert len(heads) == 6
     assert all(head - tail >= 9 for head, tail in zip(heads[1:], tails, strict=False))
     talkers = [words[0] for _, words, _ in nodes[3].packets]
-    assert sorted(talkers[:3]) == [0, 1, 2]  # round robin: nobody is passed over
+    assert sorted(talkers[:3]) == [0, 1, 2]  # round robin: no NIC is passed over
 
 
 def test_the_wire_has_the_rate_of_a_link():

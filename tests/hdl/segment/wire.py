@@ -57,7 +57,7 @@ def small(ports=3, **changes):
 
 
 def run(config, nodes, seed=1):
-    """Turn the segment until it is idle and nobody has anything to send. The counters, `drops`
+    """Turn the segment until it is idle and no NIC has anything to send. The counters, `drops`
     among them."""
     dut = Segment(config)
     rng = random.Random(seed)

@@ -1,5 +1,5 @@
-"""What holds of an output's arbiter whoever asks and for however long: one holder, kept until it
-lets go, and nobody passed over."""
+"""What holds of an output's arbiter whichever inputs request and for however long: one holder, kept until it
+lets go, and no input passed over."""
 
 import pytest
 from amaranth import Module, Signal
@@ -11,7 +11,7 @@ from lanai_hdl.switch.arbiter import HoldingArbiter
 
 
 class HolderSpec(wiring.Component):
-    """At most one grant; it goes to somebody who asked, and stays while that one asks."""
+    """At most one grant; it goes to an input that requests, and stays while that one requests."""
 
     def __init__(self, requesters):
         self.requesters = requesters
@@ -29,7 +29,7 @@ class HolderSpec(wiring.Component):
             with m.If((granted & asked).any()):
                 m.d.comb += Assert(dut.grant == granted, "a path is held until its tail has passed")
             with m.Elif(asked.any()):
-                m.d.comb += Assert(dut.grant.any(), "a free output serves whoever asks")
+                m.d.comb += Assert(dut.grant.any(), "a free output serves any input that requests")
         return m
 
 
@@ -54,7 +54,7 @@ class FairnessSpec(wiring.Component):
             m.d.sync += turns.eq(0)
         with m.Elif((dut.grant & ~before).any() & (turns != count + 1)):
             m.d.sync += turns.eq(turns + 1)
-        m.d.comb += Assert(turns < count, "somebody was served twice while another waited")
+        m.d.comb += Assert(turns < count, "an input was served twice while another waited")
         return m
 
 
@@ -64,6 +64,6 @@ def test_an_output_has_one_holder_until_its_tail(prove, requesters):
 
 
 @pytest.mark.parametrize("requesters", [2, 3])
-def test_nobody_is_passed_over(prove, requesters):
+def test_no_input_is_passed_over(prove, requesters):
     """From reset, for longer than every order of requests takes to come round twice."""
     prove(FairnessSpec(requesters), mode="bmc", depth=6 * requesters)

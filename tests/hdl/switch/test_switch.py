@@ -43,7 +43,7 @@ class Node:
 
 
 def run(config, nodes, slots=None, seed=1):
-    """Turn the switch until it is idle and nobody has anything to send (or for `slots`). Returns
+    """Turn the switch until it is idle and no port has anything to send (or for `slots`). Returns
     (switch counters, slots turned)."""
     dut = Switch(config)
     rng = random.Random(seed)
@@ -220,7 +220,7 @@ def test_packet_blocked_in_its_middle_ends_unsound():
     assert sound is False
 
 
-def test_a_stop_for_ever_holds_up_nobody_else():
+def test_a_stop_for_ever_holds_up_no_other_port():
     """Not even the tail of what was cut: all that goes elsewhere passes, and once the STOP is over
     so does what goes there."""
     to_others = [flit for n in range(5) for flit in packet([n] * 40, 0)]
@@ -242,7 +242,7 @@ def test_reset_on_block_clears_the_switch_and_it_works_again():
     assert run(config, nodes)["resets"] == 1
 
 
-def test_dead_cable_holds_nobody_up():
+def test_dead_cable_holds_no_port_up():
     nodes = [Node(send=[*packet([1] * 50, 1), *packet([2], 2)]), Node(up=False), Node()]
     counters = run(small(), nodes, slots=300)
     assert packets(nodes[2].got) == [(0, [2], True)]

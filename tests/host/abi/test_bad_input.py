@@ -35,7 +35,7 @@ def test_collectives_that_end_without_each_other_are_named_at_the_end():
         r"rank [01]: MPI_Finalize: rank [01] sent a message of MPI_(Bcast|Reduce) \(collective 1\) on "
         r"MPI_COMM_WORLD, but"
     )
-    assert re.search(told, done.stderr)  # whoever comes first ends the job
+    assert re.search(told, done.stderr)  # the first rank that fails ends the job
 
 
 def test_roots_that_differ():
@@ -82,7 +82,7 @@ def test_nothing_and_more_than_two_gigabytes(device):
 far = MPI.INT.Create_resized(0, 1 << 30).Commit()
 status = MPI.Status()
 if w.rank == 0:
-    field = np.zeros(3 << 28, np.int32)  # pages that nobody touches take no memory
+    field = np.zeros(3 << 28, np.int32)  # pages that are never touched take no memory
     field[[0, 1 << 28, 2 << 28]] = 7, 8, 9
     w.Send([field, 3, far], 1, 0)
     w.Send([field, 0, MPI.INT], 1, 1)
@@ -182,7 +182,7 @@ print(w.rank + got[0])
 
 @pytest.mark.parametrize("device", ["ideal", "mpi-np"])
 def test_abort_ends_ranks_that_do_something_else(device):
-    """Nobody waits for a rank that sleeps, or computes on."""
+    """No rank waits for one that sleeps, or computes on."""
     text = """
 import time
 if w.rank == 0:

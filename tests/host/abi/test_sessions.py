@@ -22,7 +22,7 @@ def program(request, tmp_path_factory):
 def test_a_program_of_sessions(program, ranks, beside):
     done = together(ranks, program, *beside)
     assert (done.stdout, done.returncode) == ("all right\n", 0), done.stderr
-    assert "without" not in done.stderr  # nobody misses MPI_Finalize
+    assert "without" not in done.stderr  # no rank lacks MPI_Finalize
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class ThreadTransport:
         self._boxes[dest].put((self.now + LATENCY, self._rank, head + body.read()))
 
     def collect(self, why):
-        """One datagram at a time, so that the clock is not set by datagrams that nobody waits for
+        """One datagram at a time, so that the clock is not set by datagrams that no call waits for
         yet."""
         try:
             arrival, source, datagram = (

@@ -334,8 +334,8 @@ def test_sessions_and_communicators_from_groups(run):
         session = Session(world, None, ERRORS_RETURN)
         assert [session.nth_set(n) for n in range(2)] == ["mpi://WORLD", "mpi://SELF"]
         assert session.set_info("mpi://WORLD").get("mpi_size") == "3"
-        with pytest.raises(MpiError, match="pset_name is 'mpi://NOBODY'; there are mpi://WORLD, mpi://SELF") as caught:
-            session.group("mpi://NOBODY")
+        with pytest.raises(MpiError, match="pset_name is 'mpi://NOTHING'; there are mpi://WORLD, mpi://SELF") as caught:
+            session.group("mpi://NOTHING")
         assert caught.value.place is session
         everyone = create_from_group(world.comm_world, session.group("mpi://WORLD"), "app", None, ERRORS_RETURN)
         assert heard(everyone) == [0, 1, 2]

@@ -110,7 +110,7 @@ def test_a_barrier_that_fails_is_an_error():
 )
 def test_the_thresholds_are_the_devices(changes, messages):
     """Four ranks, 800 bytes: three messages of a tree, or three pieces from the root, then three
-    steps round a ring in which nobody sends to the root."""
+    steps round a ring in which no rank sends to the root."""
 
     class Choosing(Counting):
         choices = replace(IdealDevice.choices, **changes)
@@ -152,7 +152,7 @@ def test_a_broadcast_is_one_multicast_where_the_device_has_it(root):
     assert run(4, program, Multicasting) == [(others,) if rank == root else () for rank in range(4)]
 
 
-def test_a_broadcast_to_nobody_needs_no_multicast():
+def test_a_broadcast_to_no_rank_needs_no_multicast():
     def program(world):
         coll.run(world.comm_world, coll.bcast, *buffer(np.zeros(9, np.int64)), 0)
         return world.comm_world.device.casts

@@ -86,7 +86,7 @@ def test_one_port_serves_many_in_turn():
 
 
 @pytest.mark.parametrize("name", ["", "somewhere", "lanai-port:7.1", "lanai-port:0.1.2", "tcp://host:80"])
-def test_a_port_that_nobody_opened_is_an_error_of_the_whole_group(name):
+def test_a_port_that_no_program_opened_is_an_error_of_the_whole_group(name):
     def program(world):
         with pytest.raises(MpiError) as caught:
             world.ports.connect(world.comm_world, name if world.rank == 1 else "", 1)
@@ -95,7 +95,7 @@ def test_a_port_that_nobody_opened_is_an_error_of_the_whole_group(name):
     assert run(2, program) == [(ErrorClass.PORT, False), (ErrorClass.PORT, True)]
 
 
-def test_a_closed_port_accepts_nobody():
+def test_a_closed_port_accepts_no_rank():
     def program(world):
         name = world.ports.open()
         world.ports.close(name)

@@ -86,7 +86,7 @@ def test_twice_is_once_too_often():
         world.finalize()
 
 
-def test_a_singleton_that_waits_for_nobody_is_a_named_deadlock():
+def test_a_singleton_that_waits_for_no_rank_is_a_named_deadlock():
     world = alone()
     world.init()
     with pytest.raises(RuntimeError, match="deadlock: MPI_Recv waits"):

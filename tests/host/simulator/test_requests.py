@@ -27,7 +27,7 @@ def test_the_bytes_are_those_of_the_wire():
     assert PIO_WRITE.pack(PioWrite(4), b"data") == b"\4\0\0\0data"
 
 
-def test_a_size_that_nobody_meant_is_caught():
+def test_a_wrong_size_is_caught():
     with pytest.raises(AssertionError, match="PioWrite has 8 bytes, not 4"):
         Format(PioWrite, "Q", 4)
     with pytest.raises(AssertionError, match="fields of PioWrite"):

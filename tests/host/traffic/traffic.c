@@ -79,7 +79,7 @@ static void check_receive(const Receive *r, const uint8_t **taken) {
         received_bytes += got;
         return;
     }
-    fail("a message that nobody sent", r->where, source, r->status.MPI_TAG, got);
+    fail("a message that no rank sent", r->where, source, r->status.MPI_TAG, got);
 }
 
 /* The bytes received, in the order in which each source sent them. */

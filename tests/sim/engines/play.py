@@ -51,7 +51,7 @@ class Side:
 
 
 def play(make_engine, net=PAIR, messages=3, config=NIC):
-    """Everybody to his neighbour. (events, what came, ends in time)."""
+    """Every NIC sends to its neighbour. (events, what came, ends in time)."""
     cluster = Cluster(net, config, make_engine)
     events: list[Event] = []
     cluster.on_event = lambda event: events.append(event._replace(tag=0))

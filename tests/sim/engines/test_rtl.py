@@ -90,7 +90,7 @@ def test_threads_change_nothing(skip):
 
 def test_several_switches():
     _, got, _ = play(RtlEngine, tree(4, 2), messages=1)
-    assert [letters[0][0] for letters in got] == [192, 0, 64, 128]
+    assert [messages[0][0] for messages in got] == [192, 0, 64, 128]
 
 
 def test_idle_is_free():
@@ -119,7 +119,9 @@ def test_timer_wakes_a_skipped_processor():
             await bus.write(host_offset("SCRATCH1"), alarm)
             await bus.write(host_offset("SCRATCH2"), 0xFFFF_FFFF)
             await bus.write(host_offset("CONTROL"), int(Control.RUN))
-            await bus.elapse(cluster.engine.time.picoseconds(2 * alarm + 1000))  # nobody touches the NIC meanwhile
+            await bus.elapse(
+                cluster.engine.time.picoseconds(2 * alarm + 1000)
+            )  # without an access
             return await bus.read(host_offset("SCRATCH2"))
 
         task = cluster.spawn(0, program)

@@ -136,8 +136,8 @@ def test_a_folder_without_its_module_is_named(tmp_path):
 
 
 def test_nothing_else_knows_the_examples():
-    for room in ("hdl", "firmware", "host", "sim"):
-        for path in (ROOT / room).rglob("*.py"):
+    for package in ("hdl", "firmware", "host", "sim"):
+        for path in (ROOT / package).rglob("*.py"):
             assert not re.search(r"['\"](echo|journal)['\"]|MATCH_MASK", path.read_text()), path
 
 

@@ -67,7 +67,7 @@ def test_a_rank_that_has_left_is_waited_for_in_vain():
     assert lines == ["  rank 0 waits in vain for rank 1: has finalized"]
 
 
-def test_at_a_limit_only_those_are_stuck_whom_nobody_can_help():
+def test_at_a_limit_only_those_are_stuck_that_no_rank_can_help():
     runs = Doing(2, 0, "runs code")
     any_of_two = Doing(0, 0, "waits", Wait("MPI_Recv", awaits=(1, 2), every=False))
     both = Doing(0, 0, "waits", Wait("MPI_Allreduce", awaits=(1, 2)))
@@ -179,7 +179,7 @@ else:
 
 
 @pytest.mark.parametrize("where", WORLDS)
-def test_messages_that_nobody_received(where, tmp_path):
+def test_messages_that_no_receive_took(where, tmp_path):
     device, world = where
     program = tmp_path / "program.py"
     program.write_text(UNRECEIVED)

@@ -9,7 +9,7 @@ from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.pair import pair
 
 
-def test_a_store_wakes_who_waits_for_the_word_and_nobody_else():
+def test_a_store_wakes_only_what_waits_for_the_word():
     shared, woken = [], []
 
     async def owner(bus):

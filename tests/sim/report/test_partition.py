@@ -14,7 +14,7 @@ def layer(stretches: list[tuple[int, int, int]]) -> Layer:
     return Layer.of(begins, [begin + size for begin, size, _ in stretches], [label for _, _, label in stretches])
 
 
-def test_first_layer_wins_and_the_rest_is_nobodys() -> None:
+def test_first_layer_wins_and_the_rest_belongs_to_no_layer() -> None:
     parts = partition(10, 50, [layer([(0, 15, 1), (20, 5, 2)]), layer([(12, 20, 3)])])
     assert parts.sums() == {(0, 1): 5, (1, 3): 12 - 0, (0, 2): 5, (-1, 0): 18}
     assert parts.total == 40

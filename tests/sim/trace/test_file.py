@@ -124,7 +124,7 @@ def test_a_full_disk_ends_the_trace_and_not_the_run(tmp_path):
 
     writer._file = Full()
     writer.boot({"started": 1})
-    writer.table(b"CEND", [(0, 1)])  # nobody hears
+    writer.table(b"CEND", [(0, 1)])  # the file is gone
     writer.end({})
     assert writer.failed == f"the trace {str(tmp_path / 't')!r} ends after {whole} bytes: No space left on device"
     assert os.path.getsize(tmp_path / "t") == whole

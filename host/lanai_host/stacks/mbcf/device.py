@@ -138,7 +138,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         await self._move_on()
 
     async def _withdraw(self, receive: Receive) -> bool:
-        """Take a receive back. Whoever may write to its memory can do so no more (MB-34)."""
+        """Take a receive back. Its memory can no longer be written to (MB-34)."""
         if not receive.posted:
             return False
         if self._requesting.asked(receive):

@@ -26,7 +26,7 @@ TRAP_CAUSE, TRAP_PC = host_offset("TRAP_CAUSE"), host_offset("TRAP_PC")
 CONTROL, DOORBELL = host_offset("CONTROL"), host_offset("DOORBELL")
 QUEUE_DEPTHS = host_offset("QUEUE_DEPTHS")
 LEFT_CAUSE, LEFT_PC = host_offset("SCRATCH2"), host_offset("SCRATCH3")
-RESET = 0xFF  # beside trap causes: somebody else reset the NIC
+RESET = 0xFF  # beside trap causes: another process reset the NIC
 SILENT = 0x100  # the firmware does not take turns
 HELD = 0x101  # the processor is held in reset
 LOOK = 10_000_000  # picoseconds between two looks at the doorbell
@@ -110,7 +110,7 @@ async def _dead(bus: Bus, attachment: Attachment) -> tuple[int, int]:
     after = await _done(bus)
     depth = max((await bus.read(QUEUE_DEPTHS)).to_bytes(4, "big"))
     if any((late - early) & 0xFFFFFFFF > depth for early, late in zip(before, after, strict=True)):
-        return 0, 0  # more than could have been queued before: somebody queues
+        return 0, 0  # more than could have been queued before: more is being queued
     return SILENT, 0
 
 

@@ -31,7 +31,7 @@ class Losing:
         await self._fail_queued(rank, text)
 
     async def hear(self, recall: Callable[[Receive], Coroutine[Any, Any, bool]]) -> bool:
-        """Ask whoever runs the job for ranks that can be reached no more, of which the NIC knows
+        """Ask the simulator for ranks that can be reached no more, of which the NIC knows
         nothing. True if anything ended."""
         lost = await self.share.bus.lost()
         ended = False

@@ -51,7 +51,7 @@ class Records:
             await self.hear()
 
     async def hear(self) -> None:
-        """Whoever runs the job may know of lost ranks."""
+        """The simulator may know of lost ranks."""
         if await self.losing.hear(self.recall):
             self.news += 1
 

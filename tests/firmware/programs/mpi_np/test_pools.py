@@ -33,7 +33,7 @@ def visitors(rig):
 
 
 def wild_visitors(rig):
-    """The same, taken by whoever asks for anything of rank 0 and then of anyone."""
+    """The same, taken by receives from rank 0 and then from any source."""
     a, b = rig.hosts
     for n in (1, 2, 3):
         a.send(n, 7, body(n))
@@ -142,7 +142,7 @@ def test_a_taken_message_survives_being_away():
 
 
 def test_an_empty_room_changes_hands_for_nothing():
-    """What holds no message leaves none behind: no transfer, whoever has the pool."""
+    """What holds no message leaves none behind: no transfer, whichever channel has the pool."""
     rig = Rig(SHARED)
     for turn in range(3):
         for n, peer in ((1, 0), (2, 1)):

@@ -68,7 +68,7 @@ def faulty(script, config, plan, choose=first):
     rig.run(choose, 20_000)
     for number, receives in settled(wanted).items():
         host = rig.hosts[number]
-        assert not [r for r in host.records() if r["error"]], "nobody is lost"
+        assert not [r for r in host.records() if r["error"]], "no rank is lost"
         done = [r["operation"] for r in host.records() if r["kind"] is Kind.RECEIVED]
         assert sorted(done) == sorted(receives), "a receive is not done, or done twice"
         for receive, message in receives.items():
@@ -163,7 +163,7 @@ def test_many_faults_many_orders(script, config, plan, seed):
 
 
 def test_without_recovery_a_lost_packet_is_a_lost_message():
-    """The paper's behaviour, which the configuration keeps: nothing is sent again, and nobody is
+    """The paper's behaviour, which the configuration keeps: nothing is sent again, and no rank is
     told."""
     rig = Rig(SMALL)
     rig.fabric.filter = Faults({0: "drop"})

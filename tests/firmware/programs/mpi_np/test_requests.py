@@ -33,7 +33,7 @@ def answers(rig):
 
 @pytest.mark.parametrize("many", [0, 1, 2])
 def test_endpoints_are_served_in_turn(many):
-    """One posts eight requests before the NIC looks, the others two each: nobody waits for more
+    """One posts eight requests before the NIC looks, the others two each: no rank waits for more
     than one of each of the others."""
     rig = Rig(SMALL, places=(3,))
     for host in rig.hosts:

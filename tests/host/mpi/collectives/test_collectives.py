@@ -498,7 +498,7 @@ def test_a_process_that_takes_no_part_needs_no_arguments(run):
     ],
 )
 def test_a_tag_tells_the_collective(kind, blocking, other):
-    """So that a report can name a message that nobody took."""
+    """So that a report can name a message that no receive took."""
 
     def program(world):
         comm = world.comm_self

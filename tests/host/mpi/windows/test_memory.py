@@ -207,7 +207,7 @@ UNMAPPED = 4096  # no program has memory there
 @DEVICES
 @pytest.mark.parametrize("count", [10, 5000])
 @pytest.mark.parametrize("call", [windows.put, windows.accumulate])
-def test_a_buffer_that_cannot_be_read_keeps_nobody_waiting(call, count, device):
+def test_a_buffer_that_cannot_be_read_keeps_no_rank_waiting(call, count, device):
     def program(world):
         comm = world.comm_world
         memory = np.zeros(5000, np.int32)

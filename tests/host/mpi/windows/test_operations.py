@@ -209,9 +209,9 @@ def test_compare_and_swap_elects_one(device):
         comm = world.comm_world
         memory = ints(-1)
         win = window_on(comm, memory)
-        nobody, me, got = ints(-1), ints(comm.rank), ints(0)
+        unlocked, me, got = ints(-1), ints(comm.rank), ints(0)
         sync.fence(win, 0)
-        windows.compare_and_swap(win, me.ctypes.data, nobody.ctypes.data, got.ctypes.data, INT, 0, 0)
+        windows.compare_and_swap(win, me.ctypes.data, unlocked.ctypes.data, got.ctypes.data, INT, 0, 0)
         sync.fence(win, 0)
         windows.free(win)
         return int(got[0]), int(memory[0])

@@ -16,7 +16,7 @@ WHY = Wait("a test")
 
 
 class ModelBus(Bus):
-    """A rank's bus. Whoever waits lets the NICs and their wire go on."""
+    """A rank's bus. A wait lets the NICs and their wire go on."""
 
     def __init__(self, wire, nic, first):
         self.wire, self.nic, self.next = wire, nic, first

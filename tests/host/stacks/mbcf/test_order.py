@@ -39,7 +39,7 @@ def finish(device, operation):
 
 
 def meet(device, peer):
-    """Both have come so far; the receive that waits here is never asked for by anybody else."""
+    """Both have come so far; the receive that waits here is asked for by no other rank."""
     block = Block(size=0)
     arrived = device.receive(peer, 99, CONTEXT + 1, block.body)
     finish(device, device.send(peer, 99, CONTEXT + 1, Block().body, SendMode.STANDARD))

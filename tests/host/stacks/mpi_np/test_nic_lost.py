@@ -12,7 +12,7 @@ from lanai_sim.kernel.kernel import Deadlock
 from .np_calls import STANDARD, SYNCHRONOUS, pattern
 from .np_cluster import MILLISECOND, Ranks
 
-NEVER_TAG = 99  # of messages that nobody sends
+NEVER_TAG = 99  # of messages that no rank sends
 UNDEFINED = 0xFFFFFFFF  # no instruction
 NOP = 0x00000001
 BRANCH = 0xE0000000  # to the address in the other bits, always, after the instruction behind it

@@ -52,12 +52,12 @@ def test_near_respects_the_bound(bound, value, near):
 
 
 def test_page_holds_every_claim_once():
-    found = verdicts.answers(CLAIMS, WAYS, {"p.c": Held(why="Nobody knows.")}, FIGURES)
+    found = verdicts.answers(CLAIMS, WAYS, {"p.c": Held(why="It is not known.")}, FIGURES)
     text = page.write(study.FRAME, found, {"f": Plot("A plot", "x", "y")}, "figures")
     assert all(text.count(f"`{claim.id}`") == 1 for claim in CLAIMS)
     assert "| 10 us | 10.5 | 5 | 1.05 | A \\| reason. |" in text
     assert "![A plot](figures/f.svg)" in text
-    assert "Nobody knows." in text
+    assert "It is not known." in text
 
 
 def test_every_answer_is_to_a_claim_and_every_other_has_a_reason():

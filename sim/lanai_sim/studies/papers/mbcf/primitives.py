@@ -71,7 +71,7 @@ class Primitive(ABC):
 
 
 class Write(Primitive):
-    """Remote Write; whoever waits looks at the last word."""
+    """Remote Write; the receiver polls the last word."""
 
     name = "write"
 
