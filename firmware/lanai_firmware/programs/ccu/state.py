@@ -83,6 +83,7 @@ class Daemon(Struct):
     reads_last: u32
     transmitting: u32  # entries that some node has not acknowledged
     armed: u32  # the time that the timer runs for, in quarters of it; 0: it does not run
+    looked: u32  # when all packets were last looked at for timeouts
     ack: Array[u32, 6]  # the acknowledgement that leaves
     entries: Array[Entry, 320]
 

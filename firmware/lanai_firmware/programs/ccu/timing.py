@@ -55,6 +55,15 @@ def look() -> None:
         if daemon.config.ack_timer != 0 and peer.unacked != 0 and now - peer.since >= daemon.config.ack_timer:
             shared.border.counts[ACKS_TIMER] += 1
             peer.answer = 1
+    if now - daemon.looked >= daemon.config.timeout >> 2:
+        daemon.looked = now
+        look_at_packets(now)
+
+
+@firmware
+def look_at_packets(now: u32) -> None:
+    """Send those again that nobody has acknowledged in time. To look at all entries takes long, so
+    it is not done for each tick of the acknowledgement timer."""
     for index in range(SEND_ENTRIES):
         entry = address_of(daemon.entries[index])
         waits = entry.outstanding != 0 and entry.queued == 0 and index != daemon.sending

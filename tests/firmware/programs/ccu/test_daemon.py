@@ -2,10 +2,11 @@
 does."""
 
 import random
+from itertools import pairwise
 
 import pytest
 
-from lanai_firmware.programs.ccu import state
+from lanai_firmware.programs.ccu import state, timing
 from lanai_firmware.programs.ccu.layout import ENTRIES, RING, Count
 
 from .daemons import Daemons, unreliable
@@ -186,6 +187,28 @@ def test_the_last_packets_of_few_stall_without_an_acknowledgement_timer(timer, t
     assert bool(world.node_count(0, Count.TIMEOUTS)) == timeouts
     assert bool(world.node_count(1, Count.ACKS_TIMER)) != timeouts
     assert settled(world)
+
+
+def test_the_acknowledgement_timer_does_not_look_at_all_packets(monkeypatch):
+    """To look at all entries takes a workstation's daemon a millisecond. A timeout needs four looks,
+    however short the acknowledgement timer is."""
+    looks = []
+    look_at_packets = timing.look_at_packets
+
+    def look(now):
+        looks.append((int(state.daemon.config.node), int(now)))
+        look_at_packets(now)
+
+    monkeypatch.setattr(timing, "look_at_packets", look)
+    world = Daemons(ack_timer=40, timeout=4000)
+    world.wire.spoil = lambda source, target, packet: [packet] if looks else []
+    sent = packets(3)
+    world.run([(world.hosts[0], data, {1: 1}) for data in sent])
+    assert world.hosts[1].got == sent
+    assert world.node_count(1, Count.ACKS_TIMER) > 0
+    assert settled(world)
+    assert {node for node, _ in looks} == {0, 1}
+    assert all(later - before >= 1000 for (node, before), (other, later) in pairwise(sorted(looks)) if node == other)
 
 
 @pytest.mark.parametrize("resend_all", [0, 1])

@@ -106,8 +106,9 @@ def scan(size: int) -> None:
     world.Scan(np.zeros(size, "i4"), np.zeros(size, "i4"))
 
 
-def bitonic(size: int) -> None:
-    """CC-B8: phases of exchanges between processes whose numbers differ in one bit."""
+def bitonic(size: int) -> Callable[[], None]:
+    """CC-B8: phases of exchanges between processes whose numbers differ in one bit. A check of the
+    outcome, which is not timed."""
     mine = np.sort((np.arange(size, dtype="i4") * 7919 + rank * 104_729) % 65_521)
     theirs = np.empty_like(mine)
     stages = ranks.bit_length() - 1
@@ -118,6 +119,11 @@ def bitonic(size: int) -> None:
             merged = np.sort(np.concatenate((mine, theirs)))
             keeps_low = (rank >> step & 1) == (rank >> stage + 1 & 1)
             mine = np.ascontiguousarray(merged[:size] if keeps_low else merged[size:])
+    return lambda: check_sorted(mine)
+
+
+def check_sorted(mine: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> None:
+    """No process has a key that is less than one of a process before it."""
     edges = world.gather((int(mine[0]), int(mine[-1])))
     if edges is not None:
         assert all(before[1] <= after[0] for before, after in pairwise(edges))
@@ -147,7 +153,7 @@ def cannon(size: int) -> None:
     assert (product == (whole @ whole.T)[here]).all()
 
 
-PATTERNS: dict[str, Callable[[int], None]] = {
+PATTERNS: dict[str, Callable[[int], Callable[[], None] | None]] = {
     one.__name__: one
     for one in (
         ping, pingpong, talk, stream, exchange, bcast, gather, scatter, reduce, allgather, alltoall, allreduce,
@@ -157,20 +163,28 @@ PATTERNS: dict[str, Callable[[int], None]] = {
 SHARES = {"ping": PINGS, "pingpong": 2, "talk": 2 * TALKS}  # messages that follow each other in a run
 
 
-def timed(name: str, size: int) -> list[float] | None:
-    """Microseconds of one run at each process. Rank 0 gets them."""
+def timed(name: str, size: int) -> float:
+    """Microseconds of one run at this process.
+
+    Nothing else is on the wire meanwhile: who is done waits for rank 0.
+    """
     world.Barrier()
     begin = MPI.Wtime()
-    PATTERNS[name](size)
-    return world.gather(1e6 * (MPI.Wtime() - begin) / SHARES.get(name, 1))
+    check = PATTERNS[name](size)
+    took = 1e6 * (MPI.Wtime() - begin) / SHARES.get(name, 1)
+    world.Bcast(bytearray(1), 0)
+    if check is not None:
+        check()
+    return took
 
 
 def main() -> None:
     file, repetitions, name, *sizes = sys.argv[1:]
-    times = {size: [timed(name, int(size)) for _ in range(int(repetitions))] for size in sizes}
-    counts = world.gather(read_all())
-    if rank == 0:
-        Path(file).write_text(json.dumps({"times": times, "counts": counts}))
+    own = {size: [timed(name, int(size)) for _ in range(int(repetitions))] for size in sizes}
+    everyone = world.gather((own, read_all()))
+    if everyone is not None:
+        runs = {size: list(zip(*(times[size] for times, _ in everyone), strict=True)) for size in sizes}
+        Path(file).write_text(json.dumps({"times": runs, "counts": [counts for _, counts in everyone]}))
 
 
 main()

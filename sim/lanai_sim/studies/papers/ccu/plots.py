@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ...drawing import Plot
+from . import systems
 
 Figures = Mapping[str, float]
 LABELS = {
@@ -54,7 +55,7 @@ def of(figures: Figures) -> dict[str, Plot]:
         marks={"paper, 8,000 bytes": 6.4, "paper, 16,000 bytes": 7},
     )
     found["window"] = Plot(
-        "262,144 bytes in packets of 1,024 by window, receiver shared",
+        f"{systems.LONGEST:,} bytes in packets of {systems.EXPERIMENT_PACKET:,} by window, receiver shared",
         "packets",
         "ms",
         {"one way": by_size(figures, "window.stream_us")},
