@@ -2,10 +2,13 @@
 message.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
+
+from ..lang.types import layout, sizeof
 
 
 class Role(IntEnum):
@@ -69,34 +72,119 @@ class CutThrough:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(ABC):
     """One firmware's.
 
     Attributes:
-        header: the struct at the beginning of each packet. It has the members type, channel, tag,
-            length, sequence and handle.
+        header: the struct at the beginning of each packet.
         types: packet types by name.
-        roles: by type. Packets of other types belong to no message.
         tables: those of a NIC, by its plan, which is one of `NicStack.plans`.
         bodies: SRAM that holds bodies of messages, by the plan. It may be damaged: what is not in
             it counts as nothing.
         spilled: bus addresses of host memory in which the NIC leaves messages, by the plan. It is
             no rank's.
         cut_through: None if packets are always whole before they go on.
-        scheduler: module in which the processor works for no message.
+        scheduler: module, or function, in which the processor works for no message.
         slots: request slots of an endpoint.
-        sends: operation codes of requests that send.
-        receives: ... that post a receive for a message to come.
     """
 
     header: type
     types: type[IntEnum]
-    roles: Mapping[int, Role]
     tables: Callable[[Mapping[str, Any]], Sequence[Table]]
     bodies: Callable[[Mapping[str, Any]], range]
     spilled: Callable[[Mapping[str, Any]], range]
     cut_through: CutThrough | None
     scheduler: str
     slots: int
+
+    @abstractmethod
+    def text(self, words: Sequence[int]) -> str:
+        """A packet from the first words of its header: what of it is known by then."""
+
+    def member(self, words: Sequence[int], name: str) -> int:
+        """A member of the header; of words that are missing zeros."""
+        fields = layout(self.header)
+        raw = b"".join(word.to_bytes(4, "big") for word in words).ljust(fields.size, b"\0")
+        one = fields.fields[name]
+        return int.from_bytes(raw[one.offset : one.offset + int(sizeof(one.kind))], "big")
+
+    def is_whole(self, words: Sequence[int]) -> bool:
+        """Whether these are all words of a header."""
+        return 4 * len(words) >= layout(self.header).size
+
+    def type_name(self, number: int) -> str:
+        """Of a packet type, or its number if no type has it."""
+        try:
+            return self.types(number).name
+        except ValueError:
+            return f"type{number}"
+
+
+@dataclass(frozen=True)
+class Channels(Vocabulary):
+    """Packets belong to channels and have types. The header has the members type, channel, tag,
+    length, sequence and handle.
+
+    Attributes:
+        roles: by type. Packets of other types belong to no message.
+        sends: operation codes of requests that send.
+        receives: ... that post a receive for a message to come.
+    """
+
+    roles: Mapping[int, Role]
     sends: tuple[int, ...]
     receives: tuple[int, ...]
+
+    def text(self, words: Sequence[int]) -> str:
+        text = f"{self.type_name(self.member(words, 'type'))}_ch{self.member(words, 'channel')}"
+        if not self.is_whole(words):
+            return text
+        tag, length, sequence = (self.member(words, name) for name in ("tag", "length", "sequence"))
+        return f"{text}_tag{tag}_len{length}_seq{sequence}"
+
+
+class Part(IntEnum):
+    """What a put says of a message of its source or, of REPLY and FREED, of its target."""
+
+    SHORT = 1  # a header and the bytes of the message: the next one of its pair
+    LONG = 2  # a header, which REPLY answers: the next one of its pair
+    REPLY = 3  # where bytes of the oldest LONG without an answer shall go, or more bytes of one that has an answer
+    BYTES = 4  # of a message, to where REPLY said
+    ARRIVED = 5  # all BYTES that one REPLY asked for have left
+    FREED = 6  # the header of the last message of the pair has been read
+    REST = 7  # of a slot or a REPLY, where not all of it is one put
+
+
+class SeenPut(NamedTuple):
+    """A packet as its first words tell. `part` None: of no message. `reply`: the number that REPLY has
+    at its target. `first`: where the first of its BYTES shall go; None if that is not in this
+    packet."""
+
+    source: int  # node
+    type: int
+    part: Part | None = None
+    address: int = 0
+    length: int = 0
+    reply: int = 0
+    first: int | None = None
+
+
+@dataclass(frozen=True)
+class Puts(Vocabulary):
+    """Packets put bytes to places in the memory of other nodes, each of which has one rank. What they
+    mean, the places tell.
+
+    Attributes:
+        see: a packet by its first words and the plan.
+        packets: how many of them a request becomes, by its operation code and length.
+        answers: types of packets that no request has become.
+    """
+
+    see: Callable[[Sequence[int], Mapping[str, Any]], SeenPut]
+    packets: Callable[[int, int], int]
+    answers: frozenset[int]
+
+    def text(self, words: Sequence[int]) -> str:
+        members = layout(self.header).fields
+        known = [name for name in members if members[name].offset < 4 * len(words)]
+        return "PUT" + "".join(f"_{name}{self.member(words, name):x}" for name in known)

@@ -117,7 +117,7 @@ class Observer:
         device: Any = self.device
         transport = self.client.transport
         charged: Any = getattr(device, "endpoint", device)
-        charge, price = charged.charge, charged.config.price if hasattr(charged, "config") else device._host.price
+        charge, price = charged.charge, charged.config.price if hasattr(charged, "config") else device._costs.price
         send, receive, taken, wait = device.send, device.receive, device.receive_taken, device.wait
 
         def noted_charge(what: HostCost, count: int = 1) -> None:

@@ -142,4 +142,4 @@ def _named(
 
 
 def protocol_name(row: Any) -> str:
-    return Protocol(int(row["protocol"])).name.lower()
+    return Protocol(int(row["protocol"])).name.lower().replace("_", " ")

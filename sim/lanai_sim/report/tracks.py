@@ -84,14 +84,17 @@ def _engines(made: Timeline, trace: Trace, node: int) -> None:
 
 
 def _packets(made: Timeline, trace: Trace) -> None:
+    vocabulary = trace.vocabulary
     for row in trace.packets[trace.packets["head"] >= 0]:
         track = made.track(f"NIC {row['source']}", "link out")
         begin, end = trace.picoseconds(int(row["head"])), trace.picoseconds(int(row["tail"]))
-        args = _message(row) | {
+        args: dict[str, Any] = _message(row) | {
             "to NIC": int(row["target"]),
             "channel": int(row["channel"]),
             "bytes": int(row["bytes"]),
         }
+        if vocabulary is not None:
+            args["type"] = vocabulary.type_name(int(row["kind"]))
         made.slice(track, f"packet {row['id']}", begin, max(begin, end), args)
 
 

@@ -1,6 +1,7 @@
 """Both ends of each packet, and the message that it belongs to.
 
-The firmware's vocabulary says which role each packet type has. Envelopes carry their message's
+The firmware's vocabulary says which role each packet type has, or that packets are puts (see
+`puts`). Envelopes carry their message's
 sequence in the channel. A PROMISE names a handle. The ASK for the body returns it and names a
 receive entry, as an ACCEPT does, and the BODY comes to that entry. TAKEN and DROPPED answer the
 channel's last UNPAID. Packets without a role belong to no message."""
@@ -12,9 +13,10 @@ import numpy as np
 
 from lanai_firmware.lang import sizeof
 from lanai_firmware.lang.types import layout
-from lanai_firmware.programs.vocabulary import ENVELOPES, Role
+from lanai_firmware.programs.vocabulary import ENVELOPES, Channels, Puts, Role
 from lanai_hdl.machine import Verdict
 
+from . import puts
 from .schema import PACKETS, Engine, Fault, Protocol
 from .stored import StoredTrace
 
@@ -133,8 +135,13 @@ def _attribute(trace: StoredTrace, messages: Any, packets: Any, headers: Any) ->
     """The ranks at both ends, and the message."""
     packets["to_rank"], packets["message"] = -1, -1
     vocabulary = trace.vocabulary
-    if vocabulary is None:
-        return
+    if isinstance(vocabulary, Channels):
+        _attribute_channels(trace, vocabulary, messages, packets, headers)
+    elif isinstance(vocabulary, Puts):
+        puts.attribute(trace, vocabulary, messages, packets, headers)
+
+
+def _attribute_channels(trace: StoredTrace, vocabulary: Channels, messages: Any, packets: Any, headers: Any) -> None:
     header = vocabulary.header
     packets["kind"], packets["channel"] = field(headers, header, "type"), field(headers, header, "channel")
     packets["kind"][packets["bytes"] < int(sizeof(header))] = 0

@@ -63,12 +63,16 @@ class RequestKind(IntEnum):
 
 
 class Protocol(IntEnum):
-    """How a message went (NP-20, NP-21, NP-24)."""
+    """How a message went (NP-20, NP-21, NP-24; T3-09, T3-10, T3-12)."""
 
     UNKNOWN = 0  # its envelope has not left, or there is no NIC
     EAGER = 1  # on full credit
     UNPAID = 2  # without credit
     RENDEZVOUS = 3  # announced; the receiver asked for its body
+    SHORT = 4  # in the slot of its pair
+    LONG = 5  # its header in the slot; the receiver told where its bytes shall go
+    SHORT_SYNCHRONOUS = 6  # these two, and the receiver told when the message had met a receive
+    LONG_SYNCHRONOUS = 7
 
 
 class Engine(IntEnum):

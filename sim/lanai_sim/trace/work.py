@@ -9,12 +9,12 @@ packet's."""
 
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Table, Touch, Vocabulary
+from lanai_firmware.programs.vocabulary import Channels, Puts, Table, Touch, Vocabulary
 from lanai_hdl.machine import SRAM_HOST
 
 from .schema import BY_HOST, DMA, HOSTBUS, PROCESSOR, Engine, HostKind, RequestKind, State
@@ -118,32 +118,56 @@ class _Slots:
         self.vocabulary = vocabulary
         stored = trace.stored(b"SLOT")
         stored = stored[np.argsort(stored["time"], kind="stable")]
-        requests, messages = links.requests, links.messages
-        sent: dict[Any, deque[int]] = defaultdict(deque)
-        for message in messages[["source", "target", "id"]].tolist():
-            sent[message[0], message[1]].append(message[2])
-        wanted: dict[Any, deque[int]] = defaultdict(deque)
-        for one in requests[requests["kind"] == RequestKind.RECEIVE][
-            ["rank", "peer", "tag", "context", "message"]
-        ].tolist():
-            wanted[one[:4]].append(one[4])
         self.times: dict[Any, list[int]] = defaultdict(list)
         self.messages: dict[Any, list[int]] = defaultdict(list)
-        for row in stored:
+        if isinstance(vocabulary, Channels):
+            found = _by_envelope(stored, links, vocabulary)
+        else:
+            assert isinstance(vocabulary, Puts)
+            found = _by_packets(stored, links, vocabulary)
+        for row, message in zip(stored, found, strict=True):
             key = int(row["node"]), int(row["local_rank"]) * vocabulary.slots + int(row["slot"])
-            peer = -1 if row["peer"] == 0xFFFF else int(row["peer"])
-            found: deque[int] | None = None
-            if row["op"] in vocabulary.sends:
-                found = sent.get((int(row["rank"]), peer))
-            elif row["op"] in vocabulary.receives:
-                found = wanted.get((int(row["rank"]), peer, int(row["tag"]), int(row["context"])))
             self.times[key].append(int(row["time"]))
-            self.messages[key].append(found.popleft() if found else -1)
+            self.messages[key].append(message)
 
     def at(self, node: int, slot: int, time: int) -> int:
         """The message of the request that lay in a slot at a time."""
         index = bisect_right(self.times.get((node, slot), []), time) - 1
         return self.messages[node, slot][index] if index >= 0 else -1
+
+
+def _by_envelope(stored: Any, links: Links, vocabulary: Channels) -> Iterator[int]:
+    """The message of each request: the next that its rank sends to that peer, or that such a receive
+    got."""
+    requests, messages = links.requests, links.messages
+    sent: dict[Any, deque[int]] = defaultdict(deque)
+    for message in messages[["source", "target", "id"]].tolist():
+        sent[message[0], message[1]].append(message[2])
+    wanted: dict[Any, deque[int]] = defaultdict(deque)
+    for one in requests[requests["kind"] == RequestKind.RECEIVE][
+        ["rank", "peer", "tag", "context", "message"]
+    ].tolist():
+        wanted[one[:4]].append(one[4])
+    for row in stored:
+        peer = -1 if row["peer"] == 0xFFFF else int(row["peer"])
+        found: deque[int] | None = None
+        if row["op"] in vocabulary.sends:
+            found = sent.get((int(row["rank"]), peer))
+        elif row["op"] in vocabulary.receives:
+            found = wanted.get((int(row["rank"]), peer, int(row["tag"]), int(row["context"])))
+        yield found.popleft() if found else -1
+
+
+def _by_packets(stored: Any, links: Links, vocabulary: Puts) -> Iterator[int]:
+    """The message of each request: that of its packets, which leave in the order of the requests."""
+    packets = links.packets[(links.packets["head"] >= 0) & ~np.isin(links.packets["kind"], sorted(vocabulary.answers))]
+    left = {
+        int(node): deque(packets["message"][packets["source"] == node].tolist()) for node in np.unique(stored["node"])
+    }
+    for row in stored:
+        mine = left[int(row["node"])]
+        taken = [mine.popleft() for _ in range(min(vocabulary.packets(int(row["op"]), int(row["bytes"])), len(mine)))]
+        yield taken[0] if taken else -1
 
 
 class _Work:
@@ -156,16 +180,17 @@ class _Work:
         touches = trace.stored(b"TUCH")
         touches = touches[touches["node"] == node]
         packets = dma[dma["engine"] == Engine.RECEIVE]
-        self.resets = self._scheduler(trace, processor, f"{slots.vocabulary.scheduler}.")
+        self.resets = self._scheduler(trace, processor, slots.vocabulary.scheduler)
         self.slots: list[int] = []
         self.found: list[int] = []
         buffers = next(table for table in tables if table.kind == Touch.BUFFER)
         self._follow(trace, node, touches, packets, slots, buffers)
 
-    def _scheduler(self, trace: StoredTrace, processor: Any, module: str) -> Any:
+    def _scheduler(self, trace: StoredTrace, processor: Any, name: str) -> Any:
         """When the processor began or came back to code of the scheduler itself, or waited."""
         pcs, inverse = np.unique(processor["pc"], return_inverse=True)
-        scheduler = np.array([trace.firmware.where(int(pc)).function.startswith(module) for pc in pcs], bool)
+        functions = [trace.firmware.where(int(pc)).function for pc in pcs]
+        scheduler = np.array([one == name or one.startswith(f"{name}.") for one in functions], bool)
         idle = processor["state"] != State.RUN
         return processor["begin"][scheduler[inverse] | idle] if len(pcs) else processor["begin"]
 

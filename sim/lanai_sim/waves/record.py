@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from lanai_firmware.lang.types import layout, sizeof
+from lanai_firmware.lang.types import layout
 from lanai_firmware.programs.vocabulary import Vocabulary
 from lanai_hdl.link.flit import Kind
 from lanai_host.errors import UserError
@@ -192,7 +192,7 @@ class _Packets:
         elif kind == DATA and self.vocabulary is not None and len(self._words) < self.size:
             self._words.append(data)
             if len(self._words) in (1, self.size):
-                yield from self._show(packet_text(self._words, self.vocabulary))
+                yield from self._show(self.vocabulary.text(self._words))
         elif kind == TAIL:
             yield from self._show("-")
 
@@ -200,23 +200,3 @@ class _Packets:
         if text != self._shown:
             self._shown = text
             yield f"s{text} {self.code}\n"
-
-
-def packet_text(words: list[int], vocabulary: Vocabulary) -> str:
-    """A packet from the first words of its header: what of it is known by then. Without spaces,
-    which end a value in a VCD."""
-    size = layout(vocabulary.header).size
-    raw = b"".join(word.to_bytes(4, "big") for word in words).ljust(size, b"\0")
-
-    def member(name: str) -> int:
-        field = layout(vocabulary.header).fields[name]
-        return int.from_bytes(raw[field.offset : field.offset + int(sizeof(field.kind))], "big")
-
-    try:
-        kind = vocabulary.types(member("type")).name
-    except ValueError:
-        kind = f"type{member('type')}"
-    text = f"{kind}_ch{member('channel')}"
-    return (
-        f"{text}_tag{member('tag')}_len{member('length')}_seq{member('sequence')}" if 4 * len(words) == size else text
-    )

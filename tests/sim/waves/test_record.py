@@ -97,8 +97,8 @@ def test_texts_follow_their_signals():
 
 def test_a_whole_header_is_told():
     words = [0x0380_0007, 0, 9, 4096, 0x0001_002A, 0, 0]
-    assert waves.packet_text(words, VOCABULARY) == "RECV_REQ_ch7_tag9_len4096_seq42"
-    assert waves.packet_text([0xFF00_0001], VOCABULARY) == "type255_ch1"
+    assert VOCABULARY.text(words) == "RECV_REQ_ch7_tag9_len4096_seq42"
+    assert VOCABULARY.text([0xFF00_0001]) == "type255_ch1"
 
 
 def test_files_are_what_their_names_say(tmp_path):

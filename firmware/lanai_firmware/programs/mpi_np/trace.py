@@ -5,7 +5,7 @@ from typing import Any
 
 from lanai_firmware.lang import offset_of, sizeof
 
-from ..vocabulary import CutThrough, Role, Table, Touch, Vocabulary
+from ..vocabulary import Channels, CutThrough, Role, Table, Touch
 from . import state
 from .layout import FOLLOW_FROM, PACKET_BODY, SLOTS, Header, Op, Region, Request, Type
 
@@ -63,7 +63,7 @@ CUT_THROUGH = CutThrough(
     first_look=int(sizeof(Header)) + int(FOLLOW_FROM),
     enabled=lambda plan: bool(plan.get("cut_through")),
 )
-VOCABULARY = Vocabulary(
+VOCABULARY = Channels(
     header=Header,
     types=Type,
     roles=ROLES,

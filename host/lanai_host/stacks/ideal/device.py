@@ -107,8 +107,8 @@ class IdealDevice(Device):
         self.rank = rank
         self.size = size
         self._transport = transport
-        self._host = host or HostCosts()
-        self._call_price = self._host.price(HostCost.CALL)
+        self._costs = host or HostCosts()
+        self._call_price = self._costs.price(HostCost.CALL)
         self.posted: dict[int, Posted[_Receive]] = {}  # by context
         self.outstanding = 0  # receives posted and not yet matched, but for those of services
         self.arrived: dict[int, Unexpected[_Unexpected]] = {}  # unexpected ones, by context
@@ -190,11 +190,11 @@ class IdealDevice(Device):
         return self._transport.now + self.owed
 
     def price(self, what: HostCost) -> int:
-        return self._host.price(what)
+        return self._costs.price(what)
 
     def charge(self, what: HostCost, count: int = 1) -> None:
         # Enum members hash slowly, and this one is charged with every call.
-        self.owed += self._call_price if what is _CALL else self._host.price(what, count)
+        self.owed += self._call_price if what is _CALL else self._costs.price(what, count)
 
     def close(self) -> None:
         self._pay()

@@ -7,8 +7,8 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from lanai_firmware.lang import sizeof
-from lanai_firmware.programs.put.layout import Border, Counter
+from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.programs.put.layout import KIND_AT, KIND_MASK, LENGTH, RING, Border, Counter, Request
 from lanai_hdl.machine import SRAM_HOST
 
 from ...body import Body
@@ -16,13 +16,14 @@ from ...bus.base import Bus, Wait, run_now
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
+from ..base import PlacedRequest
 from ..host_matching import HostMatchingDevice, is_over
 from ..host_operations import Receive, read_all
 from ..pinning import Pins
 from .heap import WORD, Heap, HeapLayout
 from .operations import Message, Send
 from .options import T3dOptions
-from .puts import Puts
+from .puts import FIELDS, Puts
 from .receiving import Receiving
 from .sending import Sending
 from .validation import Validation
@@ -48,6 +49,17 @@ class Attachment:
     @property
     def doorbell_bits(self) -> int:
         return 1
+
+    def request_in(self, offset: int, data: bytes) -> PlacedRequest | None:
+        """The request that this write to PIO `offset` completes, if it does: it ends where a place of
+        the ring does."""
+        end = offset + len(data) - SRAM_HOST - self.border - int(offset_of(Border, "requests"))
+        place, rest = divmod(end, int(sizeof(Request)))
+        if rest or not 0 < place <= int(RING) or len(data) < FIELDS.size:
+            return None
+        _, node, _, length, _, number = FIELDS.unpack(data[-FIELDS.size :])
+        kind = length >> int(KIND_AT) & int(KIND_MASK)
+        return PlacedRequest(0, place - 1, kind, number & 0xFFFF, node, tag=-1, context=-1, length=length & int(LENGTH))
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -1,7 +1,7 @@
 """MPICH on the Cray T3D as a messaging system: `lanai run --device t3d`."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of
 from lanai_firmware.programs.put import state
@@ -17,10 +17,14 @@ from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
 from ..loader import check_machine, load, reset, start
 from .device import Attachment
+from .heap import HeapLayout
 from .options import PRESETS, T3dOptions
+from .trace import VOCABULARY, plan
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
+    from lanai_firmware.programs.vocabulary import Vocabulary
+    from lanai_hdl.config import NicConfig
 
 
 class T3dStack(NicStack):
@@ -29,6 +33,16 @@ class T3dStack(NicStack):
     firmware = FIRMWARE
     presets = PRESETS
     options_table = "t3d"
+
+    @property
+    def vocabulary(self) -> "Vocabulary | None":
+        return VOCABULARY
+
+    def plans(
+        self, image: "Image", nic: "NicConfig", options: T3dOptions, placement: Placement
+    ) -> Sequence[Mapping[str, Any]]:
+        layout = HeapLayout(placement.ranks, options)
+        return [plan(image.address(FIRMWARE.symbol("nic")), layout) for _ in range(placement.nodes)]
 
     def check(self, options: T3dOptions, placement: Placement) -> None:
         if placement.ranks_per_node != 1:

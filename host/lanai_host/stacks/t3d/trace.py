@@ -1,0 +1,145 @@
+"""How traces read the puts of `t3d`: what each means, the place tells to which it goes."""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import Any
+
+from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.programs.put import main
+from lanai_firmware.programs.put.layout import (
+    BODY,
+    BUS,
+    KIND_AT,
+    KIND_MASK,
+    LENGTH,
+    NODES,
+    RING,
+    Border,
+    Header,
+    Kind,
+    Request,
+)
+from lanai_firmware.programs.put.state import BUFFERS, Incoming, Nic, Outgoing
+from lanai_firmware.programs.vocabulary import Part, Puts, SeenPut, Table, Touch
+
+from .heap import HEADER, LONG, REPLY, WORD, HeapLayout
+
+HEAD_WORDS = int(sizeof(Header)) // WORD.size
+SEEN = 7  # words of a packet that traces keep
+QUESTIONS = 8  # types of questions are their kinds and this
+
+
+class Type(IntEnum):
+    """What a packet is."""
+
+    SHORT = Part.SHORT
+    LONG = Part.LONG
+    REPLY = Part.REPLY
+    BYTES = Part.BYTES
+    ARRIVED = Part.ARRIVED
+    FREED = Part.FREED
+    REST = Part.REST
+    HEAP = QUESTIONS  # put anywhere else in the heap
+    GET = QUESTIONS + Kind.GET
+    SWAP = QUESTIONS + Kind.SWAP
+    ADD = QUESTIONS + Kind.ADD
+    FENCE = QUESTIONS + Kind.FENCE
+    ANSWER = QUESTIONS + Kind.ANSWER
+
+
+def plan(nic: int, layout: HeapLayout) -> dict[str, int]:
+    """Where the firmware's memory and the parts of a heap are."""
+    return {
+        "nic": nic,
+        "slots": layout.slot(0),
+        "slot_size": layout.slot_size,
+        "status": layout.slot_size - HEADER.size + layout.status,
+        "mode": layout.slot_size - HEADER.size + (0 if layout.status else WORD.size),
+        "flags": layout.flag(0),
+        "replies": layout.reply(0),
+        "reply_size": layout.reply_size,
+        "arrivals": layout.arrival(0),
+        "end": layout.nothing,
+    }
+
+
+def see(words: Sequence[int], plan: Mapping[str, Any]) -> SeenPut:
+    """A packet by its first words."""
+    address, length, number = words[:HEAD_WORDS]
+    source, size = number >> 16 & int(NODES) - 1, length & int(LENGTH)
+    kind = length >> int(KIND_AT) & int(KIND_MASK)
+    if kind != Kind.PUT:
+        return SeenPut(source, QUESTIONS + kind)
+    part, reply, first = Part.BYTES, -1, None
+    if not length & int(BUS):
+        found = _in_heap(address, size, words[HEAD_WORDS:], plan)
+        if found is None:
+            return SeenPut(source, Type.HEAP, address=address, length=size)
+        part, reply, first = found
+    return SeenPut(source, int(part), part, address, size, reply, first)
+
+
+def _in_heap(
+    address: int, size: int, content: Sequence[int], plan: Mapping[str, Any]
+) -> tuple[Part, int, int | None] | None:
+    """What a put into the heap is, the number of the reply structure, and the first address in
+    it."""
+    if plan["slots"] <= address < plan["flags"]:
+        return _in_slot((address - plan["slots"]) % plan["slot_size"], size, content, plan), -1, None
+    if plan["flags"] <= address < plan["replies"]:
+        return Part.FREED, -1, None
+    if plan["replies"] <= address < plan["arrivals"]:
+        number, offset = divmod(address - plan["replies"], plan["reply_size"])
+        if offset < plan["reply_size"] - REPLY.size:
+            return Part.REPLY, number, content[0]
+        return Part.REST, number, None
+    return (Part.ARRIVED, -1, None) if plan["arrivals"] <= address < plan["end"] else None
+
+
+def _in_slot(offset: int, size: int, content: Sequence[int], plan: Mapping[str, Any]) -> Part:
+    """Message and header are one put where puts keep their order. The part with the status counts."""
+    if not offset <= plan["status"] < offset + size:
+        return Part.REST
+    place = (plan["mode"] - offset) // WORD.size
+    is_long = 0 <= place < len(content) and offset <= plan["mode"] < offset + size and content[place] == LONG
+    return Part.LONG if is_long else Part.SHORT
+
+
+def packets(op: int, length: int) -> int:
+    """A put is cut into packets; a question is one."""
+    return max(1, -(-length // int(BODY))) if op == Kind.PUT else 1
+
+
+def tables(plan: Mapping[str, Any]) -> list[Table]:
+    """Of a request all counts but its number, at which the firmware looks to see whether there is
+    one."""
+    nic = plan["nic"]
+    incoming, outgoing, request = int(sizeof(Incoming)), int(sizeof(Outgoing)), int(sizeof(Request))
+    requests = nic + int(offset_of(Nic, "border")) + int(offset_of(Border, "requests"))
+    number = int(offset_of(Request, "number"))
+    return [
+        Table(Touch.SLOT, requests, int(RING), request, 0, number),
+        Table(Touch.STAGE, nic + int(offset_of(Nic, "outgoing")), BUFFERS, outgoing, 0, outgoing),
+        Table(Touch.BUFFER, nic + int(offset_of(Nic, "incoming")), BUFFERS, incoming, 0, incoming),
+    ]
+
+
+def bodies(plan: Mapping[str, Any]) -> range:
+    """The buffers of packets."""
+    nic = plan.get("nic", 1 << 32)
+    return range(nic + int(offset_of(Nic, "outgoing")), nic + int(offset_of(Nic, "asks")))
+
+
+VOCABULARY = Puts(
+    header=Header,
+    types=Type,
+    tables=tables,
+    bodies=bodies,
+    spilled=lambda plan: range(0),
+    cut_through=None,
+    scheduler=f"{main.__name__}.{main.turn.__name__}",
+    slots=int(RING),
+    see=see,
+    packets=packets,
+    answers=frozenset({int(Type.ANSWER)}),
+)
