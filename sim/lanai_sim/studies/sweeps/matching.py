@@ -3,6 +3,8 @@ host; on the same wire with the same hosts."""
 
 from collections.abc import Sequence
 
+from lanai_firmware.programs.mpi_np.layout import SLOTS
+
 from .. import ranks
 from ..drawing import Plot
 from .point import Conclusion, Figures, Point, Row, Sweep, grid, line
@@ -60,18 +62,22 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     queues = {one: line(rows, "behind", "one_way_us", system=one, size=4) for one in SYSTEMS}
     figures = {f"sweep.matching.{one}.{size:.0f}_us": v for one in SYSTEMS for size, v in sizes[one].items()}
     figures |= {f"sweep.matching.{one}.behind_{n:.0f}_us": v for one in SYSTEMS for n, v in queues[one].items()}
-    most = max(queues["mbcf"])
     largest = max(sizes["mbcf"])
 
     def each(curves: dict[str, dict[float, float]], x: float) -> str:
         return ", ".join(f"{curves[one][x]:.1f} us with {one} ({place})" for one, place in SYSTEMS.items())
 
-    slopes = ", ".join(f"{1000 * (queues[one][most] - queues[one][0.0]) / most:.0f} ns with {one}" for one in SYSTEMS)
+    behind = "; ".join(
+        f"behind {depth:.0f} older receives that it does not match, "
+        + ", ".join(f"{queues[one][depth]:.1f} us with {one}" for one in SYSTEMS)
+        for depth in sorted(queues["mbcf"])
+        if depth
+    )
     text = (
         f"A message of 4 bytes whose receive was posted before takes {each(sizes, 4.0)}, one of {largest:,.0f} bytes "
-        f"{each(sizes, largest)}. Each posted receive that it does not match, and that is older, adds {slopes} "
-        f"(of {most:.0f}). Wire, NICs' buses and hosts are the same; mpi-np's NICs run firmware, the others' have the "
-        "remote-memory adapter."
+        f"{each(sizes, largest)}. The message of 4 bytes takes {behind}. A NIC of mpi-np holds {int(SLOTS)} requests of "
+        "a rank; the host matches receives beyond them. Wire, NICs' buses and hosts are the same; "
+        "mpi-np's NICs run firmware, the others' have the remote-memory adapter."
     )
     labels = {one: f"{one}: {place}" for one, place in SYSTEMS.items()}
     plots = {
