@@ -171,6 +171,23 @@ class Bus(ABC):
         return {}
 
 
+class BlockingBus(Bus):
+    """A bus inside a rank process. Its coroutines never suspend, and what is done for each message
+    has a form that is no coroutine: the same steps at the same times."""
+
+    @abstractmethod
+    def charge(self, picoseconds: int) -> None:
+        """`elapse`."""
+
+    @abstractmethod
+    def write_then(self, offset: int, data: bytes, register: int, value: int) -> None:
+        """`write_block` of `data` at `offset`, then `write` of `value` to `register`."""
+
+    @abstractmethod
+    def await_word(self, buffer: HostBuffer, offset: int, seen: int, why: Wait, timeout: int) -> int:
+        """`wait_change`."""
+
+
 def words_of(watched: Sequence[Watched]) -> list[tuple[int, int]]:
     """(bus address, value seen) of each word. Raises ValueError for what is no run of aligned words
     in its buffer."""

@@ -25,12 +25,13 @@ from ..simulator.requests import (
     PioWrite,
     Unpin,
     pack_wait_any,
+    pack_wait_word,
 )
 from . import reach
-from .base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait, Watched, changed, words_of
+from .base import PAGE_SIZE, BlockingBus, BusError, HostBuffer, Pinned, Wait, Watched, changed, words_of
 
 
-class RankBus(Bus):
+class RankBus(BlockingBus):
     """PIO writes and unpinning are posted, everything else blocks. Allocated memory is shared with
     the simulator, pinned memory is reached in place, at the simulated moment."""
 
@@ -57,6 +58,20 @@ class RankBus(Bus):
     async def read_block(self, offset: int, size: int) -> bytes:
         self.client.charge(self.host.pio_read)
         return self._call(Op.PIO_READ, PIO_READ.pack(PioRead(offset, size)))
+
+    def charge(self, picoseconds: int) -> None:
+        self.client.clock += picoseconds
+
+    def write_then(self, offset: int, data: bytes, register: int, value: int) -> None:
+        client, price, place = self.client, self.host.pio_write, PIO_WRITE.struct.pack
+        client.clock += price
+        client.post(Op.PIO_WRITE, place(offset) + data)
+        client.clock += price
+        client.post(Op.PIO_WRITE, place(register) + (value & 0xFFFFFFFF).to_bytes(4, "big"))
+
+    def await_word(self, buffer: HostBuffer, offset: int, seen: int, why: Wait, timeout: int) -> int:
+        self._call(Op.WAIT_ANY, pack_wait_word(buffer.bus_address + offset, seen, timeout, pack_wait(located(why))))
+        return int.from_bytes(buffer.view[offset : offset + 4], "big")
 
     def allocate(self, size: int) -> HostBuffer:
         size = max(1, -(-size // PAGE_SIZE)) * PAGE_SIZE

@@ -177,6 +177,11 @@ def pack_wait_any(words: list[tuple[int, int]], timeout: int, why: bytes) -> byt
     return WAIT_ANY.pack(WaitAny(len(words), timeout), b"".join([pack(*word) for word in words]) + why)
 
 
+def pack_wait_word(address: int, seen: int, timeout: int, why: bytes) -> bytes:
+    """The same for one word."""
+    return WAIT_ANY.struct.pack(1, timeout) + WATCHED_WORD.struct.pack(address, seen) + why
+
+
 def split_wait_any(payload: bytes) -> tuple[WaitAny, list[WatchedWord], bytes]:
     """The request's head, its words, its wait record. Raises UserError if it is cut short."""
     head, rest = WAIT_ANY.split(payload)

@@ -29,14 +29,10 @@ class Pins:
         Pages that may be written are pinned so in any case, for a receive may come to use them;
         `writable` asks for no less.
         """
-        first = address // PAGE_SIZE
-        count = (address + size - 1) // PAGE_SIZE - first + 1
-        kept = self.kept.get((first, count))
-        if kept is not None and kept.writable >= writable:
-            del self.kept[first, count]
-            self.hits += 1
-            self.kept_pages -= count
+        kept = self.take_kept(address, size, writable)
+        if kept is not None:
             return kept
+        first, count = _pages(address, size)
         self.misses += 1
         self.work += [(HostCost.PIN, 1), (HostCost.PIN_PAGE, count)]
         for attempt in (True,) if writable else (True, False):
@@ -45,6 +41,17 @@ class Pins:
             except BusError:
                 pass
         raise reach.unwritable(address, size) if writable else reach.unreadable(address, size)
+
+    def take_kept(self, address: int, size: int, writable: bool) -> Pinned | None:
+        """`pin` of a range that is in the cache; None if it is not."""
+        key = _pages(address, size)
+        kept = self.kept.get(key)
+        if kept is None or kept.writable < writable:
+            return None
+        del self.kept[key]
+        self.hits += 1
+        self.kept_pages -= key[1]
+        return kept
 
     async def release(self, pinned: Pinned) -> None:
         """The range is no longer in use by this message."""
@@ -67,6 +74,12 @@ class Pins:
     async def close(self) -> None:
         while self.kept:
             await self._unpin(self.kept.popitem()[1])
+
+
+def _pages(address: int, size: int) -> tuple[int, int]:
+    """The first page of a range, and how many it touches."""
+    first = address // PAGE_SIZE
+    return first, (address + size - 1) // PAGE_SIZE - first + 1
 
 
 def pieces_of(pinned: Pinned, address: int, size: int) -> list[Piece]:

@@ -2,7 +2,9 @@
 unpacked by the same declaration."""
 
 import struct
+from collections.abc import Callable, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 from lanai_firmware.lang import sizeof
@@ -57,3 +59,29 @@ def pack(kind: Any, values: dict[str, int]) -> bytes:
 def unpack(kind: Any, data: bytes | memoryview) -> dict[str, int]:
     """Members of a struct by name."""
     return dict(zip(zeros(kind), coder(kind).unpack(data), strict=True))
+
+
+def packer(kind: Any, *names: str) -> Callable[..., bytes]:
+    """A function of the values of these members that gives the bytes of a struct whose other
+    members are 0: what `pack` does, without a dictionary for each struct."""
+    every = [name for name, _ in members(kind)]
+    _places(kind, names)
+    pick = itemgetter(*[1 + names.index(name) if name in names else 0 for name in every])
+    pack_all = coder(kind).pack
+    return lambda *values: pack_all(*pick((0, *values)))
+
+
+def picker(kind: Any, *names: str) -> Callable[[memoryview, int], tuple[int, ...]]:
+    """A function of a buffer and an offset that gives the values of two or more members of the
+    struct there."""
+    pick = itemgetter(*_places(kind, names))
+    unpack_from = coder(kind).unpack_from
+    return lambda buffer, offset: pick(unpack_from(buffer, offset))
+
+
+def _places(kind: Any, names: Sequence[str]) -> list[int]:
+    every = [name for name, _ in members(kind)]
+    unknown = sorted(set(names) - set(every))
+    if unknown:
+        raise KeyError(f"{kind.__name__} has no member {unknown}; it has {', '.join(every)}")
+    return [every.index(name) for name in names]

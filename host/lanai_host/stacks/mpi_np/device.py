@@ -49,7 +49,7 @@ class MpiNp(Device):
         self.host_queues = host_queues = HostQueues()
         self.sending = Sending(share)
         self.losing = losing = Losing(share, self.sending, host_queues)
-        records = Records(share, losing, pressure=attachment.messages // 2)
+        self.records = records = Records(share, losing, pressure=attachment.messages // 2)
         self.posting = Posting(share, records)
         self.taking = Taking(share, records, host_queues, self.posting)
         self.receiving = Receiving(share, records, host_queues, self.posting, self.taking, losing)
@@ -87,7 +87,7 @@ class MpiNp(Device):
         """A device for the same process on its NIC booted again. This one is of no use then."""
         await self.bus.report_lost(self.rank, "")
         endpoint = self.endpoint
-        return MpiNp(self.bus, attachment, endpoint.config, endpoint.examiner, endpoint.copyblock)
+        return type(self)(self.bus, attachment, endpoint.config, endpoint.examiner, endpoint.copyblock)
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         return self._now(self._probe(source, tag, context, take))

@@ -11,7 +11,7 @@ from collections import deque
 from typing import NamedTuple
 
 from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.mpi_np.codec import pack, unpack
+from lanai_firmware.programs.mpi_np.codec import pack, picker
 from lanai_firmware.programs.mpi_np.layout import REQUEST_TAIL, SLOTS, Error, Kind, Op, Record, Region, Request
 from lanai_hdl.machine import host_offset
 
@@ -34,6 +34,7 @@ INLINE_SHARE = (12, 12)  # of SLOTS: how many must stay free, how many sends to 
 LONG_SHARE = (8, 20)
 KINDS = {int(kind): kind for kind in Kind if kind is not Kind.NONE}
 ERRORS = frozenset(int(error) for error in Error)
+NOTICED = picker(Record, "kind", "error", "operation", "source", "tag", "length", "context", "token")
 
 
 class Notice(NamedTuple):
@@ -79,6 +80,7 @@ class Endpoint:
                 f"{attachment.copyblock:#x}: it must be the process's first allocation"
             )
         self.inline_limit = min(attachment.slot_bytes - REQUEST, config.pio_threshold)
+        self.bell = 1 << attachment.local_rank  # what is written to DOORBELL
         self.debt = 0  # host work done and not yet charged, ps
         self.next = 0
         self.free = deque(range(1, int(SLOTS)))
@@ -111,7 +113,7 @@ class Endpoint:
         may sends in all, as receives must be posted. Inline sends keep theirs until the body has
         left, so they get fewer: others can go another way.
         """
-        if self._room(dest, inline):
+        if self.room(dest, inline):
             return True
         await self.pay()
         freed = await self.bus.read(self.attachment.region + FREED)
@@ -122,9 +124,10 @@ class Endpoint:
                 if owner >= 0:
                     self.held[owner] -= 1
         self.freed = freed
-        return self._room(dest, inline)
+        return self.room(dest, inline)
 
-    def _room(self, dest: int, inline: bool) -> bool:
+    def room(self, dest: int, inline: bool) -> bool:
+        """Is there one, as far as is known without asking the NIC?"""
         if dest < 0:
             return bool(self.free)
         spare, share = INLINE_SHARE if inline else LONG_SHARE
@@ -133,19 +136,23 @@ class Endpoint:
     async def post(self, op: Op, operation: int, fields: dict[str, int], dest: int = -1, body: bytes = b"") -> None:
         """Place one request; `can_post` must have said yes. An inline body is written in the same
         burst, before its words."""
-        slot = self.next
-        self.next = self.free.popleft()
-        self.used[slot] = dest
-        if dest >= 0:
-            self.held[dest] = self.held.get(dest, 0) + 1
+        end = self.take_slot(dest)
         data = pack(Request, {**fields, "command": op << 24 | self.next << 16 | operation})
         if op == Op.SEND_INLINE:
             data = body + bytes(-len(body) % 4) + data[REQUEST - TAIL :]
         self.charge(HostCost.POST)
         await self.pay()
-        end = self.attachment.region + SLOTS_FROM + (slot + 1) * self.attachment.slot_bytes
         await self.bus.write_block(end - len(data), data)
-        await self.bus.write(DOORBELL, 1 << self.attachment.local_rank)
+        await self.bus.write(DOORBELL, self.bell)
+
+    def take_slot(self, dest: int) -> int:
+        """The PIO offset at which the slot of the next request ends. `next` is the one after it."""
+        slot = self.next
+        self.next = self.free.popleft()
+        self.used[slot] = dest
+        if dest >= 0:
+            self.held[dest] = self.held.get(dest, 0) + 1
+        return self.attachment.region + SLOTS_FROM + (slot + 1) * self.attachment.slot_bytes
 
     async def alarm(self) -> None:
         """Ask for a ROOM record at the next slot given back."""
@@ -166,19 +173,15 @@ class Endpoint:
         start = self.place * RECORD
         if SEQUENCE_NUMBER.unpack_from(self.copyblock.view, start + SEQUENCE)[0] != self.sequence:
             return None
-        record = unpack(Record, self.copyblock.view[start : start + RECORD])
-        if record["kind"] not in KINDS or record["error"] not in ERRORS:
-            raise self.lost_by_damaged_record(
-                f"has kind {record['kind']} and error {record['error']}, of which one is unknown"
-            )
+        number, error, *rest = NOTICED(self.copyblock.view, start)
+        kind = KINDS.get(number)
+        if kind is None or error not in ERRORS:
+            raise self.lost_by_damaged_record(f"has kind {number} and error {error}, of which one is unknown")
         self.place = (self.place + 1) % self.attachment.records
         self.sequence = (self.sequence + 1) & 0xFFFF
         self.charge(HostCost.COMPLETE)
         self.heard = self.bus.now
-        return Notice(
-            KINDS[record["kind"]], record["error"], record["operation"], record["source"], record["tag"],
-            record["length"], record["context"], record["token"],
-        )  # fmt: skip
+        return Notice(kind, error, *rest)
 
     async def sleep(self, why: Wait) -> bool:
         """Wait until the next record comes. Nothing crosses the bus meanwhile but the record itself

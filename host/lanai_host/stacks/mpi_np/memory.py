@@ -84,6 +84,21 @@ class Memory:
             self.copied += body.size
         return hold
 
+    def lend_kept(self, body: Body) -> Hold | None:
+        """`lend` of a packet at most, to receive into. None, with nothing done, if it may not be
+        lent now or its page is not pinned already."""
+        size = body.size
+        if size > PACKET or body.runs > 1 or not self.fits(body, False):
+            return None
+        hold = Hold(body, False)
+        for address, _ in body.segments():
+            pinned = self.pins.take_kept(address, size, True)
+            if pinned is None:
+                return None
+            self._lent(hold, pinned, address, size)
+            self.placement = crc32(PLACE.pack(address % PAGE_SIZE, size), self.placement)
+        return hold
+
     def _worth_pinning(self, body: Body) -> bool:
         runs = body.runs
         return runs * SHORTEST_RUN <= body.size + SHORTEST_RUN and (runs == 1 or pages(body) <= self.most)
@@ -99,6 +114,11 @@ class Memory:
                 self.copied += received
                 hold.body.write(bounce.view[:received])
 
+    @property
+    def owes(self) -> bool:
+        """Is there work that `work` would tell of?"""
+        return bool(self.copied or self.pins.work)
+
     def fits(self, body: Body, outgoing: bool) -> bool:
         """May these bytes be lent now? If not, they may when others have come back."""
         lent = self.lent[outgoing]
@@ -108,12 +128,15 @@ class Memory:
         try:
             for address, size in hold.body.segments():
                 pinned = await self.pins.pin(address, size, not hold.outgoing)
-                hold.pins.append(pinned)
-                self.lent[hold.outgoing] += PAGE_SIZE * len(pinned.pages)
-                hold.pieces += pieces_of(pinned, address, size)
+                self._lent(hold, pinned, address, size)
         except BusError:
             await self._unpin(hold)
             raise
+
+    def _lent(self, hold: Hold, pinned: Pinned, address: int, size: int) -> None:
+        hold.pins.append(pinned)
+        self.lent[hold.outgoing] += PAGE_SIZE * len(pinned.pages)
+        hold.pieces += pieces_of(pinned, address, size)
 
     async def _unpin(self, hold: Hold) -> None:
         for pinned in hold.pins:

@@ -22,6 +22,7 @@ class Posting:
     def __init__(self, share: NicShare, records: Records) -> None:
         self.share = share
         self.records = records
+        self.op = Op.RECEIVE_ASK if share.config.ask_first else Op.RECEIVE  # for a message to come
 
     async def place(self, receive: Receive) -> bool:
         """Post a receive for a message to come. False if there is no room."""
@@ -31,8 +32,7 @@ class Posting:
             return False
         peer = int(ANY) if anyone else receive.wanted_source
         tag = int(NO_TAG) if receive.wanted_tag == ANY_TAG else receive.wanted_tag
-        op = Op.RECEIVE_ASK if share.config.ask_first else Op.RECEIVE
-        if not await self._post(op, receive, {"peer": peer, "tag": tag}):
+        if not await self._post(self.op, receive, {"peer": peer, "tag": tag}):
             return False
         if anyone and not receive.done:
             share.wildcards -= 1
@@ -91,14 +91,10 @@ class Posting:
         rest = hold.pieces[2:]
         if rest and share.table.needed(len(rest)) >= len(share.table.free):
             return False
-        number = share.numbers.popleft()
+        share.place(receive)
         if rest:
-            hold.entries = share.table.write(rest, hold.total, number, 0)
+            hold.entries = share.table.write(rest, hold.total, receive.number, 0)
             fields["table"] = hold.entries[0]
-        receive.index = share.entries.pop()
-        receive.number = number
-        receive.placed = True
-        share.active[number] = receive
         fields |= {"token": receive.index, "limit": hold.total, "context": receive.context, **inline(hold)}
-        await share.endpoint.post(op, number, fields)
+        await share.endpoint.post(op, receive.number, fields)
         return True

@@ -29,6 +29,10 @@ class Progress:
         self.share.charge(HostCost.POLL)
         await self.records.handle_all()
         await self.share.endpoint.pay()
+        await self.use_room()
+
+    async def use_room(self) -> None:
+        """Put on the NIC what waits here and has room there now."""
         if self.receiving.host_queues.receives:
             await self.receiving.sort()
         if self.sending.queues:
@@ -39,11 +43,15 @@ class Progress:
         news = self.records.news
         await self.look()
         if self.records.news == news:
-            await self.share.bus.catch_up()
-            await self.look()
-            if self.records.news == news and not await self.taking.take_off_nic() and self.share.endpoint.silent:
-                await self.share.endpoint.examine()
-                await self.records.hear()
+            await self.look_again(news)
+
+    async def look_again(self, news: int) -> None:
+        """The rest of `look_once`, if a look has brought nothing beyond these `news`."""
+        await self.share.bus.catch_up()
+        await self.look()
+        if self.records.news == news and not await self.taking.take_off_nic() and self.share.endpoint.silent:
+            await self.share.endpoint.examine()
+            await self.records.hear()
 
     async def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         """`Device.wait`."""
@@ -55,16 +63,20 @@ class Progress:
                     return
             elif any(operation.done for operation in operations):
                 return
-            if not await self.taking.take_off_nic():
-                await self._sleep(why)
+            await self.rest(why)
+
+    async def rest(self, why: Wait) -> None:
+        """Nothing is done yet: make room on the NIC, or sleep until it writes a record."""
+        if not await self.taking.take_off_nic():
+            await self._sleep(why)
 
     async def empty(self) -> None:
         """Put what is left of the sends on the NIC."""
         queues = self.sending.queues
         while queues:
             await self.look()
-            if queues and not await self.taking.take_off_nic():
-                await self._sleep(Wait("sending what is left before the end"))
+            if queues:
+                await self.rest(Wait("sending what is left before the end"))
 
     async def _sleep(self, why: Wait) -> None:
         """Sleep until the NIC writes a record. If operations wait for a request slot, ask for a

@@ -34,7 +34,7 @@ class Records:
     async def handle_all(self) -> None:
         """Act on all records that have come."""
         while (notice := self.share.endpoint.look()) is not None:
-            await self._handle(notice)
+            await self.handle(notice)
 
     async def step(self, why: Wait) -> None:
         """Wait for one record and act on it, and on nothing else: used inside an action."""
@@ -43,7 +43,7 @@ class Records:
             await self.sleep(why)
             notice = endpoint.look()
         if notice is not None:
-            await self._handle(notice)
+            await self.handle(notice)
 
     async def sleep(self, why: Wait) -> None:
         """Wait for a record; when it does not come for long, ask whether ranks were lost."""
@@ -93,7 +93,7 @@ class Records:
         await self.share.retire_receive(receive, 0)
         return True
 
-    async def _handle(self, notice: Notice) -> None:
+    async def handle(self, notice: Notice) -> None:
         """Act on one record."""
         if notice.kind is Kind.ROOM:
             return
@@ -123,7 +123,7 @@ class Records:
             return
         operation.error = failure(notice.error, operation)
         if isinstance(operation, Receive) and notice.kind is Kind.RECEIVED:
-            self._check(notice, operation)
+            self.check(notice, operation)
             operation.source, operation.tag, operation.length = notice.source, notice.tag, notice.length
         await self._release(notice.operation, operation, operation.length)
         finish(operation)
@@ -134,7 +134,7 @@ class Records:
         elif isinstance(operation, Send):
             await self.share.retire_send(number, operation)
 
-    def _check(self, notice: Notice, receive: Receive) -> None:
+    def check(self, notice: Notice, receive: Receive) -> None:
         """Believe of a received message only what can be: a source in the world, no more bytes than
         were asked for."""
         endpoint, size = self.share.endpoint, self.share.size

@@ -57,6 +57,13 @@ class NicShare:
         for what, count in self.memory.work():
             self.charge(what, count)
 
+    def place(self, receive: Receive) -> None:
+        """A receive goes on to the NIC: it gets a number and a receive entry there."""
+        receive.number = self.numbers.popleft()
+        receive.index = self.entries.pop()
+        receive.placed = True
+        self.active[receive.number] = receive
+
     async def retire_receive(self, receive: Receive, received: int) -> None:
         """The NIC has forgotten a receive: everything it held is free again."""
         del self.active[receive.number]

@@ -81,14 +81,14 @@ class MpiNpStack(NicStack):
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus
-        from .device import MpiNp
+        from .rank_device import RankMpiNp
 
         bus = RankBus(client, costs)
 
         async def ask(_: Bus, __: Attachment) -> str | None:
             return await bus.examine()
 
-        return MpiNp(bus, Attachment.from_dict(client.config["nic"]), costs, ask)
+        return RankMpiNp(bus, Attachment.from_dict(client.config["nic"]), costs, ask)
 
 
 STACK = MpiNpStack()

@@ -11,7 +11,7 @@ import threading
 from lanai_firmware.programs.mpi_np.model import fabric, plug
 from lanai_firmware.programs.mpi_np.plan import ChannelRoute, EndpointSpec, McpConfig
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
-from lanai_host.bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, changed
+from lanai_host.bus.base import PAGE_SIZE, BlockingBus, HostBuffer, Pinned, changed, run_now
 from lanai_host.config import free
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES, RECORDS, WINDOW_MASK, Attachment, channel_number, window_of
@@ -70,7 +70,7 @@ class Baton:
             self.condition.notify_all()
 
 
-class ModelBus(Bus):
+class ModelBus(BlockingBus):
     """The bus of one rank on a model NIC."""
 
     def __init__(self, world, nic, window, name):
@@ -143,9 +143,21 @@ class ModelBus(Bus):
         self.time += picoseconds
         self.step()
 
+    def charge(self, picoseconds):
+        run_now(self.elapse(picoseconds))
+
+    def write_then(self, offset, data, register, value):
+        run_now(self.write_block(offset, data))
+        run_now(self.write(register, value))
+
+    def await_word(self, buffer, offset, seen, why, timeout):
+        return run_now(self.wait_change(buffer, offset, seen, why, timeout))
+
 
 class World:
     """`ranks` ranks on `ranks // per_nic` NICs."""
+
+    make_bus, make_device = ModelBus, MpiNp
 
     def __init__(self, ranks, per_nic=1, config=None, host=None):
         self.ranks = ranks
@@ -183,8 +195,8 @@ class World:
 
     def device(self, rank):
         nic = self.fabric.nics[rank // self.per_nic]
-        bus = ModelBus(self, nic, window_of(rank % self.per_nic), rank)
-        device = MpiNp(bus, self.attachments[rank], self.host)
+        bus = self.make_bus(self, nic, window_of(rank % self.per_nic), rank)
+        device = self.make_device(bus, self.attachments[rank], self.host)
         self.devices[rank] = device
         return device
 
