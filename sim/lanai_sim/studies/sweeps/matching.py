@@ -75,8 +75,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     )
     text = (
         f"A message of 4 bytes whose receive was posted before takes {each(sizes, 4.0)}, one of {largest:,.0f} bytes "
-        f"{each(sizes, largest)}. The message of 4 bytes takes {behind}. A NIC of mpi-np holds {int(SLOTS)} requests of "
-        "a rank; the host matches receives beyond them. Wire, NICs' buses and hosts are the same; "
+        f"{each(sizes, largest)}. The message of 4 bytes takes {behind}. A NIC of mpi-np holds {int(SLOTS)} requests "
+        "of a rank; the host matches receives beyond them. Wire, NICs' buses and hosts are the same; "
         "mpi-np's NICs run firmware, the others' have the remote-memory adapter."
     )
     labels = {one: f"{one}: {place}" for one, place in SYSTEMS.items()}
