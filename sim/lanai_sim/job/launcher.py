@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any
 
-from lanai_host.errors import UserError
 from lanai_host.manager import Start
 from lanai_host.simulator.protocol import unpack_wait
 
@@ -20,6 +19,7 @@ from ..kernel.kernel import Deadlock, Interrupted, Kernel, Task, TimeLimit, Wall
 from ..units import format_time
 from . import buffers, processes
 from .config import Exit, Result, RunConfig
+from .deaths import Deaths, RankFailed, failed
 from .grant import Forbidden
 from .manager import ProcessManager
 from .output import Output
@@ -27,9 +27,7 @@ from .processes import Process
 from .progress import Progress
 from .rank_service import Abort, Service
 from .ranks import Rank, Ranks
-from .restart.keeper import Keeper, NoSnapshot
-from .restart.line import Line
-from .restart.plan import Kill
+from .restart.keeper import NoSnapshot
 from .restart.service import KeptService
 from .summary import Summary
 from .wait_graph import explain
@@ -37,15 +35,6 @@ from .waiting import Doing, doing
 from .world import World
 
 CHECK_SECONDS = 0.1
-MOST_DEATHS = 20  # that the result tells one by one
-
-
-class RankFailed(Exception):
-    """A rank's process ended in a way that leaves the others without hope."""
-
-    def __init__(self, code: int, text: str) -> None:
-        super().__init__(text)
-        self.code = code
 
 
 class Run:
@@ -65,10 +54,7 @@ class Run:
         self.ranks: Ranks | None = None
         self.started = time.monotonic()
         self.kernel.deadline = self.started + config.max_wall
-        self.line = Line() if config.checkpoint is not None else None
-        self.keepers: dict[int, Keeper] = {}
-        self.deaths: list[str] = []  # what became of ranks that were killed
-        self.killed: set[Kill] = set()
+        self.deaths = Deaths(config, self.kernel, self.world, self.output)
         self.stopped: tuple[Doing, ...] = ()  # where the ranks stood when the run was stopped
         self.simulating = False
         self.hurried = False  # real time is over, or a user waits for the end: a slow reader is not waited for
@@ -85,10 +71,7 @@ class Run:
                 if progress is not None:
                     progress.finish()
                 processes.end(self.processes)
-                for keeper in self.keepers.values():
-                    keeper.close()
-                if self.line is not None:
-                    self.line.close()
+                self.deaths.close()
                 for task in self.services:
                     if getcoroutinestate(task.coroutine) == CORO_CREATED:  # the run ended before it began
                         task.coroutine.close()
@@ -145,15 +128,15 @@ class Run:
         socks = [process.sock for process in self.processes]
         self.ranks = Ranks(self.kernel, socks, self._look_after, self.world.at_once)
         self.pairs = list(zip(self.processes, self.ranks, strict=True))
-        self._plan_kills()
+        self.deaths.begin(self.ranks, self.pairs)
         for process, rank in self.pairs:
             rank.clock = self.world.started
-            self._keep(process, rank)
+            self.deaths.keep(process, rank)
             self.services.append(self.kernel.spawn(self._service(rank, Start(list(begin))).run(), rank.number))
 
     def _service(self, rank: Rank, start: Start) -> Service:
         """What serves a rank. `start` is what it learns of its beginning."""
-        world, keeper = self.world, self.keepers.get(rank.number)
+        world, keeper = self.world, self.deaths.keepers.get(rank.number)
         settings = {**world.rank_config(rank.number), "start": dataclasses.asdict(start)}
         if keeper is not None:
             kept = world.kept_access(rank.number)
@@ -161,52 +144,6 @@ class Run:
             return KeptService(keeper, kept, costs, self.kernel, self.ranks, rank, settings, kept, self.manager.serve)
         access = world.access(rank.number)
         return world.service(self.kernel, self.ranks, rank, settings, access, self.manager.serve)
-
-    def _keep(self, process: Process, rank: Rank) -> None:
-        """The rank can be made anew when its process is killed, if that is asked for."""
-        plan, world = self.config.checkpoint, self.world
-        if plan is not None and self.line is not None and self.ranks is not None:
-            due = plan.first(world.started, rank.number, self.config.ranks)
-            memory, costs = world.kept_access(rank.number), self.config.host
-            keeper = self.keepers[rank.number] = Keeper(
-                self.line, plan, self.kernel, self.ranks, rank, process, self.output, memory, costs, due, self.deaths
-            )
-            memory.revive = keeper.revive
-
-    def _plan_kills(self) -> None:
-        """Where there are NICs the scheduler's time is that of all ranks; else the relay knows a
-        rank's."""
-        started = self.world.started
-        for kill in self.config.kills:
-            if kill.at < started:
-                raise UserError(f"fault '{kill}': the ranks begin at {format_time(started)}")
-            if self.world.relay is None:
-                self.kernel.at(kill.at, kill.rank, lambda one: self._kill(one.rank, one.at), kill)
-        if self.world.relay is not None:
-            self.world.relay.kill = self._kill
-
-    def _kill(self, number: int, time_: int) -> None:
-        """Kill a rank's process, all others of which wait."""
-        process, rank = self.pairs[number]
-        if rank.finalized or process.popen.poll() is not None:
-            return
-        self.killed.add(Kill(number, time_))
-        os.kill(process.popen.pid, signal.SIGKILL)
-        process.popen.wait()
-        self._died(process, rank, time_)
-
-    def _died(self, process: Process, rank: Rank, time_: int) -> None:
-        """The rank's process has ended before its time: it is made anew, or lost, or that ends the
-        run."""
-        assert self.ranks is not None
-        keeper = self.keepers.get(rank.number)
-        if keeper is not None and keeper.can_restart:
-            keeper.restart(time_)
-            return
-        rank.clock = time_
-        self._ended(process, rank)
-        self.world.left(rank.number)
-        self.ranks.leave(rank)
 
     def _join(self, parent: Rank, starts: Mapping[int, Start], started: Sequence[Process]) -> None:
         """Processes that a rank has started take part from its time on."""
@@ -262,26 +199,8 @@ class Run:
 
     def _result(self, code: int, report: str) -> Result:
         clocks = tuple(rank.clock for rank in self.ranks or ())
-        sim_time, notes = max(self.kernel.now, *clocks, 0), (*self.world.notes(), *self._restarts(), *self._too_late())
+        sim_time, notes = max(self.kernel.now, *clocks, 0), (*self.world.notes(), *self.deaths.notes())
         return Result(int(code), sim_time, report, clocks, notes, ranks=self.stopped)
-
-    def _restarts(self) -> list[str]:
-        """What became of ranks that were killed, and what it took to be able to restart them."""
-        if not self.keepers:
-            return []
-        snapshots = sum(keeper.snapshots for keeper in self.keepers.values())
-        logged = sum(keeper.logged for keeper in self.keepers.values())
-        more = len(self.deaths) - MOST_DEATHS
-        cut = [f"{more} more restarts"] if more > 0 else []
-        return [*self.deaths[:MOST_DEATHS], *cut, f"{snapshots} snapshots of ranks, {logged} bytes logged"]
-
-    def _too_late(self) -> list[str]:
-        """Kills that did not happen."""
-        if self.ranks is None:
-            return []
-        clocks = {rank.number: format_time(rank.clock) for rank in self.ranks}
-        left = [kill for kill in self.config.kills if kill not in self.killed]
-        return [f"fault '{kill}' did not happen: the rank ended at {clocks[kill.rank]}" for kill in left]
 
     def _look_after(self) -> None:
         """While waiting for ranks' code: have processes ended?"""
@@ -292,40 +211,19 @@ class Run:
                 if requests is not None:  # its last words, sent just before it ended
                     self.ranks.finish(rank, requests)
                     continue
-                self._died(process, rank, rank.clock)
-
-    def _ended(self, process: Process, rank: Rank) -> None:
-        code = process.popen.returncode
-        if code and self.config.survive and rank.connected and not rank.finalized:
-            self.world.report_lost(rank.number, process.describe_exit())  # its exit code is the job's in the end
-        elif code:
-            raise RankFailed(128 - code if code < 0 else code, process.describe_exit())
-        elif rank.connected and not rank.finalized:
-            raise RankFailed(
-                Exit.NOT_FINALIZED,
-                f"{process.describe_exit()} without MPI_Finalize; the other ranks cannot go on without it",
-            )
+                self.deaths.died(process, rank, rank.clock)
 
     def _await_exits(self) -> int:
         """All have left the simulation: let their processes end by themselves."""
         for process in self.processes:
-            while process.popen.poll() is None or self._restarted(process):
+            while process.popen.poll() is None or self.deaths.restarted(process):
                 self.kernel.check()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.popen.wait(CHECK_SECONDS)
-        codes = [process.popen.returncode for process in self.processes]
-        for process, code in zip(self.processes, codes, strict=True):
-            if code:
-                raise RankFailed(128 - code if code < 0 else code, process.describe_exit())
+        for process in self.processes:
+            if process.popen.returncode:
+                raise failed(process)
         return 0
-
-    def _restarted(self, process: Process) -> bool:
-        """The rank's process was killed after it had left the simulation, and is made anew."""
-        keeper = self.keepers.get(process.rank)
-        if keeper is None or not keeper.can_restart:
-            return False
-        keeper.restart(keeper.rank.clock)
-        return True
 
     def _deadlock(self) -> str:
         now = max((self.world.look(rank)[0] for rank in self.ranks or ()), default=self.kernel.now)

@@ -119,9 +119,7 @@ def test_timer_wakes_a_skipped_processor():
             await bus.write(host_offset("SCRATCH1"), alarm)
             await bus.write(host_offset("SCRATCH2"), 0xFFFF_FFFF)
             await bus.write(host_offset("CONTROL"), int(Control.RUN))
-            await bus.elapse(
-                cluster.engine.time.picoseconds(2 * alarm + 1000)
-            )  # without an access
+            await bus.elapse(cluster.engine.time.picoseconds(2 * alarm + 1000))  # without an access
             return await bus.read(host_offset("SCRATCH2"))
 
         task = cluster.spawn(0, program)

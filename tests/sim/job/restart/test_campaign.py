@@ -92,7 +92,7 @@ class Killer(threading.Thread):
     def run(self):
         chance = random.Random()
         while self.left and not self.over.wait(chance.random() * 0.3):
-            keeper = self.run_.keepers.get(chance.randrange(RANKS))
+            keeper = self.run_.deaths.keepers.get(chance.randrange(RANKS))
             if keeper is not None and keeper.log is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(keeper.rank.pid, signal.SIGKILL)

@@ -1,0 +1,143 @@
+"""Ranks whose processes end before their time: killed on purpose, made anew, survived by the
+others, or the end of the run."""
+
+import os
+import signal
+
+from lanai_host.errors import UserError
+
+from ..kernel.kernel import Kernel
+from ..units import format_time
+from .config import Exit, RunConfig
+from .output import Output
+from .processes import Process
+from .ranks import Rank, Ranks
+from .restart.keeper import Keeper
+from .restart.line import Line
+from .restart.plan import Kill
+from .world import World
+
+MOST_DEATHS = 20  # that the result tells one by one
+
+
+class RankFailed(Exception):
+    """A rank's process ended in a way that leaves the others without hope."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Deaths:
+    """`pairs`: each process with its rank, in the order of ranks; `keepers`: of ranks that can be
+    made anew; `restarts`: what became of ranks that were killed."""
+
+    def __init__(self, config: RunConfig, kernel: Kernel, world: World, output: Output) -> None:
+        self.config = config
+        self.kernel = kernel
+        self.world = world
+        self.output = output
+        self.pairs: list[tuple[Process, Rank]] = []
+        self.ranks: Ranks | None = None
+        self.line = Line() if config.checkpoint is not None else None
+        self.keepers: dict[int, Keeper] = {}
+        self.restarts: list[str] = []
+        self.killed: set[Kill] = set()
+
+    def begin(self, ranks: Ranks, pairs: list[tuple[Process, Rank]]) -> None:
+        """The ranks are there. Where there are NICs the scheduler's time is that of all ranks; else
+        the relay knows a rank's."""
+        self.ranks, self.pairs = ranks, pairs
+        started = self.world.started
+        for kill in self.config.kills:
+            if kill.at < started:
+                raise UserError(f"fault '{kill}': the ranks begin at {format_time(started)}")
+            if self.world.relay is None:
+                self.kernel.at(kill.at, kill.rank, lambda one: self._kill(one.rank, one.at), kill)
+        if self.world.relay is not None:
+            self.world.relay.kill = self._kill
+
+    def keep(self, process: Process, rank: Rank) -> None:
+        """The rank can be made anew when its process is killed, if that is asked for."""
+        plan, world = self.config.checkpoint, self.world
+        if plan is not None and self.line is not None and self.ranks is not None:
+            due = plan.first(world.started, rank.number, self.config.ranks)
+            memory, costs = world.kept_access(rank.number), self.config.host
+            keeper = self.keepers[rank.number] = Keeper(
+                self.line, plan, self.kernel, self.ranks, rank, process, self.output, memory, costs, due, self.restarts
+            )
+            memory.revive = keeper.revive
+
+    def _kill(self, number: int, time_: int) -> None:
+        """Kill a rank's process, all others of which wait."""
+        process, rank = self.pairs[number]
+        if rank.finalized or process.popen.poll() is not None:
+            return
+        self.killed.add(Kill(number, time_))
+        os.kill(process.popen.pid, signal.SIGKILL)
+        process.popen.wait()
+        self.died(process, rank, time_)
+
+    def died(self, process: Process, rank: Rank, time_: int) -> None:
+        """The rank's process has ended before its time: it is made anew, or lost, or that ends the
+        run by `RankFailed`."""
+        assert self.ranks is not None
+        keeper = self.keepers.get(rank.number)
+        if keeper is not None and keeper.can_restart:
+            keeper.restart(time_)
+            return
+        rank.clock = time_
+        self._ended(process, rank)
+        self.world.left(rank.number)
+        self.ranks.leave(rank)
+
+    def _ended(self, process: Process, rank: Rank) -> None:
+        code = process.popen.returncode
+        if code and self.config.survive and rank.connected and not rank.finalized:
+            self.world.report_lost(rank.number, process.describe_exit())  # its exit code is the job's in the end
+        elif code:
+            raise failed(process)
+        elif rank.connected and not rank.finalized:
+            raise RankFailed(
+                Exit.NOT_FINALIZED,
+                f"{process.describe_exit()} without MPI_Finalize; the other ranks cannot go on without it",
+            )
+
+    def restarted(self, process: Process) -> bool:
+        """The rank's process was killed after it had left the simulation, and is made anew."""
+        keeper = self.keepers.get(process.rank)
+        if keeper is None or not keeper.can_restart:
+            return False
+        keeper.restart(keeper.rank.clock)
+        return True
+
+    def notes(self) -> list[str]:
+        """What became of ranks that were killed, what it took to be able to restart them, and kills
+        that did not happen."""
+        return [*self._restarts(), *self._too_late()]
+
+    def _restarts(self) -> list[str]:
+        if not self.keepers:
+            return []
+        snapshots = sum(keeper.snapshots for keeper in self.keepers.values())
+        logged = sum(keeper.logged for keeper in self.keepers.values())
+        more = len(self.restarts) - MOST_DEATHS
+        cut = [f"{more} more restarts"] if more > 0 else []
+        return [*self.restarts[:MOST_DEATHS], *cut, f"{snapshots} snapshots of ranks, {logged} bytes logged"]
+
+    def _too_late(self) -> list[str]:
+        clocks = {rank.number: format_time(rank.clock) for _, rank in self.pairs}
+        left = [kill for kill in self.config.kills if clocks and kill not in self.killed]
+        return [f"fault '{kill}' did not happen: the rank ended at {clocks[kill.rank]}" for kill in left]
+
+    def close(self) -> None:
+        for keeper in self.keepers.values():
+            keeper.close()
+        if self.line is not None:
+            self.line.close()
+
+
+def failed(process: Process) -> RankFailed:
+    """That its exit code ends the run: as the shell has it."""
+    code = process.popen.returncode
+    return RankFailed(128 - code if code < 0 else code, process.describe_exit())
