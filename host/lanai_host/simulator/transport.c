@@ -50,6 +50,7 @@ typedef struct {
     uint32_t why_size;
     int64_t clock; /* of a running rank: it posts nothing before this */
     int64_t wake;  /* of a waiting rank: when it resumes unless an earlier datagram comes */
+    int64_t passed; /* its time is not before this: time has passed while its process waited for the outside */
     char why[WHY];
 } rank_state;
 
@@ -187,12 +188,14 @@ static void release_ranks(hub *o);
 int hub_post(hub *o, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size, uintptr_t body,
                 uint64_t body_size, uint64_t charged) {
     uint64_t size = head_size + body_size;
+    take_lock(o);
+    datagram *l = new_datagram(o, sizeof *l + size);
+    int64_t passed = o->rank_states[from].passed;
+    drop_lock(o);
+    if (clock < passed) clock = passed;
     if (clock < o->quiet) clock = o->quiet;
     if (quiet < clock) quiet = clock;
     o->quiet = quiet;
-    take_lock(o);
-    datagram *l = new_datagram(o, sizeof *l + size);
-    drop_lock(o);
     if (!l) return 0;
     memcpy(l->bytes, head, head_size);
     if (!guard_copy((uintptr_t)l->bytes + head_size, body, body_size)) {
@@ -281,6 +284,34 @@ static void release_ranks(hub *o) {
     wake(o, woken, count);
 }
 
+/* The processes of these ranks wait for something outside the simulation. If all other ranks wait here, time passes for them until
+   the first of the others resumes, which is released. Returns whether one was. */
+int hub_pass(hub *o, const uint32_t *outside, uint32_t count) {
+    shared *head = o->head;
+    uint32_t woken[1], released = 0;
+    rank_state *next = NULL, *end = o->rank_states + head->ranks;
+    take_lock(o);
+    for (rank_state *s = o->rank_states; s < end; s++) {
+        uint32_t known = s->state != RUNS;
+        for (uint32_t i = 0; i < count && !known; i++) known = s == o->rank_states + outside[i];
+        if (!known) { /* it computes: time does not pass */
+            drop_lock(o);
+            return 0;
+        }
+        if (s->state == WAITS && s->what != END && (!next || s->wake < next->wake)) next = s;
+    }
+    if (next && next->wake <= head->limit) {
+        for (uint32_t i = 0; i < count; i++) {
+            rank_state *s = o->rank_states + outside[i];
+            if (s->state == RUNS && s->clock < next->wake) s->clock = s->passed = next->wake;
+        }
+        release(o, next, RUNS, woken, &released);
+    }
+    drop_lock(o);
+    wake(o, woken, released);
+    return released;
+}
+
 /* Whether spinning on processor `here` would take time from a process that has work to do. */
 static int processor_needed(hub *o, int here) {
     shared *head = o->head;
@@ -334,6 +365,7 @@ int64_t hub_wait_on(hub *o, uint32_t rank) {
 void hub_begin_wait(hub *o, uint32_t rank, int64_t clock, uint32_t what, int64_t limit) {
     rank_state *me = &o->rank_states[rank];
     take_lock(o);
+    if (clock < me->passed) clock = me->passed;
     if (what == TURN && clock < o->quiet) clock = o->quiet;
     int64_t first = what == DATAGRAM ? earliest(o, rank)->arrival : clock;
     if (what == DATAGRAM && limit < first) first = limit;

@@ -3,7 +3,7 @@ arrive and which ranks are released."""
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -40,6 +40,7 @@ datagram *hub_take(hub *, uint32_t rank, datagram *done);
 void hub_join(hub *, uint32_t rank, int64_t clock);
 void hub_leave(hub *, uint32_t rank);
 void hub_stop(hub *);
+int hub_pass(hub *, const uint32_t *outside, uint32_t count);
 void hub_state(hub *, uint32_t rank, rank_state *copy);
 void hub_set_reason(hub *, uint32_t rank, const char *why, uint32_t size);
 """
@@ -159,6 +160,11 @@ class TransportHub:
     def leave(self, rank: int) -> None:
         """The rank's process has ended."""
         self._lib.hub_leave(self._hub, rank)
+
+    def let_time_pass(self, outside: Sequence[int]) -> bool:
+        """The processes of these ranks wait for something outside the simulation. If all others wait
+        here, time passes for them until the first of the others resumes; whether one did."""
+        return bool(self._lib.hub_pass(self._hub, outside, len(outside)))
 
     def serve(self, rank: int) -> "ServedRank":
         """For a rank that asks this process for everything, and never touches the memory itself."""

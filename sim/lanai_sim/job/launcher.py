@@ -26,10 +26,11 @@ from .output import Output
 from .processes import Process
 from .progress import Progress
 from .rank_service import Abort, Service
-from .ranks import Rank, Ranks
+from .ranks import ASIDE_SECONDS, POLL_SECONDS, Rank, Ranks
 from .restart.keeper import NoSnapshot
 from .restart.service import KeptService
 from .summary import Summary
+from .system_calls import Watch
 from .wait_graph import explain
 from .waiting import Doing, doing
 from .world import World
@@ -56,6 +57,7 @@ class Run:
         self.kernel.deadline = self.started + config.max_wall
         self.deaths = Deaths(config, self.kernel, self.world, self.output)
         self.stopped: tuple[Doing, ...] = ()  # where the ranks stood when the run was stopped
+        self.watch = Watch()
         self.simulating = False
         self.hurried = False  # real time is over, or a user waits for the end: a slow reader is not waited for
 
@@ -212,6 +214,24 @@ class Run:
                     self.ranks.finish(rank, requests)
                     continue
                 self.deaths.died(process, rank, rank.clock)
+        self._let_time_pass()
+
+    def _let_time_pass(self) -> None:
+        """If all ranks that run code wait in system calls for other processes, perhaps for ranks that
+        wait for simulated time, that goes on without them."""
+        assert self.ranks is not None
+        give_up = time.monotonic() + POLL_SECONDS
+        while time.monotonic() < give_up:
+            # First who runs, then what they do: those that wait by now are not woken in between.
+            outside = [rank for rank in self.ranks.active() if self.world.look(rank)[1]]
+            waiting = [rank.connected and self.watch.waits(rank.pid) for rank in outside]  # each is looked at
+            if not outside or not all(waiting):
+                return
+            if self.world.let_time_pass(outside) is None:
+                for rank in outside:
+                    self.ranks.set_aside(rank)
+                return
+            time.sleep(ASIDE_SECONDS)
 
     def _await_exits(self) -> int:
         """All have left the simulation: let their processes end by themselves."""

@@ -17,9 +17,11 @@ from lanai_host.simulator.requests import COLLECT, STOPPED, split_wait_any
 from lanai_host.simulator.spin import Chunk, SpinWait
 
 from ..kernel.kernel import Kernel, Suspension
+from .system_calls import waits_in
 
 CHUNK = 1 << 16
 POLL_SECONDS = 0.1  # seconds without a message from any rank after which the processes are checked
+ASIDE_SECONDS = 0.005  # of real time between two looks at processes that wait outside the simulation
 REPLY_SECONDS = 2.0  # of real time that ranks may take to say where they stand
 _TIMEVAL = struct.Struct("@ll")
 BLOCKING = Op.POSTED_LAST
@@ -170,6 +172,7 @@ class Ranks:
         self.kernel = kernel
         self.ranks: list[Rank] = []
         self.running = 0
+        self.aside: list[Rank] = []  # their processes wait outside the simulation, and time passes without them
         self.on_quiet = on_quiet
         self._at_once = at_once
         self._active: list[Rank] = []  # those whose code may run: a short list where there are many ranks
@@ -217,8 +220,44 @@ class Ranks:
         with suppress(KeyError, ValueError):  # ValueError: it is closed
             self._selector.unregister(rank.sock)
 
+    def active(self) -> list[Rank]:
+        """Those whose code may run."""
+        return list(self._active)
+
+    def set_aside(self, rank: Rank) -> None:
+        """The rank's process waits for something that is no part of the simulation: time passes without
+        it."""
+        self._active.remove(rank)
+        self.running -= 1
+        self.aside.append(rank)
+
+    def take_back(self) -> bool:
+        """Ranks whose processes no longer wait there run code again, at the time that it is by now, or
+        have asked for something already."""
+        back = False
+        for rank in list(self.aside):
+            requests = rank.read()
+            if requests is not None:
+                self.finish(rank, requests)
+            elif not waits_in(rank.pid):
+                self._take_back(rank)
+            back |= rank not in self.aside
+        return back
+
+    def _take_back(self, rank: Rank) -> None:
+        self.aside.remove(rank)
+        rank.clock = max(rank.clock, self.kernel.now)
+        self._active.append(rank)
+        self.running += 1
+
+    def wait_aside(self) -> None:
+        time.sleep(ASIDE_SECONDS)
+        self.on_quiet()
+
     def wait(self) -> None:
-        while self.running and (self._give_up is FOREVER or time.monotonic() < self._give_up):
+        while (self.running or (self.aside and self.take_back())) and (
+            self._give_up is FOREVER or time.monotonic() < self._give_up
+        ):
             self.kernel.check()
             if self.running == 1:
                 self._wait_for_one()
@@ -259,6 +298,8 @@ class Ranks:
         too."""
         assert rank.pending is not None
         pending = rank.pending
+        if rank in self.aside:
+            self._take_back(rank)
         if requests and rank.log is not None:
             rank.log.asked(requests)
         if requests and requests[-1].op == Op.ABORT:

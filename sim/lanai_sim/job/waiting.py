@@ -11,6 +11,7 @@ from lanai_host.source_lines import place_of
 
 from ..units import format_time
 from .ranks import Rank
+from .system_calls import waits_in
 
 MOST_RANKS = 8  # that a line names
 MOST_MESSAGES = 8  # lines on those that lie at one rank
@@ -77,8 +78,9 @@ def _doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | N
     if rank.finalized:
         return Doing(rank.number, clock, "has finalized", over=True)
     if runs:
-        text = "runs code" if rank.connected else "runs code and has not called MPI_Init"
-        return Doing(rank.number, clock, text)
+        call = waits_in(rank.pid) if rank.connected else ""
+        text = f"waits in the system's {call}()" if call else "runs code"
+        return Doing(rank.number, clock, text if rank.connected else f"{text} and has not called MPI_Init")
     if rank.gone:
         return Doing(rank.number, clock, "has ended", over=True)
     wait = unpack_wait(why)

@@ -56,6 +56,14 @@ class World:
         """Do ranks wait for each other among themselves?"""
         return self.transport is not None and self.relay is None
 
+    def let_time_pass(self, outside: Sequence[Rank]) -> bool | None:
+        """The processes of these ranks wait for something that is no part of the simulation, and no
+        other rank runs code. Let the first of the others go on; whether one does. None: the scheduler
+        has all ranks, and is to go on without these."""
+        if not self._apart or self.transport is None:
+            return None
+        return self.transport.let_time_pass([rank.number for rank in outside])
+
     def is_free(self, rank: int) -> bool:
         """May another process have this rank, whose process has ended? Not where a NIC or a trace
         knows what that has done."""

@@ -14,7 +14,7 @@ import heapq
 import math
 import signal
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 VALUE = TypeVar("VALUE")
@@ -96,6 +96,17 @@ class Outside(Protocol):
     @property
     def running(self) -> int:
         """Processes that run code now."""
+
+    @property
+    def aside(self) -> Sequence[Any]:
+        """Processes that wait for something that is no part of the simulation: time passes without
+        them."""
+
+    def take_back(self) -> bool:
+        """Those of them that run code again count as running from now on; whether there is one."""
+
+    def wait_aside(self) -> None:
+        """Let a little real time pass for them: nothing else can happen."""
 
 
 class Kernel:
@@ -191,7 +202,7 @@ class Kernel:
         outside, clockwork, moments = self.outside, self.clockwork, self._moments
         while self._open:
             self.check()
-            if outside is not None and outside.running:
+            if outside is not None and (outside.running or (outside.aside and outside.take_back())):
                 outside.wait()
                 continue
             if self._alone:
@@ -201,7 +212,10 @@ class Kernel:
             if clockwork is not None and clockwork.advance(min(next_time, self.limit)):
                 continue
             if not moments and (clockwork is None or clockwork.still) and not self._timeout_pending():
-                raise Deadlock
+                if outside is None or not outside.aside:
+                    raise Deadlock
+                outside.wait_aside()
+                continue
             if next_time > self.limit or next_time == FOREVER:
                 self.now = self.limit
                 raise TimeLimit

@@ -3,12 +3,14 @@ each on its own thread where one must wait."""
 
 import ctypes
 import threading
+import time
 
 import pytest
 
 from lanai_host.body import Run, Runs
 from lanai_host.bus.base import Wait
 from lanai_host.errors import UserError
+from lanai_host.simulator.protocol import FOREVER
 from lanai_host.simulator.transport import LOOK_TIME, RankTransport, State, TransportHub
 
 LATENCY = 1000
@@ -77,6 +79,39 @@ def test_a_short_datagram_does_not_overtake_a_long_one():
     here.close()
     assert there.collect(WHY) == [(0, b"x" * 1000), (0, b"y")]
     assert ranks.clock(1) == LATENCY + 10_000
+
+
+def test_time_passes_for_others_while_processes_wait_outside():
+    """Only if nobody computes. What such a rank posts after that does not come earlier."""
+    ranks = Ranks(3)
+    hub, (outside, waits, computes) = ranks.hub, ranks.transports
+    results = []
+
+    def look():
+        for _ in range(3):
+            waits.elapse(LATENCY)
+            waits.collect(None)
+        results.append(waits.collect(WHY))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    for _ in range(20):
+        assert not hub.let_time_pass([0]), "rank 2 computes"
+    computes.close()
+    deadline = time.monotonic() + 20
+    while hub.look(1).wake != FOREVER and time.monotonic() < deadline:
+        hub.let_time_pass([0])
+    assert hub.look(1).state == State.WAITS
+    assert not hub.let_time_pass([0]), "nothing is on its way"
+    now = hub.look(1).clock
+    assert now >= 3 * LATENCY
+    outside.post(1, b"late")
+    outside.close()
+    thread.join(20)
+    assert results == [[(0, b"late")]]
+    assert ranks.clock(1) >= now
+    passed = 3 * (LATENCY + LOOK_TIME)
+    assert ranks.clock(1) == passed + LATENCY
 
 
 def test_the_bodies_of_one_sender_share_its_line():

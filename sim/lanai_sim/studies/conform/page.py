@@ -77,8 +77,9 @@ def page(outcomes: Sequence[Outcome], ranks: int, device: str, command: str, aga
         lines += _listed("Failures", failures)
     if against is not None:
         lines += [f"## Against {against.title}", "", f"The same tests on {against.title}:", "", *against.lines()]
-    lines += ["## Left out", "", "Modules, and classes or tests in other modules:", ""]
-    lines += [f"- `{name}`: {why}" for name, why in left_out(stack(device).nics).items()]
+    missing = left_out(stack(device).nics)
+    lines += ["## Left out", "", "Modules that are left out:" if missing else "Nothing.", ""]
+    lines += [f"- `{name}`: {why}" for name, why in missing.items()]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -17,12 +17,6 @@ VERSION = "4.1.2"
 LEFT_OUT_ON_NICS = {
     "test_spawn": "it starts more than a hundred processes, and each needs a spare NIC",
 }
-# Classes and tests that are left out, and why.
-LEFT_OUT_TESTS = {
-    "testJoin": (
-        "a rank waits in the system's accept() for a rank that waits for simulated time, which then does not advance"
-    ),
-}
 # Modules that start processes, and how many spares for each rank are enough where they are used
 # again and again.
 SPARES = {"test_spawn": 16}
@@ -60,8 +54,8 @@ def _fetch(work: Path) -> None:
 
 
 def left_out(nics: bool) -> dict[str, str]:
-    """What is left out, and why, on devices with NICs or without."""
-    return {**(LEFT_OUT_ON_NICS if nics else {}), **LEFT_OUT_TESTS}
+    """Modules that are left out, and why, on devices with NICs or without."""
+    return LEFT_OUT_ON_NICS if nics else {}
 
 
 def modules(only: Sequence[str] = (), nics: bool = False) -> list[str]:
@@ -81,5 +75,4 @@ def modules(only: Sequence[str] = (), nics: bool = False) -> list[str]:
 def program(names: Sequence[str]) -> list[str]:
     """What to run, after `python`, for these modules."""
     chosen = "|".join(names)
-    skips = [argument for pattern in LEFT_OUT_TESTS for argument in ("-x", pattern)]
-    return [str(directory() / "main.py"), "-v", "-i", rf"^({chosen})\.py$", *skips]
+    return [str(directory() / "main.py"), "-v", "-i", rf"^({chosen})\.py$"]

@@ -1,0 +1,94 @@
+"""System calls in which a rank's process waits for another process, so that simulated time may pass
+for the ranks that do not wait there.
+
+A rank that computes, sleeps, or waits for a process that it started itself is not among these: how
+long that takes depends on the machine, and simulated time must not depend on that.
+"""
+
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+STDIN = 0
+WAIT_SECONDS = 0.5  # of real time in one call, before it counts
+# Linux's numbers, by machine, of calls that wait for a peer, and of those in which other threads of
+# such a process may be.
+_PEER = {
+    "x86_64": {
+        0: "read", 7: "poll", 23: "select", 42: "connect", 43: "accept", 45: "recvfrom", 47: "recvmsg",
+        232: "epoll_wait", 270: "pselect", 271: "ppoll", 281: "epoll_pwait", 288: "accept",
+    },
+    "aarch64": {
+        22: "epoll_pwait", 63: "read", 72: "pselect", 73: "ppoll", 202: "accept", 203: "connect", 207: "recvfrom",
+        212: "recvmsg", 242: "accept",
+    },
+}  # fmt: skip
+_FUTEX = {"x86_64": 202, "aarch64": 98}
+_FILES = ("socket:", "pipe:")  # what a `read` of waits for a peer
+
+
+def waits_in(pid: int) -> str:
+    """The system call in which a process waits for another one; empty if it does not. Its own
+    children are not meant."""
+    with suppress(OSError, ValueError, IndexError):
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        if any((thread / "children").read_text().strip() for thread in threads):
+            return ""
+        calls = [_call(pid, thread) for thread in threads]
+        if all(call is not None for call in calls):
+            return next(filter(None, calls), "")
+    return ""
+
+
+def _call(pid: int, thread: Path) -> str | None:
+    """The call for a peer in which a thread waits; empty if it waits for other threads, None if it
+    does not wait or for something else."""
+    state = (thread / "stat").read_text().rsplit(")", 1)[1].split()[0]
+    fields = (thread / "syscall").read_text().split()
+    if state != "S" or len(fields) < 2:  # "running"
+        return None
+    number, machine = int(fields[0]), platform.machine()
+    if number == _FUTEX.get(machine):
+        return ""
+    name = _PEER.get(machine, {}).get(number)
+    return None if name == "read" and not _is_peer(pid, int(fields[1], 16)) else name
+
+
+def _is_peer(pid: int, file: int) -> bool:
+    """Does another process write what is read there? Standard input is the user's."""
+    return file != STDIN and str(Path(f"/proc/{pid}/fd/{file}").readlink()).startswith(_FILES)
+
+
+class Watch:
+    """Which processes have waited in one system call for `WAIT_SECONDS`."""
+
+    def __init__(self) -> None:
+        self._since: dict[int, tuple[str, float]] = {}
+
+    def waits(self, pid: int) -> bool:
+        """Has this process? To be asked again and again."""
+        call = waits_in(pid)
+        mark = f"{call} {_switches(pid)}"
+        if not call:
+            self._since.pop(pid, None)
+            return False
+        known, since = self._since.setdefault(pid, (mark, time.monotonic()))
+        if known != mark:  # it has run in between
+            self._since[pid] = mark, time.monotonic()
+            return False
+        return time.monotonic() - since >= WAIT_SECONDS
+
+
+def _switches(pid: int) -> str:
+    """How often its threads have stopped to run: the same as long as none of them runs."""
+    return " ".join(_voluntary(pid))
+
+
+def _voluntary(pid: int) -> Iterator[str]:
+    with suppress(OSError):
+        for thread in sorted(Path(f"/proc/{pid}/task").iterdir()):
+            for line in (thread / "status").read_text().splitlines():
+                if line.startswith("voluntary_ctxt_switches"):
+                    yield line.split()[1]
