@@ -116,9 +116,10 @@ BY_CLAIM: dict[str, Way] = {
     "s3.experiment_packet": constant("experiment_packet", "The same."),
     "s3.best_window": ByFigure(
         best_window,
-        "Smaller windows leave the wire idle. Larger ones lose packets while the daemon is kept from the buffer, and "
-        "take about as long, because the rest of the window tells at once what was lost. The paper does not describe "
-        "its experiment; in ours another process has the receiver's processor at times.",
+        "Smaller windows wait for acknowledgements more often. A larger one does not fit into the buffer: its last "
+        "packets are lost while the daemon is kept from its processor, the window is not complete, so nothing is "
+        "acknowledged, and the sender waits for its timeouts. The paper does not describe its experiment; in ours "
+        "another process has the receiver's processor at times, and a window is acknowledged as a whole.",
     ),
     "s3.window_fits_buffer": ByFigure(
         lambda f: best_window(f) * EXPERIMENT_PACKET / OURS.system_buffer, "From the best window and its packets."

@@ -1,7 +1,8 @@
 """The paper's programs (CC-B1 to CC-B9), run by `lanai run`: FILE REPETITIONS PATTERN SIZE...
 
-Rank 0 writes to FILE as JSON: for each size the simulated microseconds of each repetition at each
-rank, and what each rank's NIC has counted in all. Sizes are bytes of a message; for `reduce`,
+Rank 0 writes to FILE as JSON: for each size and repetition when each rank began and ended, in
+simulated microseconds, what each rank's NIC has counted in all, and how many messages followed each
+other. Sizes are bytes of a message; for `reduce`,
 `allreduce`, `reduce_scatter` and `scan` integers of each process, for `bitonic` keys of each
 process, for `cannon` rows of a block. Each pattern begins with a barrier.
 """
@@ -160,22 +161,23 @@ PATTERNS: dict[str, Callable[[int], Callable[[], None] | None]] = {
         reduce_scatter, scan, bitonic, cannon,
     )
 }  # fmt: skip
+
 SHARES = {"ping": PINGS, "pingpong": 2, "talk": 2 * TALKS}  # messages that follow each other in a run
 
 
-def timed(name: str, size: int) -> float:
-    """Microseconds of one run at this process.
+def timed(name: str, size: int) -> tuple[float, float]:
+    """When this process begins and ends a pattern, in microseconds.
 
     Nothing else is on the wire meanwhile: who is done waits for rank 0.
     """
     world.Barrier()
     begin = MPI.Wtime()
     check = PATTERNS[name](size)
-    took = 1e6 * (MPI.Wtime() - begin) / SHARES.get(name, 1)
+    end = MPI.Wtime()
     world.Bcast(bytearray(1), 0)
     if check is not None:
         check()
-    return took
+    return 1e6 * begin, 1e6 * end
 
 
 def main() -> None:
@@ -184,7 +186,8 @@ def main() -> None:
     everyone = world.gather((own, read_all()))
     if everyone is not None:
         runs = {size: list(zip(*(times[size] for times, _ in everyone), strict=True)) for size in sizes}
-        Path(file).write_text(json.dumps({"times": runs, "counts": [counts for _, counts in everyone]}))
+        counts = [counts for _, counts in everyone]
+        Path(file).write_text(json.dumps({"times": runs, "counts": counts, "share": SHARES.get(name, 1)}))
 
 
 main()

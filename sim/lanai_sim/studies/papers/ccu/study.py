@@ -25,7 +25,9 @@ FRAME = Frame(
         "the preset `sparc_sunos`. Two constants are fitted: `work` and the host's price of a call, on the two "
         "bandwidths that the text prints. The curves of the paper's figures are not among our sources.\n\n"
         "LAM and MPICH are not built: their stand-ins are the same daemon with window 1, or window 3, and "
-        "without broadcast. Collisions on the wire are not modelled. Processors compute in no time."
+        "without broadcast. Collisions on the wire are not modelled. Processors compute in no time.\n\n"
+        "A time counts from when the last of the processes that send first has left the barrier before it, and "
+        "nothing else is on the wire until all are done. The paper's processes have a clock each."
     ),
     ours="here",
     default="",

@@ -22,7 +22,7 @@ def fake(slower):
         ours = options == systems.OURS
         late = abs(options.window - 30) if options.present else 0
         times = {size: (1700 + 1.0375 * size + late) * (1 if ours else slower) for size in sizes}
-        runs = {size: [[time] * ranks] * repetitions for size, time in times.items()}
+        runs = {size: [[(0, time)] * ranks] * repetitions for size, time in times.items()}
         return experiments.Outcome(runs, {"resent": max(0, options.window - 32), "timeouts": 0})
 
     return observed
@@ -85,11 +85,17 @@ def test_reduce_by_gather_is_measured_by_the_number_of_nodes(figures):
 
 
 def test_whose_time_counts():
-    """CC-B4, CC-B5: the slowest of those that receive, in the slowest repetition."""
-    outcome = experiments.Outcome({4: [[9, 2, 3], [1, 2, 5]]}, {})
+    """CC-B4, CC-B5: the slowest of those that receive, in the slowest repetition, from when the last of
+    those that send has begun."""
+    outcome = experiments.Outcome({4: [[(1, 10), (0, 2), (2, 5)], [(0, 1), (0, 2), (1, 5)]]}, {})
     assert outcome.longest("bcast") == {4: 5}
-    assert outcome.longest("gather") == {4: 9}
-    assert outcome.longest("bitonic") == {4: 9}
+    assert outcome.longest("gather") == {4: 8}
+    assert outcome.longest("bitonic") == {4: 8}
+
+
+def test_messages_that_follow_each_other_share_the_time():
+    outcome = experiments.Outcome({4: [[(0, 10), (3, 12)]]}, {}, share=2)
+    assert outcome.longest("pingpong") == {4: 6}
 
 
 @pytest.mark.slow
@@ -105,10 +111,11 @@ def test_short_messages_time_out_without_the_acknowledgement_timer():
 def test_windows_beyond_the_system_buffer_lose_packets_and_gain_nothing():
     """CC-12."""
     found = experiments.windows(True)
-    assert found["window.stream_us.32"] < found["window.stream_us.25"]
-    assert found["window.stream_us.48"] > 0.99 * found["window.stream_us.32"]
-    assert found["window.resent.30"] == 0
-    assert found["window.resent.48"] > 0
+    best = answers.best_window(found)
+    assert 28 <= best <= 32
+    assert found[f"window.stream_us.{best}"] < 0.95 * found["window.stream_us.25"]
+    assert found["window.stream_us.34"] > 1.5 * found[f"window.stream_us.{best}"]
+    assert found["window.resent.34"] > 50 > found[f"window.resent.{best}"]
 
 
 def test_without_figures_only_constants_and_tests_answer(figures):
