@@ -2,9 +2,12 @@
 barest."""
 
 import struct
+from collections import deque
 
 from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.lang.machine import current
 from lanai_firmware.lang.types import annotations_of, resolve
+from lanai_firmware.native import NativeProgram
 from lanai_firmware.nic.model import Fabric
 from lanai_firmware.programs.ccu import state
 from lanai_firmware.programs.ccu.layout import (
@@ -46,7 +49,7 @@ class Wire(Fabric):
     """The model's NICs on a segment. `spoil(packet)` is what becomes of a copy. Time moves when
     nothing else can."""
 
-    def __init__(self, nics):
+    def __init__(self, nics, turn):
         super().__init__(nics, turn)
         self.spoil = lambda source, target, packet: [packet]
 
@@ -129,10 +132,11 @@ class Host:
 
 class Daemons:
     """`places`: how many ranks each node has. `hosts` has them in order. `begun`: the daemons know
-    their memory."""
+    their memory. `native`: they run compiled, which is faster."""
 
-    def __init__(self, places=(1, 1), *, begun=True, **changes):
-        self.wire = Wire(len(places))
+    def __init__(self, places=(1, 1), *, begun=True, native=False, **changes):
+        self.native = None
+        self.wire = Wire(len(places), self.native_turn if native else turn)
         self.hosts, self.globals = [], []
         for node, (nic, count) in enumerate(zip(self.wire.nics, places, strict=True)):
             with nic.machine as machine:
@@ -153,15 +157,23 @@ class Daemons:
         for host in self.hosts if begun else ():
             host.begin()
 
+    def native_turn(self):
+        """On the machine that has been entered. All have their globals at the same places."""
+        machine = current()
+        if self.native is None:
+            self.native = NativeProgram(turn, machine.placed)
+            assert self.native.symbols == machine.placed
+        self.native.run(machine)
+
     def run(self, script=(), limit=200_000):
         """Let all happen until nothing can. `script`: (host, data, clients) of packets to be sent,
         in order for each host."""
-        waiting = {host: [(d, s) for h, d, s in script if h is host] for host in self.hosts}
+        waiting = {host: deque((d, s) for h, d, s in script if h is host) for host in self.hosts}
         self.quiet()
         for _ in range(limit):
             for host in self.hosts:
                 while waiting[host] and host.send(*waiting[host][0]):
-                    waiting[host].pop(0)
+                    waiting[host].popleft()
                 host.take()
             actions = self.wire.actions()
             if not actions:
