@@ -10,7 +10,8 @@ from .device import Device
 from .simulator.client import SimulatorClient
 from .simulator.protocol import ENV_DEVICE
 from .stacks import stack
-from .stacks.ideal.device import IdealDevice, Solo
+from .stacks.ideal.datagrams import Solo
+from .stacks.ideal.device import IdealDevice
 
 # Other launchers: the variables in which they tell a process how many it is one of, and which.
 LAUNCHERS = (

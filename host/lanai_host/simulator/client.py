@@ -19,10 +19,10 @@ from ..errors import UserError
 from ..manager import Start
 from . import snapshot
 from .protocol import CATCH_UP_TIME, ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
+from .rank_transport import RankTransport
 from .relay import RelayedTransport
 from .requests import ABORT, FINALIZE, HELLO, QUIET, SNAPSHOT, Abort, Finalize, Hello
 from .spin import Chunk, SpinWait
-from .transport import RankTransport
 
 FLUSH_BYTES = 1 << 18  # posts beyond this leave at once, so that a rank that only sends needs no boundless memory
 READ = 4096  # bytes of an answer read at first: more than most have

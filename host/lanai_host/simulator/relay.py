@@ -32,7 +32,7 @@ class Line(Protocol):
 
 
 class RelayedTransport:
-    """A rank's end, the `Transport` of `stacks.ideal.device`. Its time is the client's `clock`."""
+    """A rank's end, the `Transport` of `stacks.ideal.datagrams`. Its time is the client's `clock`."""
 
     def __init__(self, client: Line) -> None:
         self._client = client

@@ -2,21 +2,16 @@
 arrive and which ranks are released."""
 
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
-from ..body import NOTHING, Body, Run
 from ..bus import reach
-from ..bus.base import Wait
-from ..call_site import located
 from ..errors import UserError
 from ..native import enums, load
-from .protocol import ABORT_TIMEOUT, FOREVER, Op, pack_wait
-from .requests import STOPPED, Stopped
+from .protocol import FOREVER
 
 DECLARED = """
 typedef struct { uint64_t size; uint32_t source; int64_t arrival; char bytes[]; ...; } datagram;
@@ -117,7 +112,7 @@ class ServedRank:
 
     def take(self) -> list[tuple[int, bytes]]:
         """(source, datagram) of all that have arrived."""
-        return _taken(self._ffi, self._lib, self._hub, self._rank)
+        return taken_of(self._ffi, self._lib, self._hub, self._rank)
 
     def close(self) -> None:
         self._lib.hub_unshare(self._hub)
@@ -150,7 +145,7 @@ class TransportHub:
 
     def look(self, rank: int) -> "RankState":
         """What a rank is doing."""
-        return _look(self._ffi, self._lib, self._hub, rank)
+        return look_at(self._ffi, self._lib, self._hub, rank)
 
     def join(self, rank: int, clock: int) -> None:
         """A rank without a process gets one, which takes part from `clock` on. A rank that runs has
@@ -179,157 +174,8 @@ class TransportHub:
         os.close(self._file)
 
 
-class Connection(Protocol):
-    """What `RankTransport` uses of its rank's connection to the simulator
-    (`client.SimulatorClient`)."""
-
-    rank: int
-    clock: int
-    watchful: bool
-
-    def check(self) -> None: ...
-
-    def count_from_now(self) -> None: ...
-
-    def call(self, op: Op, payload: bytes = b"") -> bytes: ...
-
-    def finalize(self) -> None: ...
-
-
-class RankTransport:
-    """A rank's end, the `Transport` of `stacks.ideal.device`. Its time is the client's `clock`."""
-
-    def __init__(self, client: Connection, path: str) -> None:
-        made = native()
-        self._ffi, self._lib, self._unpack = made.ffi, made.lib, made.ffi.unpack
-        self._post, self._wait = made.lib.hub_post, made.lib.hub_wait
-        self._receive, self.delivery = made.lib.hub_receive, made.ffi.new("delivery *")
-        self._client = client
-        self._rank = client.rank
-        try:
-            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except OSError as error:
-            raise UserError(f"cannot open the simulator's shared memory {path}: {error.strerror}") from error
-        try:
-            self._hub = self._lib.hub_open(file, os.fstat(file).st_size, 0, 0, 0, 0, 0, 0)
-        finally:
-            os.close(file)
-        if not self._hub:
-            raise UserError("cannot map the shared memory for messages; raise `ulimit -v`")
-
-    @property
-    def now(self) -> int:
-        return self._client.clock
-
-    def elapse(self, picoseconds: int) -> None:
-        self._client.clock += picoseconds
-
-    def post(self, dest: int, head: bytes, body: Body = NOTHING, quiet: int = 0) -> None:
-        """Only the body takes time on the link. `quiet`: this rank will post nothing more for so
-        many picoseconds, so that the datagram may be taken before this rank waits.
-
-        Raises BusError if the body cannot be read.
-        """
-        client = self._client
-        if client.watchful:
-            client.check()
-        charged = body.size
-        if isinstance(body, Run):
-            address, size = body.start, charged
-        else:
-            head += body.read()
-            address = size = 0
-        now = client.clock
-        posted = self._post(self._hub, self._rank, dest, now, now + quiet, head, len(head), address, size, charged)
-        if posted == UNREADABLE:
-            raise reach.unreadable(address, size)
-        if not posted:
-            raise UserError(f"no shared memory is left for a datagram of {len(head) + size} bytes")
-
-    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
-        client = self._client
-        if client.watchful:
-            client.check()
-        if why is None:
-            client.clock += LOOK_TIME
-            now = self._wait(self._hub, self._rank, client.clock, Awaited.LOOK)
-        else:
-            now = self._wait(self._hub, self._rank, client.clock, Awaited.DATAGRAM)
-        if now < 0:
-            now = self._wait_on(now, why)
-        client.clock = now
-        if client.watchful:
-            client.count_from_now()
-        return self._collected()
-
-    def receive(
-        self, source: int, match: bytes, head: int, address: int, room: int, why: Callable[[], Wait]
-    ) -> list[tuple[int, bytes]]:
-        """As `collect` with a reason. But if the first datagram is from `source` (any: -1), begins
-        with `match`, and has at most `room` bytes after its `head` bytes, these are copied to
-        `address`, and `delivery` describes that datagram, which is not in the list."""
-        client = self._client
-        if client.watchful:
-            client.check()
-        delivery = self.delivery
-        now = self._receive(
-            self._hub, self._rank, client.clock, source, match, len(match), head, address, room, delivery
-        )
-        if now < 0:
-            now = self._wait_on(now, why())
-        client.clock = now
-        if client.watchful:
-            client.count_from_now()
-        return [] if delivery.taken and not delivery.more else self._collected()
-
-    def take_turn(self, why: Wait) -> None:
-        """Wait until all other ranks wait, and none would resume before this one. What this rank
-        then asks of the simulator comes in the order of simulated time."""
-        client = self._client
-        if client.watchful:
-            client.check()
-        now = self._wait(self._hub, self._rank, client.clock, Awaited.TURN)
-        client.clock = now if now >= 0 else self._wait_on(now, why)
-        if client.watchful:
-            client.count_from_now()
-
-    def head(self, size: int) -> bytes:
-        """The first `size` bytes of the datagram that `delivery` describes."""
-        found: bytes = self._unpack(self.delivery.head, size)
-        return found
-
-    def _collected(self) -> list[tuple[int, bytes]]:
-        """All datagrams that have arrived."""
-        return _taken(self._ffi, self._lib, self._hub, self._rank)
-
-    def await_end(self) -> None:
-        """Wait until no other rank can run: those that wait have then been stopped. Give up after
-        `ABORT_TIMEOUT` if a rank goes on computing."""
-        give_up = time.monotonic() + ABORT_TIMEOUT
-        answer = self._lib.hub_wait(self._hub, self._rank, self._client.clock, Awaited.END)
-        while answer == Answer.AGAIN and time.monotonic() < give_up:
-            answer = self._lib.hub_wait_on(self._hub, self._rank)
-
-    def close(self) -> None:
-        self._lib.hub_leave(self._hub, self._rank)
-        self._client.finalize()
-
-    def _wait_on(self, now: int, why: Wait | None) -> int:
-        """Continue a wait and publish its reason; if the run is over, report that to the simulator,
-        which ends this process."""
-        if now >= 0:
-            return now
-        record = pack_wait(located(why or Wait("a look for messages")))
-        while now == Answer.AGAIN:
-            self._lib.hub_set_reason(self._hub, self._rank, record, len(record))
-            now = self._lib.hub_wait_on(self._hub, self._rank)
-        if now < 0:
-            wake = _look(self._ffi, self._lib, self._hub, self._rank).wake
-            self._client.call(Op.STOPPED, STOPPED.pack(Stopped(wake), record))
-        return now
-
-
-def _taken(ffi: Any, lib: Any, hub: Any, rank: int) -> list[tuple[int, bytes]]:
+def taken_of(ffi: Any, lib: Any, hub: Any, rank: int) -> list[tuple[int, bytes]]:
+    """(source, datagram) of all that has come to the rank."""
     take, unpack = lib.hub_take, ffi.unpack
     datagrams = []
     datagram = take(hub, rank, ffi.NULL)
@@ -339,7 +185,8 @@ def _taken(ffi: Any, lib: Any, hub: Any, rank: int) -> list[tuple[int, bytes]]:
     return datagrams
 
 
-def _look(ffi: Any, lib: Any, hub: Any, rank: int) -> RankState:
+def look_at(ffi: Any, lib: Any, hub: Any, rank: int) -> RankState:
+    """What the rank is doing."""
     rank_state = ffi.new("rank_state *")
     lib.hub_state(hub, rank, rank_state)
     return RankState(

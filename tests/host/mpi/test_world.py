@@ -13,7 +13,8 @@ from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.constants import ThreadLevel
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World
-from lanai_host.stacks.ideal.device import IdealDevice, Solo
+from lanai_host.stacks.ideal.datagrams import Solo
+from lanai_host.stacks.ideal.device import IdealDevice
 
 from .ranks import buffer, ints, run
 

@@ -11,7 +11,8 @@ from lanai_host.body import Run, Runs
 from lanai_host.bus.base import Wait
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import FOREVER
-from lanai_host.simulator.transport import LOOK_TIME, RankTransport, State, TransportHub
+from lanai_host.simulator.rank_transport import RankTransport
+from lanai_host.simulator.transport import LOOK_TIME, State, TransportHub
 
 LATENCY = 1000
 WHY = Wait("MPI_Recv", 1, 7)

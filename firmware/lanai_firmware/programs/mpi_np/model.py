@@ -9,19 +9,9 @@ from lanai_hdl.config import NicConfig
 
 from . import state
 from .boot import boot
-from .plan import (
-    ChannelRoute,
-    EndpointSpec,
-    Layout,
-    McpConfig,
-    QueueDepths,
-    boot_words,
-    channel_words,
-    lay_out,
-    pools_of,
-    spill_bytes,
-)
+from .plan import McpConfig, QueueDepths, pools_of, spill_bytes
 from .scheduler import turn
+from .sram import ChannelRoute, EndpointSpec, Layout, boot_words, channel_words, lay_out
 
 SPILL_MEMORY = 0xE000_0000  # where the host memory for evicted channels lies: outside every rank's window
 

@@ -3,7 +3,8 @@
 from ..base import Firmware
 from . import state
 from .layout import LAYOUT_MAGIC, LAYOUT_VERSION
-from .plan import McpConfig, lay_out, paper
+from .plan import McpConfig, paper
+from .sram import lay_out
 from .trace import VOCABULARY
 
 FIRMWARE = Firmware(

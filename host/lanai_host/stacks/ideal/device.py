@@ -6,50 +6,17 @@ Standard and ready sends are done when posted, because a datagram is a copy; a s
 done when its receiver says that a receive took it. Cancelling reaches only synchronous sends not
 yet taken, by asking the receiver, and receives."""
 
-import struct
 from collections.abc import Sequence
-from typing import Protocol
 
 from ...body import NOTHING, Body
 from ...bus.base import BusError, Wait
 from ...choices import Choices
 from ...config import HostCost, HostCosts
 from ...device import SERVICE_CONTEXT, Arrived, Device, Envelope, Pending, SendMode
-from ...errors import DeadlockError
 from ...operation import DeviceError, ErrorKind, Operation
 from ..queues import Posted, Unexpected
+from .datagrams import HEAD, HEADER, MESSAGE, RETRACT, RETRACTED, SYNCHRONOUS, TAKEN, Transport
 
-
-class Transport(Protocol):
-    """How the device's messages travel: in order between two processes, each piece whole."""
-
-    @property
-    def now(self) -> int:
-        """Host time in picoseconds."""
-
-    def elapse(self, picoseconds: int) -> None:
-        """Host work; may be lazy."""
-
-    def post(self, dest: int, head: bytes, body: Body) -> None:
-        """Send one datagram, copied from where it lies; never blocks. Delivery may wait for the
-        next `collect`."""
-
-    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
-        """(source, datagram) of all that has arrived; with `why`, blocks until there is at least
-        one."""
-
-    def close(self) -> None: ...
-
-
-# Kinds of datagrams. Plain numbers: they are compared for every message.
-MESSAGE = 0
-_SYNCHRONOUS = 1  # to be answered with TAKEN once a receive took it
-_TAKEN = 2
-_RETRACT = 3  # forget that synchronous message; answered with RETRACTED or, if too late, with nothing after its TAKEN
-_RETRACTED = 4
-
-HEADER = struct.Struct(">BHiI")  # kind, context, tag, serial number of a synchronous send
-HEAD = HEADER.size
 _CALL, _WAITING = (
     HostCost.CALL,
     SendMode.SYNCHRONOUS,
@@ -133,7 +100,7 @@ class IdealDevice(Device):
         synchronous.length = body.size
         self.sends[self._serial] = synchronous
         try:
-            self._transmit(dest, HEADER.pack(_SYNCHRONOUS, context, tag, self._serial), body)
+            self._transmit(dest, HEADER.pack(SYNCHRONOUS, context, tag, self._serial), body)
         except BusError as error:
             del self.sends[self._serial]
             return _failed(synchronous, error)
@@ -167,7 +134,7 @@ class IdealDevice(Device):
         if operation.done:
             return False
         if isinstance(operation, _Send):
-            self._transmit(operation.dest, HEADER.pack(_RETRACT, 0, 0, operation.serial))
+            self._transmit(operation.dest, HEADER.pack(RETRACT, 0, 0, operation.serial))
             return operation.done and operation.cancelled
         assert isinstance(operation, _Receive)
         self.posted[operation.context].remove(operation)
@@ -259,23 +226,23 @@ class IdealDevice(Device):
 
     def arrive(self, source: int, datagram: bytes) -> None:
         kind, context, tag, serial = HEADER.unpack_from(datagram)
-        if kind <= _SYNCHRONOUS:
+        if kind <= SYNCHRONOUS:
             posted = self.posted.get(context)
             operation = posted.take(source, tag) if posted else None
             if operation is None:
-                self._keep(_Unexpected(source, tag, context, datagram, kind == _SYNCHRONOUS, serial))
+                self._keep(_Unexpected(source, tag, context, datagram, kind == SYNCHRONOUS, serial))
                 return
             self._count(operation, -1)
             self._deliver(source, tag, datagram, operation)
-            if kind == _SYNCHRONOUS:
-                self._transmit(source, HEADER.pack(_TAKEN, 0, 0, serial))
-        elif kind == _RETRACT:
+            if kind == SYNCHRONOUS:
+                self._transmit(source, HEADER.pack(TAKEN, 0, 0, serial))
+        elif kind == RETRACT:
             self._retract(source, serial)
         else:
             send = self.sends.pop(serial, None)
             if send is not None:  # else TAKEN crossed with RETRACT
                 send.done = True
-                send.cancelled = kind == _RETRACTED
+                send.cancelled = kind == RETRACTED
 
     def _keep(self, message: _Unexpected) -> None:
         waiting = self.arrived.get(message.context)
@@ -289,12 +256,12 @@ class IdealDevice(Device):
         message = self._untaken.get((source, serial))
         if message is not None:
             self._remove(message)
-            self._transmit(source, HEADER.pack(_RETRACTED, 0, 0, serial))
+            self._transmit(source, HEADER.pack(RETRACTED, 0, 0, serial))
 
     def _take(self, message: _Unexpected, operation: _Receive) -> None:
         self._deliver(message.source, message.tag, message.datagram, operation)
         if message.synchronous:
-            self._transmit(message.source, HEADER.pack(_TAKEN, 0, 0, message.serial))
+            self._transmit(message.source, HEADER.pack(TAKEN, 0, 0, message.serial))
 
     def _deliver(self, source: int, tag: int, datagram: bytes, operation: _Receive) -> None:
         length = len(datagram) - HEAD
@@ -308,24 +275,3 @@ class IdealDevice(Device):
         operation.source, operation.tag = source, tag
         operation.body = NOTHING
         operation.done = True
-
-
-class Solo:
-    """The transport of a process that is alone: a program started without `lanai run` (a
-    singleton)."""
-
-    def __init__(self) -> None:
-        self.now = 0
-
-    def elapse(self, picoseconds: int) -> None:
-        self.now += picoseconds
-
-    def post(self, dest: int, head: bytes, body: Body) -> None:
-        raise ValueError(f"process 0 is alone; there is no rank {dest}")
-
-    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
-        if why is not None:
-            raise DeadlockError(f"deadlock: {why.call} waits for a message that no rank can send ({why.note})")
-        return []
-
-    def close(self) -> None: ...

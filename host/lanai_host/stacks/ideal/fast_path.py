@@ -11,7 +11,8 @@ from ...body import Body, Run
 from ...bus.base import BusError, Wait
 from ...config import HostCost, HostCosts
 from ...operation import ANY_TAG, Operation
-from .device import HEAD, HEADER, MESSAGE, IdealDevice, Transport
+from .datagrams import HEAD, HEADER, MESSAGE, Transport
+from .device import IdealDevice
 
 _KIND_AND_CONTEXT = 3  # bytes of a head
 

@@ -6,7 +6,8 @@ from ...device import Device
 from ...errors import UserError
 from ...simulator.client import SimulatorClient
 from ...simulator.protocol import ENV_DEVICE
-from ...simulator.transport import RankTransport, TransportHub
+from ...simulator.rank_transport import RankTransport
+from ...simulator.transport import TransportHub
 from ..base import Stack
 from .options import IdealOptions, unlimited
 

@@ -19,16 +19,9 @@ from lanai_firmware.image import Image
 from lanai_firmware.lang import sizeof
 from lanai_firmware.programs.mpi_np.codec import unpack
 from lanai_firmware.programs.mpi_np.layout import REQUEST_TAIL, SLOTS, PageEntry, Record, Region, Request
-from lanai_firmware.programs.mpi_np.plan import (
-    ChannelRoute,
-    EndpointSpec,
-    McpConfig,
-    QueueDepths,
-    boot_words,
-    channel_words,
-    lay_out,
-)
+from lanai_firmware.programs.mpi_np.plan import McpConfig, QueueDepths
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
+from lanai_firmware.programs.mpi_np.sram import ChannelRoute, EndpointSpec, boot_words, channel_words, lay_out
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer

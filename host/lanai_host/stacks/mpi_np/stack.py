@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of
-from lanai_firmware.programs.mpi_np import plan, state
+from lanai_firmware.programs.mpi_np import plan, sram, state
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import NicConfig
 
@@ -42,10 +42,10 @@ class MpiNpStack(NicStack):
         )
         return {attachment.rank: attachment for attachment in attachments}
 
-    def _channel_route(self, placement: Placement, rank: int, peer: int) -> plan.ChannelRoute:
+    def _channel_route(self, placement: Placement, rank: int, peer: int) -> sram.ChannelRoute:
         there = placement.node_of(peer)
         number = channel_number(placement.ranks_on(there).index(peer), placement.ranks, rank)
-        return plan.ChannelRoute(placement.route(placement.node_of(rank), there), number)
+        return sram.ChannelRoute(placement.route(placement.node_of(rank), there), number)
 
     async def examine(
         self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
@@ -67,9 +67,9 @@ class MpiNpStack(NicStack):
 
     def _layout(
         self, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement, node: int
-    ) -> plan.Layout:
+    ) -> sram.Layout:
         """The SRAM of one node's NIC."""
-        return plan.lay_out(
+        return sram.lay_out(
             options,
             len(placement.ranks_on(node)),
             placement.ranks,

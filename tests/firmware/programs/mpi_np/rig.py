@@ -6,7 +6,8 @@ from lanai_firmware.nic.model import HostMemory
 from lanai_firmware.programs.mpi_np.codec import pack, unpack
 from lanai_firmware.programs.mpi_np.layout import REQUEST_TAIL, Kind, Op, PageEntry, Record, Region, Request
 from lanai_firmware.programs.mpi_np.model import fabric, plug
-from lanai_firmware.programs.mpi_np.plan import ChannelRoute, EndpointSpec, McpConfig
+from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_firmware.programs.mpi_np.sram import ChannelRoute, EndpointSpec
 
 WINDOW, WINDOW_MASK = 0x1000_0000, 0xF000_0000
 RING, TABLE, BODY = (

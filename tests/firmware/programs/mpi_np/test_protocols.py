@@ -11,7 +11,8 @@ from lanai_firmware.programs.mpi_np import state
 from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, SLOTS, Error, Kind, Op, PageEntry, Type
 from lanai_firmware.programs.mpi_np.matching.matching import find_unclaimed
 from lanai_firmware.programs.mpi_np.memory.heap import store_body
-from lanai_firmware.programs.mpi_np.plan import LEAST_HEAP, MAX_CHANNELS, McpConfig, lay_out
+from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_firmware.programs.mpi_np.sram import LEAST_HEAP, MAX_CHANNELS, lay_out
 
 from .rig import Rig
 

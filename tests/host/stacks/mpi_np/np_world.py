@@ -9,7 +9,8 @@ import ctypes
 import threading
 
 from lanai_firmware.programs.mpi_np.model import fabric, plug
-from lanai_firmware.programs.mpi_np.plan import ChannelRoute, EndpointSpec, McpConfig
+from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_firmware.programs.mpi_np.sram import ChannelRoute, EndpointSpec
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
 from lanai_host.bus.base import PAGE_SIZE, BlockingBus, HostBuffer, Pinned, changed, run_now
 from lanai_host.config import free

@@ -3,8 +3,9 @@ themselves read."""
 
 from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np.layout import BLOCK, SLOTS
-from lanai_firmware.programs.mpi_np.plan import MAX_CHANNELS, McpConfig, lay_out, paper
+from lanai_firmware.programs.mpi_np.plan import McpConfig, paper
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
+from lanai_firmware.programs.mpi_np.sram import MAX_CHANNELS, lay_out
 from lanai_hdl.config import lanai41
 from lanai_hdl.lbus.masters import HDMA, RECV, SEND
 from lanai_hdl.machine import PAGE_SIZE

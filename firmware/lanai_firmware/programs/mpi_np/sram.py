@@ -1,0 +1,224 @@
+"""Which SRAM each table and pool gets: the driver's side of `boot` (NP-05). Plain Python, not
+firmware.
+
+All memory is shared out before the processor runs. What is left after the fixed tables becomes
+receive heap, in equal shares, so that fewer channels have more each; too many channels are refused
+rather than given too little.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from lanai_firmware.errors import UserError
+from lanai_firmware.lang import sizeof
+from lanai_hdl.config import lanai41
+from lanai_hdl.machine import Verdict
+
+from . import state
+from .layout import (
+    BLOCK,
+    HEADER_ROOM,
+    LAYOUT_MAGIC,
+    LAYOUT_VERSION,
+    PACKET_BODY,
+    SLOTS,
+    ChannelPlan,
+    EndpointPlan,
+    Header,
+    Plan,
+    Region,
+    Request,
+)
+from .plan import MOST_CHANNELS, POOL_BLOCKS, McpConfig, QueueDepths, pools_of, spill_bytes
+from .wire.recovery import TICKS
+
+MAX_ENDPOINTS = int(state.MAX_ENDPOINTS)
+MAX_CHANNELS = 64  # the thesis's ceiling: each with a pool of its own
+MAX_BLOCKS = int(state.MAX_BLOCKS)
+BAD_CRC, LENGTH_FLAWS = int(Verdict.CRC), int(Verdict.OVERRUN | Verdict.TRUNCATED)
+LEAST_HEAP = 4608  # bytes that a channel is sure of (claim s3_1.recv_buffer)
+
+
+@dataclass(frozen=True)
+class EndpointSpec:
+    """One rank on the NIC: what the trusted side (the kernel, in the thesis) decides about it."""
+
+    rank: int
+    window: int
+    window_mask: int
+    record_ring: int
+    records: int
+    page_table: int
+    page_entries: int
+
+
+LANAI41_QUEUES = QueueDepths.built(lanai41())
+
+
+@dataclass(frozen=True)
+class ChannelRoute:
+    """One channel: how packets get to its other end."""
+
+    route: int
+    peer_channel: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things lie.
+
+    Attributes:
+        plan: the members of `layout.Plan`.
+        regions: each endpoint's area.
+        slot_bytes: stride of request slots.
+        clear: the tables, (first address, one past the last): zero when the firmware starts.
+    """
+
+    plan: dict[str, int]
+    regions: tuple[int, ...]
+    slot_bytes: int
+    clear: tuple[int, int]
+
+    def described(self) -> dict[str, Any]:
+        """All that traces must know, as JSON has it."""
+        return {"slot_bytes": self.slot_bytes, "regions": list(self.regions), **self.plan}
+
+
+def lay_out(
+    config: McpConfig,
+    endpoints: int,
+    ranks: int,
+    heap: int,
+    end: int,
+    spill_memory: int = 0,
+    most_ranks: int = 0,
+    depths: QueueDepths = LANAI41_QUEUES,
+) -> Layout:
+    """Share out the SRAM from `heap` (the end of the image's data) to `end` (where the stack
+    begins). Raises UserError.
+
+    Args:
+        depths: of the NIC's queues.
+        spill_memory: bus address of `spill_bytes` of host memory for each channel, if they share
+            pools.
+        most_ranks: the largest number of ranks on any NIC. Each end of a channel counts on as much
+            room at the other as it has itself (NP-06), so all NICs must reserve the same.
+    """
+    depths.check()
+    channels = endpoints * ranks
+    if not 1 <= endpoints <= MAX_ENDPOINTS:
+        raise UserError(f"{endpoints} ranks on one NIC; it serves 1 to {MAX_ENDPOINTS}")
+    pools = pools_of(config, channels)
+    most = MOST_CHANNELS if pools else MAX_CHANNELS
+    if not 1 <= channels <= most:
+        raise UserError(
+            f"{endpoints} ranks on one NIC in a world of {ranks} need {channels} channels; the NIC has {most}: "
+            "use more NICs or fewer ranks"
+            + ("" if pools else f", or let them share pools: resident={MAX_CHANNELS // 2}")
+        )
+    shares = pools or channels
+    slot_bytes = config.inline_bytes + int(sizeof(Request))
+    place = heap
+    plan: dict[str, int] = {}
+
+    def table(name: str, size: int, align: int = 32) -> None:
+        nonlocal place
+        place = (place + align - 1) & -align
+        plan[name] = place
+        place += size
+
+    table("endpoint_table", endpoints * sizeof(state.Endpoint))
+    table("send_table", endpoints * int(SLOTS) * sizeof(state.Send))
+    table("channel_table", channels * sizeof(state.Channel))
+    table("channel_plan_table", channels * sizeof(ChannelPlan))
+    table("message_table", shares * config.messages * sizeof(state.Message))
+    table("pool_table", pools * sizeof(state.Pool))
+    table("receive_table", endpoints * config.receives * sizeof(state.Receive))
+    table("copy_table", channels * config.any_receives * sizeof(state.Posted))
+    table("buffer_table", config.buffers * sizeof(state.Buffer))
+    table("stage_table", config.stages * sizeof(state.Stage))
+    window = config.window if config.recovery else 0
+    table("reliability_table", channels * sizeof(state.Reliability) if window else 0)
+    table("unacked_table", channels * window * sizeof(state.Unacked))
+    clear = (heap, place)
+    table("buffer_space", config.buffers * (int(PACKET_BODY) + sizeof(Header)))
+    places = config.stages + (config.spare_buffers if window else 0)
+    table("stage_space", places * int(HEADER_ROOM + PACKET_BODY))
+    region_size = (int(sizeof(Region)) + int(SLOTS) * slot_bytes + 4095) & -4096
+    table("regions", endpoints * region_size, 4096)
+    regions = tuple(plan["regions"] + i * region_size for i in range(endpoints))
+    del plan["regions"]
+    table("block_table", 0, int(BLOCK))
+    blocks = min((end - place) // int(BLOCK), MAX_BLOCKS) // shares
+    if blocks * int(BLOCK) < LEAST_HEAP:
+        raise UserError(
+            f"{shares} {'pools' if pools else 'channels'} leave {max(blocks, 0) * int(BLOCK)} bytes of receive "
+            "buffer each "
+            f"in {end - heap} bytes of SRAM, less than {LEAST_HEAP}: use more NICs, more SRAM, or less of "
+            "inline_bytes, "
+            f"receives, messages, {'resident' if pools else 'or let channels share pools (resident)'}"
+        )
+    if pools:
+        blocks = min(blocks, POOL_BLOCKS)
+    if most_ranks > endpoints:
+        blocks = min(
+            blocks, lay_out(config, most_ranks, ranks, heap, end, spill_memory, 0, depths).plan["blocks_per_channel"]
+        )
+    plan |= {
+        "magic": int(LAYOUT_MAGIC) | int(LAYOUT_VERSION),
+        "endpoints": endpoints,
+        "channels": channels,
+        "ranks": ranks,
+        "messages_per_channel": config.messages,
+        "blocks_per_channel": blocks,
+        "receives_per_endpoint": config.receives,
+        "any_receives": config.any_receives,
+        "buffers": config.buffers,
+        "stages": config.stages,
+        "slot_bytes": slot_bytes,
+        "eager_limit": config.eager_limit,
+        "unpaid_limit": config.unpaid_limit,
+        "ack_slots": config.ack_slots,
+        "flaws": LENGTH_FLAWS | BAD_CRC if config.crc_check else LENGTH_FLAWS,
+        "mark_entries": config.mark_entries,
+        "cut_through": config.cut_through if not window else 0,
+        "window": window,
+        "spare_buffers": config.spare_buffers,
+        "tick": config.retry_cycles // TICKS,
+        "retries": config.retries,
+        "pools": pools,
+        "spill_memory": spill_memory,
+        "spill_bytes": spill_bytes(config),
+        "hdma_queue": depths.hdma,
+        "recv_queue": min(depths.recv, config.buffers),
+        "ack_blocks": max(1, blocks // 4) if config.ack_slots > 1 else 1,
+    }
+    return Layout(plan, regions, slot_bytes, clear)
+
+
+def words_of(kind: type, values: dict[str, int]) -> bytes:
+    """A struct of u32 members as the bytes that the NIC reads."""
+    from lanai_firmware.lang.types import layout
+
+    names = layout(kind).fields
+    if set(names) != set(values):
+        raise ValueError(f"{kind.__name__}: {sorted(set(names) ^ set(values))} are missing or unknown")
+    return b"".join(values[name].to_bytes(4, "big") for name in names)
+
+
+def boot_words(layout: Layout, endpoints: Sequence[EndpointSpec]) -> dict[str, bytes]:
+    """What the driver writes before it starts the processor: the bytes of the globals `plan` and
+    `endpoint_plans`."""
+    endpoint_words = [
+        words_of(EndpointPlan, {"region": region, **{f.name: getattr(spec, f.name) for f in fields(spec)}})
+        for spec, region in zip(endpoints, layout.regions, strict=True)
+    ]
+    return {"plan": words_of(Plan, layout.plan), "endpoint_plans": b"".join(endpoint_words)}
+
+
+def channel_words(routes: Sequence[ChannelRoute]) -> bytes:
+    """What the driver writes to `Plan.channel_plan_table`."""
+    return b"".join(
+        words_of(ChannelPlan, {"route": route.route, "peer_channel": route.peer_channel}) for route in routes
+    )

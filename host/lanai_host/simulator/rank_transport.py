@@ -1,0 +1,165 @@
+"""A rank's end of the transport between ranks without a NIC."""
+
+import os
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from ..body import NOTHING, Body, Run
+from ..bus import reach
+from ..bus.base import Wait
+from ..call_site import located
+from ..errors import UserError
+from .protocol import ABORT_TIMEOUT, Op, pack_wait
+from .requests import STOPPED, Stopped
+from .transport import LOOK_TIME, UNREADABLE, Answer, Awaited, look_at, native, taken_of
+
+
+class Connection(Protocol):
+    """What `RankTransport` uses of its rank's connection to the simulator
+    (`client.SimulatorClient`)."""
+
+    rank: int
+    clock: int
+    watchful: bool
+
+    def check(self) -> None: ...
+
+    def count_from_now(self) -> None: ...
+
+    def call(self, op: Op, payload: bytes = b"") -> bytes: ...
+
+    def finalize(self) -> None: ...
+
+
+class RankTransport:
+    """A rank's end, the `Transport` of `stacks.ideal.datagrams`. Its time is the client's `clock`."""
+
+    def __init__(self, client: Connection, path: str) -> None:
+        made = native()
+        self._ffi, self._lib, self._unpack = made.ffi, made.lib, made.ffi.unpack
+        self._post, self._wait = made.lib.hub_post, made.lib.hub_wait
+        self._receive, self.delivery = made.lib.hub_receive, made.ffi.new("delivery *")
+        self._client = client
+        self._rank = client.rank
+        try:
+            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise UserError(f"cannot open the simulator's shared memory {path}: {error.strerror}") from error
+        try:
+            self._hub = self._lib.hub_open(file, os.fstat(file).st_size, 0, 0, 0, 0, 0, 0)
+        finally:
+            os.close(file)
+        if not self._hub:
+            raise UserError("cannot map the shared memory for messages; raise `ulimit -v`")
+
+    @property
+    def now(self) -> int:
+        return self._client.clock
+
+    def elapse(self, picoseconds: int) -> None:
+        self._client.clock += picoseconds
+
+    def post(self, dest: int, head: bytes, body: Body = NOTHING, quiet: int = 0) -> None:
+        """Only the body takes time on the link. `quiet`: this rank will post nothing more for so
+        many picoseconds, so that the datagram may be taken before this rank waits.
+
+        Raises BusError if the body cannot be read.
+        """
+        client = self._client
+        if client.watchful:
+            client.check()
+        charged = body.size
+        if isinstance(body, Run):
+            address, size = body.start, charged
+        else:
+            head += body.read()
+            address = size = 0
+        now = client.clock
+        posted = self._post(self._hub, self._rank, dest, now, now + quiet, head, len(head), address, size, charged)
+        if posted == UNREADABLE:
+            raise reach.unreadable(address, size)
+        if not posted:
+            raise UserError(f"no shared memory is left for a datagram of {len(head) + size} bytes")
+
+    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+        client = self._client
+        if client.watchful:
+            client.check()
+        if why is None:
+            client.clock += LOOK_TIME
+            now = self._wait(self._hub, self._rank, client.clock, Awaited.LOOK)
+        else:
+            now = self._wait(self._hub, self._rank, client.clock, Awaited.DATAGRAM)
+        if now < 0:
+            now = self._wait_on(now, why)
+        client.clock = now
+        if client.watchful:
+            client.count_from_now()
+        return self._collected()
+
+    def receive(
+        self, source: int, match: bytes, head: int, address: int, room: int, why: Callable[[], Wait]
+    ) -> list[tuple[int, bytes]]:
+        """As `collect` with a reason. But if the first datagram is from `source` (any: -1), begins
+        with `match`, and has at most `room` bytes after its `head` bytes, these are copied to
+        `address`, and `delivery` describes that datagram, which is not in the list."""
+        client = self._client
+        if client.watchful:
+            client.check()
+        delivery = self.delivery
+        now = self._receive(
+            self._hub, self._rank, client.clock, source, match, len(match), head, address, room, delivery
+        )
+        if now < 0:
+            now = self._wait_on(now, why())
+        client.clock = now
+        if client.watchful:
+            client.count_from_now()
+        return [] if delivery.taken and not delivery.more else self._collected()
+
+    def take_turn(self, why: Wait) -> None:
+        """Wait until all other ranks wait, and none would resume before this one. What this rank
+        then asks of the simulator comes in the order of simulated time."""
+        client = self._client
+        if client.watchful:
+            client.check()
+        now = self._wait(self._hub, self._rank, client.clock, Awaited.TURN)
+        client.clock = now if now >= 0 else self._wait_on(now, why)
+        if client.watchful:
+            client.count_from_now()
+
+    def head(self, size: int) -> bytes:
+        """The first `size` bytes of the datagram that `delivery` describes."""
+        found: bytes = self._unpack(self.delivery.head, size)
+        return found
+
+    def _collected(self) -> list[tuple[int, bytes]]:
+        """All datagrams that have arrived."""
+        return taken_of(self._ffi, self._lib, self._hub, self._rank)
+
+    def await_end(self) -> None:
+        """Wait until no other rank can run: those that wait have then been stopped. Give up after
+        `ABORT_TIMEOUT` if a rank goes on computing."""
+        give_up = time.monotonic() + ABORT_TIMEOUT
+        answer = self._lib.hub_wait(self._hub, self._rank, self._client.clock, Awaited.END)
+        while answer == Answer.AGAIN and time.monotonic() < give_up:
+            answer = self._lib.hub_wait_on(self._hub, self._rank)
+
+    def close(self) -> None:
+        self._lib.hub_leave(self._hub, self._rank)
+        self._client.finalize()
+
+    def _wait_on(self, now: int, why: Wait | None) -> int:
+        """Continue a wait and publish its reason; if the run is over, report that to the simulator,
+        which ends this process."""
+        if now >= 0:
+            return now
+        record = pack_wait(located(why or Wait("a look for messages")))
+        while now == Answer.AGAIN:
+            self._lib.hub_set_reason(self._hub, self._rank, record, len(record))
+            now = self._lib.hub_wait_on(self._hub, self._rank)
+        if now < 0:
+            wake = look_at(self._ffi, self._lib, self._hub, self._rank).wake
+            self._client.call(Op.STOPPED, STOPPED.pack(Stopped(wake), record))
+        return now
