@@ -63,11 +63,10 @@ class RankBus(BlockingBus):
         self.client.clock += picoseconds
 
     def write_then(self, offset: int, data: bytes, register: int, value: int) -> None:
-        client, price, place = self.client, self.host.pio_write, PIO_WRITE.struct.pack
-        client.clock += price
-        client.post(Op.PIO_WRITE, place(offset) + data)
-        client.clock += price
-        client.post(Op.PIO_WRITE, place(register) + (value & 0xFFFFFFFF).to_bytes(4, "big"))
+        price, place = self.host.pio_write, PIO_WRITE.struct.pack
+        word = (value & 0xFFFFFFFF).to_bytes(4, "big")
+        self.client.clock += price
+        self.client.post_two(Op.PIO_WRITE, place(offset) + data, price, place(register) + word)
 
     def await_word(self, buffer: HostBuffer, offset: int, seen: int, why: Wait, timeout: int) -> int:
         self._call(Op.WAIT_ANY, pack_wait_word(buffer.bus_address + offset, seen, timeout, pack_wait(located(why))))

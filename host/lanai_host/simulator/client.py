@@ -107,6 +107,21 @@ class SimulatorClient:
             if self._posted_bytes > FLUSH_BYTES:
                 self._flush()
 
+    def post_two(self, op: Op, first: bytes, picoseconds: int, second: bytes) -> None:
+        """`post` of two requests of a kind, with so much host work between them."""
+        if self.watchful or self._posted_bytes + len(first) + len(second) > FLUSH_BYTES:
+            self.post(op, first)
+            self.charge(picoseconds)
+            self.post(op, second)
+            return
+        with self._lock:
+            head = HEADER.pack
+            before = head(len(first), op, 0, self.clock - self._told)
+            self._posts.append(before + first + head(len(second), op, 0, picoseconds) + second)
+            self.clock += picoseconds
+            self._told = self.clock
+            self._posted_bytes += len(first) + len(second)
+
     def call(self, op: Op, payload: bytes = b"") -> bytes:
         """Send a request and wait for its answer, while the simulation may move."""
         with self._lock:

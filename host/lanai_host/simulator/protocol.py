@@ -9,6 +9,7 @@ next blocking request, since the simulation does not advance meanwhile.
 import json
 import struct
 from enum import IntEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..bus.base import Wait
@@ -99,6 +100,7 @@ assert HEADER.size == 16
 assert WAIT.size == 12
 
 
+@lru_cache(maxsize=256)  # programs wait for the same again and again
 def pack_wait(why: Wait | None) -> bytes:
     if why is None:
         return b""

@@ -46,14 +46,16 @@ class Chunk:
 class SpinWait:
     """For one kind of wait: it learns how long this takes of late."""
 
-    __slots__ = ("_state",)
+    __slots__ = ("_look", "_receive", "_state")
 
     def __init__(self) -> None:
+        lib = _spin().lib
+        self._look, self._receive = lib.spin_look, lib.spin_receive
         self._state: Any = _spin().ffi.new("Spin *", {"alone": ALONE})
 
     def look(self, sock: socket.socket, into: Chunk) -> int | None:
         """Bytes received without sleep (0: the peer has gone); None if it is time to sleep."""
-        got = int(_spin().lib.spin_look(self._state, sock.fileno(), into.address, into.size))
+        got = int(self._look(self._state, sock.fileno(), into.address, into.size))
         if got == -errno.EAGAIN:
             return None
         if got < 0:
@@ -64,7 +66,7 @@ class SpinWait:
         """Bytes received, after a sleep if need be (0: the peer has gone)."""
         got = -errno.EINTR
         while got == -errno.EINTR:  # Python runs the handlers of signals between two calls
-            got = int(_spin().lib.spin_receive(self._state, sock.fileno(), into.address, into.size))
+            got = int(self._receive(self._state, sock.fileno(), into.address, into.size))
         if got < 0:
             raise OSError(-got, os.strerror(-got))
         return got

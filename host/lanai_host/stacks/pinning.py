@@ -55,25 +55,32 @@ class Pins:
 
     async def release(self, pinned: Pinned) -> None:
         """The range is no longer in use by this message."""
+        for leaving in self.keep(pinned):
+            await self.unpin(leaving)
+
+    def keep(self, pinned: Pinned) -> list[Pinned]:
+        """`release` into the cache: what must be unpinned for it, the range itself if it has no
+        place there."""
         pages = len(pinned.pages)
         key = (pinned.address // PAGE_SIZE, pages)
         if key in self.kept or pages > self.config.pinned_cache_pages:
-            await self._unpin(pinned)
-            return
+            return [pinned]
         self.kept[key] = pinned
         self.kept_pages += pages
+        leaving = []
         while self.kept_pages > self.config.pinned_cache_pages:
             _, oldest = self.kept.popitem(last=False)
             self.kept_pages -= len(oldest.pages)
-            await self._unpin(oldest)
+            leaving.append(oldest)
+        return leaving
 
-    async def _unpin(self, pinned: Pinned) -> None:
+    async def unpin(self, pinned: Pinned) -> None:
         self.work += [(HostCost.PIN, 1), (HostCost.UNPIN_PAGE, len(pinned.pages))]
         await self.bus.unpin(pinned)
 
     async def close(self) -> None:
         while self.kept:
-            await self._unpin(self.kept.popitem()[1])
+            await self.unpin(self.kept.popitem()[1])
 
 
 def _pages(address: int, size: int) -> tuple[int, int]:

@@ -26,6 +26,7 @@ HEADERS = (
     "wave.h",
 )  # fmt: skip
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
+STILL, CUT = int(Ending.STILL), int(Ending.CUT)  # asked with every call
 U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "new": (POINTER, (U32, U32, U64, U64)),
@@ -183,16 +184,17 @@ class RtlEngine(Engine):
             self._native.engine_wire(self._engine, cable.other_unit, cable.other_port, cable.unit, cable.port)
         self._native.engine_options(self._engine, skip, threads)
         self._events = POINTER()
+        self._events_at = ctypes.byref(self._events)
         self._closed = False
 
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
-        ending = Ending(self._native.engine_run(self._engine, limit))
-        self.cut_short = Ending.CUT in ending
-        count = self._native.engine_events(self._engine, ctypes.byref(self._events))
+        ending = self._native.engine_run(self._engine, limit)
+        self.cut_short = bool(ending & CUT)
+        count = self._native.engine_events(self._engine, self._events_at)
         if not count:
-            return Ending.STILL in ending, ()
+            return bool(ending & STILL), ()
         raw = ctypes.string_at(self._events.value or 0, count * EVENT.size)
-        return False, [Event(*EVENT.struct.unpack_from(raw, at)) for at in range(0, len(raw), EVENT.size)]
+        return False, [Event(*event) for event in EVENT.struct.iter_unpack(raw)]
 
     def quiet_until(self) -> int:
         """0 without `skip`: then all that could be left out is done."""

@@ -75,7 +75,7 @@ class Rank:
         self.placement: int | None = None  # what it said of its buffers when it left
         self.gone = False  # nothing will come from it any more
         self.op: int | None = None
-        self.why = b""  # wait record of the request that it is in
+        self.request: Request | None = None  # the one that it waits for
         self.pending: Suspension[list[Request]] | None = None
         self._chunk = Chunk(CHUNK)  # kept: a fresh one for each read would cost the kernel more than the read
         self._wait = SpinWait()
@@ -90,10 +90,15 @@ class Rank:
         self._requests: list[Request] = []
         self._wanted = HEADER.size
 
+    @property
+    def why(self) -> bytes:
+        """The wait record of the request that it is in."""
+        return b"" if self.request is None else why_of(self.request)
+
     def answer(self, payload: bytes = b"", status: int = Status.OK) -> None:
         """End the rank's blocking request; its process runs from now on."""
         self.running = True
-        self.why = b""
+        self.request = None
         frame = HEADER.pack(len(payload), status, 0, self.clock) + payload
         if self.log is not None:
             self.log.answered(frame)
@@ -132,15 +137,21 @@ class Rank:
             if not got:
                 self.gone = True
                 return None
-            self._bytes += self._chunk.view[:got]
-            if len(self._bytes) >= self._wanted and self._parse():
+            if self._bytes or got < self._wanted:
+                self._bytes += self._chunk.view[:got]
+                if len(self._bytes) < self._wanted:
+                    continue
+                data = bytes(self._bytes)
+                self._bytes.clear()
+            else:
+                data = bytes(self._chunk.view[:got])
+            if self._parse(data):
                 requests, self._requests = self._requests, []
                 return requests
 
-    def _parse(self) -> bool:
-        """Cut complete frames off what was read; True if a blocking one is among them, which is
-        then the last."""
-        data = bytes(self._bytes)
+    def _parse(self, data: bytes) -> bool:
+        """Cut complete frames off what was read, and keep the rest; True if a blocking one is among
+        them, which is then the last."""
         total = len(data)
         position, op = 0, 0
         self._wanted = HEADER.size
@@ -152,7 +163,8 @@ class Rank:
                 break
             position = start + size
             self._requests.append(Request(op, elapsed, data[start:position]))
-        del self._bytes[:position]
+        if position < total:
+            self._bytes += data[position:]
         return bool(self._requests) and self._requests[-1].op > BLOCKING
 
 
@@ -306,7 +318,7 @@ class Ranks:
             self._give_up = time.monotonic() + ABORT_TIMEOUT
         rank.pending = None
         rank.running = False
-        rank.why = why_of(requests[-1]) if requests else b""
+        rank.request = requests[-1] if requests else None
         self._active.remove(rank)
         self.running -= 1
         if requests and self._at_once(rank, requests[-1].op):

@@ -121,7 +121,7 @@ class Kernel:
         self.clockwork: Clockwork | None = None
         self.outside: Outside | None = None
         self._moments: list[tuple[int, int, int, Callable[[Any], None], Any]] = []
-        self._timeouts: list[tuple[int, int, int, Suspension[Any], bool]] = []
+        self._timeouts: list[tuple[int, int, int, Suspension[Any], bool, int]] = []
         self._alone: list[Suspension[None]] = []
         self._order = 0
         self._open = 0  # tasks not done
@@ -159,16 +159,16 @@ class Kernel:
         self._alone.append(suspension)
         return suspension
 
-    def wake_at(self, time: int, number: int, suspension: Suspension[Any], alone: bool) -> None:
+    def wake_at(self, time: int, number: int, suspension: Suspension[Any], alone: bool, since: int = 0) -> None:
         """Resume a suspension with None at `time` unless it is resumed sooner. `alone`: that this
-        will happen is no reason to go on."""
+        will happen is no reason to go on. The wait begins at `since`."""
         self._order += 1
-        heapq.heappush(self._timeouts, (time, number, self._order, suspension, alone))
+        heapq.heappush(self._timeouts, (time, number, self._order, suspension, alone, since))
 
     def wake_timeouts(self, delay: int) -> None:
-        """Wake all who wait so, after `delay`."""
-        for _, number, _, suspension, _ in sorted(self._timeouts, key=lambda entry: entry[:3]):
-            if not suspension.done:
+        """Wake all who wait so now, after `delay`."""
+        for _, number, _, suspension, _, since in sorted(self._timeouts, key=lambda entry: entry[:3]):
+            if not suspension.done and since <= self.now:
                 self.at(self.now + delay, number, _wake, suspension)
 
     def suspension(self) -> Suspension[Any]:
@@ -234,7 +234,8 @@ class Kernel:
     def _timeout_pending(self) -> bool:
         """Is there a timeout within the limit that counts as pending work?"""
         return any(
-            time <= self.limit and not alone and not suspension.done for time, _, _, suspension, alone in self._timeouts
+            time <= self.limit and not alone and not suspension.done
+            for time, _, _, suspension, alone, _ in self._timeouts
         )
 
     def _take(self, time: int) -> None:
@@ -244,7 +245,7 @@ class Kernel:
             self.now, _, _, action, value = heapq.heappop(moments)
             action(value)
         while self._timeouts and self._timeouts[0][0] == time:
-            _, _, _, suspension, _ = heapq.heappop(self._timeouts)
+            suspension = heapq.heappop(self._timeouts)[3]
             self.now = time
             _wake(suspension)
 

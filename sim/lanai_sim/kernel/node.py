@@ -14,6 +14,7 @@ from lanai_host.bus.base import Bus
 from ..engines.base import Access, Burst, Engine
 from .kernel import Kernel, Suspension
 
+STORED = 1  # the value that `Suspension.resume` gets for a change of a word that no NIC made
 WINDOW_PAGES = 1 << 16  # bus pages of one process: 256 MB, as `lanai_host.stacks.mpi_np.driver.WINDOW` has it
 
 
@@ -211,27 +212,42 @@ class Node:
     async def changed(
         self, clock: int, words: Sequence[Word], number: int, timeout: "WaitTimeout | None" = None
     ) -> int:
-        """Wait until one of some words differs from what was seen, or until `timeout`."""
-        kernel = self.kernel
-        await kernel.until(clock, number)
-        while not any(word.changed for word in words):
-            tag, answer = self.events.expect()
-            self._waits[tag] = words, answer
-            for word in words:
-                self.engine.watch(self.number, word.address, word.seen, tag)
-            if timeout is not None:
-                kernel.wake_at(clock + timeout.time, number, answer, timeout.expired)
-            told = await answer
-            self.engine.unwatch(self.number, tag)
-            del self._waits[tag]
-            if told is None:
-                self.events.forget(tag)
-                clock = kernel.now
-                break
-            clock = told[0]
+        """Wait from `clock` on until one of some words differs from what was seen, or until
+        `timeout`.
+
+        They are watched from now on: the engine need not stop at `clock`.
+        """
+        kernel, slots = self.kernel, self.engine.time
+        first_look = slots.picoseconds(slots.slot(clock))  # a change up to then is there when the process looks
+        told: tuple[int, int] | None = (0, 0)
+        if clock <= kernel.limit and not any(word.changed for word in words):
+            told = await self._change(clock, words, number, timeout)
+        if told is not None and told[0] <= (clock if told[1] == STORED else first_look):
+            await kernel.until(clock, number)
+            told = (clock, 0)
+        while told is not None and not any(word.changed for word in words):
+            told = await self._change(told[0], words, number, timeout)
         if timeout is not None:
             timeout.expired = not any(word.changed for word in words)
-        return clock
+        return kernel.now if told is None else told[0]
+
+    async def _change(
+        self, clock: int, words: Sequence[Word], number: int, timeout: "WaitTimeout | None"
+    ) -> tuple[int, int] | None:
+        """Time of the next write that changes a word, and whether a processor `STORED` it; None
+        if `timeout` comes first."""
+        tag, answer = self.events.expect()
+        self._waits[tag] = words, answer
+        for word in words:
+            self.engine.watch(self.number, word.address, word.seen, tag)
+        if timeout is not None:
+            self.kernel.wake_at(clock + timeout.time, number, answer, timeout.expired, since=clock)
+        told: tuple[int, int] | None = await answer
+        self.engine.unwatch(self.number, tag)
+        del self._waits[tag]
+        if told is None:
+            self.events.forget(tag)
+        return told
 
     async def store(self, clock: int, number: int, address: int, data: bytes) -> None:
         """A processor's stores to memory of this host, at `clock`. Raises UserError if no process has
@@ -242,7 +258,7 @@ class Node:
         for tag, (words, answer) in list(self._waits.items()):
             if not answer.done and any(word.changed for word in words):
                 self.events.forget(tag)
-                answer.resume((self.kernel.now, 0))
+                answer.resume((self.kernel.now, STORED))
 
     async def _access(self, clock: int, words: list[tuple[int, int, int]], write: bool) -> tuple[int, int]:
         await self.kernel.until(clock, self.number)

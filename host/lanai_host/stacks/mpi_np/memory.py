@@ -138,12 +138,19 @@ class Memory:
         self.lent[hold.outgoing] += PAGE_SIZE * len(pinned.pages)
         hold.pieces += pieces_of(pinned, address, size)
 
-    async def _unpin(self, hold: Hold) -> None:
+    def keep(self, hold: Hold) -> list[Pinned]:
+        """The NIC is done with memory that had no copy: what must be unpinned now."""
+        leaving = []
         for pinned in hold.pins:
             self.lent[hold.outgoing] -= PAGE_SIZE * len(pinned.pages)
-            await self.pins.release(pinned)
+            leaving += self.pins.keep(pinned)
         hold.pins = []
         hold.pieces = []
+        return leaving
+
+    async def _unpin(self, hold: Hold) -> None:
+        for pinned in self.keep(hold):
+            await self.pins.unpin(pinned)
 
     def _bounce(self, size: int) -> HostBuffer:
         """A buffer of at least a page, in sizes of powers of two so that they can be used again."""

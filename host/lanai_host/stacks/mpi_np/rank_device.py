@@ -201,7 +201,12 @@ class RankMpiNp(MpiNp):
         self.records.check(notice, receive)
         self.records.news += 1
         receive.source, receive.tag, receive.length = notice.source, notice.tag, notice.length
-        run_now(share.retire_receive(receive, notice.length))
+        share.displace(receive)
+        receive.hold = None
+        for pinned in share.memory.keep(hold):
+            run_now(share.memory.pins.unpin(pinned))
+        if share.memory.owes:
+            share.account()
         finish(receive)
         return True
 

@@ -66,12 +66,16 @@ class NicShare:
 
     async def retire_receive(self, receive: Receive, received: int) -> None:
         """The NIC has forgotten a receive: everything it held is free again."""
+        self.displace(receive)
+        await self._retire(receive, received)
+
+    def displace(self, receive: Receive) -> None:
+        """The reverse of `place`."""
         del self.active[receive.number]
         self.numbers.append(receive.number)
         self.entries.append(receive.index)
         if receive.wanted_source == ANY_SOURCE:
             self.wildcards += 1
-        await self._retire(receive, received)
 
     async def retire_send(self, number: int, send: Send) -> None:
         """... a send."""

@@ -1,0 +1,144 @@
+"""A process waits for a word of host memory: when it goes on, and where the engine stops for it."""
+
+import pytest
+
+from lanai_host.bus.base import PAGE_SIZE
+from lanai_sim.engines.base import NEVER, Event, EventKind, SlotTime
+from lanai_sim.kernel.cluster import Cluster
+from lanai_sim.kernel.kernel import Deadlock, TimeLimit
+from lanai_sim.kernel.node import WaitTimeout, Word
+from lanai_sim.machine import fabrics
+
+KHZ = 66_600
+TIME = SlotTime(KHZ)
+LOOK = TIME.picoseconds(100) + 7  # a time within slot 100: what is written before slot 101 is there
+
+
+class ScriptedEngine:
+    """Writes one word of host memory in given slots, and does nothing else."""
+
+    cut_short = False
+
+    def __init__(self, writes):
+        self.time = TIME
+        self.memory = bytearray(4)
+        self.writes = dict(writes)
+        self.watches = {}
+        self.limits = []
+        self.now = 0
+
+    def slot(self, unit):
+        return self.now
+
+    def watch(self, nic, address, seen, tag):
+        self.watches[tag] = seen
+
+    def unwatch(self, nic, tag):
+        del self.watches[tag]
+
+    def run(self, limit):
+        self.limits.append(limit)
+        for slot in sorted(slot for slot in self.writes if slot < limit):
+            self.memory[:] = self.writes.pop(slot).to_bytes(4, "big")
+            self.now = slot + 1
+            value = int.from_bytes(self.memory, "big")
+            if events := [
+                Event(self.now, EventKind.WATCH, 0, t, 0) for t, seen in self.watches.items() if seen != value
+            ]:
+                return False, events
+        if limit != NEVER:
+            self.now = max(self.now, limit)
+        return not self.writes, ()
+
+
+def waited(writes, clock=LOOK, timeout=0, store=None):
+    """The time at which a process goes on that looks at `clock`, and the engine."""
+    engine = ScriptedEngine(writes)
+    cluster = Cluster(fabrics.describe("pair", 2), make_engine=lambda layout: engine)
+    node, word = cluster.nodes[0], Word(PAGE_SIZE, memoryview(engine.memory), 0)
+
+    async def process():
+        limit = WaitTimeout().wait(clock, timeout, [word])
+        return await node.changed(clock, [word], 0, limit)
+
+    async def other():
+        await cluster.kernel.until(store, 1)
+        engine.memory[:] = bytes([0, 0, 0, 9])
+        for tag, (_, answer) in list(node._waits.items()):
+            cluster.forget(tag)
+            answer.resume((store, 1))
+
+    task = cluster.kernel.spawn(process(), 0)
+    if store is not None:
+        cluster.kernel.spawn(other(), 1)
+    cluster.run()
+    return task.result, engine
+
+
+@pytest.mark.parametrize(
+    ("writes", "expected"),
+    [
+        ({10: 1}, LOOK),  # there when the process looks
+        ({100: 1}, LOOK),  # the last slot before the look
+        ({101: 1}, TIME.picoseconds(102)),  # the first one after it
+        ({10: 1, 50: 0, 300: 2}, TIME.picoseconds(301)),  # nobody has seen the 1
+        ({10: 1, 50: 0, 60: 3}, LOOK),
+        ({100: 1, 101: 0}, LOOK),
+        ({300: 1}, TIME.picoseconds(301)),
+    ],
+)
+def test_when_a_process_goes_on(writes, expected):
+    assert waited(writes)[0] == expected
+
+
+def test_the_engine_does_not_stop_where_the_process_looks():
+    _, engine = waited({300: 1})
+    assert len(engine.limits) == 1
+
+
+def test_a_timeout_counts_from_the_look():
+    time, _ = waited({10_000: 1}, timeout=1_000_000)
+    assert time == LOOK + 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("store", "expected"), [(LOOK - 5, LOOK), (LOOK + 1, LOOK + 1), (LOOK + 900_000, LOOK + 900_000)]
+)
+def test_a_store_of_another_processor(store, expected):
+    assert waited({10_000: 0}, store=store)[0] == expected
+
+
+def test_a_run_that_ends_before_the_look_reaches_its_limit():
+    engine = ScriptedEngine({})
+    cluster = Cluster(fabrics.describe("pair", 2), make_engine=lambda layout: engine)
+    cluster.kernel.limit = LOOK - 1
+    word = Word(PAGE_SIZE, memoryview(engine.memory), 0)
+    cluster.kernel.spawn(cluster.nodes[0].changed(LOOK, [word], 0), 0)
+    with pytest.raises(TimeLimit):
+        cluster.run()
+
+
+def test_a_wait_for_what_never_comes_is_a_deadlock():
+    with pytest.raises(Deadlock):
+        waited({})
+
+
+@pytest.mark.parametrize(("since", "woken"), [(0, True), (500, False)])
+def test_news_wake_those_whose_wait_has_begun(since, woken):
+    engine = ScriptedEngine({})
+    kernel = Cluster(fabrics.describe("pair", 2), make_engine=lambda layout: engine).kernel
+
+    async def sleeper():
+        suspension = kernel.suspension()
+        kernel.wake_at(10_000, 0, suspension, False, since)
+        await suspension
+        return kernel.now
+
+    async def news():
+        await kernel.until(100, 1)
+        kernel.wake_timeouts(50)
+
+    task = kernel.spawn(sleeper(), 0)
+    kernel.spawn(news(), 1)
+    kernel.run()
+    assert task.result == (150 if woken else 10_000)
