@@ -5,13 +5,12 @@ from collections.abc import Callable
 from lanai_host.errors import UserError
 
 from .. import parallel
-from . import cache, clock, fairness, matching, overlap, queues
+from . import cache, clock, fairness, matching, overlap, queues, sticky, windows
 from .point import Conclusion, Figures, Point, Sweep
 from .table import Table
 
-SWEEPS: tuple[Sweep, ...] = tuple(
-    sorted((module.SWEEP for module in (clock, cache, queues, fairness, overlap, matching)), key=lambda one: one.letter)
-)
+MODULES = (clock, cache, queues, fairness, overlap, matching, sticky, windows)
+SWEEPS: tuple[Sweep, ...] = tuple(sorted((module.SWEEP for module in MODULES), key=lambda one: one.letter))
 
 
 def find(name: str) -> Sweep:

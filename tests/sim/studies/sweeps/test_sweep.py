@@ -11,7 +11,7 @@ from lanai_sim import sources
 from lanai_sim.cli import main
 from lanai_sim.studies import parallel
 from lanai_sim.studies.drawing import Plot
-from lanai_sim.studies.sweeps import cache, catalog, clock, fairness, page, point, queues
+from lanai_sim.studies.sweeps import cache, catalog, clock, fairness, page, point, queues, sticky, windows
 from lanai_sim.studies.sweeps.point import Conclusion, Row, Sweep
 from lanai_sim.studies.sweeps.table import Table
 
@@ -178,6 +178,38 @@ def test_clock_conclusion_from_made_up_rows():
     assert "not 24" in found.paragraph
 
 
+def test_sticky_conclusion_from_made_up_rows():
+    """The longest pause with which a late receiver gets nothing by remote write."""
+    rows = [
+        Row({"late_us": late, "pause_us": pause}, {"percent": 100.0 if pause > late / 10 else 0.0})
+        for late in sticky.LATE_US
+        for pause in sticky.PAUSES_US
+    ]
+    found = sticky.conclude(rows)
+    assert "pauses for 20 us at most" in found.paragraph
+    assert found.figures["sweep.sticky.200_us_late.40"] == 100
+
+
+def test_windows_conclusion_from_made_up_rows():
+    slow = {"allocated": 1, "registered": 1, "emulated": 4}
+    rows = [
+        Row({"memory": memory, "size": size}, {"put_us": factor * size, "get_us": 2.0 * size})
+        for memory, factor in slow.items()
+        for size in windows.SIZES
+    ]
+    found = windows.conclude(rows)
+    assert "puts 4.00 and 4.00 times as fast at 8 and at 8,192 bytes, gets 1.00 and 1.00 times" in found.paragraph
+    assert found.figures["sweep.windows.put.emulated.64_us"] == 256
+
+
+@pytest.mark.slow
+def test_a_sender_by_fifo_that_is_ahead_stays_so():
+    """MB-G4."""
+    shares = [sticky.measure({"late_us": late, "pause_us": 0})["percent"] for late in sticky.LATE_US]
+    assert shares == [100, 0]
+    assert sticky.measure({"late_us": sticky.LATE_US[-1], "pause_us": 40})["percent"] > 50
+
+
 def test_nic_at_keeps_bus_link_and_cable():
     slow, fast = point.nic_at(33), point.nic_at(528)
     assert fast.slot_khz == 16 * slow.slot_khz
@@ -205,7 +237,7 @@ def test_replay_without_cache_is_the_gateware():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["queues", "fairness", "overlap", "cache"])
+@pytest.mark.parametrize("name", ["queues", "fairness", "overlap", "cache", "windows"])
 def test_whole_sweeps(name, tmp_path):
     options = ["--quick", "--table", str(tmp_path / "t.jsonl"), "--output", str(tmp_path)]
     assert main(["sweep", name, *options]) == 0
