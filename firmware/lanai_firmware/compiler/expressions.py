@@ -11,7 +11,7 @@ from ..lang.machine import Register
 from ..lang.types import ArrayType, PtrType, field_of, is_struct, name_of, sizeof
 from ..lang.views import ArrayView, Struct, symbol_of
 from ..lang.views import bind_globals as bind
-from . import operators, refusals, tree
+from . import operators, refusals, statement_tree, tree
 from .calls import call
 from .scope import Scope
 from .source import CompileError
@@ -175,12 +175,12 @@ def load(kind: Any, address: Value) -> Value | View:
     return tree.Load(kind if isinstance(kind, PtrType) else kind.wide, address, kind)
 
 
-def store(scope: Scope, node: ast.AST, kind: Any, address: Value, given: Any) -> tree.Store:
+def store(scope: Scope, node: ast.AST, kind: Any, address: Value, given: Any) -> statement_tree.Store:
     if is_struct(kind) or isinstance(kind, ArrayType):
         scope.fail(node, f"a whole {name_of(kind)} is not assigned; write copy(target, source, sizeof(...))")
     accepted = operators.accept(scope, node, kind, given, "a member or element")
     narrow = not isinstance(kind, PtrType) and kind.bits < 32
-    return tree.Store(scope.line(node), kind, address, given if narrow else accepted)
+    return statement_tree.Store(scope.line(node), kind, address, given if narrow else accepted)
 
 
 def binary(scope: Scope, node: ast.BinOp) -> Value:

@@ -16,9 +16,9 @@ from .debug import DebugInfo
 from .lowering.emitter import ir_type
 from .lowering.function import lower_function
 from .source import Source, label_of, source_of, stable_path
+from .statement_tree import Body
 from .statements import check_function
 from .targets import Guards, LanaiTarget, Target
-from .tree import Body
 
 COUNTER_SIZE = 4  # bytes of the global that counts the open calls of a function that calls itself
 

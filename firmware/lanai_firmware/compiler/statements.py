@@ -8,7 +8,7 @@ from ..lang import rules
 from ..lang.functions import typed_range, value_kind
 from ..lang.integers import i32, u32
 from ..lang.types import is_integer, name_of
-from . import operators, refusals, tree
+from . import operators, refusals, statement_tree
 from .expressions import condition, element_place, expression, load, member_place, store, value
 from .scope import Loop, Scope, Unit
 from .source import Source
@@ -16,7 +16,7 @@ from .tree import Value, constant
 from .values import Entity, Reference, View, describe
 
 
-def check_function(unit: Unit, source: Source) -> tree.Body:
+def check_function(unit: Unit, source: Source) -> statement_tree.Body:
     """The typed tree of a function. Raises `CompileError` at the first thing that is not
     allowed."""
     scope = Scope(unit, source, expression)
@@ -26,11 +26,11 @@ def check_function(unit: Unit, source: Source) -> tree.Body:
     found = statements(scope, source.tree.body)
     if result is not None and not scope.dead:
         scope.fail(source.tree, f"{source.tree.name} may end without a value; add a return")
-    return tree.Body(found, scope.has_local)
+    return statement_tree.Body(found, scope.has_local)
 
 
-def statements(scope: Scope, nodes: Sequence[ast.stmt]) -> list[tree.Statement]:
-    found: list[tree.Statement] = []
+def statements(scope: Scope, nodes: Sequence[ast.stmt]) -> list[statement_tree.Statement]:
+    found: list[statement_tree.Statement] = []
     for node in nodes:
         if scope.dead:
             break  # never reached; Python does not look at it either
@@ -46,7 +46,7 @@ def statements(scope: Scope, nodes: Sequence[ast.stmt]) -> list[tree.Statement]:
     return found
 
 
-def assign_name(scope: Scope, node: ast.AST, name: str, given: Any) -> tree.Assign:
+def assign_name(scope: Scope, node: ast.AST, name: str, given: Any) -> statement_tree.Assign:
     if isinstance(given, View):
         kind: Any = Reference(given.kind)
         held: Value = given.pointer
@@ -60,7 +60,7 @@ def assign_name(scope: Scope, node: ast.AST, name: str, given: Any) -> tree.Assi
     else:
         scope.fail(node, f"{name!r} is given {describe(given)}; variables hold integers, bools and pointers")
     scope.declare(node, name, kind)
-    return tree.Assign(scope.line(node), name, kind, held)
+    return statement_tree.Assign(scope.line(node), name, kind, held)
 
 
 def place_of(scope: Scope, node: ast.expr) -> tuple[Any, Value]:
@@ -78,7 +78,7 @@ def place_of(scope: Scope, node: ast.expr) -> tuple[Any, Value]:
     scope.fail(node, f"`{ast.unparse(node)}` is not assigned to; assign to a name, a member or an element")
 
 
-def assign(scope: Scope, node: ast.Assign) -> tree.Statement:
+def assign(scope: Scope, node: ast.Assign) -> statement_tree.Statement:
     if len(node.targets) > 1:
         scope.fail(node, "several targets of one `=` are not in the language; write one statement for each")
     target = node.targets[0]
@@ -90,7 +90,7 @@ def assign(scope: Scope, node: ast.Assign) -> tree.Statement:
     return store(scope, node, *place_of(scope, target), given)
 
 
-def annotated(scope: Scope, node: ast.AnnAssign) -> tree.Statement:
+def annotated(scope: Scope, node: ast.AnnAssign) -> statement_tree.Statement:
     if node.value is None or not isinstance(node.target, ast.Name):
         scope.fail(node, f"a type without a value; write {ast.unparse(node.target)} = u32(0)")
     kind = value_kind(eval_annotation(scope, node), scope.namespace, node.target.id)
@@ -109,7 +109,7 @@ def eval_annotation(scope: Scope, node: ast.AnnAssign) -> Any:
         scope.fail(node, f"{ast.unparse(node.annotation)} is no type: {error}")
 
 
-def augmented(scope: Scope, node: ast.AugAssign) -> tree.Statement:
+def augmented(scope: Scope, node: ast.AugAssign) -> statement_tree.Statement:
     if isinstance(node.target, ast.Name):
         reading = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
         old = expression(scope, reading)
@@ -121,7 +121,7 @@ def augmented(scope: Scope, node: ast.AugAssign) -> tree.Statement:
     return store(scope, node, kind, address, given)
 
 
-def alternative(scope: Scope, node: ast.If) -> tree.If:
+def alternative(scope: Scope, node: ast.If) -> statement_tree.If:
     test = condition(scope, node.test)
     before = set(scope.assigned)
     falling: list[set[str]] = []
@@ -135,10 +135,10 @@ def alternative(scope: Scope, node: ast.If) -> tree.If:
     scope.dead = not falling
     if falling:
         scope.assigned = set.intersection(*falling)
-    return tree.If(scope.line(node), test, *parts)
+    return statement_tree.If(scope.line(node), test, *parts)
 
 
-def while_loop(scope: Scope, node: ast.While) -> tree.While:
+def while_loop(scope: Scope, node: ast.While) -> statement_tree.While:
     if node.orelse:
         scope.fail(node, "`else` of a loop is not in the language; use a bool variable")
     test = condition(scope, node.test)
@@ -150,10 +150,10 @@ def while_loop(scope: Scope, node: ast.While) -> tree.While:
     if ends:
         scope.assigned = set.intersection(*ends)
     scope.dead = not ends
-    return tree.While(scope.line(node), test, body, bool(ends))
+    return statement_tree.While(scope.line(node), test, body, bool(ends))
 
 
-def run_loop(scope: Scope, loop: Loop, nodes: Sequence[ast.stmt]) -> list[tree.Statement]:
+def run_loop(scope: Scope, loop: Loop, nodes: Sequence[ast.stmt]) -> list[statement_tree.Statement]:
     scope.loops.append(loop)
     scope.dead = False
     found = statements(scope, nodes)
@@ -161,7 +161,7 @@ def run_loop(scope: Scope, loop: Loop, nodes: Sequence[ast.stmt]) -> list[tree.S
     return found
 
 
-def for_loop(scope: Scope, node: ast.For) -> tree.For:
+def for_loop(scope: Scope, node: ast.For) -> statement_tree.For:
     """`for i in range(...)`: the count is fixed at the start, and i may be changed without effect
     on it, as in Python."""
     if node.orelse:
@@ -174,7 +174,7 @@ def for_loop(scope: Scope, node: ast.For) -> tree.For:
     body = run_loop(scope, Loop(), node.body)
     scope.assigned = before
     scope.dead = False
-    return tree.For(scope.line(node), node.target.id, kind, start, stop, step, body)
+    return statement_tree.For(scope.line(node), node.target.id, kind, start, stop, step, body)
 
 
 def range_bounds(scope: Scope, node: ast.For) -> tuple[Value, Value, int, Any]:
@@ -195,18 +195,18 @@ def range_bounds(scope: Scope, node: ast.For) -> tuple[Value, Value, int, Any]:
     return bounds[0], bounds[1], int(step.python), kind
 
 
-def leave_loop(scope: Scope, node: ast.Break) -> tree.Break:
+def leave_loop(scope: Scope, node: ast.Break) -> statement_tree.Break:
     scope.loops[-1].leaving.append(set(scope.assigned))
     scope.dead = True
-    return tree.Break(scope.line(node))
+    return statement_tree.Break(scope.line(node))
 
 
-def next_turn(scope: Scope, node: ast.Continue) -> tree.Continue:
+def next_turn(scope: Scope, node: ast.Continue) -> statement_tree.Continue:
     scope.dead = True
-    return tree.Continue(scope.line(node))
+    return statement_tree.Continue(scope.line(node))
 
 
-def give_back(scope: Scope, node: ast.Return) -> tree.Statement:
+def give_back(scope: Scope, node: ast.Return) -> statement_tree.Statement:
     _, result = scope.source.function.signature
     name = scope.source.tree.name
     returned: Value | None = None
@@ -218,33 +218,33 @@ def give_back(scope: Scope, node: ast.Return) -> tree.Statement:
             scope.fail(node, f"{name} returns nothing where {name_of(result)} was declared")
         returned = operators.accept(scope, node, result, expression(scope, node.value), f"the result of {name}")
     scope.dead = True
-    return tree.Return(scope.line(node), returned)
+    return statement_tree.Return(scope.line(node), returned)
 
 
-def evaluate(scope: Scope, node: ast.Expr) -> tree.Evaluate | None:
+def evaluate(scope: Scope, node: ast.Expr) -> statement_tree.Evaluate | None:
     if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return None  # a docstring
     result = expression(scope, node.value)
     if not isinstance(result, Value):
         scope.fail(node, f"{describe(result)} does nothing here; call it, or remove the line")
-    return tree.Evaluate(scope.line(node), result)
+    return statement_tree.Evaluate(scope.line(node), result)
 
 
-def check(scope: Scope, node: ast.Assert) -> tree.Check:
+def check(scope: Scope, node: ast.Assert) -> statement_tree.Check:
     message = node.msg
     if message is not None and not (isinstance(message, ast.Constant) and isinstance(message.value, str)):
         scope.fail(node, "the message of assert is a literal text")
     reason = message.value if isinstance(message, ast.Constant) else f"assert {ast.unparse(node.test)}"
     test = condition(scope, node.test)
     scope.dead = False
-    return tree.Check(scope.line(node), test, str(reason))
+    return statement_tree.Check(scope.line(node), test, str(reason))
 
 
 def nothing(scope: Scope, node: ast.Pass) -> None:
     pass
 
 
-HANDLERS: dict[type[ast.AST], Callable[[Scope, Any], tree.Statement | None]] = {
+HANDLERS: dict[type[ast.AST], Callable[[Scope, Any], statement_tree.Statement | None]] = {
     ast.Assign: assign,
     ast.AnnAssign: annotated,
     ast.AugAssign: augmented,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import lanai_firmware.compiler as compiler
-from lanai_firmware.compiler import CompileError, Program, tree
+from lanai_firmware.compiler import CompileError, Program, statement_tree, tree
 
 LOWERING = Path(compiler.__file__).parent / "lowering"
 TWO = """
@@ -28,10 +28,10 @@ def test_a_program_is_checked_without_ir(module):
     assert [name.split(".")[-1] for name in program.globals] == ["numbers"]
     assert not program.functions
     store, given_back = program.bodies[next(iter(program.bodies))].statements
-    assert isinstance(store, tree.Store)
+    assert isinstance(store, statement_tree.Store)
     assert isinstance(store.value, tree.Binary)
     assert store.value.left.address is store.address  # `+=` computes the address once
-    assert isinstance(given_back, tree.Return)
+    assert isinstance(given_back, statement_tree.Return)
 
 
 def test_an_error_in_any_function_ends_the_check(module):
@@ -53,7 +53,7 @@ def test_every_node_of_the_tree_is_lowered():
 
     values = {kind for kind in vars(tree).values() if isinstance(kind, type) and issubclass(kind, tree.Value)}
     assert values - {tree.Value} == set(expressions.HANDLERS)
-    assert set(tree.Statement.__args__) == set(statements.HANDLERS)
+    assert set(statement_tree.Statement.__args__) == set(statements.HANDLERS)
 
 
 def test_len_leaves_nothing_out_that_python_would_do(module, run_lanai):

@@ -3,14 +3,14 @@
 from typing import Any
 
 from ...lang.types import is_integer
-from .. import tree
+from .. import statement_tree
 from ..source import Source
 from .emitter import Emitter, Module
 from .statements import statements
 from .words import word_constant
 
 
-def lower_function(module: Module, source: Source, function: Any, body: tree.Body, depth_symbol: str) -> None:
+def lower_function(module: Module, source: Source, function: Any, body: statement_tree.Body, depth_symbol: str) -> None:
     """Emit the function's body. `depth_symbol`: the global that counts its open calls; empty if it
     does not call itself.
     """

@@ -7,24 +7,24 @@ from llvmlite import ir
 
 from ...lang.integers import i32
 from ...lang.types import PtrType
-from .. import tree
+from .. import statement_tree
 from .emitter import Emitter, Loop
 from .expressions import branch, evaluate
 from .words import WORD, word_constant
 
 
-def statements(emitter: Emitter, nodes: Sequence[tree.Statement]) -> None:
+def statements(emitter: Emitter, nodes: Sequence[statement_tree.Statement]) -> None:
     for node in nodes:
         emitter.mark(node.line)
         HANDLERS[type(node)](emitter, node)
 
 
-def assign(emitter: Emitter, node: tree.Assign) -> None:
+def assign(emitter: Emitter, node: statement_tree.Assign) -> None:
     given = evaluate(emitter, node.value)
     emitter.builder.store(given, emitter.slot(node.name, node.kind))
 
 
-def store(emitter: Emitter, node: tree.Store) -> None:
+def store(emitter: Emitter, node: statement_tree.Store) -> None:
     """The value is evaluated before the address, but for `+=`, whose value refers to what lies
     there.
     """
@@ -38,11 +38,11 @@ def store(emitter: Emitter, node: tree.Store) -> None:
     emitter.target.store(emitter.builder, address, given, node.kind.bits)
 
 
-def evaluated(emitter: Emitter, node: tree.Evaluate) -> None:
+def evaluated(emitter: Emitter, node: statement_tree.Evaluate) -> None:
     evaluate(emitter, node.value)
 
 
-def alternative(emitter: Emitter, node: tree.If) -> None:
+def alternative(emitter: Emitter, node: statement_tree.If) -> None:
     yes, no = emitter.block("then"), emitter.block("else")
     end = None
     branch(emitter, node.test, yes, no)
@@ -58,7 +58,7 @@ def alternative(emitter: Emitter, node: tree.If) -> None:
     emitter.enter(end)
 
 
-def while_loop(emitter: Emitter, node: tree.While) -> None:
+def while_loop(emitter: Emitter, node: statement_tree.While) -> None:
     head, inner, after = emitter.block("while"), emitter.block("do"), emitter.block("after_while")
     emitter.jump(head)
     emitter.enter(head)
@@ -69,14 +69,14 @@ def while_loop(emitter: Emitter, node: tree.While) -> None:
     emitter.dead = not node.ends
 
 
-def run_loop(emitter: Emitter, loop: Loop, inner: Any, nodes: Sequence[tree.Statement]) -> None:
+def run_loop(emitter: Emitter, loop: Loop, inner: Any, nodes: Sequence[statement_tree.Statement]) -> None:
     emitter.loops.append(loop)
     emitter.enter(inner)
     statements(emitter, nodes)
     emitter.loops.pop()
 
 
-def for_loop(emitter: Emitter, node: tree.For) -> None:
+def for_loop(emitter: Emitter, node: statement_tree.For) -> None:
     """Rotated by hand: one compare and branch a turn, and no step past the end that could wrap."""
     start, stop = evaluate(emitter, node.start), evaluate(emitter, node.stop)
     b, step = emitter.builder, node.step
@@ -104,15 +104,15 @@ def for_loop(emitter: Emitter, node: tree.For) -> None:
     emitter.enter(after)
 
 
-def leave_loop(emitter: Emitter, node: tree.Break) -> None:
+def leave_loop(emitter: Emitter, node: statement_tree.Break) -> None:
     emitter.jump(emitter.loops[-1].after)
 
 
-def next_turn(emitter: Emitter, node: tree.Continue) -> None:
+def next_turn(emitter: Emitter, node: statement_tree.Continue) -> None:
     emitter.jump(emitter.loops[-1].again)
 
 
-def give_back(emitter: Emitter, node: tree.Return) -> None:
+def give_back(emitter: Emitter, node: statement_tree.Return) -> None:
     returned = None if node.value is None else evaluate(emitter, node.value)
     emitter.leave()
     if returned is None:
@@ -122,7 +122,7 @@ def give_back(emitter: Emitter, node: tree.Return) -> None:
     emitter.dead = True
 
 
-def check(emitter: Emitter, node: tree.Check) -> None:
+def check(emitter: Emitter, node: statement_tree.Check) -> None:
     good, bad = emitter.block("holds"), emitter.block("fails")
     branch(emitter, node.test, good, bad)
     emitter.enter(bad)
@@ -131,14 +131,14 @@ def check(emitter: Emitter, node: tree.Check) -> None:
 
 
 HANDLERS: dict[type[Any], Callable[[Emitter, Any], None]] = {
-    tree.Assign: assign,
-    tree.Store: store,
-    tree.Evaluate: evaluated,
-    tree.If: alternative,
-    tree.While: while_loop,
-    tree.For: for_loop,
-    tree.Break: leave_loop,
-    tree.Continue: next_turn,
-    tree.Return: give_back,
-    tree.Check: check,
+    statement_tree.Assign: assign,
+    statement_tree.Store: store,
+    statement_tree.Evaluate: evaluated,
+    statement_tree.If: alternative,
+    statement_tree.While: while_loop,
+    statement_tree.For: for_loop,
+    statement_tree.Break: leave_loop,
+    statement_tree.Continue: next_turn,
+    statement_tree.Return: give_back,
+    statement_tree.Check: check,
 }
