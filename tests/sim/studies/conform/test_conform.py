@@ -181,13 +181,18 @@ def test_the_chapters_are_all_there():
 
 
 ON_CCU = ("test_p2p_buf_matched", "test_p2p_obj")  # its NICs are the slowest to simulate
+ON_ADAPTERS = ("test_p2p_buf_matched", "test_p2p_obj_matched", "test_win")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(MOST + 60)
 @pytest.mark.parametrize(
     ("device", "module"),
-    [*((device, module) for device in ("mpi-np", "t3d") for module in CHAPTERS), *(("ccu", name) for name in ON_CCU)],
+    [
+        *((device, module) for device in ("mpi-np", "t3d") for module in CHAPTERS),
+        *((device, module) for device in ("mbcf", "sci") for module in ON_ADAPTERS),
+        *(("ccu", name) for name in ON_CCU),
+    ],
 )
 def test_chapters_of_mpi4py_on_the_gateware(device, module):
     (read,) = jobs.run(jobs.simulated(device), [module], 2, MOST)
