@@ -37,13 +37,17 @@ class Lending:
         self._costs = costs
         self._lent: OrderedDict[int, Lent] = OrderedDict()  # by number of the exposure
 
-    async def lend(self, address: int, size: int, *, writable: bool, access: Access = NOBODY) -> Lent | None:
+    async def lend(
+        self, address: int, size: int, *, writable: bool, access: Access = NOBODY, lasting: bool = True
+    ) -> Lent | None:
         """Lent pages that hold these bytes, with one user more; None if there is no room for them
-        now. `access`: what other processes may do there.
+        now. `access`: what other processes may do there. `lasting`: it must not be withdrawn while
+        it is in use, as pages to which others have access may be.
 
         Raises BusError if the memory is not all there.
         """
-        lent = next((one for one in self._lent.values() if one.serves(address, size, access, writable)), None)
+        known = (one for one in self._lent.values() if one.access == NOBODY or not lasting)
+        lent = next((one for one in known if one.serves(address, size, access, writable)), None)
         if lent is None:
             start, pages = address & -PAGE_SIZE, pages_of(address, size)
             length = pages * PAGE_SIZE

@@ -130,7 +130,9 @@ class Requesting:
             if receive.body.runs != 1:
                 return False
             try:
-                lent = await self._lending.lend(receive.body.address, size, writable=True, access=Access.WRITE)
+                lent = await self._lending.lend(
+                    receive.body.address, size, writable=True, access=Access.WRITE, lasting=False
+                )
             except BusError:
                 return False  # the copy from the FIFO finds the error again
             if lent is None:

@@ -215,10 +215,11 @@ class Sending:
         self._notify(box, write, data)
 
     async def _put_direct(self, write: Write, target: Token, begin: int, end: int) -> bool:
-        """Bytes leave from the program's memory. False if that cannot be exposed now."""
+        """Bytes leave from the program's memory. False if that cannot be exposed now. If it is withdrawn
+        meanwhile, they go by FIFO."""
         address = write.send.body.address + begin
         try:
-            lent = await self._lending.lend(address, end - begin, writable=False)
+            lent = await self._lending.lend(address, end - begin, writable=False, lasting=False)
         except BusError:
             return False  # the copy finds the error again
         if lent is None:

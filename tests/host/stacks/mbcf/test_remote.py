@@ -1,10 +1,12 @@
 """Remote memory and messages use the same adapter: in many interleavings every byte is right, and
 nobody takes the end of another's command."""
 
+import ctypes
 import random
 
 import pytest
 
+from lanai_host.adapter.token import Token
 from lanai_host.body import Run
 from lanai_host.bus.base import Wait
 from lanai_host.device import SendMode
@@ -91,3 +93,39 @@ class Rank:
 @pytest.mark.parametrize("requests", [0, 1])
 def test_memory_and_messages_share_the_adapter(seed, requests):
     World(2, seed).play([Rank(0, seed), Rank(1, seed)], requests=requests)
+
+
+def test_a_receive_that_is_taken_back_leaves_the_memory_of_a_put_to_the_adapter():
+    """Both lie in one page, which the receive's sender may write to until then."""
+    ends = []
+
+    def origin(device):
+        remote = device.remote
+        page = memory(4096, b"put" * 600)
+        theirs = memory(TOKEN_BYTES)
+        token = device.receive(1, 0, 0, Run(theirs.address, TOKEN_BYTES))
+        device.wait([token], Wait("test"))
+        never = device.receive(1, 7, 0, Run(page.address + 2000, 2000))
+        device.progress()
+        put = remote.put(remote.reach(1, bytes(theirs.view)[: Token.SIZE]), 0, Run(page.address, 1800))
+        assert device.cancel(never)
+        settled = remote.settle(1)
+        device.wait([settled], Wait("test"))
+        ends.extend([put.error, settled.error])
+        over = memory(1)
+        device.wait([device.send(1, 1, 0, Run(over.address, 1), SendMode.SYNCHRONOUS)], Wait("test"))
+
+    def target(device):
+        segment = device.remote.allocate(4096)
+        exposure = device.remote.expose(segment.address, segment.size, ALL)
+        token, over = memory(TOKEN_BYTES, exposure.token.ljust(TOKEN_BYTES, b"\0")), memory(1)
+        sent = device.send(0, 0, 0, Run(token.address, TOKEN_BYTES), SendMode.SYNCHRONOUS)
+        received = device.receive(0, 1, 0, Run(over.address, 1))
+        for operation in (sent, received):
+            while not operation.done:
+                device.wait([operation], Wait("test"))
+        assert bytes((ctypes.c_char * 1800).from_address(segment.address)) == b"put" * 600
+
+    for seed in range(20):
+        World(2, seed).play([origin, target])
+    assert ends == [None] * 40
