@@ -67,6 +67,7 @@ class Context:
         phase: MPI_Init and MPI_Finalize, or the first and the last session, move it on. Without
             MPI_Init, MPI ends with the process: until then another session may begin.
         initialized, finalized: MPI_Init, MPI_Finalize was called.
+        had_sessions: MPI_Session_init was called.
         world: from MPI_Init on.
         constants: the header's, by name.
         numbers: the maps of an ABI whose numbers are not the library's own; None for MPICH's.
@@ -76,7 +77,7 @@ class Context:
 
     def __init__(self) -> None:
         self.phase = Phase.BEFORE
-        self.initialized = self.finalized = False
+        self.initialized = self.finalized = self.had_sessions = False
 
     def attach(
         self, ffi: Any, lib: Any, flavor: Flavor, constants: dict[str, int], unweighted: int, weights_empty: int

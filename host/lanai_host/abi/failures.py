@@ -26,7 +26,7 @@ def errors() -> ErrorTable:
 def outside(name: str) -> int:
     """A call before MPI_Init or after MPI_Finalize. No communicator has an error handler then: the
     process ends."""
-    text = f"{name}: called {abi.phase.value}"
+    text = f"{name}: called {Phase.AFTER.value if abi.finalized else abi.phase.value}"
     print(f"lanai: error: {text}", file=sys.stderr, flush=True)
     end_process(1, text)
     return abi.code_out(ErrorClass.OTHER)

@@ -36,6 +36,7 @@ from .counting import Counting
 from .flavor import BRIDGE, FLAVORS, INTERFACE
 from .mixture import check_process
 from .observe import Observer
+from .symbols import names_sessions
 
 DEAD = 2  # the front's state once Python has ended
 SLOT = 1 / 66.6e6  # seconds; MPI_Wtick, where the device does not say
@@ -153,11 +154,23 @@ class Process:
         slot_khz = self.client.config.get("slot_khz")
         return device_over(self.client), 1 / (1000 * slot_khz) if slot_khz else SLOT
 
+    def finalize(self) -> None:
+        """MPI_Finalize. Sessions are no part of what it ends: MPI goes on for those that are there, and
+        for those that the program may begin later."""
+        if abi.sessions.made():
+            abi.world.finalize(stay=True)
+        elif abi.had_sessions or (self.foreign and names_sessions()):
+            abi.world.finalize(stay=True)
+            self.pause()
+        else:
+            self.close()
+
     def close(self) -> None:
-        """MPI_Finalize."""
+        """The end of MPI in this process."""
         if self.observer is not None and not self.observer.inside:
             self.observer.enter("MPI_Finalize")  # Python ends without the program's call; ends with the rank's part
-        for wrong in abi.world.finalize(self._report_leaks if os.environ.get(ENV_LEAKS) else None):
+        end = abi.world.leave if abi.world.finalized else abi.world.finalize
+        for wrong in end(self._report_leaks if os.environ.get(ENV_LEAKS) else None):
             text = f"{abi.world.label}: MPI_Finalize: {wrong}"
             print(text, file=sys.stderr)
             self.end(1, text)  # whatever the program's error handlers are: it is not the program that was meant
@@ -167,7 +180,8 @@ class Process:
         abi.phase = Phase.AFTER
 
     def pause(self) -> None:
-        """The last session has ended. Another one may begin, so MPI ends with the process."""
+        """Neither MPI_Init nor a session keeps MPI going. A session may begin, so MPI ends with the
+        process."""
         abi.phase = Phase.BETWEEN_SESSIONS
         if self.foreign and self._at_exit is None:
             self._at_exit = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: close_at_exit())

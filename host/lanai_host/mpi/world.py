@@ -59,6 +59,7 @@ class World:
         self.errors = ErrorTable()
         self.initialized = False
         self.finalized = False
+        self._left_behind = False  # processes have died
         self.thread_level = ThreadLevel.SINGLE
         self.info_env = Info([("maxprocs", str(self.size)), ("thread_level", "MPI_THREAD_MULTIPLE")])
         self._end_process = end_process
@@ -99,26 +100,34 @@ class World:
         """MPI_Is_thread_main."""
         return threading.get_ident() == self.main_thread
 
-    def finalize(self, report: Callable[[list[str]], None] | None = None) -> list[str]:
+    def finalize(self, report: Callable[[list[str]], None] | None = None, stay: bool = False) -> list[str]:
         """MPI_Finalize: deletes the attributes of MPI_COMM_SELF first, then waits until all
-        processes have come here, also those of other worlds that are still connected.
-
-        `report` gets `leaks()` after that: what has not arrived by then was not sent. Returns what
-        was wrong with the program.
+        processes have come here, also those of other worlds that are still connected. Then `leave`,
+        unless sessions `stay`.
         """
         if self.finalized:
             raise MpiError(ErrorClass.OTHER, "MPI_Finalize: MPI is finalized already")
         self.comm_self.attributes.clear(self.comm_self)
-        device = self.process.device
         if self.process.send_buffer is not None:
             self.process.send_buffer.flush()
         try:
             for comm in (self.comm_world, *self.process.connections):
                 run_for(comm, "MPI_Finalize", barrier)
         except MpiError:
-            if not device.impaired:
+            if not self.process.device.impaired:
                 raise
-            self.finalized = True  # each of those that are left leaves by itself
+            self._left_behind = True
+        self.finalized = True
+        return [] if stay else self.leave(report)
+
+    def leave(self, report: Callable[[list[str]], None] | None = None) -> list[str]:
+        """Nothing of this process's part in MPI is left after this.
+
+        `report` gets `leaks()`: what has not arrived by now was not sent. Returns what was wrong with
+        the program.
+        """
+        device = self.process.device
+        if self._left_behind:  # each of those that are left leaves by itself
             device.close()
             return []
         self.process.progress.poll()
@@ -126,7 +135,6 @@ class World:
         mismatched = self._mismatched_collectives()
         if report is not None:
             report(self.leaks())
-        self.finalized = True
         if not mismatched:  # else the caller ends the job, for which it needs the device
             device.close()
         return mismatched

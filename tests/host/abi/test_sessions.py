@@ -29,7 +29,10 @@ def test_a_program_of_sessions(program, ranks, beside):
     ("text", "said"),
     [
         ("MPI_THREAD_SOME", "thread_level is 'MPI_THREAD_SOME'; it must be one of MPI_THREAD_SINGLE, "),
-        ("", "MPI_Session_init: this MPI library cannot begin again once MPI_Finalize has ended it"),
+        (
+            "",
+            "MPI_Session_init: MPI_Finalize has ended MPI in this process, which had no session before",
+        ),
     ],
 )
 def test_what_a_session_cannot_be(text, said):
@@ -86,6 +89,56 @@ def test_sessions_begin_again(tmp_path):
     done = together(3, program)
     assert (done.stdout, done.returncode) == ("3 3 3 ", 0), done.stderr
     assert "without" not in done.stderr
+
+
+FINALIZED = """
+#include <mpi.h>
+#include <stdio.h>
+static MPI_Session session;
+static MPI_Comm begin(const char *tag) {
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Group_free(&group);
+    return comm;
+}
+static int end(MPI_Comm comm) {
+    int one = 1, sum = 0;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+    return sum;
+}
+static int gone(MPI_Comm comm, int key, void *value, void *extra) { return *(int *)extra = 1, 0; }
+int main(int argc, char **argv) {
+    int rank, sum = 0, finalized, key, deleted = 0;
+    MPI_Comm comm = MPI_COMM_NULL;
+    if (argc > 1) comm = begin("before");
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, gone, &key, &deleted);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, &rank);
+    MPI_Finalize();
+    MPI_Finalized(&finalized);
+    if (argc > 1) sum = end(comm);
+    sum += 10 * end(begin("after"));
+    if (!rank) printf("%d %d %d", finalized, deleted, sum);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("beside", "printed"), [([], "1 1 20"), (["before"], "1 1 22")])
+def test_sessions_go_on_after_finalize(beside, printed, tmp_path):
+    """One that was there before, and one that begins later. MPI_Finalize ends what MPI_Init began."""
+    (tmp_path / "finalized.c").write_text(FINALIZED)
+    program = str(tmp_path / "finalized")
+    command = [*CLI, "mpicc", "-w", str(tmp_path / "finalized.c"), "-o", program]
+    subprocess.run(command, capture_output=True, text=True, check=True)
+    done = together(2, program, *beside)
+    assert (done.stdout, done.returncode) == (printed, 0), done.stderr
 
 
 def test_after_the_last_session_nothing_else_may_be_called():

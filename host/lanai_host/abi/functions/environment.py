@@ -42,7 +42,9 @@ def MPI_Finalize() -> None:
         raise MpiError(
             ErrorClass.OTHER, "MPI_Finalize: MPI_Init was not called; sessions end with MPI_Session_finalize"
         )
-    runtime.process.close()
+    if abi.finalized:
+        raise MpiError(ErrorClass.OTHER, "MPI_Finalize: called twice; sessions end with MPI_Session_finalize")
+    runtime.process.finalize()
     abi.finalized = True
 
 

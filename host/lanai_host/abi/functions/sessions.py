@@ -15,12 +15,14 @@ from ..context import Phase, abi
 
 @always
 def MPI_Session_init(info: Info | None, errhandler: Errhandler) -> Session:
-    if abi.phase is Phase.AFTER:
+    if abi.phase is Phase.AFTER:  # of Python: a compiled program that names this function does not come here
         raise MpiError(
             ErrorClass.UNSUPPORTED_OPERATION,
-            "MPI_Session_init: this MPI library cannot begin again once MPI_Finalize has ended it",
+            "MPI_Session_init: MPI_Finalize has ended MPI in this process, which had no session before; begin one "
+            "before MPI_Finalize",
         )
     runtime.begin(_thread_level(info))
+    abi.had_sessions = True
     return Session(abi.world, info, errhandler)
 
 
@@ -40,10 +42,11 @@ def _thread_level(info: Info | None) -> ThreadLevel:
 
 @always
 def MPI_Session_finalize(session: Any) -> None:
-    """MPI_Finalize has ended those that are still there: they only give back their handles."""
+    """Once MPI has ended, sessions only give back their handles."""
     abi.sessions.remove(_known(session[0]))
     session[0] = abi.sessions.null
-    if abi.phase is Phase.RUNNING and not abi.initialized and not abi.sessions.made():  # nothing else keeps MPI going
+    in_use = abi.initialized and not abi.finalized
+    if abi.phase is Phase.RUNNING and not in_use and not abi.sessions.made():  # nothing else keeps MPI going
         runtime.process.pause()
 
 
