@@ -66,7 +66,9 @@ class PioTarget(wiring.Component):
     LBUS slots after the bus has taken them, so that combined writes take one clock a word in
     whichever slot the bus clock begins. Outside the map (`fault`) reads give all ones and writes
     nothing; so does a partial write to a register. `window`, only if a block of the configuration
-    serves a part of the host's window: accesses to that part, as to registers. Events of a slot:
+    serves a part of the host's window: accesses to that part, as to registers. While the block does
+    not grant one, the access behind it leaves the bus to others, and is charged from the start once
+    it goes on; so the block may wait for what others do on the bus. Events of a slot:
     `read`, `wrote`; of the slot before: `fault`. `idle` while nothing is under way.
     """
 
@@ -145,6 +147,10 @@ class PioTarget(wiring.Component):
                 m.d.comb += self.want.eq(1)
                 with m.If(self.granted & self.tick & (charge != 0)):
                     m.d.sync += charge.eq(charge - 1)
+                if block:
+                    with m.If(self._to_block & ~grants & ~granted):
+                        m.d.comb += self.want.eq(0)
+                        m.d.sync += charge.eq(Mux(access.write, config.pio_write_setup, config.pio_read_setup) + 1)
                 # Whatever is not a write to the SRAM behind another one waits until all before it
                 # is done.
                 postable = access.write & (region == Region.SRAM) & to_lbus & (granted | ~waiting)

@@ -7,55 +7,70 @@ from amaranth.lib.wiring import In, Out
 from .packets import Atomic
 
 
-def swapped(word):
-    """The word with its bytes in the other order."""
-    return Cat(word[24:32], word[16:24], word[8:16], word[0:8])
+def ordered(word, little):
+    """A word of memory as its bytes' big-endian or `little`-endian number, or back."""
+    return Mux(little, Cat(word[24:32], word[16:24], word[8:16], word[0:8]), word)
 
 
 class AtomicUnit(wiring.Component):
-    """What an ATOMIC makes of the words that it finds, within the slot.
+    """What an ATOMIC makes of the number that it finds, within the slot.
 
-    Operand, comparand and `value`, which is what was found, are numbers of 32 bits, with `wide` of
-    64. `old` and `new` are words in the order in which they lie in memory, a single one last; with
-    `little` their bytes are a little-endian number.
+    Members: `op`; `wide`, numbers have 64 bits, not 32; `operand`, `comparand`, `old`, `new`.
     """
 
     op: In(Atomic)
-    little: In(1)
     wide: In(1)
     operand: In(64)
     comparand: In(64)
     old: In(64)
     new: Out(64)
+
+    def elaborate(self, platform):
+        m = Module()
+        old, operand, comparand = self.old, self.operand, self.comparand
+        equal = (old[:32] == comparand[:32]) & (~self.wide | (old[32:] == comparand[32:]))
+        m.d.comb += self.new.eq(old)
+        with m.Switch(self.op):
+            with m.Case(Atomic.SWAP):
+                m.d.comb += self.new.eq(operand)
+            with m.Case(Atomic.ADD):
+                m.d.comb += self.new.eq(old + operand)
+            with m.Case(Atomic.CAS):
+                m.d.comb += self.new.eq(Mux(equal, operand, old))
+            with m.Case(Atomic.AND):
+                m.d.comb += self.new.eq(old & operand)
+            with m.Case(Atomic.OR):
+                m.d.comb += self.new.eq(old | operand)
+            with m.Case(Atomic.XOR):
+                m.d.comb += self.new.eq(old ^ operand)
+        return m
+
+
+class FoundNumber(wiring.Component):
+    """The number that lies in one or two words of memory, which are read one after the other.
+
+    Members: `begin`, words of another number follow, which is `wide` and `little` or not; `take`
+    of `word`; `value`, in the slot after the last one. Upper bits of a number of 32 bits are
+    anything.
+    """
+
+    begin: In(1)
+    wide: In(1)
+    little: In(1)
+    take: In(1)
+    word: In(32)
     value: Out(64)
 
     def elaborate(self, platform):
         m = Module()
-        result = Signal(64)
-        equal = (self.value[:32] == self.comparand[:32]) & (~self.wide | (self.value[32:] == self.comparand[32:]))
-        m.d.comb += [
-            self.value.eq(self._ordered(self.old)),
-            self.new.eq(self._ordered(result)),
-            result.eq(self.value),
-        ]
-        with m.Switch(self.op):
-            with m.Case(Atomic.SWAP):
-                m.d.comb += result.eq(self.operand)
-            with m.Case(Atomic.ADD):
-                m.d.comb += result.eq(self.value + self.operand)
-            with m.Case(Atomic.CAS):
-                m.d.comb += result.eq(Mux(equal, self.operand, self.value))
-            with m.Case(Atomic.AND):
-                m.d.comb += result.eq(self.value & self.operand)
-            with m.Case(Atomic.OR):
-                m.d.comb += result.eq(self.value | self.operand)
-            with m.Case(Atomic.XOR):
-                m.d.comb += result.eq(self.value ^ self.operand)
+        second = Signal()
+        word = ordered(self.word, self.little)
+        low, high = self.value[:32], self.value[32:]
+        upwards = self.wide & self.little  # the lower half comes first
+        with m.If(self.begin):
+            m.d.sync += second.eq(0)
+        with m.Elif(self.take):
+            m.d.sync += [second.eq(1), high.eq(Mux(upwards, word, low))]
+            with m.If(~(upwards & second)):
+                m.d.sync += low.eq(word)
         return m
-
-    def _ordered(self, words):
-        """From the order of memory to a number, or back. The word that comes last in memory is the
-        lower half."""
-        last, first = words[:32], words[32:]
-        turned = Mux(self.wide, Cat(swapped(first), swapped(last)), swapped(last))
-        return Mux(self.little, turned, words)

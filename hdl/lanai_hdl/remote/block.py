@@ -1,6 +1,6 @@
 """The remote-memory adapter: its parts, wired, and its registers."""
 
-from amaranth import Cat, Const, Module, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,6 +13,7 @@ from ..host_bus.target import RegisterAccess
 from ..link.deframer import Part
 from ..link.flit import Flit
 from ..queue import Queue
+from .aperture import Aperture
 from .arrivals import Arrivals
 from .commands import CommandCutter
 from .csr import ENABLE, NUMBER_SHIFT, REMOTE
@@ -23,6 +24,7 @@ from .reply import Reply
 from .sender import PacketSender
 from .sequencer import Sequencer
 from .server import PacketServer
+from .streams import word_bits
 from .window import HostSide
 
 SENDER, SERVER = 0, 1  # ports of the lookup, the burst arbiter and the command words
@@ -59,6 +61,7 @@ class RemoteAdapter(NicBlock):
         self.sequencer, self.sender = Sequencer(config), PacketSender(nic, config)
         self.arrivals, self.server = Arrivals(config), PacketServer(config)
         self.lookup = Lookup(config, 2)
+        self.aperture = Aperture(config) if config.streams else None
         super().__init__(
             {
                 "window": In(RegisterAccess(config.host_window.size)),
@@ -132,7 +135,9 @@ class RemoteAdapter(NicBlock):
         self._connect_commands(m)
         self._connect_packets(m)
         self._connect_settings(m)
-        parts = (self.host, self.cutter, self.sequencer, self.sender, self.arrivals, self.server, self.lookup)
+        parts = [self.host, self.cutter, self.sequencer, self.sender, self.arrivals, self.server, self.lookup]
+        if self.aperture is not None:
+            parts.append(self.aperture)
         m.d.comb += [
             self._ready.eq(self.lookup.ready & self.sequencer.ready & self.server.ready),
             self.idle.eq(
@@ -145,7 +150,7 @@ class RemoteAdapter(NicBlock):
         host, sequencer, sender, server = self.host, self.sequencer, self.sender, self.server
         wiring.connect(m, wiring.flipped(self.window), host.window)
         wiring.connect(m, host.started, self.cutter.i)
-        wiring.connect(m, self.cutter.o, sequencer.i)
+        self._connect_stores(m)
         wiring.connect(m, sequencer.send, sender.send)
         wiring.connect(m, sender.sent, sequencer.sent)
         wiring.connect(m, server.answered, sequencer.answered)
@@ -170,6 +175,25 @@ class RemoteAdapter(NicBlock):
         ]
         for name in ("exposure_write", "page_write", "owner", "index", "field", "wdata"):
             m.d.comb += getattr(self.lookup, name).eq(getattr(host, name))
+
+    def _connect_stores(self, m):
+        """Requests of the cutter and, before them, of the aperture."""
+        aperture, cutter, sequencer, server = self.aperture, self.cutter, self.sequencer, self.server
+        if aperture is None:
+            wiring.connect(m, cutter.o, sequencer.i)
+            return
+        m.submodules.aperture = aperture
+        wiring.connect(m, self.host.stores, aperture.host)
+        m.d.comb += [
+            sequencer.i.valid.eq(Mux(aperture.pending, aperture.o.valid, cutter.o.valid)),
+            sequencer.i.payload.eq(Mux(aperture.pending, aperture.o.payload, cutter.o.payload)),
+            aperture.o.ready.eq(sequencer.i.ready),
+            cutter.o.ready.eq(sequencer.i.ready & ~aperture.pending),
+            aperture.index.eq(self.sender.stored),
+            self.sender.stored_word.eq(aperture.read),
+            aperture.free.eq(server.answered_store),
+            aperture.freed.eq(server.oldest.offset >> (2 + word_bits(self.config))),
+        ]
 
     def _connect_packets(self, m):
         arrivals, server = self.arrivals, self.server

@@ -4,6 +4,9 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
+# For a small but wide memory, which Yosys would make of LUTs.
+IN_BLOCK_RAM = {"ram_style": "block"}
+
 
 class ClearedMemory(wiring.Component):
     """Every entry is 0 after a reset, once `ready`. A read answers within the slot, a write shows

@@ -19,8 +19,8 @@ class CommandCutter(wiring.Component):
 
     A request's bytes lie in one page at the peer and in one page here, and in one piece of
     `payload` bytes at the side that is written. A command that means nothing ends as
-    `Status.INVALID`; one of no bytes ends well at once, unsent. Each request of an APPEND is a
-    record of its own.
+    `Status.INVALID`; one of no bytes, and a NOP, ends well at once, unsent. Each request of an
+    APPEND is a record of its own.
 
     Members: `i`, numbers of command buffers; `head`; `o`; `begun`, `invalid`, events of a slot;
     `idle`.
@@ -61,6 +61,8 @@ class CommandCutter(wiring.Component):
                 for name, register in kept.items():
                     m.d.sync += register.eq(words[COMMAND_FIELDS.index(name)])
                 loaded = layout(CommandWord)(words[0])
+                with m.If(loaded.op == Op.NOP):
+                    m.d.sync += left.eq(0)
                 with m.If(loaded.op == Op.ATOMIC):
                     m.d.sync += left.eq(Mux(loaded.wide, WIDE_BYTES, ATOMIC_BYTES))
                 m.next = "JUDGE"
@@ -114,7 +116,7 @@ class CommandCutter(wiring.Component):
         atomic = head.op == Op.ATOMIC
         adds = appends(head.op)
         moves = (head.op == Op.WRITE) | (head.op == Op.READ) | adds
-        known = moves | (atomic & (head.atomic <= Atomic.XOR))
+        known = (head.op == Op.NOP) | moves | (atomic & (head.atomic <= Atomic.XOR))
         unaligned = ((atomic | adds) & offset[:2].any()) | (atomic & head.wide & offset[2])
         valid = known & (head.peer < self.config.peers)
         return Mux(~valid, Status.INVALID, Mux(unaligned, Status.ALIGNMENT, Status.OK))

@@ -9,7 +9,8 @@ from .window import BUFFER_BITS
 
 class Entry(data.Struct):
     """A packet of a command. `buffer` is the command's, `last` its last packet; `local` and
-    `local_offset` name the sender's memory."""
+    `local_offset` name the sender's memory. If the data are `stored`, they stand in a stream buffer
+    of the aperture instead, and of `buffer` only the process counts."""
 
     buffer: BUFFER_BITS
     peer: 8
@@ -23,3 +24,4 @@ class Entry(data.Struct):
     local: 4
     local_offset: 32
     last: 1
+    stored: 1

@@ -1,10 +1,10 @@
 """What a receiver knows of each sender: which request comes next, and how the last ones ended."""
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import data, enum, wiring
+from amaranth.lib import data, enum, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from .cleared import ClearedMemory
+from .cleared import IN_BLOCK_RAM, ClearedMemory
 from .packets import WINDOW, Status
 from .parameters import RemoteParameters
 
@@ -30,8 +30,9 @@ class ReceiveOrder(wiring.Component):
     Members
     -------
     source, sequence : ``In``, of a request
-    place, status, value : ``Out``, where it stands; of a DUPLICATE how it ended, and the result of
-        the last ATOMIC. Within the slot.
+    place, status : ``Out``, where it stands; of a DUPLICATE how it ended. Within the slot.
+    value : ``Out``, of a DUPLICATE the result of its sender's last ATOMIC. In the next slot; in the
+        slot after `accept` it may be anything.
     accept : ``In(1)``, the request has been carried out and ended with `outcome`; `result` is kept
         with `atomic`
     ready : ``Out(1)``, cleared since reset
@@ -59,24 +60,28 @@ class ReceiveOrder(wiring.Component):
         peers = self.config.peers
         m.submodules.expected = expected = ClearedMemory(16, peers)
         m.submodules.outcomes = outcomes = ClearedMemory(Outcome, peers * WINDOW)
-        m.submodules.results = results = ClearedMemory(64, peers)
+        # Not cleared: a request from before this reset, sent again, has lost its result anyhow.
+        m.submodules.results = results = memory.Memory(shape=64, depth=max(peers, 2), init=[], attrs=IN_BLOCK_RAM)
+        result_read, result_write = results.read_port(), results.write_port()
         recent = Cat(self.sequence[: (WINDOW - 1).bit_length()], self.source)
         behind = Signal(16)
-        for one, address in ((expected, self.source), (outcomes, recent), (results, self.source)):
+        for one, address in ((expected, self.source), (outcomes, recent)):
             m.d.comb += [one.read(0)[0].eq(address), one.write_addr.eq(address)]
         m.d.comb += [
-            self.ready.eq(expected.ready & outcomes.ready & results.ready),
+            self.ready.eq(expected.ready & outcomes.ready),
             behind.eq(expected.read(0)[1] - self.sequence),
             self.place.eq(
                 Mux(behind == 0, Place.NEXT, Mux(behind <= WINDOW, Place.DUPLICATE, Place.AHEAD)),
             ),
             self.status.eq(outcomes.read(0)[1].status),
-            self.value.eq(results.read(0)[1]),
+            result_read.addr.eq(self.source),
+            self.value.eq(result_read.data),
             expected.write_en.eq(self.accept),
             expected.write_data.eq(self.sequence + 1),
             outcomes.write_en.eq(self.accept),
             outcomes.write_data.status.eq(self.outcome),
-            results.write_en.eq(self.accept & self.atomic),
-            results.write_data.eq(self.result),
+            result_write.addr.eq(self.source),
+            result_write.en.eq(self.accept & self.atomic),
+            result_write.data.eq(self.result),
         ]
         return m

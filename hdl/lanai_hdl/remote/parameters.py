@@ -7,13 +7,14 @@ from ..block_config import BlockConfig, HostWindow
 from ..errors import UserError
 from .csr import REMOTE
 from .packets import MOST_PEERS
-from .tables import MOST_PAGES, PROCESS_BYTES, WINDOW_HOST
+from .tables import APERTURE_AT, MOST_PAGES, PROCESS_BYTES, WINDOW_HOST
 
 # Parts whose block RAMs may read anything from a word that is written in the same slot, so that no
 # logic need see to that. The host may write a command, an exposure or a page while it is used: it
 # spoils its own access, and what comes of that is checked as any other. Of a packet that arrives,
-# a word that is not there yet is read again.
-ANY_ON_COLLISION = ("host", "lookup", "arrivals")
+# a word that is not there yet is read again. Results, and requests to send, are not looked at in the
+# slot after they are written.
+ANY_ON_COLLISION = ("host", "lookup", "arrivals", "server.order", "sequencer.requests")
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,9 @@ class RemoteParameters(BlockConfig):
         pages: entries of a process's page table, a power of two.
         payload: most bytes of data in a packet, a power of two.
         answers: replies that may wait to be sent.
+        streams: stream buffers of the aperture, a power of two; 0: there is no aperture.
+        stream_bytes: of each of them, a power of two.
+        stream_slots: time without a store after which what is in them is sent.
     """
 
     name = "remote"
@@ -39,6 +43,9 @@ class RemoteParameters(BlockConfig):
     pages: int = 256
     payload: int = 1024
     answers: int = 16
+    streams: int = 0
+    stream_bytes: int = 64
+    stream_slots: int = 32
 
     def __post_init__(self):
         self._power_of_two("processes", 1, 8)
@@ -46,10 +53,16 @@ class RemoteParameters(BlockConfig):
         self._power_of_two("pages", 2, MOST_PAGES)
         self._power_of_two("payload", 16, 2048)
         self._within("answers", 1, 64)
+        if self.streams != 0:
+            self._power_of_two("streams", 2, 8)
+        self._power_of_two("stream_bytes", 16, 128)
+        self._within("stream_slots", 2, 1 << 16)
+        if self.streams and self.stream_bytes > self.payload:
+            raise UserError(f"stream_bytes={self.stream_bytes} must be at most payload={self.payload}")
 
     @property
     def host_window(self) -> HostWindow:
-        return HostWindow(WINDOW_HOST, self.processes * PROCESS_BYTES)
+        return HostWindow(WINDOW_HOST, 2 * APERTURE_AT if self.streams else self.processes * PROCESS_BYTES)
 
     def _within(self, name: str, low: int, high: int) -> None:
         value = getattr(self, name)

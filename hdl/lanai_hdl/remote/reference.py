@@ -62,6 +62,16 @@ class ReferenceCommand:
     wide: bool = False  # of an ATOMIC: 64 bits
 
 
+@dataclass(frozen=True)
+class ReferenceMap:
+    """The map of a page of the aperture."""
+
+    peer: int
+    exposure: int
+    key: int
+    page: int
+
+
 @dataclass
 class ReferenceNic:
     """One NIC's tables, and its host's memory: `memory` has a bytearray for each bus page that the
@@ -72,6 +82,8 @@ class ReferenceNic:
     windows: dict[int, int] = field(default_factory=dict)  # the upper bits of a process's bus addresses
     exposures: dict[tuple[int, int], ReferenceExposure] = field(default_factory=dict)
     pages: dict[tuple[int, int], int] = field(default_factory=dict)
+    maps: dict[tuple[int, int], ReferenceMap] = field(default_factory=dict)  # of the aperture's pages
+    stored: dict[int, Status] = field(default_factory=dict)  # a failure since a process's last NOP
 
     def lookup(
         self, owner: int, number: int, need: Need, key: int, offset: int, length: int
@@ -107,11 +119,29 @@ class ReferenceNic:
         return page is not None
 
 
+def store(nics: Mapping[int, ReferenceNic], source: int, process: int, page: int, offset: int, data: bytes) -> None:
+    """Store whole words to byte `offset` of a page of the aperture."""
+    here = nics[source]
+    mapped = here.maps.get((process, page))
+    if mapped is None or mapped.peer >= here.config.peers:
+        status = Status.INVALID
+    else:
+        there, at = nics[mapped.peer], mapped.page * PAGE_SIZE + offset
+        owner, number = divmod(mapped.exposure, EXPOSURES)
+        status, address, _ = there.lookup(owner, number, Need.WRITE, mapped.key, at, len(data))
+        if status is Status.OK and not there.write(address, data):
+            status = Status.BUS
+    if here.stored.get(process, Status.OK) is Status.OK:
+        here.stored[process] = status
+
+
 def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: ReferenceCommand) -> tuple[Status, int]:
     """Carry out a command of a process of NIC `source`. The status is that of the first packet that
-    failed; the number is what an ATOMIC that succeeded found."""
+    failed, of a NOP that of a store that failed; the number is what an ATOMIC that succeeded found."""
     config = nics[source].config
     appends = command.op in APPENDS
+    if command.op is Op.NOP and command.peer < config.peers:
+        return nics[source].stored.pop(process, Status.OK), 0
     if command.op not in (Op.WRITE, Op.READ, Op.ATOMIC, *APPENDS) or command.peer >= config.peers:
         return Status.INVALID, 0
     if (command.op is Op.ATOMIC and command.offset % atomic_bytes(command)) or (appends and command.offset % 4):

@@ -1,7 +1,7 @@
 """Makes packets: of requests, with data from host memory, and of replies."""
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import enum, memory, stream, wiring
+from amaranth.lib import memory, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
@@ -10,37 +10,19 @@ from ..host_bus.ports import BurstPort
 from ..host_dma.aligner import Aligner
 from ..host_dma.cutter import BurstCutter
 from ..link.flit import Flit, Kind
-from ..word_layout import layout
 from .entry import Entry
-from .lookup import LookupPort, Need
-from .packets import MARK, WIDE_BYTES, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, appends
+from .lookup import LENGTH_BITS, LookupPort, Need
+from .packets import WIDE_BYTES, Op, Status, appends
 from .parameters import RemoteParameters
+from .parts import Part, follow, values
 from .reply import Reply
 from .sequencer import INDEX_BITS, EntryRead
-from .tables import COMPARAND, COMPARAND_HIGH, EXPOSURES, OPERAND, OPERAND_HIGH
+from .tables import APERTURE_WORD_BITS, COMPARAND, COMPARAND_HIGH, EXPOSURES, OPERAND, OPERAND_HIGH
 from .window import CommandRead
 
 FLITS_BESIDE_DATA = 16  # of a packet: HEAD, TAIL, at most 4 + 4 words; and as much for the NOP or ACK that may follow
 EXPOSURE_BITS = (EXPOSURES - 1).bit_length()
-
-
-class Part(enum.Enum, shape=4):
-    """The flits of a packet before its data, in order; a reply leaves out those between TARGET and
-    DATA."""
-
-    HEAD = 0
-    FIRST = 1
-    TARGET = 2
-    SIZE = 3
-    OFFSET = 4
-    OPERAND = 5
-    COMPARAND = 6
-    OPERAND_HIGH = 7
-    COMPARAND_HIGH = 8
-    VALUE = 9
-    VALUE_HIGH = 10
-    DATA = 11
-    TAIL = 12
+STORED_BITS = APERTURE_WORD_BITS  # of the place of a word in a page: its lower ones say where in the stream buffers
 
 
 class PacketSender(wiring.Component):
@@ -54,7 +36,8 @@ class PacketSender(wiring.Component):
     refuses a word in the midst of a packet, the packet's CRC is spoiled and the NOP or ACK follows.
 
     Members: `replies`; `send`, `sent`, `void`, `void_status`, `voided` as `Sequencer` has them;
-    `words`, of commands; `lookup`; `bus`; `o`; `number`, this NIC's; `enable`; `route_write` of
+    `words`, of commands; `stored_word`, word `stored` of the stream buffers, in the next slot;
+    `lookup`; `bus`; `o`; `number`, this NIC's; `enable`; `route_write` of
     `route` for `route_peer`; events of a slot: `requested`, `replied`, `refused` (a reply that
     became a refusal), `failed` (a request that became a NOP); `busy` while a packet is made;
     `idle`.
@@ -72,6 +55,8 @@ class PacketSender(wiring.Component):
                 "void_status": Out(Status),
                 "voided": In(1),
                 "words": Out(CommandRead()),
+                "stored": Out(STORED_BITS),
+                "stored_word": In(32),
                 "lookup": Out(LookupPort()),
                 "bus": Out(BurstPort()),
                 "o": Out(stream.Signature(Flit)),
@@ -108,6 +93,7 @@ class PacketSender(wiring.Component):
         op, part = Signal(Op), Signal(Part)
         reads = Signal()  # its data come from host memory
         spoiled = Signal()
+        stored_left = Signal(LENGTH_BITS - 2)  # words of a stream buffer
         address = Signal(32)
         m.d.sync += room.eq(flits.w_level <= depth - largest - 2)
         m.d.comb += [
@@ -124,10 +110,10 @@ class PacketSender(wiring.Component):
         self._load(m, aligner, cutter, entry, reply, replies, address)
         out = Signal(Flit)
         m.d.comb += flits.w_data.eq(out)
-        words = self._words(m, entry, reply, replies, op, index)
+        words = values(m, self.number, self.words.data, entry, reply, replies, op, index)
         after = Signal(Part)
         wide = Mux(replies, reply.length, entry.length) == WIDE_BYTES
-        self._follow(m, after, part, replies, op, reads, wide)
+        follow(m, after, part, replies, op, reads, wide)
         # A command's word stands on `words` in the slot after it was asked for.
         m.d.comb += self.words.field.eq(OPERAND)
         fields = ((Part.OPERAND, COMPARAND), (Part.COMPARAND, OPERAND_HIGH), (Part.OPERAND_HIGH, COMPARAND_HIGH))
@@ -145,6 +131,7 @@ class PacketSender(wiring.Component):
                     self.idle.eq(~self.replies.valid & ~self.send.valid & ~flits.r_rdy & (flits.w_level == 0)),
                     self.replies.ready.eq(room & self.enable & takes_reply),
                     self.send.ready.eq(room & self.enable & ~takes_reply),
+                    self.sent.index.eq(self.send.payload),
                 ]
                 m.d.sync += [reply.eq(self.replies.payload), replies.eq(takes_reply), part.eq(Part.HEAD), spoiled.eq(0)]
                 with m.If(room & self.enable & (self.replies.valid | self.send.valid)):
@@ -158,12 +145,16 @@ class PacketSender(wiring.Component):
                 fetches = Signal()
                 m.d.comb += fetches.eq(Mux(replies, reply.reads, sends & ~self.voided))
                 m.d.sync += [entry.eq(self.sent.entry), reads.eq(fetches)]
+                m.d.sync += [
+                    self.stored.eq(self.sent.entry.offset >> 2),
+                    stored_left.eq(self.sent.entry.length >> 2),
+                ]
                 with m.If(replies):
                     m.d.sync += op.eq(Mux(reply.reads | reply.returns, Op.DATA, Op.ACK))
                 with m.Else():
                     m.d.sync += op.eq(Mux(self.voided, Op.NOP, self.sent.entry.op))
                 m.next = "WORDS"
-                with m.If(fetches):
+                with m.If(fetches & (replies | ~self.sent.entry.stored)):
                     m.next = "ASK"
             with m.State("ASK"):
                 m.d.comb += self.lookup.start.eq(1)
@@ -203,6 +194,17 @@ class PacketSender(wiring.Component):
                         m.next = "WORDS"
                 with m.Elif(after == Part.DATA):
                     m.next = "DATA"
+                    if self.config.streams:
+                        with m.If(~replies & entry.stored):
+                            m.next = "STORED"
+                            m.d.sync += self.stored.eq(self.stored + 1)
+            if self.config.streams:
+                with m.State("STORED"):
+                    m.d.comb += [flits.w_en.eq(1), out.kind.eq(Kind.DATA), out.data.eq(self.stored_word)]
+                    m.d.sync += [self.stored.eq(self.stored + 1), stored_left.eq(stored_left - 1)]
+                    with m.If(stored_left == 1):
+                        m.d.sync += part.eq(Part.TAIL)
+                        m.next = "WORDS"
             with m.State("DATA"):
                 word = aligner.o
                 m.d.comb += [
@@ -269,48 +271,3 @@ class PacketSender(wiring.Component):
         m.d.sync += [op.eq(Mux(replies, Op.ACK, Op.NOP)), reads.eq(0)]
         m.d.sync += [reply.status.eq(status), reply.reads.eq(0)]
         m.d.comb += [self.void.eq(~replies), self.failed.eq(~replies), self.refused.eq(replies)]
-
-    def _words(self, m, entry, reply, replies, op, index):
-        """The value of each word but the data from host memory."""
-        first, target, size, answer = (Signal(layout(word)) for word in (RequestWord, TargetWord, SizeWord, ReplyWord))
-        m.d.comb += [
-            first.mark.eq(MARK),
-            first.op.eq(op),
-            first.source.eq(self.number),
-            first.sequence.eq(Mux(replies, reply.sequence, entry.sequence)),
-            target.key.eq(entry.key),
-            target.exposure.eq(entry.exposure),
-            target.entry.eq(index),
-            size.length.eq(entry.length),
-            size.align.eq(entry.local_offset[:2]),
-            size.atomic.eq(entry.atomic),
-            answer.status.eq(reply.status),
-            answer.entry.eq(reply.entry),
-        ]
-        return {
-            Part.FIRST: first.as_value(),
-            Part.TARGET: Mux(replies, answer.as_value(), target.as_value()),
-            Part.SIZE: size.as_value(),
-            Part.OFFSET: entry.offset,
-            Part.OPERAND: self.words.data,
-            Part.COMPARAND: self.words.data,
-            Part.OPERAND_HIGH: self.words.data,
-            Part.COMPARAND_HIGH: self.words.data,
-            Part.VALUE: reply.value,
-            Part.VALUE_HIGH: reply.offset,
-        }
-
-    def _follow(self, m, after, part, replies, op, reads, wide):
-        """`after`: the part behind `part`. An ATOMIC, or its result, is `wide`."""
-        m.d.comb += after.eq(part.as_value() + 1)
-        with m.Switch(part):
-            with m.Case(Part.TARGET):
-                with m.If(replies):
-                    m.d.comb += after.eq(Mux(reads, Part.DATA, Mux(op == Op.DATA, Part.VALUE, Part.TAIL)))
-            with m.Case(Part.OFFSET):
-                m.d.comb += after.eq(Mux(reads, Part.DATA, Mux(op == Op.ATOMIC, Part.OPERAND, Part.TAIL)))
-            with m.Case(Part.COMPARAND, Part.VALUE):
-                with m.If(~wide):
-                    m.d.comb += after.eq(Part.TAIL)
-            with m.Case(Part.COMPARAND_HIGH, Part.VALUE_HIGH):
-                m.d.comb += after.eq(Part.TAIL)

@@ -5,7 +5,7 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .cleared import ClearedMemory
+from .cleared import IN_BLOCK_RAM, ClearedMemory
 from .entry import Entry
 from .packets import WINDOW, Op, Status
 from .parameters import RemoteParameters
@@ -23,7 +23,8 @@ class NewEntry(data.Struct):
 
 
 class EntryRead(wiring.Signature):
-    """Looks at entry `index`, within the slot. `open`: it is in use and not answered yet."""
+    """Looks at entry `index`: `entry` stands within the slot, or in the next one. `open`, within the
+    slot: it is in use and not answered yet."""
 
     def __init__(self):
         super().__init__({"index": Out(INDEX_BITS), "entry": In(Entry), "open": In(1)})
@@ -45,9 +46,9 @@ class Sequencer(wiring.Component):
     -------
     i : ``In(stream)``, a new request
     send : ``Out(stream)``, the index of the next request to send
-    sent : ``In(EntryRead)``, for who sends
-    answered : ``In(EntryRead)``, for who takes replies; `resolve` ends entry `answered.index` with
-        `resolution`
+    sent : ``In(EntryRead)``, for who sends, in the next slot
+    answered : ``In(EntryRead)``, for who takes replies, within the slot; `resolve` ends entry
+        `answered.index` with `resolution`
     void : ``In(1)``, entry `sent.index` failed here with `void_status`: it goes out as a NOP, and
         ends so once that is answered
     voided : ``Out(1)``, of entry `sent.index`
@@ -89,6 +90,11 @@ class Sequencer(wiring.Component):
         m = Module()
         peers = self.config.peers
         m.submodules.entries = entries = memory.Memory(shape=Entry, depth=WINDOW, init=[])
+        # What is sent is kept apart, in block RAM: who sends needs all of it, but not within the slot.
+        requests = memory.Memory(shape=Entry, depth=WINDOW, init=[], attrs=IN_BLOCK_RAM)
+        m.submodules.requests = apart = Module()  # a module of its own: see `ANY_ON_COLLISION`
+        apart.submodules.storage = requests
+        writes = entries.write_port(), requests.write_port()
         m.submodules.sequences = sequences = ClearedMemory(16, peers)
         head, send, tail = (Signal(INDEX_BITS + 1, name=name) for name in ("head", "send_at", "tail"))
         done, void = Signal(WINDOW), Signal(WINDOW)
@@ -103,10 +109,11 @@ class Sequencer(wiring.Component):
             self.ready.eq(sequences.ready),
             self.idle.eq(empty & ~self.i.valid),
         ]
-        self._admit(m, entries, sequences, head, done, void, status, room, empty)
+        self._admit(m, writes, sequences, head, done, void, status, room, empty)
         self._oldest(m, entries, tail, done, status, gone, empty)
-        for name, port in (("sent", self.sent), ("answered", self.answered)):
-            self._look(m, entries, name, port, level, tail, done)
+        reads = requests.read_port(), entries.read_port(domain="comb")
+        for name, port, read in zip(("sent", "answered"), (self.sent, self.answered), reads, strict=True):
+            self._look(m, read, name, port, level, tail, done)
         at = send[:INDEX_BITS]
         skip = done.bit_select(at, 1)
         m.d.comb += [
@@ -130,24 +137,26 @@ class Sequencer(wiring.Component):
                 m.d.sync += send.eq(tail + 1)
         return m
 
-    def _admit(self, m, entries, sequences, head, done, void, status, room, empty):
+    def _admit(self, m, writes, sequences, head, done, void, status, room, empty):
         new, at = self.i.payload, head[:INDEX_BITS]
         before = Signal(Op)  # of the request that was sent or is to be sent last
         address, sequence = sequences.read(0)
-        write = entries.write_port()
         alone = (before == Op.ATOMIC) | ((before == Op.READ) & (new.entry.op != Op.READ))
         takes = self.i.valid & self.i.ready
         m.d.comb += [
             self.i.ready.eq(room & self.ready & (empty | ~alone)),
             address.eq(new.entry.peer),
-            write.addr.eq(at),
-            write.en.eq(takes),
-            write.data.eq(new.entry),
-            write.data.sequence.eq(sequence),
             sequences.write_addr.eq(address),
             sequences.write_data.eq(sequence + 1),
             sequences.write_en.eq(takes & ~new.ended),
         ]
+        for write in writes:
+            m.d.comb += [
+                write.addr.eq(at),
+                write.en.eq(takes),
+                write.data.eq(new.entry),
+                write.data.sequence.eq(sequence),
+            ]
         with m.If(takes):
             m.d.sync += [
                 head.eq(head + 1),
@@ -172,8 +181,7 @@ class Sequencer(wiring.Component):
             self.oldest_status.eq(Mux(oldest_done, status[at], Status.LOST)),
         ]
 
-    def _look(self, m, entries, name, port, level, tail, done):
-        read = entries.read_port(domain="comb")
+    def _look(self, m, read, name, port, level, tail, done):
         distance = Signal(INDEX_BITS, name=f"{name}_distance")
         m.d.comb += [
             read.addr.eq(port.index),

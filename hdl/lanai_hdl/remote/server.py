@@ -1,34 +1,36 @@
 """Serves packets as they have come, and ends commands: all that the adapter writes to host memory
 is written here."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
-from ..word_layout import layout
 from .access import Step, Work, ask
 from .allowed import AllowedRun
 from .append import Append
 from .arrivals import packet_members
-from .atomics import AtomicUnit
+from .atomics import AtomicUnit, FoundNumber
 from .cleared import ClearedMemory
+from .ending import Ending
 from .entry import Entry
 from .fifo import CONTROL_FIELDS
+from .judging import Judging
 from .lookup import LookupPort
-from .order import Place, ReceiveOrder
+from .order import ReceiveOrder
 from .packets import REPLY_WORDS, REQUEST_WORDS, Op, Status
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import EntryRead
 from .served import MOST_WORDS, ServedPacket
-from .tables import START, TAG_BITS, FlagWord
+from .tables import START
 from .window import BUFFER_BITS, CommandRead
+from .written import WrittenWords
 
 EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room")
 
 
-class PacketServer(wiring.Component):
+class PacketServer(Judging, Ending, wiring.Component):
     """One thing at a time: a packet, or the end of a request. It waits for host memory and for
     nothing else.
 
@@ -42,6 +44,7 @@ class PacketServer(wiring.Component):
     replies : ``Out(stream)``
     answered, resolve, resolution, ended, oldest, oldest_status, retire : of `Sequencer`
     command : ``Out(CommandRead())``; ``free``, ``freed``: the command of this buffer has ended
+    answered_store : ``Out(1)``, the stores of request `oldest` have ended
     enable : ``In(1)``; without it every packet is dropped
     served, atomic, ... : ``Out(1)``, a slot's events, as the counters of these names
     busy : ``Out(1)``, a packet is served or a command ended
@@ -66,6 +69,7 @@ class PacketServer(wiring.Component):
                 "command": Out(CommandRead()),
                 "free": Out(1),
                 "freed": Out(BUFFER_BITS),
+                "answered_store": Out(1),
                 "enable": In(1),
                 **{name: Out(1) for name in EVENTS},
                 "ready": Out(1),
@@ -78,7 +82,9 @@ class PacketServer(wiring.Component):
         m = Module()
         m.submodules.order = self._order = ReceiveOrder(self.config)
         m.submodules.answers = self._answers = ClearedMemory(16, self.config.peers)
+        m.submodules.found = self._found = FoundNumber()
         m.submodules.unit = self._unit = AtomicUnit()
+        m.submodules.written = self._written = WrittenWords()
         m.submodules.append = self._append = Append(self.config)
         m.submodules.run = self._run = AllowedRun()
         self._registers()
@@ -95,7 +101,6 @@ class PacketServer(wiring.Component):
             self._read(m)
             self._write(m)
             self._end_command(m)
-        self._choose_word(m)
         return m
 
     def _registers(self):
@@ -107,8 +112,7 @@ class PacketServer(wiring.Component):
         self._left = Signal(range(len(CONTROL_FIELDS)))  # words to read behind this one
         self._locating = Signal()  # the answer of the lookup is awaited
         self._failed = Signal()  # one of them was refused
-        self._old = Signal(64)  # what an ATOMIC found
-        self._first, self._value = Signal(32), Signal(32)  # to write; of a single word the second
+        self._little = Signal()  # of the exposure that an ATOMIC changes
         self._result = Signal(64)  # of the ATOMIC that was answered last: no two are outstanding
         self._at = Signal.like(self.index)
         self._from_packet = Signal()  # the words to write are the packet's
@@ -116,7 +120,8 @@ class PacketServer(wiring.Component):
 
     def _connect(self, m):
         """Packet and command to the units that work on them."""
-        packet, order, answers, unit, append = self._packet, self._order, self._answers, self._unit, self._append
+        packet, order, answers, append = self._packet, self._order, self._answers, self._append
+        found, unit, written = self._found, self._unit, self._written
         first = packet.first
         m.d.comb += [
             self.ready.eq(order.ready & answers.ready),
@@ -128,12 +133,20 @@ class PacketServer(wiring.Component):
             order.sequence.eq(first.sequence),
             order.outcome.eq(self._status),
             order.atomic.eq(first.op == Op.ATOMIC),
-            order.result.eq(unit.value),
+            order.result.eq(found.value),
+            found.wide.eq(packet.wide),
+            found.little.eq(self._little),
+            found.word.eq(self.bus.read.payload.data),
             unit.wide.eq(packet.wide),
             unit.op.eq(packet.size.atomic),
             unit.operand.eq(packet.operand),
             unit.comparand.eq(packet.comparand),
-            unit.old.eq(self._old),
+            unit.old.eq(found.value),
+            written.number.eq(unit.new),
+            written.wide.eq(packet.wide),
+            written.little.eq(self._little),
+            written.result.eq(self._result),
+            written.left.eq(self._run.left),
             append.word.eq(self.bus.read.payload.data),
             append.length.eq(packet.size.length),
             append.retry.eq(first.op == Op.RETRY),
@@ -143,16 +156,6 @@ class PacketServer(wiring.Component):
             self.command.field.eq(START),
             self.index.eq(self._at),
         ]
-
-    def _choose_word(self, m):
-        """The next word to write. An ATOMIC's result stands before its flag, as a big-endian
-        number."""
-        left = self._run.left
-        result = Mux(left == 2, self._result[:32], self._result[32:])
-        before = Mux(self._work == Work.FLAG, result, self._first)
-        m.d.comb += self._run.words.payload.eq(
-            Mux(self._from_packet, self.word, Mux(left == 1, self._value, before)),
-        )
 
     def _serve(self, m):
         """A packet: its words are taken, as they arrive if nothing else is to be done; its form is
@@ -212,7 +215,7 @@ class PacketServer(wiring.Component):
         of_append = of_request & self._packet.appends
         with m.State("LOOKUP"):
             m.d.comb += [self.lookup.start.eq(1), self._locating.eq(1)]
-            m.d.sync += self._unit.little.eq(self.lookup.little)
+            m.d.sync += self._little.eq(self.lookup.little)
             with m.If(self.lookup.done):
                 with m.If((self._status != Status.FULL) | (self.lookup.status != Status.OK)):
                     m.d.sync += self._status.eq(self.lookup.status)
@@ -231,15 +234,18 @@ class PacketServer(wiring.Component):
     def _read(self, m):
         """What the memory holds: the word of an ATOMIC, the control words of a FIFO."""
         with m.State("READ"):
-            m.d.comb += self._run.read.eq(1)
+            m.d.comb += [self._run.read.eq(1), self._found.begin.eq(1)]
             with m.If(self._run.begun):
                 m.next = "OLD"
         with m.State("OLD"):
-            m.d.comb += [self.bus.read.ready.eq(1), self._append.take.eq(self.bus.read.valid)]
+            m.d.comb += [
+                self.bus.read.ready.eq(1),
+                self._append.take.eq(self.bus.read.valid),
+                self._found.take.eq(self.bus.read.valid),
+            ]
             m.d.sync += self._from_packet.eq(0)
             with m.If(self.bus.read.valid):
                 m.d.sync += [
-                    self._old.eq(Cat(self.bus.read.payload.data, self._old)),
                     self._left.eq(self._left - 1),
                     self._failed.eq(self._failed | self.bus.read.payload.error),
                 ]
@@ -255,13 +261,13 @@ class PacketServer(wiring.Component):
         with m.State("FIT"):
             m.next = "PLACE"
         with m.State("PLACE"):
-            m.d.sync += [self._value.eq(self._append.tail), self._step.eq(Step.RECORD)]
+            m.d.comb += [self._written.store_word.eq(1), self._written.number.eq(self._append.tail)]
+            m.d.sync += self._step.eq(Step.RECORD)
             with m.If(self._append.full):
                 m.d.sync += [self._status.eq(Status.FULL), self._step.eq(Step.TAIL)]
             m.next = "LOOKUP"
         with m.State("NEW"):
-            m.d.sync += Cat(self._value, self._first).eq(self._unit.new)
-            m.d.comb += self.atomic.eq(1)
+            m.d.comb += [self._written.store_number.eq(1), self.atomic.eq(1)]
             m.next = "WRITE"
 
     def _write(self, m):
@@ -296,27 +302,6 @@ class PacketServer(wiring.Component):
                     m.d.comb += [self.retire.eq(1), self.free.eq(1), self.refused.eq(self._status != Status.OK)]
                     m.d.sync += self._worst.eq(Status.OK)
 
-    def _end_command(self, m):
-        """The oldest command has ended: its flag is written."""
-        with m.State("END"):
-            flag, worst = Signal(layout(FlagWord)), Signal(Status)
-            m.d.comb += [
-                worst.eq(Mux(self._worst == Status.OK, self.oldest_status, self._worst)),
-                flag.status.eq(worst),
-                flag.tag.eq(self.command.data[:TAG_BITS]),
-                self.lookup.start.eq(self.oldest.last),
-                self.retire.eq(~self.oldest.last),
-            ]
-            m.d.sync += [
-                self._status.eq(Status.OK),
-                self._worst.eq(worst),
-                self._value.eq(flag),
-                self._turn.eq(0),
-            ]
-            m.next = "IDLE"
-            with m.If(self.oldest.last):
-                m.next = "LOOKUP"
-
     def _join(self, m):
         """The burst port is the run's; `_read` takes what a read brings."""
         bus, lookup, run, at = self.bus, self.lookup, self._run, self._at
@@ -330,6 +315,7 @@ class PacketServer(wiring.Component):
             run.written.eq(bus.written),
             run.refused.eq(bus.refused),
             run.words.valid.eq(1),
+            run.words.payload.eq(Mux(self._from_packet, self.word, self._written.word)),
         ]
         with m.If(run.words.ready & self._from_packet):  # the packet's next word stands on `word` in the next slot
             m.d.comb += self.index.eq(at + 1)
@@ -338,83 +324,3 @@ class PacketServer(wiring.Component):
     def _reads_first(self):
         """What the request does depends on what the memory holds."""
         return (self._packet.first.op == Op.ATOMIC) | (self._packet.appends & (self._step == Step.CONTROL))
-
-    def _reply(self, m):
-        packet, status = self._packet, self._status
-        reply = self.replies.payload
-        m.d.comb += [
-            reply.peer.eq(packet.first.source),
-            reply.sequence.eq(packet.first.sequence),
-            reply.entry.eq(packet.target.entry),
-            reply.status.eq(status),
-            reply.reads.eq(packet.first.op == Op.READ),
-            reply.returns.eq((packet.first.op == Op.ATOMIC) & (status == Status.OK)),
-            reply.value.eq(self._unit.value[:32]),
-            reply.exposure.eq(packet.target.exposure),
-            reply.key.eq(packet.target.key),
-            reply.offset.eq(Mux(packet.first.op == Op.ATOMIC, self._unit.value[32:], packet.offset)),
-            reply.length.eq(packet.size.length),
-            reply.align.eq(packet.size.align),
-        ]
-
-    def _judge_reply(self, m):
-        """Only what an open request of this sender waits for is taken: an ACK that a READ or ATOMIC
-        succeeded is not.
-
-        Answers are taken in the order of the requests. Otherwise the data of a READ that is
-        repeated could overwrite those of a later READ into the same memory.
-        """
-        packet, entry = self._packet, self.answered.entry
-        in_turn = self._answers.read(0)[1] == packet.first.sequence
-        asked = (
-            self.answered.open
-            & (entry.peer == packet.first.source)
-            & (entry.sequence == packet.first.sequence)
-            & in_turn
-        )
-        wants_data = (entry.op == Op.READ) | (entry.op == Op.ATOMIC)
-        refuses = (packet.answer.status != Status.OK) | ~wants_data
-        m.d.comb += self.release.eq(1)
-        with m.If(~asked):
-            m.d.comb += self.stale.eq(1)
-        with m.Elif((packet.first.op == Op.ACK) & refuses):
-            m.d.comb += [self.resolve.eq(1), self.resolution.eq(packet.answer.status)]
-        with m.Elif((packet.first.op == Op.DATA) & (entry.op == Op.ATOMIC)):
-            m.d.sync += self._result.eq(packet.value)
-            m.d.comb += self.resolve.eq(1)
-        with m.Elif((packet.first.op == Op.DATA) & (entry.op == Op.READ)):
-            m.d.comb += self.release.eq(0)
-            m.next = "LOOKUP"
-        with m.Else():
-            m.d.comb += self.malformed.eq(1)
-
-    def _judge_request(self, m):
-        packet = self._packet
-        m.d.comb += self.release.eq(1)
-        with m.If(~self.replies.ready):
-            m.d.comb += self.no_room.eq(1)
-        with m.Elif(self._order.place == Place.AHEAD):
-            m.d.comb += self.ahead.eq(1)
-        with m.Elif(self._order.place == Place.DUPLICATE):
-            m.d.comb += [
-                self.duplicate.eq(1),
-                self.replies.valid.eq(1),
-                self.replies.payload.status.eq(self._order.status),
-                self.replies.payload.returns.eq((packet.first.op == Op.ATOMIC) & (self._order.status == Status.OK)),
-                self.replies.payload.value.eq(self._order.value[:32]),
-            ]
-            with m.If(packet.first.op == Op.ATOMIC):
-                m.d.comb += self.replies.payload.offset.eq(self._order.value[32:])
-        with m.Elif((packet.first.op == Op.NOP) | (packet.first.op == Op.READ)):
-            m.d.comb += self.served.eq(1)
-            self._finish(m)
-        with m.Elif(packet.misaligned()):
-            m.d.sync += self._status.eq(Status.ALIGNMENT)
-            m.d.comb += self.release.eq(0)
-        with m.Else():
-            m.d.comb += self.release.eq(0)
-            m.next = "LOOKUP"
-
-    def _finish(self, m):
-        """The next request of its sender has been carried out, or has failed for good."""
-        m.d.comb += [self._order.accept.eq(1), self.replies.valid.eq(1)]

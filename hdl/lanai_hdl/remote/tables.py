@@ -18,8 +18,15 @@ IN_USE_AT = 0x104  # read only: `InUseWord`
 EXPOSURES = 16  # of a process
 EXPOSURE_WORDS = 4
 EXPOSURES_AT = 0x200
+MAPS_AT = 0x300  # of a process's pages of the aperture
+MAP_WORDS = 2
 PAGES_AT = 0x800
 MOST_PAGES = (PROCESS_BYTES - PAGES_AT) // 4
+
+APERTURE_AT = 0x40000  # offset of the aperture in the adapter's part of the window; as many bytes
+APERTURE_PAGES = 8  # of a process, one behind the other; those of process 0 come first
+APERTURE_PAGE_BITS = 6  # of the number of a page of any process
+APERTURE_WORD_BITS = 10  # of the number of a word in a page
 
 PAGE_BITS = 20  # of a bus page number
 NIBBLE = 4  # upper bits of a bus page number that name a process's bus window
@@ -97,12 +104,30 @@ class PlaceWord(Word):
     page: 16  # entry of the process's page table that holds the exposure's first page
 
 
+class MapWord(Word):
+    """First word of the map of a page of the aperture: the exposure, a number of the peer NIC, that
+    is written by stores to the page."""
+
+    exposure: 8
+    peer: 8
+    valid: 1
+    _reserved: 15
+
+
+class MapPlaceWord(Word):
+    """Second word of a map: the exposure's key, and which of its pages the page is."""
+
+    key: 16
+    page: 16
+
+
 EXPOSURE_FIELDS = ("first", "end", "place", "rights")
 
 assert len(COMMAND_FIELDS) == COMMAND_WORDS
 assert len(EXPOSURE_FIELDS) == EXPOSURE_WORDS
 assert COMMANDS * COMMAND_WORDS * 4 <= BUSY_AT
-assert EXPOSURES_AT + EXPOSURES * EXPOSURE_WORDS * 4 <= PAGES_AT
+assert EXPOSURES_AT + EXPOSURES * EXPOSURE_WORDS * 4 <= MAPS_AT
+assert MAPS_AT + APERTURE_PAGES * MAP_WORDS * 4 <= PAGES_AT
 
 
 def command_at(process: int, command: int) -> int:
@@ -124,3 +149,12 @@ def in_use_at(process: int) -> int:
 
 def busy_at(process: int) -> int:
     return WINDOW_HOST + process * PROCESS_BYTES + BUSY_AT
+
+
+def map_at(process: int, page: int) -> int:
+    return WINDOW_HOST + process * PROCESS_BYTES + MAPS_AT + 4 * MAP_WORDS * page
+
+
+def aperture_at(process: int, page: int) -> int:
+    """Offset of a page of a process's part of the aperture."""
+    return WINDOW_HOST + APERTURE_AT + ((process * APERTURE_PAGES + page) << (APERTURE_WORD_BITS + 2))

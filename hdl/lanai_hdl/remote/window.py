@@ -1,6 +1,6 @@
 """The adapter's part of the host's window: where processes leave commands, exposures and pages."""
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,7 +8,11 @@ from ..host_bus.target import RegisterAccess
 from ..queue import Queue
 from ..word_layout import layout
 from .parameters import RemoteParameters
+from .streams import StorePort
 from .tables import (
+    APERTURE_AT,
+    APERTURE_PAGES,
+    APERTURE_WORD_BITS,
     BUSY_AT,
     COMMAND_WORDS,
     COMMANDS,
@@ -18,6 +22,8 @@ from .tables import (
     EXPOSURES_AT,
     IN_USE_AT,
     LAST_OF_HEAD,
+    MAP_WORDS,
+    MAPS_AT,
     PAGES_AT,
     PROCESS_BYTES,
     START,
@@ -65,6 +71,7 @@ class HostSide(wiring.Component):
     open : ``In(1)``, accesses may be granted
     fault : ``Out(1)``, a slot's event
     idle : ``Out(1)``, no command is under way
+    stores : ``Out(StorePort())``, if there is an aperture
     """
 
     def __init__(self, config: RemoteParameters):
@@ -89,6 +96,7 @@ class HostSide(wiring.Component):
                 "open": In(1),
                 "fault": Out(1),
                 "idle": Out(1),
+                **({"stores": Out(StorePort())} if config.streams else {}),
             }
         )
 
@@ -108,7 +116,7 @@ class HostSide(wiring.Component):
         busy = Signal(buffers)
         window = self.window
         inside = window.addr[: (PROCESS_BYTES - 1).bit_length()]
-        owner = window.addr[len(inside) :]
+        owner = window.addr[len(inside) :][: (self.config.processes - 1).bit_length()]
         command = window.addr[2 + FIELD_BITS :][:COMMAND_BITS]
         field = window.addr[2 : 2 + FIELD_BITS]
         buffer = Cat(command, owner)
@@ -118,9 +126,10 @@ class HostSide(wiring.Component):
         in_pages = (inside >= PAGES_AT) & (inside < PAGES_AT + 4 * self.config.pages)
         taken = Signal()
         begins = written & in_commands & (field == START)
+        elsewhere, grant, lost = self._stores(m, inside, owner, begins & ~taken)
         m.d.comb += [
-            window.grant.eq(window.request & self.open),
-            written.eq(window.grant & window.write),
+            window.grant.eq(window.request & self.open & grant),
+            written.eq(window.request & self.open & window.write & ~elsewhere),
             taken.eq(busy.bit_select(buffer[: len(busy).bit_length() - 1], 1)),
             store.addr.eq(Cat(field, buffer)),
             store.data.eq(window.wdata),
@@ -136,7 +145,7 @@ class HostSide(wiring.Component):
             self.page_write.eq(written & in_pages),
             self.field.eq(window.addr[2:4]),
             self.index.eq(Mux(in_pages, (inside - PAGES_AT) >> 2, window.addr[4:8])),
-            self.fault.eq((begins & taken) | (written & ~(in_commands | in_exposures | in_pages))),
+            self.fault.eq((begins & taken) | (written & ~(in_commands | in_exposures | in_pages)) | lost),
             self.idle.eq(~busy.any() & ~window.request),
         ]
         with m.If(begins & ~taken):
@@ -145,7 +154,9 @@ class HostSide(wiring.Component):
             m.d.sync += busy.bit_select(self.freed[: len(busy).bit_length() - 1], 1).eq(0)
         of_process = Array(busy.word_select(n, COMMANDS) for n in range(self.config.processes))
         in_use = self._in_use(m)
-        with m.If(inside == BUSY_AT):
+        with m.If(elsewhere):
+            m.d.sync += window.rdata.eq(0)
+        with m.Elif(inside == BUSY_AT):
             m.d.sync += window.rdata.eq(of_process[owner] if len(owner) else of_process[0])
         with m.Elif(inside == IN_USE_AT):
             m.d.sync += window.rdata.eq(in_use)
@@ -162,3 +173,28 @@ class HostSide(wiring.Component):
         with m.If(before[1] & ~self.sender_busy):
             m.d.sync += in_use.sender_count.eq(in_use.sender_count + 1)
         return in_use
+
+    def _stores(self, m, inside, owner, begins):
+        """(the access is to no process's page, or to a map of the aperture; it may be granted; it means
+        nothing)."""
+        if not self.config.streams:
+            return Const(0), Const(1), Const(0)
+        window, stores = self.window, self.stores
+        in_aperture = window.addr[(APERTURE_AT - 1).bit_length()]
+        of_nobody = window.addr[(self.config.processes * PROCESS_BYTES - 1).bit_length() :].any()
+        in_maps = ~of_nobody & (inside >= MAPS_AT) & (inside < MAPS_AT + 4 * MAP_WORDS * APERTURE_PAGES)
+        writes = window.request & window.write & self.open
+        page_bits = (APERTURE_PAGES - 1).bit_length()
+        map_page = Cat(window.addr[3 : 3 + page_bits], owner)
+        mapped = Cat(Const(0, APERTURE_WORD_BITS), map_page)
+        m.d.comb += [
+            stores.store.eq(writes & in_aperture),
+            stores.map.eq(writes & in_maps),
+            stores.place.eq(Mux(in_aperture, window.addr[2:], mapped)),
+            stores.field.eq(window.addr[2]),
+            stores.word.eq(window.wdata),
+            stores.begins.eq(begins),
+        ]
+        stored = window.write & (in_aperture | in_maps)
+        lost = window.request & self.open & of_nobody & ~stored
+        return of_nobody | in_maps, ~stored | stores.taken, lost

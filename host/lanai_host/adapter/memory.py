@@ -8,6 +8,7 @@ from ..bus import reach
 from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, Wait
 from ..config import HostConfig, free
 from ..remote import Access
+from .aperture import ApertureStores
 from .commands import Command, Commands
 from .exposures import Exposure, Exposures
 from .operation import RemoteOperation
@@ -30,6 +31,8 @@ class RemoteMemory:
         self.bus = bus
         self._exposures = Exposures(bus, config, node, process)
         self._commands = Commands(bus, process, flags, costs, config.payload)
+        self._stores = ApertureStores(bus, config, process)
+        self._own = Token(node, 0, 0, 0, 0)  # of no memory, for a command that needs none
         self._pinned: dict[int, Pinned] = {}  # by number of the exposure
 
     @classmethod
@@ -81,6 +84,11 @@ class RemoteMemory:
         what = f"put of {size} bytes to offset {offset} of exposure {token.exposure} of node {token.node}"
         return await self._move(Op.WRITE, what, token, offset, address, size)
 
+    async def store(self, token: Token, offset: int, data: bytes) -> None:
+        """Store whole words to byte `offset` of the target, through the aperture. The next `settle`
+        waits for them, and raises RemoteError if one was refused."""
+        await self._stores.store(token, offset, data)
+
     async def append(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
         """Begin to append `size` bytes at `address`, one record, to the FIFO whose control words
         stand at byte `offset` of the target."""
@@ -114,8 +122,11 @@ class RemoteMemory:
         return operation
 
     async def settle(self) -> None:
-        """The store barrier: until all that was begun has ended. Raises RemoteError for the oldest
-        that failed."""
+        """The store barrier: until all that was begun has ended, and all that was stored is in the
+        targets' memory. Raises RemoteError for the oldest that failed."""
+        if self._stores.unsettled:
+            self._stores.unsettled = False
+            await self._start(Command(Op.NOP, self._own, 0, 0), "stores through the aperture")
         running = self._commands.running
         while self._commands.running:
             await self._take_ended()

@@ -79,7 +79,8 @@ def sci_d330() -> NicConfig:
         read_setup=90,  # fitted on sci.table2.min_use.per_node, for a node that only sends
         pio_write_setup=17,  # 32 bytes in 25 clocks, the best of sci.s4_3.strided_write_256
         rx_fifo=256,
-        blocks=(Remote(payload=128, pages=512),),
+        # Four streams with one packet of at most 128 bytes each: sci.s4_3.strided_write_8 is four times its worst.
+        blocks=(Remote(payload=128, pages=512, streams=4, stream_bytes=128),),
     )
 
 

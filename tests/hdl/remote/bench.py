@@ -43,9 +43,9 @@ class Side:
     Its host has process 0 with `window` 1, page table entries 0 to 3 on pages 0x10000 to 0x10003.
     """
 
-    def __init__(self, number, *, timeout=2000, retries=3):
+    def __init__(self, number, *, timeout=2000, retries=3, config=SMALL):
         self.number, self.timeout, self.retries = number, timeout, retries
-        self.dut = RemoteAdapter(NIC, SMALL)
+        self.dut = RemoteAdapter(NIC, config)
         self.pages = {0x10000 + n: bytearray(PAGE) for n in range(4)}
         self.sent, self.arriving = [], deque()
         self.routes = []  # of all packets that were begun

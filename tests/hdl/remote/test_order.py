@@ -27,6 +27,7 @@ def test_each_request_is_next_once_and_a_duplicate_for_as_long_as_it_may_come_ag
                  result)
             ):  # fmt: skip
                 context.set(signal, value)
+            await context.tick()  # `value` stands in the next slot
             place = context.get(dut.place)
             behind = (expected[source] - sequence) % (1 << 16)
             if behind == 0:

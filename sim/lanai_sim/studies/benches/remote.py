@@ -1,5 +1,6 @@
 """Remote memory on the gateware: time of a put, a get and an atomic, and bandwidth, between two
-hosts on a switch. With `--mbcf` the paper's tables of its primitives as well."""
+hosts on a switch. With `--mbcf` the paper's tables of its primitives as well, with `--sci` strided
+stores."""
 
 import argparse
 
@@ -9,8 +10,9 @@ from lanai_hdl.remote.packets import Atomic
 from lanai_host.config import HostConfig, free, pentium2_266, supersparc_85
 
 from ...kernel.remote_hosts import RemoteHost, idle, play
-from ...machine.presets import mbcf_100baset
+from ...machine.presets import mbcf_100baset, sci_d330
 from ..papers.mbcf import primitives
+from ..papers.sci import stores
 
 NAME = "remote"
 HELP = "remote memory: put, get, fetch-and-add, bandwidth"
@@ -32,6 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mbcf",
         action="store_true",
         help="also Remote Write and FIFO on hosts and a network like those of MPI/MBCF (its tables 2.1 and 2.2)",
+    )
+    parser.add_argument(
+        "--sci",
+        action="store_true",
+        help="also strided stores through the aperture of a NIC like that of SCI-MPICH, in MiB/s, with the "
+        "processor's write combining and without",
     )
 
 
@@ -91,4 +99,6 @@ def run(args: argparse.Namespace) -> dict[str, float]:
     if args.mbcf:
         theirs = primitives.figures(supersparc_85(), mbcf_100baset())
         figures |= {f"remote.mbcf.{name}": value for name, value in theirs.items()}
+    if args.sci:
+        figures |= {f"remote.sci.{name}": value for name, value in stores.figures(sci_d330()).items()}
     return figures

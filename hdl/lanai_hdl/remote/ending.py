@@ -1,0 +1,50 @@
+"""The ends of commands and of stores: the part of the packet server that tells of them."""
+
+from amaranth import Mux, Signal
+from amaranth.lib import data
+
+from ..word_layout import layout
+from .packets import Op, Status
+from .tables import TAG_BITS, FlagWord
+from .window import COMMAND_BITS
+
+
+class Ending:
+    """Methods of `PacketServer`: the oldest request has ended."""
+
+    def _end_command(self, m):
+        """The oldest command has ended: its flag is written."""
+        with m.State("END"):
+            flag, worst = Signal(layout(FlagWord)), Signal(Status)
+            m.d.comb += [
+                worst.eq(Mux(self._worst == Status.OK, self.oldest_status, self._worst)),
+                flag.status.eq(worst),
+                self.answered_store.eq(self.oldest.stored),
+                flag.tag.eq(self.command.data[:TAG_BITS]),
+                self.lookup.start.eq(self.oldest.last),
+                self.retire.eq(~self.oldest.last),
+                self._written.store_word.eq(1),
+                self._written.number.eq(flag),
+            ]
+            m.d.sync += [
+                self._status.eq(Status.OK),
+                self._turn.eq(0),
+            ]
+            with m.If(~self.oldest.stored):
+                m.d.sync += self._worst.eq(worst)
+            if self.config.streams:
+                self._end_stores(m, worst)
+            m.next = "IDLE"
+            with m.If(self.oldest.last):
+                m.next = "LOOKUP"
+
+    def _end_stores(self, m, worst):
+        """How the stores of each process since its last NOP have ended: that is how the NOP ends."""
+        oldest = self.oldest
+        ends = Signal(data.ArrayLayout(Status, 1 << len(oldest.buffer[COMMAND_BITS:])), name="stores_end")
+        mine = ends[oldest.buffer[COMMAND_BITS:]]
+        with m.If(oldest.stored & (mine == Status.OK)):
+            m.d.sync += mine.eq(self.oldest_status)
+        with m.If(~oldest.stored & (oldest.op == Op.NOP)):
+            m.d.comb += worst.eq(mine)
+            m.d.sync += mine.eq(Status.OK)

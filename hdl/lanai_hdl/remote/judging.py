@@ -1,0 +1,91 @@
+"""What becomes of a packet that has come: the part of the packet server that judges it."""
+
+from amaranth import Mux
+
+from .order import Place
+from .packets import Op, Status
+
+
+class Judging:
+    """Methods of `PacketServer`. What they use of it: the packet `_packet`, its place `_order`, what
+    was found in memory `_found`, `_answers` that are expected, `_status`, `_result`."""
+
+    def _reply(self, m):
+        packet, status = self._packet, self._status
+        reply = self.replies.payload
+        m.d.comb += [
+            reply.peer.eq(packet.first.source),
+            reply.sequence.eq(packet.first.sequence),
+            reply.entry.eq(packet.target.entry),
+            reply.status.eq(status),
+            reply.reads.eq(packet.first.op == Op.READ),
+            reply.returns.eq((packet.first.op == Op.ATOMIC) & (status == Status.OK)),
+            reply.value.eq(self._found.value[:32]),
+            reply.exposure.eq(packet.target.exposure),
+            reply.key.eq(packet.target.key),
+            reply.offset.eq(Mux(packet.first.op == Op.ATOMIC, self._found.value[32:], packet.offset)),
+            reply.length.eq(packet.size.length),
+            reply.align.eq(packet.size.align),
+        ]
+
+    def _judge_reply(self, m):
+        """Only what an open request of this sender waits for is taken: an ACK that a READ or ATOMIC
+        succeeded is not.
+
+        Answers are taken in the order of the requests. Otherwise the data of a READ that is
+        repeated could overwrite those of a later READ into the same memory.
+        """
+        packet, entry = self._packet, self.answered.entry
+        in_turn = self._answers.read(0)[1] == packet.first.sequence
+        asked = (
+            self.answered.open
+            & (entry.peer == packet.first.source)
+            & (entry.sequence == packet.first.sequence)
+            & in_turn
+        )
+        wants_data = (entry.op == Op.READ) | (entry.op == Op.ATOMIC)
+        refuses = (packet.answer.status != Status.OK) | ~wants_data
+        m.d.comb += self.release.eq(1)
+        with m.If(~asked):
+            m.d.comb += self.stale.eq(1)
+        with m.Elif((packet.first.op == Op.ACK) & refuses):
+            m.d.comb += [self.resolve.eq(1), self.resolution.eq(packet.answer.status)]
+        with m.Elif((packet.first.op == Op.DATA) & (entry.op == Op.ATOMIC)):
+            m.d.sync += self._result.eq(packet.value)
+            m.d.comb += self.resolve.eq(1)
+        with m.Elif((packet.first.op == Op.DATA) & (entry.op == Op.READ)):
+            m.d.comb += self.release.eq(0)
+            m.next = "LOOKUP"
+        with m.Else():
+            m.d.comb += self.malformed.eq(1)
+
+    def _judge_request(self, m):
+        packet = self._packet
+        m.d.comb += self.release.eq(1)
+        with m.If(~self.replies.ready):
+            m.d.comb += self.no_room.eq(1)
+        with m.Elif(self._order.place == Place.AHEAD):
+            m.d.comb += self.ahead.eq(1)
+        with m.Elif(self._order.place == Place.DUPLICATE):
+            m.d.comb += [
+                self.duplicate.eq(1),
+                self.replies.valid.eq(1),
+                self.replies.payload.status.eq(self._order.status),
+                self.replies.payload.returns.eq((packet.first.op == Op.ATOMIC) & (self._order.status == Status.OK)),
+                self.replies.payload.value.eq(self._order.value[:32]),
+            ]
+            with m.If(packet.first.op == Op.ATOMIC):
+                m.d.comb += self.replies.payload.offset.eq(self._order.value[32:])
+        with m.Elif((packet.first.op == Op.NOP) | (packet.first.op == Op.READ)):
+            m.d.comb += self.served.eq(1)
+            self._finish(m)
+        with m.Elif(packet.misaligned()):
+            m.d.sync += self._status.eq(Status.ALIGNMENT)
+            m.d.comb += self.release.eq(0)
+        with m.Else():
+            m.d.comb += self.release.eq(0)
+            m.next = "LOOKUP"
+
+    def _finish(self, m):
+        """The next request of its sender has been carried out, or has failed for good."""
+        m.d.comb += [self._order.accept.eq(1), self.replies.valid.eq(1)]

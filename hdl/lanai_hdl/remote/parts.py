@@ -1,0 +1,74 @@
+"""The parts of a packet, in order, and what stands in them."""
+
+from amaranth import Mux, Signal
+from amaranth.lib import enum
+
+from ..word_layout import layout
+from .packets import MARK, Op, ReplyWord, RequestWord, SizeWord, TargetWord
+
+
+class Part(enum.Enum, shape=4):
+    """The flits of a packet before its data, in order; a reply leaves out those between TARGET and
+    DATA."""
+
+    HEAD = 0
+    FIRST = 1
+    TARGET = 2
+    SIZE = 3
+    OFFSET = 4
+    OPERAND = 5
+    COMPARAND = 6
+    OPERAND_HIGH = 7
+    COMPARAND_HIGH = 8
+    VALUE = 9
+    VALUE_HIGH = 10
+    DATA = 11
+    TAIL = 12
+
+
+def values(m, number, command_word, entry, reply, replies, op, index):
+    """The value of each word but the data from memory. `number` is this NIC's, `command_word` a word
+    of the command."""
+    first, target, size, answer = (Signal(layout(word)) for word in (RequestWord, TargetWord, SizeWord, ReplyWord))
+    m.d.comb += [
+        first.mark.eq(MARK),
+        first.op.eq(op),
+        first.source.eq(number),
+        first.sequence.eq(Mux(replies, reply.sequence, entry.sequence)),
+        target.key.eq(entry.key),
+        target.exposure.eq(entry.exposure),
+        target.entry.eq(index),
+        size.length.eq(entry.length),
+        size.align.eq(entry.local_offset[:2]),
+        size.atomic.eq(entry.atomic),
+        answer.status.eq(reply.status),
+        answer.entry.eq(reply.entry),
+    ]
+    return {
+        Part.FIRST: first.as_value(),
+        Part.TARGET: Mux(replies, answer.as_value(), target.as_value()),
+        Part.SIZE: size.as_value(),
+        Part.OFFSET: entry.offset,
+        Part.OPERAND: command_word,
+        Part.COMPARAND: command_word,
+        Part.OPERAND_HIGH: command_word,
+        Part.COMPARAND_HIGH: command_word,
+        Part.VALUE: reply.value,
+        Part.VALUE_HIGH: reply.offset,
+    }
+
+
+def follow(m, after, part, replies, op, reads, wide):
+    """`after`: the part behind `part`. An ATOMIC, or its result, is `wide`."""
+    m.d.comb += after.eq(part.as_value() + 1)
+    with m.Switch(part):
+        with m.Case(Part.TARGET):
+            with m.If(replies):
+                m.d.comb += after.eq(Mux(reads, Part.DATA, Mux(op == Op.DATA, Part.VALUE, Part.TAIL)))
+        with m.Case(Part.OFFSET):
+            m.d.comb += after.eq(Mux(reads, Part.DATA, Mux(op == Op.ATOMIC, Part.OPERAND, Part.TAIL)))
+        with m.Case(Part.COMPARAND, Part.VALUE):
+            with m.If(~wide):
+                m.d.comb += after.eq(Part.TAIL)
+        with m.Case(Part.COMPARAND_HIGH, Part.VALUE_HIGH):
+            m.d.comb += after.eq(Part.TAIL)

@@ -1,0 +1,74 @@
+"""Stores: a peer's memory, mapped into the host's window of the NIC."""
+
+from dataclasses import dataclass
+
+from lanai_hdl.errors import UserError
+from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.packets import word
+from lanai_hdl.remote.tables import APERTURE_PAGES, MapPlaceWord, MapWord, aperture_at, map_at
+
+from ..bus.base import PAGE_SIZE, Bus
+from .token import Token
+
+
+@dataclass(frozen=True)
+class _Page:
+    """A page of an exposure, as a map names it."""
+
+    node: int
+    exposure: int
+    key: int
+    page: int
+
+
+class ApertureStores:
+    """A process's part of the aperture. Pages are mapped when they are stored to; the one that was
+    used least recently makes room.
+
+    Stores are posted: what has become of them, the next NOP command tells.
+
+    Attributes:
+        unsettled: there may be stores of which no NOP has told yet.
+    """
+
+    def __init__(self, bus: Bus, config: Remote, process: int) -> None:
+        self._bus = bus
+        self._config = config
+        self._process = process
+        self._mapped: dict[_Page, int] = {}  # the number of its page of the aperture; least recently used first
+        self.unsettled = False
+
+    async def store(self, token: Token, offset: int, data: bytes) -> None:
+        """Write whole words to byte `offset` of the target, combined as the bus can."""
+        if not self._config.streams:
+            raise UserError("this adapter has no aperture; take Remote(streams=4), or `put`")
+        for what, value in (("offset", token.first + offset), ("data", len(data))):
+            if value % 4:
+                raise UserError(f"{what}: {value} bytes are not whole words of 4; `put` moves any bytes")
+        if not 0 <= offset <= token.size - len(data):
+            raise UserError(
+                f"offset={offset!r}: {len(data)} bytes from there on are not within the target's {token.size}"
+            )
+        at, end = token.first + offset, token.first + offset + len(data)
+        while at < end:
+            page, inside = divmod(at, PAGE_SIZE)
+            size = min(end - at, PAGE_SIZE - inside)
+            number = await self._map(_Page(token.node, token.exposure, token.key, page))
+            done = at - token.first - offset
+            self.unsettled = True
+            await self._bus.write_block(aperture_at(self._process, number) + inside, data[done : done + size])
+            at += size
+
+    async def _map(self, page: _Page) -> int:
+        """The page of the aperture that is mapped to a page."""
+        number = self._mapped.pop(page, None)
+        if number is None:
+            number = len(self._mapped)
+            if number == APERTURE_PAGES:
+                number = self._mapped.pop(next(iter(self._mapped)))
+            place = word(MapPlaceWord, key=page.key, page=page.page)
+            words = (word(MapWord, valid=1, peer=page.node, exposure=page.exposure), place)
+            data = b"".join(one.to_bytes(4, "big") for one in words)
+            await self._bus.write_block(map_at(self._process, number), data)
+        self._mapped[page] = number
+        return number

@@ -1,0 +1,115 @@
+"""Stores to the aperture land in the peer's memory, and the next NOP tells how they ended."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from lanai_hdl.remote.packets import word
+from lanai_hdl.remote.tables import MapPlaceWord, MapWord, aperture_at, map_at
+
+from .bench import KEY, SMALL, Op, Status
+from .test_adapter import between
+
+pytestmark = pytest.mark.slow  # two adapters in Amaranth's simulator: six seconds a test
+
+CONFIG = replace(SMALL, streams=4, stream_bytes=32)
+BLOCK = CONFIG.stream_bytes
+
+
+async def map_page(context, side, number, page, *, key=KEY, peer=1, exposure=2):
+    """Page `number` of process 0's part of the aperture is page `page` of the peer's exposure."""
+    words = word(MapWord, valid=1, peer=peer, exposure=exposure), word(MapPlaceWord, key=key, page=page)
+    await side.write(context, map_at(0, number), *words)
+
+
+async def store(context, side, number, offset, data):
+    words = [int.from_bytes(data[at : at + 4], "big") for at in range(0, len(data), 4)]
+    await side.write(context, aperture_at(0, number) + offset, *words)
+
+
+async def barrier(context, side):
+    return await side.command(context, Op.NOP, 0, 0, 0, 0)
+
+
+def test_stores_land_where_the_map_says():
+    chance = random.Random(3)
+
+    async def script(context, source, target):
+        await map_page(context, source, 3, 1)
+        await map_page(context, source, 7, 2)
+        expected = bytearray(3 * 4096)
+        for _ in range(12):
+            page, size = chance.choice([3, 7]), 4 * chance.randrange(1, 20)
+            offset = 4 * chance.randrange(100)
+            data = chance.randbytes(size)
+            await store(context, source, page, offset, data)
+            at = {3: 4096, 7: 8192}[page] + offset
+            expected[at : at + size] = data
+        assert await barrier(context, source) is Status.OK
+        assert target.dump(0, len(expected)) == expected
+
+    source, _ = between(script, config=CONFIG)
+    assert "REMOTE_FAULTS" not in source.counted()
+
+
+def test_stores_go_before_a_command_that_begins_after_them():
+    async def script(context, source, target):
+        await map_page(context, source, 0, 0)
+        for number in range(4):  # all buffers are closed at once
+            await store(context, source, 0, number * BLOCK, b"late")
+        source.load(0, b"last" * BLOCK)
+        assert await source.command(context, Op.WRITE, 1, 2, 0, 4 * BLOCK, 5, 0) is Status.OK
+        assert target.dump(0, 4 * BLOCK) == b"last" * BLOCK
+
+    between(script, config=CONFIG)
+
+
+def test_a_whole_block_is_one_packet():
+    async def script(context, source, target):
+        await map_page(context, source, 0, 0)
+        await store(context, source, 0, 0, bytes(range(1, 4 * BLOCK + 1)))
+        assert await barrier(context, source) is Status.OK
+        assert target.dump(0, 4 * BLOCK) == bytes(range(1, 4 * BLOCK + 1))
+
+    source, _ = between(script, config=CONFIG)
+    assert source.counted()["REMOTE_PACKETS"] == 4
+
+
+def test_the_next_nop_tells_what_refused_a_store_and_the_one_after_it_does_not():
+    async def script(context, source, target):
+        for mapping, status in (
+            ({"key": KEY + 1}, Status.KEY),
+            ({"exposure": 9}, Status.EXPOSURE),
+            ({"page": 3}, Status.RANGE),
+            ({"peer": CONFIG.peers}, Status.INVALID),
+        ):
+            await map_page(context, source, 0, **{"page": 0, **mapping})
+            await store(context, source, 0, 64, b"abcd")
+            assert await barrier(context, source) is status
+            assert await barrier(context, source) is Status.OK
+        await store(context, source, 1, 0, b"abcd")  # a page without a map
+        assert await source.command(context, Op.WRITE, 1, 2, 0, 4, 5, 0) is Status.OK  # not its fault
+        assert await barrier(context, source) is Status.INVALID
+        assert target.dump(64, 4) == bytes(4)
+
+    between(script, config=CONFIG)
+
+
+def test_stores_of_a_lossy_wire_land_once_and_in_order():
+    chance = random.Random(8)
+
+    def fate(words):
+        return [] if chance.random() < 0.1 else [words] * chance.choice([1, 1, 2])
+
+    async def script(context, source, target):
+        await map_page(context, source, 0, 0)
+        content = bytearray(256)
+        for _ in range(60):
+            at, data = 4 * chance.randrange(60), chance.randbytes(4 * chance.randrange(1, 4))
+            await store(context, source, 0, at, data)
+            content[at : at + len(data)] = data
+        assert await barrier(context, source) is Status.OK
+        assert target.dump(0, 256) == content
+
+    between(script, fate, config=CONFIG, timeout=300, retries=50)
