@@ -1,4 +1,4 @@
-"""The table of docs/reference/fpga.md is what the tools give. `--refresh-docs` rewrites it."""
+"""The tables of docs/reference/fpga.md are what the tools give. `--refresh-docs` rewrites it."""
 
 import json
 import re
@@ -13,25 +13,34 @@ from lanai_sim.fpga.bitstream import build
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "fpga.md"
 BOARD = "ulx3s-85f"
 HEAD = "| block | LUT4 | flip-flops | block RAMs | MHz |\n|---|---|---|---|---|\n"
+WITH_ADAPTER = "| with the adapter | LUT4 | flip-flops | block RAMs |\n|---|---|---|---|\n"
 TOTAL = "all"
+KINDS = ("luts", "ffs", "brams")
 
 
-def rows():
-    """The page's rows by block: LUT4, flip-flops, block RAMs, MHz, as text."""
-    table = PAGE.read_text().partition(HEAD)[2].partition("\n\n")[0]
+def rows(head=HEAD):
+    """The page's rows below `head` by block: LUT4, flip-flops, block RAMs, and MHz if it has them, as
+    text."""
+    table = PAGE.read_text().partition(head)[2].partition("\n\n")[0]
     found = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
     return {row[0]: row[1:] for row in found}
 
 
-def hold(request, measured):
-    """The page's rows must be `measured`, or become so."""
+def hold(request, measured, head=HEAD):
+    """The page's rows below `head` must be `measured`, or become so."""
     if request.config.getoption("--refresh-docs"):
         table = "".join(f"| {' | '.join([name, *cells])} |\n" for name, cells in measured.items())
         text = PAGE.read_text()
-        before, _, after = text.partition(HEAD)
+        before, _, after = text.partition(head)
         rest = after.partition("\n\n")[2]
-        PAGE.write_text(f"{before}{HEAD}{table}\n{rest}")
-    assert rows() == measured
+        PAGE.write_text(f"{before}{head}{table}\n{rest}")
+    assert rows(head) == measured
+
+
+def cells(area, block):
+    """Of one block, as the page has them."""
+    name = "build" if block == TOTAL else f"build.block.{block}"
+    return [f"{area.get(f'{name}.{kind}', 0):,.0f}" for kind in KINDS]
 
 
 @pytest.mark.ci
@@ -43,9 +52,7 @@ def test_area(request, tmp_path, capsys):
     area = json.loads(figures.read_text())["figures"]
     measured = {}
     for name, (luts, _, _, mhz) in rows().items():
-        kinds = ("luts", "ffs", "brams")
-        block = "build" if name == TOTAL else f"build.block.{name}"
-        found = [f"{area.get(f'{block}.{kind}', 0):,.0f}" for kind in kinds]
+        found = cells(area, name)
         if name == TOTAL:  # beside what the FPGA has
             has = [re.search(r" of .*|$", cell)[0] for cell in (luts, *rows()[name][1:3])]
             found = [n + of for n, of in zip(found, has, strict=True)]
@@ -56,8 +63,20 @@ def test_area(request, tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
+def test_area_with_the_adapter(request, tmp_path):
+    """Synthesis of the NIC with the remote-memory adapter, by the command."""
+    figures = tmp_path / "figures.json"
+    command = ["build", "--board", BOARD, "--with", "remote", "--synthesis-only", "--output", str(tmp_path)]
+    assert main([*command, "--json", str(figures)]) == 0
+    area = json.loads(figures.read_text())["figures"]
+    hold(request, {name: cells(area, name) for name in rows(WITH_ADAPTER)}, WITH_ADAPTER)
+    assert area["build.luts"] <= 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
 def test_clock(request, tmp_path):
     """Place and route with seed 1: the longest path into each block."""
     built = build(find(BOARD), tmp_path, seed=1, seeds=1)
     reached = {block.name: block.fmax_mhz for block in built.blocks} | {TOTAL: built.lbus_fmax_mhz}
-    hold(request, {name: [*cells[:3], f"{reached[name]:.1f}"] for name, cells in rows().items()})
+    hold(request, {name: [*row[:3], f"{reached[name]:.1f}"] for name, row in rows().items()})
