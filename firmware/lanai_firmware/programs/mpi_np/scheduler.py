@@ -30,10 +30,11 @@ from .protocol.releasing import release_read
 from .protocol.sending import BLOCKED, LEFT, serve_sends
 from .state import OWE_ACK, OWE_DROPPED, OWE_GAP, OWE_NACK, OWE_SEARCH, OWE_SEEN, OWE_TAKEN, PULLS, Channel, nic
 from .wire.following import follow
+from .wire.in_order import send_seen
 from .wire.incoming import post_buffers, receive_packet
 from .wire.losing import lose
 from .wire.outgoing import can_control, can_send, launch_stages, new_frame, retire_stages, send_frame
-from .wire.recovery import release_and_resend, send_seen, timed_out
+from .wire.recovery import release_and_resend, timed_out
 
 IDLE_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_PROGRESS | EVENT_TIMER | EVENT_HDMA_ERROR)
 BUSY_MASK = int(EVENT_RECV | EVENT_DOORBELL | EVENT_HDMA | EVENT_SEND | EVENT_PROGRESS | EVENT_TIMER | EVENT_HDMA_ERROR)

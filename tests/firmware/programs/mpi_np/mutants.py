@@ -28,6 +28,7 @@ MODULES = (
     "receives",
     "following",
     "incoming",
+    "envelopes",
 )
 LIMITS = {
     "page_entries",

@@ -13,7 +13,7 @@ from .mutants import mutants
 from .trespasses import ATTEMPTS
 
 BORDER = {"boot", "quick_sends", "requests"}  # boot clears the slots before the host may write to them
-DRIVER = {"layout", "plan", "trace"}
+DRIVER = {"layout", "sram", "trace"}
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.__name__)

@@ -495,8 +495,8 @@ def parts_for_a_receive_that_does_not_exist():
     "incoming.receive_short",
     "incoming.receive_split",
     "incoming.receive_part",
-    "incoming.on_eager",
-    "incoming.on_eager_unpaid",
+    "envelopes.on_eager",
+    "envelopes.on_eager_unpaid",
     "pulling.on_answer",
 )
 def packets_shorter_than_they_say():

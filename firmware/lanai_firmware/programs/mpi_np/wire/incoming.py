@@ -11,23 +11,16 @@ from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, offset_of
 from ....nic import host_dma, receive_dma
 from ....nic.registers import FREE, HEADER_CHECKED, STOPPED, TO_HOST, VALID, VALID_CHECKED
 from ..border.records import finish_record, next_record, report
-from ..layout import FLAG_FAILED, FLAG_LAST, NO_BODY, PACKET_BODY, Header, Kind, Record, Type
-from ..matching.claiming import deliver_eager, tell_followed
-from ..matching.matching import find_expected, unlink_posted, withdraw
+from ..layout import FLAG_FAILED, FLAG_LAST, Header, Kind, Record, Type
+from ..matching.matching import unlink_posted
 from ..matching.searching import on_accept, on_nack, on_search_req
-from ..matching.unclaimed import keep
 from ..memory.cursor import next_piece
 from ..memory.failing import lose_body, resume
 from ..memory.hostdma import upload
 from ..protocol.answering import on_send_req
-from ..protocol.pulling import fail_body, on_answer, pull
-from ..protocol.ready import make_ready
+from ..protocol.pulling import on_answer
 from ..protocol.sending import on_dropped, on_taken
 from ..state import (
-    MESSAGE_BODY,
-    MESSAGE_PROMISE,
-    OWE_DROPPED,
-    OWE_TAKEN,
     RECEIVE_FREE,
     RECEIVE_PULLING,
     Channel,
@@ -35,8 +28,9 @@ from ..state import (
     nic,
 )
 from .credit import blocks_for, credit_arrived, give_back
-from .following import forget, was_followed
-from .recovery import accept_next
+from .envelopes import on_body_lost, on_eager, on_eager_unpaid, on_recv_req
+from .following import forget
+from .in_order import accept_next
 
 EAGER_WORD = int(Type.EAGER) << 8  # upper half of an EAGER packet's first word
 ANSWER_WORD = int(Type.ANSWER) << 8  # of an ANSWER's that is not the last
@@ -305,78 +299,3 @@ def dispatch(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -
     if kind == Type.ACCEPT:
         return on_accept(channel, header)
     return (kind == Type.EAGER_LOST or kind == Type.UNPAID_LOST) and on_body_lost(channel, header)
-
-
-@inline
-def on_eager(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
-    """Envelope and body on credit: there is room, so it is delivered or kept."""
-    length = header.length
-    if length > size or length > PACKET_BODY:
-        return False
-    channel.arrived += 1
-    node = find_expected(channel, header.context, header.tag)
-    if node:
-        receive = node.receive
-        withdraw(receive)
-        if was_followed(header):
-            tell_followed(channel, receive, header.tag, length)
-        else:
-            deliver_eager(channel, receive, header.tag, length, body)
-        give_back(channel, 1, blocks_for(length))
-        return True
-    return keep(channel, header.context, header.tag, length, 0, MESSAGE_BODY, body)
-
-
-@firmware(inline=False)
-def on_body_lost(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """An envelope whose body is lost: the receive that takes it fails. Without one it is kept, like
-    a promise."""
-    length = header.length
-    if length > PACKET_BODY:
-        return False
-    if header.type == Type.UNPAID_LOST:
-        channel.control |= OWE_TAKEN
-        make_ready(channel)
-    channel.arrived += 1
-    forget(header)
-    node = find_expected(channel, header.context, header.tag)
-    if node:
-        receive = node.receive
-        withdraw(receive)
-        fail_body(channel, receive, header.tag)
-        give_back(channel, 1, blocks_for(length))
-        return True
-    if not keep(channel, header.context, header.tag, length, NO_BODY, MESSAGE_PROMISE, 0):
-        return False
-    give_back(channel, 0, blocks_for(length))
-    return True
-
-
-@firmware
-def on_recv_req(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """An envelope whose body waits at the sender: match it, or keep it."""
-    channel.arrived += 1
-    node = find_expected(channel, header.context, header.tag)
-    if node:
-        receive = node.receive
-        withdraw(receive)
-        pull(channel, receive, header.tag, header.length, header.handle)
-        give_back(channel, 1, 0)
-        return True
-    return keep(channel, header.context, header.tag, header.length, header.handle, MESSAGE_PROMISE, 0)
-
-
-@firmware
-def on_eager_unpaid(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
-    """Envelope and body without credit: taken if there happens to be room, else dropped; the sender
-    is told (NP-24)."""
-    if header.length > size or header.length > PACKET_BODY:
-        return False
-    if on_eager(channel, header, body, size):
-        channel.control |= OWE_TAKEN
-    else:
-        channel.arrived -= 1
-        channel.dropped_length = header.length
-        channel.control |= OWE_DROPPED
-    make_ready(channel)
-    return True

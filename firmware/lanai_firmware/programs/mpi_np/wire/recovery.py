@@ -19,9 +19,9 @@ from lanai_firmware.lang import Ptr, address_of, at, copy, firmware, inline, nul
 from ....nic import send_dma, timer
 from ....nic.registers import FIRST, LAST
 from ..border.slots import give_slot_back
-from ..layout import FLAG_GAP, FLAG_NUMBERED, Header, Type
+from ..layout import FLAG_GAP, FLAG_NUMBERED, Header
 from ..protocol.ready import make_ready
-from ..state import FRAMES, OWE_ACK, OWE_GAP, OWE_SEEN, Channel, Reliability, Send, Stage, Unacked, frames, nic
+from ..state import OWE_ACK, OWE_SEEN, Channel, Reliability, Send, Stage, Unacked, nic
 
 NUMBERS = 0xFFFF  # numbers count modulo 2**16; a window is far smaller
 TICKS = 16  # of the timer: the first timeout
@@ -222,56 +222,6 @@ def on_seen(channel: Ptr[Channel], header: Ptr[Header]) -> None:
         reliability.again = seen
         reliability.since = nic.ticks
         make_ready(channel)
-
-
-@firmware
-def accept_next(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """Is this the next packet in order? Others are dropped, and the other end is told what is
-    missing."""
-    reliability = channel.reliability
-    if header.sequence != reliability.there or (header.flags & FLAG_NUMBERED) == 0:
-        nic.dropped += 1
-        return False
-    on_seen(channel, header)
-    if header.type == Type.SEEN or reliability.dead != 0:
-        return False
-    arm()
-    early = (u32(header.number) - reliability.expect) & NUMBERS
-    if early == 0:
-        reliability.expect = (reliability.expect + 1) & NUMBERS
-        reliability.gap = 0
-        owed = reliability.owed + 1
-        reliability.owed = owed
-        if owed > nic.window_mask >> 1:
-            channel.control |= OWE_SEEN
-            make_ready(channel)
-        return True
-    nic.repeated += 1
-    if early > nic.window_mask:
-        channel.control |= OWE_SEEN
-    elif reliability.gap == 0:
-        reliability.gap = 1  # told once: if what is missing gets lost again, the other end's timeout brings it
-        channel.control |= OWE_GAP
-    make_ready(channel)
-    return False
-
-
-@firmware
-def send_seen(channel: Ptr[Channel]) -> None:
-    """Tell the other end what has come. Not numbered: the next one says the same and more."""
-    owed = channel.control
-    channel.control = owed & ~(OWE_SEEN | OWE_GAP)
-    frame = address_of(frames[nic.frame])
-    nic.frame = (nic.frame + 1) & (FRAMES - 1)
-    header = address_of(frame.header)
-    header.type = Type.SEEN
-    header.flags = FLAG_NUMBERED | FLAG_GAP if (owed & OWE_GAP) != 0 else FLAG_NUMBERED
-    header.channel = channel.peer_channel
-    header.sequence = channel.reliability.here
-    header.seen = channel.reliability.expect
-    channel.reliability.owed = 0
-    send_dma.queue_packet(channel.route, u32(header), sizeof(Header))
-    nic.sends += 1
 
 
 @inline
