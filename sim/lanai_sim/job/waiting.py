@@ -13,6 +13,7 @@ from ..units import format_time
 from .ranks import Rank
 from .system_calls import waits_in
 
+SIMULATORS = "recvfrom"  # the system call in which a rank waits for the simulator, too
 MOST_RANKS = 8  # that a line names
 MOST_MESSAGES = 8  # lines on those that lie at one rank
 
@@ -79,7 +80,8 @@ def _doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | N
         return Doing(rank.number, clock, "has finalized", over=True)
     if runs:
         call = waits_in(rank.pid) if rank.connected else ""
-        text = f"waits in the system's {call}()" if call else "runs code"
+        outside = call and call != SIMULATORS
+        text = f"waits in the system's {call}()" if outside else "runs code"
         return Doing(rank.number, clock, text if rank.connected else f"{text} and has not called MPI_Init")
     if rank.gone:
         return Doing(rank.number, clock, "has ended", over=True)

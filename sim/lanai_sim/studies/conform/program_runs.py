@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lanai_host.abi.bindings import other_names
+from lanai_host.abi.bindings import CXX, other_names
 
 from . import jobs
 from .programs import INPUTS, Program
@@ -90,7 +90,8 @@ def _mpich_environment(library: Path, limit: float, place: Path) -> dict[str, st
     environment = jobs.mpich_environment(library, limit)
     names = place / "mpich"
     names.mkdir()
-    (names / "libmpich.so.12").symlink_to(library)
+    for name in ("libmpich.so.12", *CXX):  # it has no C++ bindings: programs that only name theirs start all the same
+        (names / name).symlink_to(library)
     # what the library itself needs lies beside it
     places = [names, library.parent, library.parent / "mpich", other_names(), os.environ.get("LD_LIBRARY_PATH")]
     paths = ":".join(str(place) for place in places if place)
