@@ -110,9 +110,8 @@ def broadcast(quick: bool) -> Figures:
     for nodes in (2, 4):
         found = measured("bcast", nodes, systems.OURS, (ONE_PACKET,))
         figures[f"ccu.bcast_us_of_nodes.{nodes}"] = found[ONE_PACKET]
-    repetitions = 2 if quick else REPETITIONS
-    often = observed("bcast", NODES, systems.OURS, (ONE_PACKET,), repetitions=repetitions)
-    figures["ccu.bcast_repetitions"] = repetitions
+    often = observed("bcast", NODES, systems.OURS, (ONE_PACKET,), repetitions=REPETITIONS)
+    figures["ccu.bcast_repetitions"] = REPETITIONS
     figures["ccu.bcast_repeated_us"] = often.longest("bcast")[ONE_PACKET]
     return figures
 
