@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lanai_host.errors import UserError
 
-from .claims import Bound, Claim, Kind
+from .claims import Bound, Claim, Kind, load
 
 Figures = Mapping[str, float]
 NEAR = 0.1  # "within 10 percent"
@@ -100,6 +100,14 @@ def answers(
 ) -> list[Answer]:
     """Every claim's answer, in their order."""
     return [_answer(claim, ways.get(claim.id), tests.get(claim.id, Held()), figures) for claim in claims]
+
+
+def answered(
+    paper: str, mapping: Path, ways: Mapping[str, Way], why: Callable[[Claim], str], figures: Figures
+) -> list[Answer]:
+    """The answers of a paper whose tests the file `mapping` names; `why` is that of `explained`."""
+    known = load(paper)
+    return answers(known, ways, explained(known, read_tests(mapping, known), why), figures)
 
 
 def _answer(claim: Claim, way: Way | None, test: Held, figures: Figures) -> Answer:

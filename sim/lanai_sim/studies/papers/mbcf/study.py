@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...drawing import Plot
-from .. import claims, measuring, verdicts
+from .. import measuring, verdicts
 from ..page import Frame
 from ..verdicts import Answer
 from . import answers, experiments
@@ -40,10 +40,7 @@ def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], No
 
 def answer(found: dict[str, float]) -> list[Answer]:
     """Every claim's answer, with the reason where there is none."""
-    known = claims.load(PAPER)
-    held = verdicts.read_tests(MAPPING, known)
-    held = verdicts.explained(known, held, lambda claim: answers.why_not(claim.id))
-    return verdicts.answers(known, answers.ways(), held, found)
+    return verdicts.answered(PAPER, MAPPING, answers.ways(), lambda claim: answers.why_not(claim.id), found)
 
 
 def draw(found: dict[str, float]) -> dict[str, Plot]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...drawing import Plot
-from .. import claims, measuring, verdicts
+from .. import measuring, verdicts
 from ..page import Frame
 from ..verdicts import Answer
 from . import answers, experiments, plots
@@ -43,10 +43,8 @@ def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], No
 
 def answer(found: dict[str, float]) -> list[Answer]:
     """Every claim's answer, with the reason where there is none."""
-    known = claims.load(PAPER)
     why_not = verdicts.reasons(PAPER, answers.WHY_NOT, answers.CONTEXT_WHY_NOT)
-    held = verdicts.explained(known, verdicts.read_tests(MAPPING, known), why_not)
-    return verdicts.answers(known, answers.ways(), held, found)
+    return verdicts.answered(PAPER, MAPPING, answers.ways(), why_not, found)
 
 
 def draw(found: dict[str, float]) -> dict[str, Plot]:
