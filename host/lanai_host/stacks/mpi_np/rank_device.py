@@ -55,7 +55,6 @@ class RankMpiNp(MpiNp):
     ) -> None:
         super().__init__(bus, attachment, config, examiner, copyblock)
         self._bus = bus
-        self._post_price, self._poll_price = config.price(HostCost.POST), config.price(HostCost.POLL)
         self._sent = Operation(self.rank)  # stands for every send that was done at once
         self._sent.done = True
 
@@ -166,7 +165,7 @@ class RankMpiNp(MpiNp):
     def _write(self, end: int, data: bytes) -> None:
         """The rest of `Endpoint.post`, for a slot that ends at this PIO offset."""
         endpoint = self.endpoint
-        endpoint.debt += self._post_price
+        endpoint.charge(HostCost.POST)
         self._pay()
         self._bus.write_then(end - len(data), data, DOORBELL, endpoint.bell)
 
@@ -180,7 +179,7 @@ class RankMpiNp(MpiNp):
     def _look(self) -> None:
         """`Progress.look`."""
         endpoint = self.endpoint
-        endpoint.debt += self._poll_price
+        endpoint.charge(HostCost.POLL)
         while (notice := endpoint.look()) is not None:
             if not self._received(notice):
                 run_now(self.records.handle(notice))

@@ -65,12 +65,30 @@ class LoggedBus(ModelBus):
         await super().elapse(picoseconds)
 
 
+def logged(kind):
+    """Makes devices whose charges are written down too: a trace shows each of them."""
+
+    def make(bus, *arguments):
+        device = kind(bus, *arguments)
+        endpoint, charge = device.endpoint, device.endpoint.charge
+
+        def noted(what, count=1):
+            if endpoint.config.price(what, count):
+                bus.note("charge", what, count)
+            charge(what, count)
+
+        endpoint.charge = noted
+        return device
+
+    return staticmethod(make)
+
+
 class CoroutineWorld(World):
-    make_bus, make_device = LoggedBus, MpiNp
+    make_bus, make_device = LoggedBus, logged(MpiNp)
 
 
 class RankWorld(World):
-    make_bus, make_device = LoggedBus, RankMpiNp
+    make_bus, make_device = LoggedBus, logged(RankMpiNp)
 
 
 class Traffic:
