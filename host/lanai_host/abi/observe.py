@@ -101,6 +101,11 @@ class Observer:
             self._told = client.clock
             self._frame += 1
 
+        def noted_post_two(op: Op, first: bytes, picoseconds: int, second: bytes) -> None:
+            client.post(op, first)
+            client.charge(picoseconds)
+            client.post(op, second)
+
         def noted_call(op: Op, payload: bytes = b"") -> bytes:
             if op == Op.FINALIZE:
                 self._look()
@@ -112,6 +117,7 @@ class Observer:
                 self._frame = 0
 
         client.post, client.call = noted_post, noted_call  # type: ignore[method-assign]
+        client.post_two = noted_post_two  # type: ignore[method-assign]  # each frame counts
 
     def _watch_device(self) -> None:
         device: Any = self.device
