@@ -84,6 +84,7 @@ PAGES = [
             "adapter": "host/lanai_host/adapter",
             "datatypes": "host/lanai_host/mpi/datatypes",
             "windows": "host/lanai_host/mpi/windows",
+            "remote": "hdl/lanai_hdl/remote",
             "study": "sim/lanai_sim/studies/papers/sci",
         },
         reasons=True,

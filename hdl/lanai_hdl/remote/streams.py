@@ -1,4 +1,4 @@
-"""Stream buffers: stores to consecutive words leave in one packet."""
+"""Stream buffers: stores to consecutive words leave in one packet (SC-03)."""
 
 from amaranth import Module, Signal
 from amaranth.lib import data, memory, stream, wiring
