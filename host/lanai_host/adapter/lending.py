@@ -12,7 +12,7 @@ from ..remote import Access
 from .exposures import Exposure, Exposures, pages_of
 
 MOST_PAGES = 64  # lent in one piece
-NOBODY = Access(0)  # only this process names the pages, in its own commands
+OWN_COMMANDS = Access(0)  # only this process names the pages, in its own commands
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Lending:
         self._lent: OrderedDict[int, Lent] = OrderedDict()  # by number of the exposure
 
     async def lend(
-        self, address: int, size: int, *, writable: bool, access: Access = NOBODY, lasting: bool = True
+        self, address: int, size: int, *, writable: bool, access: Access = OWN_COMMANDS, lasting: bool = True
     ) -> Lent | None:
         """Lent pages that hold these bytes, with one user more; None if there is no room for them
         now. `access`: what other processes may do there. `lasting`: it must not be withdrawn while
@@ -46,7 +46,7 @@ class Lending:
 
         Raises BusError if the memory is not all there.
         """
-        known = (one for one in self._lent.values() if one.access == NOBODY or not lasting)
+        known = (one for one in self._lent.values() if one.access == OWN_COMMANDS or not lasting)
         lent = next((one for one in known if one.serves(address, size, access, writable)), None)
         if lent is None:
             start, pages = address & -PAGE_SIZE, pages_of(address, size)
@@ -65,7 +65,7 @@ class Lending:
         """End all access to these pages, whether they are in use or not."""
         del self._lent[lent.exposure.number]
         await self._exposures.remove(lent.exposure)
-        if lent.access != NOBODY:
+        if lent.access != OWN_COMMANDS:
             await self._exposures.settle_accesses()
         await self._charge(len(lent.exposure.pages), HostCost.UNPIN_PAGE)
         await self._bus.unpin(lent.pinned)

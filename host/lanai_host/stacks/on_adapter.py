@@ -3,7 +3,7 @@ and their boot."""
 
 import random
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -74,11 +74,12 @@ class AdapterStack(NicStack):
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ..bus.rank import RankBus
 
-        return self.device(RankBus(client, costs), Attachment.from_dict(client.config["nic"]), costs)
+        attachment = Attachment.from_dict(client.config["nic"])
+        return self.device(RankBus(client, costs), attachment, costs, client.start().members)
 
     @abstractmethod
-    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> Device:
-        """A rank's device over its adapter."""
+    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig, members: Sequence[int]) -> Device:
+        """A rank's device over its adapter. `members`: the ranks that began together with it."""
 
 
 def timeout_on(nic: "NicConfig", adapter: Remote) -> int:

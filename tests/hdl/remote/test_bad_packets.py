@@ -151,7 +151,7 @@ def test_what_the_host_does_wrong_is_counted(buffer):
         assert (
             await side.end(context, tag + 1, buffer) is Status.OK
         )  # the tag of the second, which overwrote the first's
-        assert await side.command(context, Op.NOP, SOURCE, 2, 0, 4, 2, 0, buffer=1) is Status.INVALID
+        assert await side.command(context, Op.DATA, SOURCE, 2, 0, 4, 2, 0, buffer=1) is Status.INVALID
         assert await side.command(context, Op.WRITE, 77, 2, 0, 4, 2, 0, buffer=1) is Status.INVALID
         flags = COMMANDS * FLAG_BYTES
         side.pages[0x10000][:flags] = bytes(flags)

@@ -25,7 +25,7 @@ def test_a_program_that_starts_others(program):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("device", ["mpi-np", "t3d"])
+@pytest.mark.parametrize("device", ["mpi-np", "t3d", "mbcf", "sci"])
 def test_it_does_so_on_nics(program, device):
     done = together(2, program, device=device, options=["--universe", "7"], timeout=600)
     assert (done.stdout, done.returncode) == ("all right\n", 0), done.stderr

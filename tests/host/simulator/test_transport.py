@@ -83,7 +83,7 @@ def test_a_short_datagram_does_not_overtake_a_long_one():
 
 
 def test_time_passes_for_others_while_processes_wait_outside():
-    """Only if nobody computes. What such a rank posts after that does not come earlier."""
+    """Only if no rank computes. What such a rank posts after that does not come earlier."""
     ranks = Ranks(3)
     hub, (outside, waits, computes) = ranks.hub, ranks.transports
     results = []

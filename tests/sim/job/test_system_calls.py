@@ -95,7 +95,7 @@ def test_a_rank_may_wait_in_accept_for_one_that_waits_for_simulated_time(device,
 
 
 @pytest.mark.ci
-def test_a_rank_that_nobody_connects_to_does_not_stop_the_others():
+def test_a_rank_to_which_no_rank_connects_does_not_stop_the_others():
     """The report says where it waits."""
     text = (
         "from mpi4py import MPI; import socket\nrank = MPI.COMM_WORLD.rank\n"

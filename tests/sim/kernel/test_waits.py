@@ -81,7 +81,7 @@ def waited(writes, clock=LOOK, timeout=0, store=None):
         ({10: 1}, LOOK),  # there when the process looks
         ({100: 1}, LOOK),  # the last slot before the look
         ({101: 1}, TIME.picoseconds(102)),  # the first one after it
-        ({10: 1, 50: 0, 300: 2}, TIME.picoseconds(301)),  # nobody has seen the 1
+        ({10: 1, 50: 0, 300: 2}, TIME.picoseconds(301)),  # the 1 was not seen
         ({10: 1, 50: 0, 60: 3}, LOOK),
         ({100: 1, 101: 0}, LOOK),
         ({300: 1}, TIME.picoseconds(301)),

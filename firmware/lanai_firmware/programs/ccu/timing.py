@@ -62,7 +62,7 @@ def look() -> None:
 
 @firmware
 def look_at_packets(now: u32) -> None:
-    """Send those again that nobody has acknowledged in time. To look at all entries takes long, so
+    """Send those again that were not acknowledged in time. To look at all entries takes long, so
     it is not done for each tick of the acknowledgement timer."""
     for index in range(SEND_ENTRIES):
         entry = address_of(daemon.entries[index])

@@ -1,6 +1,8 @@
 """The device as the MPI library sees it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from lanai_hdl.remote.packets import Status
 
 from ...adapter.attachment import Attachment
 from ...adapter.opened import OpenedAdapter
@@ -24,12 +26,21 @@ from .requesting import Requesting, Source
 from .sending import Sending
 from .stream import Stream
 
+MEETING_POLL = 2_000_000  # picoseconds between two looks whether a peer is there
+MEETING_POLLS = 10_000
+
 
 class Mbcf(HostMatchingDevice[Receive, Message]):
     """Messages by remote write and by FIFO. Nothing moves on while the program is outside the
-    library (MB-29)."""
+    library (MB-29).
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts) -> None:
+    `members`: the ranks that begin together, by default all. This rank waits until they have opened
+    their queues. For another rank it waits before the first operation that names it.
+    """
+
+    def __init__(
+        self, bus: Bus, attachment: Attachment, costs: HostCosts, members: Sequence[int] | None = None
+    ) -> None:
         self.rank = attachment.rank
         self.size = len(attachment.homes)
         options = MbcfOptions(**attachment.options)
@@ -49,7 +60,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._watched: list[Watched] = []
         for peer in self._queues:
             self._connect(peer)
-        run_now(self._open())
+        self._unmet = set(self._queues)
+        run_now(self._open(self._queues if members is None else self._unmet.intersection(members)))
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         return run_now(self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)))
@@ -100,17 +112,34 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._receiving.boxes[peer] = Inbox(peer, fifo, token, queues.room_there(peer))
         self._requesting.sources[peer] = Source(peer, token, queues.offset(Queue.REQUESTS))
 
-    async def _open(self) -> None:
+    async def _open(self, peers: Iterable[int]) -> None:
         await self._queues.open()
         self._requesting.notices = self._queues.notices
-        for peer in self._queues:
-            if not await self._queues.meet(self._jobs, peer):
-                self._sending.lose(peer, f"rank {peer} has not opened its queues")
+        for peer in sorted(peers):
+            await self._meet(peer)
+
+    async def _meet(self, peer: int) -> None:
+        """Wait until a peer has opened its queues. One that does not is lost."""
+        self._unmet.remove(peer)
+        ends: list[Status] = []
+        greeting = self._queues.greeting(peer, ends.append)
+        for _ in range(MEETING_POLLS):
+            self._jobs.add(greeting)
+            await self._take_ended()
+            while not ends:
+                await self._bus.wait_any(self.remote.watched(), Wait("MPI_Init", note=greeting.what, awaits=(peer,)))
+                await self._take_ended()
+            if ends.pop() is Status.OK:
+                return
+            await self._bus.elapse(MEETING_POLL)
+        self._sending.lose(peer, f"rank {peer} has not opened its queues")
 
     async def _send(self, send: Send) -> Send:
         if send.dest == self.rank:
             await self._send_to_self(send)
         else:
+            if send.dest in self._unmet:
+                await self._meet(send.dest)
             self._sending.queue(send)
             await self._move_on()
         return send
@@ -126,6 +155,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         await self._receiving.arrive(message)
 
     async def _begin(self, receive: Receive) -> Receive:
+        if receive.source in self._unmet:
+            await self._meet(receive.source)
         await self._receiving.receive(receive)
         box = self._sending.boxes.get(receive.source)
         if box is not None and box.lost and receive.posted:

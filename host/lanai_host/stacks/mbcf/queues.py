@@ -1,6 +1,6 @@
 """This rank's memory for its peers' messages and requests, and the ways to theirs (MB-14)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from lanai_hdl.remote.packets import Op, Status
 
@@ -9,14 +9,11 @@ from ...adapter.exposures import Exposure
 from ...adapter.fifo import Fifo
 from ...adapter.opened import OpenedAdapter
 from ...adapter.token import Token
-from ...bus.base import Bus, Wait, Watched
+from ...bus.base import Bus, Watched
 from ...remote import Access
-from .jobs import Job, Jobs
+from .jobs import Job
 from .layout import ROOM, Queue, QueueLayout
 from .options import MbcfOptions
-
-MEETING_POLL = 2_000_000  # picoseconds between two looks whether a peer is there
-MEETING_POLLS = 10_000
 
 
 class Queues:
@@ -32,7 +29,6 @@ class Queues:
         self.layout = QueueLayout(ranks, options)
         self.rank = attachment.rank
         self.peers = [rank for rank in range(ranks) if rank != attachment.rank]
-        self._bus = bus
         self._adapter = adapter
         self._exposures = adapter.exposures
         self._payload = attachment.adapter.payload
@@ -54,23 +50,9 @@ class Queues:
         assert self.notices is not None
         await self._exposures.remove(self.notices)
 
-    async def meet(self, jobs: Jobs, peer: int) -> bool:
-        """Whether a peer has opened its queues; wait for it for some time."""
-        ends: list[Status] = []
-        for _ in range(MEETING_POLLS):
-            # The word says what it says already.
-            job = Job(
-                Op.WRITE, self.token(peer), self.room_there(peer), f"rank {peer} to open", ends.append, ROOM.pack(0)
-            )
-            jobs.add(job)
-            await jobs.advance()
-            while not jobs.idle:
-                await self._bus.wait_any(jobs.watched(), Wait("MPI_Init", note=job.what, awaits=(peer,)))
-                await jobs.advance()
-            if ends[-1] is Status.OK:
-                return True
-            await self._bus.elapse(MEETING_POLL)
-        return False
+    def greeting(self, peer: int, ended: Callable[[Status], None]) -> Job:
+        """Is carried out if a peer has opened its queues. The word that it writes has that value already."""
+        return Job(Op.WRITE, self.token(peer), self.room_there(peer), f"rank {peer} to open", ended, ROOM.pack(0))
 
     def fifo(self, peer: int, queue: Queue) -> Fifo:
         """The FIFO that a peer appends to."""

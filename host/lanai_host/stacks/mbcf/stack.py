@@ -1,5 +1,7 @@
 """MPI/MBCF as a messaging system: `lanai run --device mbcf`."""
 
+from collections.abc import Sequence
+
 from ...adapter.attachment import Attachment
 from ...adapter.opened import OWN_PAGES
 from ...bus.base import PAGE_SIZE, Bus
@@ -33,10 +35,10 @@ class MbcfStack(AdapterStack):
                 "or fewer ranks"
             )
 
-    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> Device:
+    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig, members: Sequence[int]) -> Device:
         from .device import Mbcf
 
-        return Mbcf(bus, attachment, costs)
+        return Mbcf(bus, attachment, costs, members)
 
 
 STACK = MbcfStack()

@@ -25,7 +25,7 @@ from .operations import Receive, Send, fail, finish
 from .posting import RESERVED
 
 SYNCHRONOUS = SendMode.SYNCHRONOUS
-PEER, NOBODY, ANYTHING = int(ANY), (0, 0), int(NO_TAG)
+PEER, NO_PIECE, ANYTHING = int(ANY), (0, 0), int(NO_TAG)
 _send = packer(Request, "tag", "length", "context", "peer", "command")
 _receive = packer(
     Request,
@@ -95,7 +95,7 @@ class RankMpiNp(MpiNp):
         share.place(receive)
         if source == ANY_SOURCE:
             share.wildcards -= 1
-        first, second = (*hold.pieces, NOBODY, NOBODY)[:2]
+        first, second = (*hold.pieces, NO_PIECE, NO_PIECE)[:2]
         end = endpoint.take_slot(-1)
         request = _receive(
             *first,

@@ -1,5 +1,7 @@
 """SCI-MPICH as a messaging system: `lanai run --device sci`."""
 
+from collections.abc import Sequence
+
 from ...adapter.attachment import Attachment
 from ...adapter.opened import OWN_PAGES
 from ...bus.base import PAGE_SIZE, Bus
@@ -32,7 +34,7 @@ class SciStack(AdapterStack):
     def retries(self, options: SciOptions) -> int:
         return options.retries
 
-    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> Device:
+    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig, members: Sequence[int]) -> Device:
         from .device import Sci
 
         return Sci(bus, attachment, costs)

@@ -1,5 +1,5 @@
 """Remote memory and messages use the same adapter: in many interleavings every byte is right, and
-nobody takes the end of another's command."""
+neither takes the end of the other's command."""
 
 import ctypes
 import random
