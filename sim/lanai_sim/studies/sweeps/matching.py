@@ -67,17 +67,17 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     def each(curves: dict[str, dict[float, float]], x: float) -> str:
         return ", ".join(f"{curves[one][x]:.1f} us with {one} ({place})" for one, place in SYSTEMS.items())
 
+    depths = [depth for depth in sorted(queues["mbcf"]) if depth]
     behind = "; ".join(
-        f"behind {depth:.0f} older receives that it does not match, "
-        + ", ".join(f"{queues[one][depth]:.1f} us with {one}" for one in SYSTEMS)
-        for depth in sorted(queues["mbcf"])
-        if depth
+        f"{', '.join(f'{queues[one][depth]:.1f} us with {one}' for one in SYSTEMS)} behind {depth:.0f}"
+        for depth in depths
     )
     text = (
         f"A message of 4 bytes whose receive was posted before takes {each(sizes, 4.0)}, one of {largest:,.0f} bytes "
-        f"{each(sizes, largest)}. The message of 4 bytes takes {behind}. A NIC of mpi-np holds {int(SLOTS)} requests "
-        "of a rank; the host matches receives beyond them. Wire, NICs' buses and hosts are the same; "
-        "mpi-np's NICs run firmware, the others' have the remote-memory adapter."
+        f"{each(sizes, largest)}. Where older receives wait that it does not match, the message of 4 bytes takes "
+        f"{behind} of them. A NIC of mpi-np holds {int(SLOTS)} requests of a rank; the host matches receives beyond "
+        "them. Wire, NICs' buses and hosts are the same; mpi-np's NICs run firmware, the others' have the "
+        "remote-memory adapter."
     )
     labels = {one: f"{one}: {place}" for one, place in SYSTEMS.items()}
     plots = {
