@@ -26,7 +26,7 @@ class OpenedAdapter:
         packet: most bytes of a packet, for the price of later packets (`Commands`).
 
     Attributes:
-        staging: a page for each command buffer. Nobody else reaches it.
+        staging: a page for each command buffer. No other process reaches it.
     """
 
     staging: Exposure

@@ -56,8 +56,8 @@ class AdapterRemote(Remote):
         self._moving = Moving(bus, adapter, costs)
 
     def open(self, size: int) -> Segment:
-        """Open the adapter with a segment of `size` bytes."""
-        self.segment = segment = self.allocate(size)
+        """Open the adapter with a segment of `size` bytes, to which ranks of this node may store."""
+        self.segment = segment = self._allocate(size, shared=True)
         self._adapter.open(buffer_of(segment), size, ALL)
         return segment
 
@@ -74,7 +74,10 @@ class AdapterRemote(Remote):
                 self._released.remove(one)
                 buffer_of(one).view[:] = bytes(buffer_of(one).size)
                 return Segment(one.address, size, one.handle)
-        buffer = self._bus.allocate(size)
+        return self._allocate(size)
+
+    def _allocate(self, size: int, shared: bool = False) -> Segment:
+        buffer = self._bus.allocate(size, shared)
         segment = Segment(memory.address_of(buffer.view), size, buffer)
         self._allocated.append(segment)
         return segment

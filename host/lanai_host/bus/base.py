@@ -116,9 +116,9 @@ class Bus(ABC):
         """Read any number of bytes."""
 
     @abstractmethod
-    def allocate(self, size: int) -> HostBuffer:
+    def allocate(self, size: int, shared: bool = False) -> HostBuffer:
         """Host memory that both this process and the NIC reach; zeroed, rounded up to pages, kept
-        until the bus closes."""
+        until the bus closes. `shared`: other processes of this host may `store` to it too."""
 
     @abstractmethod
     async def pin(self, address: int, size: int, writable: bool) -> Pinned:
@@ -147,9 +147,8 @@ class Bus(ABC):
         return int.from_bytes(watched.now, "big")
 
     async def store(self, bus_address: int, data: bytes) -> None:
-        """Write to memory that another process of this host has allocated, as a processor stores to
-        memory that processes share. It is there when this returns. Raises BusError if no process has
-        such memory."""
+        """Write to memory that another process of this host has allocated as shared. It is there when
+        this returns. Raises BusError for all other memory."""
         raise BusError(f"no process of this host shares memory at bus address {bus_address:#x}")
 
     @abstractmethod

@@ -72,7 +72,7 @@ class BenchBus(Bus):
         words = [(await self.read(at)).to_bytes(4, "big") for at in range(first, offset + size, 4)]
         return b"".join(words)[offset - first :][:size]
 
-    def allocate(self, size: int) -> HostBuffer:
+    def allocate(self, size: int, shared: bool = False) -> HostBuffer:
         memory = mmap.mmap(-1, -(-size // PAGE_SIZE) * PAGE_SIZE)
         self._kept.append(memory)
         view = memoryview(memory)

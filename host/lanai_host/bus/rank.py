@@ -72,13 +72,14 @@ class RankBus(BlockingBus):
         self._call(Op.WAIT_ANY, pack_wait_word(buffer.bus_address + offset, seen, timeout, pack_wait(located(why))))
         return int.from_bytes(buffer.view[offset : offset + 4], "big")
 
-    def allocate(self, size: int) -> HostBuffer:
+    def allocate(self, size: int, shared: bool = False) -> HostBuffer:
         size = max(1, -(-size // PAGE_SIZE)) * PAGE_SIZE
         handle = os.memfd_create("lanai", os.MFD_CLOEXEC)
         try:
             os.ftruncate(handle, size)
             memory = mmap.mmap(handle, size)
-            first = BUS_ADDRESS.unpack(self._call(Op.ALLOC, ALLOCATE.pack(Allocate(handle, size)))).address
+            asked = ALLOCATE.pack(Allocate(handle, size, shared))
+            first = BUS_ADDRESS.unpack(self._call(Op.ALLOC, asked)).address
         finally:
             os.close(handle)
         self._buffers.append(memory)

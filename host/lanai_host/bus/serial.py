@@ -128,7 +128,7 @@ class SerialBus(Bus):
         words = [(await self.read(at)).to_bytes(PIECE, "big") for at in range(first, offset + size, PIECE)]
         return b"".join(words)[offset - first : offset - first + size]
 
-    def allocate(self, size: int) -> HostBuffer:
+    def allocate(self, size: int, shared: bool = False) -> HostBuffer:
         size = -(-size // PAGE_SIZE) * PAGE_SIZE
         store = (ctypes.c_ubyte * size)()
         self._kept.append(store)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..bus.base import Wait
 from ..device import Queued, Unreceived
 
-VERSION = 9
+VERSION = 10
 ENV_SOCKET = "LANAI_SIMULATOR_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
@@ -51,7 +51,7 @@ class Op(IntEnum):
     EXAMINE = 28  # have the NIC checked -> text: what is wrong with it, empty if nothing is
     MANAGE = 29  # JSON of a question to the process manager -> JSON of its answer
     COLLECT = 30  # Collect, wait record -> datagrams, a `Relayed` and its bytes each
-    STORE = 31  # BusAddress, bytes: into memory that a process of this host has allocated -> nothing
+    STORE = 31  # BusAddress, bytes: into memory that a process of this host shares -> nothing
 
 
 class Status(IntEnum):

@@ -84,6 +84,7 @@ class Unpin(NamedTuple):
 class Allocate(NamedTuple):
     file: int  # a descriptor of the rank's
     size: int
+    shared: int  # 1: other ranks of the node may store to it
 
 
 class BusAddress(NamedTuple):
@@ -157,7 +158,7 @@ PIO_READ = Format(PioRead, "II", 8)
 PIN = Format(Pin, "QQI", 20)
 PINNED = Format(Pinned, "I", 4)
 UNPIN = Format(Unpin, "I", 4)
-ALLOCATE = Format(Allocate, "II", 8)
+ALLOCATE = Format(Allocate, "III", 12)
 BUS_ADDRESS = Format(BusAddress, "I", 4)
 WAIT_ANY = Format(WaitAny, "Iq", 12)
 WATCHED_WORD = Format(WatchedWord, "II", 8)

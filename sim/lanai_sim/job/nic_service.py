@@ -177,7 +177,7 @@ class RankAccess:
     def _unmap_pinned(self, page: int) -> None:
         self.node.engine.unmap(self.node.number, page)
 
-    def _allocate(self, handle: int, size: int) -> int:
+    def _allocate(self, handle: int, size: int, shared: int) -> int:
         pages = -(-size // PAGE_SIZE)
         file = os.open(f"/proc/{self._pid}/fd/{handle}", os.O_RDWR | os.O_CLOEXEC)  # may fail: before pages are taken
         try:
@@ -189,7 +189,8 @@ class RankAccess:
         for i in range(pages):
             self.node.engine.map_local(self.node.number, first + i, address + i * PAGE_SIZE, True)
         self._buffers.append((first * PAGE_SIZE, memory))
-        self.node.memory.add(first * PAGE_SIZE, memory)
+        if shared:
+            self.node.memory.add(first * PAGE_SIZE, memory)
         return first * PAGE_SIZE
 
     def close(self) -> None:

@@ -187,7 +187,7 @@ class ClusterBus(Bus):
         self.clock, answer = await self.node.read(self.clock + self.host.pio_read, offset, size)
         return answer
 
-    def allocate(self, size: int) -> HostBuffer:
+    def allocate(self, size: int, shared: bool = False) -> HostBuffer:
         pages = max(1, -(-size // PAGE_SIZE))
         memory = mmap.mmap(-1, pages * PAGE_SIZE)
         self._buffers.append(memory)
@@ -197,7 +197,8 @@ class ClusterBus(Bus):
             self.node.engine.map_local(self.node.number, first + i, address + i * PAGE_SIZE, True)
         buffer = HostBuffer(first * PAGE_SIZE, memoryview(memory))
         self._allocated.append(buffer)
-        self.node.memory.add(buffer.bus_address, memory)
+        if shared:
+            self.node.memory.add(buffer.bus_address, memory)
         return buffer
 
     def memory(self, bus_address: int, size: int) -> bytes:

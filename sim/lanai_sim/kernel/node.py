@@ -66,7 +66,8 @@ class Word(NamedTuple):
 
 
 class SharedMemory:
-    """What the processes of a host have allocated, by bus address: all of them can store to it."""
+    """What the processes of a host have allocated as shared, by bus address: all of them may store to it,
+    and to nothing else."""
 
     def __init__(self) -> None:
         self._buffers: dict[int, mmap] = {}
@@ -85,7 +86,7 @@ class SharedMemory:
                 memory[address - first : address - first + len(data)] = data
                 return
         raise UserError(
-            f"{len(data)} bytes at bus address {address:#x} are in no memory that a process of this host has allocated"
+            f"{len(data)} bytes at bus address {address:#x} are in no memory that a process of this host shares"
         )
 
 

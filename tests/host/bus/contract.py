@@ -11,7 +11,7 @@ import pytest
 from lanai_firmware.compiler import build
 from lanai_hdl.config import lanai41
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
-from lanai_host.bus.base import PAGE_SIZE, Watched
+from lanai_host.bus.base import PAGE_SIZE, BusError, Watched
 
 MICROSECOND = 1_000_000  # picoseconds
 NIC = lanai41()
@@ -123,6 +123,15 @@ class BusContract(ABC):
             assert bytes(second.view[:64]) == bytes(range(64))
 
         self.run_copier(program)
+
+    def test_memory_that_is_not_shared_cannot_be_stored_to(self):
+        async def program(bus):
+            buffer = bus.allocate(8)
+            with pytest.raises(BusError, match=f"bus address {buffer.bus_address:#x}"):
+                await bus.store(buffer.bus_address, b"abcd")
+            assert not any(buffer.view)
+
+        self.run(program)
 
     def test_the_nic_reaches_pinned_memory_and_nothing_else(self):
         async def program(bus, nic):

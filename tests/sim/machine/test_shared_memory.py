@@ -13,8 +13,8 @@ def test_a_store_wakes_only_what_waits_for_the_word():
     shared, woken = [], []
 
     async def owner(bus):
-        memory = bus.allocate(PAGE_SIZE)
-        shared.append(memory.bus_address)
+        memory, own = bus.allocate(PAGE_SIZE, shared=True), bus.allocate(PAGE_SIZE)
+        shared.extend((memory.bus_address, own.bus_address))
         await bus.wait_any([Watched(memory, 8, bytes(4))])
         woken.append((bus.now, bytes(memory.view[:12])))
 
@@ -23,13 +23,13 @@ def test_a_store_wakes_only_what_waits_for_the_word():
             await bus.elapse(5_000_000)
             await bus.store(shared[0] + offset, b"abcd")
             assert bus.now == (offset // 4) * 5_000_000
-        for wrong in (shared[0] - 1, shared[0] + PAGE_SIZE - 3):
+        for wrong in (shared[0] - 1, shared[0] + PAGE_SIZE - 3, shared[1]):  # the last is not shared
             with pytest.raises(BusError, match=f"4 bytes at bus address {wrong:#x} are in no memory"):
                 await bus.store(wrong, b"abcd")
 
     async def elsewhere(bus):
         await bus.elapse(1_000_000)
-        with pytest.raises(BusError, match="no memory that a process of this host has allocated"):
+        with pytest.raises(BusError, match="no memory that a process of this host shares"):
             await bus.store(shared[0], b"abcd")
 
     cluster = Cluster(pair(), lanai41())

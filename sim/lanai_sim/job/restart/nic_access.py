@@ -102,7 +102,7 @@ class KeptRankAccess(RankAccess):
         """The rank has allocated a buffer again: it takes the place of the one before, which NIC
         and simulator know."""
         if request.op == Op.ALLOC and self._repeated < len(self._buffers):
-            handle, _ = ALLOCATE.unpack(request.payload)
+            handle = ALLOCATE.unpack(request.payload).file
             _, memory = self._buffers[self._repeated]
             file = os.open(f"/proc/{self._pid}/fd/{handle}", os.O_RDWR | os.O_CLOEXEC)
             try:
@@ -143,8 +143,8 @@ class KeptRankAccess(RankAccess):
         self._mirror.release(self._addresses.pop(page))
         super()._unmap_pinned(page)
 
-    def _allocate(self, handle: int, size: int) -> int:
-        address = super()._allocate(handle, size)
+    def _allocate(self, handle: int, size: int, shared: int) -> int:
+        address = super()._allocate(handle, size, shared)
         self._before.append(self._arrays()[-1].copy())
         return address
 

@@ -197,7 +197,7 @@ class ModelBus(Bus):
     async def read_block(self, offset, size):
         raise NotImplementedError
 
-    def allocate(self, size):
+    def allocate(self, size, shared=False):
         size = -(-size // PAGE_SIZE) * PAGE_SIZE
         memory = memoryview(mmap.mmap(-1, size))
         first = self.next_page
