@@ -167,7 +167,7 @@ class Moving:
         if not transfer.finished or transfer not in self._unfinished:
             return
         self._unfinished.remove(transfer)
-        if transfer.error is not None and transfer.op is not Op.READ:
+        if transfer.error is not None and transfer.op is not Op.READ and not transfer.own:
             self._failures.setdefault(transfer.rank, transfer.error)
         if not transfer.done:
             await self._charge(HostCost.COMPLETE)

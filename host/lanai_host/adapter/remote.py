@@ -101,6 +101,11 @@ class AdapterRemote(Remote):
     def put(self, reach: Reach, offset: int, body: Body) -> Transfer:
         return self._begin(Transfer(Op.WRITE, reach.rank, token_of(reach), offset, body))
 
+    def put_own(self, reach: Reach, offset: int, body: Body) -> Transfer:
+        """`put` for the device itself, in order with the others. `settle` waits for it, and does not
+        tell of its error."""
+        return self._begin(Transfer(Op.WRITE, reach.rank, token_of(reach), offset, body, own=True))
+
     def get(self, reach: Reach, offset: int, body: Body) -> Transfer:
         return self._begin(Transfer(Op.READ, reach.rank, token_of(reach), offset, body))
 

@@ -23,11 +23,12 @@ class Transfer(Operation):
         begun: bytes of the body that commands have been started for.
         under_way: commands that have not ended.
         lends: some of its commands name the body's own memory.
+        own: of the device's own, which looks at its error itself: no barrier tells of that.
     """
 
-    __slots__ = ("begun", "body", "lends", "offset", "op", "rank", "token", "under_way")
+    __slots__ = ("begun", "body", "lends", "offset", "op", "own", "rank", "token", "under_way")
 
-    def __init__(self, op: Op, rank: int, token: Token, offset: int, body: Body) -> None:
+    def __init__(self, op: Op, rank: int, token: Token, offset: int, body: Body, own: bool = False) -> None:
         super().__init__(rank)
         self.op = op
         self.rank = rank
@@ -38,6 +39,7 @@ class Transfer(Operation):
         self.begun = 0
         self.under_way = 0
         self.lends = False
+        self.own = own
 
     @property
     def what(self) -> str:

@@ -284,8 +284,9 @@ static void release_ranks(hub *o) {
     wake(o, woken, count);
 }
 
-/* The processes of these ranks wait for something outside the simulation. If all other ranks wait here, time passes for them until
-   the first of the others resumes, which is released. Returns whether one was. */
+/* The processes of these ranks wait for something outside the simulation. If all other ranks wait
+   here, time passes for them until the first of the others resumes, which is released. Returns
+   whether one was. */
 int hub_pass(hub *o, const uint32_t *outside, uint32_t count) {
     shared *head = o->head;
     uint32_t woken[1], released = 0;

@@ -37,6 +37,13 @@ def test_one_sided_communication_of_all_kinds(device, choice):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_windows_are_not_told_that_a_peer_was_not_there_yet():
+    """At the start of the last of five ranks on three nodes, the segment of the first does not exist:
+    the device says hello later, and no window has failed."""
+    done = run("sci", 5, "--ranks-per-node", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("device", ["mbcf", "sci"])
 def test_one_sided_communication_with_faults_of_all_kinds(device):

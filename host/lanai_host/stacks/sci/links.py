@@ -48,7 +48,7 @@ class RemoteSegment:
         self._there = remote.first_segment(rank)
 
     def put(self, offset: int, body: Body) -> Transfer:
-        return self._remote.put(self._there, offset, body)
+        return self._remote.put_own(self._there, offset, body)
 
 
 class Link:
