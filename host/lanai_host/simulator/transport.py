@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ..bus import reach
@@ -17,6 +18,7 @@ DECLARED = """
 typedef struct { uint64_t size; uint32_t source; int64_t arrival; char bytes[]; ...; } datagram;
 typedef struct { uint32_t state; int64_t clock, wake; uint32_t why_size; char why[...]; ...; } rank_state;
 typedef struct { uint64_t size; uint32_t source; int32_t taken, more; char head[...]; } delivery;
+typedef struct { ...; } queue;
 typedef ... hub;
 hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t started, uint32_t processors, int64_t latency,
               int64_t byte_time, int64_t limit);
@@ -131,6 +133,7 @@ class TransportHub:
         self._file = os.memfd_create("lanai-transport", os.MFD_CLOEXEC)
         self.path = f"/proc/{os.getpid()}/fd/{self._file}"
         processors = len(os.sched_getaffinity(0))
+        needed = self._check_queues(ranks)
         size = LARGEST
         while True:
             os.ftruncate(self._file, size)
@@ -139,9 +142,22 @@ class TransportHub:
             if self._hub:
                 return
             size //= 4
-            if size < SMALLEST:
+            if size < max(SMALLEST, 2 * needed):
                 os.close(self._file)
                 raise UserError(f"cannot map {4 * size} bytes of shared memory for messages; raise `ulimit -v`")
+
+    def _check_queues(self, ranks: int) -> int:
+        """Bytes of the queues, one from each rank to each. A UserError if the machine lacks the
+        memory: it would stop processes of others too."""
+        needed = ranks**2 * int(self._ffi.sizeof("queue"))
+        available = memory_available()
+        if 2 * needed > min(available, LARGEST):
+            os.close(self._file)
+            raise UserError(
+                f"{ranks} ranks need {needed >> 20} MiB of memory for their queues, one from each rank to each; "
+                f"{available >> 20} MiB are available; start fewer ranks"
+            )
+        return needed
 
     def look(self, rank: int) -> "RankState":
         """What a rank is doing."""
@@ -172,6 +188,14 @@ class TransportHub:
     def close(self) -> None:
         self._lib.hub_close(self._hub)
         os.close(self._file)
+
+
+def memory_available() -> int:
+    """Bytes that the machine can give without swapping."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) << 10
+    return LARGEST
 
 
 def taken_of(ffi: Any, lib: Any, hub: Any, rank: int) -> list[tuple[int, bytes]]:

@@ -226,6 +226,11 @@ def held(text):
     return memory, ctypes.addressof(memory)
 
 
+def test_more_ranks_than_memory_has_queues_for_are_refused():
+    with pytest.raises(UserError, match=r"^1000000 ranks need \d+ MiB of memory .* \d+ MiB are available; start fewer"):
+        TransportHub(1_000_000, latency=0)
+
+
 def test_an_expected_datagram_is_copied_straight_to_its_buffer():
     ranks = Ranks(2)
     here, there = ranks.transports
