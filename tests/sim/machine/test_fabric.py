@@ -54,6 +54,7 @@ def test_routes_take_the_shortest_way(tmp_path):
 @pytest.mark.parametrize(
     ("text", "nics", "complaint"),
     [
+        ("switch", 241, "241 NICs are too many for a tree of switches, which joins 240"),
         ("pair", 3, "joins 2 NICs, not 3"),
         (
             "hypercube",

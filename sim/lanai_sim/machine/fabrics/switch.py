@@ -21,7 +21,15 @@ class Switch(FabricKind):
     help = f"one switch for up to {MOST_PORTS} NICs, a tree of switches for more: the default"
 
     def make(self, argument: str, nics: int) -> Fabric:
-        return star(nics) if nics <= MOST_PORTS else tree(nics, -(-nics // (MOST_PORTS - 1)))
+        if nics <= MOST_PORTS:
+            return star(nics)
+        each = MOST_PORTS - 1  # one port leads up
+        if nics > each * MOST_PORTS:
+            raise UserError(
+                f"{nics} NICs are too many for a tree of switches, which joins {each * MOST_PORTS}; "
+                "put more ranks on a NIC (--ranks-per-node), or write torus:XxYxZ, mesh:XxYxZ or a file with cables"
+            )
+        return tree(nics, -(-nics // each))
 
 
 KIND = Switch()

@@ -18,8 +18,8 @@ def find(name: str) -> Sweep:
     for sweep in SWEEPS:
         if name in (sweep.name, sweep.letter):
             return sweep
-    known = ", ".join(f"{sweep.letter} {sweep.name}" for sweep in SWEEPS)
-    raise UserError(f"sweep {name!r} is not known; there are {known}")
+    known = ", ".join(f"{sweep.name} ({sweep.letter})" for sweep in SWEEPS)
+    raise UserError(f"sweep {name!r} is not known; choose from {known}")
 
 
 def measure(named: tuple[str, Point]) -> Figures:
