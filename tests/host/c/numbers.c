@@ -161,6 +161,32 @@ static void datatypes(void) {
     CHECK(bytes == 8);
 }
 
+/* Fortran's types and logical values are known, and are not the program's to set. */
+static void fortran(void) {
+    int yes = 7, no = 7, set = 7;
+    MPI_Info info;
+    OK(MPI_Abi_get_fortran_booleans(sizeof(int), &yes, &no, &set));
+    CHECK(yes == 1 && no == 0 && set == 1);
+    OK(MPI_Abi_get_fortran_info(&info));
+#ifdef MPICH_NUMVERSION
+    CHECK(info == MPI_INFO_NULL);
+#else
+    char value[MPI_MAX_INFO_VAL];
+    int found, size;
+    OK(MPI_Info_get(info, "mpi_double_precision_size", MPI_MAX_INFO_VAL - 1, value, &found));
+    OK(MPI_Type_size(MPI_DOUBLE_PRECISION, &size));
+    CHECK(found && atoi(value) == size);
+    OK(MPI_Info_get(info, "mpi_logical8_supported", MPI_MAX_INFO_VAL - 1, value, &found));
+    CHECK(found && !strcmp(value, "true"));
+    OK(MPI_Info_free(&info));
+#endif
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    CHECK(class_of(MPI_Abi_get_fortran_booleans(3, &yes, &no, &set)) == MPI_ERR_ABI);
+    CHECK(class_of(MPI_Abi_set_fortran_booleans(sizeof(int), &yes, &no)) == MPI_ERR_ABI);
+    CHECK(class_of(MPI_Abi_set_fortran_info(info)) == MPI_ERR_ABI);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+}
+
 int main(int argc, char **argv) {
     int rank, size, provided;
     OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided));
@@ -173,5 +199,6 @@ int main(int argc, char **argv) {
     errors();
     truncation();
     datatypes();
+    fortran();
     return finish();
 }

@@ -7,7 +7,6 @@ from typing import Any
 
 from ...bus.base import PAGE_SIZE
 from ...mpi import buffered
-from ...mpi.datatypes import PREDEFINED
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
 from .. import runtime
@@ -224,17 +223,3 @@ bind("MPI_Add_error_string", lambda errorcode, string: errors().add_string(error
 bind("MPI_Remove_error_class", lambda errorclass: errors().remove_class(errorclass), always=True)
 bind("MPI_Remove_error_code", lambda errorcode: errors().remove_code(errorcode), always=True)
 bind("MPI_Remove_error_string", lambda errorcode: errors().remove_string(errorcode), always=True)
-
-
-# What this ABI is
-
-
-@always
-def MPI_Abi_get_info() -> Info:
-    sizes = {name: PREDEFINED[f"MPI_{name.upper()}"].size for name in ("aint", "count", "offset")}
-    return Info((f"mpi_{name}_size", str(size)) for name, size in sizes.items())
-
-
-# This library itself has no Fortran binding (a distribution's may sit on top of it), which a null
-# info says.
-bind("MPI_Abi_get_fortran_info", lambda: None, always=True)

@@ -10,6 +10,9 @@ from .outcome import Outcome, figures, speed
 from .suite import VERSION, left_out
 
 
+_OF_ONE = {"fail": "fails", "are skipped": "is skipped"}  # verbs, and what they are after "1 test"
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Tests that end in another way here than there. `title` is what a heading calls the other
@@ -25,12 +28,12 @@ class Comparison:
     def lines(self) -> list[str]:
         there = self.where
         parts = (
-            (f"fail here and not on {there}", self.only_fail_here),
-            (f"fail on {there} and not here", self.only_fail_there),
-            (f"are skipped here and not on {there}", self.only_skipped_here),
-            (f"are skipped on {there} and not here", self.only_skipped_there),
+            ("fail", f"here and not on {there}", self.only_fail_here),
+            ("fail", f"on {there} and not here", self.only_fail_there),
+            ("are skipped", f"here and not on {there}", self.only_skipped_here),
+            ("are skipped", f"on {there} and not here", self.only_skipped_there),
         )
-        return [line for title, names in parts for line in _listed(f"{len(names)} tests {title}", names)]
+        return [line for verb, place, names in parts for line in _listed(f"{_tests(verb, names)} {place}", names)]
 
 
 def compare(title: str, where: str, ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> Comparison:
@@ -50,6 +53,13 @@ def _names(outcomes: Sequence[Outcome], what: str) -> set[str]:
     """Tests by name, and modules that did not end as if they were one."""
     names = {name for outcome in outcomes for name in getattr(outcome, what)}
     return names | {outcome.module for outcome in outcomes if what == "failed" and outcome.trouble}
+
+
+def _tests(verb: str, names: Sequence[str]) -> str:
+    """How many of them, with the verb in the number that fits."""
+    if len(names) == 1:
+        return f"1 test {_OF_ONE[verb]}"
+    return f"{len(names)} tests {verb}"
 
 
 def _listed(title: str, names: Sequence[str]) -> list[str]:

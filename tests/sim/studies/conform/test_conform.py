@@ -63,7 +63,9 @@ def test_what_differs_from_mpich_is_listed_by_name():
     assert found.only_skipped_here == ["test_x.A.s"]
     written = page.page(ours, 2, "ideal", "lanai conform mpi4py", found)
     assert "## Against MPICH 5.0" in written
-    assert "1 tests fail on MPICH and not here:\n\n- `test_x.A.g`" in written
+    assert "1 test fails on MPICH and not here:\n\n- `test_x.A.g`" in written
+    assert "1 test is skipped here and not on MPICH:\n\n- `test_x.A.s`" in written
+    assert "0 tests are skipped on MPICH and not here.\n" in written
 
 
 def test_of_nics_it_is_told_how_fast_they_were_simulated():
