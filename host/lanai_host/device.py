@@ -116,6 +116,9 @@ class FastPath(Protocol):
         waits for in the usual way."""
 
 
+ChargeSink = Callable[[HostCost, int, int], None]  # the kind of host work, how many units, picoseconds in all
+
+
 class Device(ABC):
     """A process's end of the messaging system."""
 
@@ -131,6 +134,8 @@ class Device(ABC):
     )
     placement: int = 0  # a digest of where in their pages the buffers lay that were lent to the NIC
     impaired: bool = False  # its NIC, or one of its peers, is lost: what all must take part in cannot succeed any more
+
+    _charge_sink: ChargeSink | None = None
 
     @abstractmethod
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
@@ -176,6 +181,11 @@ class Device(ABC):
     @abstractmethod
     def charge(self, what: HostCost, count: int = 1) -> None:
         """Let the host pay for work done above the device."""
+
+    def report_charges(self, sink: ChargeSink) -> None:
+        """Call `sink` with all host work from now on, the device's own included, before its time
+        passes."""
+        self._charge_sink = sink
 
     def multicast(self, dests: Sequence[int], tag: int, context: int, body: Body) -> Operation | None:
         """Start a standard send of one message to several other ranks, each of which receives it as

@@ -1,16 +1,17 @@
 """Watches one rank for a trace: its MPI calls, its host work, its requests to the device.
 
-Puts itself around the functions of one client and one device, so that a process that is not traced
-has none of it. Charges nothing and reads clocks only: the rank's time stays as it is."""
+Client, device and transport report to it through the sinks that they declare. `observed_device` tells
+it of the requests that the MPI library makes of the device. It charges nothing and reads clocks only,
+so the rank's time stays as it is."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ..body import NOTHING, Body
 from ..bus.base import Wait
 from ..config import HostCost
-from ..device import Device, SendMode
+from ..device import Device
 from ..operation import Operation
 from ..simulator.client import SimulatorClient
 from ..simulator.notes import CANCELLED, NOT_SAID, OUTSIDE, Note, Notebook
@@ -18,8 +19,6 @@ from ..simulator.protocol import Op
 from .context import abi
 
 KINDS = {cost: number for number, cost in enumerate(HostCost)}  # traces add how many kinds go before
-MODES = {mode: number for number, mode in enumerate(SendMode)}
-SEND, RECEIVE, RECEIVE_TAKEN = 1, 2, 3
 MOST = 2**31 - 1
 
 
@@ -37,8 +36,10 @@ class Observer:
         self._requests = 0
         self._pending: dict[int, Operation] = {}
         self._stack = threading.local()
-        self._watch_client()
-        self._watch_device()
+        client.sink = self
+        device.report_charges(self._charged)
+        if client.transport is not None:
+            client.transport.wait_sink = self._collected
 
     # MPI calls.
 
@@ -59,7 +60,7 @@ class Observer:
         return bool(self._here())
 
     def leave(self, number: int) -> None:
-        self._look()
+        self.look()
         stack = self._here()
         while stack and stack.pop() != number:
             pass
@@ -91,103 +92,49 @@ class Observer:
 
         return entry
 
-    # Around client and device.
+    # What the client reports (`RequestSink`).
 
-    def _watch_client(self) -> None:
-        client, post, call = self.client, self.client.post, self.client.call
+    def posted(self) -> None:
+        self._told = self.client.clock
+        self._frame += 1
 
-        def noted_post(op: Op, payload: bytes = b"") -> None:
-            post(op, payload)
-            self._told = client.clock
-            self._frame += 1
+    def asks(self, op: Op) -> None:
+        if op == Op.FINALIZE:
+            self.look()
 
-        def noted_post_two(op: Op, first: bytes, picoseconds: int, second: bytes) -> None:
-            client.post(op, first)
-            client.charge(picoseconds)
-            client.post(op, second)
+    def answered(self) -> None:
+        self.book.begin_anew()
+        self._told = self.client.clock
+        self._frame = 0
 
-        def noted_call(op: Op, payload: bytes = b"") -> bytes:
-            if op == Op.FINALIZE:
-                self._look()
-            try:
-                return call(op, payload)
-            finally:
-                self.book.begin_anew()
-                self._told = client.clock
-                self._frame = 0
+    # What device and transport report.
 
-        client.post, client.call = noted_post, noted_call  # type: ignore[method-assign]
-        client.post_two = noted_post_two  # type: ignore[method-assign]  # each frame counts
+    def _charged(self, what: HostCost, count: int, cost: int) -> None:
+        if cost:
+            self._note(Note.WORK, KINDS[what], 0, min(count, MOST), 0, 0, cost, 0)
 
-    def _watch_device(self) -> None:
-        device: Any = self.device
-        transport = self.client.transport
-        charged: Any = getattr(device, "endpoint", device)
-        charge, price = charged.charge, charged.config.price if hasattr(charged, "config") else device._costs.price
-        send, receive, taken, wait = device.send, device.receive, device.receive_taken, device.wait
-
-        def noted_charge(what: HostCost, count: int = 1) -> None:
-            if cost := price(what, count):
-                self._note(Note.WORK, KINDS[what], 0, min(count, MOST), 0, 0, cost, 0)
-            charge(what, count)
-
-        def noted_send(dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
-            number = self._request(SEND | MODES[mode] << 4, dest, tag, context, body)
-            operation: Operation = send(dest, tag, context, body, mode)
-            self._begun(number, operation, device.rank, tag, body)
-            return operation
-
-        def noted_receive(source: int, tag: int, context: int, body: Body) -> Operation:
-            number = self._request(RECEIVE, source, tag, context, body)
-            operation: Operation = receive(source, tag, context, body)
-            self._begun(number, operation)
-            return operation
-
-        def noted_taken(arrived: Any, body: Body) -> Operation:
-            number = self._request(RECEIVE_TAKEN, arrived.source, arrived.tag, arrived.context, body)
-            operation: Operation = taken(arrived, body)
-            self._begun(number, operation)
-            return operation
-
-        def noted_wait(operations: Sequence[Operation] | None, why: Wait) -> None:
-            wait(operations, why)
-            self._look()
-
-        charged.charge = noted_charge
-        device.send, device.receive, device.receive_taken = noted_send, noted_receive, noted_taken
-        device.wait = noted_wait
-        device.fast_path = None  # every message goes the way that is watched
-        if transport is not None:
-            self._watch_transport(transport)
-
-    def _watch_transport(self, transport: Any) -> None:
-        collect = transport.collect
-
-        def noted_collect(why: Wait | None) -> Any:
-            before = self.client.clock
-            datagrams = collect(why)
-            spent = self.client.clock - before
-            if spent:
-                reason = why or Wait("looking for messages")
-                peer, tag, context = (NOT_SAID if n is None else n for n in (reason.peer, reason.tag, reason.context))
-                self._note(Note.WAIT, 0, self._name(reason.call), peer, tag, context, spent, 0, at=before)
-            return datagrams
-
-        transport.collect = noted_collect
+    def _collected(self, why: Wait | None, before: int) -> None:
+        if spent := self.client.clock - before:
+            reason = why or Wait("looking for messages")
+            peer, tag, context = (NOT_SAID if n is None else n for n in (reason.peer, reason.tag, reason.context))
+            self._note(Note.WAIT, 0, self._name(reason.call), peer, tag, context, spent, 0, at=before)
 
     # Requests to the device.
 
-    def _request(self, sub: int, peer: int, tag: int, context: int, body: Body) -> int:
+    def request(self, sub: int, peer: int, tag: int, context: int, body: Body) -> int:
+        """A request to the device begins; its number, for `begun`."""
         number = self._requests
         self._requests += 1
         size = body.size
         self._note(Note.REQUEST, sub, 0, peer, tag, context, size, number)
         return number
 
-    def _begun(
+    def begun(
         self, number: int, operation: Operation, source: int | None = None, tag: int = 0, body: Body = NOTHING
     ) -> None:
-        """A device may answer with one operation that stands for all sends that were done at once:
+        """The device has returned from it.
+
+        A device may answer with one operation that stands for all sends that were done at once:
         what was sent says more."""
         if not operation.done:
             self._pending[number] = operation
@@ -196,8 +143,8 @@ class Observer:
         else:
             self._note(Note.DONE, 0, 0, source, tag, 0, body.size, number)
 
-    def _look(self) -> None:
-        """Which requests have ended?"""
+    def look(self) -> None:
+        """Note the requests that have ended since the last look."""
         if self._pending and (ended := [number for number, one in self._pending.items() if one.done]):
             for number in ended:
                 self._done(number, self._pending.pop(number))

@@ -36,6 +36,7 @@ from .counting import Counting
 from .flavor import BRIDGE, FLAVORS, INTERFACE
 from .mixture import check_process
 from .observe import Observer
+from .observed_device import ObservedDevice
 from .symbols import names_sessions
 
 DEAD = 2  # the front's state once Python has ended
@@ -111,7 +112,7 @@ class Process:
         self.observer = Observer(self.client, device, Notebook(notes, self.client.rank))
         call = self.observer.enter("MPI_Init")
         try:
-            return self._open(required, device, tick)
+            return self._open(required, ObservedDevice(device, self.observer), tick)
         finally:
             self.observer.leave(call)
 

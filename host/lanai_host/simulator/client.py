@@ -12,7 +12,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Protocol, Self
 
 from ..device import Envelope
 from ..errors import UserError
@@ -32,13 +32,26 @@ class SimulatorError(Exception):
     """The simulator refused a request; the text says why."""
 
 
+class RequestSink(Protocol):
+    """Told of a client's requests as they are made."""
+
+    def posted(self) -> None:
+        """One more request without an answer, made at the client's `clock`."""
+
+    def asks(self, op: Op) -> None:
+        """A request that is waited for is about to be made."""
+
+    def answered(self) -> None:
+        """Its answer has come; `clock` is that of the answer."""
+
+
 class SimulatorClient:
     """`clock` is this process's host time in picoseconds: the simulator's at the last answer, plus
     what was charged since.
 
-    `transport` is there in a world without NICs. `watchful` asks whoever does not go through `post`
-    and `call` to `check` first. `on_end` says where this process stands, given the messages on its
-    NIC that it has not received.
+    `transport` is there in a world without NICs. If `watchful` is set, code that uses neither `post`
+    nor `call` must `check` first. `sink`, if there is one, is told of each request. `on_end` says
+    where this process stands, given the messages on its NIC that it has not received.
     """
 
     def __init__(self, sock: socket.socket, rank: int, size: int) -> None:
@@ -58,6 +71,7 @@ class SimulatorClient:
         self._cpu_scale = 0.0
         self._cpu = 0.0
         self.watchful = False
+        self.sink: RequestSink | None = None
         self.on_end: Callable[[list[Envelope]], FinalState] | None = None
         answer = self.call(Op.HELLO, HELLO.pack(Hello(VERSION, self._pid)))
         self.config: dict[str, Any] = json.loads(answer)
@@ -106,10 +120,12 @@ class SimulatorClient:
             self._posted_bytes += len(payload)
             if self._posted_bytes > FLUSH_BYTES:
                 self._flush()
+            if self.sink is not None:
+                self.sink.posted()
 
     def post_two(self, op: Op, first: bytes, picoseconds: int, second: bytes) -> None:
         """`post` of two requests of a kind, with so much host work between them."""
-        if self.watchful or self._posted_bytes + len(first) + len(second) > FLUSH_BYTES:
+        if self.watchful or self.sink is not None or self._posted_bytes + len(first) + len(second) > FLUSH_BYTES:
             self.post(op, first)
             self.charge(picoseconds)
             self.post(op, second)
@@ -124,6 +140,8 @@ class SimulatorClient:
 
     def call(self, op: Op, payload: bytes = b"") -> bytes:
         """Send a request and wait for its answer, while the simulation may move."""
+        if self.sink is not None:
+            self.sink.asks(op)
         with self._lock:
             if self.watchful:
                 self.check()
@@ -140,6 +158,8 @@ class SimulatorClient:
                 answer, status = self._answer(op)
             if self.watchful:
                 self.count_from_now()
+        if self.sink is not None:
+            self.sink.answered()
         if status == Status.ERROR:
             raise SimulatorError(answer[HEADER.size :].decode())
         return answer[HEADER.size :]

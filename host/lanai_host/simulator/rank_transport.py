@@ -12,7 +12,7 @@ from ..call_site import located
 from ..errors import UserError
 from .protocol import ABORT_TIMEOUT, Op, pack_wait
 from .requests import STOPPED, Stopped
-from .transport import LOOK_TIME, UNREADABLE, Answer, Awaited, look_at, native, taken_of
+from .transport import LOOK_TIME, UNREADABLE, Answer, Awaited, WaitSink, look_at, native, taken_of
 
 
 class Connection(Protocol):
@@ -42,6 +42,7 @@ class RankTransport:
         self._receive, self.delivery = made.lib.hub_receive, made.ffi.new("delivery *")
         self._client = client
         self._rank = client.rank
+        self.wait_sink: WaitSink | None = None  # told of each `collect`
         try:
             file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
@@ -84,6 +85,7 @@ class RankTransport:
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
         client = self._client
+        before = client.clock
         if client.watchful:
             client.check()
         if why is None:
@@ -96,6 +98,8 @@ class RankTransport:
         client.clock = now
         if client.watchful:
             client.count_from_now()
+        if self.wait_sink is not None:
+            self.wait_sink(why, before)
         return self._collected()
 
     def receive(

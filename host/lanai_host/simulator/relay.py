@@ -13,7 +13,7 @@ from ..bus.base import Wait
 from ..call_site import located
 from .protocol import Op, pack_wait
 from .requests import COLLECT, DATAGRAM, RELAYED, Collect, Datagram, Relayed
-from .transport import LOOK_TIME, Awaited
+from .transport import LOOK_TIME, Awaited, WaitSink
 
 
 class Line(Protocol):
@@ -36,6 +36,7 @@ class RelayedTransport:
 
     def __init__(self, client: Line) -> None:
         self._client = client
+        self.wait_sink: WaitSink | None = None  # told of each `collect`
 
     @property
     def now(self) -> int:
@@ -49,10 +50,15 @@ class RelayedTransport:
         self._client.post(Op.DATAGRAM, DATAGRAM.pack(Datagram(dest, body.size), head + body.read()))
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+        before = self._client.clock
         if why is None:
             self._client.charge(LOOK_TIME)
-            return unpack_relayed(self._collect(Awaited.LOOK, b""))
-        return unpack_relayed(self._collect(Awaited.DATAGRAM, pack_wait(located(why))))
+            collected = self._collect(Awaited.LOOK, b"")
+        else:
+            collected = self._collect(Awaited.DATAGRAM, pack_wait(located(why)))
+        if self.wait_sink is not None:
+            self.wait_sink(why, before)
+        return unpack_relayed(collected)
 
     def take_turn(self, why: Wait) -> None:
         """As `RankTransport.take_turn`."""

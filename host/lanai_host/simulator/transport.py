@@ -2,7 +2,7 @@
 arrive and which ranks are released."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..bus import reach
+from ..bus.base import Wait
 from ..errors import UserError
 from ..native import enums, load
 from .protocol import FOREVER
@@ -72,6 +73,8 @@ HEADER = enums(State, Awaited, Answer)
 UNREADABLE = -1  # answer of hub_post: the datagram's body cannot be read
 LARGEST, SMALLEST = 1 << 38, 1 << 28  # bytes of the shared file; only what datagrams use takes memory
 LOOK_TIME = 10_000  # picoseconds that a look takes, so that time passes for a free host that only looks
+
+WaitSink = Callable[[Wait | None, int], None]  # why a rank collected datagrams (None: a look), its clock before
 
 
 @dataclass(frozen=True)

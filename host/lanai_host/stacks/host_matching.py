@@ -70,7 +70,10 @@ class HostMatchingDevice(Device, Generic[R, M]):
         return self._costs.price(what)
 
     def charge(self, what: HostCost, count: int = 1) -> None:
-        run_now(self._bus.elapse(self._costs.price(what, count)))
+        cost = self._costs.price(what, count)
+        if self._charge_sink is not None:
+            self._charge_sink(what, count, cost)
+        run_now(self._bus.elapse(cost))
 
     def unexpected(self) -> list[Envelope]:
         return self._matching.unexpected()

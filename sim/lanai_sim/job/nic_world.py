@@ -72,11 +72,7 @@ class NicWorld(World):
     def _make_engine(self, layout: Layout) -> Engine:
         config = self.config
         config.check_engine()
-        if self.session is not None:
-            engine: Engine = self.session.make_engine(layout, skip=config.skip, threads=config.threads)
-        else:
-            options = EngineOptions(config.skip, config.threads, waves=config.wave is not None)
-            engine = config.engine_kind.make(layout, options)
+        engine = self._new_engine(layout)
         for wire, planned in self.planned.items():
             engine.faults(wire, planned)
         if config.wave is not None:
@@ -88,6 +84,14 @@ class NicWorld(World):
             self.recorded = record(engine, node), file
         self.engine = engine
         return engine
+
+    def _new_engine(self, layout: Layout) -> Engine:
+        """The engine that the run asks for, without faults, waves and record."""
+        config = self.config
+        if self.session is not None:
+            return self.session.make_engine(layout, skip=config.skip, threads=config.threads)
+        options = EngineOptions(config.skip, config.threads, waves=config.wave is not None)
+        return config.engine_kind.make(layout, options)
 
     def _begin_waves(self, engine: Engine, wave: WaveConfig) -> None:
         from ..waves import record as waves

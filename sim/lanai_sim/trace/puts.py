@@ -8,7 +8,7 @@ from collections import Counter, defaultdict, deque
 from typing import Any
 
 from lanai_firmware.programs.vocabulary import Part, Puts, SeenPut
-from lanai_host.abi.observe import MODES
+from lanai_host.abi.observed_device import MODES
 from lanai_host.device import SendMode
 
 from .schema import Fault, Protocol

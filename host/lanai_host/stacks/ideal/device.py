@@ -161,7 +161,10 @@ class IdealDevice(Device):
 
     def charge(self, what: HostCost, count: int = 1) -> None:
         # Enum members hash slowly, and this one is charged with every call.
-        self.owed += self._call_price if what is _CALL else self._costs.price(what, count)
+        cost = self._call_price if what is _CALL else self._costs.price(what, count)
+        if self._charge_sink is not None:
+            self._charge_sink(what, count, cost)
+        self.owed += cost
 
     def close(self) -> None:
         self._pay()

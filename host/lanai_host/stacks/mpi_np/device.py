@@ -8,7 +8,7 @@ from lanai_hdl.machine import COUNTERS, host_offset
 from ...body import Body
 from ...bus.base import ANSWER, Bus, HostBuffer, Wait, run_now
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Device, Envelope, Pending, SendMode
+from ...device import Arrived, ChargeSink, Device, Envelope, Pending, SendMode
 from ...errors import DeviceLost
 from ...operation import Operation
 from .cancelling import Cancelling
@@ -134,6 +134,9 @@ class MpiNp(Device):
 
     def charge(self, what: HostCost, count: int = 1) -> None:
         self.endpoint.charge(what, count)
+
+    def report_charges(self, sink: ChargeSink) -> None:
+        self.endpoint.charge_sink = sink
 
     def counters(self) -> Mapping[str, str]:
         return {counter.name: counter.counts for counter in COUNTERS}

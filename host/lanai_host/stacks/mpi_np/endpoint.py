@@ -17,6 +17,7 @@ from lanai_hdl.machine import host_offset
 
 from ...bus.base import Bus, HostBuffer, Wait
 from ...config import HostConfig, HostCost
+from ...device import ChargeSink
 from ...errors import DeviceLost, UserError
 from .driver import Attachment
 from .health import Examine, examine
@@ -82,6 +83,7 @@ class Endpoint:
         self.inline_limit = min(attachment.slot_bytes - REQUEST, config.pio_threshold)
         self.bell = 1 << attachment.local_rank  # what is written to DOORBELL
         self.debt = 0  # host work done and not yet charged, ps
+        self.charge_sink: ChargeSink | None = None
         self.next = 0
         self.free = deque(range(1, int(SLOTS)))
         self.used: dict[int, int] = {}  # slot -> destination, or -1 for requests that are read at once
@@ -96,7 +98,10 @@ class Endpoint:
     # Charging.
 
     def charge(self, what: HostCost, count: int = 1) -> None:
-        self.debt += self.config.price(what, count)
+        cost = self.config.price(what, count)
+        if self.charge_sink is not None:
+            self.charge_sink(what, count, cost)
+        self.debt += cost
 
     async def pay(self) -> None:
         """Let the time pass that the host's work took."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from lanai_host.errors import UserError
 
-from ...engines.base import Event
+from ...engines.base import Engine, Event, Layout
 from ...engines.rtl import RtlEngine
 from ...job.config import RunConfig
 from ...job.launcher import run as launch
@@ -39,6 +39,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--messages", type=int, default=500, help="messages of a run (default: %(default)s)")
 
 
+class TimedEngine(RtlEngine):
+    """The same engine. `seconds` of CPU time were spent in `run`."""
+
+    seconds = 0.0
+
+    def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
+        before = time.thread_time()
+        try:
+            return super().run(limit)
+        finally:
+            self.seconds += time.thread_time() - before
+
+
 class TimedWorld(NicWorld):
     """NICs whose engine's CPU time is taken. `spent` and `entries` are of the world that was closed
     last."""
@@ -46,24 +59,12 @@ class TimedWorld(NicWorld):
     spent = 0.0
     entries = 0
 
-    def _make_engine(self, *arguments: object) -> RtlEngine:
-        engine = super()._make_engine(*arguments)  # type: ignore[arg-type]
-        advance, self._own = engine.run, 0.0
-
-        def run(limit: int) -> tuple[bool, Sequence[Event]]:
-            before = time.thread_time()
-            try:
-                return advance(limit)
-            finally:
-                self._own += time.thread_time() - before
-
-        assert isinstance(engine, RtlEngine)
-        self._timed = engine
-        engine.run = run  # type: ignore[method-assign]
-        return engine
+    def _new_engine(self, layout: Layout) -> Engine:
+        self._timed = TimedEngine(layout, skip=self.config.skip, threads=self.config.threads)
+        return self._timed
 
     def close(self) -> None:
-        TimedWorld.spent, TimedWorld.entries = self._own, self._timed.entries
+        TimedWorld.spent, TimedWorld.entries = self._timed.seconds, self._timed.entries
         super().close()
 
 
