@@ -68,17 +68,12 @@ class BusMaster(wiring.Component):
                 with m.If(self.engine.burst.valid):
                     m.next = "CLAIM"
             with m.State("CLAIM"):
-                # Only with something to move: an engine that waits for the wire must not keep the
-                # host off the bus.
-                m.d.comb += self.want.eq(possible)
                 m.d.sync += [
                     setup.eq(Mux(burst.write, config.write_setup, config.read_setup)),
                     clocks.eq(0),
                     idle_clocks.eq(0),
                 ]
-                with m.If(possible & self.granted):
-                    m.d.comb += self.begun.eq(1)
-                    m.next = "SETUP"
+                self._claim(m, possible)
             with m.State("SETUP"):
                 m.d.comb += self.want.eq(1)
                 with m.If(self.tick):
@@ -89,16 +84,28 @@ class BusMaster(wiring.Component):
                 m.d.comb += self.want.eq(~leave)
                 with m.If(self.tick & (clocks != config.latency_timer)):
                     m.d.sync += clocks.eq(clocks + 1)
-                with m.If(leave):
-                    m.next = "CLAIM"
-                with m.Elif(self.tick & possible & (~self.mem.valid | self.mem.ready)):
-                    self._beat(m, burst, writes)
-                    m.d.sync += idle_clocks.eq(0)
-                    with m.If(burst.words == 1):
-                        m.next = "IDLE"
-                with m.Elif(self.tick):
-                    m.d.sync += idle_clocks.eq(idle_clocks + 1)
+                self._move(m, burst, writes, possible, leave, idle_clocks)
         return m
+
+    def _claim(self, m, possible):
+        """Only with something to move: an engine that waits for the wire must not keep the host off
+        the bus."""
+        m.d.comb += self.want.eq(possible)
+        with m.If(possible & self.granted):
+            m.d.comb += self.begun.eq(1)
+            m.next = "SETUP"
+
+    def _move(self, m, burst, writes, possible, leave, idle_clocks):
+        """State DATA: a word a clock, until the burst ends or is given up."""
+        with m.If(leave):
+            m.next = "CLAIM"
+        with m.Elif(self.tick & possible & (~self.mem.valid | self.mem.ready)):
+            self._beat(m, burst, writes)
+            m.d.sync += idle_clocks.eq(0)
+            with m.If(burst.words == 1):
+                m.next = "IDLE"
+        with m.Elif(self.tick):
+            m.d.sync += idle_clocks.eq(idle_clocks + 1)
 
     def _beat(self, m, burst, writes):
         m.d.comb += [self.beat.eq(1), writes.o.ready.eq(burst.write)]

@@ -93,94 +93,38 @@ class PioTarget(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config = self.config
-        access = Signal(Access)
-        region = Signal(Region)
-        follows = Signal(PIO_ADDRESS_BITS)  # the address that would go on with the last write; 0 is never
-        charge = Signal(range(max(config.pio_read_setup, config.pio_write_setup) + 2))
-        linger = Signal(range(LINGER + 1))
-        line_bits = (config.pio_line - 1).bit_length()
-        last_of_line = Signal()
-        to_lbus, to_registers = Signal(), Signal()  # an access waits for its grant, or had it in the slot before:
+        self.access = Signal(Access)
+        self.region = Signal(Region)
+        self.follows = Signal(PIO_ADDRESS_BITS)  # the address that would go on with the last write; 0 is never
+        self.charge = Signal(range(max(config.pio_read_setup, config.pio_write_setup) + 2))
+        self.linger = Signal(range(LINGER + 1))
+        self.last_of_line = Signal()
+        to_lbus, to_registers = Signal(), Signal()  # an access waits for its grant, or had it just before:
         granted = Signal()  # registered, for the registers' grant is timing-critical
-        behind = Signal()  # an access will still wait in the next slot
+        self.behind = Signal()  # an access will still wait in the next slot
         posted, waiting = Signal(Access), Signal()  # a write to the SRAM behind that, if `waiting`
-        pending, grants = to_lbus | to_registers, self.lbus.grant | self.registers.grant
-        block = self.config.host_window is not None
-        if block:
-            self._to_block = Signal()
-            in_block = Signal()  # where no region of every NIC is
-            m.d.comb += in_block.eq(self._in_block(access.addr))
-            pending, grants = pending | self._to_block, grants | self.window.grant
-            m.d.comb += self.window.request.eq(self._to_block & ~granted)
-        m.d.sync += granted.eq(grants)
-        m.d.comb += [
-            self.lbus.request.eq(to_lbus & ~granted),
-            self.registers.request.eq(to_registers & ~granted),
-            behind.eq(pending & ~(granted & ~waiting)),
-            region.eq(self._region(access.addr)),
-            last_of_line.eq(access.addr[2:line_bits].all() if line_bits > 2 else 1),
-        ]
+        self.to_lbus, self.to_registers, self.posted, self.waiting = to_lbus, to_registers, posted, waiting
+        grants = self._wait_for_grants(m, granted)
+        m.d.comb += self.region.eq(self._region(self.access.addr))
+        m.d.comb += self.last_of_line.eq(self._ends_line(self.access.addr))
         m.d.sync += [self.pio.rvalid.eq(0), self.fault.eq(0)]
-        with m.If(granted):
-            m.d.sync += [to_lbus.eq(waiting), to_registers.eq(0), waiting.eq(0)]
-            if block:
-                m.d.sync += self._to_block.eq(0)
-            with m.If(waiting):
-                self._request(m, posted)
-        with m.If(self.tick & (linger != 0)):
-            m.d.sync += linger.eq(linger - 1)
+        self._end_waits(m, granted)
+        with m.If(self.tick & (self.linger != 0)):
+            m.d.sync += self.linger.eq(self.linger - 1)
 
         with m.FSM():
             with m.State("IDLE"):
-                m.d.comb += self.idle.eq(~self.pio.valid & ~behind & (linger == 0))
-                m.d.comb += [self.pio.ready.eq(1), self.want.eq(linger != 0)]
-                m.d.sync += [
-                    access.write.eq(self.pio.write),
-                    access.addr.eq(self.pio.addr),
-                    access.wdata.eq(self.pio.wdata),
-                    access.be.eq(self.pio.be),
-                    charge.eq(self._cost(follows, linger)),
-                ]
-                with m.If(self.pio.valid):
-                    m.next = "CHARGE"
+                self._take(m)
             with m.State("CHARGE"):
                 m.d.comb += self.want.eq(1)
-                with m.If(self.granted & self.tick & (charge != 0)):
-                    m.d.sync += charge.eq(charge - 1)
-                if block:
-                    with m.If(self._to_block & ~grants & ~granted):
-                        m.d.comb += self.want.eq(0)
-                        m.d.sync += charge.eq(Mux(access.write, config.pio_write_setup, config.pio_read_setup) + 1)
-                # Whatever is not a write to the SRAM behind another one waits until all before it
-                # is done.
-                postable = access.write & (region == Region.SRAM) & to_lbus & (granted | ~waiting)
-                with m.If(self.granted & (charge <= self.tick) & (~behind | postable)):
-                    m.d.comb += [self.read.eq(~access.write), self.wrote.eq(access.write)]
-                    with m.If(behind):
-                        m.d.sync += [posted.eq(access), waiting.eq(1)]
-                    with m.Else():
-                        self._perform(m, access, region, to_lbus, to_registers)
-                    m.d.sync += follows.eq(Mux(access.write & ~last_of_line, access.addr + 4, 0))
-                    with m.If(access.write):
-                        m.d.sync += linger.eq(LINGER)
-                        m.next = "IDLE"
-                    with m.Else():
-                        m.d.sync += linger.eq(0)
-                        m.next = "READ"
+                with m.If(self.granted & self.tick & (self.charge != 0)):
+                    m.d.sync += self.charge.eq(self.charge - 1)
+                if self._has_window:
+                    self._let_others_go_first(m, grants, granted)
+                self._begin(m, granted)
             with m.State("READ"):
                 m.d.comb += self.want.eq(1)
-                with m.Switch(region):
-                    with m.Case(Region.SRAM):
-                        m.d.sync += self.pio.rdata.eq(self.lbus.rdata)
-                    with m.Case(Region.REGISTERS):
-                        m.d.sync += self.pio.rdata.eq(self.registers.rdata)
-                    with m.Default():
-                        m.d.sync += self.pio.rdata.eq(0xFFFFFFFF)
-                        m.next = "NOWHERE"
-                        if block:
-                            with m.If(in_block):
-                                m.d.sync += self.pio.rdata.eq(self.window.rdata)
-                                m.next = "READ"
+                self._choose_data(m)
                 with m.If(granted):
                     m.d.sync += self.pio.rvalid.eq(1)
                     m.next = "IDLE"
@@ -189,6 +133,96 @@ class PioTarget(wiring.Component):
                 m.d.sync += self.pio.rvalid.eq(1)
                 m.next = "IDLE"
         return m
+
+    @property
+    def _has_window(self):
+        return self.config.host_window is not None
+
+    def _wait_for_grants(self, m, granted):
+        """Asks for what the access waits for; the grants of this slot. `granted` is theirs of the
+        slot before."""
+        pending, grants = self.to_lbus | self.to_registers, self.lbus.grant | self.registers.grant
+        if self._has_window:
+            self._to_block = Signal()
+            self.in_block = Signal()  # where no region of every NIC is
+            m.d.comb += self.in_block.eq(self._in_block(self.access.addr))
+            pending, grants = pending | self._to_block, grants | self.window.grant
+            m.d.comb += self.window.request.eq(self._to_block & ~granted)
+        m.d.sync += granted.eq(grants)
+        m.d.comb += [
+            self.lbus.request.eq(self.to_lbus & ~granted),
+            self.registers.request.eq(self.to_registers & ~granted),
+            self.behind.eq(pending & ~(granted & ~self.waiting)),
+        ]
+        return grants
+
+    def _end_waits(self, m, granted):
+        """After a grant the write that waits behind it is the next to ask."""
+        with m.If(granted):
+            m.d.sync += [self.to_lbus.eq(self.waiting), self.to_registers.eq(0), self.waiting.eq(0)]
+            if self._has_window:
+                m.d.sync += self._to_block.eq(0)
+            with m.If(self.waiting):
+                self._request(m, self.posted)
+
+    def _take(self, m):
+        """State IDLE: takes the access that is offered."""
+        m.d.comb += self.idle.eq(~self.pio.valid & ~self.behind & (self.linger == 0))
+        m.d.comb += [self.pio.ready.eq(1), self.want.eq(self.linger != 0)]
+        m.d.sync += [
+            self.access.write.eq(self.pio.write),
+            self.access.addr.eq(self.pio.addr),
+            self.access.wdata.eq(self.pio.wdata),
+            self.access.be.eq(self.pio.be),
+            self.charge.eq(self._cost(self.follows, self.linger)),
+        ]
+        with m.If(self.pio.valid):
+            m.next = "CHARGE"
+
+    def _let_others_go_first(self, m, grants, granted):
+        """Off the bus, and charged anew, while the block does not grant the access before."""
+        config = self.config
+        with m.If(self._to_block & ~grants & ~granted):
+            m.d.comb += self.want.eq(0)
+            m.d.sync += self.charge.eq(Mux(self.access.write, config.pio_write_setup, config.pio_read_setup) + 1)
+
+    def _begin(self, m, granted):
+        """In the last clock of the charge: performs the access, or puts it behind the one before.
+        Whatever is not a write to the SRAM behind another one waits until all before it is done."""
+        access = self.access
+        postable = access.write & (self.region == Region.SRAM) & self.to_lbus & (granted | ~self.waiting)
+        with m.If(self.granted & (self.charge <= self.tick) & (~self.behind | postable)):
+            m.d.comb += [self.read.eq(~access.write), self.wrote.eq(access.write)]
+            with m.If(self.behind):
+                m.d.sync += [self.posted.eq(access), self.waiting.eq(1)]
+            with m.Else():
+                self._perform(m)
+            m.d.sync += self.follows.eq(Mux(access.write & ~self.last_of_line, access.addr + 4, 0))
+            with m.If(access.write):
+                m.d.sync += self.linger.eq(LINGER)
+                m.next = "IDLE"
+            with m.Else():
+                m.d.sync += self.linger.eq(0)
+                m.next = "READ"
+
+    def _choose_data(self, m):
+        """State READ: the data of whichever region answers."""
+        with m.Switch(self.region):
+            with m.Case(Region.SRAM):
+                m.d.sync += self.pio.rdata.eq(self.lbus.rdata)
+            with m.Case(Region.REGISTERS):
+                m.d.sync += self.pio.rdata.eq(self.registers.rdata)
+            with m.Default():
+                m.d.sync += self.pio.rdata.eq(0xFFFFFFFF)
+                m.next = "NOWHERE"
+                if self._has_window:
+                    with m.If(self.in_block):
+                        m.d.sync += self.pio.rdata.eq(self.window.rdata)
+                        m.next = "READ"
+
+    def _ends_line(self, addr):
+        line_bits = (self.config.pio_line - 1).bit_length()
+        return addr[2:line_bits].all() if line_bits > 2 else 1
 
     def _region(self, addr):
         sram = (addr >= SRAM_HOST) & (addr < SRAM_HOST + self.config.sram_size)
@@ -207,11 +241,11 @@ class PioTarget(wiring.Component):
         write = Mux(combined, 1, config.pio_write_setup + 1)
         return Mux(pio.write, write, config.pio_read_setup + 1)
 
-    def _perform(self, m, access, region, to_lbus, to_registers):
+    def _perform(self, m):
+        access, registers = self.access, self.region == Region.REGISTERS
         whole = access.be == 0b1111
-        sram, registers = region == Region.SRAM, region == Region.REGISTERS
-        nowhere, whole_only = region == Region.NOWHERE, registers
-        if self.config.host_window is not None:
+        nowhere, whole_only = self.region == Region.NOWHERE, registers
+        if self._has_window:
             block = self._in_block(access.addr)
             nowhere, whole_only = nowhere & ~block, registers | block
             m.d.sync += [
@@ -222,8 +256,8 @@ class PioTarget(wiring.Component):
             ]
         m.d.sync += [
             self.fault.eq(nowhere | (whole_only & access.write & ~whole)),
-            to_lbus.eq(sram),
-            to_registers.eq(registers & (whole | ~access.write)),
+            self.to_lbus.eq(self.region == Region.SRAM),
+            self.to_registers.eq(registers & (whole | ~access.write)),
             self.registers.write.eq(access.write),
             self.registers.addr.eq(access.addr - REGISTERS_HOST),
             self.registers.wdata.eq(access.wdata),

@@ -122,36 +122,45 @@ class HostDma(NicBlock):
                     m.next = "LOAD"
             with m.State("LOAD"):
                 m.d.sync += [bad.eq(run.refused), resumed.eq(0), unwritten.eq(0)]
-                with m.If(run.refused | (run.length == 0)):
-                    m.next = "FINISH"
-                with m.Else():
-                    m.d.comb += load.eq(1)
-                    with m.If(run.to_host):
-                        m.d.sync += unwritten.eq((run.length + run.host[:2] + 3) >> 2)
-                    m.next = "RUN"
-                with m.If(~run.refused):
-                    m.d.sync += self.pointer.eq(run.local)
+                self._begin(m, run, load, unwritten)
             with m.State("RUN"):
                 self._account(m, run, writer, reader, bad, unwritten)
                 with m.If(settled):
                     m.next = "FINISH"
             with m.State("FINISH"):
+                stop = bad & run.stop & ~resumed
                 m.d.comb += self.failed.eq(bad & ~resumed)
                 with m.If(~run.refused):
                     m.d.sync += self.pointer.eq(end)
-                with m.If(bad & run.stop & ~resumed):
-                    m.next = "STOPPED"
-                with m.Else():
-                    m.d.comb += [self.done.eq(1), self.error.eq(bad)]
-                    with m.If(run.feed & ~run.to_host & run.refused):
-                        m.d.comb += [self.spoil.eq(1), self.fed.eq(1)]
-                    m.next = "IDLE"
+                self._finish(m, run, bad, stop)
             with m.State("STOPPED"):
                 m.d.comb += [self.stopped.eq(1), self.idle.eq(1)]
                 m.d.sync += resumed.eq(self.resume)
                 with m.If(self.resume):
                     m.next = "FINISH"
         return m
+
+    def _begin(self, m, run, load, unwritten):
+        """State LOAD: starts what moves the bytes, if there are any."""
+        with m.If(run.refused | (run.length == 0)):
+            m.next = "FINISH"
+        with m.Else():
+            m.d.comb += load.eq(1)
+            with m.If(run.to_host):
+                m.d.sync += unwritten.eq((run.length + run.host[:2] + 3) >> 2)
+            m.next = "RUN"
+        with m.If(~run.refused):
+            m.d.sync += self.pointer.eq(run.local)
+
+    def _finish(self, m, run, bad, stop):
+        """State FINISH: `done`, or a `stop` until the failure has been dealt with."""
+        with m.If(stop):
+            m.next = "STOPPED"
+        with m.Else():
+            m.d.comb += [self.done.eq(1), self.error.eq(bad)]
+            with m.If(run.feed & ~run.to_host & run.refused):
+                m.d.comb += [self.spoil.eq(1), self.fed.eq(1)]
+            m.next = "IDLE"
 
     def _load(self, m, run, load, aligner, cutter, reader, writer):
         m.d.comb += [

@@ -127,15 +127,7 @@ class ReceiveDma(NicBlock):
                 # `ready` must not depend on `valid`: `valid` is timing-critical.
                 m.d.comb += [self.idle.eq(~self.i.valid), self.i.ready.eq(buffers.o.valid)]
                 with m.If(self.i.valid & buffers.o.valid):
-                    m.d.comb += buffers.o.ready.eq(1)
-                    m.d.sync += [
-                        progress.busy.eq(1),
-                        progress.start.eq(buffers.o.payload.pointer),
-                        progress.pointer.eq(buffers.o.payload.pointer),
-                        progress.limit.eq(buffers.o.payload.limit),
-                        progress.checked.eq(0),
-                        overrun.eq(0),
-                    ]
+                    self._begin(m, buffers, overrun)
                     m.next = "FILL"
                 with m.Elif(self.timeout):
                     m.next = "DROP"
@@ -154,19 +146,36 @@ class ReceiveDma(NicBlock):
                         with m.If(self.i.valid & settled):
                             m.d.sync += progress.checked.eq(1)
                     with m.Case(PartKind.END):
-                        m.d.comb += [
-                            self.i.ready.eq(settled & completions.i.ready),
-                            self.finished.eq(self.i.valid & self.i.ready),
-                            completions.i.valid.eq(self.finished),
-                        ]
-                        with m.If(self.finished):
-                            m.d.sync += progress.busy.eq(0)
-                            m.next = "WAIT"
+                        self._finish(m, settled, completions)
             with m.State("DROP"):
                 m.d.comb += self.i.ready.eq(1)
                 with m.If(self.i.valid & (part.kind == PartKind.END)):
                     m.next = "WAIT"
         return m
+
+    def _begin(self, m, buffers, overrun):
+        """A packet begins, at the start of the next buffer."""
+        progress = self.progress
+        m.d.comb += buffers.o.ready.eq(1)
+        m.d.sync += [
+            progress.busy.eq(1),
+            progress.start.eq(buffers.o.payload.pointer),
+            progress.pointer.eq(buffers.o.payload.pointer),
+            progress.limit.eq(buffers.o.payload.limit),
+            progress.checked.eq(0),
+            overrun.eq(0),
+        ]
+
+    def _finish(self, m, settled, completions):
+        """The packet ends, once its last word is written and its completion has room."""
+        m.d.comb += [
+            self.i.ready.eq(settled & completions.i.ready),
+            self.finished.eq(self.i.valid & self.i.ready),
+            completions.i.valid.eq(self.finished),
+        ]
+        with m.If(self.finished):
+            m.d.sync += self.progress.busy.eq(0)
+            m.next = "WAIT"
 
     def _take_word(self, m, overrun):
         """Offers the word to the LBUS if there is room for it; `pointer` may advance in this slot."""

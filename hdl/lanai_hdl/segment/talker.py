@@ -66,12 +66,7 @@ class Talker(wiring.Component):
                     m.d.comb += [self.i.ready.eq(1), self.bad_route.eq(1)]
                     m.next = "swallow"
             with m.State("head"):
-                m.d.comb += [
-                    self.request.eq(1),
-                    self.o.valid.eq(self.i.valid),
-                    self.o.payload.kind.eq(Kind.HEAD),
-                    self.i.ready.eq(self.o.ready),
-                ]
+                self._send_head(m)
                 m.d.sync += last.eq(0)
                 with m.If(self.o.valid & self.o.ready):
                     m.next = "body"
@@ -91,12 +86,7 @@ class Talker(wiring.Component):
                     m.d.comb += self.silent.eq(1)
                     m.next = "spoil"
             with m.State("spoil"):
-                m.d.comb += [
-                    self.request.eq(1),
-                    self.o.valid.eq(1),
-                    self.o.payload.kind.eq(Kind.TAIL),
-                    self.o.payload.data.eq(~last),
-                ]
+                self._send_tail(m, ~last)
                 with m.If(self.o.ready & cut):
                     m.next = "swallow"
                 with m.Elif(self.o.ready):
@@ -106,6 +96,22 @@ class Talker(wiring.Component):
                 with m.If(self.i.valid & (is_tail | is_head)):
                     m.next = "idle"
         return m
+
+    def _send_head(self, m):
+        m.d.comb += [
+            self.request.eq(1),
+            self.o.valid.eq(self.i.valid),
+            self.o.payload.kind.eq(Kind.HEAD),
+            self.i.ready.eq(self.o.ready),
+        ]
+
+    def _send_tail(self, m, data):
+        m.d.comb += [
+            self.request.eq(1),
+            self.o.valid.eq(1),
+            self.o.payload.kind.eq(Kind.TAIL),
+            self.o.payload.data.eq(data),
+        ]
 
     def _decode(self, m, route):
         """The ports that a route names, and whether it can be taken."""

@@ -159,14 +159,7 @@ class SendDma(NicBlock):
                 with m.If(descriptors.o.valid):
                     m.next = "HEAD"
             with m.State("HEAD"):
-                m.d.sync += [
-                    self._more.eq((piece.length != 0) & ~piece.refused),
-                    self._short.eq(~piece.length[2:].any() | piece.refused),
-                ]
-                with m.If(piece.refused):
-                    m.d.sync += spoiled.eq(1)
-                with m.Elif(piece.first):  # the packet before may have had no end
-                    m.d.sync += spoiled.eq(0)
+                self._begin(m, piece, spoiled)
                 with m.If(~piece.first):
                     m.next = "WORDS"
                 with m.Else():
@@ -188,14 +181,29 @@ class SendDma(NicBlock):
                     with m.If(out.ready):
                         m.next = "TAIL"
             with m.State("TAIL"):
-                with m.If(~piece.last):
-                    m.next = "IDLE"
-                with m.Else():
-                    self._control(m, out, Kind.TAIL, spoiled | (unsound & piece.chase))
-                    with m.If(out.ready):
-                        m.d.sync += [spoiled.eq(0), unsound.eq(0)]
-                        m.next = "IDLE"
+                self._end(m, piece, out, spoiled, unsound)
         return m
+
+    def _begin(self, m, piece, spoiled):
+        """State HEAD: what is left of the piece, and whether its packet is bad from the start."""
+        m.d.sync += [
+            self._more.eq((piece.length != 0) & ~piece.refused),
+            self._short.eq(~piece.length[2:].any() | piece.refused),
+        ]
+        with m.If(piece.refused):
+            m.d.sync += spoiled.eq(1)
+        with m.Elif(piece.first):  # the packet before may have had no end
+            m.d.sync += spoiled.eq(0)
+
+    def _end(self, m, piece, out, spoiled, unsound):
+        """State TAIL: ends the packet with its last piece."""
+        with m.If(~piece.last):
+            m.next = "IDLE"
+        with m.Else():
+            self._control(m, out, Kind.TAIL, spoiled | (unsound & piece.chase))
+            with m.If(out.ready):
+                m.d.sync += [spoiled.eq(0), unsound.eq(0)]
+                m.next = "IDLE"
 
     def _control(self, m, out, kind, data):
         m.d.comb += [out.valid.eq(1), out.payload.kind.eq(kind), out.payload.data.eq(data)]
