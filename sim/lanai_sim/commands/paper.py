@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     study = studies.find(args.paper)
     if args.jobs < 0:
         raise UserError(f"--jobs must be at least 1 (0: one a core), got {args.jobs}")
-    folder = output_folder(args.output, args.quick, study.CHECKOUT)
+    folder = output_folder(args.output, args.quick, study.checkout)
     found = stored(args.source, args.paper) if args.source else measured(study, args)
     answers = study.answer(found)
     show(answers)
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         for name, plot in plots.items():
             drawing.draw(plot, drawn / f"{args.paper}-{name}.svg")
         named = {f"{args.paper}-{name}": plot for name, plot in plots.items()}
-        write_page(folder / f"{args.paper}.md", page.write(study.FRAME, answers, named, "figures"))
+        write_page(folder / f"{args.paper}.md", page.write(study.frame, answers, named, "figures"))
     if args.json:
         total = {f"paper.{args.paper}.{name}": value for name, value in verdicts.score(answers).items()}
         figures = {f"paper.{args.paper}.figure.{name}": value for name, value in found.items()}

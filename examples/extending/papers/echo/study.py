@@ -1,17 +1,16 @@
 """The study of `echo`: half round trips of an MPI program, by the length of the message."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from ....job.start import start
 from ...drawing import Plot
-from .. import claims, verdicts
+from .. import verdicts
+from ..measuring import Experiment, Figures
 from ..page import Frame
-from ..verdicts import Answer, ByFigure, ByShape
+from ..studies import Study
+from ..verdicts import ByFigure, ByShape
 
-PAPER = "echo"
-CHECKOUT = Path(__file__).parent
 PACKET = 2000  # bytes that fit into one packet
 PING = """
 import sys
@@ -27,13 +26,6 @@ for _ in range(turns):
         world.Send(buffer, 0)
 """
 
-FRAME = Frame(
-    title="Echo, measured",
-    intro="One packet at a time, each acknowledged. `lanai paper echo` writes this page.",
-    ours="here",
-    default="",
-    experiments=[("ping", "two ranks send a message back and forth")],
-)
 WAYS = {
     "echo.s1.one_packet": ByFigure("ping.us.4", "The processor copies nothing, but waits for each transfer."),
     "echo.s1.packets_wait": ByShape(
@@ -44,13 +36,10 @@ WAYS = {
 }
 
 
-def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
-    """Half round trips in microseconds. These runs are so short that the table and several jobs
-    would not help."""
+def ping(quick: bool) -> Figures:
+    """Half round trips in microseconds."""
     sizes = (4, PACKET, 2 * PACKET) if quick else (4, 100, 500, PACKET, 2 * PACKET, 4 * PACKET)
-    found = {f"ping.us.{size}": half_round_trip(size) for size in sizes}
-    tell("ping")
-    return found
+    return {f"ping.us.{size}": half_round_trip(size) for size in sizes}
 
 
 def half_round_trip(size: int, turns: int = 4) -> float:
@@ -67,10 +56,24 @@ def _time(size: int, turns: int) -> int:
     return result.sim_time
 
 
-def answer(found: dict[str, float]) -> list[Answer]:
-    return verdicts.answers(claims.load(PAPER), WAYS, {}, found)
-
-
-def draw(found: dict[str, float]) -> dict[str, Plot]:
+def draw(found: Figures) -> dict[str, Plot]:
     times = {float(name.rpartition(".")[2]): value for name, value in found.items()}
     return {"ping": Plot("Half round trip", "bytes", "us", {"echo": times}, log="x")}
+
+
+EXPERIMENTS = (Experiment("ping", "two ranks send a message back and forth", ping),)
+STUDY = Study(
+    paper="echo",
+    frame=Frame(
+        title="Echo, measured",
+        intro="One packet at a time, each acknowledged. `lanai paper echo` writes this page.",
+        ours="here",
+        default="",
+        experiments=EXPERIMENTS,
+    ),
+    experiments=sys.modules[__name__],
+    ways=lambda: WAYS,
+    draw=draw,
+    why_not=verdicts.reasons("echo", {}, ""),
+    checkout=Path(__file__).parent,
+)

@@ -8,6 +8,7 @@ from pathlib import Path
 from .. import parallel
 from ..sweeps.point import Point
 from ..sweeps.table import Table
+from . import claims
 
 Figures = dict[str, float]
 
@@ -42,6 +43,7 @@ class Task:
 
 def run(task: Task) -> Figures:
     """The figures of one experiment."""
+    claims.names()  # a worker finds the papers on LANAI_PATH too
     (experiment,) = (one for one in importlib.import_module(task.module).EXPERIMENTS if one.name == task.name)
     figures: Figures = experiment.run(task.quick)
     return figures

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..drawing import Plot
 from .claims import Kind
+from .measuring import Experiment
 from .verdicts import Answer, score
 
 
@@ -16,14 +17,14 @@ class Frame:
     Attributes:
         title, intro: how the page begins.
         ours, default: headings of the two columns with our numbers.
-        experiments: (name, what it is), in order.
+        experiments: in order.
     """
 
     title: str
     intro: str
     ours: str
     default: str
-    experiments: Sequence[tuple[str, str]]
+    experiments: Sequence[Experiment]
 
 
 def write(frame: Frame, answers: Sequence[Answer], plots: Mapping[str, Plot], folder: str) -> str:
@@ -42,7 +43,7 @@ def write(frame: Frame, answers: Sequence[Answer], plots: Mapping[str, Plot], fo
         "## Not answered",
         _table(("claim", "kind", "why not"), ((_says(a), a.claim.kind.value, a.why) for a in open_)),
     ]
-    parts += ["## The experiments", _table(("name", "what it is"), frame.experiments)]
+    parts += ["## The experiments", _table(("name", "what it is"), ((one.name, one.says) for one in frame.experiments))]
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,34 +1,65 @@
-"""What a paper's module `study` holds, and how it is found by the paper's name."""
+"""A paper's study, and how it is found by the paper's name."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from types import ModuleType
 
 from lanai_host import plugins
+from lanai_host.errors import UserError
 
 from .. import papers
 from ..drawing import Plot
-from . import claims
+from . import claims, measuring, verdicts
+from .claims import Claim
+from .measuring import Figures
 from .page import Frame
-from .verdicts import Answer
+from .verdicts import Answer, Way
+
+CHECKOUT = Path(__file__).parents[4]
 
 
-class Study(Protocol):
-    """What a paper's module `study` holds."""
+@dataclass(frozen=True)
+class Study:
+    """Measures a paper's experiments, answers its claims, draws. A paper's module `study` holds it
+    as STUDY.
 
-    PAPER: str  # the paper's name on the command line
-    FRAME: Frame
-    CHECKOUT: Path
+    Attributes:
+        paper: the paper's name on the command line. The ids of its claims begin with it.
+        frame: the words of its page.
+        experiments: the module that holds EXPERIMENTS. Workers import it.
+        ways: how claims are answered, by id.
+        draw: from the figures to the plots of the page, by file name.
+        why_not: why a claim has neither a figure nor a test; see `verdicts.reasons`.
+        revision: grows when an experiment comes to measure something else. Tables of older figures
+            are not used then.
+        checkout: whose `tests/claims/<paper>.toml` names the tests that hold claims, and whose docs
+            get the page.
+    """
 
-    def figures(self, quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
+    paper: str
+    frame: Frame
+    experiments: ModuleType
+    ways: Callable[[], Mapping[str, Way]]
+    draw: Callable[[Figures], Mapping[str, Plot]]
+    why_not: Callable[[Claim], str]
+    revision: int = 1
+    checkout: Path = CHECKOUT
+
+    @property
+    def mapping(self) -> Path:
+        """The file that names the tests."""
+        return self.checkout / "tests" / "claims" / f"{self.paper.replace('-', '_')}.toml"
+
+    def figures(self, quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> Figures:
         """All experiments' figures; those in the table are not measured again. `tell` gets each
         experiment's name as it ends."""
+        kept = measuring.table(self.paper, self.revision, table)
+        return measuring.figures(self.experiments.__name__, kept, quick, jobs, tell)
 
-    def answer(self, found: dict[str, float]) -> list[Answer]:
+    def answer(self, found: Figures) -> list[Answer]:
         """Every claim's answer, with the reason where there is none."""
-
-    def draw(self, found: dict[str, float]) -> Mapping[str, Plot]:
-        """The plots of the page by file name."""
+        return verdicts.answered(self.paper, self.mapping, self.ways(), self.why_not, found)
 
 
 def names() -> list[str]:
@@ -39,5 +70,8 @@ def names() -> list[str]:
 def find(paper: str) -> Study:
     """A paper's study. Raises UserError if there is no such paper."""
     claims.load(paper)
-    study: Study = plugins.load(papers.__name__, paper, "study")
+    module = plugins.load(papers.__name__, paper, "study")
+    study = getattr(module, "STUDY", None)
+    if not isinstance(study, Study):
+        raise UserError(f"{module.__name__} has STUDY {study!r}; it must be a {Study.__module__}.Study")
     return study

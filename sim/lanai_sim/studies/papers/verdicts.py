@@ -12,6 +12,7 @@ from lanai_host.errors import UserError
 from .claims import Bound, Claim, Kind, load
 
 Figures = Mapping[str, float]
+NOT_YET = "No experiment or test yet."
 NEAR = 0.1  # "within 10 percent"
 
 
@@ -135,7 +136,7 @@ def reasons(paper: str, why_not: Mapping[str, str], context: str) -> Callable[[C
     `context` for a claim that is only that."""
 
     def reason(claim: Claim) -> str:
-        otherwise = context if claim.kind is Kind.CONTEXT else "No experiment or test yet."
+        otherwise = context if claim.kind is Kind.CONTEXT else NOT_YET
         return why_not.get(claim.id.removeprefix(f"{paper}."), otherwise)
 
     return reason

@@ -1,6 +1,7 @@
 """`lanai paper`: answers, score, page; the whole run behind slow."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from lanai_sim.studies.drawing import Plot
 from lanai_sim.studies.papers import claims, measuring, page, studies, verdicts
 from lanai_sim.studies.papers.claims import Bound, Claim, Kind
 from lanai_sim.studies.papers.mpi_np import answers, constants, experiments, study
+from lanai_sim.studies.papers.mpi_np.study import STUDY
 from lanai_sim.studies.papers.verdicts import Answer, ByFigure, ByShape, Held
 
 CLAIMS = [
@@ -53,7 +55,7 @@ def test_near_respects_the_bound(bound, value, near):
 
 def test_page_holds_every_claim_once():
     found = verdicts.answers(CLAIMS, WAYS, {"p.c": Held(why="It is not known.")}, FIGURES)
-    text = page.write(study.FRAME, found, {"f": Plot("A plot", "x", "y")}, "figures")
+    text = page.write(STUDY.frame, found, {"f": Plot("A plot", "x", "y")}, "figures")
     assert all(text.count(f"`{claim.id}`") == 1 for claim in CLAIMS)
     assert "| 10 us | 10.5 | 5 | 1.05 | A \\| reason. |" in text
     assert "![A plot](figures/f.svg)" in text
@@ -64,7 +66,7 @@ def test_every_answer_is_to_a_claim_and_every_other_has_a_reason():
     known = {claim.id: claim for claim in claims.load("mpi-np")}
     assert set(answers.ways()) <= set(known)
     assert {f"mpi-np.{name}" for name in answers.WHY_NOT} <= set(known)
-    assert all(one.answered or one.why for one in study.answer({}))
+    assert all(one.answered or one.why for one in STUDY.answer({}))
 
 
 def test_constants_of_the_design():
@@ -94,7 +96,7 @@ def test_mapping_of_tests(tmp_path):
 
 
 def test_the_checkouts_mapping_is_sound():
-    verdicts.read_tests(study.MAPPING, claims.load("mpi-np"))
+    verdicts.read_tests(STUDY.mapping, claims.load("mpi-np"))
 
 
 def test_first_version_takes_three_transfers_a_page(expected):
@@ -115,7 +117,7 @@ def test_errors_are_told(tmp_path, capsys, monkeypatch):
     for name in ("f.json", "none.json"):
         assert main(["paper", "mpi-np", "--from", str(tmp_path / name), "--output", str(tmp_path)]) == 2
         assert "holds no figures of this paper" in capsys.readouterr().err
-    monkeypatch.setattr(study, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(study, "STUDY", replace(STUDY, checkout=tmp_path))
     assert main(["paper", "mpi-np"]) == 2
     assert "name a directory with --output" in capsys.readouterr().err
 
@@ -137,10 +139,16 @@ def test_a_paper_without_a_study_is_refused(tmp_path, capsys, monkeypatch):
     assert said.out == ""
 
 
+def test_a_study_that_is_none_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(study, "STUDY", "mpi-np")
+    assert main(["paper", "mpi-np", "--quick"]) == 2
+    assert "lanai_sim.studies.papers.mpi_np.study has STUDY 'mpi-np'; it must be a" in capsys.readouterr().err
+
+
 def test_every_study_is_whole():
     for name in studies.names():
         found = studies.find(name)
-        assert name == found.PAPER
+        assert name == found.paper
         assert {claim.id for claim in claims.load(name)} == {one.claim.id for one in found.answer({})}
 
 
@@ -165,7 +173,7 @@ def test_a_whole_run_of_one_experiment(tmp_path, monkeypatch):
     assert figures["paper.mpi-np.answered"] >= figures["paper.mpi-np.within_10_percent"] >= 1
     assert len(table.read_text().splitlines()) == 1
     monkeypatch.setattr(measuring, "run", None)  # the table has it all
-    assert study.figures(True, 1, table, print)["np.np_slowdown.one_dma"] == 1.5
+    assert STUDY.figures(True, 1, table, print)["np.np_slowdown.one_dma"] == 1.5
     again = ["--from", str(tmp_path / "p.json"), "--output", str(tmp_path / "again")]
     assert main(["paper", "mpi-np", *again]) == 0
     text = (tmp_path / "docs" / "mpi-np.md").read_text()

@@ -188,28 +188,13 @@ BY_CLAIM: dict[str, Way] = {
     "s7.cannon_nodes": ByFigure(lambda f: 9 if sizes(f, "cannon") else 0, "The same."),
 }
 
-TESTS = "tests/firmware/programs/ccu/test_daemon.py"
-DEVICE = "tests/host/stacks/ccu/test_device.py"
-HELD = {
-    "s5_1.bsend_error": ("tests/host/mpi/test_point_to_point.py::test_the_attached_buffer_fills_and_empties",),
-    "s3.fifo_reliable": (f"{TESTS}::test_none_lost_none_doubled_order_kept",),
-    "s5_1.no_copy_in_order": (
-        f"{DEVICE}::test_nothing_is_copied_to_the_local_buffer_if_receives_come_first_and_in_order",
-    ),
-    "s4.queue_mix": (f"{TESTS}::test_one_trigger_serves_all_send_queues",),
-    "s6_3.scatter_switch": ("tests/host/mpi/test_offers.py::test_a_scatter_of_few_bytes_is_a_multicast_of_all",),
-    "s1.checkpoint": ("tests/sim/job/restart/test_campaign.py::test_two_hundred_kills",),
-    "s3.loss_cause": ("tests/hdl/segment/test_segment.py::test_a_slow_receiver_loses_its_copy_and_is_counted",),
-}
 WHY_NOT = {
     "s5_3.ping_vs_lam_window": "LAM's single datagrams of up to 8,192 bytes are not modelled.",
-    "s5_1.bsend_error": "The buffer is the program's own, as MPI says today.",
     "s5_3.lam_single_message": "About LAM, whose datagrams are not modelled.",
     "s1.lam_stop_and_wait": "About LAM. The preset `lam` has a window of 1 and no broadcast, as this says.",
     "s1.mpich_tcp": "About MPICH. The preset `mpich` has TCP's acknowledgements and no broadcast, as this says.",
     "s1.ibm_limit": "About a system that is not built here.",
 }
-NOT_YET = "No figure yet."
 
 
 def ways() -> dict[str, Way]:

@@ -1,17 +1,9 @@
 """The whole study: run every experiment, answer every claim, draw, and word the page."""
 
-from collections.abc import Callable
-from pathlib import Path
-
-from ...drawing import Plot
-from .. import claims, measuring, verdicts
+from .. import verdicts
 from ..page import Frame
-from ..verdicts import Answer, Held
+from ..studies import Study
 from . import answers, experiments, plots
-
-PAPER = "ccu"
-REVISION = 3  # grows when an experiment comes to measure something else
-CHECKOUT = Path(__file__).parents[5]
 
 FRAME = Frame(
     title="The CCU MPI, measured again",
@@ -31,27 +23,15 @@ FRAME = Frame(
     ),
     ours="here",
     default="",
-    experiments=[(one.name, one.says) for one in experiments.EXPERIMENTS],
+    experiments=experiments.EXPERIMENTS,
 )
 
-
-def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
-    """`Study.figures`. Each experiment is a run with processes of its own, so `jobs` would not
-    help."""
-    kept = measuring.table(PAPER, REVISION, table)
-    return measuring.figures(experiments.__name__, kept, quick, 1, tell)
-
-
-def answer(found: dict[str, float]) -> list[Answer]:
-    """Every claim's answer, with the reason where there is none."""
-    known = claims.load(PAPER)
-    held = {}
-    for claim in known:
-        short = claim.id.removeprefix(f"{PAPER}.")
-        held[claim.id] = Held(answers.HELD.get(short, ()), answers.WHY_NOT.get(short, answers.NOT_YET))
-    return verdicts.answers(known, answers.ways(), held, found)
-
-
-def draw(found: dict[str, float]) -> dict[str, Plot]:
-    """The plots of the page by file name."""
-    return plots.of(found)
+STUDY = Study(
+    paper="ccu",
+    frame=FRAME,
+    experiments=experiments,
+    ways=answers.ways,
+    draw=plots.of,
+    why_not=verdicts.reasons("ccu", answers.WHY_NOT, verdicts.NOT_YET),
+    revision=3,
+)

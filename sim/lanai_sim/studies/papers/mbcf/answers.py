@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from ....machine.presets import mbcf_100baset
-from ..verdicts import ByFigure, ByShape, Figures, Way
+from ..claims import Claim
+from ..verdicts import NOT_YET, ByFigure, ByShape, Figures, Way
 from . import primitives
 from .experiments import BANDWIDTH_SIZES, OUR_SIZES, ROUND_TRIP_SIZES
 
@@ -64,11 +65,11 @@ def _shapes() -> dict[str, Way]:
     }
 
 
-def why_not(claim_id: str) -> str:
-    """Of a claim without a figure or a test; the longest beginning of its id that has a reason."""
-    short = claim_id.removeprefix("mbcf.")
+def why_not(claim: Claim) -> str:
+    """The reason of a claim without a figure or a test; the longest beginning of its id that has a reason."""
+    short = claim.id.removeprefix("mbcf.")
     fitting = [begin for begin in WHY_NOT if short.startswith(begin)]
-    return WHY_NOT[max(fitting, key=len)] if fitting else "No experiment or test yet."
+    return WHY_NOT[max(fitting, key=len)] if fitting else NOT_YET
 
 
 def _requests_help(figures: Figures) -> bool:

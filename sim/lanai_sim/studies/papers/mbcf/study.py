@@ -1,18 +1,9 @@
 """The whole study: run every experiment, answer every claim, draw, and word the page."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 from ...drawing import Plot
-from .. import measuring, verdicts
 from ..page import Frame
-from ..verdicts import Answer
+from ..studies import Study
 from . import answers, experiments
-
-PAPER = "mbcf"
-REVISION = 2  # grows when an experiment comes to measure something else
-CHECKOUT = Path(__file__).parents[5]
-MAPPING = CHECKOUT / "tests" / "claims" / "mbcf.toml"
 
 FRAME = Frame(
     title="MPI/MBCF, measured again",
@@ -28,19 +19,8 @@ FRAME = Frame(
     ),
     ours="100BASE-TX",
     default="Myrinet",
-    experiments=[(one.name, one.says) for one in experiments.EXPERIMENTS],
+    experiments=experiments.EXPERIMENTS,
 )
-
-
-def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
-    """`Study.figures`."""
-    kept = measuring.table(PAPER, REVISION, table)
-    return measuring.figures(experiments.__name__, kept, quick, jobs, tell)
-
-
-def answer(found: dict[str, float]) -> list[Answer]:
-    """Every claim's answer, with the reason where there is none."""
-    return verdicts.answered(PAPER, MAPPING, answers.ways(), lambda claim: answers.why_not(claim.id), found)
 
 
 def draw(found: dict[str, float]) -> dict[str, Plot]:
@@ -59,3 +39,14 @@ def _curves(found: dict[str, float], what: str) -> dict[str, dict[float, float]]
             network = FRAME.ours if setting == "theirs" else FRAME.default
             curves.setdefault(f"{way.upper()}, {network}", {})[float(size)] = value
     return curves
+
+
+STUDY = Study(
+    paper="mbcf",
+    frame=FRAME,
+    experiments=experiments,
+    ways=answers.ways,
+    draw=draw,
+    why_not=answers.why_not,
+    revision=2,
+)

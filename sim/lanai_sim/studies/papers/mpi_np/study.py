@@ -1,18 +1,9 @@
 """The whole study: run every experiment, answer every claim, draw, and word the page."""
 
-from collections.abc import Callable
-from pathlib import Path
-
-from ...drawing import Plot
-from .. import measuring, verdicts
+from .. import verdicts
 from ..page import Frame
-from ..verdicts import Answer
+from ..studies import Study
 from . import answers, experiments, plots
-
-PAPER = "mpi-np"
-REVISION = 1  # grows when an experiment comes to measure something else
-CHECKOUT = Path(__file__).parents[5]
-MAPPING = CHECKOUT / "tests" / "claims" / "mpi_np.toml"
 
 FRAME = Frame(
     title="MPI-NP, measured again",
@@ -33,21 +24,14 @@ FRAME = Frame(
     ),
     ours="thesis's policies",
     default="defaults",
-    experiments=[(one.name, one.says) for one in experiments.EXPERIMENTS],
+    experiments=experiments.EXPERIMENTS,
 )
 
-
-def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
-    """`Study.figures`."""
-    kept = measuring.table(PAPER, REVISION, table)
-    return measuring.figures(experiments.__name__, kept, quick, jobs, tell)
-
-
-def answer(found: dict[str, float]) -> list[Answer]:
-    """Every claim's answer, with the reason where there is none."""
-    why_not = verdicts.reasons(PAPER, answers.WHY_NOT, answers.CONTEXT_WHY_NOT)
-    return verdicts.answered(PAPER, MAPPING, answers.ways(), why_not, found)
-
-
-def draw(found: dict[str, float]) -> dict[str, Plot]:
-    return plots.of(found)
+STUDY = Study(
+    paper="mpi-np",
+    frame=FRAME,
+    experiments=experiments,
+    ways=answers.ways,
+    draw=plots.of,
+    why_not=verdicts.reasons("mpi-np", answers.WHY_NOT, answers.CONTEXT_WHY_NOT),
+)

@@ -1,18 +1,9 @@
 """The whole study: run every experiment, answer every claim, draw, and word the page."""
 
-from collections.abc import Callable
-from pathlib import Path
-
-from ...drawing import Plot
-from .. import measuring, verdicts
+from .. import verdicts
 from ..page import Frame
-from ..verdicts import Answer
+from ..studies import Study
 from . import answers, experiments, plots
-
-PAPER = "t3d"
-REVISION = 1  # grows when an experiment comes to measure something else
-CHECKOUT = Path(__file__).parents[5]
-MAPPING = CHECKOUT / "tests" / "claims" / "t3d.toml"
 
 FRAME = Frame(
     title="MPICH on the Cray T3D, measured again",
@@ -29,21 +20,14 @@ FRAME = Frame(
     ),
     ours="here",
     default="",
-    experiments=[(one.name, one.says) for one in experiments.EXPERIMENTS],
+    experiments=experiments.EXPERIMENTS,
 )
 
-
-def figures(quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> dict[str, float]:
-    """`Study.figures`."""
-    kept = measuring.table(PAPER, REVISION, table)
-    return measuring.figures(experiments.__name__, kept, quick, jobs, tell)
-
-
-def answer(found: dict[str, float]) -> list[Answer]:
-    """Every claim's answer, with the reason where there is none."""
-    why_not = verdicts.reasons(PAPER, answers.WHY_NOT, answers.CONTEXT_WHY_NOT)
-    return verdicts.answered(PAPER, MAPPING, answers.ways(), why_not, found)
-
-
-def draw(found: dict[str, float]) -> dict[str, Plot]:
-    return plots.of(found)
+STUDY = Study(
+    paper="t3d",
+    frame=FRAME,
+    experiments=experiments,
+    ways=answers.ways,
+    draw=plots.of,
+    why_not=verdicts.reasons("t3d", answers.WHY_NOT, answers.CONTEXT_WHY_NOT),
+)

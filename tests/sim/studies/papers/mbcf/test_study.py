@@ -5,8 +5,9 @@ import pytest
 
 from lanai_sim.studies.papers import claims, page
 from lanai_sim.studies.papers.claims import Kind
-from lanai_sim.studies.papers.mbcf import answers, experiments, study
+from lanai_sim.studies.papers.mbcf import answers, experiments
 from lanai_sim.studies.papers.mbcf.primitives import LATENCY_SIZES, STREAM_SIZES
+from lanai_sim.studies.papers.mbcf.study import STUDY
 from lanai_sim.studies.papers.verdicts import ByShape
 
 WHO = ("theirs", "ours")
@@ -25,11 +26,11 @@ def made_up():
 
 
 def test_each_claim_has_an_answer_or_a_reason():
-    found = study.answer(made_up())
+    found = STUDY.answer(made_up())
     assert [one.claim.id for one in found] == [claim.id for claim in claims.load("mbcf")]
     assert all(one.answered or len(one.why) > 10 for one in found)
     assert "No experiment or test yet." not in {one.why for one in found}
-    text = page.write(study.FRAME, found, study.draw(made_up()), "figures")
+    text = page.write(STUDY.frame, found, STUDY.draw(made_up()), "figures")
     assert all(f"`{one.claim.id}`" in text for one in found)
 
 
@@ -39,7 +40,7 @@ def test_every_way_names_a_claim():
 
 def test_nine_tenths_of_what_is_not_context_are_answered():
     """By a figure or a test."""
-    found = [one for one in study.answer(made_up()) if one.claim.kind is not Kind.CONTEXT]
+    found = [one for one in STUDY.answer(made_up()) if one.claim.kind is not Kind.CONTEXT]
     assert sum(one.answered for one in found) >= 0.9 * len(found)
 
 

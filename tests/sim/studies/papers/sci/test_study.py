@@ -3,14 +3,15 @@
 import pytest
 
 from lanai_sim.studies.papers import claims
-from lanai_sim.studies.papers.sci import answers, constants, experiments, study
+from lanai_sim.studies.papers.sci import answers, constants, experiments
+from lanai_sim.studies.papers.sci.study import STUDY
 
 
 def test_every_claim_has_an_answer_or_a_reason():
     known = {claim.id for claim in claims.load("sci")}
     assert set(answers.ways()) <= known
     assert {f"sci.{name}" for name in answers.WHY_NOT} <= known
-    found = study.answer({})
+    found = STUDY.answer({})
     assert [one.claim.id for one in found] == [claim.id for claim in claims.load("sci")]
     assert not {one.claim.id for one in found if not one.answered and not one.why}
 
