@@ -13,6 +13,7 @@ from ..job.start import run_job
 from ..job.waiting import Doing, describe_queued, describe_unreceived
 from ..units import duration, format_time
 from . import run as run_command
+from .run.flags import sim_time
 
 NAME = "queues"
 HELP = "show the message queues of every rank at a simulated time"
@@ -20,7 +21,7 @@ HELP = "show the message queues of every rank at a simulated time"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--at", type=run_command.sim_time, required=True, metavar="TIME", help="the simulated time, e.g. 2.5ms"
+        "--at", type=sim_time, required=True, metavar="TIME", help="the simulated time, e.g. 2.5ms"
     )
     run_command.add_arguments(parser)
 

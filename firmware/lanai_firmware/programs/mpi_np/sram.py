@@ -85,6 +85,21 @@ class Layout:
         return {"slot_bytes": self.slot_bytes, "regions": list(self.regions), **self.plan}
 
 
+class Tables:
+    """Hands out addresses from `place` on, by name."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+        self.places: dict[str, int] = {}
+
+    def add(self, name: str, size: int, align: int = 32) -> int:
+        """The next `size` bytes."""
+        self.place = (self.place + align - 1) & -align
+        self.places[name] = self.place
+        self.place += size
+        return self.places[name]
+
+
 def lay_out(
     config: McpConfig,
     endpoints: int,
@@ -107,6 +122,41 @@ def lay_out(
     """
     depths.check()
     channels = endpoints * ranks
+    pools = _checked_pools(config, endpoints, ranks)
+    slot_bytes = config.inline_bytes + int(sizeof(Request))
+    tables = Tables(heap)
+    _place_state(tables, config, endpoints, channels, pools)
+    clear = (heap, tables.place)
+    _place_packets(tables, config)
+    region_size = (int(sizeof(Region)) + int(SLOTS) * slot_bytes + 4095) & -4096
+    first = tables.add("regions", endpoints * region_size, 4096)
+    regions = tuple(first + i * region_size for i in range(endpoints))
+    del tables.places["regions"]
+    tables.add("block_table", 0, int(BLOCK))
+    blocks = _blocks_of_share(config, pools, pools or channels, end - tables.place, end - heap)
+    if most_ranks > endpoints:
+        other = lay_out(config, most_ranks, ranks, heap, end, spill_memory, 0, depths)
+        blocks = min(blocks, other.plan["blocks_per_channel"])
+    plan = tables.places | {
+        "endpoints": endpoints,
+        "channels": channels,
+        "ranks": ranks,
+        "blocks_per_channel": blocks,
+        "slot_bytes": slot_bytes,
+        "pools": pools,
+        "spill_memory": spill_memory,
+        "hdma_queue": depths.hdma,
+        "recv_queue": min(depths.recv, config.buffers),
+        "ack_blocks": max(1, blocks // 4) if config.ack_slots > 1 else 1,
+        **_choices(config),
+    }
+    return Layout(plan, regions, slot_bytes, clear)
+
+
+def _checked_pools(config: McpConfig, endpoints: int, ranks: int) -> int:
+    """The pools that channels share, 0 if each has its own. A UserError if the NIC has too few
+    channels."""
+    channels = endpoints * ranks
     if not 1 <= endpoints <= MAX_ENDPOINTS:
         raise UserError(f"{endpoints} ranks on one NIC; it serves 1 to {MAX_ENDPOINTS}")
     pools = pools_of(config, channels)
@@ -117,66 +167,63 @@ def lay_out(
             "use more NICs or fewer ranks"
             + ("" if pools else f", or let them share pools: resident={MAX_CHANNELS // 2}")
         )
+    return pools
+
+
+def _place_state(tables: Tables, config: McpConfig, endpoints: int, channels: int, pools: int) -> None:
+    """What is zero when the firmware starts."""
     shares = pools or channels
-    slot_bytes = config.inline_bytes + int(sizeof(Request))
-    place = heap
-    plan: dict[str, int] = {}
+    tables.add("endpoint_table", endpoints * sizeof(state.Endpoint))
+    tables.add("send_table", endpoints * int(SLOTS) * sizeof(state.Send))
+    tables.add("channel_table", channels * sizeof(state.Channel))
+    tables.add("channel_plan_table", channels * sizeof(ChannelPlan))
+    tables.add("message_table", shares * config.messages * sizeof(state.Message))
+    tables.add("pool_table", pools * sizeof(state.Pool))
+    tables.add("receive_table", endpoints * config.receives * sizeof(state.Receive))
+    tables.add("copy_table", channels * config.any_receives * sizeof(state.Posted))
+    tables.add("buffer_table", config.buffers * sizeof(state.Buffer))
+    tables.add("stage_table", config.stages * sizeof(state.Stage))
+    window = _window(config)
+    tables.add("reliability_table", channels * sizeof(state.Reliability) if window else 0)
+    tables.add("unacked_table", channels * window * sizeof(state.Unacked))
 
-    def table(name: str, size: int, align: int = 32) -> None:
-        nonlocal place
-        place = (place + align - 1) & -align
-        plan[name] = place
-        place += size
 
-    table("endpoint_table", endpoints * sizeof(state.Endpoint))
-    table("send_table", endpoints * int(SLOTS) * sizeof(state.Send))
-    table("channel_table", channels * sizeof(state.Channel))
-    table("channel_plan_table", channels * sizeof(ChannelPlan))
-    table("message_table", shares * config.messages * sizeof(state.Message))
-    table("pool_table", pools * sizeof(state.Pool))
-    table("receive_table", endpoints * config.receives * sizeof(state.Receive))
-    table("copy_table", channels * config.any_receives * sizeof(state.Posted))
-    table("buffer_table", config.buffers * sizeof(state.Buffer))
-    table("stage_table", config.stages * sizeof(state.Stage))
-    window = config.window if config.recovery else 0
-    table("reliability_table", channels * sizeof(state.Reliability) if window else 0)
-    table("unacked_table", channels * window * sizeof(state.Unacked))
-    clear = (heap, place)
-    table("buffer_space", config.buffers * (int(PACKET_BODY) + sizeof(Header)))
-    places = config.stages + (config.spare_buffers if window else 0)
-    table("stage_space", places * int(HEADER_ROOM + PACKET_BODY))
-    region_size = (int(sizeof(Region)) + int(SLOTS) * slot_bytes + 4095) & -4096
-    table("regions", endpoints * region_size, 4096)
-    regions = tuple(plan["regions"] + i * region_size for i in range(endpoints))
-    del plan["regions"]
-    table("block_table", 0, int(BLOCK))
-    blocks = min((end - place) // int(BLOCK), MAX_BLOCKS) // shares
+def _place_packets(tables: Tables, config: McpConfig) -> None:
+    """Buffers of packets that arrive, and stages of those that leave."""
+    tables.add("buffer_space", config.buffers * (int(PACKET_BODY) + sizeof(Header)))
+    stages = config.stages + (config.spare_buffers if _window(config) else 0)
+    tables.add("stage_space", stages * int(HEADER_ROOM + PACKET_BODY))
+
+
+def _window(config: McpConfig) -> int:
+    """Packets of a channel that may be without an acknowledgement; 0 if none is sent again."""
+    return config.window if config.recovery else 0
+
+
+def _blocks_of_share(config: McpConfig, pools: int, shares: int, left: int, sram: int) -> int:
+    """Blocks of receive heap for each of `shares` from `left` of `sram` bytes. A UserError if they
+    are too few."""
+    blocks = min(left // int(BLOCK), MAX_BLOCKS) // shares
     if blocks * int(BLOCK) < LEAST_HEAP:
         raise UserError(
             f"{shares} {'pools' if pools else 'channels'} leave {max(blocks, 0) * int(BLOCK)} bytes of receive "
-            "buffer each "
-            f"in {end - heap} bytes of SRAM, less than {LEAST_HEAP}: use more NICs, more SRAM, or less of "
-            "inline_bytes, "
-            f"receives, messages, {'resident' if pools else 'or let channels share pools (resident)'}"
+            f"buffer each in {sram} bytes of SRAM, less than {LEAST_HEAP}: use more NICs, more SRAM, or less of "
+            f"inline_bytes, receives, messages, "
+            f"{'resident' if pools else 'or let channels share pools (resident)'}"
         )
-    if pools:
-        blocks = min(blocks, POOL_BLOCKS)
-    if most_ranks > endpoints:
-        blocks = min(
-            blocks, lay_out(config, most_ranks, ranks, heap, end, spill_memory, 0, depths).plan["blocks_per_channel"]
-        )
-    plan |= {
+    return min(blocks, POOL_BLOCKS) if pools else blocks
+
+
+def _choices(config: McpConfig) -> dict[str, int]:
+    """Members of `layout.Plan` that depend on the configuration alone."""
+    window = _window(config)
+    return {
         "magic": int(LAYOUT_MAGIC) | int(LAYOUT_VERSION),
-        "endpoints": endpoints,
-        "channels": channels,
-        "ranks": ranks,
         "messages_per_channel": config.messages,
-        "blocks_per_channel": blocks,
         "receives_per_endpoint": config.receives,
         "any_receives": config.any_receives,
         "buffers": config.buffers,
         "stages": config.stages,
-        "slot_bytes": slot_bytes,
         "eager_limit": config.eager_limit,
         "unpaid_limit": config.unpaid_limit,
         "ack_slots": config.ack_slots,
@@ -187,14 +234,8 @@ def lay_out(
         "spare_buffers": config.spare_buffers,
         "tick": config.retry_cycles // TICKS,
         "retries": config.retries,
-        "pools": pools,
-        "spill_memory": spill_memory,
         "spill_bytes": spill_bytes(config),
-        "hdma_queue": depths.hdma,
-        "recv_queue": min(depths.recv, config.buffers),
-        "ack_blocks": max(1, blocks // 4) if config.ack_slots > 1 else 1,
     }
-    return Layout(plan, regions, slot_bytes, clear)
 
 
 def words_of(kind: type, values: dict[str, int]) -> bytes:

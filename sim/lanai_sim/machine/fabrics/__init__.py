@@ -28,6 +28,11 @@ def kind(name: str) -> FabricKind:
     return found
 
 
+def usages() -> str:
+    """What may be written, of all fabrics that exist."""
+    return ", ".join(kind(name).usage for name in names())
+
+
 def describe(text: str | Ends, nics: int) -> Fabric:
     """The fabric that the command line or a file asks for, or that of some cables. UserError for
     what cannot be."""
@@ -37,8 +42,7 @@ def describe(text: str | Ends, nics: int) -> Fabric:
         return from_file(text, nics)
     name, colon, argument = text.partition(":")
     if name not in names():
-        known = ", ".join(kind(name).usage for name in names())
-        raise UserError(f"fabric {text!r} is not known; write {known} or a {SUFFIX} file")
+        raise UserError(f"fabric {text!r} is not known; write {usages()} or a {SUFFIX} file")
     chosen = kind(name)
     if bool(colon) != (":" in chosen.usage):
         raise UserError(f"fabric {text!r} is not understood; write {chosen.usage}")

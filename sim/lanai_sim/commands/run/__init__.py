@@ -1,0 +1,153 @@
+"""Run an MPI program, unchanged, on simulated NICs. `python` as the program is the interpreter that
+lanai runs under."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from lanai_host.config import DRIVER_ONLY
+from lanai_host.errors import UserError
+from lanai_host.simulator.protocol import ENV_LEAKS, ENV_RACES
+from lanai_host.stacks import names as device_names
+from lanai_host.stacks import stack
+
+from ...figures import write_json
+from ...job import launcher, settings
+from ...job.config import RunConfig
+from ...job.restart.plan import is_kill
+from ...job.start import libmpi_environment, run_job
+from .flags import add_arguments
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME = "run"
+HELP = "run an MPI program on N simulated NICs"
+# Flags that mean NICs or what joins them.
+NIC_FLAGS = (
+    "nic", "nic_option", "firmware", "buffers", "fabric", "engine", "threads", "no_skip", "no_snapshot", "fault",
+    "survive_death",
+    "wave", "wave_nodes", "wave_from", "wave_to",
+)  # fmt: skip
+
+
+def assignments(option: str, words: list[str]) -> dict[str, int | float | str]:
+    """NAME=VALUE words as a dictionary; a value that reads as a number is one."""
+    found: dict[str, int | float | str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name or not equals or not value:
+            raise UserError(f"{option} {word!r} is not understood; write NAME=VALUE")
+        for kind in (int, float, str):
+            try:
+                found[name] = kind(value)
+                break
+            except ValueError:
+                continue
+    return found
+
+
+def document_of(args: argparse.Namespace) -> settings.Document:
+    """What the flags say, as a document to be laid over the file's."""
+    nodes = None
+    if args.wave_nodes is not None:
+        words = args.wave_nodes.split(",")
+        if not all(word.isdecimal() for word in words):
+            raise UserError(f"--wave-nodes {args.wave_nodes!r} is not understood; write node numbers, such as 0,1")
+        nodes = [int(word) for word in words]
+    document: settings.Document = {
+        "ranks": args.ranks,
+        "universe": args.universe,
+        "device": args.device,
+        "ranks_per_node": args.ranks_per_node,
+        "fabric": args.fabric,
+        "engine": args.engine,
+        "threads": args.threads,
+        "skip": False if args.no_skip else None,
+        "snapshot": False if args.no_snapshot else None,
+        "fork": False if args.no_fork else None,
+        "survive": args.survive_death,
+        "prefix": args.prefix,
+        "buffers": args.buffers,
+        "faults": args.fault or None,
+        "checkpoint": args.checkpoint,
+        "limits": {"sim_time": args.max_sim_time, "wall": args.max_wall},
+        "nic": {"preset": args.nic, **assignments("--nic-option", args.nic_option)},
+        "host": {
+            "preset": args.host,
+            "cpu_scale": args.cpu_scale,
+            "compute": args.compute,
+            **assignments("--host-option", args.host_option),
+        },
+        "firmware": assignments("--firmware", args.firmware),
+        "wave": {"file": args.wave, "nodes": nodes, "from": args.wave_from, "to": args.wave_to},
+    }
+    given = {key: _given(value) if isinstance(value, dict) else value for key, value in document.items()}
+    return {key: value for key, value in given.items() if value not in (None, {})}
+
+
+def _given(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if value is not None}
+
+
+def check_flags(args: argparse.Namespace, config: RunConfig) -> None:
+    """Refuse flags that cannot act on the device. A file's tables may describe what another device
+    would use."""
+    if config.stack.nics:
+        return
+    faults = [text for text in args.fault if not is_kill(text)]
+    flags = {**vars(args), "fault": faults}
+    given = [flag for flag, value in flags.items() if flag in NIC_FLAGS and value not in (None, [])]
+    driver = [word for word in args.host_option if word.partition("=")[0] in DRIVER_ONLY]
+    names = [f"--{flag.replace('_', '-')}" for flag in given] + [f"--host-option {word}" for word in driver]
+    if names:
+        nics = ", ".join(name for name in device_names() if stack(name).nics)
+        raise UserError(
+            f"{', '.join(names)} cannot act on the device {config.device!r}, which has no NICs; choose one "
+            f"that has: --device {nics}"
+        )
+
+
+def config_of(args: argparse.Namespace) -> RunConfig:
+    """The run that the command line asks for."""
+    command = tuple(args.program[1:] if args.program[:1] == ["--"] else args.program)
+    if not command:
+        raise UserError("no program was named; write, for example: lanai run -n 2 python examples/mpi/ring.py")
+    document = settings.read(Path(args.config)) if args.config is not None else {}
+    document = settings.overlay(document, document_of(args))
+    if options := assignments("--option", args.option):
+        table = stack(document.get("device", "ideal")).options_table
+        document = settings.overlay(document, {table: options})
+    environment = libmpi_environment(command[0])
+    if args.report_leaks:
+        environment[ENV_LEAKS] = "1"
+    if args.report_races:
+        environment[ENV_RACES] = "1"
+    if args.trace is not None and "wave" in document:
+        raise UserError("--trace and waveforms need the NICs built in different ways; run twice, the runs are the same")
+    tty = sys.stderr.isatty()
+    config = settings.run_config(document, command, progress=tty, environment=environment, trace=args.trace)
+    check_flags(args, config)
+    return config
+
+
+def run(args: argparse.Namespace) -> int:
+    config = config_of(args)
+    if config.host.cpu_scale:
+        print("lanai: note: cpu_scale makes this run depend on the machine and its load", file=sys.stderr)
+    if config.device == "ideal" and (config.faults or config.wave is not None):
+        print(
+            "lanai: note: the device ideal has no NICs and no wires: no faults happen, no waveform is written",
+            file=sys.stderr,
+        )
+    result = run_job(config)
+    launcher.print_report(result)
+    if not args.quiet:
+        sys.stdout.flush()
+        for line in result.summary.lines():
+            print(f"lanai: {line}", file=sys.stderr)
+    if args.json is not None:
+        write_json(
+            args.json, result.summary.figures(), {"device": config.device, "ranks": config.ranks, "code": result.code}
+        )
+    return result.code

@@ -1,0 +1,165 @@
+"""The flags of `lanai run`, and the kinds of values that they take."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from lanai_host.config import PRESETS as HOST_PRESETS
+from lanai_host.errors import UserError
+from lanai_host.stacks import names as device_names
+
+from ...engines.kinds import names as engine_names
+from ...job.buffers import Buffers
+from ...machine import fabrics
+from ...machine.presets import PRESETS as NIC_PRESETS
+from ...units import duration
+
+STEP = 20_000  # picoseconds of a counted step, if no price is given: some five cycles of the default host
+
+
+def sim_time(text: str) -> str:
+    """'20ms' for argparse: looked at here, so that a complaint names the flag."""
+    try:
+        duration(text)
+    except UserError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def compute(text: str) -> int:
+    """'free', 'counted' or 'counted:PRICE' for argparse: picoseconds for each step."""
+    how, colon, price = text.partition(":")
+    if text == "free":
+        return 0
+    if how != "counted" or (colon and not price):
+        raise argparse.ArgumentTypeError(f"{text!r} is not understood; write free, counted, or counted:20ns")
+    return duration(sim_time(price)) if colon else STEP
+
+
+def count(text: str) -> int:
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A flag that is not given is None (or empty), and then the configuration file or the default
+    counts."""
+    parser.add_argument("--config", metavar="FILE", help="settings as TOML; the flags below are laid over them")
+    _add_machine(parser.add_argument_group("machine").add_argument)
+    _add_choices(parser.add_argument_group("parameters of its parts").add_argument)
+    _add_time(parser.add_argument_group("time and limits").add_argument)
+    _add_evaluation(parser.add_argument_group("how it is evaluated").add_argument)
+    _add_faults(parser.add_argument_group("faults").add_argument)
+    _add_records(parser.add_argument_group("what is recorded and reported").add_argument)
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
+
+
+Add = Callable[..., object]  # `add_argument` of a group
+REPEATED: dict[str, Any] = {"action": "append", "default": []}
+ON: dict[str, Any] = {"action": "store_const", "const": True}
+
+
+def _add_machine(add: Add) -> None:
+    add("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 1)")
+    add("--device", choices=device_names(), help="messaging system below MPI (default: ideal)")
+    add(
+        "--universe",
+        type=count,
+        metavar="N",
+        help="ranks and spares together; spares have NICs for processes that the program starts (default: none)",
+    )
+    add("--ranks-per-node", type=count, metavar="K", help="ranks that share a NIC (default: 1)")
+    add(
+        "--fabric",
+        metavar="F",
+        help=f"{fabrics.usages()} or a .toml file with cables (default: switch)",
+    )
+    add("--nic", choices=sorted(NIC_PRESETS), help="what each NIC is built as (default: lanai41)")
+    add("--host", choices=sorted(HOST_PRESETS), help="what the host's own work costs (default: pentium2_266)")
+
+
+def _add_choices(add: Add) -> None:
+    for flag, what in {
+        "--nic-option": "change one parameter of the NICs, e.g. link_latency=16",
+        "--host-option": "change one choice of the host, e.g. pio_threshold=256, host_matching=1",
+        "--firmware": "change one choice of the NIC's firmware, e.g. recovery=1, ack_slots=1",
+        "--option": "change one choice of the messaging system, whichever it is",
+    }.items():
+        add(flag, **REPEATED, metavar="NAME=VALUE", help=what)
+
+
+def _add_time(add: Add) -> None:
+    add("--max-sim-time", type=sim_time, metavar="TIME", help="end at this simulated time, e.g. 20ms")
+    add("--max-wall", type=float, metavar="SECONDS", help="end after this much real time")
+    add(
+        "--compute",
+        type=compute,
+        metavar="HOW",
+        help="counted[:PRICE]: the program's own work takes time, counted in steps of 20ns or PRICE (default: free)",
+    )
+    add(
+        "--cpu-scale",
+        type=float,
+        metavar="X",
+        help="also charge the program's measured CPU time, times X; runs are then no longer deterministic",
+    )
+    add(
+        "--buffers",
+        choices=[one.value for one in Buffers],
+        help="page: buffers of ranks cross no more page boundaries than they must; any (the default): as the heap "
+        "has it",
+    )
+
+
+def _add_evaluation(add: Add) -> None:
+    add("--engine", choices=engine_names(), help="what evaluates the NICs; cycles are the same (default: rtl)")
+    add("--threads", type=count, help="threads that evaluate NICs; results are the same (default: 1)")
+    add("--no-skip", **ON, help="evaluate still NICs too; results are the same")
+    add(
+        "--no-fork",
+        **ON,
+        help="start a Python interpreter for each rank, not one that forks into all; results may differ",
+    )
+    add("--no-snapshot", **ON, help="boot the NICs though an earlier run has kept them booted; results are the same")
+
+
+def _add_faults(add: Add) -> None:
+    add(
+        "--fault",
+        **REPEATED,
+        metavar="F",
+        help="e.g. 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7', 'kill rank2 at=3ms' (on any device)",
+    )
+    add(
+        "--checkpoint",
+        metavar="every=TIME",
+        help="each rank takes a snapshot of itself this often, e.g. every=2ms; a rank that is killed is made anew "
+        "from its last one",
+    )
+    add(
+        "--survive-death",
+        **ON,
+        help="a rank that dies is an MPI error for the ranks that talk to it; else it ends the job",
+    )
+
+
+def _add_records(add: Add) -> None:
+    add(
+        "--trace",
+        metavar="FILE",
+        help="record every event, for `lanai report`, `timeline` and others; results stay the same",
+    )
+    add("--wave", metavar="FILE", help="write waveforms (.vcd, .vcd.gz); with several nodes FILE gets their numbers")
+    add("--wave-nodes", metavar="N,N", help="whose waveforms (default: 0)")
+    add("--wave-from", type=sim_time, metavar="TIME", help="begin them at this simulated time")
+    add("--wave-to", type=sim_time, metavar="TIME", help="end them at this simulated time")
+    add("-q", "--quiet", action="store_true", help="do not report at the end where the time went")
+    add("--json", metavar="FILE", help="write how much time was simulated, and how many cycles the NICs lived through")
+    add("--prefix", **ON, help="put [rank] before each line that a rank prints")
+    add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
+    add(
+        "--report-races",
+        action="store_true",
+        help="tell which one-sided operations of two ranks race for the same bytes",
+    )
