@@ -7,7 +7,7 @@ manager (`Local`). Processes are named by their ranks in the run, those of the d
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -60,20 +60,6 @@ class Command:
     counts: tuple[int, ...]
     directory: str = ""
     path: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Command":
-        return cls(
-            values["program"],
-            tuple(values["arguments"]),
-            tuple(values["counts"]),
-            values["directory"],
-            values["path"],
-        )
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from .bus.base import run_now
 from .bus.rank import RankBus
 from .config import HostConfig
 from .errors import UserError
+from .plain import restored
 from .simulator.client import SimulatorClient
 from .simulator.protocol import ENV_DEVICE
 from .stacks.t3d.device import Attachment
@@ -36,7 +37,7 @@ class Shmem:
     def __init__(self, client: SimulatorClient, size: int) -> None:
         costs = HostConfig(**client.config.get("host", {}))
         self._client = client
-        self._heap = Symmetric(RankBus(client, costs), Attachment.from_dict(client.config["nic"]), costs, size)
+        self._heap = Symmetric(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs, size)
         self.rank, self.count = self._heap.rank, self._heap.count
         run_now(self._heap.open())
         self.barrier()

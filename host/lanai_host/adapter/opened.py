@@ -32,7 +32,7 @@ class OpenedAdapter:
     staging: Exposure
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts, packet: int) -> None:
-        home = attachment.home
+        home = attachment.place
         self._attachment = attachment
         self.exposures = Exposures(bus, attachment.adapter, home.node, home.process)
         self.lending = Lending(bus, self.exposures, costs)
@@ -69,7 +69,7 @@ class OpenedAdapter:
         await self.exposures.map_flags(self._flags.bus_address)
         address = reach.address_of(memory.view)
         pages = [memory.bus_address + PAGE_SIZE * page for page in range(pages_of(address, size))]
-        first = await self.exposures.add(address, size, pages, access, key=self._attachment.home.key)
+        first = await self.exposures.add(address, size, pages, access, key=self._attachment.place.key)
         pages = [self._flags.bus_address + PAGE_SIZE * page for page in range(1, OWN_PAGES)]
         address = reach.address_of(self._flags.view) + PAGE_SIZE
         self.staging = await self.exposures.add(address, len(pages) * PAGE_SIZE, pages, Access(0))

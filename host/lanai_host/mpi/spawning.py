@@ -5,6 +5,7 @@ The process manager starts them and tells the root how many; the two groups then
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import NamedTuple
 
 from ..manager import Command, Manager, Question
@@ -48,9 +49,7 @@ class Spawner:
         commands = [_command(call, program) for program in programs]
         asked = [program.most for program in programs]
         try:
-            first, started = ask(
-                self._manager, self._everyone, call, Question.SPAWN, [one.to_dict() for one in commands]
-            )
+            first, started = ask(self._manager, self._everyone, call, Question.SPAWN, [asdict(one) for one in commands])
         except MpiError as error:
             raise NotConnected(error, [int(error.error_class)] * sum(asked)) from None
         codes: list[int] = []

@@ -67,7 +67,9 @@ class Memory(Protocol):
 
 class Attachment(Protocol):
     """What a rank's process must know about its part of a booted NIC. Plain numbers, so that it
-    travels as JSON."""
+    travels as JSON (`plain.restored`)."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def rank(self) -> int: ...
@@ -79,8 +81,6 @@ class Attachment(Protocol):
     @property
     def doorbell_bits(self) -> int:
         """Bits of DOORBELL that the rank may set."""
-
-    def to_dict(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import REQUEST_WORDS
 
-from ..adapter.attachment import Attachment, Home
+from ..adapter.attachment import Attachment, Place
 from ..adapter.boot import RETRIES, TIMEOUT, boot
 from ..bus.base import Bus
 from ..config import HostConfig
 from ..device import Device
+from ..plain import restored
 from ..simulator.client import SimulatorClient
 from .base import NicStack, Placement
 from .loader import check_machine, reset
@@ -48,8 +49,8 @@ class AdapterStack(NicStack):
         routes = {peer: placement.route(node, peer) for peer in range(placement.nodes)}
         timeout = timeout_on(placement.nic, adapter)
         await boot(bus, adapter, node, routes, timeout=timeout, retries=self.retries(options))
-        homes = homes_of(placement)
-        return {rank: Attachment(rank, homes, adapter, asdict(options)) for rank in placement.ranks_on(node)}
+        places = places_of(placement)
+        return {rank: Attachment(rank, places, adapter, asdict(options)) for rank in placement.ranks_on(node)}
 
     def retries(self, options: Any) -> int:
         """Timeouts in a row until a peer is lost."""
@@ -74,7 +75,7 @@ class AdapterStack(NicStack):
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ..bus.rank import RankBus
 
-        attachment = Attachment.from_dict(client.config["nic"])
+        attachment = restored(Attachment, client.config["nic"])
         return self.device(RankBus(client, costs), attachment, costs, client.start().members)
 
     @abstractmethod
@@ -94,11 +95,11 @@ def adapter_in(nic: "NicConfig") -> Remote | None:
     return next((block for block in nic.blocks if isinstance(block, Remote)), None)
 
 
-def homes_of(placement: Placement) -> tuple[Home, ...]:
+def places_of(placement: Placement) -> tuple[Place, ...]:
     """Where each rank is. Keys are drawn, the same in each run."""
     keys = random.Random("keys of the ranks' first exposures")
     ranks = range(placement.ranks)
     nodes = [placement.node_of(rank) for rank in ranks]
     return tuple(
-        Home(nodes[rank], placement.ranks_on(nodes[rank]).index(rank), keys.randrange(1, 1 << 16)) for rank in ranks
+        Place(nodes[rank], placement.ranks_on(nodes[rank]).index(rank), keys.randrange(1, 1 << 16)) for rank in ranks
     )

@@ -12,6 +12,7 @@ from typing import Any
 from lanai_host.abi.programs import environment
 from lanai_host.errors import UserError
 from lanai_host.manager import Command, Question, Refused, Registry, Start, answer
+from lanai_host.plain import restored
 from lanai_host.simulator.manager import pack_answer, pack_refusal, unpack_question
 
 from . import processes
@@ -45,7 +46,7 @@ class ProcessManager:
         question, values = unpack_question(payload)
         try:
             if question is Question.SPAWN:
-                commands = [Command.from_dict(one) for one in values[0]]
+                commands = [restored(Command, one) for one in values[0]]
                 return pack_answer(self._spawn(rank, commands))
             return pack_answer(answer(self._registry, rank.number, question, values))
         except Refused as refused:

@@ -1,7 +1,7 @@
 """The world of a run with NICs: a cluster whose firmware is booted before the ranks start."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -243,7 +243,7 @@ class NicWorld(World):
         self.session.begin_nics(image, vocabulary, plans, ranks, routes)
 
     def rank_config(self, rank: int) -> dict[str, Any]:
-        nic = self.attachments[rank].to_dict()
+        nic = asdict(self.attachments[rank])
         return {
             **super().rank_config(rank),
             "nic": nic,

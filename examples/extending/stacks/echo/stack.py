@@ -11,6 +11,7 @@ from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError
+from ...plain import restored
 from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
 from ..loader import load, reset, start
@@ -58,8 +59,7 @@ class EchoStack(NicStack):
         from ...bus.rank import RankBus
         from ..ideal.device import IdealDevice
 
-        nic = client.config["nic"]
-        attachment = Attachment(nic["rank"], tuple(nic["there"]), tuple(nic["back"]))
+        attachment = restored(Attachment, client.config["nic"])
         return IdealDevice(client.rank, client.size, PacketTransport(RankBus(client, costs), attachment), costs)
 
 

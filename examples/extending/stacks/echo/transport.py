@@ -4,8 +4,7 @@
 import struct
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from lanai_hdl.machine import host_offset
 
@@ -33,9 +32,6 @@ class Attachment:
     @property
     def doorbell_bits(self) -> int:
         return 1
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class PacketTransport:

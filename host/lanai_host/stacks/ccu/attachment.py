@@ -1,7 +1,7 @@
 """What a rank must know of its node's daemon."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.programs.ccu.layout import SEND_ENTRIES, Border, Client, Packet
@@ -50,10 +50,3 @@ class Attachment:
     @property
     def doorbell_bits(self) -> int:
         return 1
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        return cls(**{**values, "places": tuple(Place(*place) for place in values["places"])})

@@ -14,6 +14,7 @@ from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError
+from ...plain import restored
 from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
 from ..loader import check_machine, load, reset, start
@@ -90,7 +91,7 @@ class CcuStack(NicStack):
         from ...bus.rank import RankBus
         from .device import Ccu
 
-        return Ccu(RankBus(client, costs), Attachment.from_dict(client.config["nic"]), costs)
+        return Ccu(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs)
 
 
 STACK = CcuStack()

@@ -42,7 +42,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self, bus: Bus, attachment: Attachment, costs: HostCosts, members: Sequence[int] | None = None
     ) -> None:
         self.rank = attachment.rank
-        self.size = len(attachment.homes)
+        self.size = len(attachment.places)
         options = MbcfOptions(**attachment.options)
         adapter = attachment.adapter
         packet = min(options.record, adapter.payload)

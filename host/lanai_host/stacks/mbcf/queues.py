@@ -25,7 +25,7 @@ class Queues:
     """
 
     def __init__(self, bus: Bus, adapter: OpenedAdapter, attachment: Attachment, options: MbcfOptions) -> None:
-        ranks = len(attachment.homes)
+        ranks = len(attachment.places)
         self.layout = QueueLayout(ranks, options)
         self.rank = attachment.rank
         self.peers = [rank for rank in range(ranks) if rank != attachment.rank]

@@ -12,8 +12,7 @@ touch host memory for a rank outside its window, so that no request can reach an
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from lanai_firmware.image import Image
 from lanai_firmware.lang import sizeof
@@ -53,13 +52,6 @@ class Attachment:
     messages: int  # slots of each channel
     epoch: int = 0  # what EPOCH reads as long as the NIC is the one that was booted
     routes: tuple[int, ...] = ()  # to the NIC of each rank
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Attachment":
-        return cls(**{**values, "routes": tuple(values.get("routes", ()))})
 
     @property
     def region_bytes(self) -> int:

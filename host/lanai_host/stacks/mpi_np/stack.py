@@ -11,6 +11,7 @@ from lanai_hdl.config import NicConfig
 from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device, Envelope
+from ...plain import restored
 from ...simulator.client import SimulatorClient
 from ..base import Memory, NicStack, Placement
 from . import spill_memory
@@ -88,7 +89,7 @@ class MpiNpStack(NicStack):
         async def ask(_: Bus, __: Attachment) -> str | None:
             return await bus.examine()
 
-        return RankMpiNp(bus, Attachment.from_dict(client.config["nic"]), costs, ask)
+        return RankMpiNp(bus, restored(Attachment, client.config["nic"]), costs, ask)
 
 
 STACK = MpiNpStack()

@@ -30,7 +30,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
         self.rank = attachment.rank
-        self.size = len(attachment.homes)
+        self.size = len(attachment.places)
         options = SciOptions(**attachment.options)
         layout = Layout(self.size, options)
         adapter = OpenedAdapter(bus, attachment, costs, attachment.adapter.payload)

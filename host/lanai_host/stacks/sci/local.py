@@ -24,7 +24,7 @@ class LocalSegment:
         self._costs = costs
         self._rank = rank
         self._token = attachment.token(rank, own.size)
-        apart = attachment.homes[rank].process - attachment.home.process
+        apart = attachment.places[rank].process - attachment.place.process
         self._address = buffer_of(own).bus_address + apart * WINDOW
         self._was_there = False
 
@@ -53,4 +53,4 @@ class LocalSegment:
 
 
 def is_local(attachment: Attachment, rank: int) -> bool:
-    return attachment.homes[rank].node == attachment.home.node
+    return attachment.places[rank].node == attachment.place.node

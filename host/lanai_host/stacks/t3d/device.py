@@ -4,8 +4,8 @@ Ready sends are standard sends (T3-13). Collectives are those of the library, ov
 """
 
 from collections.abc import Coroutine, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.programs.put.layout import KIND_AT, KIND_MASK, LENGTH, RING, Border, Counter, Request
@@ -60,14 +60,6 @@ class Attachment:
         _, node, _, length, _, number = FIELDS.unpack(data[-FIELDS.size :])
         kind = length >> int(KIND_AT) & int(KIND_MASK)
         return PlacedRequest(0, place - 1, kind, number & 0xFFFF, node, tag=-1, context=-1, length=length & int(LENGTH))
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        ways = {name: tuple(values[name]) for name in ("routes", "back")}
-        return cls(**{**values, **ways, "options": T3dOptions(**values["options"])})
 
 
 class T3d(HostMatchingDevice[Receive, Message]):

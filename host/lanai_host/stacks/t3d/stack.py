@@ -13,6 +13,7 @@ from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError
+from ...plain import restored
 from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
 from ..loader import check_machine, load, reset, start
@@ -68,7 +69,7 @@ class T3dStack(NicStack):
         from ...bus.rank import RankBus
         from .device import T3d
 
-        return T3d(RankBus(client, costs), Attachment.from_dict(client.config["nic"]), costs)
+        return T3d(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs)
 
 
 STACK = T3dStack()

@@ -80,7 +80,7 @@ class World:
         self.devices = []
         for rank, (place, host) in enumerate(zip(found, self.daemons.hosts, strict=True)):
             shared = self.daemons.hosts[rank - place.client].at  # the first client's part begins it
-            attachment = Attachment.from_dict(Attachment(rank, tuple(found), shared, packet, multicasts).to_dict())
+            attachment = Attachment(rank, tuple(found), shared, packet, multicasts)
             bus = ModelBus(self.daemons.wire, host.nic, MEMORY + place.client * WINDOW)
             self.devices.append(Ccu(bus, attachment, HostConfig()))
 

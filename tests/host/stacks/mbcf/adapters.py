@@ -30,7 +30,7 @@ from lanai_hdl.remote.tables import (
     PlaceWord,
     Rights,
 )
-from lanai_host.adapter.attachment import Attachment, Home
+from lanai_host.adapter.attachment import Attachment, Place
 from lanai_host.bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, changed
 from lanai_host.config import free
 from lanai_host.stacks.mbcf.device import Mbcf
@@ -106,14 +106,14 @@ class World:
 
     def play(self, programs, **options):
         """Run `program(device)` for each rank; gives the devices, closed."""
-        homes = tuple(Home(n, 0, 100 + n) for n in self.nics)
+        places = tuple(Place(n, 0, 100 + n) for n in self.nics)
         devices = [None] * len(programs)
 
         def rank(number):
             with self.turn:
                 self.await_turn(number)
                 try:
-                    attachment = Attachment(number, homes, REMOTE, options)
+                    attachment = Attachment(number, places, REMOTE, options)
                     devices[number] = device = Mbcf(ModelBus(self, number), attachment, free())
                     programs[number](device)
                     device.close()

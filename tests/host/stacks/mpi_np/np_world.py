@@ -7,6 +7,7 @@ move only while a rank waits or lets time pass. So a run is the same each time.
 
 import ctypes
 import threading
+from dataclasses import replace
 
 from lanai_firmware.programs.mpi_np.model import fabric, plug
 from lanai_firmware.programs.mpi_np.plan import McpConfig
@@ -189,8 +190,7 @@ class World:
             ]
             layout = plug(self.fabric.nics[number], self.config, ranks, endpoints, routes, per_nic)
             for a, region in zip(attachments, layout.regions, strict=True):
-                values = a.to_dict() | {"region": region, "slot_bytes": layout.slot_bytes}
-                self.attachments.append(Attachment.from_dict(values))
+                self.attachments.append(replace(a, region=region, slot_bytes=layout.slot_bytes))
         self.per_nic = per_nic
         self.devices = {}
 
