@@ -2,10 +2,16 @@
 the simulator, the ranks, the kernel."""
 
 import argparse
+import mmap
 import resource
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from statistics import quantiles
+from typing import NamedTuple
 
 from lanai_host.errors import UserError
 
@@ -15,99 +21,200 @@ from ...job.config import RunConfig
 from ...job.launcher import run as launch
 from ...job.nic_world import NicWorld
 from ...job.start import libmpi_environment
+from ...kernel.kernel import Kernel
 
 NAME = "message"
 HELP = "CPU time of a message, by part: engine, simulator, ranks, kernel"
 
-ROUNDS = 3  # the least of each part counts: other work on the machine only ever adds
+RANKS = 2
+ROUNDS = 3  # runs whose blocks are judged together: processes differ in where their memory lies
+BLOCK = 50  # messages between two marks
+WARM_UP = 1  # blocks of each run that do not count
+CHEAPEST = 0.25  # the share of the blocks that counts: other work on the machine only ever adds
 PARTS = ("engine", "simulator", "ranks", "kernel")
+LOOPS = 200_000  # of the loop whose CPU time says how fast the machine is just then
+
+# A mark is three numbers: a rank's user time, its system time, and 1 once both are there.
+MARK = 3
 PROGRAM = """
-import mmap, sys
+import mmap, resource, sys
 from mpi4py import MPI
+messages, block, mark, size = map(int, sys.argv[2:])
+with open(sys.argv[1], "r+b") as file:
+    marks = memoryview(mmap.mmap(file.fileno(), 0)).cast("d")
 world = MPI.COMM_WORLD
-data = memoryview(mmap.mmap(-1, max(1, int(sys.argv[2]))))[:int(sys.argv[2])]
-for turn in range(int(sys.argv[1])):
-    if world.rank == turn % 2:
-        world.Send(data, 1 - world.rank)
+rank, ranks = world.rank, world.size
+data = memoryview(mmap.mmap(-1, max(1, size)))[:size]
+for turn in range(messages + 1):
+    if turn % block == 0:
+        at = mark * (turn // block * ranks + rank)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        marks[at], marks[at + 1], marks[at + 2] = used.ru_utime, used.ru_stime, 1
+    if turn == messages:
+        break
+    if rank == turn % 2:
+        world.Send(data, 1 - rank)
     else:
-        world.Recv(data, 1 - world.rank)
+        world.Recv(data, 1 - rank)
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sizes", type=int, nargs="+", default=[4], help="bytes of a message (default: 4)")
-    parser.add_argument("--messages", type=int, default=500, help="messages of a run (default: %(default)s)")
+class Cost(NamedTuple):
+    """CPU seconds by part, and how often the engine was entered: up to some moment, or of one
+    message."""
+
+    engine: float
+    simulator: float
+    ranks: float
+    kernel: float
+    entries: float
+
+    @property
+    def total(self) -> float:
+        return self.engine + self.simulator + self.ranks + self.kernel
+
+    @property
+    def outside(self) -> float:
+        """All but the engine."""
+        return self.total - self.engine
+
+
+class Meter:
+    """CPU time of the simulator, read when a rank has reached the next mark.
+
+    Args:
+        marks: what the ranks write, `MARK` numbers a rank and mark.
+
+    Members:
+        engine: seconds spent in the engine so far.
+        entries: how often that was entered.
+    """
+
+    def __init__(self, marks: "memoryview[float]") -> None:
+        self.engine = 0.0
+        self.entries = 0
+        self._marks = marks
+        self._next = MARK - 1  # where rank 0 says that it has reached the next mark
+        self._samples: list[tuple[float, int, float, float]] = []
+
+    def look(self) -> None:
+        """Take a sample if rank 0 has reached the next mark."""
+        if self._next < len(self._marks) and self._marks[self._next]:
+            self._next += MARK * RANKS
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            self._samples.append((self.engine, self.entries, used.ru_utime, used.ru_stime))
+
+    def costs(self) -> list[Cost]:
+        """What was spent up to each mark."""
+        found = []
+        for number, (engine, entries, user, system) in enumerate(self._samples):
+            first = MARK * RANKS * number
+            ranks = self._marks[first : first + MARK * RANKS]
+            found.append(Cost(engine, user - engine, sum(ranks[0::MARK]), system + sum(ranks[1::MARK]), entries))
+        return found
 
 
 class TimedEngine(RtlEngine):
-    """The same engine. `seconds` of CPU time were spent in `run`."""
+    """The same engine, whose CPU time is told to a meter."""
 
-    seconds = 0.0
+    meter: Meter
 
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
+        meter = self.meter
+        meter.look()
+        meter.entries += 1
         before = time.thread_time()
         try:
             return super().run(limit)
         finally:
-            self.seconds += time.thread_time() - before
+            meter.engine += time.thread_time() - before
 
 
 class TimedWorld(NicWorld):
-    """NICs whose engine's CPU time is taken. `spent` and `entries` are of the world that was closed
-    last."""
+    """NICs whose engine has a meter."""
 
-    spent = 0.0
-    entries = 0
+    def __init__(self, config: RunConfig, kernel: Kernel, *, meter: Meter) -> None:
+        self._meter = meter
+        super().__init__(config, kernel)
 
     def _new_engine(self, layout: Layout) -> Engine:
-        self._timed = TimedEngine(layout, skip=self.config.skip, threads=self.config.threads)
-        return self._timed
-
-    def close(self) -> None:
-        TimedWorld.spent, TimedWorld.entries = self._timed.seconds, self._timed.entries
-        super().close()
+        engine = TimedEngine(layout, skip=self.config.skip, threads=self.config.threads)
+        engine.meter = self._meter
+        return engine
 
 
-def cpu_seconds(messages: int, size: int) -> dict[str, float]:
-    """Of one run with so many messages: CPU time by part, and how often the engine was entered."""
-    environment = libmpi_environment()
-    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    before = [resource.getrusage(who) for who in whose]
-    command = (sys.executable, "-c", PROGRAM, str(messages), str(size))
-    result = launch(RunConfig(command, 2, "mpi-np", environment=environment), TimedWorld)
+def blocks(messages: int, size: int) -> list[Cost]:
+    """What a message cost, in each block of one run. Start and end of the run are in none of
+    them."""
+    count = messages // BLOCK + WARM_UP
+    with tempfile.NamedTemporaryFile() as file:
+        file.truncate(8 * MARK * RANKS * (count + 1))
+        meter = Meter(memoryview(mmap.mmap(file.fileno(), 0)).cast("d"))
+        numbers = (count * BLOCK, BLOCK, MARK, size)
+        command = (sys.executable, "-c", PROGRAM, file.name, *map(str, numbers))
+        config = RunConfig(command, RANKS, "mpi-np", environment=libmpi_environment())
+        result = launch(config, partial(TimedWorld, meter=meter))
     if result.code:
         raise UserError(f"the run of {messages} messages ended with code {result.code}: {result.report}")
-    used = [resource.getrusage(who) for who in whose]
-    user, ranks = (now.ru_utime - then.ru_utime for now, then in zip(used, before, strict=True))
-    return {
-        "engine": TimedWorld.spent,
-        "simulator": user - TimedWorld.spent,
-        "ranks": ranks,
-        "kernel": sum(now.ru_stime - then.ru_stime for now, then in zip(used, before, strict=True)),
-        "entries": TimedWorld.entries,
-    }
+    costs = meter.costs()[WARM_UP:]
+    return [
+        Cost(*((now - then) / BLOCK for now, then in zip(end, begin, strict=True))) for begin, end in pairwise(costs)
+    ]
+
+
+def cheapest(found: Sequence[Cost]) -> Cost:
+    """The mean of those blocks that took the least CPU time in all, so that its parts make the
+    whole."""
+    best = sorted(found, key=lambda cost: cost.total)[: max(1, round(CHEAPEST * len(found)))]
+    return Cost(*(sum(part) / len(best) for part in zip(*best, strict=True)))
+
+
+def spread(found: Sequence[Cost]) -> float:
+    """How far the blocks differ: the distance of their quartiles over the median; 0 for one block."""
+    if len(found) < 2:
+        return 0.0
+    low, middle, high = quantiles([cost.total for cost in found], method="inclusive")
+    return (high - low) / middle
+
+
+def reference() -> float:
+    """CPU seconds of a loop that does nothing. Other work on the same core slows it as it slows a
+    message: divide by it to compare what was measured under different load."""
+    started = time.thread_time()
+    for _ in range(LOOPS):
+        pass
+    return time.thread_time() - started
 
 
 def measure(size: int, messages: int) -> dict[str, float]:
-    """CPU time of one message, in microseconds by part: of runs with and without so many messages,
-    the difference."""
-    short, long = 2, 2 + messages
-    cpu_seconds(short, size)  # builds what is not there yet
-    rounds = [(cpu_seconds(short, size), cpu_seconds(long, size)) for _ in range(ROUNDS)]
-    least = [{name: min(each[name] for each in runs) for name in runs[0]} for runs in zip(*rounds, strict=True)]
-    one = {name: (least[1][name] - least[0][name]) / messages for name in least[0]}
-    figures = {f"message.cpu_us.{size}.{name}": 1e6 * one[name] for name in PARTS}
-    figures[f"message.cpu_us.{size}"] = 1e6 * sum(one[name] for name in PARTS)
-    figures[f"message.cpu_us.{size}.outside"] = 1e6 * sum(one[name] for name in PARTS[1:])
-    figures[f"message.entries.{size}"] = one["entries"]
+    """CPU time of one message, in microseconds by part."""
+    found, loops = [], [reference()]
+    for _ in range(ROUNDS):
+        found += blocks(messages, size)
+        loops.append(reference())
+    one = cheapest(found)
+    figures = {f"message.cpu_us.{size}.{name}": 1e6 * getattr(one, name) for name in PARTS}
+    figures[f"message.cpu_us.{size}"] = 1e6 * one.total
+    figures[f"message.cpu_us.{size}.outside"] = 1e6 * one.outside
+    figures[f"message.entries.{size}"] = one.entries
+    figures[f"message.spread.{size}"] = spread(found)
+    figures["message.reference_us"] = 1e6 * min(loops)
     return figures
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sizes", type=int, nargs="+", default=[4], help="bytes of a message (default: 4)")
+    parser.add_argument(
+        "--messages", type=int, default=1000, help=f"messages of a run, in blocks of {BLOCK} (default: %(default)s)"
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, float]:
     wrong = [size for size in args.sizes if size < 0]
-    if wrong or args.messages < 1:
-        flag, value = ("--sizes", wrong[0]) if wrong else ("--messages", args.messages)
-        raise UserError(f"{flag} {value} is too small; messages have 0 bytes or more, and there is at least one")
+    if wrong:
+        raise UserError(f"--sizes {wrong[0]} is too small; messages have 0 bytes or more")
+    if args.messages < BLOCK:
+        raise UserError(f"--messages {args.messages} is too small; CPU time is taken in blocks of {BLOCK} messages")
     figures: dict[str, float] = {}
     for size in args.sizes:
         figures |= measure(size, args.messages)

@@ -1,26 +1,70 @@
-"""`lanai bench message`: the parts of a message's CPU time."""
+"""`lanai bench message`: the parts of a message's CPU time, and what other work on the machine does
+to them."""
 
 import argparse
+from random import Random
 
 import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.studies.benches import message
+from lanai_sim.studies.benches.message import BLOCK, Cost, Meter, cheapest, spread
 
 
 @pytest.mark.ci
 def test_the_parts_make_the_whole(monkeypatch):
-    monkeypatch.setattr(message, "ROUNDS", 2)
-    figures = message.run(argparse.Namespace(sizes=[4], messages=1000))
+    monkeypatch.setattr(message, "ROUNDS", 1)
+    figures = message.run(argparse.Namespace(sizes=[4], messages=4 * BLOCK))
     parts = {name: figures[f"message.cpu_us.4.{name}"] for name in message.PARTS}
     assert figures["message.cpu_us.4"] == pytest.approx(sum(parts.values()))
     assert figures["message.cpu_us.4.outside"] == pytest.approx(figures["message.cpu_us.4"] - parts["engine"])
     assert parts["engine"] > 10  # hundreds of cycles of two NICs
     assert parts["simulator"] > 0
+    assert parts["ranks"] > 0
     assert 1 < figures["message.entries.4"] < 100
+    assert figures["message.spread.4"] >= 0
+    assert figures["message.reference_us"] > 0
 
 
-@pytest.mark.parametrize(("sizes", "messages", "words"), [([4, -1], 5, "--sizes -1"), ([4], 0, "--messages 0")])
+def test_other_work_does_not_move_the_figure():
+    """Half of the blocks are disturbed, by up to as much again; the figure moves by less than two
+    percent, while the median moves by more than five."""
+    chance = Random(1)
+    quiet = [Cost(800e-6, 150e-6, 120e-6, 80e-6, 9) for _ in range(60)]
+    loaded = [
+        Cost(*(part * (chance.uniform(1, 2) if n % 2 else chance.uniform(1, 1.02)) for part in cost))
+        for n, cost in enumerate(quiet)
+    ]
+    assert cheapest(loaded).total == pytest.approx(cheapest(quiet).total, rel=0.02)
+    assert cheapest(loaded).outside == pytest.approx(cheapest(quiet).outside, rel=0.02)
+    assert spread(quiet) == 0
+    assert spread(loaded) > 0.05
+
+
+def test_the_simulator_is_sampled_when_rank_0_has_reached_a_mark():
+    marks = memoryview(bytearray(8 * 3 * 2 * 2)).cast("d")  # two marks of two ranks
+    meter = Meter(marks)
+    meter.look()
+    assert meter.costs() == []
+    for mark, (engine, entries) in enumerate([(1.0, 10), (3.0, 30)]):
+        meter.engine, meter.entries = engine, entries
+        marks[6 * mark + 3 : 6 * mark + 6] = memoryview(bytearray(24)).cast("d")  # rank 1 has not got there yet
+        meter.look()
+        assert len(meter.costs()) == mark
+        for rank in range(2):
+            at = 3 * (2 * mark + rank)
+            marks[at], marks[at + 1], marks[at + 2] = 5.0 + mark + rank, 0.5 * mark, 1
+        meter.look()
+        meter.look()  # the same mark again
+    first, second = meter.costs()
+    assert (first.engine, first.entries, first.ranks) == (1.0, 10, 11.0)
+    assert (second.engine, second.entries, second.ranks) == (3.0, 30, 13.0)
+    assert second.kernel - first.kernel == pytest.approx(1.0, abs=0.1)  # the ranks' half seconds, and ours
+
+
+@pytest.mark.parametrize(
+    ("sizes", "messages", "words"), [([4, -1], 500, "--sizes -1"), ([4], 49, "--messages 49"), ([4], 0, "--messages 0")]
+)
 def test_bad_numbers_are_refused(sizes, messages, words):
     with pytest.raises(UserError, match=f"{words} is too small"):
         message.run(argparse.Namespace(sizes=sizes, messages=messages))
