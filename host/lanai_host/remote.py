@@ -1,9 +1,9 @@
 """Remote memory, which a device may offer beside messages: writing, reading and changing the memory
 of another rank.
 
-Whoever owns memory exposes it and sends the token to others in a message. Whoever has the token
-reaches the memory, without any work of the owner's processor. One operation may overtake another
-until `settle`.
+A process exposes memory of its own and sends the token to others in a message. A process that has
+the token reaches the memory, without any work of the owner's processor. One operation may overtake
+another until `settle`.
 """
 
 from abc import ABC, abstractmethod

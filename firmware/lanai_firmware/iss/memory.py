@@ -13,7 +13,7 @@ HALF_FLIP = 1 if sys.byteorder == "little" else 0
 class Memory:
     """`size` bytes, zeroed; a multiple of 4.
 
-    `words`, `halves` and `bytes` are views of the same memory for whoever needs speed: the value at
+    `words`, `halves` and `bytes` are views of the same memory, for code that must be fast: the value at
     aligned address `a` is `words[a >> 2]`, `halves[a >> 1 ^ HALF_FLIP]`, `bytes[a ^ BYTE_FLIP]`.
     `read` and `write` take any address and length and speak big-endian bytes.
     """

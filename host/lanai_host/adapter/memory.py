@@ -52,8 +52,8 @@ class RemoteMemory:
         return memory
 
     async def expose(self, address: int, size: int, access: Access = ALL, *, little: bool = True) -> Exposure:
-        """Pin `size` bytes at `address` and let whoever has the token access them; with Access(0)
-        only this process has access.
+        """Pin `size` bytes at `address`. Processes that have the token may access them; with
+        Access(0) only this process may.
 
         `little`: atomics take words in little-endian order, as the processors of today's hosts have
         them.

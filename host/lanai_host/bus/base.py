@@ -156,8 +156,8 @@ class Bus(ABC):
         """Let host time pass: work of the host's processor."""
 
     async def catch_up(self) -> None:
-        """Let the rest of the world come up to `now`, where `elapse` alone need not. Whoever looks
-        at memory in a loop must call it."""
+        """Let the rest of the world come up to `now`, where `elapse` alone need not. A loop that
+        polls memory must call it."""
         await self.elapse(0)
 
     async def report_lost(self, rank: int, text: str) -> None:

@@ -1,6 +1,6 @@
 /* Copies to and from a program's memory that may not be there: a fault ends the copy, not the process.
 
-   The handler is installed with the first copy. A fault anywhere else goes to whoever handled it before, as if this were not here. */
+   The handler is installed with the first copy. A fault anywhere else goes to the handler that was there before, as if this were not here. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -13,8 +13,8 @@ RECORD = TypeVar("RECORD", bound=tuple[Any, ...])
 
 
 class Format(Generic[RECORD]):
-    """A record as bytes, little-endian without padding. `size` is asserted, so that a change is one
-    that somebody meant."""
+    """A record as bytes, little-endian without padding. `size` is asserted, so that no record
+    changes its size by accident."""
 
     def __init__(self, record: type[RECORD], fields: str, size: int) -> None:
         self.struct = struct.Struct("<" + fields)

@@ -1,8 +1,8 @@
 """Waiting for a peer's bytes: looking for them without sleep, while such waits are usually short.
 
 Putting a process to sleep and waking it on an idle processor takes 50 to 100 us of both peers'
-time, looking again and again does not. Between two looks the processor is offered to whoever else
-wants it; if somebody did, or if it lasts, sleeping is better.
+time, looking again and again does not. Between two looks the processor is offered to other
+processes. If one took it, or if the wait lasts, sleeping is better.
 
 The loop is native code (spin.c), so that a rank allocates the same objects however often it looked:
 where its heap puts the next buffer must not depend on timing.

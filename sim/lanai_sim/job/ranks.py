@@ -221,8 +221,8 @@ class Ranks:
         return suspension
 
     def leave(self, rank: Rank) -> None:
-        """The rank's part is over, by its own word or because its process has ended. Whoever waits
-        for its requests gets none."""
+        """The rank's part is over, by its own word or because its process has ended. It makes no
+        more requests."""
         rank.gone = True
         self._forget(rank)
         if rank.pending is not None:

@@ -52,7 +52,7 @@ class PageTable:
         return indices
 
     def release(self, indices: Sequence[int]) -> None:
-        """Give entries back, and make them say nothing: whoever asks for such a message again is
+        """Give entries back and clear them, so that a later request for such a message is
         refused."""
         for index in indices:
             self.view[index * ENTRY : (index + 1) * ENTRY] = bytes(ENTRY)

@@ -1,8 +1,8 @@
 """Host memory in which a NIC's channels leave their messages, if they share pools
 (docs/design/np-channel-swap.md).
 
-It belongs to the trusted side: whoever boots the NIC allocates it, on a bus of its own, outside the
-windows of all ranks. So no rank can touch what the firmware will read back from it.
+It belongs to the trusted side: the code that boots the NIC allocates it, on a bus of its own,
+outside the windows of all ranks. So no rank can touch what the firmware will read back from it.
 """
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig, pools_of, spill_bytes

@@ -118,8 +118,8 @@ class Sci(HostMatchingDevice[Receive, Message]):
             await self._sleep(why)
 
     async def _sleep(self, why: Wait) -> None:
-        """Until a peer or the adapter writes something; if that takes long, whoever runs the job
-        may know of lost ranks."""
+        """Until a peer or the adapter writes something. If that takes long, ask the launcher for
+        lost ranks."""
         watched = self._watched()
         if await self._bus.wait_any(watched, why, self._watchdog) is None:
             for rank, text in (await self._bus.lost()).items():

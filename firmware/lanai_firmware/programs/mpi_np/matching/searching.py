@@ -159,8 +159,8 @@ def on_nack(channel: Ptr[Channel]) -> bool:
 
 @inline
 def tell_canceller(receive: Ptr[Receive], outcome: u32) -> None:
-    """Whoever asked to cancel a receive that asked learns now what became of it. `cancel` holds the
-    operation, and a bit above it."""
+    """Report the outcome of a cancel of a receive that had asked its sender. `cancel` holds the
+    operation of the cancel, and a bit above it."""
     if receive.cancel != 0:
         report(receive.endpoint, outcome, operation=receive.cancel & LOW)
         receive.cancel = 0

@@ -127,7 +127,7 @@ def fail_stage(number: u32, stage: Ptr[Stage]) -> None:
 
 @firmware
 def lose_body(header: Ptr[Header]) -> None:
-    """The packet's body is not sound: whoever takes it is told so by the header."""
+    """The packet's body is not sound: its header now says so to the code that takes it."""
     if header.type == Type.EAGER:
         header.type = Type.EAGER_LOST
     elif header.type == Type.EAGER_UNPAID:

@@ -4,7 +4,7 @@ their share for good (NP-05).
 A pool is what is large in a channel: message slots and receive heap, for messages that came before
 their receive. With `Plan.pools` several channels use one pool in turn. Each channel always uses the
 same pool, so that every pointer into it stays valid. A channel that does not own its pool is
-*evicted*: its lists look empty until it is *restored*, and whoever needs them restores it first. If
+*evicted*: its lists look empty until it is *restored*. Code that needs them restores it first. If
 the channel that must leave holds messages, they are copied to host memory outside every rank's
 window, and copied back when it is restored. Otherwise only two pointers change.
 
