@@ -10,10 +10,10 @@ Amaranth's simulator and cocotb alike:
     LinkSink(pins)       takes packets, judges their CRC, raises STOP at will
 
 In Amaranth's simulator `Chip` is a NIC with all of these around it and `Pair` two on a cable.
-`Bench` runs any component with a watchdog; `BenchProcessor` stands in for the processor so that a
-bench can do what firmware would. In cocotb take `CocotbPins(dut, "pio")` (`lanai_hdl.bfm.cocotb`)
-for the interface `pio` of the converted NIC; `run_cocotb` (`lanai_hdl.bfm.verilated`) converts,
-compiles and runs.
+`Bench` runs any component with a watchdog, `simulator` prepares one for benches of your own;
+`BenchProcessor` stands in for the processor so that a bench can do what firmware would. In cocotb
+take `CocotbPins(dut, "pio")` (`lanai_hdl.bfm.cocotb`) for the interface `pio` of the converted NIC;
+`run_cocotb` (`lanai_hdl.bfm.verilated`) converts, compiles and runs.
 """
 
 from .bench_processor import BenchProcessor
@@ -23,7 +23,7 @@ from .link import LinkSink, LinkSource, Packet
 from .pins import Pins
 from .pio import PioHost
 from .program import Program
-from .pysim import Bench, PysimPins, stream_get, stream_put
+from .pysim import Bench, PysimPins, simulator, stream_get, stream_put
 from .sram import SramModel
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "Side",
     "SramModel",
     "World",
+    "simulator",
     "stream_get",
     "stream_put",
 ]

@@ -43,17 +43,18 @@ class Side:
         self.sram = MemorySram(config, init)
         self.nic = Nic(config, sram=self.sram, processor=self.bench_processor if processor is None else processor)
         self.world = World()
+        self._rows = list(self.sram.memory.data)
 
     def peek(self, context: Any, address: int, size: int) -> bytes:
         """Bytes of SRAM, read without an access on the LBUS."""
-        words = (context.get(self.sram.memory.data[a // 4]) for a in range(address & ~3, address + size, 4))
+        words = map(context.get, self._rows[address // 4 : -(-(address + size) // 4)])
         return b"".join(word.to_bytes(4, "big") for word in words)[address % 4 :][:size]
 
     def poke(self, context: Any, address: int, data: bytes) -> None:
         if address % 4 or len(data) % 4:
             raise ValueError(f"poke({address:#x}, {len(data)} bytes): whole words only")
         for n in range(0, len(data), 4):
-            context.set(self.sram.memory.data[(address + n) // 4], int.from_bytes(data[n : n + 4], "big"))
+            context.set(self._rows[(address + n) // 4], int.from_bytes(data[n : n + 4], "big"))
 
     def attach(self, bench: Bench, pio: Any, mem: Any, script: Script, memory: dict[str, Any] | None) -> None:
         """Add the script and the host memory to the bench."""

@@ -7,6 +7,7 @@ from typing import Any
 from amaranth import ClockDomain, Module
 from amaranth.sim import Simulator
 
+from .incremental import IncrementalEngine
 from .pins import Pins
 from .shapes import shapes_kept
 
@@ -38,6 +39,12 @@ def number(value: Any) -> int:
     return int(getattr(value, "value", value))
 
 
+def simulator(top: Any) -> Simulator:
+    """Amaranth's simulator of `top`, with our engine: the same results, sooner."""
+    with shapes_kept():
+        return Simulator(top, engine=IncrementalEngine)
+
+
 class Bench:
     """Runs `dut` with processes `async def process(context)` for at most `slots` slots.
 
@@ -50,8 +57,7 @@ class Bench:
         top = Module()
         top.domains.sync = ClockDomain()  # even if the component has no use for a clock, the bench has
         top.submodules.dut = dut
-        with shapes_kept():
-            self.simulator = Simulator(top)
+        self.simulator = simulator(top)
         self.simulator.add_clock(1 / 66e6)
         self.open = 0
         self.simulator.add_process(self._watchdog)

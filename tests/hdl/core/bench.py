@@ -4,8 +4,8 @@ way."""
 from dataclasses import dataclass, field
 
 from amaranth import Module
-from amaranth.sim import Simulator
 
+from lanai_hdl.bfm import simulator
 from lanai_hdl.config import NicConfig
 from lanai_hdl.core.core import Core
 from lanai_hdl.isa import NOP, TrapCause, encode
@@ -94,7 +94,7 @@ def run(program, slots=200, taken=lambda slot: False, wait=lambda slot, ran: Fal
             ran.trap = (TrapCause(ctx.get(core.trap.cause)), ctx.get(core.trap.pc))
         ran.memory = [ctx.get(sram.memory.data[i]) for i in range(SRAM // 4)]
 
-    sim = Simulator(top)
+    sim = simulator(top)
     sim.add_clock(1e-6)
     sim.add_testbench(bench)
     sim.run()

@@ -3,8 +3,8 @@
 from itertools import pairwise
 
 import pytest
-from amaranth.sim import Simulator
 
+from lanai_hdl.bfm import simulator
 from lanai_hdl.config import lanai41
 from lanai_hdl.errors import UserError
 from lanai_hdl.hub.config import FrameTimes, SwitchingHubConfig
@@ -46,7 +46,7 @@ def turn(sends, slots=600, down=()):
             await ctx.tick()
         idle.append(ctx.get(dut.idle))
 
-    sim = Simulator(dut)
+    sim = simulator(dut)
     sim.add_clock(1e-6)
     sim.add_testbench(bench)
     sim.run()

@@ -4,8 +4,8 @@ import random
 
 import pytest
 from amaranth import Module, Signal
-from amaranth.sim import Simulator
 
+from lanai_hdl.bfm import simulator
 from lanai_hdl.isa import FORMATS, NOP, Access, AluOp, Condition, Function, Reg, Special, decode, encode
 from lanai_hdl.isa.coding import extract, format_of, insert
 from lanai_hdl.isa.formats import BR, RI, RM, RR, RRM, SCC, SLI, SLS, SPECIAL, SPLS
@@ -192,6 +192,6 @@ def test_gates_agree_with_the_data():
                 for part in found.fields:
                     assert ctx.get(values[found.name, part.name]) == extract(part, w), (found.name, part.name, hex(w))
 
-    sim = Simulator(m)
+    sim = simulator(m)
     sim.add_testbench(bench)
     sim.run()

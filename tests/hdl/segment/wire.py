@@ -3,8 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
-from amaranth.sim import Simulator
-
+from lanai_hdl.bfm import simulator
 from lanai_hdl.config import lanai41
 from lanai_hdl.link.crc import crc32
 from lanai_hdl.link.flit import Kind
@@ -92,7 +91,7 @@ def run(config, nodes, seed=1):
         result.update({name: ctx.get(getattr(dut, name)) for name in COUNTERS})
         result["drops"] = [ctx.get(drops) for drops in dut.drops]
 
-    sim = Simulator(dut)
+    sim = simulator(dut)
     sim.add_clock(1e-6)
     sim.add_testbench(bench)
     sim.run()

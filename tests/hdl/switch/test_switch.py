@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
-from amaranth.sim import Simulator
 
+from lanai_hdl.bfm import simulator
 from lanai_hdl.config import BlockedAction, lanai41
 from lanai_hdl.errors import UserError
 from lanai_hdl.link.crc import crc32
@@ -76,7 +76,7 @@ def run(config, nodes, slots=None, seed=1):
         names = ("bad_routes", "blocked", "strays", "forwarded", "resets")
         result.update({name: ctx.get(getattr(dut, name)) for name in names}, slots=slot)
 
-    sim = Simulator(dut)
+    sim = simulator(dut)
     sim.add_clock(1e-6)
     sim.add_testbench(bench)
     sim.run()

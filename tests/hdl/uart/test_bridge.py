@@ -4,8 +4,8 @@ and after line noise."""
 import random
 
 import pytest
-from amaranth.sim import Simulator
 
+from lanai_hdl.bfm import simulator
 from lanai_hdl.uart import SerialReceiver, SerialTransmitter, UartBridge
 from lanai_hdl.uart.bridge import SILENCE, UNANSWERED
 from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
@@ -84,7 +84,7 @@ class Window:
 
 
 def simulate(dut, bench, *background):
-    sim = Simulator(dut)
+    sim = simulator(dut)
     sim.add_clock(1e-6)
     for process in background:
         sim.add_testbench(process, background=True)
@@ -158,7 +158,7 @@ def test_memory_access_is_passed_on_and_answered(write, refused):
             kind = FrameKind.MEMORY_REFUSED if refused else FrameKind.MEMORY_ANSWER
             await line.send(ctx, Frame(kind, 0, 0x5000 + word).to_bytes())
 
-    sim = Simulator(dut)
+    sim = simulator(dut)
     sim.add_clock(1e-6)
     sim.add_testbench(line.listen, background=True)
     sim.add_testbench(nic)
