@@ -20,7 +20,7 @@ from lanai_firmware.programs.mpi_np.codec import unpack
 from lanai_firmware.programs.mpi_np.layout import REQUEST_TAIL, SLOTS, PageEntry, Record, Region, Request
 from lanai_firmware.programs.mpi_np.plan import McpConfig, QueueDepths
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
-from lanai_firmware.programs.mpi_np.sram import ChannelRoute, EndpointSpec, boot_words, channel_words, lay_out
+from lanai_firmware.programs.mpi_np.sram import ChannelRoute, EndpointSpec, Layout, boot_words, channel_words, lay_out
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer
@@ -138,7 +138,27 @@ async def boot(
     layout = lay_out(
         config, len(ranks), world, image.free, min(sram_size, image.stack_bottom), home, most_ranks, depths
     )
-    attachments = [
+    attachments = _attachments(config, layout, world, ranks, routes, epoch)
+    ordered = [routes[rank, peer] for rank in ranks for peer in range(world)]
+    await load(bus, image, layout.clear[1])
+    for name, data in boot_words(layout, [_spec(one) for one in attachments]).items():
+        await bus.write_block(SRAM_HOST + image.address(FIRMWARE.symbol(name)), data)
+    await bus.write_block(SRAM_HOST + layout.plan["channel_plan_table"], channel_words(ordered))
+    await bus.write(EPOCH, epoch)
+    await start(bus, FIRMWARE)
+    return attachments
+
+
+def _attachments(
+    config: McpConfig,
+    layout: Layout,
+    world: int,
+    ranks: Sequence[int],
+    routes: Mapping[tuple[int, int], ChannelRoute],
+    epoch: int,
+) -> list[Attachment]:
+    """What each rank must know of the NIC."""
+    return [
         Attachment(
             rank=rank,
             ranks=world,
@@ -156,26 +176,19 @@ async def boot(
         )
         for local_rank, rank in enumerate(ranks)
     ]
-    specs = [
-        EndpointSpec(
-            rank=a.rank,
-            window=a.copyblock,
-            window_mask=WINDOW_MASK,
-            record_ring=a.copyblock,
-            records=a.records,
-            page_table=a.copyblock + a.page_table_offset,
-            page_entries=a.page_entries,
-        )
-        for a in attachments
-    ]
-    ordered = [routes[rank, peer] for rank in ranks for peer in range(world)]
-    await load(bus, image, layout.clear[1])
-    for name, data in boot_words(layout, specs).items():
-        await bus.write_block(SRAM_HOST + image.address(FIRMWARE.symbol(name)), data)
-    await bus.write_block(SRAM_HOST + layout.plan["channel_plan_table"], channel_words(ordered))
-    await bus.write(EPOCH, epoch)
-    await start(bus, FIRMWARE)
-    return attachments
+
+
+def _spec(attachment: Attachment) -> EndpointSpec:
+    """What the NIC must know of the rank."""
+    return EndpointSpec(
+        rank=attachment.rank,
+        window=attachment.copyblock,
+        window_mask=WINDOW_MASK,
+        record_ring=attachment.copyblock,
+        records=attachment.records,
+        page_table=attachment.copyblock + attachment.page_table_offset,
+        page_entries=attachment.page_entries,
+    )
 
 
 def channel_number(local_rank: int, world: int, peer: int) -> int:
