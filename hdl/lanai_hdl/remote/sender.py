@@ -10,18 +10,17 @@ from ..host_bus.ports import BurstPort
 from ..host_dma.aligner import Aligner
 from ..host_dma.cutter import BurstCutter
 from ..link.flit import Flit, Kind
-from .entry import Entry
-from .lookup import LENGTH_BITS, LookupPort, Need
-from .packets import WIDE_BYTES, Op, Status, appends
+from .lookup import LookupPort
+from .making import Making
+from .packets import Op, Status, appends
 from .parameters import RemoteParameters
-from .parts import Part, follow, values
+from .parts import Part
 from .reply import Reply
 from .sequencer import INDEX_BITS, EntryRead
-from .tables import APERTURE_WORD_BITS, COMPARAND, COMPARAND_HIGH, EXPOSURES, OPERAND, OPERAND_HIGH
+from .tables import APERTURE_WORD_BITS, COMPARAND, COMPARAND_HIGH, OPERAND, OPERAND_HIGH
 from .window import CommandRead
 
 FLITS_BESIDE_DATA = 16  # of a packet: HEAD, TAIL, at most 4 + 4 words; and as much for the NOP or ACK that may follow
-EXPOSURE_BITS = (EXPOSURES - 1).bit_length()
 STORED_BITS = APERTURE_WORD_BITS  # of the place of a word in a page: its lower ones say where in the stream buffers
 
 
@@ -85,36 +84,56 @@ class PacketSender(wiring.Component):
         wiring.connect(m, cutter.o, wiring.flipped(self.bus.burst))
         self._routes(m, routes)
 
-        entry, reply = Signal(Entry), Signal(Reply)
-        index = Signal(INDEX_BITS)
-        replies = Signal()  # this packet is a reply
-        last_was_reply = Signal()
+        making = Making()
         room = Signal()
-        op, part = Signal(Op), Signal(Part)
-        reads = Signal()  # its data come from host memory
-        spoiled = Signal()
-        stored_left = Signal(LENGTH_BITS - 2)  # words of a stream buffer
-        address = Signal(32)
         m.d.sync += room.eq(flits.w_level <= depth - largest - 2)
         m.d.comb += [
-            self.sent.index.eq(index),
+            self.sent.index.eq(making.index),
             self.o.valid.eq(flits.r_rdy),
             self.o.payload.eq(flits.r_data),
             flits.r_en.eq(self.o.ready),
-            self.words.buffer.eq(entry.buffer),
+            self.words.buffer.eq(making.entry.buffer),
             self.void_status.eq(self.lookup.status),
         ]
         # HEAD may follow on TAKE at once, so the route is read before `entry` is there.
-        route = self._route(m, routes, Mux(replies, reply.peer, self.sent.entry.peer))
-        self._ask(m, entry, reply, replies)
-        self._load(m, aligner, cutter, entry, reply, replies, address)
+        route = self._route(m, routes, Mux(making.replies, making.reply.peer, self.sent.entry.peer))
+        making.ask(m, self.lookup)
+        making.load(m, aligner, cutter, self.bus.read)
         out = Signal(Flit)
         m.d.comb += flits.w_data.eq(out)
-        words = values(m, self.number, self.words.data, entry, reply, replies, op, index)
-        after = Signal(Part)
-        wide = Mux(replies, reply.length, entry.length) == WIDE_BYTES
-        follow(m, after, part, replies, op, reads, wide)
-        # A command's word stands on `words` in the slot after it was asked for.
+        words = making.values(m, self.number, self.words.data)
+        after = making.next_part(m)
+        self._ask_for_word(m, making.part)
+
+        m.d.comb += self.busy.eq(1)
+        with m.FSM():
+            with m.State("IDLE"):
+                self._choose(m, making, room, flits)
+                m.d.comb += self.busy.eq(0)
+            with m.State("TAKE"):
+                self._take(m, making)
+            with m.State("ASK"):
+                m.d.comb += self.lookup.start.eq(1)
+                m.next = "LOOKUP"
+            with m.State("LOOKUP"):
+                self._await_address(m, making)
+            with m.State("BURST"):
+                m.d.comb += [aligner.load.eq(1), cutter.load.eq(1)]
+                m.next = "WORDS"
+            with m.State("WORDS"):
+                m.d.comb += flits.w_en.eq(1)
+                self._choose_word(m, making, words, route, out)
+                m.d.sync += making.part.eq(after)
+                self._go_on(m, making, after)
+            if self.config.streams:
+                with m.State("STORED"):
+                    self._send_stored(m, making, flits, out)
+            with m.State("DATA"):
+                self._send_data(m, making, aligner, flits, out)
+        return m
+
+    def _ask_for_word(self, m, part):
+        """A command's word stands on `words` in the slot after it was asked for."""
         m.d.comb += self.words.field.eq(OPERAND)
         fields = ((Part.OPERAND, COMPARAND), (Part.COMPARAND, OPERAND_HIGH), (Part.OPERAND_HIGH, COMPARAND_HIGH))
         with m.Switch(part):
@@ -122,103 +141,102 @@ class PacketSender(wiring.Component):
                 with m.Case(before):
                     m.d.comb += self.words.field.eq(field)
 
-        m.d.comb += self.busy.eq(1)
-        with m.FSM():
-            with m.State("IDLE"):
-                takes_reply = Signal()
-                m.d.comb += [
-                    takes_reply.eq(self.replies.valid & ~(last_was_reply & self.send.valid)),
-                    self.idle.eq(~self.replies.valid & ~self.send.valid & ~flits.r_rdy & (flits.w_level == 0)),
-                    self.replies.ready.eq(room & self.enable & takes_reply),
-                    self.send.ready.eq(room & self.enable & ~takes_reply),
-                    self.sent.index.eq(self.send.payload),
-                ]
-                m.d.sync += [reply.eq(self.replies.payload), replies.eq(takes_reply), part.eq(Part.HEAD), spoiled.eq(0)]
-                with m.If(room & self.enable & (self.replies.valid | self.send.valid)):
-                    m.d.sync += last_was_reply.eq(takes_reply)
-                    with m.If(~takes_reply):
-                        m.d.sync += index.eq(self.send.payload)
-                    m.next = "TAKE"
-                m.d.comb += self.busy.eq(0)
-            with m.State("TAKE"):
-                sends = (self.sent.entry.op == Op.WRITE) | appends(self.sent.entry.op)
-                fetches = Signal()
-                m.d.comb += fetches.eq(Mux(replies, reply.reads, sends & ~self.voided))
-                m.d.sync += [entry.eq(self.sent.entry), reads.eq(fetches)]
-                m.d.sync += [
-                    self.stored.eq(self.sent.entry.offset >> 2),
-                    stored_left.eq(self.sent.entry.length >> 2),
-                ]
-                with m.If(replies):
-                    m.d.sync += op.eq(Mux(reply.reads | reply.returns, Op.DATA, Op.ACK))
-                with m.Else():
-                    m.d.sync += op.eq(Mux(self.voided, Op.NOP, self.sent.entry.op))
+    def _choose(self, m, making, room, flits):
+        """State IDLE: replies and requests take turns while both wait."""
+        takes_reply = Signal()
+        m.d.comb += [
+            takes_reply.eq(self.replies.valid & ~(making.last_was_reply & self.send.valid)),
+            self.idle.eq(~self.replies.valid & ~self.send.valid & ~flits.r_rdy & (flits.w_level == 0)),
+            self.replies.ready.eq(room & self.enable & takes_reply),
+            self.send.ready.eq(room & self.enable & ~takes_reply),
+            self.sent.index.eq(self.send.payload),
+        ]
+        m.d.sync += [
+            making.reply.eq(self.replies.payload),
+            making.replies.eq(takes_reply),
+            making.part.eq(Part.HEAD),
+            making.spoiled.eq(0),
+        ]
+        with m.If(room & self.enable & (self.replies.valid | self.send.valid)):
+            m.d.sync += making.last_was_reply.eq(takes_reply)
+            with m.If(~takes_reply):
+                m.d.sync += making.index.eq(self.send.payload)
+            m.next = "TAKE"
+
+    def _take(self, m, making):
+        """State TAKE: what the packet is, and whether its data must be fetched first."""
+        entry, reply, replies = self.sent.entry, making.reply, making.replies
+        sends = (entry.op == Op.WRITE) | appends(entry.op)
+        fetches = Signal()
+        m.d.comb += fetches.eq(Mux(replies, reply.reads, sends & ~self.voided))
+        m.d.sync += [making.entry.eq(entry), making.reads.eq(fetches)]
+        m.d.sync += [self.stored.eq(entry.offset >> 2), making.stored_left.eq(entry.length >> 2)]
+        with m.If(replies):
+            m.d.sync += making.op.eq(Mux(reply.reads | reply.returns, Op.DATA, Op.ACK))
+        with m.Else():
+            m.d.sync += making.op.eq(Mux(self.voided, Op.NOP, entry.op))
+        m.next = "WORDS"
+        with m.If(fetches & (replies | ~entry.stored)):
+            m.next = "ASK"
+
+    def _await_address(self, m, making):
+        m.d.sync += making.address.eq(self.lookup.address)
+        with m.If(self.lookup.done):
+            m.next = "WORDS"
+            with m.If(self.lookup.status == Status.OK):
+                m.next = "BURST"
+            with m.Else():
+                self._fail(m, making, self.lookup.status)
+
+    def _choose_word(self, m, making, words, route, out):
+        with m.Switch(making.part):
+            with m.Case(Part.HEAD):
+                m.d.comb += [out.kind.eq(Kind.HEAD), out.data.eq(route)]
+            for which, value in words.items():
+                with m.Case(which):
+                    m.d.comb += [out.kind.eq(Kind.DATA), out.data.eq(value)]
+            with m.Case(Part.TAIL):
+                m.d.comb += [out.kind.eq(Kind.TAIL), out.data.eq(making.spoiled)]
+
+    def _go_on(self, m, making, after):
+        """State WORDS: what follows on this word. A spoiled packet is followed by what says why."""
+        with m.If(making.part == Part.TAIL):
+            m.d.comb += [self.requested.eq(~making.replies), self.replied.eq(making.replies)]
+            m.next = "IDLE"
+            with m.If(making.spoiled):
+                m.d.sync += [making.part.eq(Part.HEAD), making.spoiled.eq(0)]
+                m.d.comb += self.void_status.eq(Status.BUS)
+                self._fail(m, making, Status.BUS)
                 m.next = "WORDS"
-                with m.If(fetches & (replies | ~self.sent.entry.stored)):
-                    m.next = "ASK"
-            with m.State("ASK"):
-                m.d.comb += self.lookup.start.eq(1)
-                m.next = "LOOKUP"
-            with m.State("LOOKUP"):
-                m.d.sync += address.eq(self.lookup.address)
-                with m.If(self.lookup.done):
-                    m.next = "WORDS"
-                    with m.If(self.lookup.status == Status.OK):
-                        m.next = "BURST"
-                    with m.Else():
-                        self._fail(m, reply, replies, op, reads, self.lookup.status)
-            with m.State("BURST"):
-                m.d.comb += [aligner.load.eq(1), cutter.load.eq(1)]
-                m.next = "WORDS"
-            with m.State("WORDS"):
-                m.d.comb += flits.w_en.eq(1)
-                with m.Switch(part):
-                    with m.Case(Part.HEAD):
-                        m.d.comb += [out.kind.eq(Kind.HEAD), out.data.eq(route)]
-                    for which, value in words.items():
-                        with m.Case(which):
-                            m.d.comb += [out.kind.eq(Kind.DATA), out.data.eq(value)]
-                    with m.Case(Part.TAIL):
-                        m.d.comb += [out.kind.eq(Kind.TAIL), out.data.eq(spoiled)]
-                m.d.sync += part.eq(after)
-                with m.If(part == Part.TAIL):
-                    m.d.comb += [
-                        self.requested.eq(~replies),
-                        self.replied.eq(replies),
-                    ]
-                    m.next = "IDLE"
-                    with m.If(spoiled):
-                        m.d.sync += [part.eq(Part.HEAD), spoiled.eq(0)]
-                        m.d.comb += self.void_status.eq(Status.BUS)
-                        self._fail(m, reply, replies, op, reads, Status.BUS)
-                        m.next = "WORDS"
-                with m.Elif(after == Part.DATA):
-                    m.next = "DATA"
-                    if self.config.streams:
-                        with m.If(~replies & entry.stored):
-                            m.next = "STORED"
-                            m.d.sync += self.stored.eq(self.stored + 1)
+        with m.Elif(after == Part.DATA):
+            m.next = "DATA"
             if self.config.streams:
-                with m.State("STORED"):
-                    m.d.comb += [flits.w_en.eq(1), out.kind.eq(Kind.DATA), out.data.eq(self.stored_word)]
-                    m.d.sync += [self.stored.eq(self.stored + 1), stored_left.eq(stored_left - 1)]
-                    with m.If(stored_left == 1):
-                        m.d.sync += part.eq(Part.TAIL)
-                        m.next = "WORDS"
-            with m.State("DATA"):
-                word = aligner.o
-                m.d.comb += [
-                    word.ready.eq(1),
-                    flits.w_en.eq(word.valid),
-                    out.kind.eq(Kind.DATA),
-                    out.data.eq(word.payload.data),
-                ]
-                with m.If(word.valid):
-                    m.d.sync += spoiled.eq(spoiled | word.payload.error)
-                with m.If(~aligner.busy):
-                    m.d.sync += part.eq(Part.TAIL)
-                    m.next = "WORDS"
-        return m
+                with m.If(~making.replies & making.entry.stored):
+                    m.next = "STORED"
+                    m.d.sync += self.stored.eq(self.stored + 1)
+
+    def _send_stored(self, m, making, flits, out):
+        """Words of a stream buffer, one a slot."""
+        m.d.comb += [flits.w_en.eq(1), out.kind.eq(Kind.DATA), out.data.eq(self.stored_word)]
+        m.d.sync += [self.stored.eq(self.stored + 1), making.stored_left.eq(making.stored_left - 1)]
+        with m.If(making.stored_left == 1):
+            m.d.sync += making.part.eq(Part.TAIL)
+            m.next = "WORDS"
+
+    def _send_data(self, m, making, aligner, flits, out):
+        """Words from host memory, as they come."""
+        word = aligner.o
+        m.d.comb += [
+            word.ready.eq(1),
+            flits.w_en.eq(word.valid),
+            out.kind.eq(Kind.DATA),
+            out.data.eq(word.payload.data),
+        ]
+        with m.If(word.valid):
+            m.d.sync += making.spoiled.eq(making.spoiled | word.payload.error)
+        with m.If(~aligner.busy):
+            m.d.sync += making.part.eq(Part.TAIL)
+            m.next = "WORDS"
 
     def _routes(self, m, routes):
         write = routes.write_port()
@@ -233,41 +251,8 @@ class PacketSender(wiring.Component):
         m.d.comb += read.addr.eq(peer)
         return read.data
 
-    def _ask(self, m, entry, reply, replies):
-        lookup = self.lookup
-        with m.If(replies):
-            m.d.comb += [
-                lookup.owner.eq(reply.exposure >> EXPOSURE_BITS),
-                lookup.exposure.eq(reply.exposure),
-                lookup.need.eq(Need.READ),
-                lookup.key.eq(reply.key),
-                lookup.offset.eq(reply.offset),
-                lookup.length.eq(reply.length),
-            ]
-        with m.Else():
-            m.d.comb += [
-                lookup.owner.eq(entry.buffer >> 3),
-                lookup.exposure.eq(entry.local),
-                lookup.need.eq(Need.OWN),
-                lookup.offset.eq(entry.local_offset),
-                lookup.length.eq(entry.length),
-            ]
-
-    def _load(self, m, aligner, cutter, entry, reply, replies, address):
-        length = Mux(replies, reply.length, entry.length)
-        m.d.comb += [
-            aligner.source.eq(address[:2]),
-            aligner.target.eq(Mux(replies, reply.align, entry.offset[:2])),
-            aligner.length.eq(length),
-            cutter.addr.eq(address),
-            cutter.length.eq(length),
-            aligner.i.valid.eq(self.bus.read.valid),
-            aligner.i.payload.eq(self.bus.read.payload),
-            self.bus.read.ready.eq(aligner.i.ready),
-        ]
-
-    def _fail(self, m, reply, replies, op, reads, status):
+    def _fail(self, m, making, status):
         """What cannot be read is not sent: a NOP or an ACK goes in its place."""
-        m.d.sync += [op.eq(Mux(replies, Op.ACK, Op.NOP)), reads.eq(0)]
-        m.d.sync += [reply.status.eq(status), reply.reads.eq(0)]
-        m.d.comb += [self.void.eq(~replies), self.failed.eq(~replies), self.refused.eq(replies)]
+        m.d.sync += [making.op.eq(Mux(making.replies, Op.ACK, Op.NOP)), making.reads.eq(0)]
+        m.d.sync += [making.reply.status.eq(status), making.reply.reads.eq(0)]
+        m.d.comb += [self.void.eq(~making.replies), self.failed.eq(~making.replies), self.refused.eq(making.replies)]

@@ -1,0 +1,82 @@
+"""The packet that the sender is making: a request of the sequencer's or a reply of the server's."""
+
+from amaranth import Mux, Signal
+
+from .entry import Entry
+from .lookup import LENGTH_BITS, Need
+from .packets import WIDE_BYTES, Op
+from .parts import Part, follow, values
+from .reply import Reply
+from .sequencer import INDEX_BITS
+from .tables import EXPOSURES
+
+EXPOSURE_BITS = (EXPOSURES - 1).bit_length()
+
+
+class Making:
+    """Registers of `PacketSender`, one object for each elaboration.
+
+    `replies`, the packet is `reply`; else it is the request `entry`, number `index`. `op` and
+    `part`, the kind of the packet and of the word to come. `reads`, its data come from host memory,
+    at `address`; `stored_left` words come from a stream buffer. `spoiled`, the host refused a word.
+    `last_was_reply`, for whose turn it is.
+    """
+
+    def __init__(self):
+        self.entry = Signal(Entry)
+        self.reply = Signal(Reply)
+        self.index = Signal(INDEX_BITS)
+        self.replies = Signal()
+        self.last_was_reply = Signal()
+        self.op = Signal(Op)
+        self.part = Signal(Part)
+        self.reads = Signal()
+        self.spoiled = Signal()
+        self.stored_left = Signal(LENGTH_BITS - 2)
+        self.address = Signal(32)
+
+    def values(self, m, number, word):
+        """The value of each part, by part; `number` is the NIC's, `word` a command's."""
+        return values(m, number, word, self.entry, self.reply, self.replies, self.op, self.index)
+
+    def next_part(self, m):
+        """The part after this one."""
+        after = Signal(Part)
+        wide = Mux(self.replies, self.reply.length, self.entry.length) == WIDE_BYTES
+        follow(m, after, self.part, self.replies, self.op, self.reads, wide)
+        return after
+
+    def ask(self, m, lookup):
+        """What the lookup is asked: where a reply's data lie, or a request's."""
+        entry, reply = self.entry, self.reply
+        with m.If(self.replies):
+            m.d.comb += [
+                lookup.owner.eq(reply.exposure >> EXPOSURE_BITS),
+                lookup.exposure.eq(reply.exposure),
+                lookup.need.eq(Need.READ),
+                lookup.key.eq(reply.key),
+                lookup.offset.eq(reply.offset),
+                lookup.length.eq(reply.length),
+            ]
+        with m.Else():
+            m.d.comb += [
+                lookup.owner.eq(entry.buffer >> 3),
+                lookup.exposure.eq(entry.local),
+                lookup.need.eq(Need.OWN),
+                lookup.offset.eq(entry.local_offset),
+                lookup.length.eq(entry.length),
+            ]
+
+    def load(self, m, aligner, cutter, read):
+        """How the words that are read become the packet's."""
+        length = Mux(self.replies, self.reply.length, self.entry.length)
+        m.d.comb += [
+            aligner.source.eq(self.address[:2]),
+            aligner.target.eq(Mux(self.replies, self.reply.align, self.entry.offset[:2])),
+            aligner.length.eq(length),
+            cutter.addr.eq(self.address),
+            cutter.length.eq(length),
+            aligner.i.valid.eq(read.valid),
+            aligner.i.payload.eq(read.payload),
+            read.ready.eq(aligner.i.ready),
+        ]
