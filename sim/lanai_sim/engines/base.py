@@ -13,6 +13,7 @@ from typing import NamedTuple, NoReturn
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
+from lanai_hdl.ring.config import RingConfig
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.switch_config import SwitchConfig
 
@@ -94,7 +95,7 @@ class Layout:
     nics: int
     cables: tuple[Cable, ...]
     switches: int = 0
-    switch: SwitchConfig | SegmentConfig | None = None
+    switch: SwitchConfig | SegmentConfig | RingConfig | None = None
 
     @property
     def latency(self) -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
+from lanai_hdl.ring.config import RingConfig
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.switch_config import SwitchConfig
 
@@ -35,7 +36,7 @@ class Design:
     needs, such as the domain's reset.
     """
 
-    config: NicConfig | SwitchConfig | SegmentConfig
+    config: NicConfig | SwitchConfig | SegmentConfig | RingConfig
     probes: bool = False
     as_synthesized: bool = False
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
+from lanai_hdl.ring.config import RingConfig
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.compilers import Language, find, for_models
@@ -66,7 +67,7 @@ TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with
 
 
 def models_header(
-    switch: SwitchConfig | SegmentConfig | None, probes: bool = False, as_synthesized: bool = False
+    switch: SwitchConfig | SegmentConfig | RingConfig | None, probes: bool = False, as_synthesized: bool = False
 ) -> str:
     """The C++ that knows the Verilated classes and, for the switch, its ports as arrays."""
     tops = [NIC_TOP] if switch is None else [NIC_TOP, SWITCH_TOP]
@@ -110,7 +111,7 @@ def _model(top: str) -> list[str]:
 
 def build(
     nic: NicConfig,
-    switch: SwitchConfig | SegmentConfig | None,
+    switch: SwitchConfig | SegmentConfig | RingConfig | None,
     trace: bool = False,
     probes: bool = False,
     as_synthesized: bool = False,
@@ -151,7 +152,7 @@ def _load(path: Path) -> ctypes.CDLL:
     return loaded
 
 
-def native(nic: NicConfig, switch: SwitchConfig | SegmentConfig | None, **options: bool) -> ctypes.CDLL:
+def native(nic: NicConfig, switch: SwitchConfig | SegmentConfig | RingConfig | None, **options: bool) -> ctypes.CDLL:
     """The library that `build` names, loaded."""
     return _load(build(nic, switch, **options))
 

@@ -26,6 +26,7 @@ from .walking import walk
         ("ethernet", 3),
         ("hub", 3),
         ("switching-hub", 3),
+        ("ring", 5),
     ],
 )
 def test_every_route_ends_where_it_should(text, nics):
@@ -60,7 +61,7 @@ def test_routes_take_the_shortest_way(tmp_path):
             "hypercube",
             2,
             (
-                "'hypercube' is not known; write ethernet, hub, mesh:XxYxZ, pair, segment, switch, "
+                "'hypercube' is not known; write ethernet, hub, mesh:XxYxZ, pair, ring, segment, switch, "
                 "switches:N, switching-hub, torus:XxYxZ or a .toml"
             ),
         ),
@@ -70,6 +71,7 @@ def test_routes_take_the_shortest_way(tmp_path):
         ("switches:2", 100, "ports a switch"),
         ("absent.toml", 2, "absent.toml"),
         ("segment", 17, "joins 1 to 16 NICs, not 17"),
+        ("ring", 17, "joins 1 to 16 NICs, not 17"),
     ],
 )
 def test_what_cannot_be_is_refused(text, nics, complaint):

@@ -13,6 +13,7 @@ from amaranth.back import verilog
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.nic import Nic
+from lanai_hdl.ring.config import RingConfig
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.sram.memory import VERILOG as SRAM
 from lanai_hdl.switch_config import SwitchConfig
@@ -34,7 +35,7 @@ def nic_verilog(config: NicConfig, probes: bool = False, as_synthesized: bool = 
 
 
 @cache
-def switch_verilog(config: SwitchConfig | SegmentConfig, as_synthesized: bool = False) -> str:
+def switch_verilog(config: SwitchConfig | SegmentConfig | RingConfig, as_synthesized: bool = False) -> str:
     """The switch, or what takes its place, as the engine steps it."""
     switch = unit(config)
     return _stable(verilog.convert(switch if as_synthesized else SteppedSwitch(switch), name=SWITCH_TOP))

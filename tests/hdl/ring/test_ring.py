@@ -1,0 +1,98 @@
+"""The ring in Amaranth's simulator: packets of random nodes to random nodes."""
+
+import random
+
+import pytest
+
+from lanai_hdl.errors import UserError
+from lanai_hdl.link.flit import Kind
+from lanai_hdl.ring.config import RingConfig
+
+from .wire import PACKET, Node, packet, run, small
+
+
+def numbered(source, target, count, chance):
+    """Packets from one node to another; their words tell source and number."""
+    return [
+        (target, [source << 16 | number, *(chance.getrandbits(32) for _ in range(chance.randrange(PACKET - 3)))])
+        for number in range(count)
+    ]
+
+
+def traffic(ports, count, seed):
+    """What each node sends, in order: (target, words)."""
+    chance = random.Random(seed)
+    found = []
+    for source in range(ports):
+        packets = [numbered(source, target, count, chance) for target in range(ports)]
+        order = [target for target in range(ports) for _ in range(count)]
+        chance.shuffle(order)
+        found.append([packets[target].pop(0) for target in order])
+    return found
+
+
+def played(config, count, seed, **node):
+    """Random traffic: every packet comes once, whole, and those of one source in order. The
+    counters."""
+    sent = traffic(config.ports, count, seed)
+    nodes = [Node([flit for dest, words in one for flit in packet(words, dest)], **node) for one in sent]
+    counters = run(config, nodes, seed)
+    for target, at in enumerate(nodes):
+        for source, packets in enumerate(sent):
+            expected = [words for dest, words in packets if dest == target]
+            assert [words for words, _ in at.packets if words[0] >> 16 == source] == expected
+    return counters
+
+
+@pytest.mark.parametrize(
+    ("config", "node"),
+    [
+        (small(2, hop=1, sends=1, receives=1), {"gap": 0.3}),
+        pytest.param(small(), {}, marks=pytest.mark.slow),
+        pytest.param(small(3, link_kbytes=100_000), {}, marks=pytest.mark.slow),
+    ],
+)
+def test_every_packet_arrives_once_and_in_order(config, node):
+    counters = played(config, 3, 1, **node)
+    assert counters["bad_routes"] == counters["strays"] == counters["dropped"] == 0
+
+
+def test_a_refused_packet_is_sent_again_and_none_overtakes_it():
+    assert played(small(2, receives=1), 5, 2, stop=0.85)["retries"] > 5
+
+
+def test_packets_that_cannot_be_sent_are_dropped_and_counted():
+    words, longest = [1, 2, 3], list(range(PACKET - 2))
+    bad = [(Kind.DATA, 5)]  # outside a packet
+    bad += packet(words, 9)  # no such node
+    bad += packet([*longest, 4], 1)  # a flit too long
+    bad += packet(words, 1)[:2]  # no TAIL
+    nodes = [Node(bad + packet(longest, 1)), Node()]
+    assert run(small(2), nodes) == {"bad_routes": 1, "strays": 1, "dropped": 2, "retries": 0}
+    assert [words for words, _ in nodes[1].packets] == [longest]
+
+
+def shares(hold_after, count=16):
+    """What three nodes that send to the fourth more than its link carries get of that link: packets
+    of each among the first half. What the first sends passes the other two."""
+    words = list(range(1, PACKET - 2))
+    nodes = [Node(packet([n << 16, *words], 3) * count) for n in range(3)] + [Node()]
+    run(small(receives=12, hold_after=hold_after), nodes)
+    came = [words[0] >> 16 for words, _ in nodes[3].packets]
+    assert len(came) == 3 * count
+    return [came[: len(came) // 2].count(n) for n in range(3)]
+
+
+@pytest.mark.slow
+def test_a_node_that_waits_too_long_makes_the_others_wait():
+    held, free = shares(16), shares(1 << 16)
+    assert min(held) >= 4, (held, free)
+    assert max(held) < max(free), (held, free)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("ports", 17), ("ports", 1), ("packet", 1), ("sends", 3), ("receives", 0), ("hop", "two")]
+)
+def test_what_no_ring_can_be(name, value):
+    with pytest.raises(UserError, match=f"{name}={value!r} must be a"):
+        RingConfig(**{name: value})
