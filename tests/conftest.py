@@ -1,6 +1,7 @@
 """What all tests share: the expected figures, the groups of slow tests."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -32,6 +33,14 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     for name, group in GROUPS.items():
         config.addinivalue_line("markers", f"{name}: slow tests: {group.proves}")
+    _keep_bytecode(config.cache.mkdir("bytecode"))
+
+
+def _keep_bytecode(directory):
+    """The tests start some thousand Python processes, which need not compile the same sources: they keep
+    what they have compiled here, even if the environment is set to keep none."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(directory)
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their markers
