@@ -1,7 +1,8 @@
-/* The front of the MPI library: finds or starts a Python, and lets it fill the table that all MPI functions call through.
+/* The front of the MPI library: finds or starts a Python, and lets it fill the table that all MPI functions call
+   through.
 
-   It links with no libpython. In a Python process it uses the interpreter that is there, however that was built; in any other
-   program it loads the libpython that the library was built for. The generated part follows this text. */
+   It links with no libpython. In a Python process it uses the interpreter that is there, however that was built; in any
+   other program it loads the libpython that the library was built for. The generated part follows this text. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -34,11 +35,14 @@ static void lanai_start_python(void) {
     if (!library) library = LANAI_LIBPYTHON;
     if (!program) program = LANAI_PYTHON;
     if (!*library)
-        lanai_fail("no shared libpython belongs to", program,
-                   "C programs need one: use a Python built with --enable-shared, or set LANAI_LIBPYTHON to its libpython");
+        lanai_fail(
+            "no shared libpython belongs to", program,
+            "C programs need one: use a Python built with --enable-shared, or set LANAI_LIBPYTHON to its libpython");
     if (!dlopen(library, RTLD_NOW | RTLD_GLOBAL))
-        lanai_fail("cannot load libpython:", dlerror(), "set LANAI_LIBPYTHON to the libpython of the Python that has openlanai");
-    setenv("OPENBLAS_NUM_THREADS", "1", 0); /* numpy serves this library alone; its threads would count as the program's */
+        lanai_fail("cannot load libpython:", dlerror(),
+                   "set LANAI_LIBPYTHON to the libpython of the Python that has openlanai");
+    /* numpy serves this library alone; its threads would count as the program's */
+    setenv("OPENBLAS_NUM_THREADS", "1", 0);
     mbstowcs(wide, program, sizeof wide / sizeof *wide - 1);
     ((void (*)(const wchar_t *))lanai_python("Py_SetProgramName"))(wide);
     ((void (*)(int))lanai_python("Py_InitializeEx"))(0); /* 0: the program's signal handlers stay as they are */
@@ -58,7 +62,8 @@ static void lanai_boot(void) {
     failed = ((int (*)(const char *))lanai_python("PyRun_SimpleString"))(text);
     ((void (*)(int))lanai_python("PyGILState_Release"))(gil);
     if (failed)
-        lanai_fail("the MPI library could not start in Python", ((const char *(*)(void))lanai_python("Py_GetVersion"))(),
+        lanai_fail("the MPI library could not start in Python",
+                   ((const char *(*)(void))lanai_python("Py_GetVersion"))(),
                    "the lines above say why; LANAI_PYTHON chooses the Python that has openlanai");
     lanai_state = READY;
 }

@@ -1,5 +1,6 @@
-/* What MPICH's Fortran and C++ bindings (libmpichfort.so.12, libmpichcxx.so.12) call beside the MPI functions. mpi.h does not declare these. The last
-   parameter of the attribute calls says what the value is: 0 a pointer, 1 an address-sized integer, 3 a Fortran integer. */
+/* What MPICH's Fortran and C++ bindings (libmpichfort.so.12, libmpichcxx.so.12) call beside the MPI functions. mpi.h
+   does not declare these. The last parameter of the attribute calls says what the value is: 0 a pointer, 1 an
+   address-sized integer, 3 a Fortran integer. */
 int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void *attribute_val, int kind);
 int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void *attribute_val, int *flag, int kind);
 int MPII_Type_set_attr(MPI_Datatype datatype, int keyval, void *attribute_val, int kind);

@@ -1,6 +1,7 @@
 /* Copies to and from a program's memory that may not be there: a fault ends the copy, not the process.
 
-   The handler is installed with the first copy. A fault anywhere else goes to the handler that was there before, as if this were not here. */
+   The handler is installed with the first copy. A fault anywhere else goes to the handler that was there before, as if
+   this were not here. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -89,10 +90,10 @@ static void do_runs(const void *arguments) {
         }
 }
 
-/* Copies `total` bytes of elements that lie `extent` bytes apart, each of `runs` runs, which `offsets` (from an element's `memory`) and
-   `lengths` list; begins `skip` bytes into run `first` of the element at `memory`. */
-int guard_runs(int packing, uintptr_t stream, uintptr_t memory, int64_t extent, uintptr_t offsets, uintptr_t lengths, uint64_t runs,
-               uint64_t first, uint64_t skip, uint64_t total) {
+/* Copies `total` bytes of elements that lie `extent` bytes apart, each of `runs` runs, which `offsets` (from an
+   element's `memory`) and `lengths` list; begins `skip` bytes into run `first` of the element at `memory`. */
+int guard_runs(int packing, uintptr_t stream, uintptr_t memory, int64_t extent, uintptr_t offsets, uintptr_t lengths,
+               uint64_t runs, uint64_t first, uint64_t skip, uint64_t total) {
     return guard(do_runs, &(runs_copy){packing, (char *)stream, (char *)memory, extent, (const int64_t *)offsets,
                                        (const int64_t *)lengths, runs, first, skip, total});
 }
@@ -119,7 +120,8 @@ static void row(int packing, char *stream, char *memory, uint64_t length, turn t
         OF_LENGTH(8);
         OF_LENGTH(16);
     default:
-        for (int64_t i = 0; i < t.count; i++, stream += t.size, memory += t.extent) move(packing, stream, memory, length);
+        for (int64_t i = 0; i < t.count; i++, stream += t.size, memory += t.extent)
+            move(packing, stream, memory, length);
     }
 #undef OF_LENGTH
 }
@@ -138,6 +140,8 @@ static void do_blocks(const void *arguments) {
 }
 
 /* Copies blocks of `length` bytes that repeat regularly: `depth` turns, outermost first. */
-int guard_blocks(int packing, uintptr_t stream, uintptr_t memory, uint64_t length, uint32_t depth, const int64_t *turns) {
-    return guard(do_blocks, &(blocks_copy){packing, depth, (char *)stream, (char *)memory, length, (const turn *)turns});
+int guard_blocks(int packing, uintptr_t stream, uintptr_t memory, uint64_t length, uint32_t depth,
+                 const int64_t *turns) {
+    return guard(do_blocks,
+                 &(blocks_copy){packing, depth, (char *)stream, (char *)memory, length, (const turn *)turns});
 }

@@ -1,8 +1,9 @@
 /* A copy of this process that sleeps: see snapshot.py. The process must have one thread.
 
-   The copy (the keeper) connects to the simulator and waits. For each byte that it gets it forks a process that goes on where the rank
-   was copied, with a connection of its own. It ends when the simulator closes the connection. Both are children of children that have
-   ended, so they are none of the rank's, and the simulator, to which such processes fall, learns how they end.
+   The copy (the keeper) connects to the simulator and waits. For each byte that it gets it forks a process that goes on
+   where the rank was copied, with a connection of its own. It ends when the simulator closes the connection. Both are
+   children of children that have ended, so they are none of the rank's, and the simulator, to which such processes
+   fall, learns how they end.
 
    Nothing here allocates memory: the heap of the rank and of what is made from the copy are the same. */
 #ifndef _GNU_SOURCE
@@ -24,7 +25,8 @@
 #include <unistd.h>
 
 enum { FILES = 1024, NO_PLACE = -1 };
-static off_t places[FILES]; /* in the regular files that were open, by descriptor: they are shared with the rank, which reads on */
+/* Offsets in the regular files that were open, by descriptor. The rank shares these files and reads on. */
+static off_t places[FILES];
 
 typedef struct {
     uint32_t rank, serial, pid, live;
@@ -39,8 +41,9 @@ static int connect_anew(int sock, const char *line, uint32_t size, uint32_t rank
     if (made < 0) return 0;
     socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size);
     hello said = {rank, serial, (uint32_t)getpid(), live};
-    int done = connect(made, (struct sockaddr *)&address, length) == 0 && send(made, &said, sizeof said, MSG_NOSIGNAL) == sizeof said &&
-               dup2(made, sock) == sock && fcntl(sock, F_SETFD, FD_CLOEXEC) == 0;
+    int done = connect(made, (struct sockaddr *)&address, length) == 0 &&
+               send(made, &said, sizeof said, MSG_NOSIGNAL) == sizeof said && dup2(made, sock) == sock &&
+               fcntl(sock, F_SETFD, FD_CLOEXEC) == 0;
     close(made);
     return done;
 }

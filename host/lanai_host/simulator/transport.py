@@ -1,5 +1,5 @@
-"""Transport between ranks without a NIC: datagrams in shared memory. `transport.c` states when they
-arrive and which ranks are released."""
+"""Transport between ranks without a NIC: datagrams in shared memory. `hub.c` states when they arrive
+and which ranks are released."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -70,6 +70,8 @@ class Answer(IntEnum):
 
 
 HEADER = enums(State, Awaited, Answer)
+# The C files that `transport.c` uses, each by package and name, in the order in which they are compiled with it.
+PARTS = (reach.GUARD_SOURCE, *((__package__, name) for name in ("hub", "releasing", "waiting")))
 UNREADABLE = -1  # answer of hub_post: the datagram's body cannot be read
 LARGEST, SMALLEST = 1 << 38, 1 << 28  # bytes of the shared file; only what datagrams use takes memory
 LOOK_TIME = 10_000  # picoseconds that a look takes, so that time passes for a free host that only looks
@@ -90,7 +92,7 @@ class RankState:
 
 @cache
 def native() -> Any:
-    return load(__package__, "transport", DECLARED, reach.GUARD_SOURCE, header=HEADER)
+    return load(__package__, "transport", DECLARED, *PARTS, header=HEADER)
 
 
 class ServedRank:

@@ -20,9 +20,7 @@ HELP = "show the message queues of every rank at a simulated time"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--at", type=sim_time, required=True, metavar="TIME", help="the simulated time, e.g. 2.5ms"
-    )
+    parser.add_argument("--at", type=sim_time, required=True, metavar="TIME", help="the simulated time, e.g. 2.5ms")
     run_command.add_arguments(parser)
 
 

@@ -1,5 +1,6 @@
-/* The heap of a rank for `--buffers page`: memory from LEAST bytes on begins where no page boundary comes that its size does not need, that
-   is with a page, or if it is smaller at a multiple of the next power of two. Loaded before the C library, whose heap does the work. */
+/* The heap of a rank for `--buffers page`: memory from LEAST bytes on begins where no page boundary comes that its size
+   does not need, that is with a page, or if it is smaller at a multiple of the next power of two. Loaded before the C
+   library, whose heap does the work. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
@@ -31,7 +32,8 @@ void *calloc(size_t count, size_t size) {
         return NULL;
     }
     void *made = malloc(total);
-    if (!made || *(const size_t *)((uintptr_t)made - sizeof(size_t)) & MAPPED) return made; /* new from the system, and zero */
+    if (!made || *(const size_t *)((uintptr_t)made - sizeof(size_t)) & MAPPED)
+        return made; /* new from the system, and zero */
     return memset(made, 0, total);
 }
 
@@ -39,7 +41,8 @@ void *realloc(void *old, size_t size) {
     if (!old) return malloc(size);
     size_t room = malloc_usable_size(old);
     size_t wanted = alignment(size) - 1;
-    if (size < LEAST || (size <= room && size >= room / 2 && !((uintptr_t)old & wanted))) return __libc_realloc(old, size);
+    if (size < LEAST || (size <= room && size >= room / 2 && !((uintptr_t)old & wanted)))
+        return __libc_realloc(old, size);
     void *made = malloc(size);
     if (!made) return NULL;
     memcpy(made, old, size < room ? size : room);

@@ -1,8 +1,9 @@
 /* Becomes a rank: start_rank REPORT PARENT PROGRAM ARGUMENTS...
 
-   Between fork and exec of a process with threads hardly anything may be done, so what a rank needs is set here, in a process of its own:
-   it is killed when the simulator goes, however it goes, and its memory lies at the same addresses each time, because where a buffer lies
-   in its pages decides how many of them are pinned. If PROGRAM cannot be executed, the error number goes to the descriptor REPORT. */
+   Between fork and exec of a process with threads hardly anything may be done, so what a rank needs is set here, in a
+   process of its own: it is killed when the simulator goes, however it goes, and its memory lies at the same addresses
+   each time, because where a buffer lies in its pages decides how many of them are pinned. If PROGRAM cannot be
+   executed, the error number goes to the descriptor REPORT. */
 
 #define _GNU_SOURCE
 #include <errno.h>

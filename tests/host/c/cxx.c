@@ -1,5 +1,5 @@
-/* What MPICH's C++ bindings (libmpichcxx.so.12) do with operations and error handlers: they register a function of their own,
-   which gets the program's and calls it with the signature that C++ gave it. */
+/* What MPICH's C++ bindings (libmpichcxx.so.12) do with operations and error handlers: they register a function of
+   their own, which gets the program's and calls it with the signature that C++ gave it. */
 #include "check.h"
 
 void MPII_Op_set_cxx(MPI_Op op, void (*call)(void));

@@ -79,8 +79,8 @@ static int refuse_delete(MPI_Datatype old, int key, void *value, void *extra) {
     return *(int *)extra ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
-/* A duplicate whose attributes could not be copied is MPI_DATATYPE_NULL. A datatype whose attributes could not be deleted
-   stays, and can be freed later. */
+/* A duplicate whose attributes could not be copied is MPI_DATATYPE_NULL. A datatype whose attributes could not be
+   deleted stays, and can be freed later. */
 static void refused_attributes(void) {
     int key, refused = 1, size;
     MPI_Datatype kind, same, copy = MPI_INT;

@@ -1,4 +1,4 @@
-/* Files from C: both ABIs' numbers and handles, views, every kind of pointer, error handlers, representations of one's own. */
+/* Files from C: both ABIs' numbers and handles, views, every kind of pointer, error handlers, own representations. */
 #include "check.h"
 #include <unistd.h>
 
@@ -34,7 +34,8 @@ static void opening(void) {
     MPI_Offset bytes;
     char value[40];
     int amode, result, flag, class, length = sizeof value;
-    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_UNIQUE_OPEN, MPI_INFO_NULL, &file));
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_UNIQUE_OPEN, MPI_INFO_NULL,
+                     &file));
     OK(MPI_File_get_amode(file, &amode));
     CHECK(amode == (MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_UNIQUE_OPEN));
     OK(MPI_File_get_group(file, &group));
@@ -180,7 +181,8 @@ static int extents(MPI_Datatype type, MPI_Aint *extent, void *state) {
 static int from_digits(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state) {
     char one[DIGITS + 1] = "";
     (void)type, (void)state;
-    for (int i = 0; i < count; i++) memcpy(one, (char *)file + i * DIGITS, DIGITS), ((int *)user)[position + i] = atoi(one);
+    for (int i = 0; i < count; i++)
+        memcpy(one, (char *)file + i * DIGITS, DIGITS), ((int *)user)[position + i] = atoi(one);
     return MPI_SUCCESS;
 }
 static int to_digits(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state) {

@@ -27,8 +27,8 @@ static void reached(const char *call, int code, int class) {
     int got;
     MPI_Error_class(code, &got);
     if (own_calls != 1 || other_calls || got != class || last_class != class) {
-        fprintf(stderr, "%s: own handler %d times, others %d times, class %d, returned %d, expected %d\n", call, own_calls,
-                other_calls, last_class, got, class);
+        fprintf(stderr, "%s: own handler %d times, others %d times, class %d, returned %d, expected %d\n", call,
+                own_calls, other_calls, last_class, got, class);
         failures++;
     }
     own_calls = other_calls = 0;

@@ -87,7 +87,8 @@ static void locks(void) {
     OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
     OK(MPI_Win_flush_all(win));
     OK(MPI_Rget(old, 2, MPI_LONG, next, 2, 2, MPI_LONG, win, &requests[0]));
-    OK(MPI_Rget_accumulate(0, 0, MPI_DATATYPE_NULL, &got, 1, MPI_LONG, next, 2, 1, MPI_LONG, MPI_NO_OP, win, &requests[1]));
+    OK(MPI_Rget_accumulate(0, 0, MPI_DATATYPE_NULL, &got, 1, MPI_LONG, next, 2, 1, MPI_LONG, MPI_NO_OP, win,
+                           &requests[1]));
     OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
     CHECK(old[0] == 5 && old[1] == 6 && got == 5);
     OK(MPI_Raccumulate_c(two, 1, MPI_LONG, next, 3, 1, MPI_LONG, MPI_REPLACE, win, &requests[0]));

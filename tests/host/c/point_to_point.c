@@ -69,7 +69,12 @@ static void completion(void) {
         count = 0;
         switch (round) {
         case 0: OK(MPI_Waitall(4, requests, statuses)); break;
-        case 1: for (; count < 4; count++) { OK(MPI_Waitany(4, requests, &index, &status)); CHECK(index >= 0 && index < 4); } break;
+        case 1:
+            for (; count < 4; count++) {
+                OK(MPI_Waitany(4, requests, &index, &status));
+                CHECK(index >= 0 && index < 4);
+            }
+            break;
         case 2: while (count < 4) { OK(MPI_Waitsome(4, requests, &index, indices, statuses)); count += index; } break;
         case 3: do OK(MPI_Testall(4, requests, &flag, statuses)); while (!flag); break;
         case 4: while (count < 4) { OK(MPI_Testany(4, requests, &index, &flag, &status)); count += flag; } break;

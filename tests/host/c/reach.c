@@ -30,7 +30,8 @@ static void is_refused(int code, const char *memory) {
 static void talk(void) {
     char out[3000], in[3000] = {0};
     memset(out, 'a' + rank, sizeof out);
-    OK(MPI_Sendrecv(out, sizeof out, MPI_CHAR, other, 9, in, sizeof in, MPI_CHAR, other, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(out, sizeof out, MPI_CHAR, other, 9, in, sizeof in, MPI_CHAR, other, 9, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
     CHECK(in[0] == 'a' + other && !memcmp(in, in + 1, sizeof in - 1));
 }
 

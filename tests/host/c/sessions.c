@@ -5,7 +5,13 @@
 #include <string.h>
 
 static int failures;
-#define CHECK(what) do { if (!(what)) { fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what); failures++; } } while (0)
+#define CHECK(what)                                                            \
+    do {                                                                       \
+        if (!(what)) {                                                         \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what); \
+            failures++;                                                        \
+        }                                                                      \
+    } while (0)
 #define OK(call) CHECK((call) == MPI_SUCCESS)
 
 static MPI_Comm of(MPI_Session session, const char *set, const char *tag) {

@@ -1,4 +1,4 @@
-/* Starting processes: two ranks with five spares. The program is its own child: an argument says what it is to be then. */
+/* Starting processes: two ranks with five spares. The program is its own child: an argument says its part. */
 #include "check.h"
 
 #include <unistd.h>
@@ -66,12 +66,15 @@ static void refused(void) {
     int codes[9], i;
     MPI_Comm inter = MPI_COMM_NULL;
     for (i = 0; i < 9; i++) codes[i] = MPI_SUCCESS;
-    CHECK(error_class(MPI_Comm_spawn(self, MPI_ARGV_NULL, 9, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes)) == MPI_ERR_SPAWN);
+    CHECK(error_class(MPI_Comm_spawn(self, MPI_ARGV_NULL, 9, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes)) ==
+          MPI_ERR_SPAWN);
     for (i = 0; i < 9; i++) CHECK(error_class(codes[i]) == MPI_ERR_SPAWN);
     CHECK(error_class(MPI_Comm_spawn("/nowhere/at/all", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
                                      MPI_ERRCODES_IGNORE)) == MPI_ERR_SPAWN);
-    CHECK(error_class(MPI_Comm_spawn(self, MPI_ARGV_NULL, 0, MPI_INFO_NULL, 1, MPI_COMM_WORLD, &inter, codes)) == MPI_ERR_ARG);
-    CHECK(error_class(MPI_Comm_spawn(self, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 2, MPI_COMM_WORLD, &inter, codes)) == MPI_ERR_ROOT);
+    CHECK(error_class(MPI_Comm_spawn(self, MPI_ARGV_NULL, 0, MPI_INFO_NULL, 1, MPI_COMM_WORLD, &inter, codes)) ==
+          MPI_ERR_ARG);
+    CHECK(error_class(MPI_Comm_spawn(self, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 2, MPI_COMM_WORLD, &inter, codes)) ==
+          MPI_ERR_ROOT);
     CHECK(inter == MPI_COMM_NULL);
 }
 

@@ -1,4 +1,4 @@
-/* Strings longer than their buffers, in letters of two bytes: what is written ends inside the buffer, between two letters. */
+/* Strings longer than their buffers, in letters of two bytes: what is written ends in the buffer, between letters. */
 #include "check.h"
 
 #define GUARD 400
@@ -73,7 +73,8 @@ int main(int argc, char **argv) {
     letters(value, MPI_MAX_OBJECT_NAME / 2);
     CHECK(class_of(MPI_Comm_set_name(MPI_COMM_WORLD, value)) == MPI_ERR_ARG);
     CHECK(MPI_Comm_set_name(MPI_COMM_WORLD, "\xFF\xFE") == MPI_SUCCESS); /* no UTF-8 at all */
-    CHECK(MPI_Comm_get_name(MPI_COMM_WORLD, buffer, &length) == MPI_SUCCESS && length == 2 && !strcmp(buffer, "\xFF\xFE"));
+    CHECK(MPI_Comm_get_name(MPI_COMM_WORLD, buffer, &length) == MPI_SUCCESS && length == 2 &&
+          !strcmp(buffer, "\xFF\xFE"));
     CHECK(MPI_Add_error_class(&code) == MPI_SUCCESS);
     CHECK(class_of(MPI_Add_error_string(code, long_text)) == MPI_ERR_ARG);
     MPI_Info_free(&info);

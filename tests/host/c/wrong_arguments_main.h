@@ -98,7 +98,8 @@ int main(int argc, char **argv) {
     MPI_Errhandler of_session = MPI_ERRORS_RETURN, of_windows = MPI_ERRORS_RETURN;
     MPI_Init(&argc, &argv);
     if (!strcmp(argv[1], "abort")) of_session = of_windows = MPI_ERRORS_ABORT;
-    if (!strcmp(argv[1], "user")) MPI_Session_create_errhandler((MPI_Session_errhandler_function *)on_session, &of_session);
+    if (!strcmp(argv[1], "user"))
+        MPI_Session_create_errhandler((MPI_Session_errhandler_function *)on_session, &of_session);
     if (!strcmp(argv[1], "user")) MPI_Win_create_errhandler((MPI_Win_errhandler_function *)on_window, &of_windows);
     make_communicators(own);
     make_objects(of_session);

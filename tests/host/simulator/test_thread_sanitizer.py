@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from lanai_host.compilers import Language, find
-from lanai_host.simulator.transport import HEADER
+from lanai_host.simulator.transport import HEADER, PARTS
 
-SOURCES = (("lanai_host.bus", "guard.c"), ("lanai_host.simulator", "transport.c"))
+SOURCES = (*PARTS, ("lanai_host.simulator", "transport"))
 pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).with_name("transport_threads.c")
 
 
 def build(folder, change=lambda text: text):
-    """The program, with the sanitizer. `change` is made to the transport's source."""
-    parts = [(resources.files(package) / name).read_text() for package, name in SOURCES]
-    text = "#define _GNU_SOURCE 1\n#include <fcntl.h>\n" + HEADER + parts[0] + change(parts[1]) + PROGRAM.read_text()
+    """The program, with the sanitizer. `change` is made to the sources."""
+    source = "".join((resources.files(package) / f"{name}.c").read_text() for package, name in SOURCES)
+    text = "#define _GNU_SOURCE 1\n#include <fcntl.h>\n" + HEADER + change(source) + PROGRAM.read_text()
     (folder / "all.c").write_text(text)
     binary = folder / "threads"
     command = [*find(Language.C).command, "-O1", "-g", "-fsanitize=thread", "-pthread", str(folder / "all.c")]

@@ -1,5 +1,6 @@
-// Ranks as threads on one mapping of the transport, for a thread sanitizer: each sends to all others, waits, looks and leaves.
-// Included after guard.c and transport.c. Prints the sum of the clocks at which the ranks ended, the same each time.
+// Ranks as threads on one mapping of the transport, for a thread sanitizer: each sends to all others, waits, looks and
+// leaves. Compiled behind the sources of the transport. Prints the sum of the clocks at which the ranks ended, the same
+// each time.
 #include <stdio.h>
 
 enum { RANKS = 4, ROUNDS = 150, LATENCY = 1000, BYTES = 1 << 22 };
@@ -29,7 +30,9 @@ static void *rank_main(void *number) {
     for (int round = 0; round < ROUNDS; round++) {
         memset(body, (int)rank + round, sizeof body);
         for (uint32_t to = 0; to < RANKS; to++)
-            if (to != rank) hub_post(o, rank, to, clock, clock + (round % 3 ? 0 : 500), "head", 4, (uintptr_t)body, (uint64_t)(round % 300), 1);
+            if (to != rank)
+                hub_post(o, rank, to, clock, clock + (round % 3 ? 0 : 500), "head", 4, (uintptr_t)body,
+                         (uint64_t)(round % 300), 1);
         due += RANKS - 1;
         while (due > 0) {
             clock = await(o, rank, clock + 1, round % 2 ? DATAGRAM : LOOK);

@@ -59,7 +59,8 @@ static void make_plan(Plan *plan, uint64_t seed, int ranks) {
     if (wanted > MOST)
         wanted = MOST;
     while (plan->count < wanted) {
-        Message m = {.source = below(&dice, ranks), .target = below(&dice, ranks), .where = below(&dice, COMMUNICATORS)};
+        Message m = {
+            .source = below(&dice, ranks), .target = below(&dice, ranks), .where = below(&dice, COMMUNICATORS)};
         m.tag = below(&dice, TAGS);
         m.size = random_size(&dice);
         m.mode = below(&dice, MODES);

@@ -34,8 +34,8 @@ static uint64_t digests[COMMUNICATORS][64]; /* of what came from each world rank
 static long received_bytes;
 
 static void fail(const char *what, int where, int source, int tag, int size) {
-    fprintf(stderr, "traffic: seed %llu round %d rank %d of %d: %s (communicator %d, source %d, tag %d, %d bytes)\n", seed,
-            round_number, rank, ranks, what, where, source, tag, size);
+    fprintf(stderr, "traffic: seed %llu round %d rank %d of %d: %s (communicator %d, source %d, tag %d, %d bytes)\n",
+            seed, round_number, rank, ranks, what, where, source, tag, size);
     MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
@@ -167,8 +167,8 @@ static void complete_all(void) {
 }
 
 static void send(const Message *m) {
-    static int (*const blocking[])(const void *, int, MPI_Datatype, int, int, MPI_Comm) = {MPI_Send, MPI_Ssend, MPI_Bsend,
-                                                                                         MPI_Rsend};
+    static int (*const blocking[])(const void *, int, MPI_Datatype, int, int, MPI_Comm) = {MPI_Send, MPI_Ssend,
+                                                                                           MPI_Bsend, MPI_Rsend};
     static int (*const starting[])(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) = {
         MPI_Isend, MPI_Issend, MPI_Ibsend, MPI_Irsend};
     static int (*const making[])(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) = {
@@ -279,7 +279,8 @@ static void play(void) {
         }
         int any = plan.any_source[m->where][m->tag];
         Receive *r = &receives[count++];
-        *r = (Receive){.where = m->where, .source = any ? MPI_ANY_SOURCE : from_world[m->where][m->source], .tag = m->tag};
+        *r = (Receive){
+            .where = m->where, .source = any ? MPI_ANY_SOURCE : from_world[m->where][m->source], .tag = m->tag};
         r->room = any ? LONGEST : m->size + below(&dice, 3) * 100;
         r->buffer = place(r->room);
         post(r);

@@ -45,7 +45,8 @@ uint64_t run(bool skip, unsigned threads, unsigned later) {
             uint32_t count = engine_events(engine, &events);
             for (uint32_t i = 0; i < count; i++) {
                 uint64_t& digest = digests[events[i].unit];
-                digest = mixed(digest, events[i].slot ^ uint64_t(events[i].kind) << 40 ^ uint64_t(events[i].value) << 20);
+                digest =
+                    mixed(digest, events[i].slot ^ uint64_t(events[i].kind) << 40 ^ uint64_t(events[i].value) << 20);
             }
             slot = end;
             for (uint32_t unit = 0; unit < NICS + SWITCHES; unit++) slot = std::min(slot, engine_slot(engine, unit));

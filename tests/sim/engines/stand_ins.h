@@ -1,5 +1,5 @@
-// Stand-ins for the Verilated models: the same ports, and a few lines of C++ that keep the engine's threads busy. What they do
-// depends on every input of every slot, and on nothing else.
+// Stand-ins for the Verilated models: the same ports, and a few lines of C++ that keep the engine's threads busy. What
+// they do depends on every input of every slot, and on nothing else.
 #pragma once
 #include <verilated.h>
 #include <verilated_save.h>
@@ -7,7 +7,8 @@
 struct Vlanai_nic___024root {
     CData clk = 0, irq = 0, idle = 0, wake_armed = 0;
     CData link_tx___05Fkind = 0, link_tx___05Fstop = 0, link_rx___05Fkind = 0, link_rx___05Fstop = 0;
-    CData mem___05Fvalid = 0, mem___05Fwrite = 0, mem___05Fbe = 0, mem___05Fready = 0, mem___05Frvalid = 0, mem___05Frerror = 0;
+    CData mem___05Fvalid = 0, mem___05Fwrite = 0, mem___05Fbe = 0, mem___05Fready = 0, mem___05Frvalid = 0,
+          mem___05Frerror = 0;
     CData pio___05Fvalid = 0, pio___05Fwrite = 0, pio___05Fbe = 0, pio___05Fready = 1, pio___05Frvalid = 0;
     SData mem___05Fburst = 1;
     IData link_tx___05Fdata = 0, link_rx___05Fdata = 0, mem___05Faddr = 0, mem___05Fwdata = 0, mem___05Frdata = 0;
@@ -77,8 +78,12 @@ struct StandIn : Root {
     void eval() {}
 };
 template <class Root>
-VerilatedSerialize& operator<<(VerilatedSerialize& to, StandIn<Root>& model) { return to.write(static_cast<Root*>(&model), sizeof(Root)); }
+VerilatedSerialize& operator<<(VerilatedSerialize& to, StandIn<Root>& model) {
+    return to.write(static_cast<Root*>(&model), sizeof(Root));
+}
 template <class Root>
-VerilatedDeserialize& operator>>(VerilatedDeserialize& from, StandIn<Root>& model) { return from.read(static_cast<Root*>(&model), sizeof(Root)); }
+VerilatedDeserialize& operator>>(VerilatedDeserialize& from, StandIn<Root>& model) {
+    return from.read(static_cast<Root*>(&model), sizeof(Root));
+}
 using Vlanai_nic = StandIn<Vlanai_nic___024root>;
 using Vlanai_switch = StandIn<Vlanai_switch___024root>;

@@ -11,8 +11,9 @@ import lanai_host
 from lanai_hdl.boards import find as find_board
 from lanai_hdl.config import lanai41
 from lanai_hdl.switch_config import SwitchConfig
+from lanai_host.bus.reach import GUARD_SOURCE
 from lanai_host.compilers import Language, find
-from lanai_host.simulator.transport import HEADER
+from lanai_host.simulator.transport import HEADER, PARTS
 from lanai_sim.corebench import rtl as core
 from lanai_sim.engines import rtl, verilator
 from lanai_sim.fpga import board_rtl
@@ -85,21 +86,20 @@ def test_a_warning_would_be_seen(monkeypatch, tmp_path):
     assert "Werror=unused-variable" in said
 
 
-C_PARTS = {
-    "guard": ("lanai_host.bus", "guard"),
-    "transport": ("lanai_host.simulator", "transport"),
-    "snapshot": ("lanai_host.simulator", "snapshot"),
-    "spin": ("lanai_host.simulator", "spin"),
+C_MODULES = {
+    "guard": (GUARD_SOURCE,),
+    "transport": (*PARTS, ("lanai_host.simulator", "transport")),
+    "snapshot": (("lanai_host.simulator", "snapshot"),),
+    "spin": (("lanai_host.simulator", "spin"),),
 }
 
 
-@pytest.mark.parametrize("name", C_PARTS)
+@pytest.mark.parametrize("name", C_MODULES)
 def test_c_parts(name, tmp_path):
     """As they are compiled, without the glue that cffi makes; Python's headers define _GNU_SOURCE
     there."""
-    parts = [C_PARTS["guard"], C_PARTS[name]] if name == "transport" else [C_PARTS[name]]
     text = HEADER if name == "transport" else ""
-    text += "".join((resources.files(package) / f"{part}.c").read_text() for package, part in parts)
+    text += "".join((resources.files(package) / f"{part}.c").read_text() for package, part in C_MODULES[name])
     source = tmp_path / f"{name}.c"
     source.write_text(text)
     command = [*find(Language.C).command, "-O2", "-pthread", "-D_GNU_SOURCE=1", *WARNINGS, "-c", str(source)]
@@ -111,4 +111,4 @@ def test_no_c_part_is_left_out():
     """Those of lanai_sim.job are always compiled so, and the C binding's are glue of MPI's own
     header."""
     found = {path.stem for path in Path(lanai_host.__file__).parent.rglob("*.c") if path.parent.name != "abi"}
-    assert found == set(C_PARTS)
+    assert found == {part for parts in C_MODULES.values() for _, part in parts}
