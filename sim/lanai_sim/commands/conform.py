@@ -1,6 +1,7 @@
 """Run a published test suite of MPI, unchanged, on simulated NICs, and tell what passed."""
 
 import argparse
+import fnmatch
 import importlib.metadata
 import shlex
 import sys
@@ -15,17 +16,17 @@ from lanai_host.stacks import stack
 
 from ..console import plain
 from ..figures import write_json
-from ..studies.conform import jobs, program_runs, programs, suite
+from ..studies.conform import demos, jobs, program_runs, programs, suite
 from ..studies.conform.kept import Kept
 from ..studies.conform.outcome import Outcome, counts, figures, speed
 from ..studies.conform.page import Comparison, compare, page
 
 NAME = "conform"
-HELP = "run mpi4py's own test suite, or programs that people run, on simulated NICs"
+HELP = "run mpi4py's own test suite or demos, or programs that people run, on simulated NICs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("suite", choices=["mpi4py", "programs"], help="what to run")
+    parser.add_argument("suite", choices=["mpi4py", "programs", "demos"], help="what to run")
     parser.add_argument("-n", "--ranks", type=int, default=2, metavar="N", help="processes (2)")
     parser.add_argument("--device", choices=device_names(), default="ideal", help="messaging system below MPI (ideal)")
     parser.add_argument(
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"-n {args.ranks}: at least one process is needed")
     if args.resume and args.together:
         raise UserError("--resume keeps outcomes of modules that run one by one; leave out --together or --resume")
-    if args.suite == "programs":
+    if args.suite != "mpi4py":
         return _run_programs(args)
     there = jobs.mpich() if args.against == "mpich" else None  # said before the long part if it is not there
     console = plain()
@@ -81,15 +82,30 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_programs(args: argparse.Namespace) -> int:
-    """Each beside real MPICH, as `--against mpich` has it."""
+    """Each beside real MPICH, as `--against mpich` has it. Of demos each has its own number of ranks."""
     console = plain()
     verdicts = []
-    for verdict in program_runs.run(programs.PROGRAMS, args.device, args.ranks, args.limit):
+    known = programs.PROGRAMS if args.suite == "programs" else demos.demos(suite.demos())
+    for verdict in program_runs.run(_chosen(known, args.module), args.device, args.ranks, args.limit):
         console.print(f"{verdict.program.name}: {verdict.text().replace('*', '')}", soft_wrap=True)
         verdicts.append(verdict)
     if args.page:
-        Path(args.page).write_text(program_runs.page(verdicts, args.device, args.ranks, _command()))
+        if args.suite == "demos":
+            text = program_runs.page_of_demos(verdicts, args.device, _command(), demos.LEFT_OUT)
+        else:
+            text = program_runs.page(verdicts, args.device, args.ranks, _command())
+        Path(args.page).write_text(text)
     return 0 if all(verdict.good for verdict in verdicts) else 1
+
+
+def _chosen(known: Sequence[programs.Program], patterns: Sequence[str]) -> Sequence[programs.Program]:
+    """Those whose names match one of the patterns; all without any."""
+    for pattern in patterns:
+        if not any(fnmatch.fnmatch(one.name, pattern) for one in known):
+            raise UserError(
+                f"no program is named {pattern!r}; there are {', '.join(program.name for program in known)}"
+            )
+    return [one for one in known if not patterns or any(fnmatch.fnmatch(one.name, pattern) for pattern in patterns)]
 
 
 def _command() -> str:

@@ -27,8 +27,8 @@ def simulated(device: str) -> Command:
 
     def command(names: Sequence[str], ranks: int, limit: float, file: Path) -> tuple[list[str], Mapping[str, str]]:
         options = ["-n", str(ranks), "--device", device, "--prefix", "--max-wall", str(limit), "--json", str(file)]
-        if spares := max(suite.SPARES.get(name, 0) for name in names):
-            options += ["--universe", str(ranks * (1 + spares))]
+        if spares := suite.spares(names, ranks):
+            options += ["--universe", str(ranks + spares)]
         return [sys.executable, "-m", "lanai_sim", "run", *options, "python", *suite.program(names)], {}
 
     return command

@@ -17,6 +17,9 @@ from lanai_host.abi.bindings import CXX, other_names
 
 from . import jobs
 from .programs import INPUTS, Program
+from .suite import VERSION
+
+SAME = "same result as MPICH"
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Verdict:
             return f"**fails**: {self.here.trouble}"
         if self.there.trouble:
             return f"runs; MPICH does not: {self.there.trouble}"
-        return "same result as MPICH" if self.here.result == self.there.result else "**another result than MPICH**"
+        return SAME if self.here.result == self.there.result else "**another result than MPICH**"
 
 
 def run(programs: Sequence[Program], device: str, ranks: int, limit: float) -> Iterator[Verdict]:
@@ -64,11 +67,13 @@ def run(programs: Sequence[Program], device: str, ranks: int, limit: float) -> I
             place = Path(name)
             command = _prepared(program, place)
             figures = place / "figures.json"
-            options = ["--quiet", "-n", str(ranks), "--device", device, "--max-wall", str(limit)]
+            wanted = program.ranks or ranks
+            options = ["--quiet", "-n", str(wanted), "--device", device, "--max-wall", str(limit)]
+            options += ["--universe", str(wanted + program.spares)] if program.spares else []
             lanai = [sys.executable, "-m", "lanai_sim", "run", *options, "--json", str(figures), *command]
             here = _run(program, lanai, {}, place)
             figures.unlink(missing_ok=True)
-            mpich = [str(mpiexec), "-n", str(ranks), *command]
+            mpich = [str(mpiexec), "-n", str(wanted), *command]
             there = _run(program, mpich, _mpich_environment(library, limit, place), place)
             yield Verdict(program, here, there)
 
@@ -77,6 +82,10 @@ def _prepared(program: Program, place: Path) -> list[str]:
     """The command that runs it, with its files in `place`."""
     for name in program.files:
         shutil.copy(INPUTS / name, place)
+    if program.folder:
+        shutil.copytree(program.folder, place, dirs_exist_ok=True)
+    for command in program.before:
+        subprocess.run(command, check=True, cwd=place)
     if not program.compiled:
         return program.command()
     made = place / "program"
@@ -108,17 +117,27 @@ def _run(program: Program, command: Sequence[str], environment: Mapping[str, str
         errors="replace",
         check=False,
         cwd=place,
+        input=program.typed,
     )
     seconds = _processor_seconds() - begun
-    matches = (re.search(program.kept, line.rstrip()) for line in f"{done.stdout}\n{done.stderr}".splitlines())
-    kept = tuple(" ".join(match.groups()) or match.string for match in matches if match)
+    kept = _kept(program, f"{done.stdout}\n{done.stderr}")
     figures = place / "figures.json"
     found = json.loads(figures.read_text())["figures"] if figures.exists() else {}
     trouble = ""
-    if done.returncode or not kept:
+    if done.returncode or not (kept or program.silent):
         said = done.stderr.strip().splitlines()
         trouble = f"exit code {done.returncode}" + (f": {said[-1]}" if said else "")
     return Run(kept, seconds, found, trouble)
+
+
+def _kept(program: Program, text: str) -> tuple[str, ...]:
+    """What is compared of a program's output. Ranks that print at the same time may share a line."""
+    if program.any_order:
+        found = re.finditer(program.kept, text, re.M)
+    else:
+        found = filter(None, (re.search(program.kept, line.rstrip()) for line in text.splitlines()))
+    kept = [" ".join(filter(None, match.groups())) or match.string for match in found]
+    return tuple(sorted(kept) if program.any_order else kept)
 
 
 def _processor_seconds() -> float:
@@ -128,7 +147,7 @@ def _processor_seconds() -> float:
 
 
 def page(verdicts: Sequence[Verdict], device: str, ranks: int, command: str) -> str:
-    """The table as Markdown."""
+    """The table of programs as Markdown, with their results."""
     lines = [
         "# Programs",
         "",
@@ -140,16 +159,8 @@ def page(verdicts: Sequence[Verdict], device: str, ranks: int, command: str) -> 
         command,
         "```",
         "",
-        "| program | simulated ms | CPU s | MPICH CPU s | verdict |",
-        "|---|---:|---:|---:|---|",
+        *_table(verdicts, "program"),
     ]
-    for one in verdicts:
-        if one.here is None or one.there is None:
-            numbers = "| | | |"
-        else:
-            simulated = one.here.figures.get("run.simulated_us", 0.0) / 1000
-            numbers = f"| {simulated:,.3f} | {one.here.seconds:.1f} | {one.there.seconds:.1f} |"
-        lines.append(f"| {one.program.name} {numbers} {one.text()} |")
     results = [one for one in verdicts if one.here is not None and one.here.result]
     if results:
         lines += ["", "## Results", ""]
@@ -157,3 +168,43 @@ def page(verdicts: Sequence[Verdict], device: str, ranks: int, command: str) -> 
         assert one.here is not None
         lines += [f"{one.program.name}:", "", "```", *one.here.result, "```", ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def page_of_demos(verdicts: Sequence[Verdict], device: str, command: str, left_out: Mapping[str, str]) -> str:
+    """The table of mpi4py's demos as Markdown, and which are not run."""
+    same = sum(one.text() == SAME for one in verdicts)
+    lines = [
+        f"# mpi4py's demos on `{device}`",
+        "",
+        f"The demos of mpi4py {VERSION} that need no other package, each with the ranks that its own script",
+        "starts. What all ranks print, without times and names of processors, and the exit code are",
+        f"compared with real MPICH: {same} of {len(verdicts)} are the same. This page is written by",
+        "",
+        "```",
+        command,
+        "```",
+        "",
+        *_table(verdicts, "demo", "ranks"),
+        "",
+        "## Left out",
+        "",
+        *(f"- {name}: {why}" for name, why in left_out.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(verdicts: Sequence[Verdict], *heads: str) -> list[str]:
+    """`heads`: of the columns before the figures; the second is that of ranks."""
+    lines = [
+        f"| {' | '.join(heads)} | simulated ms | CPU s | MPICH CPU s | verdict |",
+        f"|---|{'---:|' * (len(heads) + 2)}---|",
+    ]
+    for one in verdicts:
+        name = f"| {one.program.name.replace('|', chr(92) + '|')} |" + (f" {one.program.ranks} |" if heads[1:] else "")
+        if one.here is None or one.there is None:
+            numbers = " | | |"
+        else:
+            simulated = one.here.figures.get("run.simulated_us", 0.0) / 1000
+            numbers = f" {simulated:,.3f} | {one.here.seconds:.1f} | {one.there.seconds:.1f} |"
+        lines.append(f"{name}{numbers} {one.text()} |")
+    return lines

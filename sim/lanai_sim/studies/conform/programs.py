@@ -32,6 +32,13 @@ class Program:
         compiled: the command makes the program when `-o FILE` is added; without a binary it is
             that of `lanai mpicc`.
         library: a file, as a pattern below /, without which a program of Debian is not there.
+        folder: a directory whose copy it runs in.
+        before: commands that make its parts there, run one after the other.
+        typed: what it reads from its standard input.
+        ranks: how many, where it is not for the caller to say.
+        spares: processes that it starts itself.
+        silent: it may print nothing: that it ends well is its result too.
+        any_order: all ranks print, in any order.
     """
 
     name: str
@@ -44,6 +51,13 @@ class Program:
     files: tuple[str, ...] = ()
     compiled: bool = False
     library: str = ""
+    folder: Path | None = None
+    before: tuple[tuple[str, ...], ...] = ()
+    typed: str = ""
+    ranks: int = 0
+    spares: int = 0
+    silent: bool = False
+    any_order: bool = False
 
     def missing(self) -> list[str]:
         """What is not installed: modules, or the binary."""

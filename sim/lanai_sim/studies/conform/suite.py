@@ -12,6 +12,7 @@ from lanai_firmware import cache
 from lanai_host.errors import UserError
 
 VERSION = "4.1.2"
+_KEPT = ("test", "demo")  # directories of its sources
 
 # Modules that are left out where ranks have NICs, and why.
 LEFT_OUT_ON_NICS = {
@@ -23,6 +24,8 @@ LEFT_OUT_ON_NICS = {
 # Modules that start processes, and how many spares for each rank are enough where they are used
 # again and again.
 SPARES = {"test_spawn": 16}
+# The same for modules that start processes only where they have one rank.
+SPARES_OF_ONE = {"test_util_pool": 24}
 # Modules that get more time than others, and how many times as much.
 HEAVY = {
     "test_io": 4,  # each test goes through all types of arrays, and synchronizes the file with the disk for each
@@ -34,11 +37,20 @@ HEAVY = {
 
 def directory() -> Path:
     """The directory of the suite's tests, fetched with pip the first time."""
-    return cache.entry("mpi4py", cache.key_of([VERSION]), _fetch) / "test"
+    return _sources() / "test"
+
+
+def demos() -> Path:
+    """The directory of mpi4py's demos, fetched with it."""
+    return _sources() / "demo"
+
+
+def _sources() -> Path:
+    return cache.entry("mpi4py", cache.key_of([VERSION, *_KEPT]), _fetch)
 
 
 def _fetch(work: Path) -> None:
-    """Fill `work` with the tests."""
+    """Fill `work` with the tests and demos."""
     with tempfile.TemporaryDirectory(dir=work.parent) as name:
         command = ["download", "--quiet", "--no-deps", "--no-binary", "mpi4py", f"mpi4py=={VERSION}", "-d", name]
         done = subprocess.run(
@@ -53,7 +65,8 @@ def _fetch(work: Path) -> None:
             raise UserError(f"pip could not download mpi4py {VERSION}, whose tests are the suite:\n{last}")
         with tarfile.open(archive) as tar:
             tar.extractall(name, filter="data")
-        Path(name, f"mpi4py-{VERSION}", "test").rename(work / "test")
+        for kept in _KEPT:
+            Path(name, f"mpi4py-{VERSION}", kept).rename(work / kept)
 
 
 def left_out(nics: bool) -> dict[str, str]:
@@ -73,6 +86,12 @@ def modules(only: Sequence[str] = (), nics: bool = False) -> list[str]:
             raise UserError(f"the suite has no module {pattern!r}; it has {', '.join(known)}")
         chosen += [name for name in found if name not in chosen]
     return chosen or rest
+
+
+def spares(names: Sequence[str], ranks: int) -> int:
+    """How many processes these modules need beside their ranks."""
+    each = [SPARES.get(name, 0) * ranks + SPARES_OF_ONE.get(name, 0) * (ranks == 1) for name in names]
+    return max(each, default=0)
 
 
 def program(names: Sequence[str]) -> list[str]:

@@ -129,6 +129,9 @@ def test_modules_that_start_processes_get_spares(tmp_path):
     options, _ = command(["test_spawn"], 2, 10, tmp_path)
     assert options[options.index("--universe") + 1] == str(2 * (1 + suite.SPARES["test_spawn"]))
     assert "--universe" not in command(["test_p2p_buf"], 2, 10, tmp_path)[0]
+    alone, _ = command(["test_util_pool"], 1, 10, tmp_path)
+    assert alone[alone.index("--universe") + 1] == str(1 + suite.SPARES_OF_ONE["test_util_pool"])
+    assert "--universe" not in command(["test_util_pool"], 2, 10, tmp_path)[0]  # its ranks are the pool
 
 
 def test_modules_are_chosen_by_name_or_pattern(tmp_path, monkeypatch):

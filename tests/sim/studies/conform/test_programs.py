@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from lanai_sim.studies.conform import jobs, program_runs, programs
+from lanai_host.errors import UserError
+from lanai_sim.commands import conform
+from lanai_sim.studies.conform import demos, jobs, program_runs, programs, suite
 from lanai_sim.studies.conform.program_runs import Run, Verdict
 from lanai_sim.studies.conform.programs import PROGRAMS, Program
 
@@ -90,6 +92,72 @@ def test_inputs_are_there():
         for word in program.arguments:
             if "{inputs}" in word:
                 assert programs.Path(word.format(inputs=programs.INPUTS)).is_file()
+
+
+def test_ranks_may_share_a_line_and_print_in_any_order(monkeypatch):
+    program = replace(ONE, kept=r"(rank \d)", any_order=True)
+    found = subprocess.CompletedProcess([], 0, "rank 1 of 3 rank 0 of 3\nrank 2\n", "")
+    monkeypatch.setattr(program_runs.subprocess, "run", lambda command, **options: found)
+    (verdict,) = program_runs.run([program], "ideal", 2, 60)
+    assert verdict.here.result == ("rank 0", "rank 1", "rank 2")
+
+
+def test_a_program_has_its_own_ranks_spares_input_and_folder(tmp_path, monkeypatch):
+    started = []
+
+    def run(command, **options):
+        started.append((command, options.get("input"), sorted(path.name for path in options["cwd"].iterdir())))
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    (tmp_path / "part").write_text("")
+    own = {"ranks": 3, "spares": 2, "typed": "100\n", "folder": tmp_path, "before": (("make", "it"),)}
+    program = replace(ONE, silent=True, **own)
+    monkeypatch.setattr(program_runs.subprocess, "run", run)
+    (found,) = program_runs.run([program], "ideal", 2, 60)
+    assert found.good
+    assert not found.here.trouble
+    (made, ours, theirs) = started
+    assert made[0] == ("make", "it")
+    assert ours[0][ours[0].index("-n") + 1] == "3"
+    assert ours[0][ours[0].index("--universe") + 1] == "5"
+    assert ours[1:] == ("100\n", ["part"])
+    assert theirs[0][1:3] == ["-n", "3"]
+    (failed,) = program_runs.run([replace(program, silent=False)], "ideal", 2, 60)
+    assert failed.text() == "**fails**: exit code 0"
+
+
+def test_demos_are_there():
+    known = demos.demos(suite.demos())
+    assert len({demo.name for demo in known}) == len(known) > 60
+    for demo in known:
+        assert demo.folder
+        assert demo.folder.is_dir()
+        assert all((demo.folder / word).is_file() for word in demo.arguments if word.endswith(".py")), demo.name
+
+
+def test_demos_have_a_page_of_their_own():
+    demo = replace(ONE, name="a|b", ranks=5)
+    found = Verdict(demo, Run(("sum 5",), 1.0, {"run.simulated_us": 2500.0}), Run(("sum 5",), 2.0, {}))
+    text = program_runs.page_of_demos(
+        [found, replace(found, program=replace(demo, name="c"))], "ideal", "x", {"d": "e"}
+    )
+    assert "real MPICH: 2 of 2 are the same" in text
+    assert "| demo | ranks | simulated ms | CPU s | MPICH CPU s | verdict |\n|---|---:|---:|---:|---:|---|\n" in text
+    assert "| a\\|b | 5 | 2.500 | 1.0 | 2.0 | same result as MPICH |" in text
+    assert text.endswith("## Left out\n\n- d: e\n")
+
+
+def test_programs_are_chosen_by_pattern():
+    assert conform._chosen([ONE, ABSENT], []) == [ONE, ABSENT]
+    assert conform._chosen([ONE, ABSENT], ["a*"]) == [ONE]
+    with pytest.raises(UserError, match="no program is named 'x'; there are a sum, nothing"):
+        conform._chosen([ONE, ABSENT], ["x"])
+
+
+@pytest.mark.slow
+def test_demos_of_mpi4py_give_the_results_of_mpich():
+    for found in program_runs.run(demos.demos(suite.demos()), "ideal", 2, 600):
+        assert found.good, f"{found.program.name}: {found.text()}"
 
 
 @pytest.mark.slow
