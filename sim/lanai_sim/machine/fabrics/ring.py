@@ -12,7 +12,7 @@ from ...engines.base import Cable, Layout
 from ..fabric import Fabric
 from .base import FabricKind
 
-FEWEST_PORTS = 2
+FEWEST_NODES = 4  # a power of two, as all its sizes: engines build a model for each
 LONGEST = 2048  # flits of a packet, of NICs without a remote-memory adapter
 
 
@@ -32,11 +32,13 @@ class Ringlet(Fabric):
         return Layout(config, self.nics, self.cables, self.switches, ring)
 
 
-def ringlet(nics: int) -> Ringlet:
-    """A ring of so many nodes, a NIC at each."""
+def ringlet(nics: int, nodes: int | None = None) -> Ringlet:
+    """A ring for so many NICs. It has `nodes` nodes, or as few as such a ring can have; those
+    without a NIC pass packets on."""
     if not 1 <= nics <= MOST_PORTS:
         raise UserError(f"fabric 'ring' joins 1 to {MOST_PORTS} NICs, not {nics}; take switch")
-    return Ringlet("ring", nics, 1, max(FEWEST_PORTS, nics), tuple(Cable(n, 0, nics, n) for n in range(nics)))
+    nodes = nodes or max(FEWEST_NODES, 1 << (nics - 1).bit_length())
+    return Ringlet("ring", nics, 1, nodes, tuple(Cable(n, 0, nics, n) for n in range(nics)))
 
 
 class Ring(FabricKind):

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from lanai_hdl.config import lanai41
+from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.machine import Control, host_offset
+from lanai_hdl.remote.config import Remote
 
 from ...engines.base import Access, Cable, Layout
 from ...engines.rtl import RtlEngine
@@ -70,11 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cycles", type=int, default=100_000, help="cycles of each NIC to time (default: %(default)s)")
 
 
-def busy_engine(nics: int, threads: int = 1, *, as_synthesized: bool = False) -> RtlEngine:
+def busy_engine(
+    nics: int, threads: int = 1, *, as_synthesized: bool = False, config: NicConfig | None = None
+) -> RtlEngine:
     """NICs on cables in pairs (one alone: to itself), whose processors run a loop that is half
     memory accesses."""
     cables = tuple(Cable(n, 0, min(n + 1, nics - 1), 0) for n in range(0, nics, 2))
-    engine = RtlEngine(Layout(lanai41(), nics, cables), threads=threads, as_synthesized=as_synthesized)
+    engine = RtlEngine(Layout(config or lanai41(), nics, cables), threads=threads, as_synthesized=as_synthesized)
     program = [Access(0, True, *word) for word in words_of(0, half_memory_loop())]
     for nic in range(nics):
         engine.pio(nic, [*program, Access(0, True, host_offset("CONTROL"), int(Control.RUN))])
@@ -106,22 +109,26 @@ def best_of(measures: Mapping[str, Callable[[], float]]) -> dict[str, float]:
 
 
 def speeds(cycles: int) -> dict[str, float]:
-    """Figures of CPU time: the engine with some numbers of NICs, beside the bare loop, and beside a
-    busy NIC made of the gateware as it is synthesized, by the usual compiler."""
+    """Figures of CPU time: the engine with some numbers of NICs, beside the bare loop, beside a busy
+    NIC made of the gateware as it is synthesized, by the usual compiler, and beside one with an idle
+    remote-memory adapter."""
     clock = time.process_time
     bare, synthesized = busy_engine(1), busy_engine(1, as_synthesized=True)
+    adapter = busy_engine(1, config=lanai41().but(blocks=(Remote(),)))
     engines = {nics: busy_engine(nics) for nics in BUSY}
     measures = {
         f"engine.nic_cycles_per_second.{n}": partial(rate, engine, cycles, clock) for n, engine in engines.items()
     }
     measures["engine.bare_cycles_per_second"] = partial(bare_rate, bare, cycles, clock)
     measures["synthesized"] = partial(rate, synthesized, cycles, clock)
+    measures["adapter"] = partial(rate, adapter, cycles, clock)
     figures = best_of(measures)
-    for engine in (bare, synthesized, *engines.values()):
+    for engine in (bare, synthesized, adapter, *engines.values()):
         engine.close()
     for nics in BUSY:
         reached = figures[f"engine.nic_cycles_per_second.{nics}"]
         figures[f"engine.ratio.{nics}"] = reached / figures["engine.bare_cycles_per_second"]
+    figures["engine.idle_adapter"] = figures.pop("adapter") / figures["engine.nic_cycles_per_second.1"]
     figures["engine.speedup"] = figures["engine.nic_cycles_per_second.1"] / figures.pop("synthesized")
     return figures
 

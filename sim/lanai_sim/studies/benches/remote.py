@@ -1,6 +1,6 @@
 """Remote memory on the gateware: time of a put, a get and an atomic, and bandwidth, between two
 hosts on a switch. With `--mbcf` the paper's tables of its primitives as well, with `--sci` strided
-stores."""
+stores, with `--ring` nodes on an SCI ringlet."""
 
 import argparse
 
@@ -12,7 +12,7 @@ from lanai_host.config import HostConfig, free, pentium2_266, supersparc_85
 from ...kernel.remote_hosts import RemoteHost, idle, play
 from ...machine.presets import mbcf_100baset, sci_d330
 from ..papers.mbcf import primitives
-from ..papers.sci import stores
+from ..papers.sci import ringlet, stores
 
 NAME = "remote"
 HELP = "remote memory: put, get, fetch-and-add, bandwidth"
@@ -40,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also strided stores through the aperture of a NIC like that of SCI-MPICH, in MiB/s, with the "
         "processor's write combining and without",
+    )
+    parser.add_argument(
+        "--ring",
+        action="store_true",
+        help="also puts of all nodes of a ring of 4 to 8 to the next node and to the one before (SCI-MPICH's table 2)",
     )
 
 
@@ -101,4 +106,6 @@ def run(args: argparse.Namespace) -> dict[str, float]:
         figures |= {f"remote.mbcf.{name}": value for name, value in theirs.items()}
     if args.sci:
         figures |= {f"remote.sci.{name}": value for name, value in stores.figures(sci_d330()).items()}
+    if args.ring:
+        figures |= {f"remote.sci.{name}": value for name, value in ringlet.figures().items()}
     return figures

@@ -1,0 +1,54 @@
+"""Table 2 on rings of 4 to 8 nodes: all nodes put to a partner at the same time, to the next node
+(minimum use: a transfer on each link) or to the one before (maximum use: all transfers but one on
+each link). The rings have as many nodes as the longest; those without a NIC pass packets on. So the
+last link is longer, and carries no less."""
+
+from lanai_hdl.config import NicConfig
+
+from ....kernel.remote_hosts import RemoteHost, play
+from ....machine.fabrics.ring import ringlet
+from ....machine.presets import sci_d330, sci_d330_200
+from ..measuring import Figures
+from .constants import KIB, MIB
+
+NODES = (4, 5, 6, 7, 8)
+BYTES = 64 * KIB  # that each node puts
+READ_SETUP = 56  # fitted on sci.table2.min_use.per_node, for nodes that receive as much as they send
+NEXT, BEFORE = 1, -1  # the partner's place
+
+
+def table_2_nic(nic: NicConfig) -> NicConfig:
+    return nic.but(read_setup=READ_SETUP)
+
+
+def rates(nic: NicConfig, nodes: int, partner: int) -> list[float]:
+    """MiB/s of each node."""
+
+    async def program(host: RemoteHost) -> float:
+        begin = host.bus.now
+        await host.remote.put(host.tokens[(host.node + partner) % nodes], 0, host.address, BYTES)
+        await host.remote.settle()
+        return BYTES / ((host.bus.now - begin) / 1e12) / MIB
+
+    found: list[float] = play([program] * nodes, nic, ringlet(nodes, NODES[-1]), size=BYTES)
+    return found
+
+
+def figures() -> Figures:
+    """By the number of nodes: MiB/s a node with minimum and maximum use, of the slowest node with
+    maximum use, and the sum of all nodes over the ring's nominal bandwidth. `clock_ratio`: maximum
+    use of the most nodes at 200 MHz over that at 166 MHz."""
+    found: Figures = {}
+    nic = table_2_nic(sci_d330())
+    for nodes in NODES:
+        worst = rates(nic, nodes, BEFORE)
+        found[f"ring.{nodes}.min_use_mibps"] = mean(rates(nic, nodes, NEXT))
+        found[f"ring.{nodes}.max_use_mibps"] = mean(worst)
+        found[f"ring.{nodes}.slowest_mibps"] = min(worst)
+        found[f"ring.{nodes}.efficiency_percent"] = 100 * sum(worst) * MIB / (1000 * nic.link_kbytes)
+    faster = mean(rates(table_2_nic(sci_d330_200()), NODES[-1], BEFORE))
+    return found | {"ring.clock_ratio": faster / found[f"ring.{NODES[-1]}.max_use_mibps"]}
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
