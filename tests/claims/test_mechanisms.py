@@ -86,6 +86,7 @@ PAGES = [
             "windows": "host/lanai_host/mpi/windows",
             "remote": "hdl/lanai_hdl/remote",
             "study": "sim/lanai_sim/studies/papers/sci",
+            "fabrics": "sim/lanai_sim/machine/fabrics",
         },
         reasons=True,
     ),

@@ -25,9 +25,22 @@ def link_mib(nic: NicConfig) -> float:
     return 1000 * nic.link_kbytes / MIB
 
 
+def segment_use(nodes: int) -> list[int]:
+    """How many transfers cross a segment of a ringlet, where each node sends to the one so many nodes
+    ahead: for each distance there is, from 1 on."""
+    crossed = [
+        [(source + step) % nodes for source in range(nodes) for step in range(distance)] for distance in range(1, nodes)
+    ]
+    return [max(segments.count(segment) for segment in range(nodes)) for segments in crossed]
+
+
 def figures(quick: bool) -> dict[str, float]:
     nic = sci_d330()
+    use = segment_use(NODES)
     return {
+        "design.segment.mean": sum(use) / len(use),
+        "design.segment.least": min(use),
+        "design.segment.most": max(use),
         "design.ring_166": link_mib(nic),
         "design.ring_200": link_mib(sci_d330_200()),
         "design.pci_mhz": nic.host_bus_khz * nic.host_bus_bits / PCI_BITS / 1000,

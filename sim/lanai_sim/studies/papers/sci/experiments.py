@@ -19,6 +19,9 @@ QUICK_BLOCKS = (8, 16, 128, 8192)
 QUICK_ACCESSES = (8, 64, 1024, 16384)
 TRIPS = (8, 64, 1024)
 SCALING = (2, 4, NODES)  # nodes; each number takes a switch of its own
+RINGLET = ("--fabric", "ring")
+RINGS = (4, NODES)  # nodes of a ringlet, those of the first and the last row of table 2
+FASTER = ("--nic", "sci_d330_200")
 COPIED, COPY = 8 * KIB, 1_000_000  # bytes, in one chunk; picoseconds a byte
 
 
@@ -98,6 +101,25 @@ def scaling(quick: bool) -> Figures:
     return found
 
 
+def ringlet(quick: bool) -> Figures:
+    """The least of the nodes' MiB/s where each puts to the next one on a ringlet, to the one before
+    it, and to the one opposite; the second with a faster ring too."""
+    found: Figures = {}
+    for nodes in RINGS[:1] if quick else RINGS:
+        found[f"ring.least.{nodes}"] = on_ring(nodes, 1)
+        found[f"ring.most.{nodes}"] = on_ring(nodes, nodes - 1)
+    if not quick:
+        found[f"ring.half.{NODES}"] = on_ring(NODES, NODES // 2)
+        found[f"ring.faster.{NODES}"] = on_ring(NODES, NODES - 1, FASTER)
+    return found
+
+
+def on_ring(nodes: int, distance: int, more: Sequence[str] = ()) -> float:
+    """MiB/s of the slowest node, where each puts to the one so many nodes ahead."""
+    arguments = ("put", "shared", "fence", distance, 4, 2 * WINDOW, 8 * KIB)
+    return THEIRS.lines("sparse", *arguments, ranks=nodes, more=(*RINGLET, *more))[f"least.{8 * KIB}"]
+
+
 def both_ways(quick: bool) -> Figures:
     return renamed("both_ways", THEIRS.lines("both_ways", 16 * KIB, 4 * KIB, ranks=NODES))
 
@@ -135,6 +157,7 @@ EXPERIMENTS = (
     ),
     Experiment("trips", "an exchange of puts beside half a round trip by messages (section 6)", trips),
     Experiment("scaling", "sparse on 2, 4 and 8 nodes, each to the next (SC-B5, figure 12)", scaling),
+    Experiment("ringlet", "sparse on ringlets of 4 and 8 nodes (table 2, figure 12)", ringlet),
     Experiment("both_ways", "8 nodes, each to both its neighbours", both_ways),
     Experiment("cable", "a cable out for 1 ms (SC-06)", pulled),
     Experiment("busy", "puts to a target that computes", busy),

@@ -16,7 +16,8 @@ FRAME = Frame(
         "*SCI* stands for `--nic sci_d330 --host pentium3_800`: a link of 664 MB/s, a host bus of 528 MB/s, and "
         "three constants that are taken from the paper: the set-up of a read on the host bus from table 2, the "
         "price of a copied byte from figure 7, that of a block below 16 bytes from the raw writes of 8 bytes. "
-        "*Myrinet* is the project's testbed, `lanai41` and `pentium2_266`. Both have a switch, not a ringlet. "
+        "*Myrinet* is the project's testbed, `lanai41` and `pentium2_266`. Both have a switch; only the experiment "
+        "`ringlet` has the fabric `ring`. "
         "Stores are commands of the adapter, not of the processor, so write combining and stream buffers do not "
         "show. Bandwidths are in MiB/s, as in the paper. Time is simulated."
     ),

@@ -49,9 +49,40 @@ def test_the_load_of_table_2_is_that_of_its_least_row():
     assert abs(computed[0] / load[0] - 1) > 0.01  # at 4 nodes it is not
 
 
+def test_how_many_transfers_cross_a_segment_of_the_ringlet():
+    """With the echo, which goes on from the target to the source, each transfer crosses all segments."""
+    assert constants.segment_use(2) == [1]
+    use = constants.segment_use(constants.NODES)
+    assert use == [1, 2, 3, 4, 5, 6, 7]
+    figures = constants.figures(True)
+    names = ("mean", "least", "most")
+    assert [figures[f"design.segment.{name}"] for name in names] == [sum(use) / len(use), min(use), max(use)]
+
+
+def test_rows_of_table_2_are_compared_with_their_own_nodes():
+    """Of 4 and of 8 nodes: the first and the last that the paper lists."""
+    values = {claim.id.removeprefix("sci.table2."): claim.values for claim in claims.load("sci")}
+    published = values["max_use.per_node"]
+    theirs = {"ring.most.4": published[0], "ring.most.8": published[-1]}
+    way = answers.BY_CLAIM["table2.max_use.per_node"]
+    assert way.verdict(theirs)[0]
+    assert not way.verdict(theirs | {"ring.most.8": 0.89 * published[-1]})[0]
+    assert not way.verdict(theirs | {"ring.most.4": published[-1]})[0]
+    assert way.verdict({}) is None
+
+
 def test_experiments_have_names_of_their_own():
     names = [one.name for one in experiments.EXPERIMENTS]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.slow
+def test_a_ringlet_of_8_nodes_in_the_worst_case():
+    """Table 2: each node's packets cross all segments but one. Within 10 percent of the paper's."""
+    (claim,) = (claim for claim in claims.load("sci") if claim.id == "sci.table2.max_use.per_node")
+    worst = experiments.on_ring(constants.NODES, constants.NODES - 1)
+    assert worst == pytest.approx(claim.values[-1], rel=0.1)
+    assert experiments.on_ring(constants.NODES, 1) > 1.4 * worst
 
 
 @pytest.mark.slow
