@@ -18,9 +18,9 @@ errhandler info attributes topology`. `set_name(comm, name)`, `compare(comm, oth
 by module:
 
 - `point_to_point`: `send ssend rsend (comm, address, count, datatype, dest, tag)`, `recv(comm,
-  address, count, datatype, source, tag) -> Status`, `isend issend irsend irecv -> Request`,
-  `sendrecv(comm, saddress, scount, stype, dest, stag, raddress, rcount, rtype, source, rtag) ->
-  Status`, `sendrecv_replace(comm, address, count, datatype, dest, stag, source, rtag) -> Status`,
+  address, count, datatype, source, tag) -> Status`, `isend issend irsend irecv -> Request`.
+- `exchange`: `sendrecv(comm, saddress, scount, stype, dest, stag, raddress, rcount, rtype, source,
+  rtag) -> Status`, `sendrecv_replace(comm, address, count, datatype, dest, stag, source, rtag) -> Status`,
   `isendrecv`, `isendrecv_replace`.
 - `buffered`: `bsend`, `ibsend`, `bsend_init`; `attach(owner, address, size)`, `detach(owner) ->
   (address, size)`, `flush(owner)`, `iflush(owner) -> Request`, where the owner is a communicator or

@@ -1,5 +1,6 @@
 """Requests: what a non-blocking call leaves behind, until a completion call takes its status."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from ..bus.base import Wait
@@ -11,7 +12,7 @@ from .progress import Progress
 from .status import Status
 
 
-class Request:
+class Request(ABC):
     """The state machine that all kinds share: active, then done, then released by the completion
     call.
 
@@ -37,8 +38,9 @@ class Request:
         return True
 
     @property
+    @abstractmethod
     def done(self) -> bool:
-        raise NotImplementedError
+        """Whether a completion call may take the status."""
 
     def operations(self) -> list[Operation]:
         return []
@@ -54,7 +56,7 @@ class Request:
         """Of a request that is done. A failure is in `Status.error`."""
         return Status()
 
-    def release(self) -> None:
+    def release(self) -> None:  # noqa: B027  # few kinds have anything to do
         """The completion call has taken the status."""
 
     def finish(self) -> Status:
@@ -98,7 +100,7 @@ class Request:
         """MPI_Start."""
         raise MpiError(ErrorClass.REQUEST, f"MPI_Start: a request of {self.call} is not persistent")
 
-    def free(self) -> None:
+    def free(self) -> None:  # noqa: B027  # likewise
         """MPI_Request_free: the operation itself goes on, and holds what it needs."""
 
 
@@ -250,56 +252,3 @@ class PersistentRequest(Request):
         if self.inner is None:
             raise MpiError(ErrorClass.REQUEST, f"MPI_Cancel: the request of {self.call} is not active")
         self.inner.cancel()
-
-
-class GeneralizedRequest(Request):
-    """MPI_Grequest_start. The program's callbacks: `query(status)` fills a status, `free()` ends
-    it, `cancel(done)`.
-
-    `callbacks` is the C binding's to use.
-    """
-
-    call = "MPI_Grequest_start"
-    callbacks: object = None
-
-    def __init__(
-        self,
-        progress: Progress,
-        query: Callable[[Status], None],
-        free: Callable[[], None],
-        cancel: Callable[[bool], None],
-    ) -> None:
-        super().__init__(progress)
-        self._query, self._free, self._cancel = query, free, cancel
-        self._complete = False
-        self._freed = False
-
-    @property
-    def done(self) -> bool:
-        return self._complete
-
-    def complete(self) -> None:
-        """MPI_Grequest_complete."""
-        self._complete = True
-        self.progress.notify()
-        if self._freed:
-            self._free()
-
-    def status(self) -> Status:
-        status = Status()
-        try:
-            self._query(status)
-        except MpiError as error:
-            status.error = error
-        return status
-
-    def release(self) -> None:
-        self._free()
-
-    def cancel(self) -> None:
-        self._cancel(self._complete)
-
-    def free(self) -> None:
-        self._freed = True
-        if self._complete:
-            self._free()

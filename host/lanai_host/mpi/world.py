@@ -16,12 +16,12 @@ from .communicator import Communicator, ProcessState
 from .constants import ThreadLevel
 from .errhandler import Errhandler
 from .errors import ErrorClass, ErrorTable, MpiError
+from .generalized import GeneralizedRequest
 from .group import Group
 from .info import Info
 from .ports import Ports
 from .probing import NoProcMessage
 from .progress import Progress
-from .request import GeneralizedRequest
 from .spawning import Spawner
 from .status import Status
 

@@ -6,7 +6,17 @@ import gc
 import numpy as np
 import pytest
 
-from lanai_host.mpi import ErrorClass, MpiError, buffered, completion, creation, partitioned, persistent, probing
+from lanai_host.mpi import (
+    ErrorClass,
+    MpiError,
+    buffered,
+    completion,
+    creation,
+    exchange,
+    partitioned,
+    persistent,
+    probing,
+)
 from lanai_host.mpi import collectives as plans
 from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.buffered import LONG
@@ -42,7 +52,7 @@ def test_modes(run):
                 got[0] = 0
         for mode in (p2p.isend, p2p.issend, buffered.ibsend, p2p.irsend):
             receive = p2p.irecv(comm, *buffer(got), 1 - comm.rank, 9)
-            p2p.sendrecv(comm, 0, 0, INT, 1 - comm.rank, 1, 0, 0, INT, 1 - comm.rank, 1)  # the receive is posted
+            exchange.sendrecv(comm, 0, 0, INT, 1 - comm.rank, 1, 0, 0, INT, 1 - comm.rank, 1)  # the receive is posted
             send = mode(comm, *buffer(value), 1 - comm.rank, 9)
             send_status, status = completion.wait_all([send, receive])
             assert got[0] == 6 - comm.rank
@@ -123,7 +133,7 @@ def test_cancel(run):
             request = p2p.issend(comm, *buffer(word), 1, 98)
             request.cancel()
             assert request.wait().cancelled
-        p2p.sendrecv(comm, 0, 0, INT, other, 1, 0, 0, INT, other, 1)
+        exchange.sendrecv(comm, 0, 0, INT, other, 1, 0, 0, INT, other, 1)
         assert probing.iprobe(comm, ANY_SOURCE, ANY_TAG) is None
 
     run(2, program)
@@ -309,7 +319,7 @@ BAD = {
     "MPI_Ssend: count is -4": lambda comm, kind: p2p.ssend(comm, 0, -4, kind, 0, 0),
     "the datatype .* is not committed": lambda comm, kind: p2p.send(comm, 0, 1, contiguous(2, kind), 0, 0),
     "no buffer is attached": lambda comm, kind: buffered.bsend(comm, 0, 0, kind, 0, 0),
-    "cannot be cancelled": lambda comm, kind: p2p.isendrecv(comm, 0, 0, kind, 0, 0, 0, 0, kind, 0, 0).cancel(),
+    "cannot be cancelled": lambda comm, kind: exchange.isendrecv(comm, 0, 0, kind, 0, 0, 0, 0, kind, 0, 0).cancel(),
     "is not persistent": lambda comm, kind: p2p.irecv(comm, 0, 0, kind, PROC_NULL, 0).start(),
 }
 
@@ -418,12 +428,12 @@ class Reused:
 @pytest.mark.parametrize("way", ["isendrecv_replace", "ibsend", "persistent", "partitioned"])
 def test_a_freed_request_leaves_its_memory_to_the_operation(monkeypatch, way):
     """The device reads when the library next looks, long after the request has gone."""
-    for module in ("point_to_point", "send_buffer", "partitioned"):
+    for module in ("exchange", "send_buffer", "partitioned"):
         monkeypatch.setattr(f"lanai_host.mpi.{module}.Scratch", Reused)
 
     def start(comm, value):
         if way == "isendrecv_replace":
-            return p2p.isendrecv_replace(comm, *buffer(value), 1, 3, PROC_NULL, 3)
+            return exchange.isendrecv_replace(comm, *buffer(value), 1, 3, PROC_NULL, 3)
         if way == "ibsend":
             buffered.attach(comm, None, 0)
             return buffered.ibsend(comm, *buffer(value), 1, 3)

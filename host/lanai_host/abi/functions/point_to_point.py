@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...mpi import buffered, partitioned, persistent, probing
+from ...mpi import buffered, exchange, partitioned, persistent, probing
 from ...mpi import point_to_point as p2p
 from ...mpi.constants import UNDEFINED
 from ...mpi.errors import ErrorClass, MpiError
@@ -25,10 +25,10 @@ bind("MPI_Precv_init", partitioned.precv_init, "comm buf partitions count dataty
 
 _EXCHANGE = "comm sendbuf sendcount sendtype dest sendtag recvbuf recvcount recvtype source recvtag"
 _REPLACE = "comm buf count datatype dest sendtag source recvtag"
-bind("MPI_Sendrecv", p2p.sendrecv, _EXCHANGE)
-bind("MPI_Isendrecv", p2p.isendrecv, _EXCHANGE)
-bind("MPI_Sendrecv_replace", p2p.sendrecv_replace, _REPLACE)
-bind("MPI_Isendrecv_replace", p2p.isendrecv_replace, _REPLACE)
+bind("MPI_Sendrecv", exchange.sendrecv, _EXCHANGE)
+bind("MPI_Isendrecv", exchange.isendrecv, _EXCHANGE)
+bind("MPI_Sendrecv_replace", exchange.sendrecv_replace, _REPLACE)
+bind("MPI_Isendrecv_replace", exchange.isendrecv_replace, _REPLACE)
 
 # Probes
 
