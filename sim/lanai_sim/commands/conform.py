@@ -19,7 +19,7 @@ from ..figures import write_json
 from ..studies.conform import demos, jobs, program_runs, programs, suite
 from ..studies.conform.kept import Kept
 from ..studies.conform.outcome import Outcome, counts, figures, speed
-from ..studies.conform.page import Comparison, compare, page
+from ..studies.conform.page import Comparison, compare, page, page_of_ranks
 
 NAME = "conform"
 HELP = "run mpi4py's own test suite or demos, or programs that people run, on simulated NICs"
@@ -27,7 +27,10 @@ HELP = "run mpi4py's own test suite or demos, or programs that people run, on si
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", choices=["mpi4py", "programs", "demos"], help="what to run")
-    parser.add_argument("-n", "--ranks", type=int, default=2, metavar="N", help="processes (2)")
+    parser.add_argument(
+        "-n", "--ranks", type=_ranks, default=(2,), metavar="N[,N...]",
+        help="processes (2); the suite runs with several numbers one after the other",
+    )  # fmt: skip
     parser.add_argument("--device", choices=device_names(), default="ideal", help="messaging system below MPI (ideal)")
     parser.add_argument(
         "--module", action="append", default=[], metavar="NAME",
@@ -55,9 +58,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write the figures")
 
 
+def _ranks(text: str) -> tuple[int, ...]:
+    """The numbers of processes of `-n`."""
+    try:
+        numbers = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UserError(f"-n {text}: give a number of processes, or several as in 1,2,4") from None
+    if min(numbers) < 1:
+        raise UserError(f"-n {text}: at least one process is needed")
+    if len(set(numbers)) < len(numbers):
+        raise UserError(f"-n {text}: each number of processes once")
+    return numbers
+
+
 def run(args: argparse.Namespace) -> int:
-    if args.ranks < 1:
-        raise UserError(f"-n {args.ranks}: at least one process is needed")
+    numbers: tuple[int, ...] = args.ranks
+    if len(numbers) > 1:
+        return _run_each(numbers, args)
+    (args.ranks,) = numbers
     if args.resume and args.together:
         raise UserError("--resume keeps outcomes of modules that run one by one; leave out --together or --resume")
     if args.suite != "mpi4py":
@@ -79,6 +97,23 @@ def run(args: argparse.Namespace) -> int:
         config = {"suite": "mpi4py", "version": suite.VERSION, "ranks": args.ranks, "device": args.device}
         write_json(args.json, totals, config)
     return 1 if totals["mpi4py.failed"] else 0
+
+
+def _run_each(numbers: Sequence[int], args: argparse.Namespace) -> int:
+    """The suite with several numbers of ranks. `--resume` keeps the outcomes of each in a file of its own."""
+    if args.suite != "mpi4py" or args.against or args.together or args.json:
+        given = ",".join(map(str, numbers))
+        raise UserError(f"-n {given}: --against, --together, --json, demos and programs take one number of processes")
+    console, names = plain(), suite.modules(args.module, stack(args.device).nics)
+    outcomes = {}
+    for ranks in numbers:
+        console.print(f"{ranks} ranks:")
+        own = argparse.Namespace(**{**vars(args), "ranks": ranks})
+        own.resume = args.resume and str(Path(args.resume).with_suffix(f".{ranks}.json"))
+        outcomes[ranks] = _outcomes(console, _ours(names, own))
+        if args.page:  # what is there so far, should the rest take hours
+            Path(args.page).write_text(page_of_ranks(outcomes, args.device, _command()))
+    return 1 if any(figures(found)["mpi4py.failed"] for found in outcomes.values()) else 0
 
 
 def _run_programs(args: argparse.Namespace) -> int:

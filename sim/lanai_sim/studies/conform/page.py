@@ -1,7 +1,7 @@
 """The table as a page of the documentation, and the comparison with another place where the same
 tests ran."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lanai_host.stacks import stack
@@ -107,3 +107,50 @@ def _table(outcomes: Sequence[Outcome]) -> list[str]:
     if timed:
         total.append(f"**{totals['mpi4py.simulated_ms']:,.1f}**")
     return [*lines, f"| **all** | {' | '.join(total)} |"]
+
+
+def page_of_ranks(outcomes: Mapping[int, Sequence[Outcome]], device: str, command: str) -> str:
+    """Markdown: how each module ended, by number of ranks."""
+    counts = sorted(outcomes)
+    found = {ranks: {outcome.module: outcome for outcome in outcomes[ranks]} for ranks in counts}
+    names = list(dict.fromkeys(outcome.module for ranks in counts for outcome in outcomes[ranks]))
+    lines = [
+        f"# mpi4py's test suite on `{device}`, by number of ranks",
+        "",
+        f"mpi4py {VERSION}, unchanged. Each column is a number of ranks. A cell has the tests that passed, then those",
+        "that were skipped and that failed, if there are any. A dash: not run. This page is written by",
+        "",
+        "```",
+        command,
+        "```",
+        "",
+        f"| module | {' | '.join(map(str, counts))} |",
+        f"|---|{'---:|' * len(counts)}",
+    ]
+    for name in names:
+        lines.append(f"| {name} | {' | '.join(_cell(found[ranks].get(name)) for ranks in counts)} |")
+    totals = (figures(outcomes[ranks]) for ranks in counts)
+    lines.append(f"| **all** | {' | '.join(_total(total) for total in totals)} |")
+    for ranks in counts:
+        failed = [name for outcome in outcomes[ranks] for name in outcome.failed]
+        failed += [f"{outcome.module}: {outcome.trouble}" for outcome in outcomes[ranks] if outcome.trouble]
+        if failed:
+            lines += ["", *_listed(f"Failed with {ranks} ranks", failed)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _cell(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "-"
+    if outcome.trouble:
+        return "did not end"
+    return _counted(outcome.passed, len(outcome.skipped), len(outcome.failed))
+
+
+def _total(totals: Mapping[str, float]) -> str:
+    return f"**{_counted(*(int(totals[f'mpi4py.{name}']) for name in ('passed', 'skipped', 'failed')))}**"
+
+
+def _counted(passed: int, skipped: int, failed: int) -> str:
+    others = [f"{skipped} skipped"] * bool(skipped) + [f"{failed} failed"] * bool(failed)
+    return ", ".join([str(passed), *others])

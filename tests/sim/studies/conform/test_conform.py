@@ -1,8 +1,11 @@
 """Reading what unittest printed, comparing with MPICH, and a small part of mpi4py's suite."""
 
+import argparse
+
 import pytest
 
 from lanai_host.errors import UserError
+from lanai_sim.commands import conform
 from lanai_sim.studies.conform import jobs, kept, outcome, page, suite
 
 PRINTED = """\
@@ -66,6 +69,28 @@ def test_what_differs_from_mpich_is_listed_by_name():
     assert "1 test fails on MPICH and not here:\n\n- `test_x.A.g`" in written
     assert "1 test is skipped here and not on MPICH:\n\n- `test_x.A.s`" in written
     assert "0 tests are skipped on MPICH and not here.\n" in written
+
+
+def test_a_page_has_a_column_for_each_number_of_ranks(tmp_path, monkeypatch, capsys):
+    def run(command, names, ranks, limit):
+        yield outcome.Outcome(names[0], 3, skipped=["test_op.A.s"] if ranks == 1 else [], failed=["f"] * (ranks == 4))
+
+    monkeypatch.setattr(conform.jobs, "run", run)
+    options = ["mpi4py", "--module", "test_op", "--resume", str(tmp_path / "kept.json")]
+    parser = argparse.ArgumentParser()
+    conform.add_arguments(parser)
+    assert conform.run(parser.parse_args([*options, "-n", "1,2", "--page", str(tmp_path / "page")])) == 0
+    written = (tmp_path / "page").read_text()
+    assert "| module | 1 | 2 |\n|---|---:|---:|\n| test_op | 2, 1 skipped | 3 |\n" in written
+    assert written.endswith("| **all** | **2, 1 skipped** | **3** |\n")
+    assert sorted(path.name for path in tmp_path.glob("kept*")) == ["kept.1.json", "kept.2.json"]
+    assert conform.run(parser.parse_args([*options, "-n", "2,4"])) == 1
+    assert page.page_of_ranks({2: [outcome.Outcome("test_x", 5)], 3: []}, "ideal", "").count("| test_x | 5 | - |") == 1
+    for wrong in ("0", "1,0", "two", "2,2"):
+        with pytest.raises(UserError, match=f"-n {wrong}: "):
+            parser.parse_args(["mpi4py", "-n", wrong])
+    with pytest.raises(UserError, match="-n 1,2: --against"):
+        conform.run(parser.parse_args(["programs", "-n", "1,2"]))
 
 
 def test_of_nics_it_is_told_how_fast_they_were_simulated():
