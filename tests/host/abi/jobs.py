@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from warm import lanai
+
 from lanai_host.abi import library_directory
 
 C = Path(__file__).parents[1] / "c"
@@ -20,5 +22,4 @@ def alone(*command, **environment):
 
 def together(ranks, *command, device="ideal", options=(), timeout=120):
     """`lanai run` of a program."""
-    arguments = [*CLI, "run", "--quiet", "-n", str(ranks), "--device", device, *options, *command]
-    return subprocess.run(arguments, capture_output=True, text=True, timeout=timeout, check=False)
+    return lanai("run", "--quiet", "-n", ranks, "--device", device, *options, *command, timeout=timeout)
