@@ -1,6 +1,6 @@
 """Stream buffers: stores to consecutive words leave in one packet (SC-03)."""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -53,9 +53,9 @@ class StreamBuffers(wiring.Component):
     of as many bytes; which block goes to which buffer, the address bits above the block say.
 
     A buffer is closed when it is full, when a store to it does not go on where the last one ended,
-    with `close`, and when for `stream_slots` slots there was no store at all. It is kept, and takes
-    no store, until it is `freed`: what it holds may have to be sent again. So two stores to one word
-    never overtake each other.
+    when a store opens another buffer, with `close`, and when for `stream_slots` slots there was no
+    store at all. It is kept, and takes no store, until it is `freed`: what it holds may have to be
+    sent again. So two stores to one word never overtake each other.
 
     Members
     -------
@@ -111,20 +111,24 @@ class StreamBuffers(wiring.Component):
         ]
         with m.If(self.free):
             m.d.sync += held.bit_select(self.freed, 1).eq(0)
-        with m.If(self.close | late):
-            m.d.sync += [opened.eq(0), closed.eq(self._left | opened)]
-        with m.Else():
-            m.d.sync += closed.eq(self._left)
         with m.If(self.taken):
-            m.d.sync += [held.bit_select(number, 1).eq(1), opened.bit_select(number, 1).eq(~full)]
-            m.d.sync += mine.words.eq(1)
+            m.d.sync += [held.bit_select(number, 1).eq(1), mine.words.eq(1)]
             with m.If(follows):
                 m.d.sync += mine.words.eq(mine.words + 1)
             with m.Else():
                 m.d.sync += mine.first.eq(self.place)
-        ends = (self.taken & full) | (self.store & is_open & ~follows)
-        with m.If(ends & ~self.close):
-            m.d.sync += [opened.bit_select(number, 1).eq(0), closed.bit_select(number, 1).eq(1)]
+        one, closes = Signal(count), Signal(count)
+        m.d.comb += one.eq(1 << number)
+        with m.If(self.close | late):
+            m.d.comb += closes.eq(opened)
+        with m.Elif(self.taken & ~follows):
+            m.d.comb += closes.eq((opened & ~one) | Mux(full, one, 0))
+        with m.Elif((self.taken & full) | (self.store & is_open & ~follows)):
+            m.d.comb += closes.eq(one)
+        m.d.sync += [
+            opened.eq((opened | Mux(self.taken, one, 0)) & ~closes),
+            closed.eq(self._left | closes),
+        ]
         return m
 
     def _store_words(self, m):

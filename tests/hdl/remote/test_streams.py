@@ -128,6 +128,18 @@ def test_a_store_elsewhere_in_the_block_closes_the_buffer_and_waits_for_it():
     assert target.memory == {0: 1, 2: 2}
 
 
+def test_a_store_to_another_buffer_closes_the_one_before():
+    async def script(context, dut, _):
+        for block in range(CONFIG.streams):
+            assert not context.get(dut.pending) or block
+            assert await store(context, dut, block * WORDS, block) == 1
+        for _ in range(2):  # long before the time without a store is over
+            await context.tick()
+        assert context.get(dut.pending)
+
+    assert play(script).sizes == [1] * CONFIG.streams
+
+
 def test_a_buffer_is_closed_in_time_after_the_last_store():
     async def script(context, dut, _):
         await store(context, dut, 5, 1)
