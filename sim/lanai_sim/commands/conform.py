@@ -128,7 +128,7 @@ def _run_programs(args: argparse.Namespace) -> int:
         if args.suite == "demos":
             text = program_runs.page_of_demos(verdicts, args.device, _command(), demos.LEFT_OUT)
         else:
-            text = program_runs.page(verdicts, args.device, args.ranks, _command())
+            text = program_runs.page(verdicts, args.device, args.ranks, _command(), programs.LEFT_OUT)
         Path(args.page).write_text(text)
     return 0 if all(verdict.good for verdict in verdicts) else 1
 

@@ -146,8 +146,8 @@ def _processor_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def page(verdicts: Sequence[Verdict], device: str, ranks: int, command: str) -> str:
-    """The table of programs as Markdown, with their results."""
+def page(verdicts: Sequence[Verdict], device: str, ranks: int, command: str, left_out: Mapping[str, str]) -> str:
+    """The table of programs as Markdown, with which are not run and the results of the others."""
     lines = [
         "# Programs",
         "",
@@ -160,6 +160,8 @@ def page(verdicts: Sequence[Verdict], device: str, ranks: int, command: str) -> 
         "```",
         "",
         *_table(verdicts, "program"),
+        "",
+        *_left_out(left_out),
     ]
     results = [one for one in verdicts if one.here is not None and one.here.result]
     if results:
@@ -176,7 +178,7 @@ def page_of_demos(verdicts: Sequence[Verdict], device: str, command: str, left_o
     lines = [
         f"# mpi4py's demos on `{device}`",
         "",
-        f"The demos of mpi4py {VERSION} that need no other package, each with the ranks that its own script",
+        f"Demos of mpi4py {VERSION} that need no other package, each with the ranks that its own script",
         "starts. What all ranks print, without times and names of processors, and the exit code are",
         f"compared with real MPICH: {same} of {len(verdicts)} are the same. This page is written by",
         "",
@@ -186,11 +188,13 @@ def page_of_demos(verdicts: Sequence[Verdict], device: str, command: str, left_o
         "",
         *_table(verdicts, "demo", "ranks"),
         "",
-        "## Left out",
-        "",
-        *(f"- {name}: {why}" for name, why in left_out.items()),
+        *_left_out(left_out),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _left_out(reasons: Mapping[str, str]) -> list[str]:
+    return ["## Left out", "", *(f"- {name}: {why}" for name, why in reasons.items())]
 
 
 def _table(verdicts: Sequence[Verdict], *heads: str) -> list[str]:

@@ -31,7 +31,9 @@ def test_results_are_compared():
 
 
 def test_the_page_has_a_row_for_each():
-    text = program_runs.page([verdict(("sum 2",), ("sum 2",)), Verdict(ABSENT)], "ideal", 2, "lanai conform programs")
+    found = [verdict(("sum 2",), ("sum 2",)), Verdict(ABSENT)]
+    text = program_runs.page(found, "ideal", 2, "lanai conform programs", {"d": "e"})
+    assert "## Left out\n\n- d: e\n\n## Results" in text
     assert "| a sum | 2.500 | 1.0 | 2.0 | same result as MPICH |" in text
     assert "| nothing | | | | not installed: pip install a-package |" in text
     assert "```\nsum 2\n```" in text
