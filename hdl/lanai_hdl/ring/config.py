@@ -29,7 +29,7 @@ class RingConfig:
     packet: int = 64
     sends: int = 4
     receives: int = 4
-    hold_after: int = 4096
+    hold_after: int = 256
     hop: int = 4
 
     def __post_init__(self) -> None:

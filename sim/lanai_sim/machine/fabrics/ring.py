@@ -25,20 +25,23 @@ def longest_packet(nic: NicConfig) -> int:
 
 @dataclass(frozen=True)
 class Ringlet(Fabric):
-    """NIC n is at node n of the one ring, which stands where a switch would."""
+    """NIC n is at node n of the one ring, which stands where a switch would. `hold_after` as in
+    `RingConfig`."""
+
+    hold_after: int = RingConfig.hold_after
 
     def layout(self, config: NicConfig) -> Layout:
-        ring = RingConfig(self.ports, config, packet=longest_packet(config))
+        ring = RingConfig(self.ports, config, packet=longest_packet(config), hold_after=self.hold_after)
         return Layout(config, self.nics, self.cables, self.switches, ring)
 
 
-def ringlet(nics: int, nodes: int | None = None) -> Ringlet:
+def ringlet(nics: int, nodes: int | None = None, hold_after: int = RingConfig.hold_after) -> Ringlet:
     """A ring for so many NICs. It has `nodes` nodes, or as few as such a ring can have; those
     without a NIC pass packets on."""
     if not 1 <= nics <= MOST_PORTS:
         raise UserError(f"fabric 'ring' joins 1 to {MOST_PORTS} NICs, not {nics}; take switch")
     nodes = nodes or max(FEWEST_NODES, 1 << (nics - 1).bit_length())
-    return Ringlet("ring", nics, 1, nodes, tuple(Cable(n, 0, nics, n) for n in range(nics)))
+    return Ringlet("ring", nics, 1, nodes, tuple(Cable(n, 0, nics, n) for n in range(nics)), hold_after)
 
 
 class Ring(FabricKind):

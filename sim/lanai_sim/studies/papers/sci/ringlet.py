@@ -14,6 +14,7 @@ from .constants import KIB, MIB
 NODES = (4, 5, 6, 7, 8)
 BYTES = 64 * KIB  # that each node puts
 READ_SETUP = 56  # fitted on sci.table2.min_use.per_node, for nodes that receive as much as they send
+HOLD_AFTER = 4096  # slots, fitted on sci.table2.max_use.per_node: fairness takes next to nothing of the ring
 NEXT, BEFORE = 1, -1  # the partner's place
 
 
@@ -30,7 +31,7 @@ def rates(nic: NicConfig, nodes: int, partner: int) -> list[float]:
         await host.remote.settle()
         return BYTES / ((host.bus.now - begin) / 1e12) / MIB
 
-    found: list[float] = play([program] * nodes, nic, ringlet(nodes, NODES[-1]), size=BYTES)
+    found: list[float] = play([program] * nodes, nic, ringlet(nodes, NODES[-1], HOLD_AFTER), size=BYTES)
     return found
 
 
