@@ -20,6 +20,9 @@ from . import primitives, programs
 ROUND_TRIP_SIZES = (0, 4, 16, 64, 256, 1024, 4096)
 BANDWIDTH_SIZES = (4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
 OUR_SIZES = BANDWIDTH_SIZES[:8]
+KERNELS = {"is": ("integer_sort", (1 << 20, 1)), "mg": ("multigrid", (16, 1, 1)), "mg_named": ("multigrid", (16, 1, 0))}
+KERNEL_RANKS = 8
+CLOCK = 20_000_000  # picoseconds a look at the clock: kernels that compute look at nothing else
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,20 @@ def bandwidth(setting: Setting, sizes: Sequence[int], quick: bool, name: str = "
     return both(setting, name, programs.BANDWIDTH, (32_768 if quick else 131_072, *chosen))
 
 
+def kernels(quick: bool) -> Figures:
+    """Table 4.3: the percentage of the bytes that goes by remote write, and each kernel's time."""
+    setting = theirs("switching-hub")
+    found: Figures = {}
+    for name in ("mg",) if quick else KERNELS:
+        module, arguments = KERNELS[name]
+        program = f"from lanai_sim.studies.kernels.{module} import main; main()"
+        host = setting.host.but(clock=CLOCK)
+        how = {"host": host, "nic": setting.nic, "fabric": setting.fabric, "options": setting.options}
+        figures = ranks.measure(program, arguments, "mbcf", KERNEL_RANKS, **how)
+        found |= {f"theirs.kernel.{name}.{what}": value for what, value in figures.items()}
+    return found
+
+
 def raw() -> Figures:
     found = primitives.figures(supersparc_85(), mbcf_100baset())
     return {f"theirs.{name}": value for name, value in found.items()}
@@ -85,6 +102,7 @@ EXPERIMENTS = [
         "table 4.2: peak bandwidth on a hub that does not",
         lambda q: bandwidth(theirs("hub"), BANDWIDTH_SIZES, q, "half_duplex"),
     ),
+    Experiment("kernels", "table 4.3: kernels of our own that communicate as NPB IS and MG do", kernels),
     Experiment("our_round_trip", "table 4.1 on the project's testbed", lambda q: round_trip(ours(), q)),
     Experiment("our_bandwidth", "table 4.2 on the project's testbed", lambda q: bandwidth(ours(), OUR_SIZES, q)),
 ]

@@ -22,7 +22,9 @@ def made_up():
         found |= {f"theirs.half_duplex.{way}.{size}": 9.0 for size in experiments.BANDWIDTH_SIZES}
     for what, sizes in (("oneway", LATENCY_SIZES), ("full", STREAM_SIZES), ("half", STREAM_SIZES)):
         found |= {f"theirs.{what}.{kind}.{size}": 10.0 for kind in ("write", "fifo") for size in sizes}
-    return found
+    return found | {
+        f"theirs.kernel.{name}.{what}": 50.0 for name in experiments.KERNELS for what in ("written_percent", "ms")
+    }
 
 
 def test_each_claim_has_an_answer_or_a_reason():
@@ -60,6 +62,16 @@ def test_what_the_paper_sees_shows():
         assert isinstance(way, ByShape)
         holds, seen = way.verdict(found)
         assert holds, seen
+
+
+@pytest.mark.slow
+def test_receives_that_name_no_source_get_nothing_by_remote_write():
+    """Table 4.3, MG."""
+    way = answers.ways()["mbcf.t4_3.mg"]
+    assert isinstance(way, ByShape)
+    named = {f"theirs.kernel.mg_named.{what}": 0.0 for what in ("written_percent", "ms")}  # not measured here
+    holds, seen = way.verdict(named | experiments.kernels(True))
+    assert holds, seen
 
 
 @pytest.mark.slow
