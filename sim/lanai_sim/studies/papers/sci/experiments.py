@@ -3,9 +3,10 @@ hosts and NICs like the paper's. "ours" is the project's testbed."""
 
 from collections.abc import Mapping, Sequence
 
+from ....machine.presets import sci_d330
 from ..measuring import Experiment, Figures
 from ..programs import Programs
-from . import constants, programs, raw
+from . import constants, programs, raw, stores
 from .constants import ACCESSES, BLOCKS, KIB, MIB, NODES, TOTAL
 
 CHUNK = ("--option", f"chunk={32 * KIB}")
@@ -144,6 +145,11 @@ def commas(numbers: Sequence[int]) -> str:
 EXPERIMENTS = (
     Experiment("constants", "what the paper says of its machine and its programs", constants.figures),
     Experiment("raw", "puts and gets without MPI, with gaps and without (SC-B1, SC-B4, figure 1)", raw.run),
+    Experiment(
+        "aperture",
+        "stores through the aperture, by stride, with write combining and without (SC-B4)",
+        lambda quick: renamed("aperture", stores.figures(sci_d330())),
+    ),
     Experiment("copies", "copies by the hosts' processors (section 3.2, figure 4)", copies),
     Experiment(
         "noncontig",
