@@ -53,7 +53,8 @@ struct Bench {
         settle();
     }
 
-    // The inputs of slot `slot`, all but the grant, which answers what the core then asks. Nothing it asks follows the grant.
+    // The inputs of slot `slot`, all but the grant, which answers what the core then asks. Nothing it asks follows the
+    // grant.
     void settle() {
         top->clk = 0;
         top->odd = slot & 1;

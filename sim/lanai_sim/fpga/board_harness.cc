@@ -1,4 +1,5 @@
-// A board's top with the far end of its serial line, 8N1. Python drives it through the C functions at the end (board_rtl.py).
+// A board's top with the far end of its serial line, 8N1. Python drives it through the C functions at the end
+// (board_rtl.py).
 
 #include <cstdint>
 #include <deque>
@@ -33,7 +34,8 @@ struct Board {
         slots++;
     }
 
-    // One slot. What the board says is heard at any time, while a byte is being sent too: bits are sampled in their middle.
+    // One slot. What the board says is heard at any time, while a byte is being sent too: bits are sampled in their
+    // middle.
     void slot() {
         clock();
         if (age == 0) {

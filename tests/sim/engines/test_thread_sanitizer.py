@@ -42,7 +42,7 @@ def runtime(tmp_path_factory):
 
 
 def run(folder, runtime, change=lambda text: text):
-    """Of the program, with the sanitizer. `change` is made to the engine's source. Ends at the first
+    """Of the program, with the sanitizer. `change` is made to what steps the units. Ends at the first
     race: what the engine does after one is undefined, and may not end."""
     objects, flags = runtime
     native = resources.files("lanai_sim.engines").joinpath("native")
@@ -51,7 +51,8 @@ def run(folder, runtime, change=lambda text: text):
     texts["stand_ins.h"] = (HERE / "stand_ins.h").read_text()
     for top in NIC_TOP, SWITCH_TOP:
         texts |= {f"V{top}.h": '#include "stand_ins.h"\n', f"V{top}___024root.h": ""}
-    texts["all.cc"] = change(native.joinpath("engine.cc").read_text()) + (HERE / "engine_threads.cc").read_text()
+    texts["stepping.h"] = change(texts["stepping.h"])
+    texts["all.cc"] = native.joinpath("engine.cc").read_text() + (HERE / "engine_threads.cc").read_text()
     for name, text in texts.items():
         (folder / name).write_text(text)
     binary = folder / "threads"

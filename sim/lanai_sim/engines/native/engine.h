@@ -9,13 +9,14 @@
 #include "faults.h"
 #include "state.h"
 
-// One direction of a cable. What its sender puts in at slot s its receiver sees at s + latency; `stop` runs the other way.
+// One direction of a cable. What its sender puts in at slot s its receiver sees at s + latency; `stop` runs the other
+// way.
 struct Wire {
     uint64_t mask, latency;
     std::vector<uint8_t> kind, stop;
     std::vector<uint32_t> data;
-    // One past the last slot that is not IDLE, or has STOP. Atomic, for the far end may look while this end puts in: what it puts in
-    // arrives later than anything the far end decides then.
+    // One past the last slot that is not IDLE, or has STOP. Atomic, for the far end may look while this end puts in:
+    // what it puts in arrives later than anything the far end decides then.
     std::atomic<uint64_t> last_kind{0}, last_stop{0};
 
     explicit Wire(uint64_t latency) : latency(latency) {

@@ -20,7 +20,8 @@ inline bool hits(const Fault& fault, uint64_t number) {
     return fault.chance ? dice(fault.packet ^ dice(number)) >> 11 < fault.chance : fault.packet == number;
 }
 
-// Stands where the sender's flits enter the wire. What it holds back leaves at a flit a slot and handles STOP as a sender does.
+// Stands where the sender's flits enter the wire. What it holds back leaves at a flit a slot and handles STOP as a
+// sender does.
 class Faults {
   public:
     std::vector<Fault> plan;  // of several that hit a packet the first counts

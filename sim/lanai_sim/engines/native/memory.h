@@ -24,9 +24,9 @@ struct Watch {
     uint32_t address, seen, tag;
 };
 
-// Words of another process are moved a burst at a time: one system call instead of one a word. A read buffer lives until its burst
-// ends or something is written, so that no read is answered with what a write has replaced. The process is stopped meanwhile, and
-// `pause` brings its memory up to date before it may run.
+// Words of another process are moved a burst at a time: one system call instead of one a word. A read buffer lives
+// until its burst ends or something is written, so that no read is answered with what a write has replaced. The process
+// is stopped meanwhile, and `pause` brings its memory up to date before it may run.
 class HostMemory {
   public:
     std::unordered_map<uint32_t, Page> pages;
@@ -126,7 +126,8 @@ class HostMemory {
 
     bool move(const Page& page, uint64_t remote, uint8_t* local, uint32_t size, bool out) {
         iovec here{local, size}, there{reinterpret_cast<void*>(remote), size};
-        ssize_t moved = out ? process_vm_writev(page.pid, &here, 1, &there, 1, 0) : process_vm_readv(page.pid, &here, 1, &there, 1, 0);
+        ssize_t moved = out ? process_vm_writev(page.pid, &here, 1, &there, 1, 0)
+                            : process_vm_readv(page.pid, &here, 1, &there, 1, 0);
         if (moved == ssize_t(size)) return true;
         if (moved >= 0 || (errno != EPERM && errno != ENOSYS)) return false;
         auto found = files_.find(page.pid);
@@ -135,7 +136,8 @@ class HostMemory {
             snprintf(name, sizeof name, "/proc/%d/mem", page.pid);
             found = files_.emplace(page.pid, open(name, O_RDWR | O_CLOEXEC)).first;
         }
-        moved = out ? pwrite(found->second, local, size, off_t(remote)) : pread(found->second, local, size, off_t(remote));
+        moved =
+            out ? pwrite(found->second, local, size, off_t(remote)) : pread(found->second, local, size, off_t(remote));
         return moved == ssize_t(size);
     }
 };

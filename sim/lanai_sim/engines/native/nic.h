@@ -1,4 +1,5 @@
-// One NIC's Verilated model: inputs go in a slot at a time, outputs are read in between. `models.h`, generated, says how it was built.
+// One NIC's Verilated model: inputs go in a slot at a time, outputs are read in between. `models.h`, generated, says
+// how it was built.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +12,8 @@
 // Verilator's spelling of Amaranth's port `bundle__name`.
 #define PORT(bundle, name) bundle##___05F##name
 
-// A model whose clock is left high can be told that it was low: one evaluation a slot instead of two. Not in every Verilator.
+// A model whose clock is left high can be told that it was low: one evaluation a slot instead of two. Not in every
+// Verilator.
 template <class Root>
 auto rearm(Root* root, int) -> decltype(root->__Vtrigprevexpr___TOP__clk__0, bool()) {
     root->__Vtrigprevexpr___TOP__clk__0 = 0;
@@ -37,7 +39,8 @@ void tick(Model& model) {
 inline bool quiet(const NicInputs& in) { return !in.rx_kind && !in.tx_stop && !in.mem_rvalid && !in.pio_valid; }
 constexpr NicInputs NO_INPUTS{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0};
 
-// `begin` begins a slot: it ends the one before and gives the inputs of the new one. Then the outputs of the new slot can be read.
+// `begin` begins a slot: it ends the one before and gives the inputs of the new one. Then the outputs of the new slot
+// can be read.
 class NicGates {
   public:
     NicGates() : context_(new VerilatedContext), model_(new NicModel(context_.get())) {

@@ -7,7 +7,8 @@
 
 #include "declared.h"
 
-// Programs: bursts of one processor, each begun so long after the one before was done. The next burst of each waits here for its time.
+// Programs: bursts of one processor, each begun so long after the one before was done. The next burst of each waits
+// here for its time.
 class Processors {
   public:
     explicit Processors(uint64_t slot_khz) : khz_(slot_khz) {}
@@ -40,7 +41,8 @@ class Processors {
         }
     }
 
-    // The last word of the program's burst was performed before this slot. The program's tag if that was its last, else 0.
+    // The last word of the program's burst was performed before this slot. The program's tag if that was its last, else
+    // 0.
     uint32_t done(uint32_t id, uint64_t slot) {
         auto program = std::find_if(programs_.begin(), programs_.end(), [id](const Program& p) { return p.id == id; });
         if (++program->next < program->bursts.size()) {
@@ -60,7 +62,7 @@ class Processors {
     struct Program {
         uint32_t id, tag;
         size_t next = 0, used = 0;    // burst, byte of data
-        uint64_t at, order, due;      // picoseconds; among those of the same time; slot, or NONE while its words are queued
+        uint64_t at, order, due; // picoseconds; among those of the same time; slot, or NONE while its words are queued
         std::vector<Burst> bursts;
         std::vector<uint8_t> data;
 

@@ -7,10 +7,10 @@ class OutputDigest {
     uint64_t value = 0xCBF29CE484222325ull;
 
     void add(const NicModel& m) {
-        mix(uint64_t(m.PORT(link_tx, kind)) | uint64_t(m.PORT(link_rx, stop)) << 8 | uint64_t(m.irq) << 9 | uint64_t(m.idle) << 10 |
-            uint64_t(m.wake_armed) << 11 | uint64_t(m.PORT(pio, ready)) << 12 | uint64_t(m.PORT(pio, rvalid)) << 13 |
-            uint64_t(m.PORT(mem, valid)) << 14 | uint64_t(m.PORT(mem, write)) << 15 | uint64_t(m.PORT(mem, be)) << 16 |
-            uint64_t(m.PORT(mem, burst)) << 32);
+        mix(uint64_t(m.PORT(link_tx, kind)) | uint64_t(m.PORT(link_rx, stop)) << 8 | uint64_t(m.irq) << 9 |
+            uint64_t(m.idle) << 10 | uint64_t(m.wake_armed) << 11 | uint64_t(m.PORT(pio, ready)) << 12 |
+            uint64_t(m.PORT(pio, rvalid)) << 13 | uint64_t(m.PORT(mem, valid)) << 14 |
+            uint64_t(m.PORT(mem, write)) << 15 | uint64_t(m.PORT(mem, be)) << 16 | uint64_t(m.PORT(mem, burst)) << 32);
         mix(uint64_t(m.PORT(link_tx, data)) << 32 | m.PORT(pio, rdata));
         mix(uint64_t(m.PORT(mem, addr)) << 32 | m.PORT(mem, wdata));
         mix(m.wake_cycle);

@@ -1,4 +1,5 @@
-// What a traced NIC tells, slot by slot, as rows for Python to take. Only an engine built for it has this; it looks and touches nothing.
+// What a traced NIC tells, slot by slot, as rows for Python to take. Only an engine built for it has this; it looks and
+// touches nothing.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -33,9 +34,9 @@ class Tracer {
     std::vector<uint16_t> lines;  // by pc / 4: a number for the source line, so that its instructions become one row
 
     uint64_t bytes() const {
-        return packets_out.size() * sizeof(PacketOutRow) + packets_in.size() * sizeof(PacketInRow) + dma.size() * sizeof(DmaRow) +
-               processor.size() * sizeof(ProcessorRow) + touches.size() * sizeof(TouchRow) + lbus.size() * sizeof(LbusRow) +
-               host_bus.size() * sizeof(HostBusRow);
+        return packets_out.size() * sizeof(PacketOutRow) + packets_in.size() * sizeof(PacketInRow) +
+               dma.size() * sizeof(DmaRow) + processor.size() * sizeof(ProcessorRow) +
+               touches.size() * sizeof(TouchRow) + lbus.size() * sizeof(LbusRow) + host_bus.size() * sizeof(HostBusRow);
     }
 
     // The link, as seen at this NIC's end.
@@ -81,7 +82,8 @@ class Tracer {
     }
     void pio(uint64_t begin, uint64_t end, bool write, uint32_t address, uint8_t be) {
         uint32_t bytes = uint32_t(__builtin_popcount(be & 15));
-        if (pio_.bytes && pio_.write == write && write && pio_.address + pio_.bytes == address && begin <= pio_.end + 1) {
+        if (pio_.bytes && pio_.write == write && write && pio_.address + pio_.bytes == address &&
+            begin <= pio_.end + 1) {
             pio_.bytes += bytes;
             pio_.end = end;
             return;
@@ -180,17 +182,20 @@ class Tracer {
     template <class Model>
     void watch_engines(uint64_t slot, Model& m) {
         if (m.probe_host_post)
-            host_queue_.push_back({slot, m.probe_host_to_host ? ENGINE_HOST_WRITE : ENGINE_HOST_READ, 0, m.probe_host_local, m.probe_host_address, m.probe_host_length});
+            host_queue_.push_back({slot, m.probe_host_to_host ? ENGINE_HOST_WRITE : ENGINE_HOST_READ, 0,
+                                   m.probe_host_local, m.probe_host_address, m.probe_host_length});
         if (m.probe_host_done && !host_queue_.empty()) done(host_queue_, slot, m.probe_host_error);
         if (m.probe_send_post)
-            send_queue_.push_back({slot, ENGINE_SEND, uint8_t(m.probe_send_first | m.probe_send_last << 1), m.probe_send_pointer, 0, m.probe_send_length});
+            send_queue_.push_back({slot, ENGINE_SEND, uint8_t(m.probe_send_first | m.probe_send_last << 1),
+                                   m.probe_send_pointer, 0, m.probe_send_length});
         if (m.probe_send_done && !send_queue_.empty()) done(send_queue_, slot, 0);
         if (m.probe_receive_busy && !receive_busy_) {
             receive_busy_ = true;
             receive_begin_ = slot;
         }
         if (m.probe_receive_done) {
-            dma.push_back({ENGINE_RECEIVE, uint8_t(m.probe_receive_verdict), m.probe_receive_start, 0, uint32_t(m.probe_receive_pointer - m.probe_receive_start), receive_begin_, slot + 1});
+            dma.push_back({ENGINE_RECEIVE, uint8_t(m.probe_receive_verdict), m.probe_receive_start, 0,
+                           uint32_t(m.probe_receive_pointer - m.probe_receive_start), receive_begin_, slot + 1});
             receive_busy_ = false;
         }
     }
@@ -242,7 +247,8 @@ class Tracer {
     void touch(uint64_t slot, uint32_t address, bool store, uint32_t value) {
         for (const TouchRange& range : ranges) {
             if (address < range.begin || address >= range.end) continue;
-            uint32_t index = range.number + (address - range.begin) / range.stride, within = (address - range.begin) % range.stride;
+            uint32_t index = range.number + (address - range.begin) / range.stride,
+                     within = (address - range.begin) % range.stride;
             if (within < range.first || within >= range.last) return;
             // The last word of a request slot is its command: an empty one means that there is no request.
             if (range.kind == TOUCH_SLOT && (store || (within + 4 >= range.last && !(value >> 24)))) return;

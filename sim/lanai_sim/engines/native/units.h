@@ -92,7 +92,8 @@ class NicUnit : public Unit {
 #ifdef LANAI_TRACED
         return false;  // rows are kept elsewhere
 #endif
-        return Unit::settled() && pio.empty() && processors.settled() && memory.watches.empty() && !recorded_ && wave.from == NONE;
+        return Unit::settled() && pio.empty() && processors.settled() && memory.watches.empty() && !recorded_ &&
+               wave.from == NONE;
     }
     void save(StateWriter& to) override { state(to); }
     void restore(StateReader& from) override { state(from); }
@@ -170,7 +171,8 @@ class NicUnit : public Unit {
         TRACE(master(slot, m.PORT(mem, write), m.PORT(mem, addr), m.PORT(mem, be), m.PORT(mem, burst) <= 1));
         uint32_t hit = 0;
         if (m.PORT(mem, write)) {
-            error_ = !memory.write(m.PORT(mem, addr), m.PORT(mem, wdata), m.PORT(mem, be), m.PORT(mem, burst) <= 1, &hit);
+            error_ =
+                !memory.write(m.PORT(mem, addr), m.PORT(mem, wdata), m.PORT(mem, be), m.PORT(mem, burst) <= 1, &hit);
         } else {
             value_ = 0xDEADDEAD;
             error_ = !memory.read(m.PORT(mem, addr), m.PORT(mem, burst), &value_);
@@ -243,7 +245,9 @@ class SwitchUnit : public Unit {
     bool quiet() const override {
         if (!model_->idle) return false;
         for (int i = 0; i < SWITCH_PORTS; i++)
-            if (tx[i] && !(rx[i]->flits_quiet(slot) && tx[i]->stops_quiet(slot) && tx[i]->last_kind < slot && rx[i]->last_stop < slot && tx[i]->resting(slot))) return false;
+            if (tx[i] && !(rx[i]->flits_quiet(slot) && tx[i]->stops_quiet(slot) && tx[i]->last_kind < slot &&
+                           rx[i]->last_stop < slot && tx[i]->resting(slot)))
+                return false;
         return true;
     }
 
