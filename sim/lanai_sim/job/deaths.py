@@ -11,7 +11,8 @@ from ..units import format_time
 from .config import Exit, RunConfig
 from .output import Output
 from .processes import Process
-from .ranks import Rank, Ranks
+from .rank import Rank
+from .ranks import Ranks
 from .restart.keeper import Keeper
 from .restart.line import Line
 from .restart.plan import Kill

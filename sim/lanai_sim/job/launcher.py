@@ -25,8 +25,9 @@ from .manager import ProcessManager
 from .output import Output
 from .processes import Process
 from .progress import Progress
+from .rank import POLL_SECONDS, Rank
 from .rank_service import Abort, Service
-from .ranks import ASIDE_SECONDS, POLL_SECONDS, Rank, Ranks
+from .ranks import ASIDE_SECONDS, Ranks
 from .restart.keeper import NoSnapshot
 from .restart.service import KeptService
 from .summary import Summary

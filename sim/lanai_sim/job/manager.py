@@ -19,7 +19,7 @@ from . import processes
 from .config import RunConfig
 from .output import Output
 from .processes import Process
-from .ranks import Rank
+from .rank import Rank
 from .world import World
 
 

@@ -31,8 +31,8 @@ from ..engines.base import Burst
 from ..kernel.cluster import Cluster
 from ..kernel.node import Node, WaitTimeout, Word
 from .grant import Forbidden, Grant
+from .rank import Request
 from .rank_service import Refused
-from .ranks import Request
 
 USER_END = 1 << 47  # end of a process's own addresses
 

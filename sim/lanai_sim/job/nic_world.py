@@ -22,7 +22,7 @@ from . import snapshot
 from .buffers import digest
 from .config import RunConfig, WaveConfig
 from .nic_service import RankAccess
-from .ranks import Rank
+from .rank import Rank
 from .restart.service import KeptAccess
 from .summary import Traffic, traffic
 from .world import World

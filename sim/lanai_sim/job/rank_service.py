@@ -10,7 +10,8 @@ from lanai_host.simulator.protocol import CATCH_UP_TIME, FOREVER, VERSION, Op, S
 from lanai_host.simulator.requests import ABORT, FINALIZE, HELLO, QUIET, STOPPED, Quiet
 
 from ..kernel.kernel import Kernel
-from .ranks import Rank, Ranks, Request
+from .rank import Rank, Request
+from .ranks import Ranks
 
 QUIET_AT_MOST = (
     1_000_000_000  # picoseconds that a rank may go on without a word, so that it is known how far the run is

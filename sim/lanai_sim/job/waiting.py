@@ -10,7 +10,7 @@ from lanai_host.simulator.protocol import FinalState, unpack_wait
 from lanai_host.source_lines import place_of
 
 from ..units import format_time
-from .ranks import Rank
+from .rank import Rank
 from .system_calls import waits_in
 
 SIMULATORS = "recvfrom"  # the system call in which a rank waits for the simulator, too

@@ -14,8 +14,8 @@ from lanai_host.stacks.ideal.stack import IdealStack
 
 from ..kernel.kernel import FOREVER, Kernel
 from .config import RunConfig
+from .rank import Rank
 from .rank_service import NicAccess, Service
-from .ranks import Rank
 from .restart.relay import Relay, RelayAccess
 from .restart.service import KeptAccess
 from .summary import Traffic

@@ -15,7 +15,8 @@ from ...kernel.kernel import Kernel
 from ...units import format_time
 from ..output import Output
 from ..processes import Process
-from ..ranks import Rank, Ranks, Request
+from ..rank import Rank, Request
+from ..ranks import Ranks
 from .fitness import has_ended, unfit
 from .line import Adopted, KeptCopy, Line
 from .log import Log, Step, Write, difference

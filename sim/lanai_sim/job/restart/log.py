@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lanai_host.simulator.protocol import Op
 
-from ..ranks import Request
+from ..rank import Request
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from lanai_host.stacks.base import PlacedRequest
 
 from ...trace.schema import HostKind, kind_of_work
 from ...trace.writer import Writer
-from ..ranks import Request
+from ..rank import Request
 
 KEEP = 4096  # rows of a table to collect before they are written
 

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from ..rank import Request
 from ..rank_service import Service
-from ..ranks import Request
 from .recorder import Recorder
 
 

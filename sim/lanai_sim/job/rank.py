@@ -1,0 +1,162 @@
+"""One rank's process as the scheduler sees it: its socket, its requests, whether it runs or waits."""
+
+import json
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from lanai_host.device import Envelope
+from lanai_host.errors import UserError
+from lanai_host.simulator.protocol import HEADER, FinalState, Op, Status
+from lanai_host.simulator.requests import COLLECT, STOPPED, split_wait_any
+from lanai_host.simulator.spin import Chunk, SpinWait
+
+from ..kernel.kernel import Suspension
+
+CHUNK = 1 << 16
+POLL_SECONDS = 0.1  # seconds without a message from any rank after which the processes are checked
+_TIMEVAL = struct.Struct("@ll")
+BLOCKING = Op.POSTED_LAST
+
+
+class Request:
+    """One frame from a rank. `elapsed` is host work in picoseconds since the frame before."""
+
+    __slots__ = ("elapsed", "op", "payload")
+
+    def __init__(self, op: int, elapsed: int, payload: bytes) -> None:
+        self.op, self.elapsed, self.payload = op, elapsed, payload
+
+
+def why_of(request: Request) -> bytes:
+    """The wait record in a request; empty if it has none, or is cut short and will be refused."""
+    with suppress(UserError):
+        if request.op == Op.STOPPED:
+            return STOPPED.split(request.payload)[1]
+        if request.op == Op.COLLECT:
+            return COLLECT.split(request.payload)[1]
+        if request.op == Op.WAIT_ANY:
+            return split_wait_any(request.payload)[2]
+    return b""
+
+
+class RankLog(Protocol):
+    """Hears what passes between a rank and the simulator, once it is on its way."""
+
+    def answered(self, frame: bytes) -> None: ...
+
+    def asked(self, requests: list[Request]) -> None: ...
+
+
+class Rank:
+    """One process. `clock` is its host time; `why` what it waits for; `finalized` once it has left
+    the simulation; `origin` what it is, if another process started it."""
+
+    def __init__(self, number: int, sock: socket.socket) -> None:
+        self.number = number
+        self.log: RankLog | None = None
+        self.restarts = 0  # how often its process was made anew
+        self.pid = 0
+        self.clock = 0
+        self.pio = self.waited = 0  # picoseconds of it spent on PIO, and waiting for the NIC
+        self.origin = ""
+        self.running = True
+        self.connected = False  # has said HELLO
+        self.finalized = False
+        self.placement: int | None = None  # what it said of its buffers when it left
+        self.gone = False  # nothing will come from it any more
+        self.op: int | None = None
+        self.request: Request | None = None  # the one that it waits for
+        self.pending: Suspension[list[Request]] | None = None
+        self._chunk = Chunk(CHUNK)  # kept: a fresh one for each read would cost the kernel more than the read
+        self._wait = SpinWait()
+        self.connect(sock)
+
+    def connect(self, sock: socket.socket) -> None:
+        """Its process is at the other end of this socket, and has said nothing yet."""
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(0, int(1e6 * POLL_SECONDS)))
+        self.sock = sock
+        self.gone = False
+        self._bytes = bytearray()
+        self._requests: list[Request] = []
+        self._wanted = HEADER.size
+
+    @property
+    def why(self) -> bytes:
+        """The wait record of the request that it is in."""
+        return b"" if self.request is None else why_of(self.request)
+
+    def answer(self, payload: bytes = b"", status: int = Status.OK) -> None:
+        """End the rank's blocking request; its process runs from now on."""
+        self.running = True
+        self.request = None
+        frame = HEADER.pack(len(payload), status, 0, self.clock) + payload
+        if self.log is not None:
+            self.log.answered(frame)
+        with suppress(BrokenPipeError, ConnectionResetError):  # it died; the launcher tells
+            self.sock.sendall(frame)
+
+    def ask_final_state(self, on_nic: Sequence[Envelope]) -> None:
+        """Ask where it stands. It waits, and has nothing else to say."""
+        question = json.dumps(on_nic).encode()
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.sock.sendall(HEADER.pack(len(question), Status.RUN_OVER, 0, self.clock) + question)
+
+    def final_state(self, give_up: float) -> FinalState | None:
+        """The reply; None if there is none by that time."""
+        while not self._requests and not self.gone and time.monotonic() < give_up:
+            self.read(0)
+        replies = self.taken_replies()
+        return FinalState.unpack(replies[0].payload) if replies else None
+
+    def taken_replies(self) -> list[Request]:
+        """What `read` has taken while no request that blocks has come."""
+        replies, self._requests = self._requests, []
+        return replies
+
+    def read(self, flags: int = socket.MSG_DONTWAIT) -> list[Request] | None:
+        """Take what has come. The requests up to a blocking one, once there is one; None while
+        there is not. With no flags, wait for it up to `POLL_SECONDS`."""
+        while True:
+            try:
+                looked = None if flags else self._wait.look(self.sock, self._chunk)
+                got = self.sock.recv_into(self._chunk.view, 0, flags) if looked is None else looked
+            except (BlockingIOError, InterruptedError):
+                return None
+            except ConnectionResetError:
+                got = 0
+            if not got:
+                self.gone = True
+                return None
+            if self._bytes or got < self._wanted:
+                self._bytes += self._chunk.view[:got]
+                if len(self._bytes) < self._wanted:
+                    continue
+                data = bytes(self._bytes)
+                self._bytes.clear()
+            else:
+                data = bytes(self._chunk.view[:got])
+            if self._parse(data):
+                requests, self._requests = self._requests, []
+                return requests
+
+    def _parse(self, data: bytes) -> bool:
+        """Cut complete frames off what was read, and keep the rest; True if a blocking one is among
+        them, which is then the last."""
+        total = len(data)
+        position, op = 0, 0
+        self._wanted = HEADER.size
+        while total - position >= HEADER.size:
+            size, op, _, elapsed = HEADER.unpack_from(data, position)
+            start = position + HEADER.size
+            if start + size > total:
+                self._wanted = start + size - position
+                break
+            position = start + size
+            self._requests.append(Request(op, elapsed, data[start:position]))
+        if position < total:
+            self._bytes += data[position:]
+        return bool(self._requests) and self._requests[-1].op > BLOCKING
