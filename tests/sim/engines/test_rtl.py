@@ -17,6 +17,7 @@ from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Deadlock, TimeLimit
 from lanai_sim.machine.fabrics.switch import star
 from lanai_sim.machine.fabrics.switches import tree
+from lanai_sim.studies.benches.message import Meter, TimedEngine
 from lanai_sim.trace.engine import TracingEngine
 from lanai_sim.trace.writer import Writer
 
@@ -60,6 +61,17 @@ class TestTracing(EngineContract):
 
     def make(self, layout):
         return TracingEngine(layout, self.open)
+
+
+class TestTimed(EngineContract):
+    """The engine of `lanai bench message`."""
+
+    implementation = TimedEngine
+
+    def make(self, layout):
+        engine = TimedEngine(layout)
+        engine.meter = Meter(memoryview(b"").cast("d"))
+        return engine
 
 
 def test_every_engine_keeps_the_contract():
