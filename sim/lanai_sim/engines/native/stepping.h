@@ -43,7 +43,7 @@ class Engine {
 
     // Up to slot `limit`, or until some unit has events, or until so much was evaluated that Python must see to its
     // clock and signals. Returns STILL if all is still for good, CUT in the last case. Where a run is cut changes
-    // nothing but who is told when.
+    // no cycle and no event, only when Python gets them.
     uint32_t run(uint64_t limit) {
         entries++;
         events.clear();
