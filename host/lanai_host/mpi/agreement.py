@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..operation import Operation
+from .collectives.link import Link
 from .collectives.reduce import allreduce_into
-from .collectives.schedule import Link
 from .context_numbers import LIMIT, ContextNumbers
 from .datatypes import BYTE, Datatype
 from .errors import ErrorClass, MpiError

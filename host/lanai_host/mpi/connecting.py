@@ -12,7 +12,8 @@ from ..operation import Operation
 from .arguments import check_intra
 from .collectives.broadcast import binomial
 from .collectives.calls import launch
-from .collectives.schedule import Link, Steps
+from .collectives.link import Link
+from .collectives.schedule import Steps
 from .communicator import Communicator
 from .context_numbers import PORTS
 from .errors import ErrorClass, MpiError

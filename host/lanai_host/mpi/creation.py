@@ -6,7 +6,8 @@ from .agreement import agree
 from .arguments import check_tag
 from .collectives.barrier import barrier
 from .collectives.calls import launch, run
-from .collectives.schedule import Link, Steps
+from .collectives.link import Link
+from .collectives.schedule import Steps
 from .communicator import Communicator
 from .constants import SPLIT_BY_NEIGHBORHOOD, UNDEFINED, SplitType
 from .errhandler import Errhandler

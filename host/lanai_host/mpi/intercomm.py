@@ -10,7 +10,8 @@ from .agreement import agree_across
 from .arguments import check_tag
 from .collectives.broadcast import binomial
 from .collectives.calls import launch
-from .collectives.schedule import Link, Steps
+from .collectives.link import Link
+from .collectives.schedule import Steps
 from .communicator import Communicator
 from .constants import UNDEFINED
 from .creation import create_from_group, free, tag_of

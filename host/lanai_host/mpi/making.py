@@ -9,8 +9,10 @@ from ..operation import Operation
 from .agreement import agree
 from .collectives.allgather import allgather
 from .collectives.calls import launch
+from .collectives.link import Link
 from .collectives.parts import Part
-from .collectives.schedule import CREATION, Link, Steps, next_tag
+from .collectives.schedule import Steps
+from .collectives.tags import CREATION, next_tag
 from .communicator import Communicator
 from .constants import IN_PLACE, UNDEFINED
 from .datatypes import BYTE

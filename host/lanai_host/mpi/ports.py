@@ -17,7 +17,8 @@ from ..device import SendMode
 from ..manager import Manager, Question, owner_of
 from ..operation import ANY_SOURCE, Operation
 from .collectives.calls import launch
-from .collectives.schedule import Link, Steps
+from .collectives.link import Link
+from .collectives.schedule import Steps
 from .communicator import Communicator
 from .connecting import Finding, Other, ask, connect_groups
 from .context_numbers import JOINING, PORTS

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from ..manager import Command, Manager, Question
-from .collectives.schedule import Link
+from .collectives.link import Link
 from .communicator import Communicator
 from .connecting import Connected, Finding, NotConnected, Other, ask, at_once, connect_groups
 from .errors import ErrorClass, MpiError

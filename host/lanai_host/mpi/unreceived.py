@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..device import Envelope, Queued, Unreceived
 from ..operation import ANY_SOURCE, ANY_TAG
-from .collectives.schedule import name_of
+from .collectives.tags import name_of
 from .communicator import Communicator
 from .context_numbers import (
     COLLECTIVE,

@@ -11,7 +11,7 @@ from . import errhandler as handlers
 from .clock import Clock
 from .collectives.barrier import barrier
 from .collectives.calls import run_for
-from .collectives.schedule import name_of
+from .collectives.tags import name_of
 from .communicator import Communicator, ProcessState
 from .constants import ThreadLevel
 from .errhandler import Errhandler

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from lanai_host.abi.arguments import Prototype, refusals
 from lanai_host.mpi.errors import ErrorClass
 
-from .wrong_arguments import named_classes, valid, wrong_values
+from .argument_values import valid, wrong_values
+from .wrong_arguments import named_classes
 
 ROOTED = {"Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Reduce"}
 OF_ALL = {"Barrier", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw", "Allreduce"}

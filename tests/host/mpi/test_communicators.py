@@ -1,65 +1,21 @@
-"""Groups, communicators and their contexts, inter-communicators, attributes, names."""
-
-import gc
-import random
+"""Communicators, inter-communicators, attributes, sessions."""
 
 import pytest
 
-from lanai_host.device import MAX_CONTEXT
-from lanai_host.mpi import ERRORS_RETURN, ErrorClass, Group, Info, Keyval, MpiError, communicator, creation, intercomm
+from lanai_host.mpi import ERRORS_RETURN, ErrorClass, Group, Keyval, MpiError, communicator, creation, intercomm
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.collectives.parts import Part
 from lanai_host.mpi.constants import UNDEFINED, Comparison
-from lanai_host.mpi.context_numbers import LIMIT
 from lanai_host.mpi.creation import create_from_group
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.intercomm import create_intercomm_from_groups
 from lanai_host.mpi.session import Session
-from lanai_host.stacks.ideal.device import IdealDevice
 
 from . import ranks
-from .ranks import LateDevice, buffer, ints
+from .ranks import buffer, ints
 
 INT = PREDEFINED["MPI_INT"]
-
-
-@pytest.fixture(params=[IdealDevice, LateDevice])
-def run(request):
-    return lambda size, program: ranks.run(size, program, request.param)
-
-
-def test_groups():
-    everyone = Group([5, 3, 8, 1], me=8)
-    assert (everyone.rank, everyone.size) == (2, 4)
-    some = everyone.include([3, 0])
-    assert some.members == (1, 5)
-    assert some.rank == UNDEFINED
-    assert everyone.exclude([3, 0]).members == (3, 8)
-    assert some.union(Group([5, 9], 8)).members == (1, 5, 9)
-    assert everyone.intersection(some).members == (5, 1)
-    assert everyone.difference(some).members == (3, 8)
-    assert everyone.include_ranges([(3, 1, -2), (0, 0, 1)]).members == (1, 3, 5)
-    assert everyone.exclude_ranges([(0, 3, 3)]).members == (3, 8)
-    assert some.translate([0, 1, -1], everyone) == [3, 0, -1]
-    assert everyone.translate([1], some) == [UNDEFINED]
-    assert everyone.compare(Group([5, 3, 8, 1], 1)) is Comparison.IDENT
-    assert everyone.compare(Group([1, 3, 5, 8], 1)) is Comparison.SIMILAR
-    assert everyone.compare(some) is Comparison.UNEQUAL
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda group: group.include([4]), "MPI_Group_incl: rank is 4, but the group has 3 processes"),
-        (lambda group: group.include([1, 1]), "rank 1 is given more than once"),
-        (lambda group: group.exclude_ranges([(0, 2, 0)]), r"MPI_Group_range_excl: the range \(0, 2, 0\) has stride 0"),
-        (lambda group: group.include_ranges([(0, 2, -1)]), "never reaches its end"),
-    ],
-)
-def test_bad_groups(call, message):
-    with pytest.raises(MpiError, match=message):
-        call(Group([0, 1, 2], 0))
 
 
 def heard(comm):
@@ -114,121 +70,6 @@ def test_contexts_keep_messages_apart(run):
             assert got[0] == 1
 
     run(2, program)
-
-
-def test_context_numbers_come_back(run):
-    """More duplicates than there are numbers, one after the other."""
-
-    def program(world):
-        first = creation.duplicate(world.comm_world)
-        creation.free(first)
-        number = first.number
-        del first
-        gc.collect()
-        for _ in range(50):
-            twin = creation.duplicate(world.comm_world)
-            assert twin.number == number
-            creation.free(twin)
-            del twin
-
-    run(2, program)
-
-
-def test_when_numbers_run_out():
-    def program(world):
-        world.process.numbers.free &= 0b11111
-        kept = [creation.duplicate(world.comm_world) for _ in range(3)]
-        for _ in range(2):
-            with pytest.raises(MpiError, match=f"MPI_Comm_dup: all {LIMIT} context numbers are in use"):
-                creation.duplicate(world.comm_world)
-        left = kept.pop().number  # of all, the last one that the two processes let go of
-        gc.collect()
-        assert creation.duplicate(world.comm_world).number == left
-        return kept
-
-    ranks.run(2, program)
-
-
-def test_many_communicators_at_once():
-    """As many as 16 bits of context allow; those in circles of references count as free when they
-    are needed."""
-
-    def program(world):
-        comm = world.comm_world
-        kept = [creation.duplicate(comm) for _ in range(LIMIT - 2)]
-        assert len({twin.number for twin in kept}) == LIMIT - 2
-        last = kept[-1]
-        got = ints(0)
-        request = p2p.irecv(last, *buffer(got), 0, 0)
-        p2p.send(last, *buffer(ints(4)), 0, 0)
-        request.wait()
-        assert (got[0], last.partitions_context <= MAX_CONTEXT) == (4, True)
-        circle = [kept.pop(500)]
-        circle.append(circle)
-        del circle
-        assert creation.duplicate(comm).number == 502
-
-    ranks.run(1, program)
-
-
-def test_agreements_may_cross(run):
-    """Processes enter a duplicate and the creation of a group's communicator in different
-    orders."""
-
-    def program(world):
-        comm = world.comm_world
-        group = comm.group
-
-        def twin():
-            made, request = creation.iduplicate(comm)
-            return lambda: (request.wait(), made)[1]
-
-        def part():
-            made = creation.create_group(comm, group, 5)
-            return lambda: made
-
-        order = [twin, part] if comm.rank % 2 else [part, twin]
-        made = {create.__name__: create() for create in order}
-        return [made[name]().number for name in ("twin", "part")]
-
-    found = run(3, program)
-    assert found[0] == found[1] == found[2]
-    assert found[0][0] != found[0][1]
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_many_agreements_cross(seed):
-    """Duplicates in the background of several communicators, in another order on each process,
-    between blocking creations of groups that overlap. Few numbers are left, so that the agreements
-    meet."""
-
-    def program(world):
-        comm = world.comm_world
-        roots = [creation.duplicate(comm) for _ in range(4)]
-        groups = [comm.group.include(members) for members in ([0, 1, 2], [1, 2], [0, 2], [2, 1, 0])]
-        world.process.numbers.free &= 0xFFFFFF << roots[-1].number
-        shuffled = random.Random(f"{seed} {comm.rank}")
-        steps = sorted([*range(4), *(f"root {index}" for index in range(4))], key=lambda step: shuffled.random())
-        blocking = iter(range(4))
-        made, waiting = {}, {}
-        for step in steps:
-            if isinstance(step, str):
-                waiting[step] = creation.iduplicate(roots[int(step[-1])])
-            else:
-                tag = next(blocking)
-                part = creation.create_group(comm, groups[tag], tag)
-                if part is not None:
-                    made[tag] = part
-        for step, (twin, request) in waiting.items():
-            request.wait()
-            made[step] = twin
-        numbers = {step: created.number for step, created in made.items()}
-        assert len(set(numbers.values())) == len(made)
-        return numbers
-
-    found = ranks.run(3, program)
-    for name in found[2]:
-        assert len({made[name] for made in found if name in made}) == 1
 
 
 def test_intercommunicators(run):
@@ -312,21 +153,6 @@ def test_leaks_are_named():
         assert world.leaks() == []
 
     ranks.run(2, program)
-
-
-def test_info():
-    info = Info()
-    info.set("b", "1")
-    info.set("a", "2")
-    info.set("b", "3")
-    assert (info.nkeys(), info.nthkey(0), info.get("b"), info.get("c")) == (2, "b", "3", None)
-    twin = info.duplicate()
-    info.delete("b")
-    assert twin.pairs() == [("b", "3"), ("a", "2")]
-    with pytest.raises(MpiError, match="MPI_Info_delete: key 'b' is not set"):
-        info.delete("b")
-    with pytest.raises(MpiError, match="key has 300 bytes"):
-        info.set("k" * 300, "")
 
 
 def test_sessions_and_communicators_from_groups(run):

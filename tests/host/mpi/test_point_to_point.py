@@ -1,7 +1,4 @@
-"""Point-to-point: modes, orders, wildcards, probes, cancelling, persistent and partitioned
-requests."""
-
-import gc
+"""Point-to-point: modes, orders, wildcards, probes, cancelling, completion."""
 
 import numpy as np
 import pytest
@@ -11,30 +8,17 @@ from lanai_host.mpi import (
     MpiError,
     buffered,
     completion,
-    creation,
     exchange,
-    partitioned,
-    persistent,
     probing,
 )
-from lanai_host.mpi import collectives as plans
 from lanai_host.mpi import point_to_point as p2p
-from lanai_host.mpi.buffered import LONG
-from lanai_host.mpi.collectives import calls
-from lanai_host.mpi.collectives.schedule import Link
-from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, BSEND_OVERHEAD, PROC_NULL, UNDEFINED
+from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, PROC_NULL
 from lanai_host.mpi.datatypes import PREDEFINED, contiguous
-from lanai_host.stacks.ideal.device import IdealDevice
 
 from . import ranks
-from .ranks import KEPT, LateDevice, buffer, ints
+from .ranks import buffer, ints
 
 INT = PREDEFINED["MPI_INT"]
-
-
-@pytest.fixture(params=[IdealDevice, LateDevice])
-def run(request):
-    return lambda size, program: ranks.run(size, program, request.param)
 
 
 def test_modes(run):
@@ -135,97 +119,6 @@ def test_cancel(run):
             assert request.wait().cancelled
         exchange.sendrecv(comm, 0, 0, INT, other, 1, 0, 0, INT, other, 1)
         assert probing.iprobe(comm, ANY_SOURCE, ANY_TAG) is None
-
-    run(2, program)
-
-
-def test_persistent(run):
-    def program(world):
-        comm = world.comm_world
-        other = 1 - comm.rank
-        value, got = ints(0), ints(-1)
-        requests = [
-            persistent.recv_init(comm, *buffer(got), other, 4),
-            persistent.send_init(comm, *buffer(value), other, 4),
-        ]
-        assert completion.wait_any(requests)[0] == UNDEFINED
-        for turn in range(3):
-            value[0] = turn
-            completion.start_all(requests)
-            with pytest.raises(MpiError, match="already active"):
-                requests[0].start()
-            completion.wait_all(requests)
-            assert got[0] == turn
-            assert not requests[0].active
-
-    run(2, program)
-
-
-def test_partitioned(run):
-    def program(world):
-        comm = world.comm_world
-        values = np.arange(12, dtype=np.int32)
-        if comm.rank == 0:
-            request = partitioned.psend_init(comm, values.ctypes.data, 4, 3, INT, 1, 2)
-            for _ in range(2):
-                request.start()
-                request.ready([2, 0])
-                assert request.test() is None
-                request.ready([1])
-                request.ready([3])
-                request.wait()
-            return
-        got = np.zeros(12, np.int32)
-        request = partitioned.precv_init(comm, got.ctypes.data, 2, 6, INT, 0, 2)
-        for _ in range(2):
-            request.start()
-            while not request.arrived(1):
-                pass
-            request.wait()
-            assert np.array_equal(got, values)
-
-    run(2, program)
-
-
-def test_partitioned_pairs_match_in_the_order_of_their_inits(run):
-    """Pairs of one peer and tag, started and filled in different orders on both sides; one receive
-    starts early."""
-
-    def program(world):
-        comm = world.comm_world
-        pairs = 4
-        orders = ([2, 0, 3, 1], [1, 3, 2, 0])
-        if comm.rank == 0:
-            values = [np.arange(6, dtype=np.int32) + 100 * pair for pair in range(pairs)]
-            p2p.recv(comm, 0, 0, INT, 1, 9)
-            sends = [partitioned.psend_init(comm, value.ctypes.data, 2, 3, INT, 1, 7) for value in values]
-            other = partitioned.psend_init(comm, values[3].ctypes.data, 1, 6, INT, 1, 8)
-            for order in orders:
-                for pair in order:
-                    sends[pair].start()
-                    sends[pair].ready([1, 0])
-                completion.wait_all(sends)
-            other.start()
-            other.ready([0])
-            other.wait()
-            return
-        got = [np.zeros(6, np.int32) for _ in range(pairs)]
-        late = np.zeros(6, np.int32)
-        other = partitioned.precv_init(comm, late.ctypes.data, 1, 6, INT, 0, 8)
-        receives = [partitioned.precv_init(comm, room.ctypes.data, 3, 2, INT, 0, 7) for room in got]
-        receives[1].start()
-        assert not receives[1].arrived(0)
-        p2p.send(comm, 0, 0, INT, 0, 9)
-        for turn, order in enumerate(reversed(orders)):
-            for pair in order:
-                if turn or pair != 1:
-                    receives[pair].start()
-            statuses = completion.wait_all(receives)
-            assert [(s.source, s.tag, s.count) for s in statuses] == [(0, 7, 24)] * pairs
-            assert [int(room[0]) for room in got] == [0, 100, 200, 300]
-        other.start()
-        other.wait()
-        assert late[0] == 300
 
     run(2, program)
 
@@ -334,54 +227,6 @@ def test_bad_arguments(run, message):
     run(2, program)
 
 
-def test_the_attached_buffer_fills_and_empties(run):
-    def program(world):
-        comm = world.comm_world
-        if comm.rank == 0:
-            room = np.zeros(2 * (8 + BSEND_OVERHEAD), np.uint8)
-            buffered.attach(world.process, room.ctypes.data, room.size)
-            with pytest.raises(MpiError, match="a buffer is attached already"):
-                buffered.attach(world.process, 0, 1)
-            for number in range(10):
-                buffered.bsend(comm, *buffer(ints(number, number)), 1, 0)
-            with pytest.raises(MpiError, match="a message of 200 bytes needs 296 bytes in one piece"):
-                buffered.bsend(comm, *buffer(np.zeros(50, np.int32)), 1, 0)
-            buffered.detach(world.process)
-            return
-        got = ints(0, 0)
-        for number in range(10):
-            p2p.recv(comm, *buffer(got), 0, 0)
-            assert got.tolist() == [number, number]
-
-    run(2, program)
-
-
-def test_a_long_message_holds_the_attached_buffer_until_it_is_taken(run):
-    def program(world):
-        comm = world.comm_world
-        data = np.arange(LONG, dtype=np.uint8)
-        char = PREDEFINED["MPI_CHAR"]
-        if comm.rank == 0:
-            room = np.zeros(LONG + BSEND_OVERHEAD, np.uint8)
-            buffered.attach(world.process, room.ctypes.data, room.size)
-            buffered.bsend(comm, data.ctypes.data, LONG, char, 1, 0)
-            with pytest.raises(MpiError, match=f"needs {LONG + BSEND_OVERHEAD} bytes in one piece"):
-                buffered.bsend(comm, data.ctypes.data, LONG, char, 1, 0)
-            p2p.send(comm, 0, 0, INT, 1, 1)
-            p2p.recv(comm, 0, 0, INT, 1, 1)
-            buffered.bsend(comm, data.ctypes.data, LONG, char, 1, 0)
-            buffered.detach(world.process)
-            return
-        got = np.zeros(LONG, np.uint8)
-        p2p.recv(comm, 0, 0, INT, 0, 1)
-        p2p.recv(comm, got.ctypes.data, LONG, char, 0, 0)
-        p2p.send(comm, 0, 0, INT, 0, 1)
-        p2p.recv(comm, got.ctypes.data, LONG, char, 0, 0)
-        assert got.tolist() == data.tolist()
-
-    run(2, program)
-
-
 def test_ten_thousand_outstanding(run):
     def program(world):
         comm = world.comm_world
@@ -411,106 +256,3 @@ def test_generalized_requests(run):
         assert calls == [False, "query", "free"]
 
     run(1, program)
-
-
-class Reused:
-    """Scratch memory that the process uses again as soon as the library has let go of it."""
-
-    def __init__(self, size):
-        self.data = np.zeros(max(size, 1), np.uint8)
-        self.address = self.data.ctypes.data
-        KEPT.append(self.data)
-
-    def __del__(self):
-        self.data[:] = 0xEE
-
-
-@pytest.mark.parametrize("way", ["isendrecv_replace", "ibsend", "persistent", "partitioned"])
-def test_a_freed_request_leaves_its_memory_to_the_operation(monkeypatch, way):
-    """The device reads when the library next looks, long after the request has gone."""
-    for module in ("exchange", "send_buffer", "partitioned"):
-        monkeypatch.setattr(f"lanai_host.mpi.{module}.Scratch", Reused)
-
-    def start(comm, value):
-        if way == "isendrecv_replace":
-            return exchange.isendrecv_replace(comm, *buffer(value), 1, 3, PROC_NULL, 3)
-        if way == "ibsend":
-            buffered.attach(comm, None, 0)
-            return buffered.ibsend(comm, *buffer(value), 1, 3)
-        if way == "persistent":
-            buffered.attach(comm, None, 0)
-            request = buffered.bsend_init(comm, *buffer(value), 1, 3)
-            request.start()
-            return request
-        request = partitioned.psend_init(comm, value.ctypes.data, 1, value.size, INT, 1, 3)
-        request.start()
-        request.ready([0])
-        return request
-
-    def program(world):
-        comm = creation.duplicate(world.comm_world)
-        value = np.full(5000, 7, np.int32)
-        number = comm.number
-        if comm.rank == 0:
-            request = start(comm, value)
-            request.free()
-            creation.free(comm)
-            del request, comm
-            gc.collect()
-            assert not world.process.numbers.is_free(number)  # the message is still to come
-            p2p.send(world.comm_world, 0, 0, INT, 1, 4)
-        else:
-            p2p.recv(world.comm_world, 0, 0, INT, 0, 4)
-            value[:] = 0
-            if way == "partitioned":
-                request = partitioned.precv_init(comm, value.ctypes.data, 1, value.size, INT, 0, 3)
-                request.start()
-                request.wait()
-            else:
-                p2p.recv(comm, *buffer(value), 0, 3)
-            assert set(value) == {7}
-        plans.run(world.comm_world, plans.barrier)
-        return world.process.numbers, number
-
-    found = ranks.run(2, program, LateDevice)
-    gc.collect()
-    assert all(contexts.is_free(number) for contexts, number in found)
-
-
-def test_a_failed_collective_leaves_its_memory_to_what_is_under_way(monkeypatch):
-    """One message is shorter than it must be, while a receive into scratch memory is still
-    posted."""
-    seen = []
-
-    class Watched(Reused):
-        def __del__(self):
-            seen.append([operation.done for operation in operations])
-
-    operations = []
-
-    def program(world):
-        comm = world.comm_world
-        got = np.zeros(4, np.int32)
-        if comm.rank == 1:
-            p2p.send(comm, *buffer(ints(1)), 0, 0)
-            return
-        link = Link(comm, "MPI_Test", 0, comm.context)
-
-        def steps(link):
-            room = Watched(4)
-            early = link.receive_bytes(1, got.ctypes.data, 8)
-            late = link.receive_bytes(1, room.address, 4)
-            operations.append(late)
-            yield [early]
-
-        with pytest.raises(MpiError, match="sent 4 bytes where rank 0 expects 8"):
-            calls.launch(link, steps(link)).wait()
-        gc.collect()
-        assert not seen
-        assert world.process.device.cancel(operations[0])
-        operations.clear()
-        del link
-        gc.collect()
-        assert seen == [[]]
-
-    ranks.run(2, program, LateDevice)

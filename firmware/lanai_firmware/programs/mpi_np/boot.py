@@ -22,23 +22,9 @@ from .layout import (
 )
 from .memory.pools import clear_pool, evict_empty
 from .protocol.quick_sends import live_request
-from .state import (
-    Buffer,
-    Channel,
-    Endpoint,
-    Message,
-    Pool,
-    Posted,
-    Receive,
-    Reliability,
-    Send,
-    Stage,
-    Unacked,
-    endpoint_plans,
-    nic,
-    plan,
-)
-from .wire.incoming import post_buffers
+from .rows import Channel, Endpoint, Message, Pool, Posted, Receive, Reliability, Send, Unacked
+from .state import Buffer, Stage, endpoint_plans, nic, plan
+from .wire.buffers import post_buffers
 from .wire.recovery import return_buffer
 
 

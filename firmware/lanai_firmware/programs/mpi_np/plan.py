@@ -9,7 +9,7 @@ from lanai_firmware.lang import sizeof
 from lanai_hdl import ranges
 from lanai_hdl.config import NicConfig
 
-from . import state
+from . import rows, state
 from .layout import BLOCK, PACKET_BODY
 
 MOST_CHANNELS = 1024  # that share pools; how many fit depends on SRAM
@@ -115,7 +115,7 @@ def pools_of(config: McpConfig, channels: int) -> int:
 
 def spill_bytes(config: McpConfig) -> int:
     """Host memory that one channel needs for its messages while it is evicted."""
-    return config.messages * int(sizeof(state.Message)) + POOL_BLOCKS * (4 + int(BLOCK))
+    return config.messages * int(sizeof(rows.Message)) + POOL_BLOCKS * (4 + int(BLOCK))
 
 
 def paper() -> McpConfig:

@@ -20,6 +20,7 @@ from ...nic.registers import (
     EVENT_TIMER,
 )
 from .border.requests import take_requests
+from .codes import OWE_ACK, OWE_DROPPED, OWE_GAP, OWE_NACK, OWE_SEARCH, OWE_SEEN, OWE_TAKEN, PULLS
 from .layout import Type
 from .matching.searching import send_search_req
 from .memory.failing import resume
@@ -28,10 +29,12 @@ from .protocol.pulling import send_send_req
 from .protocol.ready import make_ready, next_ready
 from .protocol.releasing import release_read
 from .protocol.sending import BLOCKED, LEFT, serve_sends
-from .state import OWE_ACK, OWE_DROPPED, OWE_GAP, OWE_NACK, OWE_SEARCH, OWE_SEEN, OWE_TAKEN, PULLS, Channel, nic
+from .rows import Channel
+from .state import nic
+from .wire.buffers import post_buffers
 from .wire.following import follow
 from .wire.in_order import send_seen
-from .wire.incoming import post_buffers, receive_packet
+from .wire.incoming import receive_packet
 from .wire.losing import lose
 from .wire.outgoing import can_control, can_send, launch_stages, new_frame, retire_stages, send_frame
 from .wire.recovery import release_and_resend, timed_out

@@ -15,7 +15,7 @@ from lanai_firmware.lang import sizeof
 from lanai_hdl.config import lanai41
 from lanai_hdl.machine import Verdict
 
-from . import state
+from . import rows, state
 from .layout import (
     BLOCK,
     HEADER_ROOM,
@@ -173,19 +173,19 @@ def _checked_pools(config: McpConfig, endpoints: int, ranks: int) -> int:
 def _place_state(tables: Tables, config: McpConfig, endpoints: int, channels: int, pools: int) -> None:
     """What is zero when the firmware starts."""
     shares = pools or channels
-    tables.add("endpoint_table", endpoints * sizeof(state.Endpoint))
-    tables.add("send_table", endpoints * int(SLOTS) * sizeof(state.Send))
-    tables.add("channel_table", channels * sizeof(state.Channel))
+    tables.add("endpoint_table", endpoints * sizeof(rows.Endpoint))
+    tables.add("send_table", endpoints * int(SLOTS) * sizeof(rows.Send))
+    tables.add("channel_table", channels * sizeof(rows.Channel))
     tables.add("channel_plan_table", channels * sizeof(ChannelPlan))
-    tables.add("message_table", shares * config.messages * sizeof(state.Message))
-    tables.add("pool_table", pools * sizeof(state.Pool))
-    tables.add("receive_table", endpoints * config.receives * sizeof(state.Receive))
-    tables.add("copy_table", channels * config.any_receives * sizeof(state.Posted))
+    tables.add("message_table", shares * config.messages * sizeof(rows.Message))
+    tables.add("pool_table", pools * sizeof(rows.Pool))
+    tables.add("receive_table", endpoints * config.receives * sizeof(rows.Receive))
+    tables.add("copy_table", channels * config.any_receives * sizeof(rows.Posted))
     tables.add("buffer_table", config.buffers * sizeof(state.Buffer))
     tables.add("stage_table", config.stages * sizeof(state.Stage))
     window = _window(config)
-    tables.add("reliability_table", channels * sizeof(state.Reliability) if window else 0)
-    tables.add("unacked_table", channels * window * sizeof(state.Unacked))
+    tables.add("reliability_table", channels * sizeof(rows.Reliability) if window else 0)
+    tables.add("unacked_table", channels * window * sizeof(rows.Unacked))
 
 
 def _place_packets(tables: Tables, config: McpConfig) -> None:

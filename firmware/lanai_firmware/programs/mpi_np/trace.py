@@ -6,7 +6,7 @@ from typing import Any
 from lanai_firmware.lang import offset_of, sizeof
 
 from ..vocabulary import Channels, CutThrough, Role, Table, Touch
-from . import state
+from . import rows, state
 from .layout import FOLLOW_FROM, PACKET_BODY, SLOTS, Header, Op, Region, Request, Type
 
 ROLES = {
@@ -26,12 +26,12 @@ def tables(plan: Mapping[str, Any]) -> list[Table]:
     for another.
     """
     buffer = int(PACKET_BODY) + int(sizeof(Header))
-    receive, stage, channel = int(sizeof(state.Receive)), int(sizeof(state.Stage)), int(sizeof(state.Channel))
-    message = int(sizeof(state.Message))
+    receive, stage, channel = int(sizeof(rows.Receive)), int(sizeof(state.Stage)), int(sizeof(rows.Channel))
+    message = int(sizeof(rows.Message))
     receives = plan["endpoints"] * plan["receives_per_endpoint"]
     messages = plan["channels"] * plan["messages_per_channel"]
-    envelope, length = int(sizeof(state.Posted)), int(offset_of(state.Message, "length"))
-    jobs, after = int(offset_of(state.Channel, "jobs")), int(offset_of(state.Channel, "reliability"))
+    envelope, length = int(sizeof(rows.Posted)), int(offset_of(rows.Message, "length"))
+    jobs, after = int(offset_of(rows.Channel, "jobs")), int(offset_of(rows.Channel, "reliability"))
     slot = plan["slot_bytes"]
     request = slot - int(sizeof(Request))
     return [

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from ..buffers import copy_elements, gather_bytes, scatter_bytes
 from ..memory import Scratch
 from . import checks, inter
+from .link import Link
 from .parts import Part, Spread
-from .schedule import Link, Steps, collective
+from .schedule import Steps, collective
 
 
 @collective("MPI_Allgather")

@@ -9,8 +9,9 @@ from ..buffers import copy_elements, gather_bytes, scatter_bytes
 from ..constants import IN_PLACE
 from ..memory import Scratch, move
 from . import checks
+from .link import Link
 from .parts import Mixed, Part, Spread
-from .schedule import Link, Steps, collective
+from .schedule import Steps, collective
 
 
 @collective("MPI_Alltoall")

@@ -2,7 +2,8 @@
 
 from ...body import NOTHING
 from .broadcast import binomial
-from .schedule import Link, Steps, collective
+from .link import Link
+from .schedule import Steps, collective
 
 
 @collective("MPI_Barrier")

@@ -5,7 +5,8 @@ from ...body import Body
 from ..constants import PROC_NULL, ROOT
 from ..datatypes import Datatype
 from . import checks
-from .schedule import Link, Steps, collective
+from .link import Link
+from .schedule import Steps, collective
 from .tree import children, parent
 
 

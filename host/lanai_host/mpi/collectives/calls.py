@@ -9,7 +9,9 @@ from typing import Any, ParamSpec
 
 from ..communicator import CALL, Communicator
 from ..request import PersistentRequest, Request
-from .schedule import Link, Plan, Schedule, Steps, next_tag, nonblocking
+from .link import Link
+from .schedule import Plan, Schedule, Steps
+from .tags import next_tag, nonblocking
 
 Arguments = ParamSpec("Arguments")
 

@@ -6,7 +6,7 @@ from ..arguments import check_buffer
 from ..constants import BOTTOM, IN_PLACE, PROC_NULL, ROOT
 from ..datatypes import Datatype
 from ..errors import ErrorClass, MpiError
-from .schedule import Link
+from .link import Link
 
 
 def buffer(link: Link, address: int, count: int, datatype: Datatype | None, name: str) -> None:

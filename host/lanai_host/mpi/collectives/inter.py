@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from ...operation import Operation
 from ..constants import PROC_NULL, ROOT
 from . import checks
+from .link import Link
 from .parts import Part
-from .schedule import Link, Steps
+from .schedule import Steps
 
 
 def gather(link: Link, send: Part, root: int, blocks: Callable[[], Sequence[Part]]) -> Steps:

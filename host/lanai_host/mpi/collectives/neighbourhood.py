@@ -12,8 +12,9 @@ from ..constants import PROC_NULL
 from ..errors import ErrorClass, MpiError
 from ..topology import Cartesian
 from . import checks
+from .link import Link
 from .parts import Buffer, Mixed, Part, Spread
-from .schedule import Link, Steps, collective
+from .schedule import Steps, collective
 
 
 def _neighbours(link: Link) -> tuple[list[int], list[int]]:

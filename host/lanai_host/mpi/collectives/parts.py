@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..constants import IN_PLACE
 from ..datatypes import Datatype
 from . import checks
-from .schedule import Link
+from .link import Link
 
 
 class Part(NamedTuple):

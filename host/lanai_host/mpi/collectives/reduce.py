@@ -8,7 +8,8 @@ from ..datatypes import Datatype
 from ..op import Op
 from . import checks
 from .broadcast import broadcast
-from .schedule import Link, Steps, collective
+from .link import Link
+from .schedule import Steps, collective
 
 
 class Vector:

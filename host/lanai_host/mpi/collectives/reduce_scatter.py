@@ -7,8 +7,9 @@ from ..constants import IN_PLACE
 from ..datatypes import Datatype
 from ..op import Op
 from . import checks
+from .link import Link
 from .reduce import Vector, check_both, swap_totals
-from .schedule import Link, Steps, collective
+from .schedule import Steps, collective
 
 
 @collective("MPI_Reduce_scatter")

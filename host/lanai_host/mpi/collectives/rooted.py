@@ -7,8 +7,9 @@ from ...body import Run
 from ..buffers import copy_elements, gather_bytes, scatter_bytes
 from ..memory import Scratch
 from . import checks, inter
+from .link import Link
 from .parts import Part, Spread
-from .schedule import Link, Steps, collective
+from .schedule import Steps, collective
 from .tree import children, parent, subtree
 
 

@@ -11,7 +11,9 @@ from collections.abc import Generator, Iterable
 from typing import NamedTuple
 
 from ...operation import Operation
-from ..collectives.schedule import FILES, Link, Schedule, Steps, next_tag
+from ..collectives.link import Link
+from ..collectives.schedule import Schedule, Steps
+from ..collectives.tags import FILES, next_tag
 from ..communicator import CALL
 from ..datatypes import Datatype
 from ..errors import ErrorClass, MpiError

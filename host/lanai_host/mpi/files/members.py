@@ -9,8 +9,10 @@ import numpy as np
 from ...operation import Operation
 from ..collectives import allgather
 from ..collectives.calls import launch
+from ..collectives.link import Link
 from ..collectives.parts import Part
-from ..collectives.schedule import FILES, Link, Steps, next_tag
+from ..collectives.schedule import Steps
+from ..collectives.tags import FILES, next_tag
 from ..communicator import Communicator
 from ..constants import IN_PLACE
 from ..datatypes import BYTE

@@ -15,7 +15,7 @@ from ...body import Run
 from ...bus.base import Wait
 from ...device import SendMode
 from ...operation import ANY_SOURCE, Operation
-from ..collectives.schedule import Link
+from ..collectives.link import Link
 from ..communicator import Communicator
 from ..memory import Scratch
 from ..request import device_error, hold

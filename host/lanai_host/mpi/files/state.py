@@ -1,7 +1,8 @@
 """Size, view, pointers and modes of an open file: what is asked and set beside its data."""
 
 from ..collectives.calls import launch
-from ..collectives.schedule import Link, Steps
+from ..collectives.link import Link
+from ..collectives.schedule import Steps
 from ..datatypes import Datatype
 from ..errors import ErrorClass, MpiError
 from ..info import Info

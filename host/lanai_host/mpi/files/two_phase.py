@@ -16,8 +16,9 @@ from ... import body
 from ...config import HostCost
 from ...operation import Operation
 from ..collectives import alltoall
+from ..collectives.link import Link
 from ..collectives.parts import Part
-from ..collectives.schedule import Link, Steps
+from ..collectives.schedule import Steps
 from ..datatypes import BYTE
 from ..memory import Scratch
 from .file import File

@@ -1,7 +1,7 @@
 """One-sided communication by messages: the origin's side. A target that is this process itself is
 reached directly. Windows on private memory of devices that do not reach it use this (SC-21)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 
 from ...body import Runs
@@ -10,7 +10,6 @@ from ...operation import Operation
 from ..communicator import Communicator
 from ..constants import LockType
 from ..context_numbers import ONE_SIDED
-from ..errors import MpiError
 from ..memory import Scratch
 from ..op import Op
 from ..request import device_error
@@ -19,39 +18,9 @@ from .races import Races, Watch
 from .sender import Peer, Reply, Sender
 from .service import Service
 from .target import Target
+from .transfers import Moved, Until
 from .way import Buffer, Pending, Place, Transfer, Way
 from .wire import Header, Kind
-
-
-class _Moved(Transfer):
-    """A transfer by messages, or done already."""
-
-    def __init__(self, why: Wait, operations: Iterable[Operation] = (), replies: Iterable[Reply] = ()) -> None:
-        self._replies = list(replies)
-        self._all = [*operations, *(reply.operation for reply in self._replies)]
-        super().__init__(why, self._all)
-
-    def error(self, call: str) -> MpiError | None:
-        found = next(filter(None, (reply.error(call) for reply in self._replies)), None)
-        failed = next((one for one in self._all if one.error is not None), None)
-        if found is None and failed is not None and failed.error is not None:
-            found = device_error(call, failed.error, failed.length, -1)
-        return found
-
-
-class _Until(Pending):
-    """Done when a condition holds, which messages that the service takes may bring about."""
-
-    def __init__(self, why: Wait, condition: Callable[[], bool], service: Service) -> None:
-        super().__init__(why)
-        self._condition, self._service = condition, service
-
-    @property
-    def done(self) -> bool:
-        return self._condition()
-
-    def operations(self) -> list[Operation]:
-        return self._service.operations()
 
 
 class Messages(Way):
@@ -99,7 +68,7 @@ class Messages(Way):
                 self._note_here(call, Kind.PUT, target)
                 packed = self._packed(origin)
                 self.target.put(target.datatype, target.elements, target.offset, packed.address, origin.size)
-            return _Moved(why)
+            return Moved(why)
         return self._give(why, self._peers[target.rank], Kind.PUT, origin, target)
 
     def accumulate(self, call: str, origin: Buffer, target: Place, op: Op) -> Transfer:
@@ -108,7 +77,7 @@ class Messages(Way):
             with self._progress.lock:
                 self._note_here(call, Kind.ACCUMULATE, target, wire.OP_NUMBERS[id(op)])
                 self._accumulate_here(origin, target, op)
-            return _Moved(why)
+            return Moved(why)
         return self._give(why, self._peers[target.rank], Kind.ACCUMULATE, origin, target, op)
 
     def _give(self, why: Wait, peer: Peer, kind: Kind, origin: Buffer, target: Place, op: Op | None = None) -> Transfer:
@@ -117,7 +86,7 @@ class Messages(Way):
             serial = self._sender.next_serial()
             header = self._sender.header(why.call, self.epoch, kind, target, serial, origin.size, number)
             peer.applied = False
-            return _Moved(why, self._sender.send(peer, header, origin.body()))
+            return Moved(why, self._sender.send(peer, header, origin.body()))
 
     def get(self, call: str, origin: Buffer, target: Place) -> Transfer:
         why = self._why(call, target.rank, "get")
@@ -126,7 +95,7 @@ class Messages(Way):
                 self._note_here(call, Kind.GET, target)
                 found = self.target.fetch(target.datatype, target.elements, target.offset)
                 origin.datatype.unpack(found.address, origin.address, origin.elements, 0, target.size)
-                return _Moved(why)
+                return Moved(why)
             peer = self._peers[target.rank]
             reply = self._sender.expect(peer, origin.body(), target.size)
             self._sender.send(peer, self._sender.header(call, self.epoch, Kind.GET, target, reply.serial, 0))
@@ -141,7 +110,7 @@ class Messages(Way):
                 found = self.target.fetch(target.datatype, target.elements, target.offset)
                 self._accumulate_here(origin, target, op, packed)
                 result.datatype.unpack(found.address, result.address, result.elements, 0, target.size)
-                return _Moved(why)
+                return Moved(why)
             peer = self._peers[target.rank]
             number = wire.OP_NUMBERS[id(op)]
             reply = self._sender.expect(peer, result.body(), target.size)
@@ -158,7 +127,7 @@ class Messages(Way):
                 ours, theirs = self._packed(origin), self._packed(compare)
                 old = self.target.compare_and_swap(basic, target.offset, ours.address, theirs.address)
                 result.datatype.unpack(old.address, result.address, 1)
-                return _Moved(why)
+                return Moved(why)
             peer = self._peers[target.rank]
             reply = self._sender.expect(peer, result.body(), basic.size)
             kind, both = Kind.COMPARE_AND_SWAP, Runs([*origin.body().segments(), *compare.body().segments()])
@@ -167,7 +136,7 @@ class Messages(Way):
 
     def _fetched(self, why: Wait, peer: Peer, reply: Reply, sends: Iterable[Operation] = ()) -> Transfer:
         peer.applied = peer.applied and self._watch is None  # where reads are watched, their end must be told too
-        return _Moved(why, sends, [reply])
+        return Moved(why, sends, [reply])
 
     @staticmethod
     def _packed(origin: Buffer) -> Scratch:
@@ -232,7 +201,7 @@ class Messages(Way):
             granted: list[bool] = []
             with self._progress.lock:
                 self.target.locks.request(rank, kind, partial(granted.append, True))
-            self._progress.wait(_Until(self._why(call, rank, what), partial(bool, granted), self._service))
+            self._progress.wait(Until(self._why(call, rank, what), partial(bool, granted), self._service))
             return
         peer = self._peers[rank]
         with self._progress.lock:
@@ -275,7 +244,7 @@ class Messages(Way):
         if posts[rank] > peer.used:
             return
         why = self._why(call, rank, f"MPI_Win_post of rank {rank}")
-        self._progress.wait(_Until(why, lambda: posts[rank] > peer.used, self._service))
+        self._progress.wait(Until(why, lambda: posts[rank] > peer.used, self._service))
 
     def complete(self, call: str, ranks: Iterable[int]) -> None:
         ranks = list(ranks)
@@ -290,7 +259,7 @@ class Messages(Way):
         late = [rank for rank in ranks if completes[rank] <= self._peers[rank].told]
         text = ", ".join(map(str, late))
         why = self._why(call, late[0] if len(late) == 1 else None, f"MPI_Win_complete of rank {text}")
-        return _Until(why, lambda: all(completes[rank] > self._peers[rank].told for rank in ranks), self._service)
+        return Until(why, lambda: all(completes[rank] > self._peers[rank].told for rank in ranks), self._service)
 
     def end_exposure(self, ranks: Iterable[int]) -> None:
         if self.target.races is not None:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.programs.mpi_np.codec import unpack
+from lanai_firmware.programs.mpi_np.rows import Channel, Message, Pool
 from lanai_firmware.programs.mpi_np.sram import Layout
-from lanai_firmware.programs.mpi_np.state import Channel, Message, Pool
 
 from ...device import Envelope
 from ..base import Memory

@@ -28,6 +28,7 @@ MODULES = (
     "receives",
     "following",
     "incoming",
+    "quick_receives",
     "envelopes",
 )
 LIMITS = {

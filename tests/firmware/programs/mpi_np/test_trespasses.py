@@ -26,7 +26,7 @@ def test_no_check_is_idle(mutant):
     """With a check removed, an attempt that its function must stop reaches what it is after, or the
     firmware strays."""
     attempts = [attempt for attempt, stopped_by in ATTEMPTS.items() if mutant.place in stopped_by]
-    assert attempts, f"no attempt is stopped by {mutant.place}: add one to trespasses.py"
+    assert attempts, f"no attempt is stopped by {mutant.place}: add one to a module of trespasses.py"
     with mutant.applied():
         for attempt in attempts:
             try:

@@ -6,7 +6,8 @@ from ....nic import host_dma
 from ....nic.registers import TO_HOST
 from ..layout import Error, Kind, Record
 from ..memory.hostdma import make_room
-from ..state import RECORDS, Endpoint, nic, staged_records
+from ..rows import Endpoint
+from ..state import RECORDS, nic, staged_records
 
 SECOND_HALF = offset_of(Record, "tag")
 

@@ -12,6 +12,7 @@ other modules get the copy or values.
 from lanai_firmware.lang import Ptr, address_of, barrier, firmware, inline, null, u32
 
 from ....nic import events
+from ..codes import RECEIVE_FREE, RECEIVE_POSTED, SEND_FREE, SEND_LEAVING
 from ..layout import ANY, NO_TAG, SLOTS, Error, Op, Request
 from ..matching.claiming import claim
 from ..matching.matching import append_posted, describe, find_anywhere, find_unclaimed, spread
@@ -22,7 +23,8 @@ from ..matching.unclaimed import remove
 from ..memory.cursor import open_piece
 from ..protocol.quick_sends import live_request, send_short
 from ..protocol.sending import post_send, refuse_send
-from ..state import RECEIVE_FREE, RECEIVE_POSTED, SEND_FREE, SEND_LEAVING, Endpoint, Receive, Send, nic
+from ..rows import Endpoint, Receive, Send
+from ..state import nic
 from ..wire.losing import sender_lost
 from .records import refuse
 from .slots import give_slot_back

@@ -3,8 +3,9 @@ for one."""
 
 from lanai_firmware.lang import Ptr, firmware
 
+from ..codes import SEND_FREE
 from ..layout import Kind
-from ..state import SEND_FREE, Send
+from ..rows import Send
 from .records import report
 
 

@@ -3,13 +3,15 @@
 from lanai_firmware.lang import Ptr, address_of, firmware, null, u32
 
 from ..border.records import report
+from ..codes import MESSAGE_PROMISE, RECEIVE_FREE
 from ..layout import Error, Kind
 from ..memory.cursor import fetch, open_piece
 from ..memory.heap import block_address, run_length, skip_blocks
 from ..memory.hostdma import upload
 from ..protocol.pulling import deliver_part, pull
 from ..protocol.releasing import leave, release
-from ..state import MESSAGE_PROMISE, RECEIVE_FREE, Channel, Message, Receive, nic
+from ..rows import Channel, Message, Receive
+from ..state import nic
 
 
 @firmware

@@ -9,7 +9,8 @@ each channel of its endpoint; the copies hang together in a chain.
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, u32
 
 from ..memory.pools import restore
-from ..state import Channel, Endpoint, Message, Posted, Receive, nic
+from ..rows import Channel, Endpoint, Message, Posted, Receive
+from ..state import nic
 
 
 @inline

@@ -10,21 +10,13 @@ has memory, and no program is stopped by messages it does not want yet (NP-G9).
 from lanai_firmware.lang import Ptr, firmware, null, sizeof, u32
 
 from ..border.records import answer_probe, refuse, report
+from ..codes import MESSAGE_PROMISE, MESSAGE_TAKEN, RECEIVE_FREE, RECEIVE_POSTED
 from ..layout import ANY, NO_TAG, Error, Kind
 from ..memory.pools import pool_number, restore
 from ..protocol.pulling import pull
 from ..protocol.releasing import release
-from ..state import (
-    MESSAGE_PROMISE,
-    MESSAGE_TAKEN,
-    RECEIVE_FREE,
-    RECEIVE_POSTED,
-    Channel,
-    Endpoint,
-    Message,
-    Receive,
-    nic,
-)
+from ..rows import Channel, Endpoint, Message, Receive
+from ..state import nic
 from .claiming import claim
 from .matching import find_anywhere, find_unclaimed, next_waiting, withdraw
 from .unclaimed import remove

@@ -4,7 +4,7 @@ memory, or into the first two."""
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, minimum
 
 from ..memory.cursor import allowed
-from ..state import Receive
+from ..rows import Receive
 
 
 @inline

@@ -18,23 +18,13 @@ from lanai_firmware.lang import Const, Ptr, address_of, firmware, inline, null, 
 
 from ..border.records import report
 from ..border.slots import give_slot_back
+from ..codes import OWE_NACK, OWE_SEARCH, PULLS, RECEIVE_FREE, RECEIVE_POSTED, SEND_PARKED, SEND_WAITING
 from ..layout import IN_SLOT, NO_TAG, Header, Kind, Op, Type
 from ..protocol.answering import on_send_req
 from ..protocol.pulling import meet
 from ..protocol.ready import make_ready
 from ..protocol.sending import envelope, slot_number
-from ..state import (
-    OWE_NACK,
-    OWE_SEARCH,
-    PULLS,
-    RECEIVE_FREE,
-    RECEIVE_POSTED,
-    SEND_PARKED,
-    SEND_WAITING,
-    Channel,
-    Receive,
-    Send,
-)
+from ..rows import Channel, Receive, Send
 from ..wire.outgoing import commit, new_frame, new_stage, send_frame, stage_free
 from .matching import withdraw
 

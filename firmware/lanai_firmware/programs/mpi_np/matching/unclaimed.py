@@ -6,10 +6,12 @@ A message slot holds the envelope, the channel's heap the body; `releasing` give
 from lanai_firmware.lang import Ptr, firmware, u32
 
 from ..border.records import report
+from ..codes import MESSAGE_BODY, MESSAGE_PROMISE
 from ..layout import Kind
 from ..memory.heap import store_body
 from ..memory.pools import restore
-from ..state import MESSAGE_BODY, MESSAGE_PROMISE, Channel, Message, nic
+from ..rows import Channel, Message
+from ..state import nic
 from .matching import append_message, key_of, unlink_message
 
 

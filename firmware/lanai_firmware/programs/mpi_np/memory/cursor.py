@@ -10,7 +10,8 @@ from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, offset_
 
 from ....nic import host_dma
 from ..layout import PAGE, PageEntry, Piece
-from ..state import Cursor, Endpoint, Nic, nic
+from ..rows import Cursor, Endpoint
+from ..state import Nic, nic
 from .hostdma import download, finish, upload
 
 

@@ -12,20 +12,10 @@ Nothing here queues a transfer, as this runs wherever the firmware waits for the
 from lanai_firmware.lang import Ptr, address_of, at, firmware, i32, null, sizeof, u32
 
 from ....nic import host_dma
+from ..codes import JOB_FREE, JOB_MOVING, JOB_OWN, RECEIVE_PULLING
 from ..layout import BLOCK, FLAG_FAILED, PACKET_BODY, Error, Header, Kind, PageEntry, Record, Type
-from ..state import (
-    JOB_FREE,
-    JOB_MOVING,
-    JOB_OWN,
-    RECEIVE_PULLING,
-    RECORDS,
-    Channel,
-    Receive,
-    Stage,
-    nic,
-    plan,
-    staged_records,
-)
+from ..rows import Channel, Receive
+from ..state import RECORDS, Stage, nic, plan, staged_records
 
 
 @firmware(inline=False)

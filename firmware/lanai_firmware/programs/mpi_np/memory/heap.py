@@ -9,7 +9,8 @@ however scattered the free ones are.
 from lanai_firmware.lang import Ptr, at, firmware, inline, u32
 
 from ..layout import BLOCK
-from ..state import Channel, links, nic
+from ..rows import Channel
+from ..state import links, nic
 
 
 @inline

@@ -14,9 +14,11 @@ ever waits for another NIC here: docs/design/np-channel-swap.md.
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, sizeof, u32
 
+from ..codes import MESSAGE_BODY, MESSAGE_FREE, MESSAGE_TAKEN
 from ..layout import BLOCK
 from ..protocol.releasing import release_read
-from ..state import MESSAGE_BODY, MESSAGE_FREE, MESSAGE_TAKEN, Channel, Message, links, nic
+from ..rows import Channel, Message
+from ..state import links, nic
 from .heap import block_address, run_length, skip_blocks
 from .hostdma import download, finish, upload
 

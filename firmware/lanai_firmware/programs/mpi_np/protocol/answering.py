@@ -12,23 +12,13 @@ from lanai_firmware.lang import Ptr, address_of, firmware, inline, u32
 
 from ....nic import host_dma
 from ..border.records import deliver, next_record, report
+from ..codes import JOB_FETCHING, JOB_FREE, JOB_MOVING, JOB_OWN, JOB_SLOT, SEND_LEAVING, SEND_PARKED
 from ..layout import FLAG_FAILED, FLAG_LAST, IN_SLOT, PACKET_BODY, Error, Header, Kind, Type
 from ..memory.cursor import fetch, next_piece, open_piece, take
 from ..memory.failing import resume
 from ..memory.hostdma import bring
-from ..state import (
-    JOB_FETCHING,
-    JOB_FREE,
-    JOB_MOVING,
-    JOB_OWN,
-    JOB_SLOT,
-    SEND_LEAVING,
-    SEND_PARKED,
-    Channel,
-    Job,
-    Receive,
-    nic,
-)
+from ..rows import Channel, Job, Receive
+from ..state import nic
 from ..wire.outgoing import commit, new_stage, stage_free
 from .ready import make_ready
 from .sending import slot_body

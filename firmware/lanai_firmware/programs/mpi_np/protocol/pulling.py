@@ -10,10 +10,12 @@ the common receive buffer straight to the host.
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, u32
 
 from ..border.records import report
+from ..codes import PULLS, RECEIVE_FREE, RECEIVE_PULLING
 from ..layout import FLAG_FAILED, FLAG_LAST, NO_BODY, Error, Header, Kind, Type
 from ..memory.cursor import fetch, next_piece, open_piece, skip, take
 from ..memory.hostdma import upload
-from ..state import PULLS, RECEIVE_FREE, RECEIVE_PULLING, Channel, Receive, nic
+from ..rows import Channel, Receive
+from ..state import nic
 from ..wire.following import was_followed
 from ..wire.outgoing import new_frame, send_frame
 from .answering import own_received

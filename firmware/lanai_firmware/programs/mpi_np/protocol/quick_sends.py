@@ -7,8 +7,10 @@ from lanai_firmware.lang import Ptr, address_of, at, barrier, inline, offset_of,
 
 from ....nic import send_dma
 from ....nic.registers import FIRST, LAST
+from ..codes import OWE_ACK, SEND_LEAVING
 from ..layout import SLOTS, Header, Op, Request
-from ..state import OWE_ACK, SEND_LEAVING, Endpoint, Send, nic
+from ..rows import Endpoint, Send
+from ..state import nic
 from ..wire.credit import blocks_for
 from .sending import slot_body
 

@@ -3,7 +3,8 @@ NP-11)."""
 
 from lanai_firmware.lang import Ptr, firmware, null
 
-from ..state import Channel, nic
+from ..rows import Channel
+from ..state import nic
 
 
 @firmware

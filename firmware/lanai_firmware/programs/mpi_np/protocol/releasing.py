@@ -4,8 +4,10 @@ the body."""
 from lanai_firmware.lang import Ptr, at, firmware, null, u32
 
 from ....nic import host_dma
+from ..codes import MESSAGE_FREE, MESSAGE_LEAVING, MESSAGE_PROMISE
 from ..memory.heap import free_body
-from ..state import MESSAGE_FREE, MESSAGE_LEAVING, MESSAGE_PROMISE, Channel, Message, nic
+from ..rows import Channel, Message
+from ..state import nic
 from ..wire.credit import blocks_for, give_back
 
 

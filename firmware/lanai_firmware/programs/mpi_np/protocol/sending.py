@@ -14,10 +14,12 @@ from lanai_firmware.lang import Ptr, address_of, firmware, inline, minimum, null
 from ....nic import host_dma
 from ..border.records import refuse, report
 from ..border.slots import give_slot_back
+from ..codes import SEND_LEAVING, SEND_PARKED, SEND_WAITING
 from ..layout import IN_SLOT, Error, Kind, Op, Type
 from ..memory.cursor import allowed
 from ..memory.hostdma import bring
-from ..state import SEND_LEAVING, SEND_PARKED, SEND_WAITING, Channel, Endpoint, Send, Stage, nic
+from ..rows import Channel, Endpoint, Send
+from ..state import Stage, nic
 from ..wire.credit import blocks_for
 from ..wire.outgoing import commit, drop_stage, new_stage, stage_free
 from .ready import make_ready

@@ -9,9 +9,11 @@ in the thesis.
 
 from lanai_firmware.lang import Ptr, firmware, inline, u32
 
+from ..codes import OWE_ACK
 from ..layout import BLOCK
 from ..protocol.ready import make_ready
-from ..state import OWE_ACK, Channel, nic
+from ..rows import Channel
+from ..state import nic
 
 
 @inline

@@ -3,19 +3,14 @@
 
 from lanai_firmware.lang import Ptr, firmware, inline, u32
 
+from ..codes import MESSAGE_BODY, MESSAGE_PROMISE, OWE_DROPPED, OWE_TAKEN
 from ..layout import NO_BODY, PACKET_BODY, Header, Type
 from ..matching.claiming import deliver_eager, tell_followed
 from ..matching.matching import find_expected, withdraw
 from ..matching.unclaimed import keep
 from ..protocol.pulling import fail_body, pull
 from ..protocol.ready import make_ready
-from ..state import (
-    MESSAGE_BODY,
-    MESSAGE_PROMISE,
-    OWE_DROPPED,
-    OWE_TAKEN,
-    Channel,
-)
+from ..rows import Channel
 from .credit import blocks_for, give_back
 from .following import forget, was_followed
 

@@ -15,10 +15,12 @@ from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, sizeof, u
 
 from ....nic import host_dma, receive_dma
 from ....nic.registers import FOLLOW, TO_HOST
+from ..codes import RECEIVE_ARRIVING, RECEIVE_POSTED, RECEIVE_PULLING
 from ..layout import PACKET_BODY, Error, Header, Type
 from ..matching.receives import measure
 from ..memory.cursor import peek
-from ..state import RECEIVE_ARRIVING, RECEIVE_POSTED, RECEIVE_PULLING, Channel, Receive, nic
+from ..rows import Channel, Receive
+from ..state import nic
 
 
 @firmware(inline=False)

@@ -4,9 +4,11 @@ other end is told what has come."""
 from lanai_firmware.lang import Ptr, address_of, firmware, sizeof, u32
 
 from ....nic import send_dma
+from ..codes import OWE_GAP, OWE_SEEN
 from ..layout import FLAG_GAP, FLAG_NUMBERED, Header, Type
 from ..protocol.ready import make_ready
-from ..state import FRAMES, OWE_GAP, OWE_SEEN, Channel, frames, nic
+from ..rows import Channel
+from ..state import FRAMES, frames, nic
 from .recovery import NUMBERS, arm, on_seen
 
 

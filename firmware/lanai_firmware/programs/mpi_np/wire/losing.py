@@ -10,22 +10,13 @@ from lanai_firmware.lang import Ptr, address_of, firmware, null
 
 from ..border.records import report
 from ..border.slots import give_slot_back
+from ..codes import JOB_FREE, JOB_SLOT, RECEIVE_FREE, RECEIVE_PULLING, SEND_PARKED
 from ..layout import Error, Kind
 from ..matching.matching import withdraw
 from ..matching.searching import on_nack
 from ..protocol.ready import make_ready
-from ..state import (
-    JOB_FREE,
-    JOB_SLOT,
-    RECEIVE_FREE,
-    RECEIVE_PULLING,
-    SEND_PARKED,
-    Channel,
-    Endpoint,
-    Receive,
-    Send,
-    nic,
-)
+from ..rows import Channel, Endpoint, Receive, Send
+from ..state import nic
 
 
 @firmware

@@ -12,8 +12,10 @@ from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, null, siz
 from ....nic import host_dma, send_dma
 from ....nic.registers import FIRST, LAST
 from ..border.slots import give_slot_back
+from ..codes import OWE_ACK
 from ..layout import Header
-from ..state import FRAMES, OWE_ACK, Channel, Send, Stage, frames, nic
+from ..rows import Channel, Send
+from ..state import FRAMES, Stage, frames, nic
 from .recovery import launch_numbered, send_numbered, take_buffer, untake_buffer, window_open
 
 

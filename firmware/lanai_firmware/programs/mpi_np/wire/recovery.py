@@ -19,9 +19,11 @@ from lanai_firmware.lang import Ptr, address_of, at, copy, firmware, inline, nul
 from ....nic import send_dma, timer
 from ....nic.registers import FIRST, LAST
 from ..border.slots import give_slot_back
+from ..codes import OWE_ACK, OWE_SEEN
 from ..layout import FLAG_GAP, FLAG_NUMBERED, Header
 from ..protocol.ready import make_ready
-from ..state import OWE_ACK, OWE_SEEN, Channel, Reliability, Send, Stage, Unacked, nic
+from ..rows import Channel, Reliability, Send, Unacked
+from ..state import Stage, nic
 
 NUMBERS = 0xFFFF  # numbers count modulo 2**16; a window is far smaller
 TICKS = 16  # of the timer: the first timeout

@@ -1,32 +1,19 @@
 """The thesis's experiments, each a function from `quick` to figures. What they measure with is that
 of `lanai bench p2p` and the sweeps.
-
-"thesis" is the gateware with the thesis's policies: pages pinned and unpinned for every message
-(NP-49), every message acknowledged (NP-16), small ones sent without credit (NP-24), a mark for each
-page entry used (NP-46). "ours" is what the project has by default.
 """
-
-from lanai_firmware.programs.mpi_np.plan import paper
-from lanai_hdl.machine import host_offset
-from lanai_host.config import pessimistic
-from lanai_host.device import SendMode
 
 from ...benches import p2p
 from ...benches.p2p import contention, stages, traffic, ways
-from ...benches.p2p.pair import Buffer, Setting, Side, play
-from ...sweeps import cache, fairness, overlap, queues
+from ...benches.p2p.pair import Setting
+from ...sweeps import cache, overlap, queues
 from ...sweeps.point import nic_at
 from ..measuring import Experiment, Figures
 from . import constants
+from .host_work import busy_channel, independence, special_sends, transfers
+from .settings import PAGE, thesis
 
-PAGE = 4096
 BULK = (65536, 262144, 1048576)
 FEW = (65536, 262144)
-SETTLE = 20_000_000_000  # picoseconds after which what can move has moved
-
-
-def thesis() -> Setting:
-    return Setting(pessimistic(), paper().but(mark_entries=1))
 
 
 def named(prefix: str, figures: Figures) -> Figures:
@@ -88,34 +75,6 @@ def partial_batch(quick: bool) -> Figures:
         "batch.us_of_other_page": sum(others) / len(others),
         **{f"batch.latency_us.{size}": trip.one_way for size, trip in found.items()},
     }
-
-
-def transfers(quick: bool) -> Figures:
-    """How many host DMA transfers the sending NIC does for each further page, by version
-    (NP-46)."""
-    figures: Figures = {}
-    done = host_offset("HDMA_DONE")
-    for name, pages_per_entry in (("first", 1), ("second", 4)):
-        base = thesis()
-
-        async def run(side: Side) -> dict[int, int]:
-            counts = {}
-            for pages in (8, 16):
-                buffer = Buffer(pages * PAGE)
-                await side.meet()
-                operation = await side.receive(buffer) if side.rank else None
-                await side.meet()
-                before = await side.bus.read(done)
-                if operation is None:
-                    operation = await side.send(buffer)
-                await side.compute(SETTLE)
-                counts[pages] = await side.bus.read(done) - before
-                await side.finish(operation)
-            return counts
-
-        counts = play(base.but(host=base.host.but(pages_per_entry=pages_per_entry)), run)[0]
-        figures[f"version.{name}.host_dmas_per_page"] = (counts[16] - counts[8]) / 8
-    return figures
 
 
 def cut_through(quick: bool) -> Figures:
@@ -181,104 +140,6 @@ def overlapping(quick: bool) -> Figures:
             point = {"side": side, "matching": where, "size": 65536}
             figures[f"overlap.hidden_percent.{side}.{where}"] = overlap.measure(point)["hidden_percent"]
     return figures
-
-
-def special_sends(quick: bool) -> Figures:
-    """Host work of a synchronous and a ready send by the NIC, and of a synchronous one that the
-    hosts would do by an answer."""
-
-    async def run(side: Side) -> Figures:
-        figures: Figures = {}
-        buffer, answer = Buffer(PAGE), Buffer(0)
-        for name, mode in (
-            ("standard", SendMode.STANDARD),
-            ("synchronous", SendMode.SYNCHRONOUS),
-            ("ready", SendMode.READY),
-        ):
-            for _ in range(2):  # the first one pins
-                await side.meet()
-                operation = await side.receive(buffer) if side.rank else None
-                await side.meet()
-                begun = side.now
-                if operation is None:
-                    operation = await side.send(buffer, mode=mode)
-                placed = side.now
-                await side.meet()
-                there = side.now
-                await side.finish(operation)
-                figures[name] = (placed - begun + side.now - there) / 1e6
-        await side.meet()
-        begun = side.now
-        if side.rank:
-            await side.send(answer)
-            figures["answer"] = (side.now - begun) / 1e6
-        else:
-            operation = await side.receive(answer)
-            placed = side.now
-            await side.meet()
-            there = side.now
-            await side.finish(operation)
-            figures["answer"] = (placed - begun + side.now - there) / 1e6
-            return figures
-        await side.meet()
-        return figures
-
-    sender, receiver = play(Setting(), run)
-    by_hosts = sender["standard"] + sender["answer"] + receiver["answer"]
-    return {
-        "special.host_us.standard": sender["standard"],
-        "special.host_us.synchronous": sender["synchronous"],
-        "special.host_us.ready": sender["ready"],
-        "special.host_us.synchronous_by_hosts": by_hosts,
-    }
-
-
-def busy_channel(quick: bool) -> Figures:
-    """Host overhead of small sends one right after the other, into one channel (NP-43)."""
-
-    async def run(side: Side) -> list[float]:
-        buffer, spent = Buffer(4), []
-        posted = [await side.receive(buffer) for _ in range(16)] if side.rank else []
-        await side.meet()
-        sent = []
-        for _ in range(0 if side.rank else 16):
-            begun = side.now
-            sent.append(await side.send(buffer))
-            spent.append((side.now - begun) / 1e6)
-        await side.finish(*posted, *sent)
-        return spent
-
-    spent = play(Setting(), run)[0]
-    return {f"busy.send_overhead_us.{number}": value for number, value in enumerate(spent, 1)}
-
-
-def independence(quick: bool) -> Figures:
-    """Latency from one NIC to a second while its channel to a third is full (NP-07), and fairness
-    over channels."""
-
-    async def run(side: Side) -> float:
-        buffer, jam = Buffer(4), Buffer(1024)
-        await side.meet()
-        stuck = [await side.send(jam, 2) for _ in range(64)] if side.rank == 0 else []
-        waits = await side.receive(buffer, 0) if side.rank == 1 else None
-        await side.meet()
-        await side.compute(SETTLE)
-        if side.rank == 0:
-            side.stage.notes["began"] = side.now
-            await side.finish(await side.send(buffer, 1))
-        if waits is not None:
-            await side.finish(waits)
-        end = side.now
-        await side.meet()
-        if side.rank == 2:
-            await side.finish(*[await side.receive(jam, 0) for _ in range(64)])
-        await side.finish(*stuck)
-        began: int = side.stage.notes["began"]
-        return (end - began) / 1e6
-
-    jammed = play(Setting(), run, fairness.switch(3))[1]
-    fair = fairness.measure({"pattern": "in", "size": 16384, "peers": 2 if quick else 8})
-    return {"channels.latency_us.beside_a_full_one": jammed, "channels.jain": fair["jain"]}
 
 
 EXPERIMENTS = (

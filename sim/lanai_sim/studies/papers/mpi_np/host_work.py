@@ -1,0 +1,135 @@
+"""Experiments that are programs of their own: they watch what hosts and NICs do for each message."""
+
+from lanai_hdl.machine import host_offset
+from lanai_host.device import SendMode
+
+from ...benches.p2p.pair import Buffer, Setting, Side, play
+from ...sweeps import fairness
+from ..measuring import Figures
+from .settings import PAGE, SETTLE, thesis
+
+
+def transfers(quick: bool) -> Figures:
+    """How many host DMA transfers the sending NIC does for each further page, by version
+    (NP-46)."""
+    figures: Figures = {}
+    done = host_offset("HDMA_DONE")
+    for name, pages_per_entry in (("first", 1), ("second", 4)):
+        base = thesis()
+
+        async def run(side: Side) -> dict[int, int]:
+            counts = {}
+            for pages in (8, 16):
+                buffer = Buffer(pages * PAGE)
+                await side.meet()
+                operation = await side.receive(buffer) if side.rank else None
+                await side.meet()
+                before = await side.bus.read(done)
+                if operation is None:
+                    operation = await side.send(buffer)
+                await side.compute(SETTLE)
+                counts[pages] = await side.bus.read(done) - before
+                await side.finish(operation)
+            return counts
+
+        counts = play(base.but(host=base.host.but(pages_per_entry=pages_per_entry)), run)[0]
+        figures[f"version.{name}.host_dmas_per_page"] = (counts[16] - counts[8]) / 8
+    return figures
+
+
+def special_sends(quick: bool) -> Figures:
+    """Host work of a synchronous and a ready send by the NIC, and of a synchronous one that the
+    hosts would do by an answer."""
+
+    async def run(side: Side) -> Figures:
+        figures: Figures = {}
+        buffer, answer = Buffer(PAGE), Buffer(0)
+        for name, mode in (
+            ("standard", SendMode.STANDARD),
+            ("synchronous", SendMode.SYNCHRONOUS),
+            ("ready", SendMode.READY),
+        ):
+            for _ in range(2):  # the first one pins
+                await side.meet()
+                operation = await side.receive(buffer) if side.rank else None
+                await side.meet()
+                begun = side.now
+                if operation is None:
+                    operation = await side.send(buffer, mode=mode)
+                placed = side.now
+                await side.meet()
+                there = side.now
+                await side.finish(operation)
+                figures[name] = (placed - begun + side.now - there) / 1e6
+        await side.meet()
+        begun = side.now
+        if side.rank:
+            await side.send(answer)
+            figures["answer"] = (side.now - begun) / 1e6
+        else:
+            operation = await side.receive(answer)
+            placed = side.now
+            await side.meet()
+            there = side.now
+            await side.finish(operation)
+            figures["answer"] = (placed - begun + side.now - there) / 1e6
+            return figures
+        await side.meet()
+        return figures
+
+    sender, receiver = play(Setting(), run)
+    by_hosts = sender["standard"] + sender["answer"] + receiver["answer"]
+    return {
+        "special.host_us.standard": sender["standard"],
+        "special.host_us.synchronous": sender["synchronous"],
+        "special.host_us.ready": sender["ready"],
+        "special.host_us.synchronous_by_hosts": by_hosts,
+    }
+
+
+def busy_channel(quick: bool) -> Figures:
+    """Host overhead of small sends one right after the other, into one channel (NP-43)."""
+
+    async def run(side: Side) -> list[float]:
+        buffer, spent = Buffer(4), []
+        posted = [await side.receive(buffer) for _ in range(16)] if side.rank else []
+        await side.meet()
+        sent = []
+        for _ in range(0 if side.rank else 16):
+            begun = side.now
+            sent.append(await side.send(buffer))
+            spent.append((side.now - begun) / 1e6)
+        await side.finish(*posted, *sent)
+        return spent
+
+    spent = play(Setting(), run)[0]
+    return {f"busy.send_overhead_us.{number}": value for number, value in enumerate(spent, 1)}
+
+
+def independence(quick: bool) -> Figures:
+    """Latency from one NIC to a second while its channel to a third is full (NP-07), and fairness
+    over channels."""
+
+    async def run(side: Side) -> float:
+        buffer, jam = Buffer(4), Buffer(1024)
+        await side.meet()
+        stuck = [await side.send(jam, 2) for _ in range(64)] if side.rank == 0 else []
+        waits = await side.receive(buffer, 0) if side.rank == 1 else None
+        await side.meet()
+        await side.compute(SETTLE)
+        if side.rank == 0:
+            side.stage.notes["began"] = side.now
+            await side.finish(await side.send(buffer, 1))
+        if waits is not None:
+            await side.finish(waits)
+        end = side.now
+        await side.meet()
+        if side.rank == 2:
+            await side.finish(*[await side.receive(jam, 0) for _ in range(64)])
+        await side.finish(*stuck)
+        began: int = side.stage.notes["began"]
+        return (end - began) / 1e6
+
+    jammed = play(Setting(), run, fairness.switch(3))[1]
+    fair = fairness.measure({"pattern": "in", "size": 16384, "peers": 2 if quick else 8})
+    return {"channels.latency_us.beside_a_full_one": jammed, "channels.jain": fair["jain"]}

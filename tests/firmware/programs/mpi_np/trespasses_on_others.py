@@ -1,0 +1,148 @@
+"""Attempts at what the NIC holds for another rank: request slots, receives, channels."""
+
+from lanai_firmware.programs.mpi_np.layout import IN_SLOT, Error, Kind, Op
+
+from .rig import BODY
+from .trespass_scene import CONFIG, FAR, SECRET, Scene, attempt
+
+PARKING = CONFIG.but(eager_limit=64)  # inline bodies above this wait in their slots until they are asked for
+
+
+def parked(scene):
+    """Rank 0 sends a message to rank 2 that waits in its first request slot, whose number comes
+    back."""
+    scene.rig.hosts[0].post(Op.SEND_INLINE, 3, SECRET[:100], tag=9, length=100, peer=2)
+    scene.rig.run(scene._choose)
+    return 0
+
+
+def pull(scene, number, size, peer):
+    """Rank 2 asks rank `peer` for what lies in a request slot."""
+    where = scene.pieces((scene.friend.own(BODY), 4096))
+    scene.friend.post(
+        Op.RECEIVE_PULL, 7, token=7, limit=size, tag=9, length=size, peer=peer, spare=int(IN_SLOT) | number, **where
+    )
+
+
+@attempt("answering.on_send_req")
+def pull_what_another_rank_has_parked():
+    """Rank 1 helps rank 2 to a message of rank 0's to rank 2, with an envelope that rank 0 has not
+    sent."""
+    scene = Scene(attacker=1, config=PARKING)
+    pull(scene, parked(scene), 100, peer=1)
+    before = scene.dropped()
+    scene.run()
+    assert scene.dropped() == before + 1
+
+
+@attempt("answering.on_send_req")
+def pull_more_than_was_announced():
+    scene = Scene(attacker=1, config=PARKING)
+    number = parked(scene)
+    before = scene.dropped()
+    pull(scene, number, 101, peer=0)
+    scene.run()
+    assert scene.dropped() == before + 1
+
+
+@attempt("answering.on_send_req")
+def pull_from_a_slot_that_does_not_exist():
+    scene = Scene()
+    pull(scene, FAR, 100, peer=0)
+    scene.run()
+    assert scene.dropped() == 1
+
+
+@attempt("requests.copy_send", "quick_sends.send_short")
+def inline_send_longer_than_its_slot():
+    """Read from its slot, the body would begin in the slot before, or in front of all."""
+    for length in (257, 2048, 2049, 4096, 0xFFFF_FFFF):
+        scene = Scene(attacker=1)
+        scene.attacker.post(Op.SEND_INLINE, 1, tag=5, length=length, peer=2)
+        scene.run()
+        scene.refused(Error.BAD_LENGTH)
+        assert not scene.rig.packets
+
+
+# The entries of others.
+
+
+@attempt("requests.free_receive")
+def receive_in_an_entry_of_the_victims():
+    scene = Scene()
+    scene.receive((scene.here, 4096), token=8)
+    scene.run()
+    scene.refused(Error.BAD_INDEX)
+
+
+@attempt("probing.cancel")
+def cancel_a_receive_of_the_victims():
+    scene = Scene()
+    scene.victim.guard(False)
+    scene.victim.receive(3, 5, peer=2)
+    scene.victim.script.pop()()
+    scene.rig.run(scene._choose)
+    scene.attacker.post(Op.CANCEL, 1, token=8 + 3)
+    scene.run()
+    assert scene.outcome(1) == (Kind.NOT_CANCELLED, Error.OK)
+    scene.friend.send(2, 5, b"x" * 64, peer=1)
+    scene.rig.run(scene._choose)
+    assert scene.outcome(3, scene.victim) == (Kind.RECEIVED, Error.OK)
+
+
+def receive_taken(attacker):
+    """The victim has taken a message by a matched probe; the attacker wants to receive it."""
+    scene = Scene(attacker)
+    scene.victim.guard(False)
+    scene.friend.send(2, 5, SECRET[:64], peer=scene.victim.number)
+    scene.rig.run(scene._choose)
+    scene.victim.post(Op.PROBE_TAKE, 3, tag=5, peer=2)
+    scene.rig.run(scene._choose)
+    found = next(r for r in scene.victim.records() if r["kind"] is Kind.FOUND)
+    where = scene.pieces((scene.here, 4096))
+    scene.attacker.post(Op.RECEIVE_TAKEN, 1, limit=4096, peer=2, spare=found["token"], **where)
+    scene.run()
+    scene.refused(Error.BAD_INDEX)
+
+
+@attempt("probing.receive_taken")
+def receive_what_the_next_rank_has_taken():
+    receive_taken(0)
+
+
+@attempt("probing.receive_taken")
+def receive_what_the_rank_before_has_taken():
+    receive_taken(1)
+
+
+# Channels of others: what lies behind the last rank's is the next endpoint's first.
+
+
+@attempt("quick_sends.send_short", "requests.take_request")
+def short_send_on_a_channel_of_the_victims():
+    scene = Scene()
+    scene.attacker.post(Op.SEND_INLINE, 1, b"x" * 8, tag=5, length=8, peer=3)
+    scene.run()
+    scene.refused(Error.BAD_PEER)
+    assert not scene.rig.packets
+
+
+@attempt("requests.take_request")
+def send_on_a_channel_of_the_victims():
+    scene = Scene()
+    scene.attacker.post(Op.SEND, 1, tag=5, length=8, peer=3, **scene.pieces((scene.here, 8)))
+    scene.run()
+    scene.refused(Error.BAD_PEER)
+    assert not scene.rig.packets
+
+
+@attempt("requests.take_request")
+def probe_a_channel_of_the_victims():
+    """A message from rank 0 to itself waits at the second endpoint's first channel, which an index
+    of 3 would name."""
+    scene = Scene()
+    scene.victim.guard(False)
+    scene.victim.send(2, 5, b"x" * 8, peer=0)
+    scene.attacker.post(Op.PROBE, 1, tag=5, peer=3)
+    scene.run()
+    scene.refused(Error.BAD_PEER)

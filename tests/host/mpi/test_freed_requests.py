@@ -1,0 +1,128 @@
+"""Memory that the library holds for an operation outlives the request that began it."""
+
+import gc
+
+import numpy as np
+import pytest
+
+from lanai_host.mpi import (
+    MpiError,
+    buffered,
+    creation,
+    exchange,
+    partitioned,
+)
+from lanai_host.mpi import collectives as plans
+from lanai_host.mpi import point_to_point as p2p
+from lanai_host.mpi.collectives import calls
+from lanai_host.mpi.collectives.link import Link
+from lanai_host.mpi.constants import PROC_NULL
+from lanai_host.mpi.datatypes import PREDEFINED
+
+from . import ranks
+from .ranks import KEPT, LateDevice, buffer, ints
+
+INT = PREDEFINED["MPI_INT"]
+
+
+class Reused:
+    """Scratch memory that the process uses again as soon as the library has let go of it."""
+
+    def __init__(self, size):
+        self.data = np.zeros(max(size, 1), np.uint8)
+        self.address = self.data.ctypes.data
+        KEPT.append(self.data)
+
+    def __del__(self):
+        self.data[:] = 0xEE
+
+
+@pytest.mark.parametrize("way", ["isendrecv_replace", "ibsend", "persistent", "partitioned"])
+def test_a_freed_request_leaves_its_memory_to_the_operation(monkeypatch, way):
+    """The device reads when the library next looks, long after the request has gone."""
+    for module in ("exchange", "send_buffer", "partitioned"):
+        monkeypatch.setattr(f"lanai_host.mpi.{module}.Scratch", Reused)
+
+    def start(comm, value):
+        if way == "isendrecv_replace":
+            return exchange.isendrecv_replace(comm, *buffer(value), 1, 3, PROC_NULL, 3)
+        if way == "ibsend":
+            buffered.attach(comm, None, 0)
+            return buffered.ibsend(comm, *buffer(value), 1, 3)
+        if way == "persistent":
+            buffered.attach(comm, None, 0)
+            request = buffered.bsend_init(comm, *buffer(value), 1, 3)
+            request.start()
+            return request
+        request = partitioned.psend_init(comm, value.ctypes.data, 1, value.size, INT, 1, 3)
+        request.start()
+        request.ready([0])
+        return request
+
+    def program(world):
+        comm = creation.duplicate(world.comm_world)
+        value = np.full(5000, 7, np.int32)
+        number = comm.number
+        if comm.rank == 0:
+            request = start(comm, value)
+            request.free()
+            creation.free(comm)
+            del request, comm
+            gc.collect()
+            assert not world.process.numbers.is_free(number)  # the message is still to come
+            p2p.send(world.comm_world, 0, 0, INT, 1, 4)
+        else:
+            p2p.recv(world.comm_world, 0, 0, INT, 0, 4)
+            value[:] = 0
+            if way == "partitioned":
+                request = partitioned.precv_init(comm, value.ctypes.data, 1, value.size, INT, 0, 3)
+                request.start()
+                request.wait()
+            else:
+                p2p.recv(comm, *buffer(value), 0, 3)
+            assert set(value) == {7}
+        plans.run(world.comm_world, plans.barrier)
+        return world.process.numbers, number
+
+    found = ranks.run(2, program, LateDevice)
+    gc.collect()
+    assert all(contexts.is_free(number) for contexts, number in found)
+
+
+def test_a_failed_collective_leaves_its_memory_to_what_is_under_way(monkeypatch):
+    """One message is shorter than it must be, while a receive into scratch memory is still
+    posted."""
+    seen = []
+
+    class Watched(Reused):
+        def __del__(self):
+            seen.append([operation.done for operation in operations])
+
+    operations = []
+
+    def program(world):
+        comm = world.comm_world
+        got = np.zeros(4, np.int32)
+        if comm.rank == 1:
+            p2p.send(comm, *buffer(ints(1)), 0, 0)
+            return
+        link = Link(comm, "MPI_Test", 0, comm.context)
+
+        def steps(link):
+            room = Watched(4)
+            early = link.receive_bytes(1, got.ctypes.data, 8)
+            late = link.receive_bytes(1, room.address, 4)
+            operations.append(late)
+            yield [early]
+
+        with pytest.raises(MpiError, match="sent 4 bytes where rank 0 expects 8"):
+            calls.launch(link, steps(link)).wait()
+        gc.collect()
+        assert not seen
+        assert world.process.device.cancel(operations[0])
+        operations.clear()
+        del link
+        gc.collect()
+        assert seen == [[]]
+
+    ranks.run(2, program, LateDevice)
