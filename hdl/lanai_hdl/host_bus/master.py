@@ -75,11 +75,7 @@ class BusMaster(wiring.Component):
                 ]
                 self._claim(m, possible)
             with m.State("SETUP"):
-                m.d.comb += self.want.eq(1)
-                with m.If(self.tick):
-                    m.d.sync += setup.eq(setup - 1)
-                    with m.If(setup == 1):
-                        m.next = "DATA"
+                self._set_up(m, setup)
             with m.State("DATA"):
                 m.d.comb += self.want.eq(~leave)
                 with m.If(self.tick & (clocks != config.latency_timer)):
@@ -94,6 +90,14 @@ class BusMaster(wiring.Component):
         with m.If(possible & self.granted):
             m.d.comb += self.begun.eq(1)
             m.next = "SETUP"
+
+    def _set_up(self, m, setup):
+        """State SETUP: the clocks that a burst costs before its first word."""
+        m.d.comb += self.want.eq(1)
+        with m.If(self.tick):
+            m.d.sync += setup.eq(setup - 1)
+            with m.If(setup == 1):
+                m.next = "DATA"
 
     def _move(self, m, burst, writes, possible, leave, idle_clocks):
         """State DATA: a word a clock, until the burst ends or is given up."""

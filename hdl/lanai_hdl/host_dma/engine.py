@@ -130,14 +130,9 @@ class HostDma(NicBlock):
             with m.State("FINISH"):
                 stop = bad & run.stop & ~resumed
                 m.d.comb += self.failed.eq(bad & ~resumed)
-                with m.If(~run.refused):
-                    m.d.sync += self.pointer.eq(end)
-                self._finish(m, run, bad, stop)
+                self._finish(m, run, bad, stop, end)
             with m.State("STOPPED"):
-                m.d.comb += [self.stopped.eq(1), self.idle.eq(1)]
-                m.d.sync += resumed.eq(self.resume)
-                with m.If(self.resume):
-                    m.next = "FINISH"
+                self._await_resume(m, resumed)
         return m
 
     def _begin(self, m, run, load, unwritten):
@@ -152,8 +147,10 @@ class HostDma(NicBlock):
         with m.If(~run.refused):
             m.d.sync += self.pointer.eq(run.local)
 
-    def _finish(self, m, run, bad, stop):
+    def _finish(self, m, run, bad, stop, end):
         """State FINISH: `done`, or a `stop` until the failure has been dealt with."""
+        with m.If(~run.refused):
+            m.d.sync += self.pointer.eq(end)
         with m.If(stop):
             m.next = "STOPPED"
         with m.Else():
@@ -161,6 +158,13 @@ class HostDma(NicBlock):
             with m.If(run.feed & ~run.to_host & run.refused):
                 m.d.comb += [self.spoil.eq(1), self.fed.eq(1)]
             m.next = "IDLE"
+
+    def _await_resume(self, m, resumed):
+        """State STOPPED: until the failure has been dealt with."""
+        m.d.comb += [self.stopped.eq(1), self.idle.eq(1)]
+        m.d.sync += resumed.eq(self.resume)
+        with m.If(self.resume):
+            m.next = "FINISH"
 
     def _load(self, m, run, load, aligner, cutter, reader, writer):
         m.d.comb += [

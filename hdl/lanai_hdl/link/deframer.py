@@ -88,19 +88,7 @@ class Deframer(NicBlock):
                 with m.If(lost):
                     self._end(m, took=0, truncated=1, bad_crc=wrong)
                 with m.Elif(self.i.valid):
-                    with m.Switch(flit.kind):
-                        with m.Case(Kind.DATA):
-                            m.d.comb += [self.o.valid.eq(1), part.kind.eq(PartKind.WORD)]
-                            m.d.comb += [self.i.ready.eq(self.o.ready), crc.valid.eq(took)]
-                        with m.Case(Kind.CHECK):
-                            m.d.comb += [self.o.valid.eq(~differs), part.kind.eq(PartKind.CHECKED)]
-                            m.d.comb += self.i.ready.eq(self.o.ready | differs)
-                            with m.If(differs):
-                                m.d.sync += wrong.eq(1)
-                        with m.Case(Kind.TAIL):
-                            self._end(m, took=1, truncated=0, bad_crc=wrong | differs)
-                        with m.Default():  # a HEAD, which begins the next packet
-                            self._end(m, took=0, truncated=1, bad_crc=wrong)
+                    self._pass_on(m, crc, took, differs, wrong)
             with m.State("DROP"):
                 with m.If(lost | (self.i.valid & (flit.kind == Kind.HEAD))):
                     m.next = "BETWEEN"
@@ -109,6 +97,23 @@ class Deframer(NicBlock):
                     with m.If(flit.kind == Kind.TAIL):
                         m.next = "BETWEEN"
         return m
+
+    def _pass_on(self, m, crc, took, differs, wrong):
+        """State BODY: the part that the flit becomes."""
+        flit, part = self.i.payload, self.o.payload
+        with m.Switch(flit.kind):
+            with m.Case(Kind.DATA):
+                m.d.comb += [self.o.valid.eq(1), part.kind.eq(PartKind.WORD)]
+                m.d.comb += [self.i.ready.eq(self.o.ready), crc.valid.eq(took)]
+            with m.Case(Kind.CHECK):
+                m.d.comb += [self.o.valid.eq(~differs), part.kind.eq(PartKind.CHECKED)]
+                m.d.comb += self.i.ready.eq(self.o.ready | differs)
+                with m.If(differs):
+                    m.d.sync += wrong.eq(1)
+            with m.Case(Kind.TAIL):
+                self._end(m, took=1, truncated=0, bad_crc=wrong | differs)
+            with m.Default():  # a HEAD, which begins the next packet
+                self._end(m, took=0, truncated=1, bad_crc=wrong)
 
     def _end(self, m, *, took, truncated, bad_crc):
         part = self.o.payload

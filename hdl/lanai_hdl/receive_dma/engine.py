@@ -133,20 +133,7 @@ class ReceiveDma(NicBlock):
                     m.next = "DROP"
                 m.d.comb += blocked.eq(self.i.valid & ~buffers.o.valid)
             with m.State("FILL"):
-                # One word may wait for its slot; the next is taken in the slot that serves it, so
-                # every odd slot can write.
-                settled = ~self.lbus.request
-                with m.Switch(part.kind):
-                    with m.Case(PartKind.WORD):
-                        m.d.comb += self.i.ready.eq(settled | self.lbus.grant)
-                        with m.If(self.i.valid & self.i.ready):
-                            self._take_word(m, overrun)
-                    with m.Case(PartKind.CHECKED):
-                        m.d.comb += self.i.ready.eq(settled)
-                        with m.If(self.i.valid & settled):
-                            m.d.sync += progress.checked.eq(1)
-                    with m.Case(PartKind.END):
-                        self._finish(m, settled, completions)
+                self._fill(m, completions, overrun)
             with m.State("DROP"):
                 m.d.comb += self.i.ready.eq(1)
                 with m.If(self.i.valid & (part.kind == PartKind.END)):
@@ -165,6 +152,24 @@ class ReceiveDma(NicBlock):
             progress.checked.eq(0),
             overrun.eq(0),
         ]
+
+    def _fill(self, m, completions, overrun):
+        """State FILL: takes the next part of the packet."""
+        part = self.i.payload
+        # One word may wait for its slot; the next is taken in the slot that serves it, so
+        # every odd slot can write.
+        settled = ~self.lbus.request
+        with m.Switch(part.kind):
+            with m.Case(PartKind.WORD):
+                m.d.comb += self.i.ready.eq(settled | self.lbus.grant)
+                with m.If(self.i.valid & self.i.ready):
+                    self._take_word(m, overrun)
+            with m.Case(PartKind.CHECKED):
+                m.d.comb += self.i.ready.eq(settled)
+                with m.If(self.i.valid & settled):
+                    m.d.sync += self.progress.checked.eq(1)
+            with m.Case(PartKind.END):
+                self._finish(m, settled, completions)
 
     def _finish(self, m, settled, completions):
         """The packet ends, once its last word is written and its completion has room."""

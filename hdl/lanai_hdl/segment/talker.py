@@ -71,12 +71,7 @@ class Talker(wiring.Component):
                 with m.If(self.o.valid & self.o.ready):
                     m.next = "body"
             with m.State("body"):
-                m.d.comb += [
-                    self.request.eq(1),
-                    self.o.valid.eq(self.i.valid & ~is_head),
-                    self.o.payload.eq(flit),
-                    self.i.ready.eq(self.o.ready & ~is_head),
-                ]
+                self._send_body(m, is_head)
                 with m.If(self.o.valid & self.o.ready):
                     m.d.sync += last.eq(flit.data)
                 with m.If(self.o.valid & self.o.ready & is_tail):
@@ -103,6 +98,15 @@ class Talker(wiring.Component):
             self.o.valid.eq(self.i.valid),
             self.o.payload.kind.eq(Kind.HEAD),
             self.i.ready.eq(self.o.ready),
+        ]
+
+    def _send_body(self, m, is_head):
+        """All but the HEAD of the next packet, which waits."""
+        m.d.comb += [
+            self.request.eq(1),
+            self.o.valid.eq(self.i.valid & ~is_head),
+            self.o.payload.eq(self.i.payload),
+            self.i.ready.eq(self.o.ready & ~is_head),
         ]
 
     def _send_tail(self, m, data):

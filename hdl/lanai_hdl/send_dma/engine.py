@@ -168,18 +168,9 @@ class SendDma(NicBlock):
                         m.next = "WORDS"
             with m.State("WORDS"):
                 self._read_words(m, piece, flits)
-                with m.If(self.take & self.spoil):
-                    m.d.sync += unsound.eq(1)
-                with m.If(~self._more & ~arriving):
-                    m.d.comb += self.done.eq(1)
-                    m.next = "CHECK"
+                self._end_words(m, arriving, unsound)
             with m.State("CHECK"):
-                with m.If(~piece.check):
-                    m.next = "TAIL"
-                with m.Else():
-                    self._control(m, out, Kind.CHECK, spoiled | (unsound & piece.chase))
-                    with m.If(out.ready):
-                        m.next = "TAIL"
+                self._check(m, piece, out, spoiled, unsound)
             with m.State("TAIL"):
                 self._end(m, piece, out, spoiled, unsound)
         return m
@@ -194,6 +185,23 @@ class SendDma(NicBlock):
             m.d.sync += spoiled.eq(1)
         with m.Elif(piece.first):  # the packet before may have had no end
             m.d.sync += spoiled.eq(0)
+
+    def _check(self, m, piece, out, spoiled, unsound):
+        """State CHECK: sends the CRC of the words so far, if the piece asks for it."""
+        with m.If(~piece.check):
+            m.next = "TAIL"
+        with m.Else():
+            self._control(m, out, Kind.CHECK, spoiled | (unsound & piece.chase))
+            with m.If(out.ready):
+                m.next = "TAIL"
+
+    def _end_words(self, m, arriving, unsound):
+        """State WORDS: the piece is read when its last word has come."""
+        with m.If(self.take & self.spoil):
+            m.d.sync += unsound.eq(1)
+        with m.If(~self._more & ~arriving):
+            m.d.comb += self.done.eq(1)
+            m.next = "CHECK"
 
     def _end(self, m, piece, out, spoiled, unsound):
         """State TAIL: ends the packet with its last piece."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).parents[1] / "t3d" / "messages.py"
+PROGRAM = Path(__file__).parents[1] / "messages.py"
 BAD_WIRE = [
     f"--fault={fault}"
     for fault in (

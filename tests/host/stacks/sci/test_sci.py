@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).parents[1] / "t3d" / "messages.py"
+PROGRAM = Path(__file__).parents[1] / "messages.py"
 SIZES = "0,36,37,4096,4097,40001"
 FAULTS = [
     word for kind in ("drop", "corrupt", "duplicate", "reorder") for word in ("--fault", f"{kind} * rate=0.01 seed=3")

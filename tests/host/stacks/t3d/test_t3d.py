@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("messages.py")
+PROGRAM = Path(__file__).parents[1] / "messages.py"
 SIZES = "0,3,1023,1024,1025,9001"
 
 

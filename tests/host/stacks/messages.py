@@ -1,4 +1,5 @@
-"""MPI messages of all kinds, checked byte for byte; run by `lanai run`."""
+"""MPI messages of all kinds, checked byte for byte; run by `lanai run` on the systems named in the
+folders below."""
 
 import sys
 
