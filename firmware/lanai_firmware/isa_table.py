@@ -113,6 +113,52 @@ def _enum(title: str, enum: type[IntEnum]) -> Iterator[str]:
     yield from _table(("value", "name"), ((f"{value:d}", value.name.lower()) for value in enum))
 
 
+def _conditions() -> Iterator[str]:
+    yield "### Conditions"
+    yield ""
+    yield cleandoc(Condition.__doc__ or "")
+    yield ""
+    yield from _table(
+        ("value", "name", "suffix", "holds when"),
+        (
+            (int(c), c.name.lower(), f"`{c.suffix}`", f"not ({PREDICATES[c >> 1]})" if c & 1 else PREDICATES[c >> 1])
+            for c in Condition
+        ),
+    )
+
+
+def _traps() -> Iterator[str]:
+    yield "## Traps"
+    yield ""
+    yield from _table(("TRAP_CAUSE", "name", "meaning"), ((int(c), c.name, text) for c, text in CAUSES.items()))
+    yield "When several apply, the first is reported. The instruction has no effect, and nothing runs after it."
+    yield ""
+
+
+def _relocations() -> Iterator[str]:
+    yield "## Relocations"
+    yield ""
+    yield f"RELA records of ELF machine {EM_LANAI}; the value is symbol plus addend."
+    yield ""
+    yield from _table(
+        ("number", "name", "value bits to word bits", "value below", "multiple of"),
+        (
+            (
+                int(kind),
+                kind.name,
+                ", ".join(
+                    f"{p.source_low + p.width - 1}:{p.source_low} to {p.low + p.width - 1}:{p.low}"
+                    for p in rule.patches
+                )
+                or "none",
+                f"2^{rule.bits}",
+                rule.aligned,
+            )
+            for kind, rule in RULES.items()
+        ),
+    )
+
+
 def lines() -> Iterator[str]:
     """The page."""
     yield "# Instruction set"
@@ -136,43 +182,9 @@ def lines() -> Iterator[str]:
     yield from _enum("Shifts", Special)
     yield from _enum("Access sizes", Access)
     yield from _enum("Bit counts", Function)
-    yield "### Conditions"
-    yield ""
-    yield cleandoc(Condition.__doc__ or "")
-    yield ""
-    yield from _table(
-        ("value", "name", "suffix", "holds when"),
-        (
-            (int(c), c.name.lower(), f"`{c.suffix}`", f"not ({PREDICATES[c >> 1]})" if c & 1 else PREDICATES[c >> 1])
-            for c in Condition
-        ),
-    )
-    yield "## Traps"
-    yield ""
-    yield from _table(("TRAP_CAUSE", "name", "meaning"), ((int(c), c.name, text) for c, text in CAUSES.items()))
-    yield "When several apply, the first is reported. The instruction has no effect, and nothing runs after it."
-    yield ""
-    yield "## Relocations"
-    yield ""
-    yield f"RELA records of ELF machine {EM_LANAI}; the value is symbol plus addend."
-    yield ""
-    yield from _table(
-        ("number", "name", "value bits to word bits", "value below", "multiple of"),
-        (
-            (
-                int(kind),
-                kind.name,
-                ", ".join(
-                    f"{p.source_low + p.width - 1}:{p.source_low} to {p.low + p.width - 1}:{p.low}"
-                    for p in rule.patches
-                )
-                or "none",
-                f"2^{rule.bits}",
-                rule.aligned,
-            )
-            for kind, rule in RULES.items()
-        ),
-    )
+    yield from _conditions()
+    yield from _traps()
+    yield from _relocations()
 
 
 def write(path: Path) -> None:

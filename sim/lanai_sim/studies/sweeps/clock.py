@@ -56,53 +56,65 @@ def fixed_part(curve: dict[float, float]) -> float:
     return curve[high] - work / high
 
 
+class Curves:
+    """What the sweep found, by clock in MHz."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.nic = line(rows, "megahertz", "latency_us", matching="nic")
+        self.host = line(rows, "megahertz", "latency_us", matching="host")
+        self.inside = line(rows, "megahertz", "nic_us", matching="nic")
+        self.top = max(self.nic)
+        self.fixed = fixed_part(self.inside)
+        self.needed = reaches(self.inside, TARGET_US) / BASE
+        self.thesis_at_24 = self.fixed + (THESIS_NIC_US - self.fixed) / THESIS_FACTOR
+        self.meet = reaches(self.host, self.nic[BASE])
+
+    def gain(self, curve: dict[float, float]) -> float:
+        """How many times as fast the fastest clock is as BASE."""
+        return curve[BASE] / curve[self.top]
+
+
 def conclude(rows: Sequence[Row]) -> Conclusion:
-    nic = line(rows, "megahertz", "latency_us", matching="nic")
-    host = line(rows, "megahertz", "latency_us", matching="host")
-    inside = line(rows, "megahertz", "nic_us", matching="nic")
-    fixed = fixed_part(inside)
-    top = max(nic)
-    needed = reaches(inside, TARGET_US) / BASE
-    thesis_at_24 = fixed + (THESIS_NIC_US - fixed) / THESIS_FACTOR
-    meet = reaches(host, nic[BASE])
-    figures = {f"sweep.clock.latency_us.nic.{mhz:g}": value for mhz, value in nic.items()}
-    figures |= {f"sweep.clock.latency_us.host.{mhz:g}": value for mhz, value in host.items()}
-    figures |= {f"sweep.clock.nic_us.{mhz:g}": value for mhz, value in inside.items()}
-    figures |= {
-        "sweep.clock.fixed_us": fixed,
-        "sweep.clock.factor_to_2us": needed,
-        "sweep.clock.thesis_nic_us_at_24": thesis_at_24,
-        "sweep.clock.host_meets_nic_at_33_mhz": meet,
-        "sweep.clock.gain_nic": nic[BASE] / nic[top],
-        "sweep.clock.gain_host": host[BASE] / host[top],
-    }
-    figures = {name: value for name, value in figures.items() if value < inf}
-    factor = f"{needed:.1f} times the clock" if needed < inf else f"more than {top / BASE:g} times the clock"
-    thin = f"{meet:.0f} MHz" if meet < inf else f"no clock up to {top:g} MHz"
-    text = (
-        f"The NICs' part of a 4-byte message is {inside[BASE]:.2f} us at {BASE} MHz and {inside[top]:.2f} us "
-        f"at {top:g} MHz: "
-        f"{fixed:.2f} us of it belong to bus "
-        f"and link and stay. To bring it to the {TARGET_US} us that the thesis grants BIP, this firmware needs "
-        f"{factor}, not "
-        f"{THESIS_FACTOR}. The thesis "
-        f"divided all of its {THESIS_NIC_US} us by the clock; with the same fixed part they would become "
-        f"{thesis_at_24:.1f} us "
-        f"at {THESIS_FACTOR} times "
-        f"the clock, so its factor was right for its firmware to within that. Matching on the NIC at {BASE} "
-        f"MHz takes {nic[BASE]:.1f} us; a NIC that "
-        f"leaves matching to the host comes down to that at {thin}. From {BASE} to {top:g} MHz matching on the "
-        f"NIC gains {nic[BASE] / nic[top]:.1f} "
-        f"times, matching on the host {host[BASE] / host[top]:.1f} times."
-    )
+    found = Curves(rows)
     plot = Plot(
         "4 bytes one way by the NIC's clock",
         "MHz",
         "us",
-        {"NIC matches": nic, "host matches": host, "the NICs' part": inside},
+        {"NIC matches": found.nic, "host matches": found.host, "the NICs' part": found.inside},
         log="xy",
     )
-    return Conclusion(figures, text, {"clock": plot})
+    return Conclusion(figures_of(found), text_of(found), {"clock": plot})
+
+
+def figures_of(found: Curves) -> dict[str, float]:
+    figures = {f"sweep.clock.latency_us.nic.{mhz:g}": value for mhz, value in found.nic.items()}
+    figures |= {f"sweep.clock.latency_us.host.{mhz:g}": value for mhz, value in found.host.items()}
+    figures |= {f"sweep.clock.nic_us.{mhz:g}": value for mhz, value in found.inside.items()}
+    figures |= {
+        "sweep.clock.fixed_us": found.fixed,
+        "sweep.clock.factor_to_2us": found.needed,
+        "sweep.clock.thesis_nic_us_at_24": found.thesis_at_24,
+        "sweep.clock.host_meets_nic_at_33_mhz": found.meet,
+        "sweep.clock.gain_nic": found.gain(found.nic),
+        "sweep.clock.gain_host": found.gain(found.host),
+    }
+    return {name: value for name, value in figures.items() if value < inf}
+
+
+def text_of(found: Curves) -> str:
+    top, needed, meet = found.top, found.needed, found.meet
+    factor = f"{needed:.1f} times the clock" if needed < inf else f"more than {top / BASE:g} times the clock"
+    clock = f"{meet:.0f} MHz" if meet < inf else f"no clock up to {top:g} MHz"
+    return (
+        f"The NICs' part of a 4-byte message is {found.inside[BASE]:.2f} us at {BASE} MHz and "
+        f"{found.inside[top]:.2f} us at {top:g} MHz: {found.fixed:.2f} us of it belong to bus and link and stay. "
+        f"To bring it to the {TARGET_US} us that the thesis grants BIP, this firmware needs {factor}, not "
+        f"{THESIS_FACTOR}. The thesis divided all of its {THESIS_NIC_US} us by the clock; with the same fixed part "
+        f"they would become {found.thesis_at_24:.1f} us at {THESIS_FACTOR} times the clock, so its factor was right "
+        f"for its firmware to within that. Matching on the NIC at {BASE} MHz takes {found.nic[BASE]:.1f} us; a NIC "
+        f"that leaves matching to the host comes down to that at {clock}. From {BASE} to {top:g} MHz matching on the "
+        f"NIC gains {found.gain(found.nic):.1f} times, matching on the host {found.gain(found.host):.1f} times."
+    )
 
 
 SWEEP = Sweep("a", "clock", "A faster processor on the NIC", points, measure, conclude)

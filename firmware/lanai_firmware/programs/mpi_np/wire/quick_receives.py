@@ -1,5 +1,5 @@
 """Packets of the common cases, received in one go: a short message for the oldest receive of its
-channel, and a part of a long body (NP-19).
+channel, and a part of a long body (NP-19, NP-25).
 
 Like `incoming` this checks all that a packet says. Each function leaves everything as it was if the
 case is another.
