@@ -1,104 +1,16 @@
-"""Reports of stopped runs: the program's own call and line, the circle of waits, and who waits in
-vain."""
+"""Reports of stopped runs: the program's own call and line, and what an end from outside tells."""
 
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import pytest
 
-from lanai_firmware.programs.mpi_np.plan import McpConfig
-from lanai_host.bus.base import Wait
-from lanai_host.simulator.protocol import pack_wait, unpack_wait
 from lanai_sim.job.config import Exit
-from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.job.start import start
-from lanai_sim.job.wait_graph import explain, find_circle, find_stuck
-from lanai_sim.job.waiting import MOST_MESSAGES, Doing, describe_wait
-from lanai_sim.job.world import World
 
-WORLDS = [pytest.param(("ideal", World), id="ideal"), pytest.param(("mpi-np", NicWorld), id="mpi-np")]
-
-
-def waiting(rank, *awaits, clock=0, call="MPI_Recv", place="a.py:1"):
-    return Doing(rank, clock, "waits", Wait(call, awaits=awaits), place)
-
-
-@pytest.mark.parametrize(
-    ("awaits", "circle"),
-    [
-        ({0: [1], 1: [0]}, [0, 1]),
-        ({0: [0]}, [0]),
-        ({0: [1], 1: [2], 2: [1]}, [1, 2]),
-        ({0: [1, 2], 1: [], 2: [0]}, [0, 2]),
-        ({0: [1], 1: [2], 2: []}, []),
-        ({0: [9]}, []),
-        ({rank: [rank + 1] for rank in range(3000)}, []),
-    ],
-)
-def test_circles_are_found(awaits, circle):
-    assert find_circle(awaits) == circle
-
-
-def test_the_wait_that_came_last_closed_the_circle():
-    ranks = [
-        waiting(0, 1, clock=5),
-        waiting(1, 2, clock=9, place="b.py:7"),
-        waiting(2, 0, clock=3),
-        waiting(3, 0),
-        waiting(4, 3),
-    ]
-    lines = explain(ranks)
-    assert lines[1:4] == [
-        "    rank 0 waits for rank 1 in MPI_Recv at a.py:1",
-        "    rank 1 waits for rank 2 in MPI_Recv at b.py:7",
-        "    rank 2 waits for rank 0 in MPI_Recv at a.py:1",
-    ]
-    assert (
-        lines[4] == "  the last of them, which closed the circle at 9 ps: rank 1 waits for rank 2 in MPI_Recv at b.py:7"
-    )
-    assert lines[5] == "  2 more ranks wait for ranks of the circle"
-
-
-def test_a_rank_that_has_left_is_waited_for_in_vain():
-    lines = explain([waiting(0, 1), Doing(1, 0, "has finalized")])
-    assert lines == ["  rank 0 waits in vain for rank 1: has finalized"]
-
-
-def test_at_a_limit_only_those_are_stuck_that_no_rank_can_help():
-    runs = Doing(2, 0, "runs code")
-    any_of_two = Doing(0, 0, "waits", Wait("MPI_Recv", awaits=(1, 2), every=False))
-    both = Doing(0, 0, "waits", Wait("MPI_Allreduce", awaits=(1, 2)))
-    assert find_stuck([any_of_two, waiting(1, 0), runs]) == set()
-    assert find_stuck([both, waiting(1, 0), runs]) == {0, 1}
-    assert find_stuck([waiting(0, 1), waiting(1, 0), runs]) == {0, 1}
-    assert find_stuck([waiting(0, 1), replace(waiting(1, 0), coming=True), runs]) == set()
-    assert explain([any_of_two, waiting(1, 0), runs], deadlock=False) == []
-    assert explain([waiting(0, 2), runs], deadlock=False) == []  # not in vain: it runs
-    sure = [replace(waiting(rank, 1 - rank), coming=False) for rank in range(2)]
-    assert explain([*sure, runs], deadlock=False)[0] == "  circle of waits:"
-    unsure = [waiting(rank, 1 - rank) for rank in range(2)]
-    assert explain([*unsure, runs], deadlock=False)[0] == "  circle of waits, unless a message is on its way:"
-
-
-def test_a_record_survives_the_wire():
-    why = Wait("MPI_Recv", 1, 5, 3, "receive on é", (1, 2, 3), False, "a.py:3")
-    assert unpack_wait(pack_wait(why)) == why
-    assert unpack_wait(pack_wait(why)[:-2]).awaits == (1, 2)  # what does not fit is cut at the end
-    assert unpack_wait(pack_wait(Wait("MPI_Barrier"))) == Wait("MPI_Barrier")
-
-
-def test_no_internal_number_is_told():
-    text = describe_wait(
-        Wait("MPI_Bcast", None, None, 77, "collective 2 on MPI_COMM_WORLD", tuple(range(1, 12))), "a.py:3"
-    )
-    assert text == (
-        "waits in MPI_Bcast at a.py:3, collective 2 on MPI_COMM_WORLD, for all of ranks 1, 2, 3, 4, 5, 6, 7, 8 "
-        "and 3 more"
-    )
-
+from .worlds import WORLDS
 
 PYTHON = """\
 from mpi4py import MPI
@@ -158,94 +70,6 @@ def test_c_programs(flags, place, tmp_path):
     assert result.code == Exit.DEADLOCK
     assert f"waits in MPI_Recv at {place}, peer 1, tag 7, receive on MPI_COMM_WORLD" in result.report
     assert f"rank 1 waits for rank 0 in MPI_Recv at {place}" in result.report
-
-
-UNRECEIVED = """\
-from mpi4py import MPI
-world, data = MPI.COMM_WORLD, bytearray(4)
-other = world.Create(world.group.Excl([1]) if world.size > 2 else world.group.Incl([1, 0]))
-if other:
-    other.Set_name("halo")
-if world.rank == 0:
-    for tag in (8, 8, 9):
-        world.Send(data, 1, tag=tag)
-    other.Send(bytearray(700), 0, tag=5)
-    request = world.Isend(bytearray(70000), 1, tag=6)
-    world.Bcast(data)
-    world.Recv(data, source=1)
-else:
-    world.Recv(data, source=0, tag=7)
-"""
-
-
-@pytest.mark.parametrize("where", WORLDS)
-def test_messages_that_no_receive_took(where, tmp_path):
-    device, world = where
-    program = tmp_path / "program.py"
-    program.write_text(UNRECEIVED)
-    result = start((sys.executable, str(program)), 2, device, world=world)
-    assert result.code == Exit.DEADLOCK
-    lines = result.report.splitlines()
-    at = lines.index(next(line for line in lines if line.startswith("  rank 1 at")))
-    assert lines[at + 1 : at + 6] == [
-        "    not received: 2 messages from rank 0, tag 8, 4 bytes each, on MPI_COMM_WORLD",
-        "    not received: a message from rank 0, tag 9, 4 bytes, on MPI_COMM_WORLD",
-        "    not received: a message from rank 0, tag 6, 70000 bytes, on MPI_COMM_WORLD",
-        "    not received: a message from rank 0, for MPI_Bcast (collective 2), 4 bytes, on MPI_COMM_WORLD",
-        "    not received: a message from rank 1, tag 5, 700 bytes, on halo",  # its rank there
-    ]
-    assert "not received" not in "".join(lines[:at] + lines[at + 6 :])
-
-
-MANY = """\
-from mpi4py import MPI
-world, data = MPI.COMM_WORLD, bytearray(1)
-requests = []
-if world.rank:
-    requests = [world.Isend(data, 0, tag=tag) for tag in range(40)]
-world.Barrier()
-MPI.Request.Waitall(requests)
-world.Recv(data, source=1 if world.rank == 0 else 0, tag=99)
-"""
-
-
-def test_messages_on_the_nic_and_off_it(tmp_path):
-    """More than a channel has slots for, so that some were taken to the host."""
-    program = tmp_path / "program.py"
-    program.write_text(MANY)
-    result = start((sys.executable, str(program)), 4, "mpi-np")
-    assert result.code == Exit.DEADLOCK
-    found = [line for line in result.report.splitlines() if "not received: " in line]
-    assert len(found) == MOST_MESSAGES + 1
-    assert found[-1] == f"    not received: {3 * 40 - MOST_MESSAGES} more"
-
-
-FEW = """\
-from mpi4py import MPI
-world = MPI.COMM_WORLD
-if world.rank:
-    world.Recv(bytearray(1), source=world.rank - 1)
-    for tag in (3, 1):
-        world.Send(bytearray(10 * world.rank + tag), 0, tag=tag)
-if world.rank < 3:
-    world.Send(bytearray(1), world.rank + 1)
-world.Recv(bytearray(1), source=(world.rank - 1) % 4, tag=99)
-"""
-
-
-def test_messages_of_channels_that_have_left_the_nic(tmp_path):
-    """One room for all channels: when the last one has messages, those of the others are in host
-    memory."""
-    program = tmp_path / "program.py"
-    program.write_text(FEW)
-    result = start((sys.executable, str(program)), 4, "mpi-np", options=McpConfig(resident=1))
-    assert result.code == Exit.DEADLOCK
-    found = [line for line in result.report.splitlines() if "not received: " in line]
-    assert found == [
-        f"    not received: a message from rank {rank}, tag {tag}, {10 * rank + tag} bytes, on MPI_COMM_WORLD"
-        for rank in (1, 2, 3)
-        for tag in (3, 1)
-    ]
 
 
 STUCK = """\

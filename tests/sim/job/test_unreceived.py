@@ -1,0 +1,99 @@
+"""Reports of stopped runs name the messages that no receive has taken, wherever they are kept."""
+
+import sys
+
+import pytest
+
+from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_sim.job.config import Exit
+from lanai_sim.job.start import start
+from lanai_sim.job.waiting import MOST_MESSAGES
+
+from .worlds import WORLDS
+
+UNRECEIVED = """\
+from mpi4py import MPI
+world, data = MPI.COMM_WORLD, bytearray(4)
+other = world.Create(world.group.Excl([1]) if world.size > 2 else world.group.Incl([1, 0]))
+if other:
+    other.Set_name("halo")
+if world.rank == 0:
+    for tag in (8, 8, 9):
+        world.Send(data, 1, tag=tag)
+    other.Send(bytearray(700), 0, tag=5)
+    request = world.Isend(bytearray(70000), 1, tag=6)
+    world.Bcast(data)
+    world.Recv(data, source=1)
+else:
+    world.Recv(data, source=0, tag=7)
+"""
+
+
+@pytest.mark.parametrize("where", WORLDS)
+def test_messages_that_no_receive_took(where, tmp_path):
+    device, world = where
+    program = tmp_path / "program.py"
+    program.write_text(UNRECEIVED)
+    result = start((sys.executable, str(program)), 2, device, world=world)
+    assert result.code == Exit.DEADLOCK
+    lines = result.report.splitlines()
+    at = lines.index(next(line for line in lines if line.startswith("  rank 1 at")))
+    assert lines[at + 1 : at + 6] == [
+        "    not received: 2 messages from rank 0, tag 8, 4 bytes each, on MPI_COMM_WORLD",
+        "    not received: a message from rank 0, tag 9, 4 bytes, on MPI_COMM_WORLD",
+        "    not received: a message from rank 0, tag 6, 70000 bytes, on MPI_COMM_WORLD",
+        "    not received: a message from rank 0, for MPI_Bcast (collective 2), 4 bytes, on MPI_COMM_WORLD",
+        "    not received: a message from rank 1, tag 5, 700 bytes, on halo",  # its rank there
+    ]
+    assert "not received" not in "".join(lines[:at] + lines[at + 6 :])
+
+
+MANY = """\
+from mpi4py import MPI
+world, data = MPI.COMM_WORLD, bytearray(1)
+requests = []
+if world.rank:
+    requests = [world.Isend(data, 0, tag=tag) for tag in range(40)]
+world.Barrier()
+MPI.Request.Waitall(requests)
+world.Recv(data, source=1 if world.rank == 0 else 0, tag=99)
+"""
+
+
+def test_messages_on_the_nic_and_off_it(tmp_path):
+    """More than a channel has slots for, so that some were taken to the host."""
+    program = tmp_path / "program.py"
+    program.write_text(MANY)
+    result = start((sys.executable, str(program)), 4, "mpi-np")
+    assert result.code == Exit.DEADLOCK
+    found = [line for line in result.report.splitlines() if "not received: " in line]
+    assert len(found) == MOST_MESSAGES + 1
+    assert found[-1] == f"    not received: {3 * 40 - MOST_MESSAGES} more"
+
+
+FEW = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank:
+    world.Recv(bytearray(1), source=world.rank - 1)
+    for tag in (3, 1):
+        world.Send(bytearray(10 * world.rank + tag), 0, tag=tag)
+if world.rank < 3:
+    world.Send(bytearray(1), world.rank + 1)
+world.Recv(bytearray(1), source=(world.rank - 1) % 4, tag=99)
+"""
+
+
+def test_messages_of_channels_that_have_left_the_nic(tmp_path):
+    """One room for all channels: when the last one has messages, those of the others are in host
+    memory."""
+    program = tmp_path / "program.py"
+    program.write_text(FEW)
+    result = start((sys.executable, str(program)), 4, "mpi-np", options=McpConfig(resident=1))
+    assert result.code == Exit.DEADLOCK
+    found = [line for line in result.report.splitlines() if "not received: " in line]
+    assert found == [
+        f"    not received: a message from rank {rank}, tag {tag}, {10 * rank + tag} bytes, on MPI_COMM_WORLD"
+        for rank in (1, 2, 3)
+        for tag in (3, 1)
+    ]
