@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import pstdev
 
+from lanai_host.stacks.ccu.operations import HEADER
 from lanai_host.stacks.ccu.options import CcuOptions
 
 from ....job.start import start
@@ -21,9 +22,10 @@ COLLECTIVE = (4, 250, 1000, 4000)
 NODES = 8
 REPETITIONS = 50  # of barrier and broadcast
 ONE_PACKET = 1000  # bytes of a message that is a packet
+FULL_PACKET = systems.OURS.packet - HEADER.size  # bytes of the longest such message
 AT_ROOT = {"gather", "reduce"}  # the root's end counts
-AT_OTHERS = {"bcast", "scatter"}  # the last of the other processes' ends
-FROM_ROOT = {"bcast", "scatter", "ping", "pingpong", "talk", "stream"}  # rank 0 sends first
+AT_OTHERS = {"bcast", "linear_bcast", "scatter"}  # the last of the other processes' ends
+FROM_ROOT = {"bcast", "linear_bcast", "scatter", "ping", "pingpong", "talk", "stream"}  # rank 0 sends first
 
 
 @dataclass(frozen=True)
@@ -101,12 +103,17 @@ def pattern_of_eight(pattern: str) -> Callable[[bool], Figures]:
 
 
 def broadcast(quick: bool) -> Figures:
-    """Beside all systems: ours with a packet for each node, on fewer nodes, and as often as in the
-    paper."""
-    figures: Figures = compared("bcast", NODES, COLLECTIVE[:3] if quick else COLLECTIVE)
-    sizes = COLLECTIVE[2:3] if quick else COLLECTIVE
-    found = measured("bcast", NODES, systems.unicast(), sizes)
-    figures |= {f"unicast.bcast_us.{size}": time for size, time in found.items()}
+    """Beside all systems: ours with point-to-point messages, as the paper compares (CC-21), and with
+    a packet for each node; on fewer nodes; and as often as in the paper."""
+    sizes = (*COLLECTIVE[:3], FULL_PACKET) if quick else (*COLLECTIVE, FULL_PACKET)
+    figures: Figures = compared("bcast", NODES, sizes)
+    sizes = (ONE_PACKET, FULL_PACKET) if quick else sizes
+    for name, options, pattern in (
+        ("unicast", systems.unicast(), "bcast"),
+        ("linear", systems.OURS, "linear_bcast"),
+    ):
+        found = measured(pattern, NODES, options, sizes)
+        figures |= {f"{name}.bcast_us.{size}": time for size, time in found.items()}
     for nodes in (2, 4):
         found = measured("bcast", nodes, systems.OURS, (ONE_PACKET,))
         figures[f"ccu.bcast_us_of_nodes.{nodes}"] = found[ONE_PACKET]

@@ -72,6 +72,16 @@ def bcast(size: int) -> None:
     world.Bcast(bytearray(size), 0)
 
 
+def linear_bcast(size: int) -> None:
+    """CC-21: a broadcast by point-to-point messages, as the paper compares."""
+    data = bytearray(size)
+    if rank == 0:
+        for other in range(1, ranks):
+            world.Send(data, other)
+    else:
+        world.Recv(data, 0)
+
+
 def gather(size: int) -> None:
     """CC-B5."""
     world.Gather(bytearray(size), bytearray(size * ranks) if rank == 0 else None, 0)
@@ -157,8 +167,8 @@ def cannon(size: int) -> None:
 PATTERNS: dict[str, Callable[[int], Callable[[], None] | None]] = {
     one.__name__: one
     for one in (
-        ping, pingpong, talk, stream, exchange, bcast, gather, scatter, reduce, allgather, alltoall, allreduce,
-        reduce_scatter, scan, bitonic, cannon,
+        ping, pingpong, talk, stream, exchange, bcast, linear_bcast, gather, scatter, reduce, allgather, alltoall,
+        allreduce, reduce_scatter, scan, bitonic, cannon,
     )
 }  # fmt: skip
 
