@@ -22,6 +22,9 @@ from .line import Adopted, KeptCopy, Line
 from .log import Log, Step, Write, difference
 from .plan import Checkpoint
 
+# A rank that asks this waits until the rest of the world has come to its time, so that a snapshot, for which it must
+# wait so too, changes no time. HELLO has its snapshot by itself.
+WAITING = frozenset({Op.CATCH_UP, Op.PIO_READ, Op.WAIT_ANY, Op.SYNC, Op.COLLECT})
 MOST_IN_VAIN = 20  # restarts in a row that bring the rank no further than the one before
 
 
@@ -94,7 +97,7 @@ class Keeper:
         """Is a snapshot to be taken before this is served?"""
         if self.log is None:
             return request.op == Op.HELLO
-        return self.rank.clock >= self.due and request.op not in (Op.ALLOC, Op.FINALIZE, Op.ABORT)
+        return self.rank.clock >= self.due and request.op in WAITING
 
     def take(self, request: Request) -> None:
         """The rank waits in this request, and none of it has been done."""
