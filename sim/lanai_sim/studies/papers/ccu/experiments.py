@@ -105,9 +105,9 @@ def pattern_of_eight(pattern: str) -> Callable[[bool], Figures]:
 def broadcast(quick: bool) -> Figures:
     """Beside all systems: ours with point-to-point messages, as the paper compares (CC-21), and with
     a packet for each node; on fewer nodes; and as often as in the paper."""
-    sizes = (*COLLECTIVE[:3], FULL_PACKET) if quick else (*COLLECTIVE, FULL_PACKET)
-    figures: Figures = compared("bcast", NODES, sizes)
-    sizes = (ONE_PACKET, FULL_PACKET) if quick else sizes
+    every = (*COLLECTIVE[:3], FULL_PACKET) if quick else (*COLLECTIVE, FULL_PACKET)
+    figures: Figures = compared("bcast", NODES, every)
+    sizes = (ONE_PACKET, FULL_PACKET) if quick else every
     for name, options, pattern in (
         ("unicast", systems.unicast(), "bcast"),
         ("linear", systems.OURS, "linear_bcast"),

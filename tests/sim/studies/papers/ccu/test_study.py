@@ -12,8 +12,8 @@ KNOWN = {claim.id.removeprefix("ccu.") for claim in claims.load("ccu")}
 
 def fake(slower):
     """Runs of a world in which a message takes what the paper's two bandwidths imply, and `slower`
-    times that on the other systems and without hardware broadcast; windows far from 30 are slow, and those above 32 lose
-    packets."""
+    times that on the other systems and by messages to each rank; windows far from 30 are slow, and
+    those above 32 lose packets."""
 
     def observed(pattern, ranks, options, sizes, *, repetitions=1):
         ours = options == systems.OURS and pattern != "linear_bcast"
