@@ -4,7 +4,7 @@ from amaranth import Mux
 from amaranth.lib import enum
 
 from .fifo import CONTROL_BYTES
-from .lookup import Need
+from .lookup_port import Need
 from .packets import WIDE_BYTES, Op
 from .tables import FLAG_AT, FLAG_BYTES, RESULT_AT, WIDE_RESULT_AT
 from .window import COMMAND_BITS

@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BURST_BITS, Burst, WriteWord
-from .lookup import LENGTH_BITS
+from .lookup_port import LENGTH_BITS
 
 
 class AllowedRun(wiring.Component):

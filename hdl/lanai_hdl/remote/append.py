@@ -6,28 +6,30 @@ from amaranth.lib.wiring import In, Out
 
 from ..word_layout import layout
 from .fifo import COUNT_BITS, RECORD_HEADER, RingWord, TailWord, last_start
-from .lookup import LENGTH_BITS, OFFSET_BITS
+from .lookup_port import LENGTH_BITS, OFFSET_BITS
 from .parameters import RemoteParameters
 
 
 class Append(wiring.Component):
     """What becomes of a FIFO when a record of `length` bytes is appended.
 
-    The control words are given one after the other, with `take`. Three slots after the last one,
-    and until the next `take`, the answers stand: `full`, the record is refused; `offset`, where in
-    the exposure it goes, and `size`, its bytes; `tail`, the new tail word.
+    The answers stand 2 slots after the control words and 3 after the length have come to rest, for
+    as long as those stay: `full`, the record is refused; `offset`, where in the exposure it goes,
+    and `size`, its bytes; `new_tail`, the new tail word.
 
-    Members: `take`; `word`; `length`; `retry`, the request is a RETRY; the answers.
+    Members: `tail`, `head`, `ring`, the control words; `length`; `retry`, the request is a RETRY;
+    the answers.
     """
 
-    take: In(1)
-    word: In(32)
+    tail: In(layout(TailWord))
+    head: In(layout(TailWord))
+    ring: In(layout(RingWord))
     length: In(LENGTH_BITS)
     retry: In(1)
     full: Out(1)
     offset: Out(32)
     size: Out(LENGTH_BITS)
-    tail: Out(layout(TailWord))
+    new_tail: Out(layout(TailWord))
 
     def __init__(self, config: RemoteParameters):
         self.config = config
@@ -35,9 +37,7 @@ class Append(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        ring, head, tail = Signal(layout(RingWord)), Signal(layout(TailWord)), Signal(layout(TailWord))
-        with m.If(self.take):  # the words pass through: the ring is the last
-            m.d.sync += [ring.eq(self.word), head.eq(ring.as_value()), tail.eq(head)]
+        ring, head, tail = self.ring, self.head, self.tail
         # All are whole words. `words` is the record's size in words less 1.
         words, used = Signal(LENGTH_BITS - 2), Signal(COUNT_BITS - 2)
         end = Signal(COUNT_BITS - 2)
@@ -62,7 +62,7 @@ class Append(wiring.Component):
             m.d.sync += new.eq(Cat(Const(0, in_page), end[in_page:] + 1))
         m.d.comb += [
             self.full.eq(full),
-            self.tail.count.eq(Mux(full, tail.count, Cat(Const(0, 2), new))),
-            self.tail.refusing.eq(full),
+            self.new_tail.count.eq(Mux(full, tail.count, Cat(Const(0, 2), new))),
+            self.new_tail.refusing.eq(full),
         ]
         return m

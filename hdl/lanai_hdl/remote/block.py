@@ -17,7 +17,8 @@ from .aperture import Aperture
 from .arrivals import Arrivals
 from .commands import CommandCutter
 from .csr import ENABLE, NUMBER_SHIFT, REMOTE
-from .lookup import BusWindow, Lookup
+from .lookup import Lookup
+from .lookup_port import BusWindow
 from .packets import FIRST_BYTES
 from .parameters import RemoteParameters
 from .reply import Reply
@@ -168,6 +169,7 @@ class RemoteAdapter(NicBlock):
             sender.voided.eq(sequencer.voided),
             sequencer.resolve.eq(server.resolve),
             sequencer.resolution.eq(server.resolution),
+            server.changed.eq(host.exposure_write | host.page_write),
             server.ended.eq(sequencer.ended),
             server.oldest.eq(sequencer.oldest),
             server.oldest_status.eq(sequencer.oldest_status),

@@ -6,11 +6,11 @@ from amaranth.lib.wiring import In, Out
 
 from ..machine import PAGE_SIZE
 from ..word_layout import layout
-from .lookup import LENGTH_BITS
+from .lookup_port import LENGTH_BITS
 from .packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op, Status, appends
 from .parameters import RemoteParameters
 from .sequencer import NewEntry
-from .tables import COMMAND_FIELDS, CommandWord
+from .tables import COMMAND_FIELDS, FIRST_OF_HEAD, CommandWord
 from .window import BUFFER_BITS, HeadRead
 
 
@@ -59,7 +59,7 @@ class CommandCutter(wiring.Component):
             with m.State("LOAD"):
                 words = self.head.data
                 for name, register in kept.items():
-                    m.d.sync += register.eq(words[COMMAND_FIELDS.index(name)])
+                    m.d.sync += register.eq(words[COMMAND_FIELDS.index(name) - FIRST_OF_HEAD])
                 loaded = layout(CommandWord)(words[0])
                 with m.If(loaded.op == Op.NOP):
                     m.d.sync += left.eq(0)

@@ -10,6 +10,10 @@ of that.
 A record is a `SizeWord` with the number of bytes, the FIFO's offset, and the bytes; the next one
 begins at a word. It does not cross a page: where a page has no room for the longest record, the
 next one begins at the next page.
+
+The adapter keeps copies of control words (`FifoWords`). Once a record has been appended, the owner
+writes no tail and no ring before it has written the exposure again, and only moves the head on.
+Nothing else, such as the ring of another FIFO, lies over them.
 """
 
 from ..machine import PAGE_SIZE

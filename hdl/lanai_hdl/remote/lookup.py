@@ -4,65 +4,16 @@ Members say `owner`, not `process`: that name is a class of SystemVerilog, and V
 the state of a design with classes.
 """
 
-from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import data, enum, memory, wiring
+from amaranth import Cat, Module
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..machine import PAGE_SIZE
 from ..word_layout import layout
+from .answering import Answering
 from .cleared import ClearedMemory
-from .packets import Status
+from .lookup_port import BusWindow, LookupPort
 from .parameters import RemoteParameters
-from .tables import EXPOSURES, NIBBLE, PAGE_BITS, PlaceWord, Rights
-
-OFFSET_BITS = (PAGE_SIZE - 1).bit_length()
-LENGTH_BITS = OFFSET_BITS + 1
-PROCESS_BITS = 4  # of an exposure number in a packet; those above `processes` have no exposures
-
-
-class Need(enum.Enum, shape=3):
-    """What an access must be allowed to do."""
-
-    OWN = 0  # the process's own memory: no key and no right are asked for
-    READ = 1
-    WRITE = 2
-    ATOMIC = 3
-    FLAGS = 4  # page 0 of the process's page table: neither an exposure nor a range
-    APPEND = 5
-
-
-class BusWindow(data.Struct):
-    """The bus addresses of a process: those with `nibble` on top, if `valid`."""
-
-    nibble: NIBBLE
-    valid: 1
-
-
-class LookupPort(wiring.Signature):
-    """A client's port, seen from the client.
-
-    The question, from `start` on until `done`: `length` bytes (not 0) at byte `offset` of
-    `exposure` of process `owner`. The answer, in the one slot of `done`: `status`; if that is OK,
-    the first byte's bus `address`, and whether the exposure is `little`. It comes 4 slots after
-    `start`.
-    """
-
-    def __init__(self):
-        super().__init__(
-            {
-                "start": Out(1),
-                "owner": Out(PROCESS_BITS),
-                "exposure": Out(range(EXPOSURES)),
-                "need": Out(Need),
-                "key": Out(16),
-                "offset": Out(32),
-                "length": Out(LENGTH_BITS),
-                "done": In(1),
-                "status": In(Status),
-                "address": In(32),
-                "little": In(1),
-            }
-        )
+from .tables import EXPOSURES, PAGE_BITS, Rights
 
 
 class Lookup(wiring.Component):
@@ -129,80 +80,18 @@ class Lookup(wiring.Component):
         ]
         idle = []
         for n in range(self.ports):
-            idle.append(self._answers(m, n, ranges.read_port(), rights.read(n), pages.read_port()))
+            m.submodules[f"answering_{n}"] = answering = Answering(config)
+            wiring.connect(m, wiring.flipped(self.port(n)), answering.port)
+            range_read, (rights_addr, rights_data), page_read = ranges.read_port(), rights.read(n), pages.read_port()
+            m.d.comb += [
+                answering.windows.eq(self.windows),
+                range_read.addr.eq(answering.number),
+                rights_addr.eq(answering.number),
+                page_read.addr.eq(answering.entry),
+                answering.range.eq(range_read.data),
+                answering.rights.eq(rights_data),
+                answering.page.eq(page_read.data),
+            ]
+            idle.append(answering.idle)
         m.d.comb += self.idle.eq(Cat(idle).all())
         return m
-
-    def _answers(self, m, n, range_read, rights_read, page_read):
-        port = self.port(n)
-        config = self.config
-        process_bits = (config.processes - 1).bit_length()
-        owner = port.owner[:process_bits]
-        rights_addr, rights_data = rights_read
-        place = Signal(layout(PlaceWord), name=f"place_{n}")
-        rights = Signal(layout(Rights), name=f"rights_{n}")
-        first, end = range_read.data[0:32], range_read.data[32:64]
-        last = Signal(33, name=f"last_{n}")  # the byte behind the access
-        low, high, crosses = (Signal(name=f"{name}_{n}") for name in ("low", "high", "crosses"))
-        index = Signal(range(config.pages), name=f"index_{n}")
-        allowed = Signal(Status, name=f"allowed_{n}")
-        page = page_read.data
-        window = Signal(BusWindow, name=f"window_{n}")
-        number = Cat(port.exposure, owner)
-        idle = Signal(name=f"idle_{n}")
-        m.d.comb += [
-            range_read.addr.eq(number),
-            rights_addr.eq(number),
-            page_read.addr.eq(Cat(index, owner)),
-            port.address.eq(Cat(port.offset[:OFFSET_BITS], page)),
-            port.little.eq(rights.little),
-        ]
-        m.d.sync += window.eq(self.windows[owner] if process_bits else self.windows[0])
-        with m.FSM(name=f"fsm_{n}"):
-            with m.State("IDLE"):
-                m.d.comb += idle.eq(~port.start)
-                m.d.sync += [
-                    last.eq(port.offset + port.length),
-                    crosses.eq(port.offset[:OFFSET_BITS] + port.length > PAGE_SIZE),
-                ]
-                with m.If(port.start):
-                    m.next = "RANGE"
-            with m.State("RANGE"):
-                m.d.sync += [
-                    rights.eq(rights_data),
-                    low.eq(port.offset < first),
-                    high.eq(last > end),
-                    place.eq(range_read.data[64:96]),
-                ]
-                m.next = "JUDGE"
-            with m.State("JUDGE"):
-                m.d.sync += [
-                    allowed.eq(self._judge(port, rights, place, low | high, crosses)),
-                    index.eq(Mux(port.need == Need.FLAGS, 0, place.page + port.offset[OFFSET_BITS:])),
-                ]
-                m.next = "PAGE"
-            with m.State("PAGE"):
-                m.next = "WINDOW"
-            with m.State("WINDOW"):
-                m.d.comb += [port.done.eq(1), port.status.eq(allowed)]
-                with m.If((allowed == Status.OK) & ~(window.valid & (page[-NIBBLE:] == window.nibble))):
-                    m.d.comb += port.status.eq(Status.PAGE)
-                m.next = "IDLE"
-        return idle
-
-    def _judge(self, port, rights, place, outside, crosses):
-        """The first rule that the access breaks, apart from that on its page."""
-        refused = Mux(outside | crosses, Status.RANGE, Status.OK)
-        right = Mux(
-            port.need == Need.READ,
-            rights.read,
-            Mux(port.need == Need.WRITE, rights.write, Mux(port.need == Need.ATOMIC, rights.atomic, rights.append)),
-        )
-        remote = Mux(port.key != place.key, Status.KEY, Mux(~right, Status.RIGHT, refused))
-        judged = Mux(
-            ~rights.valid | (port.owner >= self.config.processes),
-            Status.EXPOSURE,
-            Mux(port.need == Need.OWN, refused, remote),
-        )
-        beyond = port.offset[OFFSET_BITS:].any() | crosses
-        return Mux(port.need == Need.FLAGS, Mux(beyond, Status.RANGE, Status.OK), judged)

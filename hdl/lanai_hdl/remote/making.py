@@ -3,7 +3,7 @@
 from amaranth import Mux, Signal
 
 from .entry import Entry
-from .lookup import LENGTH_BITS, Need
+from .lookup_port import LENGTH_BITS, Need
 from .packets import WIDE_BYTES, Op
 from .parts import Part, follow, values
 from .reply import Reply

@@ -11,7 +11,7 @@ from typing import Literal
 
 from ..machine import PAGE_SIZE
 from .fifo import CONTROL_BYTES, CONTROL_FIELDS, COUNT_BITS, RECORD_HEADER, RingWord, TailWord, after, record_bytes
-from .lookup import Need
+from .lookup_port import Need
 from .packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op, SizeWord, Status, word
 from .parameters import RemoteParameters
 from .tables import EXPOSURES, NIBBLE, PAGE_BITS

@@ -2,7 +2,7 @@
 
 from amaranth.lib import data
 
-from .lookup import LENGTH_BITS
+from .lookup_port import LENGTH_BITS
 from .packets import Status
 
 

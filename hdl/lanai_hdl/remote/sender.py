@@ -10,7 +10,7 @@ from ..host_bus.ports import BurstPort
 from ..host_dma.aligner import Aligner
 from ..host_dma.cutter import BurstCutter
 from ..link.flit import Flit, Kind
-from .lookup import LookupPort
+from .lookup_port import LookupPort
 from .making import Making
 from .packets import Op, Status, appends
 from .parameters import RemoteParameters
@@ -94,6 +94,7 @@ class PacketSender(wiring.Component):
             flits.r_en.eq(self.o.ready),
             self.words.buffer.eq(making.entry.buffer),
             self.void_status.eq(self.lookup.status),
+            self.lookup.wanted.eq(1),
         ]
         # HEAD may follow on TAKE at once, so the route is read before `entry` is there.
         route = self._route(m, routes, Mux(making.replies, making.reply.peer, self.sent.entry.peer))

@@ -1,7 +1,7 @@
 """Serves packets as they have come, and ends commands: all that the adapter writes to host memory
 is written here."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,10 +15,12 @@ from .cleared import ClearedMemory
 from .ending import Ending
 from .entry import Entry
 from .fifo import CONTROL_FIELDS
+from .fifo_words import FifoWords
 from .judging import Judging
-from .lookup import LookupPort
+from .lookup_port import LookupPort
+from .moving import Moving
 from .order import ReceiveOrder
-from .packets import REPLY_WORDS, REQUEST_WORDS, Op, Status
+from .packets import REQUEST_WORDS, Op, Status
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import EntryRead
@@ -30,7 +32,7 @@ from .written import WrittenWords
 EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room")
 
 
-class PacketServer(Judging, Ending, wiring.Component):
+class PacketServer(Judging, Moving, Ending, wiring.Component):
     """One thing at a time: a packet, or the end of a request. It waits for host memory and for
     nothing else.
 
@@ -46,6 +48,7 @@ class PacketServer(Judging, Ending, wiring.Component):
     command : ``Out(CommandRead())``; ``free``, ``freed``: the command of this buffer has ended
     answered_store : ``Out(1)``, the stores of request `oldest` have ended
     enable : ``In(1)``; without it every packet is dropped
+    changed : ``In(1)``, a page or an exposure of any process is written
     served, atomic, ... : ``Out(1)``, a slot's events, as the counters of these names
     busy : ``Out(1)``, a packet is served or a command ended
     ready, idle : ``Out(1)``
@@ -71,6 +74,7 @@ class PacketServer(Judging, Ending, wiring.Component):
                 "freed": Out(BUFFER_BITS),
                 "answered_store": Out(1),
                 "enable": In(1),
+                "changed": In(1),
                 **{name: Out(1) for name in EVENTS},
                 "ready": Out(1),
                 "busy": Out(1),
@@ -86,15 +90,17 @@ class PacketServer(Judging, Ending, wiring.Component):
         m.submodules.unit = self._unit = AtomicUnit()
         m.submodules.written = self._written = WrittenWords()
         m.submodules.append = self._append = Append(self.config)
+        m.submodules.fifo_words = self._fifo_words = FifoWords()
         m.submodules.run = self._run = AllowedRun()
         self._registers()
         self._connect(m)
+        self._connect_fifo(m)
         self._join(m)
         self._packet.tell_appends(m)
         entry = self.answered.entry
         ask(m, self.lookup, self._work, self._step, self._packet, self._append, entry, self.oldest)
         self._reply(m)
-        m.d.comb += self.busy.eq(1)
+        m.d.comb += [self.busy.eq(1), self.lookup.wanted.eq(1)]
         with m.FSM():
             self._serve(m)
             self._locate(m)
@@ -111,6 +117,7 @@ class PacketServer(Judging, Ending, wiring.Component):
         self._worst = Signal(Status)  # of the command's requests
         self._left = Signal(range(len(CONTROL_FIELDS)))  # words to read behind this one
         self._locating = Signal()  # the answer of the lookup is awaited
+        self._tail_follows = Signal()  # on the write under way
         self._failed = Signal()  # one of them was refused
         self._little = Signal()  # of the exposure that an ATOMIC changes
         self._result = Signal(64)  # of the ATOMIC that was answered last: no two are outstanding
@@ -120,7 +127,7 @@ class PacketServer(Judging, Ending, wiring.Component):
 
     def _connect(self, m):
         """Packet and command to the units that work on them."""
-        packet, order, answers, append = self._packet, self._order, self._answers, self._append
+        packet, order, answers = self._packet, self._order, self._answers
         found, unit, written = self._found, self._unit, self._written
         first = packet.first
         m.d.comb += [
@@ -147,9 +154,6 @@ class PacketServer(Judging, Ending, wiring.Component):
             written.little.eq(self._little),
             written.result.eq(self._result),
             written.left.eq(self._run.left),
-            append.word.eq(self.bus.read.payload.data),
-            append.length.eq(packet.size.length),
-            append.retry.eq(first.op == Op.RETRY),
             self.answered.index.eq(packet.answer.entry),
             self.freed.eq(self.oldest.buffer),
             self.command.buffer.eq(self.oldest.buffer),
@@ -157,15 +161,35 @@ class PacketServer(Judging, Ending, wiring.Component):
             self.index.eq(self._at),
         ]
 
+    def _connect_fifo(self, m):
+        """The FIFO of an APPEND, from its control words to what becomes of them."""
+        packet, append, words = self._packet, self._append, self._fifo_words
+        m.d.comb += [
+            words.exposure.eq(packet.target.exposure),
+            words.offset.eq(packet.offset),
+            words.field.eq(len(CONTROL_FIELDS) - 1 - self._left),
+            words.word.eq(self.bus.read.payload.data),
+            words.new_tail.eq(append.new_tail),
+            append.tail.eq(words.tail),
+            append.head.eq(words.head),
+            append.ring.eq(words.ring),
+            append.length.eq(packet.size.length),
+            append.retry.eq(packet.first.op == Op.RETRY),
+        ]
+        with m.If(self.changed):
+            m.d.comb += words.forget.eq(1)
+
     def _serve(self, m):
         """A packet: its words are taken, as they arrive if nothing else is to be done; its form is
         checked, and it is judged. The lookup begins with the check."""
         packet = self._packet
         arrived = Signal.like(self.index)
         well_formed, looks = Signal(), Signal()
+        settled = self._settle(m, arrived)
         m.d.sync += arrived.eq(self.index)
         with m.State("IDLE"):
             m.d.comb += [self.idle.eq(~self.full & ~self.ended & ~self.arriving), self.busy.eq(0)]
+            m.d.comb += self._fifo_words.begin.eq(1)
             m.d.sync += [self._at.eq(0), self._work.eq(Work.FLAG)]
             with m.If(self.full & ~(self._turn & self.ended)):
                 m.d.sync += self._turn.eq(1)
@@ -177,12 +201,14 @@ class PacketServer(Judging, Ending, wiring.Component):
         with m.State("WORDS"):
             here = self.full | (self._at < self.come)  # the word that is asked for
             m.d.comb += self.busy.eq(0)
-            m.d.sync += [self._status.eq(Status.OK), self._step.eq(Step.CONTROL)]
+            has_room = self._fifo_words.known & ~self._append.full
+            m.d.sync += [self._status.eq(Status.OK), self._step.eq(Mux(has_room, Step.RECORD, Step.CONTROL))]
             packet.take(m, arrived, self.word)
             with m.If(here & (self._at != MOST_WORDS)):
                 m.d.sync += self._at.eq(self._at + 1)
             with m.If(self.full):
-                with m.If((self._at >= self.words) | (self._at == MOST_WORDS)):
+                taken = (self._at >= self.words) | (self._at == MOST_WORDS)
+                with m.If(taken & (settled | ~packet.appends)):
                     m.d.sync += self._work.eq(Mux(packet.is_reply(), Work.REPLY, Work.REQUEST))
                     m.next = "FORM"
             with m.Elif(self.ended | ~self.arriving | (self.come < self._at)):
@@ -192,6 +218,7 @@ class PacketServer(Judging, Ending, wiring.Component):
             sound = packet.well_formed(self.config, self.words, answers.open, answers.entry)
             m.d.comb += self.lookup.start.eq(packet.accesses(answers.entry))
             m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(self.lookup.start), self._turn.eq(1)]
+            self._tell_tail(m)
             m.next = "JUDGE"
         with m.State("JUDGE"):
             m.next = "IDLE"
@@ -209,98 +236,12 @@ class PacketServer(Judging, Ending, wiring.Component):
                 with m.If(self._status != Status.OK):
                     m.next = "DONE"
 
-    def _locate(self, m):
-        """Where in host memory the work under way takes place."""
-        of_request = self._work == Work.REQUEST
-        of_append = of_request & self._packet.appends
-        with m.State("LOOKUP"):
-            m.d.comb += [self.lookup.start.eq(1), self._locating.eq(1)]
-            m.d.sync += self._little.eq(self.lookup.little)
-            with m.If(self.lookup.done):
-                with m.If((self._status != Status.FULL) | (self.lookup.status != Status.OK)):
-                    m.d.sync += self._status.eq(self.lookup.status)
-                m.next = "WRITE"
-                with m.If(self.lookup.status != Status.OK):
-                    m.next = "DONE"
-                with m.Elif(of_request & self._reads_first()):
-                    m.next = "READ"
-            m.d.sync += [
-                self._from_packet.eq((self._work != Work.FLAG) & ~(of_append & (self._step == Step.TAIL))),
-                self._at.eq(Mux(of_request & ~self._packet.appends, REQUEST_WORDS, REPLY_WORDS)),
-                self._left.eq(Mux(self._packet.appends, len(CONTROL_FIELDS) - 1, self._packet.wide)),
-                self._failed.eq(0),
-            ]
-
-    def _read(self, m):
-        """What the memory holds: the word of an ATOMIC, the control words of a FIFO."""
-        with m.State("READ"):
-            m.d.comb += [self._run.read.eq(1), self._found.begin.eq(1)]
-            with m.If(self._run.begun):
-                m.next = "OLD"
-        with m.State("OLD"):
-            m.d.comb += [
-                self.bus.read.ready.eq(1),
-                self._append.take.eq(self.bus.read.valid),
-                self._found.take.eq(self.bus.read.valid),
-            ]
-            m.d.sync += self._from_packet.eq(0)
-            with m.If(self.bus.read.valid):
-                m.d.sync += [
-                    self._left.eq(self._left - 1),
-                    self._failed.eq(self._failed | self.bus.read.payload.error),
-                ]
-                with m.If(self._left == 0):
-                    m.next = "NEW"
-                    with m.If(self._packet.appends):
-                        m.next = "COUNT"
-                    with m.If(self._failed | self.bus.read.payload.error):
-                        m.d.sync += self._status.eq(Status.BUS)
-                        m.next = "DONE"
-        with m.State("COUNT"):
-            m.next = "FIT"
-        with m.State("FIT"):
-            m.next = "PLACE"
-        with m.State("PLACE"):
-            m.d.comb += [self._written.store_word.eq(1), self._written.number.eq(self._append.tail)]
-            m.d.sync += self._step.eq(Step.RECORD)
-            with m.If(self._append.full):
-                m.d.sync += [self._status.eq(Status.FULL), self._step.eq(Step.TAIL)]
-            m.next = "LOOKUP"
-        with m.State("NEW"):
-            m.d.comb += [self._written.store_number.eq(1), self.atomic.eq(1)]
-            m.next = "WRITE"
-
-    def _write(self, m):
-        """The words are written, and what comes of it is told."""
-        with m.State("WRITE"):
-            m.d.comb += self._run.write.eq(1)
-            with m.If(self._run.begun):
-                m.next = "MOVE"
-        with m.State("MOVE"):
-            with m.If(self._run.done):
-                with m.If(self._run.bad):
-                    m.d.sync += self._status.eq(Status.BUS)
-                m.next = "DONE"
-        with m.State("DONE"):
-            m.next = "IDLE"
-            m.d.comb += self.release.eq(self._work != Work.FLAG)
-            with m.Switch(self._work):
-                with m.Case(Work.REQUEST):
-                    with m.If(self._packet.appends & (self._step == Step.RECORD) & (self._status == Status.OK)):
-                        m.d.sync += self._step.eq(Step.TAIL)
-                        m.d.comb += self.release.eq(0)
-                        m.next = "LOOKUP"
-                    with m.Else():
-                        m.d.comb += [
-                            self.refused.eq(self._status != Status.OK),
-                            self.served.eq(self._status == Status.OK),
-                        ]
-                        self._finish(m)
-                with m.Case(Work.REPLY):
-                    m.d.comb += [self.resolve.eq(1), self.resolution.eq(self._status)]
-                with m.Case(Work.FLAG):
-                    m.d.comb += [self.retire.eq(1), self.free.eq(1), self.refused.eq(self._status != Status.OK)]
-                    m.d.sync += self._worst.eq(Status.OK)
+    def _settle(self, m, arrived):
+        """Whether the answers for the FIFO of an APPEND stand: its offset was taken three slots ago,
+        or before."""
+        offset_taken, before = (arrived >= REQUEST_WORDS) & (arrived <= MOST_WORDS), Signal(2)
+        m.d.sync += before.eq(Mux(offset_taken, Cat(1, before[0]), 0))
+        return offset_taken & before.all()
 
     def _join(self, m):
         """The burst port is the run's; `_read` takes what a read brings."""
@@ -320,7 +261,3 @@ class PacketServer(Judging, Ending, wiring.Component):
         with m.If(run.words.ready & self._from_packet):  # the packet's next word stands on `word` in the next slot
             m.d.comb += self.index.eq(at + 1)
             m.d.sync += at.eq(at + 1)
-
-    def _reads_first(self):
-        """What the request does depends on what the memory holds."""
-        return (self._packet.first.op == Op.ATOMIC) | (self._packet.appends & (self._step == Step.CONTROL))

@@ -33,12 +33,13 @@ NIBBLE = 4  # upper bits of a bus page number that name a process's bus window
 
 
 class CommandWord(Word):
-    """First word of a command. The others: key, offset, length, local offset, operand, comparand,
-    tag.
+    """Third word of a command. Before it: operand, comparand; behind it: key, offset, length, local
+    offset, tag.
 
-    Writing the tag starts the command. `exposure` is a number of the peer NIC, `local` one of the
-    process's own. The length of an ATOMIC does not count; one that is `wide` has the upper halves
-    of operand and comparand in the words `OPERAND_HIGH` and `COMPARAND_HIGH`.
+    Writing the tag starts the command. Only an ATOMIC needs operand and comparand: the words of any
+    other command are written in one run without them. `exposure` is a number of the peer NIC,
+    `local` one of the process's own. The length of an ATOMIC does not count; one that is `wide` has
+    the upper halves of operand and comparand in the words `OPERAND_HIGH` and `COMPARAND_HIGH`.
     """
 
     exposure: 8
@@ -50,9 +51,10 @@ class CommandWord(Word):
     peer: 8
 
 
-COMMAND_FIELDS = ("head", "key", "offset", "length", "local_offset", "operand", "comparand", "tag")
+COMMAND_FIELDS = ("operand", "comparand", "head", "key", "offset", "length", "local_offset", "tag")
 OPERAND, COMPARAND = COMMAND_FIELDS.index("operand"), COMMAND_FIELDS.index("comparand")
 OPERAND_HIGH, COMPARAND_HIGH = COMMAND_FIELDS.index("length"), COMMAND_FIELDS.index("local_offset")
+FIRST_OF_HEAD = COMMAND_FIELDS.index("head")
 LAST_OF_HEAD = COMMAND_FIELDS.index("local_offset")  # of the words that say what a command moves
 START = COMMAND_FIELDS.index("tag")
 TAG_BITS = 24

@@ -20,6 +20,7 @@ from .tables import (
     EXPOSURE_WORDS,
     EXPOSURES,
     EXPOSURES_AT,
+    FIRST_OF_HEAD,
     IN_USE_AT,
     LAST_OF_HEAD,
     MAP_WORDS,
@@ -32,7 +33,7 @@ from .tables import (
 
 FIELD_BITS = (COMMAND_WORDS - 1).bit_length()
 COMMAND_BITS = (COMMANDS - 1).bit_length()
-HEAD_WORDS = LAST_OF_HEAD + 1
+HEAD_WORDS = LAST_OF_HEAD + 1 - FIRST_OF_HEAD
 BUFFER_BITS = COMMAND_BITS + 3  # a command buffer's number, with its process above
 
 
@@ -44,11 +45,25 @@ class CommandRead(wiring.Signature):
 
 
 class HeadRead(wiring.Signature):
-    """Reads the words of command buffer `buffer` up to `LAST_OF_HEAD` at once; `data` has them in the
-    next slot."""
+    """Reads the words of command buffer `buffer` from `FIRST_OF_HEAD` to `LAST_OF_HEAD` at once;
+    `data` has them in the next slot."""
 
     def __init__(self):
         super().__init__({"buffer": Out(BUFFER_BITS), "data": In(data.ArrayLayout(32, HEAD_WORDS))})
+
+
+class WindowPlace:
+    """Where byte `addr` of the window lies: `inside` the page of process `owner`, and `in_commands`
+    (word `field` of command buffer `buffer`), `in_exposures` or `in_pages`."""
+
+    def __init__(self, config: RemoteParameters, addr):
+        self.inside = inside = addr[: (PROCESS_BYTES - 1).bit_length()]
+        self.owner = addr[len(inside) :][: (config.processes - 1).bit_length()]
+        self.buffer = Cat(addr[2 + FIELD_BITS :][:COMMAND_BITS], self.owner)
+        self.field = addr[2 : 2 + FIELD_BITS]
+        self.in_commands = inside < COMMANDS_AT + 4 * COMMAND_WORDS * COMMANDS
+        self.in_exposures = (inside >= EXPOSURES_AT) & (inside < EXPOSURES_AT + 4 * EXPOSURE_WORDS * EXPOSURES)
+        self.in_pages = (inside >= PAGES_AT) & (inside < PAGES_AT + 4 * config.pages)
 
 
 class HostSide(wiring.Component):
@@ -102,67 +117,78 @@ class HostSide(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        buffers = self.config.processes * COMMANDS
-        m.submodules.words = words = memory.Memory(shape=32, depth=buffers * COMMAND_WORDS, init=[])
-        m.submodules.queue = queue = Queue(BUFFER_BITS, buffers)
-        wiring.connect(m, queue.o, wiring.flipped(self.started))
-        store = words.write_port()
-        m.submodules.heads = heads = memory.Memory(shape=32 * HEAD_WORDS, depth=buffers, init=[])
-        store_head, read_head = heads.write_port(granularity=32), heads.read_port()
-        m.d.comb += [read_head.addr.eq(self.head.buffer), self.head.data.eq(read_head.data)]
-        for reader in (self.read_0, self.read_1):
-            port = words.read_port()
-            m.d.comb += [port.addr.eq(Cat(reader.field, reader.buffer)), reader.data.eq(port.data)]
-        busy = Signal(buffers)
-        window = self.window
-        inside = window.addr[: (PROCESS_BYTES - 1).bit_length()]
-        owner = window.addr[len(inside) :][: (self.config.processes - 1).bit_length()]
-        command = window.addr[2 + FIELD_BITS :][:COMMAND_BITS]
-        field = window.addr[2 : 2 + FIELD_BITS]
-        buffer = Cat(command, owner)
+        window, place = self.window, WindowPlace(self.config, self.window.addr)
+        busy = Signal(self.config.processes * COMMANDS)
+        is_busy = busy.bit_select(place.buffer[: len(busy).bit_length() - 1], 1)
         written = Signal()
-        in_commands = inside < COMMANDS_AT + 4 * COMMAND_WORDS * COMMANDS
-        in_exposures = (inside >= EXPOSURES_AT) & (inside < EXPOSURES_AT + 4 * EXPOSURE_WORDS * EXPOSURES)
-        in_pages = (inside >= PAGES_AT) & (inside < PAGES_AT + 4 * self.config.pages)
-        taken = Signal()
-        begins = written & in_commands & (field == START)
-        elsewhere, grant, lost = self._stores(m, inside, owner, begins & ~taken)
+        begins = written & place.in_commands & (place.field == START)
+        elsewhere, grant, lost = self._stores(m, place, begins & ~is_busy)
+        nowhere = ~(place.in_commands | place.in_exposures | place.in_pages)
         m.d.comb += [
             window.grant.eq(window.request & self.open & grant),
             written.eq(window.request & self.open & window.write & ~elsewhere),
-            taken.eq(busy.bit_select(buffer[: len(busy).bit_length() - 1], 1)),
-            store.addr.eq(Cat(field, buffer)),
-            store.data.eq(window.wdata),
-            store.en.eq(written & in_commands),
-            store_head.addr.eq(buffer),
-            store_head.data.eq(window.wdata.replicate(HEAD_WORDS)),
-            store_head.en.eq((written & in_commands).replicate(HEAD_WORDS) & (1 << field)[:HEAD_WORDS]),
-            queue.i.valid.eq(begins & ~taken),
-            queue.i.payload.eq(buffer),
-            self.owner.eq(owner),
-            self.wdata.eq(window.wdata),
-            self.exposure_write.eq(written & in_exposures),
-            self.page_write.eq(written & in_pages),
-            self.field.eq(window.addr[2:4]),
-            self.index.eq(Mux(in_pages, (inside - PAGES_AT) >> 2, window.addr[4:8])),
-            self.fault.eq((begins & taken) | (written & ~(in_commands | in_exposures | in_pages)) | lost),
+            self.fault.eq((begins & is_busy) | (written & nowhere) | lost),
             self.idle.eq(~busy.any() & ~window.request),
         ]
-        with m.If(begins & ~taken):
-            m.d.sync += busy.bit_select(buffer[: len(busy).bit_length() - 1], 1).eq(1)
+        self._keep_commands(m, place, written & place.in_commands)
+        self._begin(m, place.buffer, begins & ~is_busy)
+        with m.If(begins & ~is_busy):
+            m.d.sync += is_busy.eq(1)
         with m.If(self.free):
             m.d.sync += busy.bit_select(self.freed[: len(busy).bit_length() - 1], 1).eq(0)
+        self._write_tables(m, place, written)
+        self._read(m, place, elsewhere, busy)
+        return m
+
+    def _keep_commands(self, m, place, write):
+        """Words of commands: one at a time for who sends or ends them, a head at once for the
+        cutter."""
+        buffers = self.config.processes * COMMANDS
+        m.submodules.words = words = memory.Memory(shape=32, depth=buffers * COMMAND_WORDS, init=[])
+        m.submodules.heads = heads = memory.Memory(shape=32 * HEAD_WORDS, depth=buffers, init=[])
+        store, store_head = words.write_port(), heads.write_port(granularity=32)
+        read_head = heads.read_port()
+        of_head = ((1 << place.field) >> FIRST_OF_HEAD)[:HEAD_WORDS]
+        m.d.comb += [
+            read_head.addr.eq(self.head.buffer),
+            self.head.data.eq(read_head.data),
+            store.addr.eq(Cat(place.field, place.buffer)),
+            store.data.eq(self.window.wdata),
+            store.en.eq(write),
+            store_head.addr.eq(place.buffer),
+            store_head.data.eq(self.window.wdata.replicate(HEAD_WORDS)),
+            store_head.en.eq(write.replicate(HEAD_WORDS) & of_head),
+        ]
+        for reader in (self.read_0, self.read_1):
+            port = words.read_port()
+            m.d.comb += [port.addr.eq(Cat(reader.field, reader.buffer)), reader.data.eq(port.data)]
+
+    def _begin(self, m, buffer, begins):
+        m.submodules.queue = queue = Queue(BUFFER_BITS, self.config.processes * COMMANDS)
+        wiring.connect(m, queue.o, wiring.flipped(self.started))
+        m.d.comb += [queue.i.valid.eq(begins), queue.i.payload.eq(buffer)]
+
+    def _write_tables(self, m, place, written):
+        """Exposures and page tables, which `Lookup` has."""
+        window = self.window
+        m.d.comb += [
+            self.owner.eq(place.owner),
+            self.wdata.eq(window.wdata),
+            self.exposure_write.eq(written & place.in_exposures),
+            self.page_write.eq(written & place.in_pages),
+            self.field.eq(window.addr[2:4]),
+            self.index.eq(Mux(place.in_pages, (place.inside - PAGES_AT) >> 2, window.addr[4:8])),
+        ]
+
+    def _read(self, m, place, elsewhere, busy):
+        window, owner = self.window, place.owner
         of_process = Array(busy.word_select(n, COMMANDS) for n in range(self.config.processes))
         in_use = self._in_use(m)
-        with m.If(elsewhere):
-            m.d.sync += window.rdata.eq(0)
-        with m.Elif(inside == BUSY_AT):
+        m.d.sync += window.rdata.eq(0)
+        with m.If(~elsewhere & (place.inside == BUSY_AT)):
             m.d.sync += window.rdata.eq(of_process[owner] if len(owner) else of_process[0])
-        with m.Elif(inside == IN_USE_AT):
+        with m.If(~elsewhere & (place.inside == IN_USE_AT)):
             m.d.sync += window.rdata.eq(in_use)
-        with m.Else():
-            m.d.sync += window.rdata.eq(0)
-        return m
 
     def _in_use(self, m):
         in_use, before = Signal(layout(InUseWord)), Signal(2)
@@ -174,12 +200,12 @@ class HostSide(wiring.Component):
             m.d.sync += in_use.sender_count.eq(in_use.sender_count + 1)
         return in_use
 
-    def _stores(self, m, inside, owner, begins):
+    def _stores(self, m, place, begins):
         """(the access is to no process's page, or to a map of the aperture; it may be granted; it means
         nothing)."""
         if not self.config.streams:
             return Const(0), Const(1), Const(0)
-        window, stores = self.window, self.stores
+        window, stores, inside, owner = self.window, self.stores, place.inside, place.owner
         in_aperture = window.addr[(APERTURE_AT - 1).bit_length()]
         of_nobody = window.addr[(self.config.processes * PROCESS_BYTES - 1).bit_length() :].any()
         in_maps = ~of_nobody & (inside >= MAPS_AT) & (inside < MAPS_AT + 4 * MAP_WORDS * APERTURE_PAGES)

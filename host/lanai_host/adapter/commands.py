@@ -9,6 +9,7 @@ from lanai_hdl.remote.tables import (
     COMMAND_FIELDS,
     COMMANDS,
     COMPARAND_HIGH,
+    FIRST_OF_HEAD,
     FLAG_AT,
     FLAG_BYTES,
     OPERAND_HIGH,
@@ -124,8 +125,9 @@ class Commands:
         await self._charge(HostCost.POST)
         if command.op in SENDS:
             await self._charge(HostCost.COMMAND_BYTE, min(command.size, self._payload))
-        data = b"".join((one & MASK).to_bytes(4, "big") for one in words)
-        await self._bus.write_block(command_at(self._process, buffer), data)
+        first = 0 if command.op is Op.ATOMIC else FIRST_OF_HEAD
+        data = b"".join((one & MASK).to_bytes(4, "big") for one in words[first:])
+        await self._bus.write_block(command_at(self._process, buffer) + 4 * first, data)
         return operation
 
     def watched(self) -> Watched | None:

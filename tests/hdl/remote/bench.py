@@ -38,7 +38,7 @@ ALL = {"read": 1, "write": 1, "atomic": 1}
 
 class Side:
     """One adapter. `pages` is its host's memory, a bytearray a bus page; other pages are refused.
-    `sent` has its packets' words.
+    `sent` has its packets' words, `reads` the bus addresses of the words that it has read.
 
     Its host has process 0 with `window` 1, page table entries 0 to 3 on pages 0x10000 to 0x10003.
     """
@@ -47,7 +47,7 @@ class Side:
         self.number, self.timeout, self.retries = number, timeout, retries
         self.dut = RemoteAdapter(NIC, config)
         self.pages = {0x10000 + n: bytearray(PAGE) for n in range(4)}
-        self.sent, self.arriving = [], deque()
+        self.sent, self.arriving, self.reads = [], deque(), []
         self.routes = []  # of all packets that were begun
         self.counts = dict.fromkeys((one.counter.name for one in self.dut.counts()), 0)
         self.stop = False
@@ -69,6 +69,7 @@ class Side:
 
     async def _read(self, context, address):
         bus, page = self.dut.bus, self.pages.get(address // PAGE)
+        self.reads.append(address)
         data = 0xDEADDEAD if page is None else int.from_bytes(page[address % PAGE :][:4], "big")
         context.set(bus.read.payload, {"data": data, "error": page is None})
         context.set(bus.read.valid, 1)
@@ -191,7 +192,7 @@ class Side:
         head = word(CommandWord, exposure=exposure, local=local, op=op, atomic=atomic, wide=wide, peer=peer)
         if wide:
             length, local_offset = operand >> 32, comparand >> 32
-        words = (head, key, offset, length, local_offset, operand & MASK, comparand & MASK, self._tag)
+        words = (operand & MASK, comparand & MASK, head, key, offset, length, local_offset, self._tag)
         await self.write(context, command_at(0, buffer), *words)
         return self._tag
 

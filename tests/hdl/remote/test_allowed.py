@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 from lanai_hdl.bfm import Bench
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_hdl.remote.allowed import AllowedRun
-from lanai_hdl.remote.lookup import LENGTH_BITS
+from lanai_hdl.remote.lookup_port import LENGTH_BITS
 
 
 def test_writes_are_the_bytes_of_their_runs():

@@ -156,17 +156,15 @@ def test_the_unit_computes_what_the_functions_say():
             page = 0x1280
             context.set(dut.length, length)
             context.set(dut.retry, retry)
-            for one in (word(TailWord, count=tail, refusing=refusing), head, word(RingWord, page=page, mask=mask)):
-                context.set(dut.word, one)
-                context.set(dut.take, 1)
-                await context.tick()
-                context.set(dut.take, 0)
-            await context.tick().repeat(2)
+            context.set(dut.tail, {"count": tail, "refusing": refusing})
+            context.set(dut.head.count, head)
+            context.set(dut.ring, {"page": page, "mask": mask})
+            await context.tick().repeat(3)
             full = used // 4 * 4 + record_bytes(length) > size or (refusing and not retry)
             assert context.get(dut.full) == full
             assert context.get(dut.size) == RECORD_HEADER + length
             assert context.get(dut.offset) == (page + (tail // 4096 & mask)) * 4096 + tail % 4096
-            new = context.get(dut.tail)
+            new = context.get(dut.new_tail)
             assert new.refusing == full
             assert new.count == (tail if full else after(tail, length, SMALL.payload))
 

@@ -144,13 +144,13 @@ async def give(host, buffer, tag, command):
         peer=command.peer,
     )
     words = [
+        command.operand & MASK,
+        command.comparand & MASK,
         head,
         command.key,
         command.offset,
         command.length,
         command.local_offset,
-        command.operand & MASK,
-        command.comparand & MASK,
         tag,
     ]
     if command.wide:

@@ -1,0 +1,115 @@
+"""One client's questions to the lookup, answered."""
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..machine import PAGE_SIZE
+from ..word_layout import layout
+from .lookup_port import OFFSET_BITS, BusWindow, LookupPort, Need
+from .packets import Status
+from .parameters import RemoteParameters
+from .tables import EXPOSURES, NIBBLE, PAGE_BITS, PlaceWord, Rights
+
+
+class Answering(wiring.Component):
+    """Goes through the tables of `Lookup` for one question after the other, and judges.
+
+    Members
+    -------
+    port : ``In(LookupPort())``
+    windows : a `BusWindow` for each process
+    number : ``Out``, an exposure; `range`, its words but the last, in the next slot; `rights`, the
+        last, within the slot
+    entry : ``Out``, of a page table; `page`, what stands there, in the next slot
+    idle : ``Out(1)``
+    """
+
+    def __init__(self, config: RemoteParameters):
+        self.config = config
+        super().__init__(
+            {
+                "port": In(LookupPort()),
+                "windows": In(data.ArrayLayout(BusWindow, config.processes)),
+                "number": Out(range(config.processes * EXPOSURES)),
+                "range": In(96),
+                "rights": In(layout(Rights)),
+                "entry": Out(range(config.processes * config.pages)),
+                "page": In(PAGE_BITS),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        port, config = self.port, self.config
+        process_bits = (config.processes - 1).bit_length()
+        owner = port.owner[:process_bits]
+        self._rights, self._place = Signal(layout(Rights)), Signal(layout(PlaceWord))
+        self._allowed = Signal(Status)
+        self._window = Signal(BusWindow)
+        index = Signal(range(config.pages))
+        m.d.comb += [
+            self.number.eq(Cat(port.exposure, owner)),
+            self.entry.eq(Cat(index, owner)),
+            port.address.eq(Cat(port.offset[:OFFSET_BITS], self.page)),
+            port.little.eq(self._rights.little),
+        ]
+        m.d.sync += self._window.eq(self.windows[owner] if process_bits else self.windows[0])
+        self._answer(m, index)
+        return m
+
+    def _answer(self, m, index):
+        port = self.port
+        last = Signal(33)  # the byte behind the access
+        low, high, crosses = Signal(), Signal(), Signal()
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += self.idle.eq(~port.start)
+                m.d.sync += [
+                    last.eq(port.offset + port.length),
+                    crosses.eq(port.offset[:OFFSET_BITS] + port.length > PAGE_SIZE),
+                ]
+                with m.If(port.start):
+                    m.next = "RANGE"
+            with m.State("RANGE"):
+                m.d.sync += [
+                    self._rights.eq(self.rights),
+                    low.eq(port.offset < self.range[0:32]),
+                    high.eq(last > self.range[32:64]),
+                    self._place.eq(self.range[64:96]),
+                ]
+                m.next = "JUDGE"
+            with m.State("JUDGE"):
+                m.d.sync += [
+                    self._allowed.eq(self._judge(low | high, crosses)),
+                    index.eq(Mux(port.need == Need.FLAGS, 0, self._place.page + port.offset[OFFSET_BITS:])),
+                ]
+                m.next = "PAGE"
+            with m.State("PAGE"):
+                m.next = "WINDOW"
+            with m.State("WINDOW"):
+                m.d.comb += [port.done.eq(port.wanted), port.status.eq(self._allowed)]
+                within = self._window.valid & (self.page[-NIBBLE:] == self._window.nibble)
+                with m.If((self._allowed == Status.OK) & ~within):
+                    m.d.comb += port.status.eq(Status.PAGE)
+                with m.If(port.wanted):
+                    m.next = "IDLE"
+
+    def _judge(self, outside, crosses):
+        """The first rule that the access breaks, apart from that on its page."""
+        port, rights, place = self.port, self._rights, self._place
+        refused = Mux(outside | crosses, Status.RANGE, Status.OK)
+        right = Mux(
+            port.need == Need.READ,
+            rights.read,
+            Mux(port.need == Need.WRITE, rights.write, Mux(port.need == Need.ATOMIC, rights.atomic, rights.append)),
+        )
+        remote = Mux(port.key != place.key, Status.KEY, Mux(~right, Status.RIGHT, refused))
+        judged = Mux(
+            ~rights.valid | (port.owner >= self.config.processes),
+            Status.EXPOSURE,
+            Mux(port.need == Need.OWN, refused, remote),
+        )
+        beyond = port.offset[OFFSET_BITS:].any() | crosses
+        return Mux(port.need == Need.FLAGS, Mux(beyond, Status.RANGE, Status.OK), judged)
