@@ -87,6 +87,30 @@ def test_a_receive_is_cancelled_within_20_us_while_its_peer_computes_for_10_ms()
     assert 0 < float(took) <= 20
 
 
+SHORT = """
+from mpi4py import MPI
+world, buffer = MPI.COMM_WORLD, bytearray(4)
+world.Barrier()
+for _ in range(8):
+    begin = MPI.Wtime()
+    if world.rank == 0:
+        world.Send(buffer, 1)
+        world.Recv(buffer, 1)
+    else:
+        world.Recv(buffer, 0)
+        world.Send(buffer, 0)
+    took = MPI.Wtime() - begin
+if world.rank == 0:
+    print(f"{1e6 * took / 2:.3f}")
+"""
+
+
+def test_4_bytes_take_at_most_3_6_us_one_way():
+    run = lanai("-q", "-n", 2, "--device", "mbcf", sys.executable, "-c", SHORT)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert 2 < float(run.stdout) <= 3.6
+
+
 DEADLOCK = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.recv(source=1 - w.rank, tag=5)"
 
 
