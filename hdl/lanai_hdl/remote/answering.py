@@ -23,10 +23,14 @@ class Answering(wiring.Component):
         last, within the slot
     entry : ``Out``, of a page table; `page`, what stands there, in the next slot
     idle : ``Out(1)``
+
+    Attributes, for proofs: `judged`, `allowed` is how the question is answered unless its page lies
+    outside `window`.
     """
 
     def __init__(self, config: RemoteParameters):
         self.config = config
+        self.judged, self.allowed, self.window = Signal(), Signal(Status), Signal(BusWindow)
         super().__init__(
             {
                 "port": In(LookupPort()),
@@ -46,8 +50,6 @@ class Answering(wiring.Component):
         process_bits = (config.processes - 1).bit_length()
         owner = port.owner[:process_bits]
         self._rights, self._place = Signal(layout(Rights)), Signal(layout(PlaceWord))
-        self._allowed = Signal(Status)
-        self._window = Signal(BusWindow)
         index = Signal(range(config.pages))
         m.d.comb += [
             self.number.eq(Cat(port.exposure, owner)),
@@ -55,7 +57,7 @@ class Answering(wiring.Component):
             port.address.eq(Cat(port.offset[:OFFSET_BITS], self.page)),
             port.little.eq(self._rights.little),
         ]
-        m.d.sync += self._window.eq(self.windows[owner] if process_bits else self.windows[0])
+        m.d.sync += self.window.eq(self.windows[owner] if process_bits else self.windows[0])
         self._answer(m, index)
         return m
 
@@ -82,16 +84,18 @@ class Answering(wiring.Component):
                 m.next = "JUDGE"
             with m.State("JUDGE"):
                 m.d.sync += [
-                    self._allowed.eq(self._judge(low | high, crosses)),
+                    self.allowed.eq(self._judge(low | high, crosses)),
                     index.eq(Mux(port.need == Need.FLAGS, 0, self._place.page + port.offset[OFFSET_BITS:])),
                 ]
                 m.next = "PAGE"
             with m.State("PAGE"):
+                m.d.comb += self.judged.eq(1)
                 m.next = "WINDOW"
             with m.State("WINDOW"):
-                m.d.comb += [port.done.eq(port.wanted), port.status.eq(self._allowed)]
-                within = self._window.valid & (self.page[-NIBBLE:] == self._window.nibble)
-                with m.If((self._allowed == Status.OK) & ~within):
+                m.d.comb += self.judged.eq(1)
+                m.d.comb += [port.done.eq(port.wanted), port.status.eq(self.allowed)]
+                within = self.window.valid & (self.page[-NIBBLE:] == self.window.nibble)
+                with m.If((self.allowed == Status.OK) & ~within):
                     m.d.comb += port.status.eq(Status.PAGE)
                 with m.If(port.wanted):
                     m.next = "IDLE"

@@ -37,6 +37,7 @@ class Lookup(wiring.Component):
     def __init__(self, config: RemoteParameters, ports: int):
         self.config = config
         self.ports = ports
+        self.answering = [Answering(config) for _ in range(ports)]
         super().__init__(
             {
                 **{f"port_{n}": In(LookupPort()) for n in range(ports)},
@@ -80,7 +81,7 @@ class Lookup(wiring.Component):
         ]
         idle = []
         for n in range(self.ports):
-            m.submodules[f"answering_{n}"] = answering = Answering(config)
+            m.submodules[f"answering_{n}"] = answering = self.answering[n]
             wiring.connect(m, wiring.flipped(self.port(n)), answering.port)
             range_read, (rights_addr, rights_data), page_read = ranges.read_port(), rights.read(n), pages.read_port()
             m.d.comb += [

@@ -134,7 +134,8 @@ class WindowSpec(wiring.Component):
     """Any tables, any question: an address that is given out lies in the window of `owner`, and all
     bytes of the access in one page.
 
-    By induction over: the machine rests while no question is open. Six slots have a whole question.
+    By induction over: the machine rests while no question is open, and what it has judged stays so
+    until the answer is wanted. Six slots have a whole question but for that.
     """
 
     def __init__(self):
@@ -148,6 +149,12 @@ class WindowSpec(wiring.Component):
         window = Signal(BusWindow)
         m.d.comb += window.eq(dut.windows[port.owner[0]])
         m.d.comb += Assert(question.waiting | question.asked | dut.idle)
+        machine = dut.answering[0]
+        with m.If(machine.judged):
+            m.d.comb += Assert(machine.window.as_value() == window.as_value())
+            with m.If(machine.allowed == Status.OK):
+                m.d.comb += Assert(port.offset[:12] + port.length <= PAGE)
+                m.d.comb += Assert((port.owner < SMALL.processes) | (port.need == Need.FLAGS))
         with m.If(question.allowed):
             m.d.comb += Assert(window.valid & (port.address[28:] == window.nibble), "outside the window")
             m.d.comb += Assert(port.address[:12] + port.length <= PAGE, "in one page")
