@@ -46,6 +46,9 @@ class NicBlock(wiring.Component):
     first_bytes : of the packets that the block receives; it then has members ``packets_in``,
         ``In(stream.Signature(Part))``, and ``packets_out``, ``Out(stream.Signature(Flit))``, its
         packets to the wire
+    taps_link : true if the block stands between the link and the parts that send and receive
+        packets; it then has the members ``wire_tx``, ``wire_rx``, ``tx``, ``rx`` of
+        `barrier.tap.LinkTap`. One block of a NIC may
     """
 
     survives_reset = False
@@ -53,6 +56,7 @@ class NicBlock(wiring.Component):
     bus_engine = False
     host_window = False
     first_bytes: tuple[int, ...] = ()
+    taps_link = False
 
     def connect_registers(self, bank) -> Iterable[Any]:
         """Statements that join the block with its registers in `bank`: a `RegisterFile`, which passes

@@ -242,8 +242,15 @@ class Nic(wiring.Component):
         ]
 
     def _connect_link(self, m):
-        wiring.connect(m, wiring.flipped(self.link_tx), self.transmitter.link)
-        wiring.connect(m, wiring.flipped(self.link_rx), self.receiver.link)
+        tap = next((block for block in self.blocks.values() if block.taps_link), None)
+        if tap is None:
+            wiring.connect(m, wiring.flipped(self.link_tx), self.transmitter.link)
+            wiring.connect(m, wiring.flipped(self.link_rx), self.receiver.link)
+        else:
+            wiring.connect(m, wiring.flipped(self.link_tx), tap.wire_tx)
+            wiring.connect(m, wiring.flipped(self.link_rx), tap.wire_rx)
+            wiring.connect(m, self.transmitter.link, tap.tx)
+            wiring.connect(m, tap.rx, self.receiver.link)
         self._connect_packets(m)
         m.d.comb += [self.transmitter.up.eq(self.receiver.up), self.deframer.up.eq(self.receiver.up)]
 

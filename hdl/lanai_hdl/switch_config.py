@@ -16,15 +16,20 @@ class SwitchConfig:
     what is left of it (`SwitchInput`), RESET clears the whole switch, every packet in it included
     (NP-19). 0 waits for ever. Firmware that sends a packet piece by piece must not pause for as
     long between two of them.
+
+    `barrier`: the ports, a bit each, whose NICs the barrier tree joins; 0 for a switch without it.
     """
 
     ports: int = 8
     nic: NicConfig = field(default_factory=lanai41)
     blocked_slots: int = 0
     blocked_action: BlockedAction = BlockedAction.DROP
+    barrier: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.ports, int) or not 2 <= self.ports <= 16:
             raise UserError(f"ports={self.ports!r} must be a whole number from 2 to 16")
         if not isinstance(self.blocked_slots, int) or not 0 <= self.blocked_slots <= 2**31:
             raise UserError(f"blocked_slots={self.blocked_slots!r} must be a whole number from 0 to {2**31}")
+        if not isinstance(self.barrier, int) or not 0 <= self.barrier < 1 << self.ports:
+            raise UserError(f"barrier={self.barrier!r} must be a mask of the {self.ports} ports")

@@ -4,6 +4,8 @@ from amaranth.hdl import Cat, Module, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..barrier.combiner import BarrierCombiner
+from ..barrier.port import BarrierPort
 from ..config import BlockedAction
 from ..link.flit import LinkPort
 from ..link.receiver import LinkReceiver
@@ -57,15 +59,18 @@ class Switch(wiring.Component):
         for n, (receiver, transmitter) in enumerate(zip(receivers, transmitters, strict=True)):
             m.submodules[f"receiver{n}"] = clear(receiver)
             m.submodules[f"transmitter{n}"] = clear(transmitter)
-            wiring.connect(m, wiring.flipped(self.rx[n]), receiver.link)
+            if not self.config.barrier >> n & 1:
+                wiring.connect(m, wiring.flipped(self.rx[n]), receiver.link)
+                wiring.connect(m, transmitter.link, wiring.flipped(self.tx[n]))
             wiring.connect(m, receiver.o, crossbar.i[n])
             wiring.connect(m, crossbar.o[n], transmitter.i)
-            wiring.connect(m, transmitter.link, wiring.flipped(self.tx[n]))
             m.d.comb += transmitter.up.eq(receiver.up)
 
         dropped = Cat(transmitter.dropped for transmitter in transmitters)
         sent = Cat(transmitter.sent for transmitter in transmitters)
-        m.d.comb += self.idle.eq(Cat(block.idle for block in (crossbar, *receivers, *transmitters)).all() & ~reset)
+        barrier = self._barrier(m, receivers, transmitters)
+        blocks = (crossbar, *receivers, *transmitters, *barrier)
+        m.d.comb += self.idle.eq(Cat(block.idle for block in blocks).all() & ~reset)
         for counter, events in (
             (self.bad_routes, crossbar.bad_route),
             (self.blocked, crossbar.blocked),
@@ -75,6 +80,24 @@ class Switch(wiring.Component):
         ):
             self._count(m, counter, events)
         return m
+
+    def _barrier(self, m, receivers, transmitters):
+        """The barrier tree, whose members stand between a port's link and the parts for packets. It is
+        not reset with them, because the NICs do not tell their bits anew. Its blocks."""
+        members = [n for n in range(self.config.ports) if self.config.barrier >> n & 1]
+        if not members:
+            return []
+        m.submodules.barrier = combiner = BarrierCombiner(len(members))
+        ports = [BarrierPort(self.config.nic) for _ in members]
+        m.d.comb += combiner.failed.eq(Cat(port.lost for port in ports).any())
+        for n, port, bits in zip(members, ports, combiner.i, strict=True):
+            m.submodules[f"barrier{n}"] = port
+            wiring.connect(m, wiring.flipped(self.rx[n]), port.wire_rx)
+            wiring.connect(m, port.rx, receivers[n].link)
+            wiring.connect(m, transmitters[n].link, port.tx)
+            wiring.connect(m, port.wire_tx, wiring.flipped(self.tx[n]))
+            m.d.comb += [bits.eq(port.theirs), port.mine.eq(combiner.result), port.failed.eq(combiner.failed)]
+        return [combiner, *ports]
 
     @staticmethod
     def _count(m, counter, events):

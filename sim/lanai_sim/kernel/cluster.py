@@ -59,6 +59,7 @@ class Cluster:
         self.fabric = fabric
         self.config = config or lanai41()
         self.kernel = kernel or Kernel()
+        fabric.check_nics(self.config)
         self.engine = make_engine(fabric.layout(self.config))
         self.nodes = [Node(self, number) for number in range(fabric.nics)]
         self.on_event: Callable[[Event], None] | None = None

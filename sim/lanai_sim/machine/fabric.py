@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 from lanai_hdl.switch_config import SwitchConfig
 
 from ..engines.base import Cable, Layout
 from .channels import Channel, dependencies, find_cycle
-from .route_word import MOST_BYTES, route_bytes, route_word
+from .route_word import MOST_BYTES, MOST_PORTS, route_bytes, route_word
+
+
+def has_barrier(config: NicConfig) -> bool:
+    """These NICs have the barrier tree's block."""
+    return any(isinstance(block, BarrierTree) for block in config.blocks)
 
 
 @dataclass(frozen=True)
@@ -54,9 +60,19 @@ class Fabric:
         return f"nic{unit}" if unit < self.nics else f"switch{unit - self.nics}"
 
     def layout(self, config: NicConfig) -> Layout:
-        """For an engine."""
-        switch = SwitchConfig(self.ports, config) if self.switches else None
+        """For an engine. `check_nics` must have passed."""
+        barrier = sum(1 << self.path(nic, nic)[0] for nic in range(self.nics)) if has_barrier(config) else 0
+        switch = SwitchConfig(self.ports, config, barrier=barrier) if self.switches else None
         return Layout(config, self.nics, self.cables, self.switches, switch)
+
+    def check_nics(self, config: NicConfig) -> None:
+        """UserError for NICs with the barrier tree where no one switch joins them all. A subclass with
+        a `layout` of its own has something else in its place."""
+        if has_barrier(config) and (self.switches != 1 or type(self).layout is not Fabric.layout):
+            raise UserError(
+                f"fabric {self.kind!r} has no barrier tree, which these NICs have (block 'barrier'): one switch "
+                f"combines their bits; take switch with up to {MOST_PORTS} NICs, or NICs without that block"
+            )
 
     @cached_property
     def _neighbours(self) -> Mapping[int, list[tuple[int, int]]]:

@@ -5,6 +5,7 @@ Whatever a paper does not say of its machine is fitted to what it measured; a co
 
 from collections.abc import Callable, Mapping
 
+from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.config import PRESETS as OWN
 from lanai_hdl.config import NicConfig
 from lanai_hdl.remote.config import Remote
@@ -26,6 +27,11 @@ def t3d() -> NicConfig:
         pio_write_setup=5,
         pio_line=32,
     )
+
+
+def t3d_barrier() -> NicConfig:
+    """The same with the machine's barrier tree: 16 bits a node, which `--fabric switch` combines."""
+    return t3d().but(blocks=(BarrierTree(),))
 
 
 def t3e() -> NicConfig:
@@ -92,6 +98,7 @@ def sci_d330_200() -> NicConfig:
 PRESETS: Mapping[str, Callable[[], NicConfig]] = {
     **OWN,
     "t3d": t3d,
+    "t3d_barrier": t3d_barrier,
     "t3e": t3e,
     "mbcf_100baset": mbcf_100baset,
     "ethernet10": ethernet10,

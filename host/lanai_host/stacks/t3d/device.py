@@ -9,17 +9,19 @@ from typing import Any
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.programs.put.layout import KIND_AT, KIND_MASK, LENGTH, RING, Border, Counter, Request
+from lanai_hdl.barrier.csr import BITS
 from lanai_hdl.machine import SRAM_HOST
 
 from ...body import Body
 from ...bus.base import Bus, Wait, run_now
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Pending, SendMode
+from ...device import MAX_TAG, Arrived, Pending, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
 from ..base import PlacedRequest
 from ..host_matching import HostMatchingDevice, is_over
 from ..host_operations import Receive, read_all
 from ..pinning import Pins
+from .barriers import Barriers
 from .heap import WORD, Heap, HeapLayout
 from .operations import Message, Send
 from .options import T3dOptions
@@ -27,6 +29,8 @@ from .puts import FIELDS, Puts
 from .receiving import Receiving
 from .sending import Sending
 from .validation import Validation
+
+CONTEXT_AT = MAX_TAG.bit_length()  # in the number of a barrier
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Attachment:
     back: tuple[int, ...]
     border: int
     options: T3dOptions
+    tree: bool = False  # the NICs have the barrier tree, and the firmware for it
 
     @property
     def reach(self) -> range:
@@ -80,6 +85,7 @@ class T3d(HostMatchingDevice[Receive, Message]):
         self._sending = Sending(bus, heap, puts, self._pins, validation, self.rank, costs)
         self._receiving = Receiving(bus, heap, puts, self._pins, validation, self.rank, costs)
         super().__init__(bus, costs, self._receiving.matching)
+        self._barriers = Barriers(bus, puts, self.rank) if attachment.tree else None
         self._receives: set[Receive] = set()  # not done
         self._seen = 0  # the counters' sum at the last look
         self._failure: DeviceError | None = None
@@ -91,6 +97,22 @@ class T3d(HostMatchingDevice[Receive, Message]):
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         receive = Receive(source, tag, context, body)
         return run_now(self._receive(receive, self._receiving.receive(receive)))
+
+    def barrier(self, members: Sequence[int], number: int) -> Operation | None:
+        """One of all ranks, by the barrier tree. A context has a bit of its own, because those of two
+        contexts need not begin in the same order everywhere; contexts beyond the bits have none."""
+        context = number >> CONTEXT_AT
+        if self._barriers is None or len(members) != self.size or context >= BITS:
+            return None
+        return run_now(self._barrier(self._barriers, context))
+
+    async def _barrier(self, barriers: Barriers, bit: int) -> Operation:
+        operation = barriers.begin(bit)
+        if self._failure is not None:
+            barriers.fail_all(self._failure.kind, self._failure.text)
+        else:
+            await self._puts.push()
+        return operation
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
         assert isinstance(arrived.handle, Message)
@@ -149,12 +171,19 @@ class T3d(HostMatchingDevice[Receive, Message]):
         """Once over all that peers may have written. Long sends move on; with `moving`, only those (T3-15)."""
         self._seen = self._heap.counter(Counter.SUM)
         faults = self._heap.counter(Counter.FAULTS)
-        if faults and self._failure is None:
+        if faults and self._failure is None and self._barriers is not None and self._barriers.lost:
+            await self._fail(
+                f"the NIC of rank {self.rank} has lost the barrier tree: a NIC or the switch does not answer"
+            )
+        elif faults and self._failure is None:
             await self._fail(
                 f"the NIC of rank {self.rank} met {faults} packets or accesses that failed; t3d has no recovery"
             )
         if self._failure is not None:
             return
+        if self._barriers is not None and not self._barriers.idle:
+            self._barriers.look()
+            await self._puts.push()
         await self._receiving.scan()
         await self._sending.advance(moving)
         await self._pay()
@@ -182,6 +211,8 @@ class T3d(HostMatchingDevice[Receive, Message]):
         self._sending.fail_all(ErrorKind.NIC_LOST, text)
         self._receiving.fail_all(list(self._receives), ErrorKind.NIC_LOST, text)
         self._receives.clear()
+        if self._barriers is not None:
+            self._barriers.fail_all(ErrorKind.NIC_LOST, text)
 
     async def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")

@@ -18,6 +18,7 @@ from lanai_firmware.programs.put.layout import (
     Kind,
     Request,
 )
+from lanai_firmware.programs.put_barrier.layout import BARRIER
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import Bus, HostBuffer
@@ -65,7 +66,7 @@ class Memory(Protocol):
 class Question(NamedTuple):
     """`kind` about `size` bytes there; the answer goes to the bus address `result` of this host."""
 
-    kind: Kind
+    kind: int
     there: Remote
     result: int
     size: int = 4
@@ -128,6 +129,12 @@ class Puts:
         """Queue a question. `push` sends it on."""
         self._waiting.append(question)
         self._questions += 1
+        self.asked += 1
+
+    def barrier(self, rank: int, bits: int, result: int) -> None:
+        """Queue a change of this NIC's barrier bits (`put_barrier.layout`), asked by `rank` itself. The
+        switch's go to the bus address `result` of this host. `push` sends it on."""
+        self._waiting.append(Question(int(BARRIER), Remote(rank, 0), result, size=0, operand=bits))
         self.asked += 1
 
     def fence(self, rank: int, result: int) -> None:

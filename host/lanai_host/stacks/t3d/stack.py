@@ -7,6 +7,8 @@ from lanai_firmware.lang import offset_of
 from lanai_firmware.programs.put import state
 from lanai_firmware.programs.put.layout import ADAPTIVE, NODES
 from lanai_firmware.programs.put.program import FIRMWARE
+from lanai_firmware.programs.put_barrier.program import FIRMWARE as WITH_TREE
+from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.machine import host_offset
 
 from ...bus.base import Bus
@@ -24,8 +26,17 @@ from .trace import VOCABULARY, plan
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
+    from lanai_firmware.programs import Firmware
     from lanai_firmware.programs.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
+
+
+def _has_tree(nic: "NicConfig") -> bool:
+    return any(isinstance(block, BarrierTree) for block in nic.blocks)
+
+
+def _firmware(nic: "NicConfig") -> "Firmware":
+    return WITH_TREE if _has_tree(nic) else FIRMWARE
 
 
 class T3dStack(NicStack):
@@ -51,6 +62,9 @@ class T3dStack(NicStack):
         if placement.ranks > int(NODES):
             raise UserError(f"t3d has room for {int(NODES)} ranks, not {placement.ranks}; start fewer")
 
+    def image(self, nic: "NicConfig") -> "Image":
+        return _firmware(nic).image(nic)
+
     async def boot(
         self, bus: Bus, image: "Image", options: T3dOptions, placement: Placement, node: int
     ) -> Mapping[int, Attachment]:
@@ -59,11 +73,11 @@ class T3dStack(NicStack):
         await load(bus, image)
         await bus.write(host_offset("SCRATCH1"), node)
         await bus.write(host_offset("SCRATCH2"), ADAPTIVE * options.adaptive)
-        await start(bus, FIRMWARE, options.boot_polls)
+        await start(bus, _firmware(placement.nic), options.boot_polls)
         routes = tuple(placement.route(node, other) for other in range(placement.nodes))
         back = tuple(placement.route(other, node) for other in range(placement.nodes))
         border = image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "border"))
-        return {node: Attachment(node, routes, back, border, options)}
+        return {node: Attachment(node, routes, back, border, options, _has_tree(placement.nic))}
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus

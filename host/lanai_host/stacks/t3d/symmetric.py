@@ -12,6 +12,7 @@ from ...bus.base import PAGE_SIZE, Bus, HostBuffer, Wait
 from ...config import HostCost, HostCosts
 from ...errors import UserError
 from ...operation import DeviceError, ErrorKind
+from .barriers import Barriers
 from .device import Attachment
 from .heap import WORD
 from .puts import Put, Puts, Question, Remote
@@ -22,6 +23,7 @@ ANSWER = FLAGS + WORD.size * ROUNDS
 STAGING = ANSWER + WORD.size
 PIECE = 32_768  # bytes of a put's request: a length has 16 bits
 GET = 832  # bytes that a get asks for at a time. Fitted on t3d.s2.put_vs_get
+BIT = 0  # of the barrier tree
 BEGIN = -(-(STAGING + int(RING) * int(BODY)) // PAGE_SIZE) * PAGE_SIZE
 
 
@@ -68,6 +70,7 @@ class Symmetric:
         self._next, self._end = BEGIN, BEGIN + size
         self._put_to: set[int] = set()  # ranks, since the last fence or quiet
         self._barriers = 0
+        self._tree = Barriers(bus, self._puts, self.rank) if attachment.tree else None
 
     async def open(self) -> None:
         await self._puts.open()
@@ -140,9 +143,13 @@ class Symmetric:
     async def barrier(self) -> None:
         """Return when all ranks have called it, and all that they have put before is there.
 
-        A round doubles whom a rank knows of.
+        By the barrier tree if the NICs have it; else a round doubles whom a rank knows of.
         """
         await self.quiet()
+        if self._tree is not None:
+            operation = self._tree.begin(BIT)
+            await self._until(lambda: operation.done, "barrier")
+            return
         self._barriers += 1
         distance, number = 1, 0
         while distance < self.count:
@@ -188,6 +195,8 @@ class Symmetric:
                 raise SymmetricError(DeviceError(ErrorKind.NIC_LOST, text))
             await self._puts.push()
             await self._bus.elapse(self._costs.price(HostCost.POLL))
+            if self._tree is not None:
+                self._tree.look()
             if done():
                 return
             await self._bus.wait_change(self.heap.memory, WORD.size * Counter.SUM, seen, Wait(f"shmem {what}"))

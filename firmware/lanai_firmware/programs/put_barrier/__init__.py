@@ -1,0 +1,1 @@
+"""The put firmware, with the barrier tree: for NICs that have its block."""

@@ -1,0 +1,39 @@
+"""What the fabric makes of the NICs' bits."""
+
+from amaranth import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .csr import BITS
+
+
+class BarrierCombiner(wiring.Component):
+    """A bit of `result` rises when it is set at all `members`, and falls when it is clear at all.
+
+    So a program sets its bit for one barrier and clears it for the next. Whoever is late finds the
+    result of the first still there, because this cannot change before its own bit has. While
+    `failed`, the result stays.
+
+    Members
+    -------
+    i : ``In(bits)`` of each member
+    failed : ``In(1)``
+    result : ``Out(bits)``, registered
+    idle : ``Out(1)``, the result does not change
+    """
+
+    def __init__(self, members: int, bits: int = BITS):
+        if members < 1:
+            raise ValueError(f"members={members!r} must be at least 1")
+        super().__init__({"i": In(bits).array(members), "failed": In(1), "result": Out(bits), "idle": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        after = Signal(len(self.result))
+        for n in range(len(self.result)):
+            column = Cat(member[n] for member in self.i)
+            m.d.comb += after[n].eq((self.result[n] & column.any()) | column.all())
+        with m.If(~self.failed):
+            m.d.sync += self.result.eq(after)
+        m.d.comb += self.idle.eq(self.failed | (after == self.result))
+        return m

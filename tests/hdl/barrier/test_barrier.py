@@ -1,0 +1,372 @@
+"""The barrier tree: a result that comes when all NICs have set their bits, whatever the wires do."""
+
+import random
+from collections.abc import Callable
+from functools import reduce
+from itertools import pairwise
+
+import pytest
+from amaranth import Module, ResetInserter, Signal
+from amaranth.back import rtlil
+
+from lanai_hdl.barrier.block import BarrierBlock
+from lanai_hdl.barrier.config import BarrierTree
+from lanai_hdl.barrier.csr import LOST
+from lanai_hdl.barrier.end import TRIES, timeout
+from lanai_hdl.barrier.flit import BarrierKind, check_of, pack
+from lanai_hdl.bfm import Bench
+from lanai_hdl.config import BlockedAction, NicConfig, lanai41
+from lanai_hdl.errors import UserError
+from lanai_hdl.link.flit import Kind
+from lanai_hdl.nic import Nic
+from lanai_hdl.switch.switch import Switch
+from lanai_hdl.switch_config import SwitchConfig
+
+CONFIG = NicConfig(sram_size=4096, blocks=(BarrierTree(),))
+WAIT = timeout(CONFIG)
+KINDS = [kind.value for kind in BarrierKind]
+Fault = Callable[[int, int, int, int], tuple[int, int]]  # (wire, slot, kind, data) -> what arrives; wire n + NICS: back
+
+
+class Node:
+    """One barrier block on the bench: its bits, what it has seen, its reset."""
+
+    def __init__(self, context, block, reset):
+        self._context, self._block, self._reset = context, block, reset
+
+    def write(self, bits):
+        self._context.set(self._block.bits, bits)
+
+    @property
+    def seen(self):
+        return self._context.get(self._block.seen)
+
+    async def reset(self):
+        self.write(0)
+        self._context.set(self._reset, 1)
+        await self._context.tick().repeat(3)
+        self._context.set(self._reset, 0)
+
+    async def passes(self, value, slots=4000):
+        """Write bits, and wait until the switch says the same. What it said last."""
+        self.write(value)
+        for _ in range(slots // 4):
+            await self._context.tick().repeat(4)
+            if self.seen & 0xFFFF == value or self.seen & LOST:
+                return self.seen
+        raise AssertionError(f"the barrier is not passed: {self.seen:#x}")
+
+
+class Star:
+    """Barrier blocks on a switch with the barrier tree, by cables whose flits `fault` may change.
+    Packets of the NICs are what `fault` says."""
+
+    def __init__(self, nics=3, fault=None, config=CONFIG, slots=20_000, **switch):
+        self.config = config
+        self.fault = fault or (lambda wire, slot, kind, data: (kind, data))
+        self.top = Module()
+        self.switch = Switch(SwitchConfig(max(2, nics), config, barrier=(1 << nics) - 1, **switch))
+        self.top.submodules.switch = self.switch
+        self.blocks = [BarrierBlock(config) for _ in range(nics)]
+        self.resets = [Signal() for _ in range(nics)]
+        for n, (block, reset) in enumerate(zip(self.blocks, self.resets, strict=True)):
+            self.top.submodules[f"block{n}"] = ResetInserter(reset)(block)
+        self.bench = Bench(self.top, slots)
+        self.slot = 0
+        self.arrived = []  # (wire, slot, kind, data) of control flits
+        self.stopped = ()  # wires whose receiver says STOP
+
+    async def _wires(self, context):
+        latency = self.config.link_latency
+        ways = [(block.wire_tx, self.switch.rx[n]) for n, block in enumerate(self.blocks)]
+        ways += [(self.switch.tx[n], block.wire_rx) for n, block in enumerate(self.blocks)]
+        on_way = [[(0, 0)] * latency for _ in ways]
+        while True:
+            for wire, (sender, receiver) in enumerate(ways):
+                kind, data = context.get(sender.kind.as_value()), context.get(sender.data)
+                on_way[wire].append(self.fault(wire, self.slot, kind, data))
+                kind, data = on_way[wire].pop(0)
+                if kind in KINDS:
+                    self.arrived.append((wire, self.slot, kind, data))
+                context.set(receiver.kind.as_value(), kind)
+                context.set(receiver.data, data)
+                context.set(sender.stop, wire in self.stopped)
+            await context.tick()
+            self.slot += 1
+
+    def run(self, *scripts):
+        """A script for each NIC: `script(context, node)`."""
+        self.bench.add_background(self._wires)
+        for block, reset, script in zip(self.blocks, self.resets, scripts, strict=True):
+
+            async def process(context, block=block, reset=reset, script=script):
+                await script(context, Node(context, block, reset))
+
+            self.bench.add(process)
+        self.bench.run()
+
+    async def settle(self, context, slots=1000):
+        for _ in range(slots):
+            await context.tick()
+            if context.get(self.switch.idle) and all(context.get(block.idle) for block in self.blocks):
+                return
+        raise AssertionError("the tree does not come to rest")
+
+
+def test_nobody_passes_before_the_last_one():
+    star = Star()
+    came, left = [], []
+
+    def script(n):
+        async def run(context, node):
+            for barrier in range(4):
+                await context.tick().repeat(random.Random(10 * n + barrier).randrange(400))
+                came.append((barrier, star.slot))
+                assert await node.passes(0xFFFF * (barrier % 2 == 0)) & LOST == 0
+                left.append((barrier, star.slot))
+
+        return run
+
+    star.run(*map(script, range(3)))
+    for barrier in range(4):
+        assert min(slot for b, slot in left if b == barrier) > max(slot for b, slot in came if b == barrier)
+
+
+def test_bits_are_barriers_of_their_own():
+    star = Star(2)
+
+    async def first(context, node):
+        node.write(0b0110)
+        await star.settle(context)
+        assert node.seen == 0
+        await context.tick().repeat(1500)
+        assert node.seen == 0b0010
+
+    async def second(context, node):
+        await context.tick().repeat(1000)
+        node.write(0b1010)
+
+    star.run(first, second)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_and_damaged_flits_only_delay(seed):
+    """A third of the control flits is lost, damaged or doubled later."""
+    chance = random.Random(seed)
+    late = []
+
+    def fault(wire, slot, kind, data):
+        if kind not in KINDS:
+            if late and chance.random() < 0.05:  # an old one once more, on its own wire
+                old = chance.choice(late)
+                if old[0] == wire and kind == 0:
+                    return old[1:]
+            return kind, data
+        if len(late) < 40:
+            late.append((wire, kind, data))
+        elif chance.random() < 0.3:
+            late.pop(0)
+        match chance.randrange(6):
+            case 0:
+                return Kind.IDLE.value, 0
+            case 1:
+                return kind, data ^ 1 << chance.randrange(32)
+        return kind, data
+
+    star = Star(fault=fault, slots=60_000)
+    came, left = [], []
+
+    def script(n):
+        async def run(context, node):
+            for barrier in range(5):
+                came.append((barrier, star.slot))
+                assert await node.passes(barrier % 2 ^ 1, 20_000) & LOST == 0
+                left.append((barrier, star.slot))
+
+        return run
+
+    star.run(*map(script, range(3)))
+    for barrier in range(5):
+        assert min(slot for b, slot in left if b == barrier) > max(slot for b, slot in came if b == barrier)
+
+
+def test_a_nic_that_the_switch_does_not_hear_knows_it():
+    """The others wait. Its rank's error ends the job."""
+    star = Star(fault=lambda on, slot, kind, data: (0, 0) if on == 1 and slot > 200 else (kind, data))
+
+    async def waits(context, node):
+        await context.tick().repeat(250)
+        node.write(1)
+
+    async def script(context, node):
+        await context.tick().repeat(250)
+        assert await node.passes(1, (TRIES + 3) * WAIT) == LOST
+        assert star.slot > 250 + TRIES * WAIT
+
+    star.run(waits, script, waits)
+
+
+def test_all_others_learn_of_a_nic_that_does_not_hear_the_switch():
+    star = Star(fault=lambda on, slot, kind, data: (0, 0) if on == 4 and slot > 200 else (kind, data))
+
+    async def script(context, node):
+        await context.tick().repeat(250)
+        node.write(1)
+        while not node.seen & LOST:
+            await context.tick().repeat(8)
+
+    star.run(script, script, script)
+
+
+def test_a_short_loss_of_the_carrier_is_survived_and_a_long_one_is_not():
+    ends = {}
+
+    def fault(wire, slot, kind, data):
+        return (Kind.DOWN.value, 0) if wire in (0, 3) and 1000 <= slot < ends["up"] else (kind, data)
+
+    for up, lost in ((1000 + 5 * WAIT, 0), (1_000_000, LOST)):
+        ends["up"] = up
+        star = Star(fault=fault)
+
+        def script(n, star=star, lost=lost):
+            async def run(context, node):
+                await context.tick().repeat(1100 + 100 * n)
+                assert await node.passes(1, 2 * (TRIES + 3) * WAIT) & LOST == lost
+
+            return run
+
+        star.run(*map(script, range(3)))
+
+
+def test_a_carrier_that_goes_while_all_wait_is_noticed():
+    """A result that was on its way is told again."""
+    star = Star(2, fault=lambda wire, slot, kind, data: (7, 0) if wire == 2 and 955 <= slot < 1400 else (kind, data))
+
+    async def waits(context, node):
+        assert await node.passes(1) == 1
+
+    async def late(context, node):
+        await context.tick().repeat(950)
+        assert await node.passes(1) == 1
+
+    star.run(waits, late)
+    assert star.slot > 1400
+
+
+def test_reset_takes_a_nics_bits_back():
+    star = Star(2)
+
+    async def resets(context, node):
+        node.write(1)
+        await context.tick().repeat(300)
+        await node.reset()
+        await context.tick().repeat(700)
+        assert node.seen == 0
+        assert await node.passes(1) == 1
+
+    async def waits(context, node):
+        await context.tick().repeat(600)
+        node.write(1)
+        await context.tick().repeat(200)
+        assert node.seen == 0  # the other's bit is gone
+        assert await node.passes(1) == 1
+
+    star.run(resets, waits)
+
+
+def test_reset_keeps_what_the_switch_said():
+    star = Star(2)
+
+    async def resets(context, node):
+        assert await node.passes(1) == 1
+        await context.tick().repeat(200)
+        await node.reset()
+        await context.tick().repeat(300)
+        assert node.seen == 1
+        await star.settle(context)
+
+    async def stays(context, node):
+        assert await node.passes(1) == 1
+
+    star.run(resets, stays)
+
+
+def test_packets_that_stand_still_do_not_hold_it_up():
+    """STOP holds packets, and control flits pass."""
+    star = Star(2)
+    star.stopped = (0, 1, 2, 3)
+
+    async def script(context, node):
+        assert await node.passes(1) == 1
+
+    star.run(script, script)
+
+
+def test_a_switch_that_resets_itself_keeps_the_bits():
+    star = Star(2, blocked_slots=50, blocked_action=BlockedAction.RESET)
+
+    async def first(context, node):
+        node.write(1)
+        await context.tick().repeat(2500)
+        assert context.get(star.switch.resets) > 0
+        assert node.seen == 1
+
+    async def second(context, node):
+        star.stopped = (3,)  # the packet below cannot leave the switch
+        star.fault = lambda wire, slot, kind, data: (1, 0x81 << 24) if wire == 0 and slot == 500 else (kind, data)
+        await context.tick().repeat(1500)
+        assert await node.passes(1) == 1
+
+    star.run(first, second)
+
+
+def test_it_comes_to_rest():
+    star = Star(2)
+
+    async def script(context, node):
+        await node.passes(1)
+        await star.settle(context)
+
+    star.run(script, script)
+    assert len(star.arrived) <= 2 * 2 * 2 * 2  # of both ends of both links: a state and its answer, twice
+
+
+def test_control_flits_keep_to_the_links_rate():
+    """None stands closer to another flit than the rate has it."""
+    config = CONFIG.but(link_kbytes=60_000)  # a flit in 4.4 slots
+    slots = []
+
+    def fault(wire, slot, kind, data):
+        if wire == 0 and kind:
+            slots.append(slot)
+        return kind, data
+
+    star = Star(2, fault=fault, config=config)
+
+    async def script(context, node):
+        for value in (1, 0, 1):
+            await node.passes(value)
+
+    star.run(script, script)
+    assert len(slots) >= 6
+    assert min(b - a for a, b in pairwise(slots)) >= 5
+
+
+def test_the_check_finds_damage():
+    word = pack(0xA5C3, 1, 77)
+    assert reduce(lambda seen, n: seen ^ word >> 8 * n & 0xFF, range(4), 0) == 0xFF
+    for length in range(1, 9):
+        for at in range(33 - length):
+            damaged = word ^ ((1 << length) - 1) << at
+            assert check_of(damaged & 0xFFFFFF) != damaged >> 24
+
+
+def test_a_nic_without_it_has_nothing_of_it():
+    text = rtlil.convert(Nic(lanai41()), name="top")
+    assert "barrier" not in text
+    assert "barrier" not in rtlil.convert(Switch(SwitchConfig(4)), name="top")
+
+
+def test_masks_of_ports_that_are_not_there_are_refused():
+    with pytest.raises(UserError, match="barrier=16 must be a mask of the 4 ports"):
+        SwitchConfig(4, barrier=16)
