@@ -59,11 +59,13 @@ class Switch(wiring.Component):
         for n, (receiver, transmitter) in enumerate(zip(receivers, transmitters, strict=True)):
             m.submodules[f"receiver{n}"] = clear(receiver)
             m.submodules[f"transmitter{n}"] = clear(transmitter)
-            if not self.config.barrier >> n & 1:
+            direct = not self.config.barrier >> n & 1
+            if direct:
                 wiring.connect(m, wiring.flipped(self.rx[n]), receiver.link)
-                wiring.connect(m, transmitter.link, wiring.flipped(self.tx[n]))
             wiring.connect(m, receiver.o, crossbar.i[n])
             wiring.connect(m, crossbar.o[n], transmitter.i)
+            if direct:
+                wiring.connect(m, transmitter.link, wiring.flipped(self.tx[n]))
             m.d.comb += transmitter.up.eq(receiver.up)
 
         dropped = Cat(transmitter.dropped for transmitter in transmitters)

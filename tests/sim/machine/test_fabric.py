@@ -8,6 +8,7 @@ from lanai_hdl.config import lanai41
 from lanai_host.errors import UserError
 from lanai_sim.commands import run
 from lanai_sim.machine import fabrics
+from lanai_sim.machine.presets import t3d, t3d_barrier
 from lanai_sim.machine.fabrics.cables import from_cables, parse_cables
 
 from .walking import walk
@@ -132,3 +133,23 @@ def test_an_ethernet_has_its_own_rate_and_a_segment_that_of_the_links():
     assert (segment.nic.link_kbytes, ethernet.nic.link_kbytes) == (lanai41().link_kbytes, 1250)
     assert (segment.frame.gap, ethernet.frame.gap) == (26, 3274)
     assert segment.ports == 4  # few sizes, so that few models are built
+
+
+@pytest.mark.parametrize(
+    "text", ["pair", "switches:2", "torus:2x1x1", "mesh:2x1x1", "segment", "hub", "switching-hub", "ring", "ethernet"]
+)
+def test_a_fabric_without_the_barrier_tree_is_refused_by_name(text):
+    net = fabrics.describe(text, 2)
+    net.check_nics(t3d())
+    with pytest.raises(UserError, match=rf"fabric '{text}' has no barrier tree.*take switch with up to 16 NICs"):
+        net.check_nics(t3d_barrier())
+
+
+def test_a_switch_combines_the_bits_of_the_ports_that_have_nics(tmp_path):
+    net = fabrics.describe("switch", 3)
+    net.check_nics(t3d_barrier())
+    assert net.layout(t3d_barrier()).switch.barrier == 0b111
+    assert net.layout(t3d()).switch.barrier == 0
+    file = tmp_path / "star.toml"
+    file.write_text('cables = [["nic0", "switch0.3"], ["nic1", "switch0.1"]]')
+    assert fabrics.describe(str(file), 2).layout(t3d_barrier()).switch.barrier == 0b1010

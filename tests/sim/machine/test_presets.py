@@ -4,7 +4,7 @@ import pytest
 
 from lanai_hdl.config import PRESETS as OWN
 from lanai_host.config import HostCost, alpha21064
-from lanai_sim.machine.presets import PRESETS, t3d, t3e
+from lanai_sim.machine.presets import PRESETS, t3d, t3d_barrier, t3e
 from lanai_sim.studies.papers.claims import load
 
 
@@ -22,6 +22,10 @@ def test_the_host_bus_of_the_t3d_carries_the_peak_that_the_paper_implies():
 
 def test_the_t3e_is_the_same_nic():
     assert t3e() == t3d()
+
+
+def test_the_barrier_tree_is_all_that_its_preset_adds():
+    assert t3d_barrier().but(blocks=()) == t3d()
 
 
 def test_nothing_is_pinned_on_the_t3d():

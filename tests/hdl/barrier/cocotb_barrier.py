@@ -1,0 +1,80 @@
+"""cocotb: NICs in Python pass barriers through the switch, over wires that lose flits, among packets."""
+
+import random
+
+import cocotb
+
+from lanai_hdl.barrier.flit import BarrierKind, check_of, pack
+from lanai_hdl.bfm import LinkSource
+from lanai_hdl.bfm.cocotb import CocotbPins, begin
+from lanai_hdl.link.flit import Kind
+
+PORTS, BARRIERS, PATIENCE = 3, 6, 150
+
+
+class Nic:
+    """The other end of one port: tells its bits until they are acknowledged, and answers the switch."""
+
+    def __init__(self, dut, port, loss):
+        self.port = port
+        self.tx, self.rx = CocotbPins(dut, f"rx__{port}"), CocotbPins(dut, f"tx__{port}")
+        self.chance, self.loss = random.Random(port), loss
+        self.bits = self.seen = self.number = 0
+        self.told = True
+        self.packets = 0
+        route = (0x80 | (port + 1) % PORTS) << 24
+        words = [port << 24 | n for n in range(9)]
+        self.stream = [flit for _ in range(5) for flit in LinkSource.packet(words, route)]
+
+    def write(self, bits):
+        self.bits, self.told, self.number = bits, False, (self.number + 1) % 128
+
+    async def serve(self):
+        """Serves for ever."""
+        replies, waited = [], PATIENCE
+        while True:
+            kind, data = Kind.IDLE, 0
+            if replies:
+                kind, data = BarrierKind.ACK, replies.pop()
+            elif not self.told and waited >= PATIENCE:
+                kind, data, waited = BarrierKind.STATE, pack(self.bits, 0, self.number), 0
+            elif self.stream and self.chance.random() < 0.3:
+                kind, data = self.stream.pop(0)
+            lost = kind in list(BarrierKind) and self.chance.random() < self.loss
+            self.tx.set(kind=Kind.IDLE if lost else kind, data=data)
+            waited += 1
+            came, data = await self.rx.step("kind", "data")
+            if came == Kind.TAIL.value:
+                self.packets += 1
+            if came not in list(BarrierKind) or self.chance.random() < self.loss:
+                continue
+            assert data >> 24 == check_of(data & 0xFFFFFF)
+            if came == BarrierKind.STATE:
+                self.seen, replies = data & 0xFFFF, [data]
+            elif data == pack(self.bits, 0, self.number):
+                self.told = True
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(loss=[0.0, 0.3])
+async def all_pass_each_barrier_together(dut, loss):
+    await begin(dut)
+    nics = [Nic(dut, port, loss) for port in range(PORTS)]
+    for nic in nics:
+        cocotb.start_soon(nic.serve())
+    begun = [0] * PORTS
+
+    async def program(nic):
+        for barrier in range(1, BARRIERS + 1):
+            for _ in range(nic.chance.randrange(300)):
+                await nic.rx.step()
+            begun[nic.port] = barrier
+            nic.write(0xFFFF * (barrier % 2))
+            while nic.seen != nic.bits or not nic.told:
+                await nic.rx.step()
+            assert min(begun) >= barrier
+
+    for task in [cocotb.start_soon(program(nic)) for nic in nics]:
+        await task
+    while sum(nic.packets for nic in nics) < 5 * PORTS:
+        await nics[0].rx.step()

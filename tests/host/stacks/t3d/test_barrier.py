@@ -1,0 +1,102 @@
+"""Barriers of `t3d` by the barrier tree: passed together, faster than by messages, and an error when it is lost."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from lanai_firmware.programs.put_barrier.layout import LOST
+from lanai_host.operation import ErrorKind
+from lanai_host.stacks.t3d.barriers import Barriers
+
+from .test_shmem import EXAMPLES, SAID
+from .test_t3d import lanai
+
+PROGRAM = Path(__file__).with_name("barriers.py")
+TREE = ("-q", "--device", "t3d", "--nic", "t3d_barrier")
+
+
+class Bus:
+    """Memory whose first word the NIC would write."""
+
+    def __init__(self):
+        self.view = memoryview(bytearray(4))
+        self.bus_address = 0x1000
+
+    def allocate(self, size):
+        return self
+
+
+class Puts:
+    def __init__(self):
+        self.asked = []
+
+    def barrier(self, rank, bits, result):
+        self.asked.append((rank, bits, result))
+
+
+def test_a_bit_has_one_barrier_at_a_time_and_the_next_one_clears_it():
+    bus, puts = Bus(), Puts()
+    barriers = Barriers(bus, puts, 3)
+    first, second, other = barriers.begin(2), barriers.begin(2), barriers.begin(5)
+    assert puts.asked == [(3, 4, 0x1000), (3, 32, 0x1000)]
+    barriers.look()
+    assert not (first.done or second.done or other.done)
+    bus.view[:] = (4).to_bytes(4, "big")
+    barriers.look()
+    assert (first.done, second.done, other.done) == (True, False, False)
+    assert puts.asked[2:] == [(3, 4, 0x1000)]
+    barriers.look()
+    assert not second.done  # its bit is clear here, and the switch's still set
+    bus.view[:] = (32).to_bytes(4, "big")
+    barriers.look()
+    assert second.done
+    assert other.done
+    assert barriers.idle
+
+
+def test_a_tree_that_is_lost_ends_what_waits():
+    bus = Bus()
+    barriers = Barriers(bus, Puts(), 0)
+    two = barriers.begin(0), barriers.begin(0)
+    assert not barriers.lost
+    bus.view[:] = int(LOST).to_bytes(4, "big")
+    assert barriers.lost
+    barriers.fail_all(ErrorKind.NIC_LOST, "gone")
+    assert [one.error.kind for one in two] == [ErrorKind.NIC_LOST] * 2
+    assert barriers.idle
+
+
+def test_barriers_of_all_kinds_are_passed_and_take_less_time_than_messages():
+    by = {}
+    for nic in ("t3d", "t3d_barrier"):
+        run = lanai("-q", "-n", 3, "--device", "t3d", "--nic", nic, sys.executable, PROGRAM)
+        assert (run.returncode, run.stderr) == (0, "")
+        by[nic] = float(run.stdout.split()[0])
+    assert by["t3d_barrier"] < by["t3d"] / 2
+
+
+@pytest.mark.slow
+def test_the_tree_on_a_network_that_reorders():
+    more = ("--option", "preset=t3e", "--fault", "reorder * rate=0.2 seed=3 by=300us")
+    run = lanai(*TREE, "-n", 2, *more, sys.executable, PROGRAM)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_a_tree_that_is_lost_is_an_error():
+    more = ("--fault", "down nic1 from=150us to=100ms")
+    run = lanai(*TREE, "-n", 2, *more, sys.executable, PROGRAM)
+    assert run.returncode == 3
+    assert "has lost the barrier tree: a NIC or the switch does not answer" in run.stderr
+
+
+def test_shmem_uses_it():
+    run = lanai(*TREE, "-n", 2, sys.executable, EXAMPLES / "counter.py")
+    assert (run.returncode, run.stdout, run.stderr) == (0, SAID["counter"], "")
+
+
+def test_a_fabric_without_it_is_refused():
+    run = lanai(*TREE, "-n", 4, "--fabric", "torus:2x2x1", "true")
+    assert run.returncode == 2
+    assert "fabric 'torus:2x2x1' has no barrier tree" in run.stderr
+    assert "take switch with up to 16 NICs" in run.stderr
