@@ -8,8 +8,8 @@ from lanai_hdl.config import lanai41
 from lanai_host.errors import UserError
 from lanai_sim.commands import run
 from lanai_sim.machine import fabrics
-from lanai_sim.machine.presets import t3d, t3d_barrier
 from lanai_sim.machine.fabrics.cables import from_cables, parse_cables
+from lanai_sim.machine.presets import t3d, t3d_barrier
 
 from .walking import walk
 
