@@ -17,8 +17,4 @@ if world.rank == 0:
 else:
     assert world.rank != 1 or world.recv(source=0) == "late"
     world.Barrier()
-begin = MPI.Wtime()
-for _ in range(10):
-    world.Barrier()
-if world.rank == 0:
-    print(f"{(MPI.Wtime() - begin) * 1e5:.2f} us")
+print("passed")
