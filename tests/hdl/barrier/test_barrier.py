@@ -132,6 +132,27 @@ def test_nobody_passes_before_the_last_one():
         assert min(slot for b, slot in left if b == barrier) > max(slot for b, slot in came if b == barrier)
 
 
+def test_the_last_one_has_its_answer_after_23_slots():
+    """Two cables of 8, and 7 of the switch and of both ends."""
+    star = Star(2)
+    took = []
+
+    async def first(context, node):
+        node.write(1)
+        await context.tick().repeat(400)
+
+    async def last(context, node):
+        await context.tick().repeat(200)
+        node.write(1)
+        begin = star.slot
+        while not node.seen:
+            await context.tick()
+        took.append(star.slot - begin)
+
+    star.run(first, last)
+    assert took == [23]
+
+
 def test_bits_are_barriers_of_their_own():
     star = Star(2)
 
