@@ -23,8 +23,8 @@ from .elaboration import elaborate
 from .verilator import Model, Source, library
 
 HEADERS = (
-    "engine.h", "faults.h", "memory.h", "nic.h", "pio.h", "replay.h", "state.h", "stepping.h", "trace.h",
-    "units.h", "wave.h",
+    "engine.h", "faults.h", "memory.h", "nic.h", "pio.h", "replay.h", "state.h", "stepping.h", "switches.h",
+    "trace.h", "units.h", "wave.h",
 )  # fmt: skip
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
 STILL, CUT = int(Ending.STILL), int(Ending.CUT)  # asked with every call

@@ -13,8 +13,8 @@ EXPORT void engine_wire(Engine* e, uint32_t u, uint32_t p, uint32_t v, uint32_t 
     e->wires.emplace_back(new Wire(e->latency));
     Wire* wire = e->wires.back().get();
     uint32_t n = uint32_t(e->nics.size());
-    if (u < n) e->nics[u]->tx = wire;
-    if (v < n) e->nics[v]->rx = wire;
+    if (u < n) e->nics[u]->join_tx(wire);
+    if (v < n) e->nics[v]->join_rx(wire);
 #ifdef SWITCH_PORTS
     if (u >= n) e->switches[u - n]->tx[p] = wire;
     if (v >= n) e->switches[v - n]->rx[q] = wire;
@@ -41,12 +41,12 @@ EXPORT uint64_t engine_slot(Engine* e, uint32_t unit) { return e->units[unit]->s
 EXPORT uint64_t engine_evaluated(Engine* e, uint32_t unit) { return e->units[unit]->evaluated; }
 EXPORT uint64_t engine_entries(Engine* e) { return e->entries; }
 EXPORT void engine_pio(Engine* e, uint32_t nic, const Pio* accesses, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) e->nics[nic]->pio.push_back(accesses[i]);
+    e->nics[nic]->access(accesses, count);
 }
 // `data` holds the bytes of all bursts, one after the other.
 EXPORT void engine_bursts(Engine* e, uint32_t nic, uint64_t begin, const Burst* bursts, uint32_t count,
                           const uint8_t* data, uint32_t tag) {
-    e->nics[nic]->processors.add(begin, bursts, count, data, tag);
+    e->nics[nic]->program(begin, bursts, count, data, tag);
 }
 EXPORT void engine_map(Engine* e, uint32_t nic, uint32_t page, void* local, uint64_t remote, int32_t pid,
                        uint32_t writable) {

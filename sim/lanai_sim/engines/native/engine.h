@@ -1,5 +1,6 @@
 // What the parts of the native engine share: wires with latency, events, units.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -9,15 +10,21 @@
 #include "faults.h"
 #include "state.h"
 
+// A model's code for one slot is larger than the first caches, so that whatever a slot needs beside it is fetched anew.
+// What few slots need is kept out of the code and the cache lines that every slot needs.
+#define RARELY(condition) __builtin_expect(!!(condition), 0)
+#define RARE __attribute__((noinline, cold))
+
 // One direction of a cable. What its sender puts in at slot s its receiver sees at s + latency; `stop` runs the other
 // way.
-struct Wire {
+struct alignas(64) Wire {
     uint64_t mask, latency;
-    std::vector<uint8_t> kind, stop;
-    std::vector<uint32_t> data;
     // One past the last slot that is not IDLE, or has STOP. Atomic, for the far end may look while this end puts in:
     // what it puts in arrives later than anything the far end decides then.
     std::atomic<uint64_t> last_kind{0}, last_stop{0};
+    std::unique_ptr<Faults> faults;  // usually none
+    std::vector<uint8_t> kind, stop;
+    std::vector<uint32_t> data;  // undefined where `kind` is IDLE
 
     explicit Wire(uint64_t latency) : latency(latency) {
         uint64_t size = 8;
@@ -27,19 +34,14 @@ struct Wire {
         stop.resize(size);
         data.resize(size);
     }
-    std::unique_ptr<Faults> faults;  // usually none
 
     void put(uint64_t slot, uint8_t k, uint32_t d) {
-        if (faults) faults->pass(slot, stop[(slot - latency) & mask], k, d);
-        kind[slot & mask] = k;
-        data[slot & mask] = d;
-        if (k != IDLE) last_kind.store(slot + 1, std::memory_order_relaxed);
+        if (RARELY(k != IDLE || faults || !all_idle(slot))) store(slot, k, d);
     }
     bool resting(uint64_t slot) const { return !faults || !faults->active(slot); }
     uint64_t next(uint64_t slot) const { return faults ? faults->next(slot) : ~0ull; }
     void put_stop(uint64_t slot, uint8_t s) {
-        stop[slot & mask] = s;
-        if (s) last_stop.store(slot + 1, std::memory_order_relaxed);
+        if (RARELY(s || !none_stops(slot))) store_stop(slot, s);
     }
     // Nothing stands on the far end in any slot from `slot` on, unless it is put in later.
     bool flits_quiet(uint64_t slot) const { return last_kind.load(std::memory_order_relaxed) + latency <= slot; }
@@ -58,6 +60,22 @@ struct Wire {
         pass(way, last_kind);
         pass(way, last_stop);
     }
+
+  private:
+    // Every entry was overwritten since the last that was not IDLE, or had STOP.
+    bool all_idle(uint64_t slot) const { return slot > last_kind.load(std::memory_order_relaxed) + mask; }
+    bool none_stops(uint64_t slot) const { return slot > last_stop.load(std::memory_order_relaxed) + mask; }
+
+    RARE void store(uint64_t slot, uint8_t k, uint32_t d) {
+        if (faults) faults->pass(slot, stop[(slot - latency) & mask], k, d);
+        kind[slot & mask] = k;
+        data[slot & mask] = d;
+        if (k != IDLE) last_kind.store(slot + 1, std::memory_order_relaxed);
+    }
+    RARE void store_stop(uint64_t slot, uint8_t s) {
+        stop[slot & mask] = s;
+        if (s) last_stop.store(slot + 1, std::memory_order_relaxed);
+    }
 };
 
 // A NIC or a switch: something with a clock of its own that may be stepped apart from the others.
@@ -67,7 +85,8 @@ struct Unit {
     std::vector<Event> events;
 
     virtual ~Unit() {}
-    virtual void step() = 0;                           // one slot
+    // Slots up to `horizon`, which is no later than what others do now can be seen here; fewer if there are events.
+    virtual void advance(uint64_t horizon, bool skip) = 0;
     virtual bool quiet() const = 0;                    // nothing happens until an input comes
     virtual uint64_t wake() const { return ~0ull; }    // the slot at which it must be stepped though no input comes
     virtual bool rest(uint64_t to) = 0;                // leave slots out, up to `to` at most; false if it cannot
@@ -76,3 +95,17 @@ struct Unit {
     virtual void save(StateWriter& to) = 0;
     virtual void restore(StateReader& from) = 0;
 };
+
+// `Unit::advance` of a class whose `step` does one slot.
+template <class Kind>
+void advance_steps(Kind& unit, uint64_t horizon, bool skip) {
+    while (unit.slot < horizon) {
+        if (skip && RARELY(unit.quiet())) {
+            // What others send before `horizon` arrives no sooner than it, and what is on the wire makes it not quiet.
+            uint64_t to = std::min(horizon, unit.wake());
+            if (to > unit.slot && unit.rest(to)) continue;
+        }
+        unit.step();
+        if (RARELY(!unit.events.empty())) return;
+    }
+}

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "declared.h"
+#include "engine.h"
 #include "models.h"
 #include "state.h"
 
@@ -62,12 +63,25 @@ class NicGates {
 #else
         drive(inputs);  // the model registers them with the edge
         tick(*model_);
+        still_ = false;
+#endif
+    }
+
+    // `begin` with NO_INPUTS.
+    void begin_still() {
+#ifdef LANAI_AS_SYNTHESIZED
+        begin(NO_INPUTS);
+#else
+        if (RARELY(!still_)) drive(NO_INPUTS);
+        still_ = true;
+        tick(*model_);
 #endif
     }
 
     template <class Direction>
     void state(Direction& way) {
         pass_model(way, *model_);
+        still_ = false;
 #ifdef LANAI_AS_SYNTHESIZED
         pass(way, present_);
 #endif
@@ -75,16 +89,19 @@ class NicGates {
 
     NicModel& model() { return *model_; }
     const NicModel& model() const { return *model_; }
+    // Ports by name, without the table of references that a model has.
+    auto& ports() { return *model_->rootp; }
 
   private:
     std::unique_ptr<VerilatedContext> context_;
     std::unique_ptr<NicModel> model_;
+    bool still_ = false;  // NO_INPUTS stand at the model
 #ifdef LANAI_AS_SYNTHESIZED
     NicInputs present_ = NO_INPUTS;
 #endif
 
     void drive(const NicInputs& in) {
-        NicModel& m = *model_;
+        auto& m = ports();
         m.left_out = in.left_out;
         m.PORT(link_rx, data) = in.rx_data;
         m.PORT(link_rx, kind) = in.rx_kind;

@@ -7,6 +7,7 @@
 
 #include "engine.h"
 #include "replay.h"
+#include "switches.h"
 #include "units.h"
 
 namespace {  // engine.cc alone includes this file
@@ -136,21 +137,8 @@ class Engine {
         return to;
     }
 
-    static void advance(Unit* unit, uint64_t horizon, bool skip) {
-        while (unit->slot < horizon) {
-            if (skip && unit->quiet()) {
-                // What others send before `horizon` arrives no sooner than it, and what is on the wire makes it not
-                // quiet.
-                uint64_t to = std::min(horizon, unit->wake());
-                if (to > unit->slot && unit->rest(to)) continue;
-            }
-            unit->step();
-            if (!unit->events.empty()) return;
-        }
-    }
-
     void share(unsigned index) {
-        for (size_t i = index; i < units.size(); i += threads) advance(units[i], horizon_, skip);
+        for (size_t i = index; i < units.size(); i += threads) units[i]->advance(horizon_, skip);
     }
 
     void round() {

@@ -1,4 +1,4 @@
-// A NIC and a switch between their wires, with what the host does.
+// A NIC between its wires, with what the host does.
 #pragma once
 #include <deque>
 #include <memory>
@@ -14,54 +14,85 @@
 #define TRACE(what)
 #endif
 
-class NicUnit : public Unit {
+class alignas(64) NicUnit final : public Unit {
+    static constexpr uint64_t NONE = ~0ull;
+#if VM_TRACE || defined(LANAI_TRACED)
+    static constexpr bool WATCHED = true;  // every slot is looked at
+#else
+    static constexpr bool WATCHED = false;
+#endif
+
+    // What every slot needs stands first.
+    uint64_t host_due_ = NONE;  // slot from which an access of the host may be offered
+    Wire *tx_ = nullptr, *rx_ = nullptr;
+    uint64_t owed_ = 0;  // slots rested and not yet made known to the model: 0 or odd
+    uint64_t ended_with_next_ = NONE;  // the slot that the model is in; NONE: none that is told of
+    bool irq_ = false, idle_ = false, answer_ = false, error_ = false, reading_ = false, is_offered_ = false;
+    uint32_t value_ = 0;
+    NicGates gates_;
+    std::unique_ptr<std::vector<NicInputs>> recorded_;  // usually none
+    NicInputs in_ = NO_INPUTS;  // of this slot, if `is_asked`
+    std::deque<Pio> pio_;
+    Processors processors_;
+    uint32_t number_;
+    uint64_t offered_ = 0;  // slot since which an access is offered to the NIC
+
   public:
     HostMemory memory;
-    std::deque<Pio> pio;
-    Processors processors;
-    Wire *tx = nullptr, *rx = nullptr;
-    uint32_t number;
-    bool irq = false;
     Wave<NicModel> wave;
 #ifdef LANAI_TRACED
     Tracer tracer;
 #endif
 
-    NicUnit(uint32_t number, uint64_t slot_khz) : processors(slot_khz), number(number) {}
+    NicUnit(uint32_t number, uint64_t slot_khz) : processors_(slot_khz), number_(number) {}
     ~NicUnit() {
         if (ended_with_next_ != NONE && wave.within(ended_with_next_)) begin(NO_INPUTS);
         wave.close();
     }
 
-    void step() override {
-        if (owed_) catch_up();
-        if (processors.due() <= slot) processors.admit(slot, pio);
-        NicInputs in = inputs();
-        begin(in);
-        NicModel& m = gates_.model();
-        ended_with_next_ = slot;
-        tx->put(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data));
-        rx->put_stop(slot, m.PORT(link_rx, stop));
-        TRACE(sends(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data)));
-        TRACE(receives(slot, in.rx_kind, in.rx_data));
-        host_memory(m);
-        programmed_io(m, in.pio_valid);
-        if (m.irq != irq) {
-            irq = m.irq;
-            if (irq) events.push_back({slot, IRQ, number, 0, 0});
+    void join_tx(Wire* wire) { tx_ = wire; }
+    void join_rx(Wire* wire) { rx_ = wire; }
+
+    void access(const Pio* accesses, uint32_t count) {
+        pio_.insert(pio_.end(), accesses, accesses + count);
+        plan_host();
+    }
+    void program(uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag) {
+        processors_.add(begin, bursts, count, data, tag);
+        plan_host();
+    }
+
+    void advance(uint64_t horizon, bool skip) override { advance_steps(*this, horizon, skip); }
+
+    void step() {
+        bool asked = RARELY(is_asked());
+        if (asked) {
+            begin_asked();
+        } else {
+            gates_.begin_still();
+            ended_with_next_ = slot;
         }
+        auto& m = gates_.ports();
+        tx_->put(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data));
+        rx_->put_stop(slot, m.PORT(link_rx, stop));
+        TRACE(sends(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data)));
+        TRACE(receives(slot, in_.rx_kind, in_.rx_data));
+        answer_ = m.PORT(mem, valid);
+        if (RARELY(answer_)) host_memory();
+        if (RARELY(asked)) programmed_io();
+        if (RARELY(m.irq != irq_)) interrupt();
         slot++;
         evaluated++;
-        idle_ = m.idle && ::quiet(in);
+        idle_ = m.idle && (!asked || ::quiet(in_));
     }
 
     bool quiet() const override {
-        return idle_ && !answer_ && !reading_ && (pio.empty() || pio.front().slot > slot) && processors.due() > slot &&
-               rx->flits_quiet(slot) && tx->stops_quiet(slot) && tx->resting(slot) && !wave.within(slot);
+        return idle_ && !answer_ && !reading_ && host_due_ > slot && rx_->flits_quiet(slot) &&
+               tx_->stops_quiet(slot) && tx_->resting(slot) && !wave.within(slot);
     }
 
     uint64_t wake() const override {
-        uint64_t first = std::min(pio.empty() ? ~uint64_t(0) : pio.front().slot, processors.due());
+        uint64_t first = host_due_;
         const NicModel& m = gates_.model();
         if (m.wake_armed) {
             uint32_t away = uint32_t(m.wake_cycle) - uint32_t(slot >> 1);
@@ -69,7 +100,7 @@ class NicUnit : public Unit {
             timer = timer > slot + 4 ? timer - 4 : slot;
             if (timer < first) first = timer;
         }
-        if (tx->next(slot) < first) first = tx->next(slot);
+        if (tx_->next(slot) < first) first = tx_->next(slot);
         return wave.next(slot) < first ? wave.next(slot) : first;
     }
 
@@ -78,8 +109,8 @@ class NicUnit : public Unit {
         uint64_t more = to - slot;
         more -= (more + owed_ + 1) & 1;
         if (more + owed_ < 3) return false;
-        tx->rest(slot, slot + more);
-        rx->rest_stop(slot, slot + more);
+        tx_->rest(slot, slot + more);
+        rx_->rest_stop(slot, slot + more);
         slot += more;
         owed_ += more;
         return more > 0;
@@ -92,11 +123,14 @@ class NicUnit : public Unit {
 #ifdef LANAI_TRACED
         return false;  // rows are kept elsewhere
 #endif
-        return Unit::settled() && pio.empty() && processors.settled() && memory.watches.empty() && !recorded_ &&
+        return Unit::settled() && pio_.empty() && processors_.settled() && memory.watches.empty() && !recorded_ &&
                wave.from == NONE;
     }
     void save(StateWriter& to) override { state(to); }
-    void restore(StateReader& from) override { state(from); }
+    void restore(StateReader& from) override {
+        state(from);
+        plan_host();
+    }
 
     NicModel& model() { return gates_.model(); }
 
@@ -105,26 +139,38 @@ class NicUnit : public Unit {
     const std::vector<NicInputs>* recorded() const { return recorded_.get(); }
 
   private:
-    static constexpr uint64_t NONE = ~0ull;
-
-    NicGates gates_;
-    std::unique_ptr<std::vector<NicInputs>> recorded_;  // usually none
-    bool idle_ = false, answer_ = false, error_ = false, reading_ = false, is_offered_ = false;
-    uint32_t value_ = 0;
-    uint64_t offered_ = 0;  // slot since which an access is offered to the NIC
-    uint64_t owed_ = 0;  // slots rested and not yet made known to the model: 0 or odd
-    uint64_t ended_with_next_ = NONE;  // the slot that the model is in; NONE: none that is told of
-
     template <class Direction>
     void state(Direction& way) {
         gates_.state(way);
         pass(way, slot);
         pass(way, evaluated);
-        pass(way, irq);
+        pass(way, irq_);
         pass(way, memory.refused);
         for (bool* flag : {&idle_, &answer_, &error_, &reading_, &is_offered_}) pass(way, *flag);
         pass(way, value_);
         for (uint64_t* count : {&offered_, &owed_, &ended_with_next_}) pass(way, *count);
+    }
+
+    void plan_host() {
+        host_due_ = processors_.due();
+        if (!pio_.empty()) host_due_ = std::min(host_due_, pio_.front().slot);
+    }
+
+    // Inputs of this slot may ask for something, or somebody looks at it.
+    bool is_asked() const {
+        return WATCHED || owed_ || answer_ || reading_ || host_due_ <= slot || !rx_->flits_quiet(slot) ||
+               !tx_->stops_quiet(slot) || recorded_;
+    }
+
+    RARE void begin_asked() {
+        if (owed_) catch_up();
+        if (processors_.due() <= slot) {
+            processors_.admit(slot, pio_);
+            plan_host();
+        }
+        in_ = inputs();
+        begin(in_);
+        ended_with_next_ = slot;
     }
 
     void begin(const NicInputs& in) {
@@ -144,18 +190,20 @@ class NicUnit : public Unit {
         evaluated++;
     }
 
-    // Of this slot. They depend on nothing that the NIC puts out in it.
+    // Of this slot. They depend on nothing that the NIC puts out in it. What is not valid is 0.
     NicInputs inputs() {
         NicInputs in = NO_INPUTS;
-        uint64_t before = slot - tx->latency;  // slots before the first wrap around to slots never written: idle
-        in.rx_kind = rx->kind[before & rx->mask];
-        in.rx_data = rx->data[before & rx->mask];
-        in.tx_stop = tx->stop[before & tx->mask];
-        in.mem_rvalid = answer_;
-        in.mem_rdata = value_;
-        in.mem_rerror = error_;
-        if (reading_ || pio.empty() || pio.front().slot > slot) return in;
-        const Pio& access = pio.front();
+        uint64_t before = slot - tx_->latency;  // slots before the first wrap around to slots never written: idle
+        in.rx_kind = rx_->kind[before & rx_->mask];
+        if (in.rx_kind != IDLE) in.rx_data = rx_->data[before & rx_->mask];
+        in.tx_stop = tx_->stop[before & tx_->mask];
+        if (answer_) {
+            in.mem_rvalid = 1;
+            in.mem_rdata = value_;
+            in.mem_rerror = error_;
+        }
+        if (reading_ || pio_.empty() || pio_.front().slot > slot) return in;
+        const Pio& access = pio_.front();
         in.pio_valid = 1;
         in.pio_write = uint8_t(access.write);
         in.pio_addr = access.address;
@@ -165,9 +213,8 @@ class NicUnit : public Unit {
     }
 
     // A beat taken in this slot is answered in the next.
-    void host_memory(NicModel& m) {
-        answer_ = m.PORT(mem, valid);
-        if (!answer_) return;
+    RARE void host_memory() {
+        auto& m = gates_.ports();
         TRACE(master(slot, m.PORT(mem, write), m.PORT(mem, addr), m.PORT(mem, be), m.PORT(mem, burst) <= 1));
         uint32_t hit = 0;
         if (m.PORT(mem, write)) {
@@ -177,18 +224,19 @@ class NicUnit : public Unit {
             value_ = 0xDEADDEAD;
             error_ = !memory.read(m.PORT(mem, addr), m.PORT(mem, burst), &value_);
         }
-        if (hit) events.push_back({slot + 1, WATCH, number, hit, 0});
+        if (hit) events.push_back({slot + 1, WATCH, number_, hit, 0});
     }
 
-    // The access that stands at the NIC in this slot, if it is `offered`, or the answer to one that was read.
-    void programmed_io(NicModel& m, bool offered) {
+    // The access that stands at the NIC in this slot, if one does, or the answer to one that was read.
+    RARE void programmed_io() {
+        auto& m = gates_.ports();
         if (reading_ && m.PORT(pio, rvalid)) {  // the next access is offered in the next slot
-            TRACE(pio(offered_, slot + 1, false, pio.front().address, 15));
+            TRACE(pio(offered_, slot + 1, false, pio_.front().address, 15));
             performed(m.PORT(pio, rdata));
             reading_ = false;
         }
-        if (!offered) return;
-        const Pio& access = pio.front();
+        if (!in_.pio_valid) return;
+        const Pio& access = pio_.front();
         if (!is_offered_) offered_ = slot;
         is_offered_ = true;
         if (!m.PORT(pio, ready)) return;
@@ -201,90 +249,17 @@ class NicUnit : public Unit {
         performed(0);
     }
 
+    RARE void interrupt() {
+        irq_ = !irq_;
+        if (irq_) events.push_back({slot, IRQ, number_, 0, 0});
+    }
+
     // The access at the front was, in this slot.
     void performed(uint32_t value) {
-        Pio access = pio.front();
-        pio.pop_front();
-        uint32_t tag = access.program ? processors.done(access.program, slot + 1) : access.tag;
-        if (tag) events.push_back({slot + 1, PIO_DONE, number, tag, value});
+        Pio access = pio_.front();
+        pio_.pop_front();
+        uint32_t tag = access.program ? processors_.done(access.program, slot + 1) : access.tag;
+        plan_host();
+        if (tag) events.push_back({slot + 1, PIO_DONE, number_, tag, value});
     }
 };
-
-#ifdef SWITCH_PORTS
-class SwitchUnit : public Unit {
-  public:
-    Wire *tx[SWITCH_PORTS] = {}, *rx[SWITCH_PORTS] = {};
-
-    SwitchUnit() : context_(new VerilatedContext), model_(new SwitchModel(context_.get())), ports_(*model_) {
-#ifdef LANAI_AS_SYNTHESIZED
-        model_->rst = 1;
-        model_->clk = 0;
-        model_->eval();
-        clock();
-        model_->rst = 0;
-#endif
-        model_->clk = 0;
-        model_->eval();
-    }
-
-    void step() override {
-        for (int i = 0; i < SWITCH_PORTS; i++) {
-            if (!tx[i]) continue;
-            tx[i]->put(slot, *ports_.tx_kind[i], *ports_.tx_data[i]);
-            rx[i]->put_stop(slot, *ports_.rx_stop[i]);
-            uint64_t before = slot - tx[i]->latency;
-            *ports_.rx_kind[i] = rx[i]->kind[before & rx[i]->mask];
-            *ports_.rx_data[i] = rx[i]->data[before & rx[i]->mask];
-            *ports_.tx_stop[i] = tx[i]->stop[before & tx[i]->mask];
-        }
-        clock();
-        slot++;
-        evaluated++;
-    }
-
-    bool quiet() const override {
-        if (!model_->idle) return false;
-        for (int i = 0; i < SWITCH_PORTS; i++)
-            if (tx[i] && !(rx[i]->flits_quiet(slot) && tx[i]->stops_quiet(slot) && tx[i]->last_kind < slot &&
-                           rx[i]->last_stop < slot && tx[i]->resting(slot)))
-                return false;
-        return true;
-    }
-
-    uint64_t wake() const override {
-        uint64_t first = ~0ull;
-        for (Wire* wire : tx)
-            if (wire && wire->next(slot) < first) first = wire->next(slot);
-        return first;
-    }
-
-    bool rest(uint64_t to) override {
-        for (int i = 0; i < SWITCH_PORTS; i++)
-            if (tx[i]) {
-                tx[i]->rest(slot, to);
-                rx[i]->rest_stop(slot, to);
-            }
-        slot = to;
-        return true;
-    }
-
-    void save(StateWriter& to) override { state(to); }
-    void restore(StateReader& from) override { state(from); }
-
-    SwitchModel& model() { return *model_; }
-
-  private:
-    std::unique_ptr<VerilatedContext> context_;
-    std::unique_ptr<SwitchModel> model_;
-    SwitchPorts ports_;
-
-    template <class Direction>
-    void state(Direction& way) {
-        pass_model(way, *model_);
-        pass(way, slot);
-        pass(way, evaluated);
-    }
-
-    void clock() { tick(*model_); }
-};
-#endif
