@@ -23,6 +23,7 @@ class Access(Flag):
     WRITE = auto()
     ATOMIC = auto()
     APPEND = auto()  # to FIFOs that lie in it
+    SIGNAL = auto()  # what is appended interrupts this process
 
 
 class Atomic(Enum):

@@ -56,6 +56,7 @@ class Answering(wiring.Component):
             self.entry.eq(Cat(index, owner)),
             port.address.eq(Cat(port.offset[:OFFSET_BITS], self.page)),
             port.little.eq(self._rights.little),
+            port.signals.eq(self._rights.signal),
         ]
         m.d.sync += self.window.eq(self.windows[owner] if process_bits else self.windows[0])
         self._answer(m, index)

@@ -100,6 +100,7 @@ class RemoteAdapter(NicBlock):
 
     def raises(self):
         yield Raises(REMOTE.events.REMOTE_LOST, self.sequencer.lost_now)
+        yield Raises(REMOTE.events.REMOTE_SIGNAL, self.server.signalled)
 
     def counts(self):
         counters, server, sender = REMOTE.counters, self.server, self.sender

@@ -47,7 +47,10 @@ REMOTE = RegisterBlock(
             "The number of the peer that was lost last; bit 31: one was.",
         ),
     ),
-    events=(EventBit("REMOTE_LOST", 13, "a peer of the remote-memory adapter has not answered"),),
+    events=(
+        EventBit("REMOTE_LOST", 13, "a peer of the remote-memory adapter has not answered"),
+        EventBit("REMOTE_SIGNAL", 14, "a record has been appended to a FIFO whose exposure says that this interrupts"),
+    ),
     counters=(
         Counter("REMOTE_COMMANDS", 0x340, "command of the host begun"),
         Counter("REMOTE_PACKETS", 0x344, "request sent, repeated ones included"),

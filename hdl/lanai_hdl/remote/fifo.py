@@ -7,8 +7,8 @@ the adapter writes; the head, a count as in the tail, which the process writes; 
 has 1 to 128 pages, a power of two, and begins at a page of the exposure whose number is a multiple
 of that.
 
-A record is a `SizeWord` with the number of bytes, the FIFO's offset, and the bytes; the next one
-begins at a word. It does not cross a page: where a page has no room for the longest record, the
+A record is a `SizeWord` with the number of bytes and who has appended them, the FIFO's offset, and
+the bytes; the next one begins at a word. It does not cross a page: where a page has no room for the longest record, the
 next one begins at the next page.
 
 The adapter keeps copies of control words (`FifoWords`). Once a record has been appended, the owner

@@ -35,8 +35,8 @@ class LookupPort(wiring.Signature):
 
     The question, from `start` on until `done`: `length` bytes (not 0) at byte `offset` of
     `exposure` of process `owner`. The answer, in the one slot of `done`: `status`; if that is OK,
-    the first byte's bus `address`, and whether the exposure is `little`. It comes 4 slots after
-    `start`, or once it is `wanted`.
+    the first byte's bus `address`, whether the exposure is `little`, and whether what is appended
+    to it `signals`. It comes 4 slots after `start`, or once it is `wanted`.
     """
 
     def __init__(self):
@@ -54,5 +54,6 @@ class LookupPort(wiring.Signature):
                 "status": In(Status),
                 "address": In(32),
                 "little": In(1),
+                "signals": In(1),
             }
         )

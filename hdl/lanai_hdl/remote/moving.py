@@ -21,7 +21,7 @@ class Moving:
         of_append = of_request & self._packet.appends
         with m.State("LOOKUP"):
             m.d.comb += [self.lookup.start.eq(1), self._locating.eq(1)]
-            m.d.sync += self._little.eq(self.lookup.little)
+            m.d.sync += [self._little.eq(self.lookup.little), self._signals.eq(self.lookup.signals)]
             with m.If(self.lookup.done):
                 with m.If((self._status != Status.FULL) | (self.lookup.status != Status.OK)):
                     m.d.sync += self._status.eq(self.lookup.status)
@@ -107,6 +107,7 @@ class Moving:
                     m.d.comb += [
                         self.refused.eq(self._status != Status.OK),
                         self.served.eq(self._status == Status.OK),
+                        self.signalled.eq(self.served & self._packet.appends & self._signals),
                     ]
                     self._finish(m)
                     self._note_written(m)

@@ -83,7 +83,8 @@ class SizeWord(Word):
     length: 16  # bytes; 4 or 8 of an ATOMIC
     align: 2  # of a READ: lower bits of the address that the data will be written to
     atomic: Atomic
-    _reserved: 11
+    node: 8  # the NIC and the process whose command the request is part of
+    process: 3
 
 
 class ReplyWord(Word):

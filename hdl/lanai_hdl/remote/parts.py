@@ -5,6 +5,7 @@ from amaranth.lib import enum
 
 from ..word_layout import layout
 from .packets import MARK, Op, ReplyWord, RequestWord, SizeWord, TargetWord
+from .window import COMMAND_BITS
 
 
 class Part(enum.Enum, shape=4):
@@ -41,6 +42,8 @@ def values(m, number, command_word, entry, reply, replies, op, index):
         size.length.eq(entry.length),
         size.align.eq(entry.local_offset[:2]),
         size.atomic.eq(entry.atomic),
+        size.node.eq(number),
+        size.process.eq(entry.buffer >> COMMAND_BITS),
         answer.status.eq(reply.status),
         answer.entry.eq(reply.entry),
     ]

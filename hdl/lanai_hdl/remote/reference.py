@@ -34,6 +34,7 @@ class ReferenceExposure:
     atomic: bool = False
     little: bool = False
     append: bool = False
+    signal: bool = False
 
     def allows(self, need: Need) -> bool:
         return {
@@ -84,6 +85,7 @@ class ReferenceNic:
     pages: dict[tuple[int, int], int] = field(default_factory=dict)
     maps: dict[tuple[int, int], ReferenceMap] = field(default_factory=dict)  # of the aperture's pages
     stored: dict[int, Status] = field(default_factory=dict)  # a failure since a process's last NOP
+    signals: int = 0  # records that interrupt the host
 
     def lookup(
         self, owner: int, number: int, need: Need, key: int, offset: int, length: int
@@ -152,7 +154,8 @@ def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: Re
     offset, local, left = command.offset, command.local_offset, command.length
     while left:
         length = packet_length(config, command.op, 0 if appends else offset, local, left)
-        status = _packet(nics[source], nics[command.peer], process, command, offset & MASK, local & MASK, length)
+        sender = (source, process)
+        status = _packet(nics[source], nics[command.peer], sender, command, offset & MASK, local & MASK, length)
         worst = status if worst is Status.OK else worst
         offset, local, left = offset + (0 if appends else length), local + length, left - length
     return worst, 0
@@ -168,13 +171,13 @@ def packet_length(config: RemoteParameters, op: Op, offset: int, local: int, lef
 def _packet(
     here: ReferenceNic,
     there: ReferenceNic,
-    process: int,
+    sender: tuple[int, int],
     command: ReferenceCommand,
     offset: int,
     local: int,
     length: int,
 ) -> Status:
-    own = here.lookup(process, command.local, Need.OWN, 0, local, length)
+    own = here.lookup(sender[1], command.local, Need.OWN, 0, local, length)
     need = Need.WRITE if command.op is Op.WRITE else Need.READ
     if command.op is not Op.READ and own[0] is not Status.OK:
         return own[0]
@@ -183,7 +186,7 @@ def _packet(
         return Status.BUS
     owner, number = divmod(command.exposure, EXPOSURES)
     if command.op in APPENDS:
-        return _append(there, command, local, data)
+        return _append(there, sender, command, local, data)
     status, address, _ = there.lookup(owner, number, need, command.key, offset, length)
     if status is not Status.OK:
         return status
@@ -197,7 +200,9 @@ def _packet(
     return Status.OK if here.write(own[1], answer) else Status.BUS
 
 
-def _append(there: ReferenceNic, command: ReferenceCommand, local: int, data: bytes) -> Status:
+def _append(
+    there: ReferenceNic, sender: tuple[int, int], command: ReferenceCommand, local: int, data: bytes
+) -> Status:
     owner, number = divmod(command.exposure, EXPOSURES)
 
     def place(offset: int, length: int) -> tuple[Status, int, bool]:
@@ -221,12 +226,14 @@ def _append(there: ReferenceNic, command: ReferenceCommand, local: int, data: by
     status, address, _ = place(offset, RECORD_HEADER + len(data))
     if status is not Status.OK:
         return status
-    size = word(SizeWord, length=len(data), align=local % 4, atomic=command.atomic)
+    node, process = sender
+    size = word(SizeWord, length=len(data), align=local % 4, atomic=command.atomic, node=node, process=process)
     header = size.to_bytes(4, "big") + command.offset.to_bytes(4, "big")
     if not there.write(address, header + data):
         return Status.BUS
     new = word(TailWord, count=after(begin, len(data), there.config.payload), refusing=0)
     there.write(control, new.to_bytes(4, "big"))
+    there.signals += there.exposures[owner, number].signal
     return Status.OK
 
 

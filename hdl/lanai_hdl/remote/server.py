@@ -29,7 +29,7 @@ from .tables import START
 from .window import BUFFER_BITS, CommandRead
 from .written import WrittenWords
 
-EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room")
+EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room", "signalled")
 
 
 class PacketServer(Judging, Moving, Ending, wiring.Component):
@@ -120,6 +120,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         self._tail_follows = Signal()  # on the write under way
         self._failed = Signal()  # one of them was refused
         self._little = Signal()  # of the exposure that an ATOMIC changes
+        self._signals = Signal()  # of the exposure that is accessed
         self._result = Signal(64)  # of the ATOMIC that was answered last: no two are outstanding
         self._at = Signal.like(self.index)
         self._from_packet = Signal()  # the words to write are the packet's

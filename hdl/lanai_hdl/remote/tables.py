@@ -96,7 +96,8 @@ class Rights(Word):
     atomic: 1
     little: 1  # atomics take the word's bytes in little-endian order
     append: 1  # to the FIFOs that lie in it
-    _reserved: 26
+    signal: 1  # a record that is appended interrupts the host
+    _reserved: 25
 
 
 class PlaceWord(Word):

@@ -4,6 +4,7 @@ from .boot import boot
 from .exposures import Exposure
 from .memory import RemoteMemory
 from .operation import RemoteError, RemoteOperation
+from .signals import Signal, SignalQueue
 from .token import Token
 
-__all__ = ["Exposure", "RemoteError", "RemoteMemory", "RemoteOperation", "Token", "boot"]
+__all__ = ["Exposure", "RemoteError", "RemoteMemory", "RemoteOperation", "Signal", "SignalQueue", "Token", "boot"]

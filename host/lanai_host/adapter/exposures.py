@@ -93,11 +93,13 @@ class Exposures:
         self._used[number] = exposure
         return exposure
 
-    async def again(self, exposure: Exposure, access: Access) -> Exposure:
+    async def again(self, exposure: Exposure, access: Access, *, key: int | None = None) -> Exposure:
         """The same memory under another number, with a key and access of its own; no longer than
-        `exposure` lasts."""
+        `exposure` lasts. `key` as in `add`."""
         number = self._free_number()
-        token = replace(exposure.token, exposure=self._process * EXPOSURES + number, key=self._draw_key())
+        if key is None:
+            key = self._draw_key()
+        token = replace(exposure.token, exposure=self._process * EXPOSURES + number, key=key)
         second = replace(exposure, number=number, token=token, again=True)
         await self._write(second, access, little=True)
         self._used[number] = second
@@ -147,6 +149,7 @@ class Exposures:
             write=Access.WRITE in access,
             atomic=Access.ATOMIC in access,
             append=Access.APPEND in access,
+            signal=Access.SIGNAL in access,
             little=little,
         )
         fields = (token.first, token.first + token.size, place, rights)

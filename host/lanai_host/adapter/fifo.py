@@ -15,7 +15,6 @@ from ..bus.base import PAGE_SIZE, HostBuffer, Watched
 
 COUNT = (1 << COUNT_BITS) - 1
 REFUSING = word(TailWord, count=0, refusing=1)
-LENGTH = word(SizeWord, length=0xFFFF, align=0, atomic=0)
 
 
 class Fifo:
@@ -54,8 +53,13 @@ class Fifo:
     def record(self) -> memoryview:
         """The data of the oldest record; good until `drop`."""
         begin = self._first + self._head % self._size
-        length = int.from_bytes(self._memory.view[begin : begin + 4], "big") & LENGTH
-        return self._memory.view[begin + RECORD_HEADER : begin + RECORD_HEADER + length]
+        return self._memory.view[begin + RECORD_HEADER : begin + RECORD_HEADER + self._size_word().length]
+
+    def sender(self) -> tuple[int, int]:
+        """Who has appended the oldest record: the NIC, and the process of its host. The adapters
+        say so, not the sender."""
+        size = self._size_word()
+        return size.node, size.process
 
     def drop(self) -> None:
         """The oldest record's place is free again."""
@@ -65,6 +69,10 @@ class Fifo:
     def watched(self) -> Watched:
         """What changes when a record is appended or refused after the last look."""
         return Watched(self._memory, self._control, self.seen)
+
+    def _size_word(self) -> SizeWord:
+        begin = self._first + self._head % self._size
+        return SizeWord.from_bits(int.from_bytes(self._memory.view[begin : begin + 4], "big"))
 
     def _set(self, field: int, value: int) -> None:
         at = self._control + 4 * field

@@ -12,6 +12,7 @@ from .aperture import ApertureStores
 from .commands import Command, Commands
 from .exposures import Exposure, Exposures
 from .operation import RemoteOperation
+from .signals import CONTROL, QUEUE_PAGES, VALUE, Handler, SignalQueue, interrupt_price, work
 from .token import Token
 
 ALL = Access.READ | Access.WRITE | Access.ATOMIC
@@ -34,6 +35,9 @@ class RemoteMemory:
         self._stores = ApertureStores(bus, config, process)
         self._own = Token(node, 0, 0, 0, 0)  # of no memory, for a command that needs none
         self._pinned: dict[int, Pinned] = {}  # by number of the exposure
+        self._payload = config.payload
+        self._interrupt = interrupt_price(costs)
+        self._stage: tuple[HostBuffer, Exposure] | None = None  # the values of signals, by command buffer
 
     @classmethod
     async def open(
@@ -113,6 +117,34 @@ class RemoteMemory:
         what = f"atomic {atomic.name} at offset {offset} of exposure {token.exposure} of node {token.node}"
         command = Command(Op.ATOMIC, token, offset, size, atomic=atomic, operand=operand, comparand=comparand)
         return await self._start(command, what)
+
+    async def signals(self) -> SignalQueue:
+        """A queue of signals to this process. Who has its `token` may signal."""
+        return SignalQueue(*await self.own(QUEUE_PAGES, Access.APPEND | Access.SIGNAL), self._payload)
+
+    async def signal(self, token: Token, value: int, *, again: bool = False) -> RemoteOperation:
+        """Begin to interrupt the process that has given the token of its `signals`. `value`: 32
+        bits. `again`: the last one has found the queue full."""
+        if self._stage is None:
+            self._stage = await self.own(1, Access(0))
+        memory, exposure = self._stage
+        while (buffer := self._commands.free) is None:
+            await self._take_ended()
+        at = VALUE.size * buffer
+        VALUE.pack_into(memory.view, at, value)
+        what = f"signal {value} to exposure {token.exposure} of node {token.node}"
+        op = Op.RETRY if again else Op.APPEND
+        return await self._start(Command(op, token, CONTROL, VALUE.size, exposure.number, at), what)
+
+    async def work(self, picoseconds: int, queue: SignalQueue, handle: Handler) -> None:
+        """The program's own work takes so long. `handle` is called with each signal, at the time at
+        which it comes; what that takes comes on top."""
+
+        async def interrupted() -> None:
+            while (signal := queue.take()) is not None:
+                await handle(signal)
+
+        await work(self.bus, picoseconds, queue.fifo, interrupted, self._interrupt)
 
     async def wait(self, operation: RemoteOperation) -> RemoteOperation:
         """Until it has ended. Raises RemoteError if it failed."""

@@ -155,6 +155,11 @@ class Bus(ABC):
     async def elapse(self, picoseconds: int) -> None:
         """Let host time pass: work of the host's processor."""
 
+    async def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
+        """Let host time pass as `elapse` does, but not beyond a change of one of some words: that
+        interrupts the processor. `picoseconds` is at least 1."""
+        await self.wait_any(watched, why, picoseconds)
+
     async def catch_up(self) -> None:
         """Let the rest of the world come up to `now`, where `elapse` alone need not. A loop that
         polls memory must call it."""

@@ -100,6 +100,10 @@ class RankBus(BlockingBus):
         self._call(Op.WAIT_ANY, pack_wait_any(words_of(watched), timeout, pack_wait(located_why)))
         return changed(watched)
 
+    async def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
+        located_why = None if why is None else located(why)
+        self._call(Op.WORK, pack_wait_any(words_of(watched), picoseconds, pack_wait(located_why)))
+
     async def store(self, bus_address: int, data: bytes) -> None:
         self._call(Op.STORE, BUS_ADDRESS.pack(BusAddress(bus_address), data))
 

@@ -52,6 +52,7 @@ class Op(IntEnum):
     MANAGE = 29  # JSON of a question to the process manager -> JSON of its answer
     COLLECT = 30  # Collect, wait record -> datagrams, a `Relayed` and its bytes each
     STORE = 31  # BusAddress, bytes: into memory that a process of this host shares -> nothing
+    WORK = 32  # as WAIT_ANY, for a processor that works until the time is up -> nothing
 
 
 class Status(IntEnum):

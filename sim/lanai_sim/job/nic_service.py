@@ -106,10 +106,10 @@ class RankAccess:
             offset, size = PIO_READ.unpack(payload)
             self.grant.check_read(offset, size)
             return await self.node.read(clock, offset, size)
-        if op == Op.WAIT_ANY:
+        if op in (Op.WAIT_ANY, Op.WORK):
             head, watched, _ = split_wait_any(payload)
             words = [Word(address, self._word(address), seen) for address, seen in watched]
-            timeout = self.timeout.wait(clock, head.timeout, words)
+            timeout = (WaitTimeout() if op == Op.WORK else self.timeout).wait(clock, head.timeout, words)
             return await self.node.changed(clock, words, self.number, timeout), b""
         if op == Op.UNPIN:
             # At the rank's own time: the NIC may use the pages until then.

@@ -38,7 +38,7 @@ def why_of(request: Request) -> bytes:
             return STOPPED.split(request.payload)[1]
         if request.op == Op.COLLECT:
             return COLLECT.split(request.payload)[1]
-        if request.op == Op.WAIT_ANY:
+        if request.op in (Op.WAIT_ANY, Op.WORK):
             return split_wait_any(request.payload)[2]
     return b""
 

@@ -170,7 +170,7 @@ class Service:
         rank.clock, answer = await self._nic_of(request).serve(request, before)
         if request.op == Op.PIO_READ:
             rank.pio += rank.clock - before
-        else:
+        elif request.op != Op.WORK:
             rank.waited += rank.clock - before
         return answer
 

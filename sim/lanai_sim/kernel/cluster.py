@@ -236,11 +236,18 @@ class ClusterBus(Bus):
         self.pages.give_back(pages)
 
     async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
+        return await self._wait(watched, why, timeout, self._timeout)
+
+    async def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
+        await self._wait(watched, why, picoseconds, WaitTimeout())
+
+    async def _wait(
+        self, watched: Sequence[Watched], why: Wait | None, timeout: int, limit: WaitTimeout
+    ) -> int | None:
         self.why = why
         memory = [one.now[at : at + 4] for one in watched for at in range(0, len(one.seen), 4)]
         words = [Word(address, view, seen) for (address, seen), view in zip(words_of(watched), memory, strict=True)]
-        limit = self._timeout.wait(self.clock, timeout, words)
-        self.clock = await self.node.changed(self.clock, words, self.number, limit)
+        self.clock = await self.node.changed(self.clock, words, self.number, limit.wait(self.clock, timeout, words))
         self.why = None
         return changed(watched)
 

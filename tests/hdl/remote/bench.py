@@ -50,6 +50,7 @@ class Side:
         self.sent, self.arriving, self.reads = [], deque(), []
         self.routes = []  # of all packets that were begun
         self.counts = dict.fromkeys((one.counter.name for one in self.dut.counts()), 0)
+        self.events = []  # as they were raised, each with the host's memory at that time
         self.stop = False
         self._tag = 0
 
@@ -145,6 +146,13 @@ class Side:
             for n, one in enumerate(counts):
                 self.counts[one.counter.name] += happened >> n & 1
 
+    async def watching(self, context):
+        raised = list(self.dut.raises())
+        async for _, _, happened in context.tick().sample(Cat(one.signal for one in raised)):
+            for n, one in enumerate(raised):
+                if happened >> n & 1:
+                    self.events.append((one.event.name, {page: bytes(data) for page, data in self.pages.items()}))
+
     def counted(self):
         """Counters that are not zero."""
         return {name: count for name, count in self.counts.items() if count}
@@ -230,7 +238,7 @@ def play(sides, script, *, slots=30_000, wire=None):
         top.submodules[f"side_{n}"] = side.dut
     bench = Bench(top, slots)
     for side in sides:
-        for model in (side.memory, side.transmits, side.receives, side.counting):
+        for model in (side.memory, side.transmits, side.receives, side.counting, side.watching):
             bench.add_background(model)
     if wire is not None:
         bench.add_background(wire)

@@ -50,6 +50,7 @@ class Reader:
         at = self.head % 4096
         size = SizeWord.from_bits(int.from_bytes(self.side.dump(at, 4), "big"))
         assert int.from_bytes(self.side.dump(at + 4, 4), "big") == CONTROL
+        assert (size.node, size.process) == (0, 0)
         data = self.side.dump(at + 8, size.length)
         self.head = after(self.head, size.length, SMALL.payload)
         self.side.load(CONTROL + 4, self.head.to_bytes(4, "big"))

@@ -143,7 +143,7 @@ class Recorder:
             peer, tag = (-1 if n is None else n for n in (why.peer, why.tag))
             self._host(book, HostKind.WAIT, clock, book.call, self.writer.name(why.call), peer, tag)
         else:
-            self._host(book, HostKind.SERVICE, clock, book.call)
+            self._host(book, HostKind.OTHER if op == Op.WORK else HostKind.SERVICE, clock, book.call)
 
     def left(self, rank: int, clock: int) -> None:
         """The rank has finalized: whatever it was in is over."""
