@@ -135,6 +135,9 @@ class Device(ABC):
     placement: int = 0  # a digest of where in their pages the buffers lay that were lent to the NIC
     impaired: bool = False  # its NIC, or one of its peers, is lost: what all must take part in cannot succeed any more
 
+    work: Callable[[int], None] | None = None  # lets picoseconds of the program's own work pass, which other
+    # ranks may interrupt; None: none can
+
     _charge_sink: ChargeSink | None = None
 
     @abstractmethod
@@ -159,7 +162,8 @@ class Device(ABC):
 
     @abstractmethod
     def cancel(self, operation: Operation) -> bool:
-        """Try to undo an operation that is not done; True if it now is done and cancelled."""
+        """Try to undo an operation that is not done; True if it now is done and cancelled. If that
+        takes a message to another rank, it may be so later."""
 
     @abstractmethod
     def progress(self) -> None:

@@ -200,9 +200,7 @@ def _packet(
     return Status.OK if here.write(own[1], answer) else Status.BUS
 
 
-def _append(
-    there: ReferenceNic, sender: tuple[int, int], command: ReferenceCommand, local: int, data: bytes
-) -> Status:
+def _append(there: ReferenceNic, sender: tuple[int, int], command: ReferenceCommand, local: int, data: bytes) -> Status:
     owner, number = divmod(command.exposure, EXPOSURES)
 
     def place(offset: int, length: int) -> tuple[Status, int, bool]:

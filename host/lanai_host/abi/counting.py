@@ -14,8 +14,6 @@ from functools import partial
 from types import CodeType, FrameType
 from typing import Any, Protocol
 
-from ..simulator.client import SimulatorClient
-
 LINE = 100  # steps of a line of Python
 CALL = 50  # steps before each MPI call of a program in which nothing can be counted
 BLOCKS = "lanai_steps"  # the variable in a program that counts its basic blocks: `counter.c` has it
@@ -125,11 +123,11 @@ class Calls:
 
 
 class Counting:
-    """Charges the program's steps at `price` picoseconds each, before each of its MPI calls.
-    `compiled`: C began this process."""
+    """Charges the program's steps at `price` picoseconds each, before each of its MPI calls: `work`
+    lets that time pass. `compiled`: C began this process."""
 
-    def __init__(self, client: SimulatorClient, price: int, compiled: bool) -> None:
-        self._client = client
+    def __init__(self, work: Callable[[int], None], price: int, compiled: bool) -> None:
+        self._work = work
         self._price = price
         self._depth = 0  # calls that this process is in
         self._counter: Counter = Blocks.find() or (Calls() if compiled else Lines())
@@ -142,7 +140,7 @@ class Counting:
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         if not self._depth:
             steps = self._counter.steps()
-            self._client.charge(self._price * (steps - self._charged))
+            self.aside(self._work, self._price * (steps - self._charged))
             self._charged = steps
         return self.aside(function, *arguments)
 

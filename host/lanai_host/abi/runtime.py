@@ -94,6 +94,12 @@ def _escaped(name: str, result: str, kind: type[BaseException], error: BaseExcep
     return code if result == "int" else 0
 
 
+def _work(world: World, client: SimulatorClient, picoseconds: int) -> None:
+    """The program has worked so long."""
+    if not world.work(picoseconds):
+        client.charge(picoseconds)
+
+
 class Process:
     """How this process is part of a run, or alone."""
 
@@ -129,7 +135,7 @@ class Process:
         if client is not None:
             client.on_end = self._final_state
             if price := int(client.config["host"]["compute"]):
-                self.counting = Counting(client, price, self.foreign)
+                self.counting = Counting(partial(_work, world, client), price, self.foreign)
             else:
                 world.clock.only_read = self._hint
         world.meet_parent()

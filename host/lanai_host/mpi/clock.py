@@ -8,6 +8,7 @@ from ..device import Device
 
 SHARE = 1024  # a reading takes at least this part of the time for which the program has done nothing but read
 MANY = 10_000  # readings in a row
+WAITS = 10  # readings in a row from which on other ranks may interrupt
 LONGEST = 10_000_000  # picoseconds that a reading takes at most for that reason
 
 
@@ -21,6 +22,7 @@ class Clock:
     """
 
     only_read: Callable[[], None] | None = None
+    work: Callable[[int], bool] | None = None  # `World.work`
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -40,6 +42,8 @@ class Clock:
             self.only_read()
             self.only_read = None
         longer = min((now - self._begun) // SHARE, LONGEST)
-        device.charge(HostCost.CLOCK, max(1, longer // self._unit))
+        units = max(1, longer // self._unit)
+        if self._row < WAITS or self.work is None or not self.work(units * self._unit):
+            device.charge(HostCost.CLOCK, units)
         self._last = device.now()
         return self._last

@@ -149,6 +149,15 @@ class Progress:
             while self._services:
                 self._services.pop().stop()
 
+    def work(self, picoseconds: int) -> bool:
+        """The program's own work, which other ranks may interrupt. False: none can, and no time has
+        passed."""
+        if self.device.work is None or self.several_threads():
+            return False
+        with self.lock:
+            self.device.work(picoseconds)
+        return True
+
     def poll(self) -> None:
         """Look once, without blocking."""
         with self.lock:

@@ -52,6 +52,7 @@ class World:
     ) -> None:
         self.process = ProcessState(device, Progress(device, foreign_threads, lockstep), taken=2)
         self.clock = Clock(device)
+        self.clock.work = self.work
         self.rank = device.rank
         self.start = Start(range(device.size)) if start is None else start
         self.size = len(self.start.members)
@@ -204,6 +205,10 @@ class World:
     def wtime(self) -> float:
         """MPI_Wtime: simulated seconds."""
         return self.clock.read() * PICOSECONDS
+
+    def work(self, picoseconds: int) -> bool:
+        """`Progress.work`, while there is a device."""
+        return not self.finalized and self.process.progress.work(picoseconds)
 
     def wtick(self) -> float:
         """MPI_Wtick: one slot of the NIC's clock."""

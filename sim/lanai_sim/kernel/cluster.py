@@ -241,9 +241,7 @@ class ClusterBus(Bus):
     async def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
         await self._wait(watched, why, picoseconds, WaitTimeout())
 
-    async def _wait(
-        self, watched: Sequence[Watched], why: Wait | None, timeout: int, limit: WaitTimeout
-    ) -> int | None:
+    async def _wait(self, watched: Sequence[Watched], why: Wait | None, timeout: int, limit: WaitTimeout) -> int | None:
         self.why = why
         memory = [one.now[at : at + 4] for one in watched for at in range(0, len(one.seen), 4)]
         words = [Word(address, view, seen) for (address, seen), view in zip(words_of(watched), memory, strict=True)]

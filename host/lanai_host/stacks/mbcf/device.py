@@ -7,6 +7,7 @@ from lanai_hdl.remote.packets import Status
 from ...adapter.attachment import Attachment
 from ...adapter.opened import OpenedAdapter
 from ...adapter.remote import AdapterRemote
+from ...adapter.signals import interrupt_price, work
 from ...body import Body
 from ...bus.base import Bus, Wait, Watched, run_now
 from ...config import HostCosts
@@ -14,6 +15,7 @@ from ...device import Arrived, Pending, SendMode
 from ...operation import ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
 from ..host_operations import fail, read_all
+from .cancelling import Cancelling
 from .jobs import Jobs
 from .layout import Queue
 from .matching import Matching
@@ -56,6 +58,9 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._requesting = Requesting(jobs, opened.lending, matching, options)
         self._sending = Sending(bus, jobs, opened.lending, options, adapter.payload, costs)
         self._receiving = Receiving(bus, jobs, matching, self._requesting, self._sending, costs, packet)
+        self._cancelling = Cancelling(self._queues, jobs, matching, self._sending, self._receiving)
+        self.work = self._work
+        self._interrupt = interrupt_price(costs)
         self._ends = 0  # looks in which a command had ended
         self._watched: list[Watched] = []
         for peer in self._queues:
@@ -80,16 +85,26 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
 
     def cancel(self, operation: Operation) -> bool:
-        """Receives without a message, and sends of which nothing has left."""
+        """Receives without a message, and sends of which nothing has left. Other sends are called
+        back, and may end as cancelled later."""
         if operation.done:
             return False
         if isinstance(operation, Send):
-            if not self._sending.cancel(operation):
+            cancelled = self._cancelling.cancel(operation)
+            run_now(self._move_on())
+            if not cancelled:
                 return False
         elif not (isinstance(operation, Receive) and run_now(self._withdraw(operation))):
             return False
         operation.cancelled = operation.done = True
         return True
+
+    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+        arrived = super().probe(source, tag, context, take)
+        if arrived is not None:
+            assert isinstance(arrived.handle, Message)
+            arrived.handle.told = True
+        return arrived
 
     def counters(self) -> Mapping[str, str]:
         return {
@@ -191,6 +206,10 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             return True
         return False
 
+    def _work(self, picoseconds: int) -> None:
+        """Signals interrupt the program's own work. Nothing else does (MB-29)."""
+        run_now(work(self._bus, picoseconds, self._queues.signals, self._look, self._interrupt))
+
     async def _look(self, enough: Callable[[], bool] = never) -> None:
         """Once over all that may have changed, as far as there is not `enough`."""
         await self._move_on()
@@ -198,7 +217,10 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         for peer, box in self._sending.boxes.items():
             if box.stream.refused:
                 box.stream.room(self._queues.room(peer))
+        await self._cancelling.serve()
         await self._move_on()
+        for box in self._sending.boxes.values():
+            self._cancelling.urge(box)
         await self._take_losses()
 
     async def _take_losses(self) -> None:
@@ -251,6 +273,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         if self._ends != ends:
             return
         watched = self._receiving.watched() + self.remote.watched()  # which has the jobs' word
+        watched.append(self._queues.signals.watched())
         for peer, box in self._sending.boxes.items():
             if box.stream.refused:
                 watched.append(self._queues.watched(peer, box.stream.told))

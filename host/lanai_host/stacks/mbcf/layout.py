@@ -9,6 +9,8 @@ control     a page: of each peer 32 bytes, a block of 16 bytes for each of the t
 requests    the rings of the FIFOs for requests, by peer
 messages    the rings of the FIFOs for messages, by peer
 
+The FIFO for messages of the rank itself is for signals, of all ranks.
+
 A message is one record with a `Head` and its first bytes, and further records with nothing but
 bytes.
 """
@@ -28,6 +30,7 @@ MOST_RANKS = PAGE_SIZE // PEER_BYTES
 ROOM = struct.Struct(">I")
 HEAD = struct.Struct(">BBHiIIQ")
 REQUEST = struct.Struct(">IIHiBHIQBH")
+SIGNAL = struct.Struct(">I")  # the serial of a synchronous message that its sender wants back
 
 
 class Queue(IntEnum):
@@ -77,6 +80,7 @@ class Kind(IntEnum):
     MESSAGE = 1  # its first bytes follow
     WRITTEN = 2  # it has been written to the memory of the request with serial `request`
     MATCHED = 3  # the synchronous message with serial `serial` has met its receive
+    RETURNED = 4  # ... has been taken from the messages that wait: it is cancelled
 
 
 class Head(NamedTuple):

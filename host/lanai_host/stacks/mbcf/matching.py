@@ -5,7 +5,7 @@ from collections import OrderedDict
 
 from ...operation import ANY_SOURCE
 from .. import matching
-from .operations import Message, Receive
+from .operations import Message, Receive, Send
 
 
 class Matching(matching.Matching[Receive, Message]):
@@ -36,6 +36,16 @@ class Matching(matching.Matching[Receive, Message]):
         if receive is not None:
             del self._list(receive)[receive.number]
         return receive
+
+    def waiting(self, source: int, serial: int) -> Message | None:
+        """The synchronous message with that serial, if it has met no receive."""
+        kept = (one for arrived in self._arrived.values() for one in arrived)
+        return next((one for one in kept if one.source == source and one.synchronous == serial), None)
+
+    def own(self, send: Send) -> Message | None:
+        """The message to itself that a synchronous send of this rank is, if it has met no receive."""
+        kept = (one for arrived in self._arrived.values() for one in arrived)
+        return next((one for one in kept if one.own_send is send), None)
 
     def _list(self, receive: Receive) -> OrderedDict[int, Receive]:
         if receive.source == ANY_SOURCE:

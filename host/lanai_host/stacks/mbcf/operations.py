@@ -26,9 +26,11 @@ class Send(host_operations.Send):
         copied: how many of them are in records.
         serial: of a message by FIFO; None before it has begun.
         eager: it goes by FIFO whatever requests there are.
+        here: of a message by FIFO: its last record is at the peer.
+        recalled: the program wants it back.
     """
 
-    __slots__ = ("copied", "data", "eager", "serial")
+    __slots__ = ("copied", "data", "eager", "here", "recalled", "serial")
 
     def __init__(self, source: int, dest: int, tag: int, context: int, body: Body, synchronous: bool) -> None:
         super().__init__(source, dest, tag, context, body, synchronous)
@@ -36,6 +38,8 @@ class Send(host_operations.Send):
         self.copied = 0
         self.serial: int | None = None
         self.eager = False
+        self.here = False
+        self.recalled = False
 
 
 class Receive(host_operations.Receive):
@@ -56,9 +60,12 @@ class Message:
         synchronous: serial that its sender waits to see matched; None if it does not, or has been
             told.
         own_send: the synchronous send of this rank to itself that it is.
+        told: a probe has told the program of it.
     """
 
-    __slots__ = ("context", "data", "here", "length", "order", "own_send", "receive", "source", "synchronous", "tag")
+    __slots__ = (
+        "context", "data", "here", "length", "order", "own_send", "receive", "source", "synchronous", "tag", "told",
+    )  # fmt: skip
 
     def __init__(self, source: int, tag: int, context: int, length: int, synchronous: int | None = None) -> None:
         self.source = source
@@ -71,6 +78,7 @@ class Message:
         self.data: bytearray | None = None
         self.receive: Receive | None = None
         self.own_send: Send | None = None
+        self.told = False
 
     @property
     def whole(self) -> bool:

@@ -43,6 +43,7 @@ class Outbox:
             ended.
         notes: records to send between two messages.
         matched: synchronous sends by FIFO that have left, by serial.
+        urged: how often the peer had emptied the FIFO when it was signalled to do so again.
     """
 
     peer: int
@@ -57,6 +58,7 @@ class Outbox:
     notes: deque[bytes] = field(default_factory=deque)
     matched: dict[int, Send] = field(default_factory=dict)
     lost: str = ""
+    urged: int = -1
 
     @property
     def sends(self) -> list[Send]:

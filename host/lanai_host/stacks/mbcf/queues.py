@@ -1,6 +1,7 @@
 """This rank's memory for its peers' messages and requests, and the ways to theirs (MB-14)."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from lanai_hdl.remote.packets import Op, Status
 
@@ -15,17 +16,22 @@ from .jobs import Job
 from .layout import ROOM, Queue, QueueLayout
 from .options import MbcfOptions
 
+SIGNALS = 2  # number of the exposure of the same pages by which peers signal: the first after the adapter's own
+
 
 class Queues:
     """The FIFOs of all peers, in one exposure.
 
     A second exposure of the same pages, `notices`, is for notices of remote writes. It is made
     anew, with another key, when requests are revoked: then no notice can say that a message is
-    where it is not wanted any more.
+    where it is not wanted any more. A third is for `signals`, a FIFO of all peers: what is appended
+    by it interrupts this rank.
     """
 
     def __init__(self, bus: Bus, adapter: OpenedAdapter, attachment: Attachment, options: MbcfOptions) -> None:
         ranks = len(attachment.places)
+        self._key = attachment.place.key
+        self._ranks = {(place.node, place.process): rank for rank, place in enumerate(attachment.places)}
         self.layout = QueueLayout(ranks, options)
         self.rank = attachment.rank
         self.peers = [rank for rank in range(ranks) if rank != attachment.rank]
@@ -35,10 +41,13 @@ class Queues:
         self._memory = bus.allocate(self.layout.size)
         self._own: Exposure | None = None
         self.notices: Exposure | None = None
+        self.signals = self.fifo(self.rank, Queue.MESSAGES)  # no rank has messages for itself here
 
     async def open(self) -> None:
         """Open the adapter with the memory."""
         self._own = self._adapter.open(self._memory, self.layout.size, Access.WRITE | Access.APPEND)
+        signals = await self._exposures.again(self._own, Access.APPEND | Access.SIGNAL, key=self._key)
+        assert signals.number == SIGNALS
         await self.renew_notices()
 
     async def renew_notices(self) -> None:
@@ -63,6 +72,15 @@ class Queues:
     def token(self, peer: int) -> Token:
         """Names a peer's queues."""
         return self._adapter.token(peer, self.layout.size)
+
+    def signals_at(self, peer: int) -> tuple[Token, int]:
+        """Names a peer's queues to those who signal, and the offset of its FIFO for signals."""
+        token = self.token(peer)
+        return replace(token, exposure=token.exposure + SIGNALS), self.layout.control(peer, Queue.MESSAGES)
+
+    def signaller(self) -> int:
+        """The rank that has sent the oldest signal."""
+        return self._ranks[self.signals.sender()]
 
     def offset(self, queue: Queue) -> int:
         """Of this rank's FIFO in any peer's queues."""

@@ -162,6 +162,9 @@ class Receiving:
         if head.kind == Kind.MATCHED:
             self._sending.matched(box.peer, head.serial)
             return False
+        if head.kind == Kind.RETURNED:
+            self._sending.returned(box.peer, head.serial)
+            return False
         if head.kind == Kind.WRITTEN:
             receive = self._requesting.answered(box.peer, head.request)
             if receive is not None:

@@ -1,6 +1,7 @@
 """Sends: by remote write if the receiver has asked for the message (MB-12), else by FIFO (MB-13,
 MB-26)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,6 +22,10 @@ from .outbox import Outbox, Write
 
 LOST = (Status.LOST, Status.INVALID)
 PIECE = 64 * 1024  # bytes of the program's memory that are exposed at a time
+
+
+def ignored(send: Send) -> None:
+    """Nobody waits for it."""
 
 
 @dataclass
@@ -49,6 +54,7 @@ class Sending:
         self.boxes: dict[int, Outbox] = {}
         self.counts = Counts()
         self.news_of_lost: list[tuple[int, str]] = []  # peers, and why; for the device
+        self.here: Callable[[Send], None] = ignored  # called when the last record of a message by FIFO is at its peer
 
     @property
     def idle(self) -> bool:
@@ -91,6 +97,12 @@ class Sending:
             return False
         box.queue.remove(send)
         return True
+
+    def returned(self, peer: int, serial: int) -> None:
+        """The peer gives back a synchronous message."""
+        send = self.boxes[peer].matched.pop(serial, None)
+        if send is not None:
+            send.cancelled = send.done = True
 
     def lose(self, peer: int, text: str) -> None:
         """Nothing reaches the peer any more."""
@@ -166,8 +178,9 @@ class Sending:
         end = min(send.length, send.copied + self._record - len(head))
         data = head + send.data[send.copied : end]
         send.copied = end
-        box.stream.append(data, box.token, partial(self._appended, box))
-        if end == send.length:
+        last = end == send.length
+        box.stream.append(data, box.token, partial(self._arrived, box, send) if last else partial(self._appended, box))
+        if last:
             box.current, send.data = None, b""
             if send.synchronous:
                 box.matched[send.serial] = send
@@ -266,6 +279,9 @@ class Sending:
                 box.failed.append(write.send)
         if box.failed and not box.writes:
             for send in reversed(box.failed):
+                if send.recalled and not send.done:
+                    send.cancelled = send.done = True
+                    continue
                 send.eager = True
                 box.queue.appendleft(send)
             box.failed.clear()
@@ -289,6 +305,12 @@ class Sending:
                 self._appended(box, status)
 
         box.stream.append(record, token, ended)
+
+    def _arrived(self, box: Outbox, send: Send, status: Status) -> None:
+        """The last record of a message by FIFO is at the peer."""
+        self._appended(box, status)
+        send.here = status is Status.OK
+        self.here(send)
 
     def _appended(self, box: Outbox, status: Status) -> None:
         if status is not Status.OK and not box.lost:

@@ -62,6 +62,11 @@ class Stream:
         else:
             self._issue(record, Op.APPEND)
 
+    @property
+    def stuck(self) -> bool:
+        """All that is left was refused, also since the peer has emptied the FIFO last."""
+        return bool(self._refused) and not self._flying and self._used == self.told
+
     def room(self, told: int) -> None:
         """The peer's count of times that it has emptied the FIFO after a refusal."""
         self.told = told

@@ -181,7 +181,7 @@ class ModelBus(Bus):
                 place, rights = PlaceWord.from_bits(words[2]), Rights.from_bits(words[3])
                 flags = {
                     name: bool(getattr(rights, name))
-                    for name in ("valid", "read", "write", "atomic", "little", "append")
+                    for name in ("valid", "read", "write", "atomic", "little", "append", "signal")
                 }
                 self.nic.exposures[0, number] = ReferenceExposure(words[0], words[1], place.key, place.page, **flags)
 
@@ -233,6 +233,10 @@ class ModelBus(Bus):
             del self.world.blocked[self.rank]
             self.world.ready.add(self.rank)
         return changed(watched)
+
+    async def work(self, picoseconds, watched, why=None):
+        self._now += self.world.chance.randrange(1, picoseconds + 1)
+        self.world.give_way(self.rank)
 
     async def elapse(self, picoseconds):
         self._now += picoseconds

@@ -1,0 +1,86 @@
+"""Sends that the program wants back, also while their receiver computes (MB-34).
+
+A signal interrupts the receiver, which looks into its FIFOs. A synchronous message that has met no
+receive goes back. Any other send is done once its bytes have left, for which the receiver makes
+room.
+"""
+
+from lanai_hdl.remote.packets import Op, Status
+
+from ...adapter.operation import REASONS
+from .jobs import Job, Jobs
+from .layout import SIGNAL, Head, Kind
+from .matching import Matching
+from .operations import Send
+from .outbox import Outbox
+from .queues import Queues
+from .receiving import Receiving
+from .sending import Sending
+
+NO_MESSAGE = 0  # instead of a message's serial: only look
+
+
+class Cancelling:
+    """Both sides: this rank's sends, and peers' messages here."""
+
+    def __init__(self, queues: Queues, jobs: Jobs, matching: Matching, sending: Sending, receiving: Receiving) -> None:
+        self._queues = queues
+        self._jobs = jobs
+        self._matching = matching
+        self._sending = sending
+        self._receiving = receiving
+        sending.here = self._ask
+
+    def cancel(self, send: Send) -> bool:
+        """Whether a send is cancelled at once. If not, it may end so later."""
+        if send.dest == self._queues.rank:
+            message = self._matching.own(send)
+            if message is not None:
+                self._matching.remove(message)
+            return message is not None
+        if self._sending.cancel(send):
+            return True
+        if not send.recalled:
+            send.recalled = True
+            self._ask(send)
+        return False
+
+    def urge(self, box: Outbox) -> None:
+        """A message that the program wants back finds no room: its receiver is to make some."""
+        wanted = any(send.recalled and not send.here for send in box.sends)
+        if wanted and box.stream.stuck and box.urged != box.stream.told:
+            box.urged = box.stream.told
+            self._signal(box.peer, NO_MESSAGE)
+
+    async def serve(self) -> None:
+        """What peers have signalled. A signal comes behind the message that it is about."""
+        signals = self._queues.signals
+        while signals.look():
+            peer = self._queues.signaller()
+            (serial,) = SIGNAL.unpack(signals.record())
+            signals.drop()
+            await self._receiving.look()
+            if serial != NO_MESSAGE:
+                self._give_back(peer, serial)
+
+    def _give_back(self, peer: int, serial: int) -> None:
+        """A message goes back, unless it has met a receive, or a probe has told of it."""
+        message = self._matching.waiting(peer, serial)
+        if message is not None and not message.told:
+            self._matching.remove(message)
+            self._sending.tell(peer, Head(Kind.RETURNED, 0, message.context, message.tag, serial, 0, 0))
+
+    def _ask(self, send: Send) -> None:
+        """Ask for a synchronous message that is at its receiver."""
+        if send.recalled and send.here and send.synchronous and not send.done:
+            assert send.serial is not None
+            self._signal(send.dest, send.serial)
+
+    def _signal(self, peer: int, serial: int) -> None:
+        token, offset = self._queues.signals_at(peer)
+
+        def ended(status: Status) -> None:
+            if status is not Status.OK:
+                self._sending.lose(peer, f"rank {peer} cannot be signalled: {REASONS[status]}")
+
+        self._jobs.add(Job(Op.APPEND, token, offset, f"a signal to rank {peer}", ended, SIGNAL.pack(serial)))
