@@ -49,6 +49,8 @@ class Counters(NicBlock):
         for bit, counter in enumerate(self.counters):
             count, value = self.increment(counter), self.value(counter)
             m.d.sync += [noted[bit].eq(count), due[bit].eq(noted[bit])]
+            if counter.bits < len(value):
+                value = value[: counter.bits]
             with m.If(due[bit]):
                 m.d.sync += value.eq(value + 1)
         m.d.comb += self.idle.eq(~noted.any() & ~due.any())

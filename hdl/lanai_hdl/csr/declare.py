@@ -90,15 +90,17 @@ class EventBit:
 
 @dataclass(frozen=True)
 class Counter:
-    """A 32-bit register that counts modulo 2**32 and is cleared by reset."""
+    """A 32-bit register that counts modulo 2**bits and is cleared by reset."""
 
     name: str
     offset: int
     counts: str
+    bits: int = 32
 
     @property
     def register(self) -> Register:
-        return Register(self.name, self.offset, Access.RO, Behavior.VIEW, f"Counts: {self.counts}.")
+        modulo = f" Modulo 2**{self.bits}." if self.bits < 32 else ""
+        return Register(self.name, self.offset, Access.RO, Behavior.VIEW, f"Counts: {self.counts}.{modulo}")
 
 
 class Declared(tuple):

@@ -5,6 +5,7 @@ from ..csr.declare import Access, Behavior, Counter, EventBit, Register, Registe
 ENABLE = 1 << 0  # of REMOTE_CONTROL
 NUMBER_SHIFT = 8  # ... where the NIC's own number begins
 WINDOW_VALID = 1 << 4  # of REMOTE_WINDOW
+RARE = 16  # bits of the counters of what goes wrong
 
 REMOTE = RegisterBlock(
     "Remote-memory adapter",
@@ -64,16 +65,19 @@ REMOTE = RegisterBlock(
         ),
         Counter("REMOTE_TIMEOUTS", 0x358, "time in which no answer came; requests were sent again"),
         Counter("REMOTE_DUPLICATES", 0x35C, "request that had been carried out before; its answer was repeated"),
-        Counter("REMOTE_AHEAD", 0x360, "request dropped: one before it is missing, or it is too old"),
-        Counter("REMOTE_STALE", 0x364, "reply dropped: nothing waits for it"),
-        Counter("REMOTE_MALFORMED", 0x368, "packet dropped: unknown op, unknown source, wrong length"),
-        Counter("REMOTE_DAMAGED", 0x36C, "packet dropped: wrong CRC, truncated, too long"),
-        Counter("REMOTE_NO_ROOM", 0x370, "request dropped: no room for its answer"),
+        Counter("REMOTE_AHEAD", 0x360, "request dropped: one before it is missing, or it is too old", RARE),
+        Counter("REMOTE_STALE", 0x364, "reply dropped: nothing waits for it", RARE),
+        Counter("REMOTE_MALFORMED", 0x368, "packet dropped: unknown op, unknown source, wrong length", RARE),
+        Counter("REMOTE_DAMAGED", 0x36C, "packet dropped: wrong CRC, truncated, too long", RARE),
+        Counter("REMOTE_NO_ROOM", 0x370, "request dropped: no room for its answer", RARE),
         Counter(
-            "REMOTE_READS_REFUSED", 0x374, "READ that was carried out but not answered with data: as REMOTE_REFUSED"
+            "REMOTE_READS_REFUSED",
+            0x374,
+            "READ that was carried out but not answered with data: as REMOTE_REFUSED",
+            RARE,
         ),
-        Counter("REMOTE_INVALID", 0x378, "command that means nothing"),
-        Counter("REMOTE_FAILED", 0x37C, "request whose own memory could not be read; a NOP was sent"),
-        Counter("REMOTE_FAULTS", 0x380, "write to the adapter's part of the host's window that means nothing"),
+        Counter("REMOTE_INVALID", 0x378, "command that means nothing", RARE),
+        Counter("REMOTE_FAILED", 0x37C, "request whose own memory could not be read; a NOP was sent", RARE),
+        Counter("REMOTE_FAULTS", 0x380, "write to the adapter's part of the host's window that means nothing", RARE),
     ),
 )

@@ -54,7 +54,7 @@ EXPOSED = {
     4: ReferenceExposure(0, SIZE, 0x4444, TABLE, True, write=True),
     5: ReferenceExposure(0, 6 * PAGE, 0x5555, TABLE, True, read=True, write=True, atomic=True),
     6: ReferenceExposure(0, SIZE, 0x6666, TABLE, False, read=True, write=True, atomic=True),
-    8: ReferenceExposure(0, 6 * PAGE, 0x8888, TABLE, True, append=True),
+    8: ReferenceExposure(0, 6 * PAGE, 0x8888, TABLE, True, append=True, signal=True),
 }
 UNMAPPED, FOREIGN = 4, 5  # pages of exposure 5: one that the host refuses, one of another process's bus window
 

@@ -206,6 +206,19 @@ class BusContract(ABC):
 
         self.run(program)
 
+    def test_the_programs_own_work_takes_its_time_once_and_again(self):
+        if not self.timed:
+            pytest.skip("its time is this machine's")
+
+        async def program(bus):
+            words = [Watched(bus.allocate(64), 0, bytes(4))]
+            for _ in range(2):  # the second is no wait for the same: it counts as work too
+                before = bus.now
+                await bus.work(3 * MICROSECOND, words)
+                assert 3 * MICROSECOND <= bus.now - before < 4 * MICROSECOND
+
+        self.run(program)
+
     def test_host_work_takes_the_time_that_it_is_said_to_take(self):
         if not self.timed:
             pytest.skip("its time is this machine's")

@@ -111,6 +111,40 @@ def test_4_bytes_take_at_most_3_6_us_one_way():
     assert 2 < float(run.stdout) <= 3.6
 
 
+CANCEL_SEND = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+def compute(seconds):
+    end = MPI.Wtime() + seconds
+    while MPI.Wtime() < end:
+        pass
+world.Barrier()
+begin = MPI.Wtime()
+if world.rank == 1:
+    compute(1e-2)
+    assert MPI.Wtime() - begin >= 1e-2
+    assert not world.Iprobe(0, 5)
+else:
+    status = MPI.Status()
+    send = world.Issend(bytearray(200), 1, 5)
+    compute(1e-4)
+    begin = MPI.Wtime()
+    send.Cancel()
+    send.Wait(status)
+    print(f"{status.Is_cancelled()} {1e6 * (MPI.Wtime() - begin):.2f}")
+world.Barrier()
+"""
+
+
+def test_a_send_is_cancelled_within_20_us_while_its_peer_computes_for_10_ms():
+    """The message is in the peer's FIFO. A signal interrupts the peer, which gives it back."""
+    run = lanai("-q", "-n", 2, "--device", "mbcf", sys.executable, "-c", CANCEL_SEND)
+    assert (run.returncode, run.stderr) == (0, "")
+    cancelled, took = run.stdout.split()
+    assert cancelled == "True"
+    assert 0 < float(took) <= 20
+
+
 DEADLOCK = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.recv(source=1 - w.rank, tag=5)"
 
 
