@@ -36,7 +36,7 @@ REMOTE_EXAMPLES = {
     "put.py": "written by another host",
     "counter.py": "every number once: True",
     "lock.py": "sum: 12, expected 12",
-    "signal.py": "signal 7 from node 0",
+    "interrupt.py": "signal 7 from node 0",
 }
 
 

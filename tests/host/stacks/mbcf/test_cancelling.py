@@ -130,13 +130,13 @@ def test_who_only_computes_gives_back_all_that_is_synchronous():
 def test_a_message_to_oneself_comes_back_until_it_is_received():
     def program(device):
         blocks = [memory(8, bytes(8)) for _ in range(3)]
-        first, second = (
-            device.send(0, DATA, CONTEXT, run_of(block, 8), SendMode.SYNCHRONOUS) for block in blocks[:2]
-        )
+        first, second = (device.send(0, DATA, CONTEXT, run_of(block, 8), SendMode.SYNCHRONOUS) for block in blocks[:2])
         assert device.cancel(first)
-        assert first.done and first.cancelled
+        assert first.done
+        assert first.cancelled
         receive = device.receive(0, DATA, CONTEXT, run_of(blocks[2], 8))
-        assert receive.done and second.done
+        assert receive.done
+        assert second.done
         assert not device.cancel(second)
         assert device.probe(0, DATA, CONTEXT, take=False) is None
 

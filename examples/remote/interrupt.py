@@ -1,6 +1,6 @@
 """Host 1 computes for 200 us. Host 0 signals it meanwhile: the computing is interrupted, and goes on.
 
-Run: python examples/remote/signal.py
+Run: python examples/remote/interrupt.py
 """
 
 from lanai_hdl.config import lanai41
