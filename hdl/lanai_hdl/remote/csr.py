@@ -50,7 +50,7 @@ REMOTE = RegisterBlock(
     ),
     events=(
         EventBit("REMOTE_LOST", 13, "a peer of the remote-memory adapter has not answered"),
-        EventBit("REMOTE_SIGNAL", 14, "a record has been appended to a FIFO whose exposure says that this interrupts"),
+        EventBit("REMOTE_SIGNAL", 15, "a record has been appended to a FIFO whose exposure says that this interrupts"),
     ),
     counters=(
         Counter("REMOTE_COMMANDS", 0x340, "command of the host begun"),
