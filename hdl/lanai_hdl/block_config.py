@@ -32,6 +32,7 @@ class BlockConfig(ABC):
         lbus_master: its entry in the LBUS's list, if it is a master; it comes after the engines of
             every NIC.
         before_synthesis: Yosys's commands for the block of a board's top, once it has been read.
+        rests: true if the block has `NicBlock.wakes`.
         host_window: the part of the host's PIO window that the block serves, if any. One block of a
             NIC may have one.
     """
@@ -40,6 +41,7 @@ class BlockConfig(ABC):
     declares: ClassVar[RegisterBlock]
     lbus_master: ClassVar[Master | None] = None
     before_synthesis: ClassVar[tuple[str, ...]] = ()
+    rests: ClassVar[bool] = False
 
     @property
     def host_window(self) -> HostWindow | None:

@@ -122,6 +122,14 @@ class RemoteAdapter(NicBlock):
         yield Counts(counters.REMOTE_FAILED, sender.failed)
         yield Counts(counters.REMOTE_FAULTS, self.host.fault)
 
+    def wakes(self):
+        yield self.window.request
+        yield self.packets_in.valid
+        yield self.bus.read.valid
+        yield self.bus.written
+        yield self.set_route
+        yield self.set_window
+
     def elaborate(self, platform):
         m = Module()
         for name in ("host", "cutter", "sequencer", "sender", "arrivals", "server", "lookup"):

@@ -34,6 +34,7 @@ class RemoteParameters(BlockConfig):
 
     name = "remote"
     declares = REMOTE
+    rests = True
     before_synthesis = tuple(
         f"setparam -set COLLISION_X_MASK 1'1 top.top.nic.remote.{part}/t:$memrd_v2" for part in ANY_ON_COLLISION
     )

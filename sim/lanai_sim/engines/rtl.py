@@ -23,8 +23,8 @@ from .elaboration import elaborate
 from .verilator import Model, Source, library
 
 HEADERS = (
-    "engine.h", "faults.h", "memory.h", "nic.h", "pio.h", "replay.h", "state.h", "stepping.h", "switches.h",
-    "trace.h", "units.h", "wave.h",
+    "engine.h", "faults.h", "memory.h", "nic.h", "pio.h", "replay.h", "resting.h", "state.h", "stepping.h",
+    "switches.h", "trace.h", "units.h", "wave.h",
 )  # fmt: skip
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
 STILL, CUT = int(Ending.STILL), int(Ending.CUT)  # asked with every call
@@ -67,9 +67,14 @@ TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with
 
 
 def models_header(
-    switch: SwitchConfig | SegmentConfig | RingConfig | None, probes: bool = False, as_synthesized: bool = False
+    nic: NicConfig,
+    switch: SwitchConfig | SegmentConfig | RingConfig | None,
+    probes: bool = False,
+    as_synthesized: bool = False,
 ) -> str:
-    """The C++ that knows the Verilated classes and, for the switch, its ports as arrays."""
+    """The C++ that knows the Verilated classes, the NIC's blocks that rest and, for the switch, its
+    ports as arrays."""
+    resting = [] if as_synthesized else [block.name for block in nic.blocks if block.rests]
     tops = [NIC_TOP] if switch is None else [NIC_TOP, SWITCH_TOP]
     lines = [
         "#pragma once",
@@ -77,6 +82,7 @@ def models_header(
         *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
         *(line for top in tops for line in _model(top)),
         f"using NicModel = V{NIC_TOP};",
+        *([f"#define RESTING(X) {' '.join(f'X({name})' for name in resting)}"] if resting else []),
     ]
     if switch is not None:
         lines += [f"using SwitchModel = V{SWITCH_TOP};", f"#define SWITCH_PORTS {switch.ports}"]
@@ -133,7 +139,7 @@ def build(
 
     extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {
         "declared.h": header(),
-        "models.h": models_header(switch, probes, as_synthesized),
+        "models.h": models_header(nic, switch, probes, as_synthesized),
     }
     tool = find(Language.CXX) if as_synthesized else for_models()
     return library(

@@ -47,7 +47,7 @@ def run(folder, runtime, change=lambda text: text):
     objects, flags = runtime
     native = resources.files("lanai_sim.engines").joinpath("native")
     texts = {name: native.joinpath(name).read_text() for name in HEADERS}
-    texts |= {"declared.h": header(), "models.h": models_header(SWITCH)}
+    texts |= {"declared.h": header(), "models.h": models_header(SWITCH.nic, SWITCH)}
     texts["stand_ins.h"] = (HERE / "stand_ins.h").read_text()
     for top in NIC_TOP, SWITCH_TOP:
         texts |= {f"V{top}.h": '#include "stand_ins.h"\n', f"V{top}___024root.h": ""}

@@ -25,16 +25,29 @@ bool rearm(Root*, long) {
     return false;
 }
 
-// One slot of a model that `eval` has begun.
-template <class Model>
-void tick(Model& model) {
-    if (VM_TRACE || !rearm(model.rootp, 0)) {
+struct NoClocks {
+    template <class Model>
+    bool rearm(Model&) const { return true; }
+    template <class Model>
+    void fall(Model&) const {}
+    template <class Model>
+    void rise(Model&) const {}
+};
+
+// One slot of a model that `eval` has begun. `others`: clocks that rise with that of the model.
+template <class Model, class Clocks = NoClocks>
+void tick(Model& model, const Clocks& others = {}) {
+    if (VM_TRACE || !rearm(model.rootp, 0) || !others.rearm(model)) {
         model.clk = 0;
+        others.fall(model);
         evaluate(model);
     }
+    others.rise(model);
     model.clk = 1;
     evaluate(model);
 }
+
+#include "resting.h"
 
 // No input asks for anything.
 inline bool quiet(const NicInputs& in) { return !in.rx_kind && !in.tx_stop && !in.mem_rvalid && !in.pio_valid; }
@@ -52,6 +65,7 @@ class NicGates {
         drive(NO_INPUTS);
         m.clk = 0;
         m.eval();  // the first evaluation sees no edge
+        resting_.begin(m);
     }
 
     void begin(const NicInputs& inputs) {
@@ -62,7 +76,7 @@ class NicGates {
         present_ = inputs;
 #else
         drive(inputs);  // the model registers them with the edge
-        tick(*model_);
+        resting_.tick(*model_);
         still_ = false;
 #endif
     }
@@ -74,13 +88,14 @@ class NicGates {
 #else
         if (RARELY(!still_)) drive(NO_INPUTS);
         still_ = true;
-        tick(*model_);
+        resting_.tick(*model_);
 #endif
     }
 
     template <class Direction>
     void state(Direction& way) {
         pass_model(way, *model_);
+        resting_.state(way);
         still_ = false;
 #ifdef LANAI_AS_SYNTHESIZED
         pass(way, present_);
@@ -96,6 +111,7 @@ class NicGates {
     std::unique_ptr<VerilatedContext> context_;
     std::unique_ptr<NicModel> model_;
     bool still_ = false;  // NO_INPUTS stand at the model
+    Resting resting_;
 #ifdef LANAI_AS_SYNTHESIZED
     NicInputs present_ = NO_INPUTS;
 #endif

@@ -1,0 +1,195 @@
+"""A block that rests does what it does when it is evaluated in every slot: both side by side, with
+random inputs. A block that breaks the contract of `NicBlock.wakes` is found out by that."""
+
+import random
+
+import pytest
+from amaranth import Cat, ClockDomain, Module, ResetInserter, Signal, Value
+from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
+
+from lanai_hdl.block import NicBlock
+from lanai_hdl.config import lanai41
+from lanai_hdl.remote.block import RemoteAdapter
+from lanai_hdl.remote.config import Remote
+from lanai_sim.engines.gateware.resting import RestingBlock
+
+SEED = 1999
+
+
+class Adder(NicBlock):
+    """For some slots after `ask`, adds up. Slots in which nothing is under way are left alone."""
+
+    ask: In(1)
+    value: In(8)
+    idle: Out(1)
+    total: Out(8)
+    seen: Out(8)
+
+    def wakes(self):
+        yield self.ask
+
+    def elaborate(self, platform):
+        m = Module()
+        self.left = Signal(2)
+        m.d.comb += self.idle.eq(self.left == 0)
+        with m.If(self.ask):
+            m.d.comb += self.seen.eq(self.value)
+            m.d.sync += [self.left.eq(self.value), self.total.eq(self.total + self.value)]
+        with m.Elif(self.left != 0):
+            m.d.sync += [self.left.eq(self.left - 1), self.total.eq(self.total + 1)]
+        return m
+
+
+class CountsWhileIdle(Adder):
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        with m.If(~self.ask & self.idle):
+            m.d.sync += self.total.eq(self.total + 1)
+        return m
+
+
+class KeepsAnInput(Adder):
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        with m.If(self.idle):
+            m.d.sync += self.total.eq(self.value)
+        return m
+
+
+class IdleTooSoon(Adder):
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.d.comb += self.idle.eq(self.left <= 1)
+        return m
+
+
+class ShowsAnInput(Adder):
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.d.comb += self.seen.eq(self.value)
+        return m
+
+
+class WakesTooLate(Adder):
+    def wakes(self):
+        yield self.ask & self.value[0]
+
+
+def members(block, flow):
+    flat = block.signature.flatten(block)
+    return {"__".join(map(str, path)): Value.cast(value) for path, member, value in flat if member.flow == flow}
+
+
+def random_inputs(widths, chances, source):
+    """By name: inputs with a chance are mostly 0, the others are anything."""
+    return {
+        name: source.random() < chances[name] if name in chances else source.getrandbits(width)
+        for name, width in widths.items()
+    }
+
+
+def side_by_side(make, slots, chances, *, any_if_idle=(), resets=0.002, quiet=1.0):
+    """Outputs that differ in any of so many slots, and how many slots the block rested. `quiet` is
+    the share of slots in which only inputs without a chance change."""
+    whole, rests, reset, clk = make(), make(), Signal(), Signal()
+    resting = RestingBlock(rests, reset)
+    m = Module()
+    m.domains.sync = domain = ClockDomain(reset_less=True, local=True)
+    domain.clk = clk
+    m.submodules.whole = ResetInserter(reset)(whole)
+    m.submodules.resting = resting
+    source = random.Random(SEED)
+    widths = {name: len(value) for name, value in members(whole, In).items()}
+    found = {"differ": set(), "rested": 0}
+
+    async def bench(ctx):
+        await ctx.delay(1e-9)
+        awake = True
+
+        async def settle():
+            while (awake or ctx.get(resting.awake)) and ctx.get(resting.unsettled):
+                ctx.set(resting.input_clk, 0)
+                ctx.set(resting.input_clk, 1)
+
+        await settle()
+        for _ in range(slots):
+            ctx.set(Cat(clk, resting.state_clk, resting.input_clk), 0)
+            ctx.set(Cat(clk, resting.state_clk), 1 | awake << 1)
+            values = random_inputs(widths, chances if source.random() < quiet else dict.fromkeys(chances, 0), source)
+            for block in (whole, resting):
+                ports = members(block, In)
+                ctx.set(Cat(*ports.values()), sum_of(ports, values))
+            ctx.set(reset, source.random() < resets)
+            await settle()
+            now = bool(ctx.get(resting.awake))
+            ours = members(resting, Out)
+            for name, value in members(whole, Out).items():
+                if (now or name not in any_if_idle) and ctx.get(value) != ctx.get(ours[name]):
+                    found["differ"].add(name)
+            found["rested"] += not (now or awake)
+            awake = now
+
+    simulator = Simulator(m)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return found["differ"], found["rested"]
+
+
+def sum_of(ports, values):
+    """The value of the ports' `Cat`."""
+    word = at = 0
+    for name, port in ports.items():
+        word |= int(values[name]) << at
+        at += len(port)
+    return word
+
+
+ASKED = {"ask": 0.05}
+
+
+def test_a_block_that_keeps_the_contract_is_the_same():
+    differ, rested = side_by_side(Adder, 2000, ASKED)
+    assert not differ
+    assert 500 < rested < 1950
+
+
+@pytest.mark.parametrize("block", [CountsWhileIdle, KeepsAnInput, IdleTooSoon, ShowsAnInput, WakesTooLate])
+def test_one_that_breaks_it_is_not(block):
+    assert side_by_side(block, 2000, ASKED)[0]
+
+
+def test_a_block_that_survives_the_reset_gets_none():
+    class Surviving(Adder):
+        survives_reset = True
+
+    resting = RestingBlock(Surviving(), Signal())
+    assert isinstance(resting.reset, Value)
+    assert Value.cast(resting.reset).value == 0
+
+
+# Data of a register access, a stream or a bus that nobody looks at while nothing is valid.
+ADAPTERS_DATA = ("window__rdata", "bus__burst__payload", "bus__write__payload", "packets_out__payload")
+ADAPTERS_CHANCES = {
+    "window__request": 0.03,
+    "packets_in__valid": 0.02,
+    "bus__read__valid": 0.02,
+    "bus__written": 0.02,
+    "set_route": 0.01,
+    "set_window": 0.01,
+    "bus__burst__ready": 0.5,
+    "bus__write__ready": 0.5,
+    "packets_out__ready": 0.5,
+    "bus__refused": 0.1,
+}
+
+
+@pytest.mark.parametrize("streams", [0, 2])
+def test_the_remote_memory_adapter_rests(streams):
+    config = Remote(pages=2, peers=2, processes=1, payload=16, answers=1, streams=streams, stream_bytes=16)
+    nic = lanai41().but(blocks=(config,))
+    differ, rested = side_by_side(
+        lambda: RemoteAdapter(nic, config), 3000, ADAPTERS_CHANCES, any_if_idle=ADAPTERS_DATA, resets=0.0005
+    )
+    assert not differ
+    assert rested > 100
