@@ -5,11 +5,10 @@ import argparse
 import time
 from pathlib import Path
 
-from lanai_hdl.config import lanai41
 from lanai_host.errors import UserError
 
 from ..engines.replay import SUFFIX, Inputs, digest
-from ..studies.recordings import RECORDINGS, record
+from ..studies.recordings import RECORDINGS, nic_of, record
 
 NAME = "replay"
 HELP = "prove the engine's models equal to the gateware by recorded inputs of NICs, or record new ones"
@@ -32,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "record":
         for name in [args.only] if args.only else RECORDINGS:
             path = record(name, args.folder)
-            found = Inputs.load(path, lanai41())
+            found = Inputs.load(path, nic_of(path))
             print(f"{path.name}: {len(found.slots):,} slots, {path.stat().st_size:,} bytes, outputs {found.digest}")
         return 0
     return check_all(args)
@@ -44,7 +43,7 @@ def check_all(args: argparse.Namespace) -> int:
         raise UserError(f"{str(args.folder)!r} holds no {SUFFIX} files; `lanai replay record` writes some")
     failed = 0
     for path in paths:
-        inputs = Inputs.load(path, lanai41())
+        inputs = Inputs.load(path, nic_of(path))
         started = time.process_time()
         found = digest(inputs.nic, inputs.slots, probes=args.probes, as_synthesized=args.as_synthesized)
         spent = time.process_time() - started

@@ -1,11 +1,14 @@
 """The runs whose NICs' inputs are on record: point to point, neighbours, collectives, faults on the
-wire."""
+wire, and a NIC with a remote-memory adapter, which rests and works by turns."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_hdl.config import NicConfig, lanai41
+from lanai_hdl.remote.config import Remote
 from lanai_host.errors import UserError
 
 from ..engines.replay import SUFFIX
@@ -57,6 +60,8 @@ class Recording:
     node: int
     faults: tuple[str, ...] = ()
     recovery: bool = False
+    device: str = "mpi-np"
+    nic: NicConfig = field(default_factory=lanai41)
 
 
 RECORDINGS = {
@@ -67,16 +72,23 @@ RECORDINGS = {
         PING_PONG, 2, 1, recovery=True,
         faults=("drop nic0 packet=3", "corrupt nic0 packet=6", "duplicate nic1 packet=4", "drop nic1 packet=8"),
     ),
+    "adapter": Recording(PING_PONG, 2, 0, device="mbcf", nic=lanai41().but(blocks=(Remote(),))),
 }  # fmt: skip
+
+
+def nic_of(path: Path) -> NicConfig:
+    """The NICs that the run of this file was played on."""
+    return RECORDINGS[path.stem].nic if path.stem in RECORDINGS else lanai41()
 
 
 def record(name: str, folder: Path) -> Path:
     """Play a run and write the inputs of its NIC to `folder`. The file."""
     what = RECORDINGS[name]
     path = folder / f"{name}{SUFFIX}"
+    options: dict[str, Any] = {"options": McpConfig(recovery=int(what.recovery))} if what.device == "mpi-np" else {}
     result = start(
-        (sys.executable, "-c", what.program), what.ranks, "mpi-np", options=McpConfig(recovery=int(what.recovery)),
-        faults=tuple(map(faults.parse, what.faults)), inputs=(what.node, path),
+        (sys.executable, "-c", what.program), what.ranks, what.device,
+        faults=tuple(map(faults.parse, what.faults)), inputs=(what.node, path), **options,
     )  # fmt: skip
     if result.code:
         raise UserError(f"the run {name!r} to record ended with code {result.code}: {result.report}")

@@ -12,7 +12,7 @@ from lanai_hdl.machine import Control, host_offset
 from lanai_host.errors import UserError
 from lanai_sim import cli
 from lanai_sim.engines.replay import SUFFIX, Inputs, digest
-from lanai_sim.studies.recordings import RECORDINGS
+from lanai_sim.studies.recordings import RECORDINGS, nic_of
 
 FOLDER = Path(__file__).parents[2] / "inputs"
 FILES = sorted(FOLDER.glob(f"*{SUFFIX}"))
@@ -20,7 +20,8 @@ TAIL = 3  # a kind of flit
 
 
 def load(name):
-    return Inputs.load(FOLDER / f"{name}{SUFFIX}", lanai41())
+    path = FOLDER / f"{name}{SUFFIX}"
+    return Inputs.load(path, nic_of(path))
 
 
 def test_every_run_is_on_record_and_small():

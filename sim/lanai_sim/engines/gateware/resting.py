@@ -5,6 +5,8 @@ alone. So the registers of a block that rests have a clock of their own, and its
 registers with another, which stand still while nothing wakes the block.
 """
 
+from typing import Any
+
 from amaranth import Cat, ClockDomain, Const, DomainRenamer, Module, ResetInserter, Signal, Value
 from amaranth.lib.wiring import In
 
@@ -38,13 +40,16 @@ class RestingBlock(NicBlock):
 
     survives_reset = True  # of the NIC's own doing: the reset goes in as the other inputs do
 
-    def __init__(self, block: NicBlock, reset: Signal) -> None:
+    def __init__(self, block: Any, reset: Signal) -> None:  # Amaranth's members are known at run time only
         self.block = block
         self.lbus_master, self.bus_engine = block.lbus_master, block.bus_engine
         self.host_window, self.first_bytes = block.host_window, block.first_bytes
         self.reset: Value = Const(0) if block.survives_reset else reset
         self.state_clk, self.input_clk, self.awake, self.unsettled = Signal(), Signal(), Signal(), Signal()
-        super().__init__(block.signature)
+        contract: Any = super()
+        contract.__init__(block.signature)
+        if type(block).wakes(self) is None:
+            raise TypeError(f"the configuration of {type(block).__name__} says `rests`, but its `wakes` gives None")
 
     # The block's statements, of the members here.
     def connect_registers(self, bank):  # type: ignore[no-untyped-def]
@@ -63,7 +68,8 @@ class RestingBlock(NicBlock):
         return self.block.idle_condition()
 
     def elaborate(self, platform):  # type: ignore[no-untyped-def]
-        m = Module()
+        m, contract = Module(), self.block
+        wakes = type(contract).wakes(self)
         m.domains += [_domain(STATE, self.state_clk), _domain(INPUTS, self.input_clk)]
         reset = Signal()
         m.submodules.block = DomainRenamer(STATE)(ResetInserter(reset)(self.block))
@@ -78,7 +84,7 @@ class RestingBlock(NicBlock):
         for outer, inner in pairs:
             m.d[INPUTS] += inner.eq(outer)
         m.d.comb += [
-            self.awake.eq(~self.idle_condition() | self.reset | Cat(self.wakes()).any()),
+            self.awake.eq(~contract.idle_condition() | self.reset | Cat(wakes).any()),
             self.unsettled.eq(Cat(outer != inner for outer, inner in pairs).any()),
         ]
         return m

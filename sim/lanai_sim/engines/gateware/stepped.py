@@ -61,7 +61,9 @@ class SteppedNic(wiring.Component):
                 join(m, member, getattr(self, name), getattr(self.nic, name), registered=not self.as_synthesized)
         for block in self._resting:
             for name, member in RESTING.items():
-                join(m, member, getattr(self, f"{name}_{block}"), getattr(self.nic.blocks[block], name), registered=False)
+                join(
+                    m, member, getattr(self, f"{name}_{block}"), getattr(self.nic.blocks[block], name), registered=False
+                )
         return m
 
 
