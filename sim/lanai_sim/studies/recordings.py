@@ -1,5 +1,5 @@
 """The runs whose NICs' inputs are on record: point to point, neighbours, collectives, faults on the
-wire, and a NIC with a remote-memory adapter, which rests and works by turns."""
+wire."""
 
 import sys
 from dataclasses import dataclass, field
@@ -8,7 +8,6 @@ from typing import Any
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_hdl.config import NicConfig, lanai41
-from lanai_hdl.remote.config import Remote
 from lanai_host.errors import UserError
 
 from ..engines.replay import SUFFIX
@@ -72,7 +71,6 @@ RECORDINGS = {
         PING_PONG, 2, 1, recovery=True,
         faults=("drop nic0 packet=3", "corrupt nic0 packet=6", "duplicate nic1 packet=4", "drop nic1 packet=8"),
     ),
-    "adapter": Recording(PING_PONG, 2, 0, device="mbcf", nic=lanai41().but(blocks=(Remote(),))),
 }  # fmt: skip
 
 
