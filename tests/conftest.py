@@ -1,5 +1,6 @@
 """What all tests share: the expected figures, the groups of slow tests."""
 
+import gc
 import json
 import os
 import sys
@@ -34,6 +35,18 @@ def pytest_configure(config):
     for name, group in GROUPS.items():
         config.addinivalue_line("markers", f"{name}: slow tests: {group.proves}")
     _keep_bytecode(config.cache.mkdir("bytecode"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection():
+    """The collected tests are no garbage. While the collector counts them among the old objects, it
+    searches these so seldom that a worker keeps the simulated memories of hundreds of tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _keep_bytecode(directory):
