@@ -1,7 +1,6 @@
 """The device contract on every messaging system: alone where that is quick, else under `lanai
 run`."""
 
-import subprocess
 import sys
 import threading
 from functools import cache
@@ -9,6 +8,7 @@ from pathlib import Path
 from queue import Queue
 
 import pytest
+import warm
 from implementations import implementations
 
 from lanai_host.abi.observed_device import ObservedDevice
@@ -97,10 +97,8 @@ class TestMpiNpHostMatching(DeviceContract):
 @cache
 def run_of(device):
     """Lines that each rank printed, and what was wrong."""
-    command = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", "2", "--device", device]
-    done = subprocess.run(
-        [*command, sys.executable, str(PROGRAM)], capture_output=True, text=True, check=False, timeout=500
-    )
+    options = ("-q", "-n", 2, "--device", device)
+    done = warm.lanai("run", *options, sys.executable, PROGRAM, timeout=500)
     return done.stdout.splitlines(), f"exit code {done.returncode}\n{done.stderr}"
 
 

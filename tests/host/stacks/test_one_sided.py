@@ -1,12 +1,11 @@
 """One-sided communication on the systems whose adapter reaches the memory of others: every byte
 right, and nothing needed of the target's processor."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 from lanai_sim.studies.benches.one_sided import measure
 
@@ -17,9 +16,8 @@ FAULTS = [
 
 
 def run(device, ranks, *options):
-    command = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", str(ranks), "--device", device, *options]
-    command += [sys.executable, str(PROGRAM)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=900, env=os.environ)
+    options = ("-q", "-n", ranks, "--device", device, *options)
+    return warm.lanai("run", *options, sys.executable, PROGRAM, timeout=900)
 
 
 @pytest.mark.parametrize(

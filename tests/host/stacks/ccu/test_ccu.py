@@ -2,11 +2,11 @@
 same each time."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 PROGRAM = Path(__file__).parents[1] / "messages.py"
 BAD_WIRE = [
@@ -23,13 +23,7 @@ BAD_WIRE = [
 def on_ccu(ranks, *options, sizes):
     command = ["-q", "-n", ranks, "--device", "ccu", "--fabric", "segment", *options]
     arguments = [*command, sys.executable, PROGRAM, sizes]
-    return subprocess.run(
-        [sys.executable, "-m", "lanai_sim", "run", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
+    return warm.lanai("run", *arguments, timeout=900)
 
 
 def fine(run):
@@ -76,7 +70,6 @@ def test_what_the_paper_leaves_open_changes_no_byte(option):
     ],
 )
 def test_what_cannot_be_is_refused(arguments, complaint):
-    command = [sys.executable, "-m", "lanai_sim", "run", "--device", "ccu", *map(str, arguments), "true"]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    run = warm.lanai("run", "--device", "ccu", *arguments, "true", timeout=300)
     assert run.returncode != 0
     assert re.search(complaint, run.stderr)

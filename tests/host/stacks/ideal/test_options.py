@@ -1,11 +1,10 @@
 """What a message costs on `ideal`: a latency, and its time on the sender's link."""
 
 import re
-import subprocess
-import sys
 from itertools import pairwise
 
 import pytest
+import warm
 
 from lanai_hdl.config import lanai41
 from lanai_host.stacks.ideal.options import IdealOptions, unlimited
@@ -23,8 +22,7 @@ if world.rank:
 
 def rate(*options):
     """Of a stream of 64 KB messages, in MB/s."""
-    command = [sys.executable, "-m", "lanai_sim", "run", "-n", "2", *options, "python", "-c", STREAM]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    done = warm.lanai("run", "-n", 2, *options, "python", "-c", STREAM, timeout=100)
     assert done.returncode == 0, done.stderr
     return int(re.fullmatch(r"bytes a microsecond: (\d+)\n", done.stdout)[1])
 
@@ -63,19 +61,7 @@ for size in range(512, 20480, 512):
 @pytest.mark.parametrize("ranks", [4, 8])
 def test_a_longer_vector_takes_no_less_time(call, ranks):
     """The change of the algorithm comes where both take about as long."""
-    command = [
-        sys.executable,
-        "-m",
-        "lanai_sim",
-        "run",
-        "-n",
-        str(ranks),
-        "--quiet",
-        "python",
-        "-c",
-        SIZES.format(call=call),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    done = warm.lanai("run", "-n", ranks, "--quiet", "python", "-c", SIZES.format(call=call), timeout=200)
     assert done.returncode == 0, done.stderr
     times = [int(line) for line in done.stdout.split()]
     assert len(times) == 39

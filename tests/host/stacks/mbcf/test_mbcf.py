@@ -1,13 +1,12 @@
 """`lanai run --device mbcf`: MPI programs run on it, the same each time; what it cannot do is
 refused."""
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 PROGRAM = Path(__file__).with_name("messages.py")
 FAULTS = [
@@ -19,8 +18,7 @@ FAULTS = [
 
 
 def lanai(*arguments):
-    command = [sys.executable, "-m", "lanai_sim", "run", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=500, env=os.environ)
+    return warm.lanai("run", *arguments, timeout=500)
 
 
 def on_mbcf(ranks, *options, sizes="3000"):

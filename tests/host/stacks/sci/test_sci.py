@@ -1,13 +1,12 @@
 """`lanai run --device sci`: MPI programs run on it, whatever the wires do; what it cannot do is
 refused."""
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 PROGRAM = Path(__file__).parents[1] / "messages.py"
 SIZES = "0,36,37,4096,4097,40001"
@@ -17,8 +16,7 @@ FAULTS = [
 
 
 def lanai(*arguments):
-    command = [sys.executable, "-m", "lanai_sim", "run", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=900, env=os.environ)
+    return warm.lanai("run", *arguments, timeout=900)
 
 
 def on_sci(ranks, *options, sizes=SIZES):

@@ -1,21 +1,19 @@
 """`lanai run --device t3d`: MPI programs run on it, the same each time; what it cannot do is
 refused."""
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 PROGRAM = Path(__file__).parents[1] / "messages.py"
 SIZES = "0,3,1023,1024,1025,9001"
 
 
 def lanai(*arguments):
-    command = [sys.executable, "-m", "lanai_sim", "run", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=500, env=os.environ)
+    return warm.lanai("run", *arguments, timeout=500)
 
 
 def on_t3d(ranks, *options, sizes=SIZES):
