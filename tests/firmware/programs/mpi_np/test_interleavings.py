@@ -164,8 +164,7 @@ def test_random_orders(script, config):
         check(SCRIPTS[script], CONFIGS[config], random.Random(seed).randrange)
 
 
-@pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize(("script", "config"), in_turn(SCRIPTS, CONFIGS))
 def test_random_orders_with_questions(script, config):
     """NP-22: receives ask for messages that are not announced."""
     for seed in range(6):

@@ -1,6 +1,7 @@
 """Any traffic: sizes, orders, numbers of messages."""
 
 import pytest
+from pairs import in_turn
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig, paper
 from lanai_host.bus.base import Wait
@@ -10,6 +11,7 @@ from .np_calls import SYNCHRONOUS, Buffer, irecv, isend, pattern, recv, send, wa
 from .np_world import World
 
 SMALL = McpConfig(messages=8, receives=8, any_receives=2, ack_slots=2)
+CONFIGS = {"default": McpConfig(), "small": SMALL, "paper": paper()}
 
 
 @pytest.mark.parametrize("size", [0, 1, 4, 1023, 1024, 1025, 4096, 4097, 20_001])
@@ -36,11 +38,11 @@ def test_one_message(size, late):
     World(2).run(program)
 
 
-@pytest.mark.parametrize("config", [McpConfig(), SMALL, paper()], ids=["default", "small", "paper"])
-@pytest.mark.parametrize(("size", "count"), [(0, 40), (8, 40), (2000, 25), (9000, 25)])
-def test_reverse_tags(config, size, count):
+@pytest.mark.parametrize(("name", "messages"), in_turn(CONFIGS, [(0, 40), (8, 40), (2000, 25), (9000, 25)]))
+def test_reverse_tags(name, messages):
     """NP-G9: a program that MPI calls safe: many sends under way, received from the last to the
     first."""
+    size, count = messages
 
     def program(device):
         if device.rank == 0:
@@ -50,7 +52,7 @@ def test_reverse_tags(config, size, count):
                 operation, data = recv(device, 0, size, tag=i)
                 assert (operation.length, data) == (size, pattern(size, i))
 
-    World(2, config=config).run(program)
+    World(2, config=CONFIGS[name]).run(program)
 
 
 @pytest.mark.parametrize("size", [100, 1024, 3000, 4096, 9000])
