@@ -8,7 +8,8 @@ from . import systems
 Figures = Mapping[str, float]
 LABELS = {
     "ccu": "the daemon",
-    "unicast": "the daemon, without broadcast",
+    "unicast": "the daemon, a packet for each node",
+    "linear": "the daemon, a message to each rank",
     "lam": "stand-in for LAM",
     "mpich": "stand-in for MPICH",
 }

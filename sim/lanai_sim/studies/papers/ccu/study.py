@@ -11,7 +11,7 @@ FRAME = Frame(
         "The MPI of Chung Cheng University (Y.-Z. Chang, K.-S. Ding and J.-J. Tsay, 1996) runs a multicast "
         "daemon on each workstation of an Ethernet. This page runs its experiments on [the device "
         "`ccu`](../reference/ccu.md) and sets what it published beside what comes out. `lanai paper ccu` "
-        "writes it; the figures here are those of `--quick`.\n\n"
+        "writes it.\n\n"
         "Time is simulated: a broadcast wire of 10 Mbit/s (`--fabric ethernet`), workstations whose daemon is a "
         "slow processor (`--nic ethernet10`) that spends `work` on each packet beyond its instructions, hosts of "
         "the preset `sparc_sunos`. Two constants are fitted: `work` and the host's price of a call, on the two "
