@@ -8,8 +8,8 @@ has 1 to 128 pages, a power of two, and begins at a page of the exposure whose n
 of that.
 
 A record is a `SizeWord` with the number of bytes and who has appended them, the FIFO's offset, and
-the bytes; the next one begins at a word. It does not cross a page: where a page has no room for the longest record, the
-next one begins at the next page.
+the bytes; the next one begins at a word. It does not cross a page: where a page has no room for the
+longest record, the next one begins at the next page.
 
 The adapter keeps copies of control words (`FifoWords`). Once a record has been appended, the owner
 writes no tail and no ring before it has written the exposure again, and only moves the head on.

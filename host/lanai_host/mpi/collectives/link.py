@@ -43,9 +43,8 @@ class Link:
         self._device = communicator.device
         self._route = communicator.route if group is None else group.members
         self._expected: list[tuple[Operation, int, int]] = []
-        self.under_way: list[
-            tuple[Operation, int]
-        ] = []  # since the last check, with the rank of the world at the other end
+        # Since the last check, with the rank of the world at the other end.
+        self.under_way: list[tuple[Operation, int]] = []
         self.held: list[object] = []  # what lives as long as an operation of this call
 
     def local(self) -> "Link":

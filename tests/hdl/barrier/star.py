@@ -1,0 +1,105 @@
+"""A switch with the barrier tree and its NICs, on a bench."""
+
+from collections.abc import Callable
+
+from amaranth import Module, ResetInserter, Signal
+
+from lanai_hdl.barrier.block import BarrierBlock
+from lanai_hdl.barrier.config import BarrierTree
+from lanai_hdl.barrier.csr import LOST
+from lanai_hdl.barrier.end import timeout
+from lanai_hdl.barrier.flit import BarrierKind
+from lanai_hdl.bfm import Bench
+from lanai_hdl.config import NicConfig
+from lanai_hdl.switch.switch import Switch
+from lanai_hdl.switch_config import SwitchConfig
+
+CONFIG = NicConfig(sram_size=4096, blocks=(BarrierTree(),))
+WAIT = timeout(CONFIG)
+KINDS = [kind.value for kind in BarrierKind]
+Fault = Callable[[int, int, int, int], tuple[int, int]]  # (wire, slot, kind, data) -> what arrives; wire n + NICS: back
+
+
+class Node:
+    """One barrier block on the bench: its bits, what it has seen, its reset."""
+
+    def __init__(self, context, block, reset):
+        self._context, self._block, self._reset = context, block, reset
+
+    def write(self, bits):
+        self._context.set(self._block.bits, bits)
+
+    @property
+    def seen(self):
+        return self._context.get(self._block.seen)
+
+    async def reset(self):
+        self.write(0)
+        self._context.set(self._reset, 1)
+        await self._context.tick().repeat(3)
+        self._context.set(self._reset, 0)
+
+    async def passes(self, value, slots=4000):
+        """Write bits, and wait until the switch says the same. What it said last."""
+        self.write(value)
+        for _ in range(slots // 4):
+            await self._context.tick().repeat(4)
+            if self.seen & 0xFFFF == value or self.seen & LOST:
+                return self.seen
+        raise AssertionError(f"the barrier is not passed: {self.seen:#x}")
+
+
+class Star:
+    """Barrier blocks on a switch with the barrier tree, by cables whose flits `fault` may change.
+    Packets of the NICs are what `fault` says."""
+
+    def __init__(self, nics=3, fault=None, config=CONFIG, slots=20_000, **switch):
+        self.config = config
+        self.fault = fault or (lambda wire, slot, kind, data: (kind, data))
+        self.top = Module()
+        self.switch = Switch(SwitchConfig(max(2, nics), config, barrier=(1 << nics) - 1, **switch))
+        self.top.submodules.switch = self.switch
+        self.blocks = [BarrierBlock(config) for _ in range(nics)]
+        self.resets = [Signal() for _ in range(nics)]
+        for n, (block, reset) in enumerate(zip(self.blocks, self.resets, strict=True)):
+            self.top.submodules[f"block{n}"] = ResetInserter(reset)(block)
+        self.bench = Bench(self.top, slots)
+        self.slot = 0
+        self.arrived = []  # (wire, slot, kind, data) of control flits
+        self.stopped = ()  # wires whose receiver says STOP
+
+    async def _wires(self, context):
+        latency = self.config.link_latency
+        ways = [(block.wire_tx, self.switch.rx[n]) for n, block in enumerate(self.blocks)]
+        ways += [(self.switch.tx[n], block.wire_rx) for n, block in enumerate(self.blocks)]
+        on_way = [[(0, 0)] * latency for _ in ways]
+        while True:
+            for wire, (sender, receiver) in enumerate(ways):
+                kind, data = context.get(sender.kind.as_value()), context.get(sender.data)
+                on_way[wire].append(self.fault(wire, self.slot, kind, data))
+                kind, data = on_way[wire].pop(0)
+                if kind in KINDS:
+                    self.arrived.append((wire, self.slot, kind, data))
+                context.set(receiver.kind.as_value(), kind)
+                context.set(receiver.data, data)
+                context.set(sender.stop, wire in self.stopped)
+            await context.tick()
+            self.slot += 1
+
+    def run(self, *scripts):
+        """A script for each NIC: `script(context, node)`."""
+        self.bench.add_background(self._wires)
+        for block, reset, script in zip(self.blocks, self.resets, scripts, strict=True):
+
+            async def process(context, block=block, reset=reset, script=script):
+                await script(context, Node(context, block, reset))
+
+            self.bench.add(process)
+        self.bench.run()
+
+    async def settle(self, context, slots=1000):
+        for _ in range(slots):
+            await context.tick()
+            if context.get(self.switch.idle) and all(context.get(block.idle) for block in self.blocks):
+                return
+        raise AssertionError("the tree does not come to rest")
