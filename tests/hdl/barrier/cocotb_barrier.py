@@ -10,6 +10,7 @@ from lanai_hdl.bfm.cocotb import CocotbPins, begin
 from lanai_hdl.link.flit import Kind
 
 PORTS, BARRIERS, PATIENCE = 3, 6, 150
+numbers = [0] * PORTS  # of the last state: the switch's reset does not forget them, so they go on in the next test
 
 
 class Nic:
@@ -19,7 +20,7 @@ class Nic:
         self.port = port
         self.tx, self.rx = CocotbPins(dut, f"rx__{port}"), CocotbPins(dut, f"tx__{port}")
         self.chance, self.loss = random.Random(port), loss
-        self.bits = self.seen = self.number = 0
+        self.bits = self.seen = 0
         self.told = True
         self.packets = 0
         route = (0x80 | (port + 1) % PORTS) << 24
@@ -27,7 +28,12 @@ class Nic:
         self.stream = [flit for _ in range(5) for flit in LinkSource.packet(words, route)]
 
     def write(self, bits):
-        self.bits, self.told, self.number = bits, False, (self.number + 1) % 128
+        self.bits, self.told = bits, False
+        numbers[self.port] = (numbers[self.port] + 1) % 128
+
+    @property
+    def state(self):
+        return pack(self.bits, 0, numbers[self.port])
 
     async def serve(self):
         """Serves for ever."""
@@ -37,7 +43,7 @@ class Nic:
             if replies:
                 kind, data = BarrierKind.ACK, replies.pop()
             elif not self.told and waited >= PATIENCE:
-                kind, data, waited = BarrierKind.STATE, pack(self.bits, 0, self.number), 0
+                kind, data, waited = BarrierKind.STATE, self.state, 0
             elif self.stream and self.chance.random() < 0.3:
                 kind, data = self.stream.pop(0)
             lost = kind in list(BarrierKind) and self.chance.random() < self.loss
@@ -51,7 +57,7 @@ class Nic:
             assert data >> 24 == check_of(data & 0xFFFFFF)
             if came == BarrierKind.STATE:
                 self.seen, replies = data & 0xFFFF, [data]
-            elif data == pack(self.bits, 0, self.number):
+            elif data == self.state:
                 self.told = True
 
 
