@@ -50,9 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--resume",
-        metavar="FILE",
-        help="keep outcomes there, those of --against in a file beside it, and do not run again the modules that came "
-        "to their end",
+        metavar="DIR",
+        help="keep outcomes in files there, one for each device and number of ranks, do not run again the modules "
+        "that came to their end, and show them too",
     )
     parser.add_argument("--page", metavar="FILE", help="write the table as Markdown")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         return _run_programs(args)
     there = jobs.mpich() if args.against == "mpich" else None  # said before the long part if it is not there
     console = plain()
-    names = suite.modules(args.module, stack(args.device).nics)
+    names = _names(args)
     outcomes = _outcomes(console, _ours(names, args))
     totals = figures(outcomes)
     for line in filter(None, (counts(totals), speed(totals))):
@@ -92,7 +92,9 @@ def run(args: argparse.Namespace) -> int:
         against = _compare(console, there or jobs.simulated("ideal"), names, args, outcomes)
         totals["mpi4py.failed_only_here"] = len(against.only_fail_here)
     if args.page:
-        Path(args.page).write_text(page(outcomes, args.ranks, args.device, _command(), against))
+        modules = suite.modules(nics=stack(args.device).nics)
+        told = page(outcomes, args.ranks, args.device, _command(), against, kept=args.resume or "", modules=modules)
+        Path(args.page).write_text(told)
     if args.json:
         config = {"suite": "mpi4py", "version": suite.VERSION, "ranks": args.ranks, "device": args.device}
         write_json(args.json, totals, config)
@@ -100,19 +102,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_each(numbers: Sequence[int], args: argparse.Namespace) -> int:
-    """The suite with several numbers of ranks. `--resume` keeps the outcomes of each in a file of its own."""
+    """The suite with several numbers of ranks."""
     if args.suite != "mpi4py" or args.against or args.together or args.json:
         given = ",".join(map(str, numbers))
         raise UserError(f"-n {given}: --against, --together, --json, demos and programs take one number of processes")
-    console, names = plain(), suite.modules(args.module, stack(args.device).nics)
+    console = plain()
     outcomes = {}
     for ranks in numbers:
         console.print(f"{ranks} ranks:")
         own = argparse.Namespace(**{**vars(args), "ranks": ranks})
-        own.resume = args.resume and str(Path(args.resume).with_suffix(f".{ranks}.json"))
-        outcomes[ranks] = _outcomes(console, _ours(names, own))
+        outcomes[ranks] = _outcomes(console, _ours(_names(own), own))
         if args.page:  # what is there so far, should the rest take hours
-            Path(args.page).write_text(page_of_ranks(outcomes, args.device, _command()))
+            Path(args.page).write_text(page_of_ranks(outcomes, args.device, _command(), args.resume or ""))
     return 1 if any(figures(found)["mpi4py.failed"] for found in outcomes.values()) else 0
 
 
@@ -147,6 +148,14 @@ def _command() -> str:
     return shlex.join(["lanai", *sys.argv[1:]])
 
 
+def _names(args: argparse.Namespace) -> list[str]:
+    """The modules to show: those that were chosen, and those that `--resume` has."""
+    chosen = suite.modules(args.module, stack(args.device).nics)
+    if not args.resume:
+        return chosen
+    return sorted({*chosen, *Kept(args.resume, args.device, args.ranks).ended()})
+
+
 def _ours(names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
     command = jobs.simulated(args.device)
     if not args.resume:
@@ -162,8 +171,7 @@ def _theirs(title: str, command: jobs.Command, names: Sequence[str], args: argpa
     """What came of the same modules in the place of `--against`. `--resume` keeps that beside ours."""
     if not args.resume:
         return _run(command, names, args)
-    file = Path(args.resume).with_suffix(f".{args.against}.json")
-    return _kept(Kept(file, title.strip("`"), args.ranks), command, names, args)
+    return _kept(Kept(args.resume, title.strip("`"), args.ranks), command, names, args)
 
 
 def _run(command: jobs.Command, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:

@@ -65,8 +65,22 @@ def _listed(title: str, names: Sequence[str]) -> list[str]:
     return [f"{title}{':' if names else '.'}", "", *(f"- `{name}`" for name in names), *([""] if names else [])]
 
 
-def page(outcomes: Sequence[Outcome], ranks: int, device: str, command: str, against: Comparison | None = None) -> str:
-    """Markdown. Of NICs also how much time was simulated."""
+def page(
+    outcomes: Sequence[Outcome],
+    ranks: int,
+    device: str,
+    command: str,
+    against: Comparison | None = None,
+    *,
+    kept: str = "",
+    modules: Sequence[str] = (),
+) -> str:
+    """Markdown. Of NICs also how much time was simulated.
+
+    Args:
+        kept: the directory of `--resume`.
+        modules: all that may be on the page. Those of them that are not are told.
+    """
     lines = [
         f"# mpi4py's test suite on `{device}`, {ranks} ranks",
         "",
@@ -76,6 +90,7 @@ def page(outcomes: Sequence[Outcome], ranks: int, device: str, command: str, aga
         command,
         "```",
         "",
+        *_kept(kept),
         *_table(outcomes),
         "",
     ]
@@ -86,10 +101,24 @@ def page(outcomes: Sequence[Outcome], ranks: int, device: str, command: str, aga
         lines += _listed("Failures", failures)
     if against is not None:
         lines += [f"## Against {against.title}", "", f"The same tests on {against.title}:", "", *against.lines()]
-    missing = left_out(stack(device).nics)
-    lines += ["## Left out", "", "Modules that are left out:" if missing else "Nothing.", ""]
-    lines += [f"- `{name}`: {why}" for name, why in missing.items()]
+    there = {outcome.module for outcome in outcomes}
+    if missing := [name for name in modules if name not in there]:
+        lines += ["## Not run", "", *_listed("Modules that were not run", missing)]
+    reasons = {name: why for name, why in left_out(stack(device).nics).items() if name not in there}
+    lines += ["## Left out", "", "Modules that are left out:" if reasons else "Nothing.", ""]
+    lines += [f"- `{name}`: {why}" for name, why in reasons.items()]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _kept(directory: str) -> list[str]:
+    """What the reader must know of outcomes that were kept."""
+    if not directory:
+        return []
+    return [
+        f"Modules were run at different times, each as the library was then. `{directory}` keeps their",
+        "outcomes.",
+        "",
+    ]
 
 
 def _table(outcomes: Sequence[Outcome]) -> list[str]:
@@ -109,11 +138,11 @@ def _table(outcomes: Sequence[Outcome]) -> list[str]:
     return [*lines, f"| **all** | {' | '.join(total)} |"]
 
 
-def page_of_ranks(outcomes: Mapping[int, Sequence[Outcome]], device: str, command: str) -> str:
-    """Markdown: how each module ended, by number of ranks."""
+def page_of_ranks(outcomes: Mapping[int, Sequence[Outcome]], device: str, command: str, kept: str = "") -> str:
+    """Markdown: how each module ended, by number of ranks. `kept`: the directory of `--resume`."""
     counts = sorted(outcomes)
     found = {ranks: {outcome.module: outcome for outcome in outcomes[ranks]} for ranks in counts}
-    names = list(dict.fromkeys(outcome.module for ranks in counts for outcome in outcomes[ranks]))
+    names = sorted({outcome.module for ranks in counts for outcome in outcomes[ranks]})
     lines = [
         f"# mpi4py's test suite on `{device}`, by number of ranks",
         "",
@@ -124,6 +153,7 @@ def page_of_ranks(outcomes: Mapping[int, Sequence[Outcome]], device: str, comman
         command,
         "```",
         "",
+        *_kept(kept),
         f"| module | {' | '.join(map(str, counts))} |",
         f"|---|{'---:|' * len(counts)}",
     ]

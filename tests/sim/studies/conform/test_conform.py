@@ -76,14 +76,14 @@ def test_a_page_has_a_column_for_each_number_of_ranks(tmp_path, monkeypatch, cap
         yield outcome.Outcome(names[0], 3, skipped=["test_op.A.s"] if ranks == 1 else [], failed=["f"] * (ranks == 4))
 
     monkeypatch.setattr(conform.jobs, "run", run)
-    options = ["mpi4py", "--module", "test_op", "--resume", str(tmp_path / "kept.json")]
+    options = ["mpi4py", "--module", "test_op", "--resume", str(tmp_path / "kept")]
     parser = argparse.ArgumentParser()
     conform.add_arguments(parser)
     assert conform.run(parser.parse_args([*options, "-n", "1,2", "--page", str(tmp_path / "page")])) == 0
     written = (tmp_path / "page").read_text()
     assert "| module | 1 | 2 |\n|---|---:|---:|\n| test_op | 2, 1 skipped | 3 |\n" in written
     assert written.endswith("| **all** | **2, 1 skipped** | **3** |\n")
-    assert sorted(path.name for path in tmp_path.glob("kept*")) == ["kept.1.json", "kept.2.json"]
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["ideal.1.json", "ideal.2.json"]
     assert conform.run(parser.parse_args([*options, "-n", "2,4"])) == 1
     assert page.page_of_ranks({2: [outcome.Outcome("test_x", 5)], 3: []}, "ideal", "").count("| test_x | 5 | - |") == 1
     for wrong in ("0", "1,0", "two", "2,2"):
@@ -109,7 +109,7 @@ def test_of_nics_it_is_told_how_fast_they_were_simulated():
 
 
 def test_a_suite_goes_on_where_it_was_interrupted(tmp_path):
-    path, ran = str(tmp_path / "kept"), []
+    ran = []
 
     def run(name):
         if name == "test_z":
@@ -119,21 +119,59 @@ def test_a_suite_goes_on_where_it_was_interrupted(tmp_path):
         return outcome.Outcome(name, 3, skipped=[f"{name}.A.s"], seconds=1.5, trouble=trouble)
 
     with pytest.raises(KeyboardInterrupt):
-        list(kept.Kept(path, "mpi-np", 2).go_on(["test_x", "test_w", "test_z"], run))
-    found = list(kept.Kept(path, "mpi-np", 2).go_on(["test_x", "test_y", "test_w"], run))
+        list(kept.Kept(tmp_path, "mpi-np", 2).go_on(["test_x", "test_w", "test_z"], run))
+    assert kept.Kept(tmp_path, "mpi-np", 2).ended() == {"test_x"}
+    found = list(kept.Kept(tmp_path, "mpi-np", 2).go_on(["test_x", "test_y", "test_w"], run))
     assert ran == ["test_x", "test_w", "test_y", "test_w"]  # what did not come to its end is run again
     assert [(one.module, one.passed, one.seconds) for one in found] == [(f"test_{x}", 2, 1.5) for x in "xyw"]
-    with pytest.raises(UserError, match=r"'ranks': 2}, this run of .*'ranks': 3}; name another file"):
-        kept.Kept(path, "mpi-np", 3)
-    (tmp_path / "kept").write_text("[]")
-    with pytest.raises(UserError, match="holds no outcomes"):
-        kept.Kept(path, "mpi-np", 2)
+    file = tmp_path / "mpi-np.2.json"
+    assert '\n"test_y": {"run": 3, "skipped": ["test_y.A.s"], "seconds": 1.5}' in file.read_text()
+
+
+def test_kept_outcomes_belong_to_one_device_and_number_of_ranks(tmp_path):
+    assert not kept.Kept(tmp_path, "mpi-np", 2).ended()
+    list(kept.Kept(tmp_path, "mpi-np", 2).go_on(["test_x"], outcome.Outcome))
+    assert not kept.Kept(tmp_path, "mpi-np", 3).ended()
+    assert not kept.Kept(tmp_path, "ideal", 2).ended()
+    (tmp_path / "mpi-np.2.json").rename(tmp_path / "mpi-np.3.json")
+    with pytest.raises(UserError, match=r"'ranks': 2}, this run of .*'ranks': 3}; name another directory"):
+        kept.Kept(tmp_path, "mpi-np", 3)
+    (tmp_path / "mpich-5.0.2.2.json").write_text("[]")
+    with pytest.raises(UserError, match=r"mpich-5.0.2.2.json' holds no outcomes"):
+        kept.Kept(tmp_path, "MPICH 5.0.2", 2)
+    with pytest.raises(UserError, match="is no directory"):
+        kept.Kept(tmp_path / "mpi-np.3.json", "mpi-np", 3)
+
+
+def test_a_page_grows_module_by_module(tmp_path, monkeypatch, capsys):
+    """What was kept is on the page of each later run, and is not run again."""
+    ran = []
+
+    def run(command, names, ranks, limit):
+        ran.append(names[0])
+        yield outcome.Outcome(names[0], 3)
+
+    monkeypatch.setattr(conform.jobs, "run", run)
+    parser = argparse.ArgumentParser()
+    conform.add_arguments(parser)
+    written = tmp_path / "page"
+    for module in ("test_op", "test_info"):
+        options = ["mpi4py", "--module", module, "--resume", str(tmp_path / "kept"), "--page", str(written)]
+        assert conform.run(parser.parse_args(options)) == 0
+    assert ran == ["test_op", "test_info"]
+    text = written.read_text()
+    assert "| test_info | 3 | 3 | 0 | 0 |\n| test_op | 3 | 3 | 0 | 0 |\n| **all** | **6** |" in text
+    assert f"Modules were run at different times, each as the library was then. `{tmp_path / 'kept'}` keeps" in text
+    assert "## Not run\n\nModules that were not run:\n\n- `test_address`\n" in text
+    assert "- `test_op`" not in text
 
 
 def test_what_is_left_out_is_named_with_its_reason():
     assert page.page([], 2, "ideal", "lanai conform mpi4py").endswith("## Left out\n\nNothing.\n")
     written = page.page([], 2, "mpi-np", "lanai conform mpi4py")
-    assert "- `test_spawn`: it starts more than a hundred processes" in written
+    assert "- `test_util_pkl5`: it drops the buffers" in written
+    ran = page.page([outcome.Outcome("test_util_pkl5", 5)], 2, "mpi-np", "lanai conform mpi4py")
+    assert "it drops the buffers" not in ran
 
 
 def test_heavy_modules_get_more_time(monkeypatch):
