@@ -132,6 +132,8 @@ class Device(ABC):
     copies: bool = (
         False  # standard sends are done at once, whatever their length, because the device has copied the message
     )
+    handover: bytes = b""  # what the next process in this rank's place must know, once `close` is done; empty: there
+    # can be none
     placement: int = 0  # a digest of where in their pages the buffers lay that were lent to the NIC
     impaired: bool = False  # its NIC, or one of its peers, is lost: what all must take part in cannot succeed any more
 

@@ -51,6 +51,10 @@ class ObservedDevice(Device):
         return self._device.placement
 
     @property
+    def handover(self) -> bytes:  # type: ignore[override]  # changes with the device's
+        return self._device.handover
+
+    @property
     def impaired(self) -> bool:  # type: ignore[override]  # changes with the device's
         return self._device.impaired
 

@@ -183,7 +183,8 @@ class Process:
             self.end(1, text)  # whatever the program's error handlers are: it is not the program that was meant
         if self.client is not None:
             # Whatever the device did: the simulation no longer waits for this process.
-            self.client.finalize(abi.world.process.device.placement)
+            device = abi.world.process.device
+            self.client.finalize(device.placement, device.handover)
         abi.phase = Phase.AFTER
 
     def pause(self) -> None:

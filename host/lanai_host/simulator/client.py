@@ -172,12 +172,13 @@ class SimulatorClient:
             return
         self._quiet_until = QUIET.unpack(self.call(Op.CATCH_UP)).until
 
-    def finalize(self, placement: int = 0) -> None:
-        """Leave the simulation, and tell where buffers lay (`Device.placement`); nothing else may
-        be asked of the client afterwards."""
+    def finalize(self, placement: int = 0, handover: bytes = b"") -> None:
+        """Leave the simulation, and tell where buffers lay and what the next process in this place
+        must know (`Device.placement`, `Device.handover`); nothing else may be asked of the client
+        afterwards."""
         with self._lock:
             if not self._closed:
-                self.call(Op.FINALIZE, FINALIZE.pack(Finalize(placement)))
+                self.call(Op.FINALIZE, FINALIZE.pack(Finalize(placement), handover))
                 self.close()
 
     def abort(self, code: int) -> NoReturn:

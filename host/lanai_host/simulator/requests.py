@@ -108,6 +108,8 @@ class Quiet(NamedTuple):
 
 
 class Finalize(NamedTuple):
+    """`Device.handover` follows."""
+
     placement: int  # `Device.placement`
 
 

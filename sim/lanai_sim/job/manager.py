@@ -1,8 +1,8 @@
 """The process manager of a run: ports and names, and processes that ranks start.
 
 A run with `--universe N` has room for N ranks, those that no process has when the run begins are
-spare. They are used in order. The rank of a process that has left is used again where no NIC is
-below it.
+spare. They are used in order. The rank of a process that has left is used again where its NIC, if
+it has one, can serve another process (`World.is_free`).
 """
 
 from collections.abc import Callable, Sequence

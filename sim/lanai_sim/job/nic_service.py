@@ -45,7 +45,12 @@ def place_of(image: Image | None, pc: int) -> str:
 class RankAccess:
     """Serves one rank: PIO to its own part of the NIC, host memory that the NIC may reach, waits
     for words in it. Its pinned memory is reached by (pid, address), what it allocated is mapped
-    here too. PIO is refused until `attach`."""
+    here too. PIO is refused until `attach`.
+
+    A process that has handed over may be followed by another one, after `follow`. What the first
+    process allocated first, to which the NIC may still write, is then what the second one
+    allocates first.
+    """
 
     def __init__(self, cluster: Cluster, node: Node, number: int) -> None:
         self.cluster = cluster
@@ -59,6 +64,9 @@ class RankAccess:
         self._buffers: list[tuple[int, mmap.mmap]] = []  # (bus address, memory)
         self._tokens = count(1)
         self.timeout = WaitTimeout()
+        self.inherited = b""  # what this process has from the one before it
+        self._handover = b""
+        self._kept: mmap.mmap | None = None  # what the process that left allocated first
 
     def attach(self, stack: NicStack, attachment: Attachment, host: HostConfig, image: Image | None) -> None:
         """The NIC is booted, with this as the rank's part of it. `host` prices what the driver does
@@ -186,6 +194,7 @@ class RankAccess:
         finally:
             os.close(file)
         address = addressof(c_char.from_buffer(memory))
+        self._take_kept(first, memory)
         for i in range(pages):
             self.node.engine.map_local(self.node.number, first + i, address + i * PAGE_SIZE, True)
         self._buffers.append((first * PAGE_SIZE, memory))
@@ -193,24 +202,63 @@ class RankAccess:
             self.node.memory.add(first * PAGE_SIZE, memory)
         return first * PAGE_SIZE
 
+    def _take_kept(self, first: int, memory: mmap.mmap) -> None:
+        """The first allocation of a process that follows another one goes on with what lies there."""
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return
+        if len(kept) != len(memory):
+            raise Refused(f"{len(memory)} bytes cannot follow the {len(kept)} of the process before")
+        memory[:] = kept[:]
+        self._unmap(first * PAGE_SIZE, kept)
+        _close(kept)
+
+    @property
+    def may_be_followed(self) -> bool:
+        """Has a process left that has told what the next one must know?"""
+        return bool(self._handover) and self._kept is not None
+
+    def hand_over(self, state: bytes) -> None:
+        self._handover = state
+
+    def follow(self) -> None:
+        """Another process has the rank's place from now on. Bus addresses begin anew."""
+        self.inherited, self._handover = self._handover, b""
+        self.pages.begin()
+        self.timeout = WaitTimeout()
+
     def close(self) -> None:
-        """The rank has left: the NIC can no longer reach its memory."""
+        """The rank has left: the NIC can no longer reach its memory, except what another process
+        will follow in."""
         cluster = self.cluster
         if cluster.lost and self.number not in cluster.lost:  # else all leave together
             cluster.report_lost(self.number, f"rank {self.number} has left the job")
         for token in list(self._pins):
             self._unpin(token)
+        if self._handover and self._buffers:
+            _, self._kept = self._buffers.pop(0)
         for first, memory in self._buffers:
             self.node.memory.remove(first)
-            for i in range(len(memory) // PAGE_SIZE):
-                self.node.engine.unmap(self.node.number, first // PAGE_SIZE + i)
+            self._unmap(first, memory)
         self._free_buffers()
+
+    def _unmap(self, first: int, memory: mmap.mmap) -> None:
+        for i in range(len(memory) // PAGE_SIZE):
+            self.node.engine.unmap(self.node.number, first // PAGE_SIZE + i)
 
     def free(self) -> None:
         """The run is over."""
+        if self._kept is not None:
+            _close(self._kept)
+            self._kept = None
+        self._free_buffers()
 
     def _free_buffers(self) -> None:
         for _, memory in self._buffers:
-            with contextlib.suppress(BufferError):  # a pointer into it is still about: freed with the run
-                memory.close()
+            _close(memory)
         self._buffers = []
+
+
+def _close(memory: mmap.mmap) -> None:
+    with contextlib.suppress(BufferError):  # a pointer into it is still about: freed with the run
+        memory.close()

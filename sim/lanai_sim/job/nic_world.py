@@ -142,6 +142,14 @@ class NicWorld(World):
         still = self.cluster.still
         return [postmortem.describe(self.engine, node, self.image, still) for node in range(len(self.cluster.nodes))]
 
+    def is_free(self, rank: int) -> bool:
+        untraced = self.session is None  # a trace has one process for each rank
+        return untraced and not self.cluster.lost and self.accesses[rank].may_be_followed
+
+    def join(self, rank: Rank) -> None:
+        if self.accesses[rank.number].may_be_followed:
+            self.accesses[rank.number].follow()
+
     def access(self, rank: int) -> RankAccess:
         return self.accesses[rank]
 
@@ -247,6 +255,7 @@ class NicWorld(World):
         return {
             **super().rank_config(rank),
             "nic": nic,
+            "handover": self.accesses[rank].inherited.decode(),
             "slot_khz": self.config.nic.slot_khz,
         }
 

@@ -44,6 +44,10 @@ class NicAccess(Protocol):
         """The time up to which no NIC does anything unless a host asks for it; 0 if that is not
         known."""
 
+    def hand_over(self, state: bytes) -> None:
+        """The rank is about to leave, and this is what the next process in its place must know
+        (`Device.handover`)."""
+
     def close(self) -> None:
         """The rank has left."""
 
@@ -133,7 +137,10 @@ class Service:
             if self.access is not None or not rank.origin:  # those that were started on the way leave one by one
                 await self.kernel.until(rank.clock, rank.number)
             rank.finalized = True
-            rank.placement = FINALIZE.unpack(request.payload).placement
+            said, handover = FINALIZE.split(request.payload)
+            rank.placement = said.placement
+            if self.access is not None:
+                self.access.hand_over(handover)
             return b""
         if op == Op.MANAGE and self.manage is not None:
             if self.access is not None:  # else the ranks have put themselves in the order of their times

@@ -65,8 +65,8 @@ class World:
         return self.transport.let_time_pass([rank.number for rank in outside])
 
     def is_free(self, rank: int) -> bool:
-        """May another process have this rank, whose process has ended? Not where a NIC or a trace
-        knows what that has done."""
+        """May another process have this rank, whose process has left? Not where a trace knows what
+        that has done."""
         return self.transport is not None and self.session is None and self.transport.look(rank).state == State.LEFT
 
     def join(self, rank: Rank) -> None:

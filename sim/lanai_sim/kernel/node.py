@@ -23,8 +23,13 @@ class BusPages:
     given back longest ago, so that a stale address is refused for as long as can be."""
 
     def __init__(self, local_rank: int) -> None:
-        self._next = (local_rank + 1) * WINDOW_PAGES
-        self._end = self._next + WINDOW_PAGES
+        self._first = (local_rank + 1) * WINDOW_PAGES
+        self._end = self._first + WINDOW_PAGES
+        self.begin()
+
+    def begin(self) -> None:
+        """None is taken."""
+        self._next = self._first
         self._free: deque[int] = deque()
 
     def run(self, count: int) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
+from lanai_firmware.programs.mpi_np.layout import ANY
 from lanai_hdl.machine import COUNTERS, host_offset
 
 from ...body import Body
@@ -13,6 +14,7 @@ from ...errors import DeviceLost
 from ...operation import Operation
 from .cancelling import Cancelling
 from .driver import Attachment
+from .handover import is_clean, written
 from .health import Examine, examine
 from .host_queues import HeldMessage, HostQueues
 from .losing import Losing
@@ -31,7 +33,12 @@ class MpiNp(Device):
 
     A program that is a coroutine, on a bus that suspends, calls `begin_send`, `begin_receive`,
     `finish` and `first` instead of `send`, `receive` and `wait`.
+
+    `hands_over`: another process may follow in this one's place, so `close` takes the messages that
+    no receive wanted off the NIC, and tells in `handover` where the NIC stands.
     """
+
+    hands_over = False
 
     def __init__(
         self,
@@ -162,9 +169,13 @@ class MpiNp(Device):
 
     async def _close(self) -> None:
         await self._try(self.progressing.empty())
+        if self.hands_over:
+            await self._try(self.taking.drain(int(ANY)))
         await self.share.memory.pins.close()
         self.share.account()
         await self.endpoint.pay()
+        if self.hands_over and is_clean(self.share, self.host_queues):
+            self.handover = written(self.endpoint)
 
     async def _try(self, work: Coroutine[Any, Any, Any], operation: Operation | None = None) -> None:
         """Do some work; if the NIC is lost, all that is under way ends, and the operation that the

@@ -16,6 +16,7 @@ from ...simulator.client import SimulatorClient
 from ..base import Memory, NicStack, Placement
 from . import spill_memory
 from .driver import Attachment, boot, channel_number
+from .handover import take_over
 from .health import examine
 from .unexpected import unexpected
 
@@ -89,7 +90,11 @@ class MpiNpStack(NicStack):
         async def ask(_: Bus, __: Attachment) -> str | None:
             return await bus.examine()
 
-        return RankMpiNp(bus, restored(Attachment, client.config["nic"]), costs, ask)
+        device = RankMpiNp(bus, restored(Attachment, client.config["nic"]), costs, ask)
+        device.hands_over = client.start().parent is not None
+        if text := client.config.get("handover"):
+            take_over(device.endpoint, text)
+        return device
 
 
 STACK = MpiNpStack()

@@ -94,6 +94,8 @@ class RelayAccess:
     def quiet_until(self) -> int:
         return 0
 
+    def hand_over(self, state: bytes) -> None: ...
+
     def close(self) -> None:
         """The rank has left, by its own word or because its process has ended."""
         self._leave()
