@@ -106,6 +106,8 @@ class Stack(ABC):
         presets: named choices of its options, a frozen dataclass; the first is the default. Files
             have them as the table `options_table`.
         nics: its messages pass through NICs, so that it is a `NicStack`.
+        spares_serve_again: a process may follow another one that has left, in its place on the NIC
+            if there is one.
     """
 
     name: ClassVar[str]
@@ -113,6 +115,7 @@ class Stack(ABC):
     presets: ClassVar[Mapping[str, Callable[[], Any]]]
     options_table: ClassVar[str]
     nics: ClassVar[bool] = False
+    spares_serve_again: ClassVar[bool] = False
 
     def default_options(self) -> Any:
         return next(iter(self.presets.values()))()

@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         against = _compare(console, there or jobs.simulated("ideal"), names, args, outcomes)
         totals["mpi4py.failed_only_here"] = len(against.only_fail_here)
     if args.page:
-        modules = suite.modules(nics=stack(args.device).nics)
+        modules = suite.modules((), stack(args.device))
         told = page(outcomes, args.ranks, args.device, _command(), against, kept=args.resume or "", modules=modules)
         Path(args.page).write_text(told)
     if args.json:
@@ -150,7 +150,7 @@ def _command() -> str:
 
 def _names(args: argparse.Namespace) -> list[str]:
     """The modules to show: those that were chosen, and those that `--resume` has."""
-    chosen = suite.modules(args.module, stack(args.device).nics)
+    chosen = suite.modules(args.module, stack(args.device))
     if not args.resume:
         return chosen
     return sorted({*chosen, *Kept(args.resume, args.device, args.ranks).ended()})

@@ -19,6 +19,7 @@ class IdealStack(Stack):
     )
     presets = {"default": IdealOptions, "unlimited": unlimited}
     options_table = "ideal"
+    spares_serve_again = True
 
     def network(self, ranks: int, options: IdealOptions, limit: int, started: int | None = None) -> TransportHub:
         """What carries the messages of a run, until `limit` picoseconds. `started` ranks begin, all

@@ -30,6 +30,7 @@ class MpiNpStack(NicStack):
     firmware = FIRMWARE
     presets = FIRMWARE.presets
     options_table = "firmware"
+    spares_serve_again = True
 
     async def boot(
         self, bus: Bus, image: "Image", options: plan.McpConfig, placement: Placement, node: int

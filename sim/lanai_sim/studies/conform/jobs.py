@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lanai_host.errors import UserError
+from lanai_host.stacks import stack
 
 from . import outcome, suite
 from .outcome import Outcome
@@ -27,7 +28,7 @@ def simulated(device: str) -> Command:
 
     def command(names: Sequence[str], ranks: int, limit: float, file: Path) -> tuple[list[str], Mapping[str, str]]:
         options = ["-n", str(ranks), "--device", device, "--prefix", "--max-wall", str(limit), "--json", str(file)]
-        if spares := suite.spares(names, ranks):
+        if spares := suite.spares(names, ranks, stack(device)):
             options += ["--universe", str(ranks + spares)]
         return [sys.executable, "-m", "lanai_sim", "run", *options, "python", *suite.program(names)], {}
 

@@ -104,7 +104,7 @@ def page(
     there = {outcome.module for outcome in outcomes}
     if missing := [name for name in modules if name not in there]:
         lines += ["## Not run", "", *_listed("Modules that were not run", missing)]
-    reasons = {name: why for name, why in left_out(stack(device).nics).items() if name not in there}
+    reasons = {name: why for name, why in left_out(stack(device)).items() if name not in there}
     lines += ["## Left out", "", "Modules that are left out:" if reasons else "Nothing.", ""]
     lines += [f"- `{name}`: {why}" for name, why in reasons.items()]
     return "\n".join(lines).rstrip() + "\n"

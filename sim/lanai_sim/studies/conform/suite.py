@@ -10,20 +10,23 @@ from pathlib import Path
 
 from lanai_firmware import cache
 from lanai_host.errors import UserError
+from lanai_host.stacks.base import Stack
 
 VERSION = "4.1.2"
 _KEPT = ("test", "demo")  # directories of its sources
 
+SPAWN = "test_spawn"
 # Modules that are left out where ranks have NICs, and why.
 LEFT_OUT_ON_NICS = {
-    "test_spawn": "it starts more than a hundred processes, and each needs a spare NIC",
+    SPAWN: "it starts more than a hundred processes, and each needs a spare NIC",
     "test_util_pkl5": (
         "it drops the buffers of receives that one MPI_Test has not completed, to which a NIC goes on to write"
     ),
 }
 # Modules that start processes, and how many spares for each rank are enough where they are used
 # again and again.
-SPARES = {"test_spawn": 16}
+SPARES = {SPAWN: 16}
+SPARES_ON_NICS = {SPAWN: 8}  # fewer: each is a NIC to simulate
 # The same for modules that start processes only where they have one rank.
 SPARES_OF_ONE = {"test_util_pool": 24}
 # Modules that get more time than others, and how many times as much.
@@ -69,16 +72,18 @@ def _fetch(work: Path) -> None:
             Path(name, f"mpi4py-{VERSION}", kept).rename(work / kept)
 
 
-def left_out(nics: bool) -> dict[str, str]:
-    """Modules that are left out, and why, on devices with NICs or without."""
-    return LEFT_OUT_ON_NICS if nics else {}
+def left_out(on: Stack) -> dict[str, str]:
+    """Modules that are left out on a messaging system, and why."""
+    if not on.nics:
+        return {}
+    return {name: why for name, why in LEFT_OUT_ON_NICS.items() if name != SPAWN or not on.spares_serve_again}
 
 
-def modules(only: Sequence[str] = (), nics: bool = False) -> list[str]:
-    """The suite's modules, without those that are left out; or those that were asked for, by name
-    or by pattern."""
+def modules(only: Sequence[str], on: Stack) -> list[str]:
+    """The suite's modules, without those that are left out on a messaging system; or those that were
+    asked for, by name or by pattern."""
     known = sorted(path.stem for path in directory().glob("test_*.py"))
-    rest = [name for name in known if name not in left_out(nics)]
+    rest = [name for name in known if name not in left_out(on)]
     chosen: list[str] = []
     for pattern in only:
         found = [pattern] if pattern in known else fnmatch.filter(rest, pattern)
@@ -88,9 +93,10 @@ def modules(only: Sequence[str] = (), nics: bool = False) -> list[str]:
     return chosen or rest
 
 
-def spares(names: Sequence[str], ranks: int) -> int:
+def spares(names: Sequence[str], ranks: int, on: Stack) -> int:
     """How many processes these modules need beside their ranks."""
-    each = [SPARES.get(name, 0) * ranks + SPARES_OF_ONE.get(name, 0) * (ranks == 1) for name in names]
+    many = SPARES_ON_NICS if on.nics else SPARES
+    each = [many.get(name, 0) * ranks + SPARES_OF_ONE.get(name, 0) * (ranks == 1) for name in names]
     return max(each, default=0)
 
 

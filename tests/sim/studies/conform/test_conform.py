@@ -5,6 +5,7 @@ import argparse
 import pytest
 
 from lanai_host.errors import UserError
+from lanai_host.stacks import stack
 from lanai_sim.commands import conform
 from lanai_sim.studies.conform import jobs, kept, outcome, page, suite
 
@@ -191,6 +192,8 @@ def test_modules_that_start_processes_get_spares(tmp_path):
     command = jobs.simulated("ideal")
     options, _ = command(["test_spawn"], 2, 10, tmp_path)
     assert options[options.index("--universe") + 1] == str(2 * (1 + suite.SPARES["test_spawn"]))
+    on_nics, _ = jobs.simulated("mpi-np")(["test_spawn"], 2, 10, tmp_path)
+    assert on_nics[on_nics.index("--universe") + 1] == str(2 * (1 + suite.SPARES_ON_NICS["test_spawn"]))
     assert "--universe" not in command(["test_p2p_buf"], 2, 10, tmp_path)[0]
     alone, _ = command(["test_util_pool"], 1, 10, tmp_path)
     assert alone[alone.index("--universe") + 1] == str(1 + suite.SPARES_OF_ONE["test_util_pool"])
@@ -201,12 +204,14 @@ def test_modules_are_chosen_by_name_or_pattern(tmp_path, monkeypatch):
     for name in ("test_p2p_a", "test_p2p_b", "test_spawn", "test_x"):
         (tmp_path / f"{name}.py").write_text("")
     monkeypatch.setattr(suite, "directory", lambda: tmp_path)
-    assert suite.modules() == ["test_p2p_a", "test_p2p_b", "test_spawn", "test_x"]
-    assert suite.modules(nics=True) == ["test_p2p_a", "test_p2p_b", "test_x"]  # a spare NIC for each of its processes
-    assert suite.modules(["test_x", "test_p2p_*"]) == ["test_x", "test_p2p_a", "test_p2p_b"]
-    assert suite.modules(["test_spawn"], nics=True) == ["test_spawn"]  # asked for by name
+    ideal, t3d, mpi_np = (stack(name) for name in ("ideal", "t3d", "mpi-np"))
+    assert suite.modules((), ideal) == ["test_p2p_a", "test_p2p_b", "test_spawn", "test_x"]
+    assert suite.modules((), mpi_np) == suite.modules((), ideal)
+    assert suite.modules((), t3d) == ["test_p2p_a", "test_p2p_b", "test_x"]  # a spare NIC for each of its processes
+    assert suite.modules(["test_x", "test_p2p_*"], ideal) == ["test_x", "test_p2p_a", "test_p2p_b"]
+    assert suite.modules(["test_spawn"], t3d) == ["test_spawn"]  # asked for by name
     with pytest.raises(UserError, match="no module 'test_z'; it has test_p2p_a"):
-        suite.modules(["test_z"])
+        suite.modules(["test_z"], ideal)
 
 
 def test_ranks_of_real_mpich_are_told_apart():
@@ -245,7 +250,7 @@ MOST = 3000  # seconds for one module
 
 @pytest.mark.slow
 def test_the_chapters_are_all_there():
-    assert suite.modules(["test_p2p_*", "test_cco_*"]) == CHAPTERS
+    assert suite.modules(["test_p2p_*", "test_cco_*"], stack("ideal")) == CHAPTERS
 
 
 ON_CCU = ("test_p2p_buf_matched", "test_p2p_obj")  # its NICs are the slowest to simulate

@@ -1,0 +1,66 @@
+"""Processes that follow others on the same spare rank."""
+
+import sys
+
+import pytest
+
+from .jobs import together
+
+FOLLOWERS = """if True:
+    import sys
+    from mpi4py import MPI
+    parent, count = MPI.Comm.Get_parent(), int(sys.argv[1])
+    if parent == MPI.COMM_NULL:
+        for number in range(count):
+            child = MPI.COMM_SELF.Spawn(sys.executable, [__file__, *sys.argv[1:]], maxprocs=1)
+            child.send([number] * 5000, dest=0)
+            if sys.argv[2] == "leaves":
+                child.send("nobody receives this", dest=0, tag=1)
+            print(child.recv(source=0), flush=True)
+            child.Disconnect()
+        print(f"{1e12 * MPI.Wtime():.0f}")
+    else:
+        got = parent.recv(source=0, tag=0)
+        parent.send((got[0], len(got)), dest=0)
+        parent.Disconnect()
+    """
+
+
+@pytest.fixture(scope="module")
+def followers(tmp_path_factory):
+    path = tmp_path_factory.mktemp("followers") / "followers.py"
+    path.write_text(FOLLOWERS)
+    return str(path)
+
+
+def run(followers, count, how, device, *options):
+    program = [sys.executable, followers, str(count), how]
+    return together(1, *program, device=device, options=["--universe", "3", *options], timeout=300)
+
+
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+def test_a_spare_serves_one_process_after_another(followers, device):
+    first, second = (run(followers, 6, "cleanly", device, "--buffers", "page") for _ in range(2))
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.splitlines()[:-1] == [f"({number}, 5000)" for number in range(6)]
+    assert first.stdout == second.stdout  # the time too
+
+
+def test_a_nic_that_keeps_a_message_of_a_process_that_has_left_serves_no_other(followers):
+    """On `ideal` such messages go with the process."""
+    done = run(followers, 3, "leaves", "mpi-np")
+    assert done.returncode != 0
+    assert done.stdout.splitlines() == ["(0, 5000)", "(1, 5000)"]
+    assert "1 process is to be started, but --universe is 3 and 0 of its spare ranks are left" in done.stderr
+    assert run(followers, 3, "leaves", "ideal").returncode == 0
+
+
+def test_where_no_process_can_follow_each_takes_a_spare(followers):
+    done = run(followers, 3, "cleanly", "t3d")
+    assert "--universe is 3 and 0 of its spare ranks are left" in done.stderr
+    assert run(followers, 2, "cleanly", "t3d").returncode == 0
+
+
+def test_in_a_trace_each_process_has_its_own_rank(followers, tmp_path):
+    done = run(followers, 3, "cleanly", "mpi-np", "--trace", str(tmp_path / "run.trace"))
+    assert "--universe is 3 and 0 of its spare ranks are left" in done.stderr
