@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..bus.base import Wait
 from ..device import Queued, Unreceived
 
-VERSION = 10
+VERSION = 11
 ENV_SOCKET = "LANAI_SIMULATOR_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
