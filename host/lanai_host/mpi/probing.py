@@ -22,7 +22,9 @@ class Message:
         self.arrived = arrived
 
     def irecv(self, address: int, count: int, datatype: Datatype, call: str = "MPI_Imrecv") -> ReceiveRequest:
-        """MPI_Imrecv."""
+        """MPI_Imrecv. A message of this process itself is there at once, for no other process is
+        needed: programs may count on it, and drop the buffer after one MPI_Test, for with MPICH it
+        is a copy in memory."""
         communicator, arrived = self.communicator, self.arrived
         if arrived is None:
             raise MpiError(ErrorClass.REQUEST, f"{call}: the message was received before")
@@ -32,7 +34,11 @@ class Message:
             communicator.device.charge(CALL)
             operation = communicator.device.receive_taken(arrived, body)
         self.arrived = None
-        return ReceiveRequest(communicator, call, operation, communicator.remote_group.position(arrived.source))
+        source = communicator.remote_group.position(arrived.source)
+        request = ReceiveRequest(communicator, call, operation, source)
+        if arrived.source == communicator.device.rank and not request.done:
+            communicator.progress.wait(request)
+        return request
 
     def recv(self, address: int, count: int, datatype: Datatype) -> Status:
         """MPI_Mrecv."""

@@ -60,8 +60,9 @@ class Kept:
 
 
 def _compact(outcome: Outcome) -> dict[str, object]:
-    """What is not as an `Outcome` has it by itself. Real time to a tenth of a second."""
+    """What is not as an `Outcome` has it by itself. Times to a tenth of a second, and to a tenth of
+    a simulated microsecond."""
     fields = dataclasses.fields(Outcome)
     values = {field.name: getattr(outcome, field.name) for field in fields if field.name != "module"}
-    values["seconds"] = round(outcome.seconds, 1)
+    values |= {"seconds": round(outcome.seconds, 1), "simulated": round(outcome.simulated, 4)}
     return {name: value for name, value in values.items() if value}

@@ -19,9 +19,6 @@ SPAWN = "test_spawn"
 # Modules that are left out where ranks have NICs, and why.
 LEFT_OUT_ON_NICS = {
     SPAWN: "it starts more than a hundred processes, and each needs a spare NIC",
-    "test_util_pkl5": (
-        "it drops the buffers of receives that one MPI_Test has not completed, to which a NIC goes on to write"
-    ),
 }
 # Modules that start processes, and how many spares for each rank are enough where they are used
 # again and again.
