@@ -170,16 +170,16 @@ def supersparc_85() -> HostConfig:
     round trips. The rest is part of these.
     """
     return HostConfig(
-        post=7_150_000,  # with `arrival`: mbcf.t2_2.write.4 and write.64
+        post=7_310_000,  # with `arrival`: mbcf.t2_2.write.4 and write.64
         command_byte=26_000,
         copy=26_000,  # the same work, one constant: mbcf.t2_1.fifo.1024
         arrival=4_200_000,
-        arrival_byte=35_000,  # mbcf.t2_1.write.1024
+        arrival_byte=36_500,  # mbcf.t2_1.write.1024
         wake=5_490_000,  # mbcf.t2_1.write.4
-        dequeue=4_850_000,  # mbcf.t2_1.fifo.4
+        dequeue=5_350_000,  # mbcf.t2_1.fifo.4
         call=5_000_000,  # with `complete`: mbcf.t4_1.sr.0
         complete=1_400_000,
-        take=10_600_000,  # mbcf.t4_1.nsr.4, and the stream of mbcf.t4_2.nsrf.4
+        take=10_050_000,  # mbcf.t4_1.nsr.4, and the stream of mbcf.t4_2.nsrf.4
         wake_queued=13_400_000,  # mbcf.t4_1.nsr.0
         match=0,
         poll=0,

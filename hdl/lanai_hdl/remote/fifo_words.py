@@ -18,8 +18,8 @@ TAG = len(CONTROL_FIELDS)  # of an entry's words, the one that names its FIFO
 class FifoWords(wiring.Component):
     """Keeps the control words of `KEPT` FIFOs, so that a record costs no read of host memory.
 
-    Of the tail and the ring only the adapter, or nobody, makes anything new. The head is as it was
-    when it was read last: the FIFO may have more room by now, and never less.
+    Only the adapter changes the tail. Nothing changes the ring. The head is as it was when it was read
+    last: the FIFO may have more room by now, and never less.
 
     A FIFO is named by exposure and offset. All names of the same words agree in the lower bits of
     the offset, because exposures consist of whole pages. Those bits alone choose the entry, so that

@@ -201,14 +201,14 @@ class HostSide(wiring.Component):
         return in_use
 
     def _stores(self, m, place, begins):
-        """(the access is to no process's page, or to a map of the aperture; it may be granted; it means
-        nothing)."""
+        """Three bits: the access is outside all processes' pages or to a map of the aperture; it may be
+        granted; it is a `fault`."""
         if not self.config.streams:
             return Const(0), Const(1), Const(0)
         window, stores, inside, owner = self.window, self.stores, place.inside, place.owner
         in_aperture = window.addr[(APERTURE_AT - 1).bit_length()]
-        of_nobody = window.addr[(self.config.processes * PROCESS_BYTES - 1).bit_length() :].any()
-        in_maps = ~of_nobody & (inside >= MAPS_AT) & (inside < MAPS_AT + 4 * MAP_WORDS * APERTURE_PAGES)
+        outside = window.addr[(self.config.processes * PROCESS_BYTES - 1).bit_length() :].any()
+        in_maps = ~outside & (inside >= MAPS_AT) & (inside < MAPS_AT + 4 * MAP_WORDS * APERTURE_PAGES)
         writes = window.request & window.write & self.open
         page_bits = (APERTURE_PAGES - 1).bit_length()
         map_page = Cat(window.addr[3 : 3 + page_bits], owner)
@@ -222,5 +222,5 @@ class HostSide(wiring.Component):
             stores.begins.eq(begins),
         ]
         stored = window.write & (in_aperture | in_maps)
-        lost = window.request & self.open & of_nobody & ~stored
-        return of_nobody | in_maps, ~stored | stores.taken, lost
+        lost = window.request & self.open & outside & ~stored
+        return outside | in_maps, ~stored | stores.taken, lost

@@ -9,7 +9,7 @@ from lanai_hdl.bfm import LinkSource
 from lanai_hdl.bfm.cocotb import CocotbPins, begin
 from lanai_hdl.link.flit import Kind
 
-PORTS, BARRIERS, PATIENCE = 3, 6, 150
+PORTS, BARRIERS, RESEND_AFTER = 3, 6, 150
 numbers = [0] * PORTS  # of the last state: the switch's reset does not forget them, so they go on in the next test
 
 
@@ -37,12 +37,12 @@ class Nic:
 
     async def serve(self):
         """Serves for ever."""
-        replies, waited = [], PATIENCE
+        replies, waited = [], RESEND_AFTER
         while True:
             kind, data = Kind.IDLE, 0
             if replies:
                 kind, data = BarrierKind.ACK, replies.pop()
-            elif not self.told and waited >= PATIENCE:
+            elif not self.told and waited >= RESEND_AFTER:
                 kind, data, waited = BarrierKind.STATE, self.state, 0
             elif self.stream and self.chance.random() < 0.3:
                 kind, data = self.stream.pop(0)

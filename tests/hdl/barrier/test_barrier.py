@@ -20,7 +20,7 @@ from lanai_hdl.switch_config import SwitchConfig
 from .star import CONFIG, KINDS, WAIT, Star
 
 
-def test_nobody_passes_before_the_last_one():
+def test_no_node_passes_before_the_last_has_come():
     star = Star()
     came, left = [], []
 

@@ -177,7 +177,7 @@ def test_a_block_that_survives_the_reset_gets_none():
     assert Value.cast(resting.reset).value == 0
 
 
-# Data of a register access, a stream or a bus that nobody looks at while nothing is valid.
+# Data of a register access, a stream or a bus that is not read while nothing is valid.
 ADAPTERS_DATA = ("window__rdata", "bus__burst__payload", "bus__write__payload", "packets_out__payload")
 ADAPTERS_CHANCES = {
     "window__request": 0.03,

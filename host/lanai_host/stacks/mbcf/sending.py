@@ -25,7 +25,7 @@ PIECE = 64 * 1024  # bytes of the program's memory that are exposed at a time
 
 
 def ignored(send: Send) -> None:
-    """Nobody waits for it."""
+    """For a send whose end no request waits for."""
 
 
 @dataclass

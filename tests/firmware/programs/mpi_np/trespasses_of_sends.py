@@ -44,13 +44,7 @@ def send_from_before_the_window():
 def long_send_from_the_victims_page():
     """The page entry is looked at when the body is asked for."""
     scene = Scene()
-    scene.entry(scene.attacker, 3, (scene.there, 4096), total=4096)
-    scene.friend.receive(2, 5, peer=0)
-    scene.friend.script.pop()()
-    scene.attacker.post(Op.SEND, 1, table=3, tag=5, length=4096, peer=2)
-    scene.run()
-    assert scene.outcome(1) == (Kind.SENT, Error.BAD_ADDRESS)
-    assert scene.outcome(2, scene.friend) == (Kind.RECEIVED, Error.DAMAGED)
+    fails_after_its_announcement(scene, (scene.there, 4096), total=4096)
 
 
 @attempt("sending.attempt")
@@ -67,7 +61,12 @@ def send_with_an_entry_of_the_victims_table():
 def send_that_shrinks_once_it_is_announced():
     """The page entry, which the host may change at any time, has less than the envelope said."""
     scene = Scene()
-    scene.entry(scene.attacker, 3, (scene.here, 4096), total=100)
+    fails_after_its_announcement(scene, (scene.here, 4096), total=100)
+
+
+def fails_after_its_announcement(scene, run, total):
+    """The attacker sends 4096 bytes by a page entry of one run and `total` bytes; the receive is posted."""
+    scene.entry(scene.attacker, 3, run, total=total)
     scene.friend.receive(2, 5, peer=0)
     scene.friend.script.pop()()
     scene.attacker.post(Op.SEND, 1, table=3, tag=5, length=4096, peer=2)
