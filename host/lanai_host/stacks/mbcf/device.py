@@ -11,13 +11,14 @@ from ...adapter.signals import interrupt_price, work
 from ...body import Body
 from ...bus.base import Bus, Wait, Watched, run_now
 from ...config import HostCosts
-from ...device import Arrived, Pending, SendMode
+from ...device import MAX_TAG, Arrived, Pending, SendMode
 from ...operation import ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
 from ..host_operations import fail, read_all
+from .barriers import Barriers
 from .cancelling import Cancelling
 from .jobs import Jobs
-from .layout import Queue
+from .layout import ROOM, Queue
 from .matching import Matching
 from .operations import Message, Receive, Send
 from .options import MbcfOptions
@@ -30,6 +31,7 @@ from .stream import Stream
 
 MEETING_POLL = 2_000_000  # picoseconds between two looks whether a peer is there
 MEETING_POLLS = 10_000
+CONTEXT_AT = MAX_TAG.bit_length()  # in the number of a barrier
 
 
 class Mbcf(HostMatchingDevice[Receive, Message]):
@@ -59,6 +61,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._sending = Sending(bus, jobs, opened.lending, options, adapter.payload, costs)
         self._receiving = Receiving(bus, jobs, matching, self._requesting, self._sending, costs, packet)
         self._cancelling = Cancelling(self._queues, jobs, matching, self._sending, self._receiving)
+        begun = {self.rank, *(self._queues if members is None else members)} if options.barrier else ()
+        self._barriers = Barriers(jobs, self._queues, self._sending, begun)
         self.work = self._work
         self._interrupt = interrupt_price(costs)
         self._ends = 0  # looks in which a command had ended
@@ -74,6 +78,16 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         receive = Receive(source, tag, context, body)
         return run_now(self._begin(receive))
+
+    def barrier(self, members: Sequence[int], number: int) -> Operation | None:
+        """One of all ranks that began together, by remote writes (MB-35). A context has a slot of its
+        own, because those of two contexts need not begin in the same order everywhere."""
+        context = number >> CONTEXT_AT
+        if not self._barriers.serves(members, context):
+            return None
+        operation = self._barriers.begin(context)
+        run_now(self._move_on())
+        return operation
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
         assert isinstance(arrived.handle, Message)
@@ -218,6 +232,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             if box.stream.refused:
                 box.stream.room(self._queues.room(peer))
         await self._cancelling.serve()
+        if self._barriers.look():
+            await self._receiving.pay_for_write(ROOM.size)
         await self._move_on()
         for box in self._sending.boxes.values():
             self._cancelling.urge(box)
@@ -229,6 +245,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         for peer, text in lost:
             self.impaired = True
             self._requesting.forget(peer)
+            self._barriers.fail_all(text)
             for receive in list(self._by_source.get(peer, {}).values()):
                 self._give_up(receive, text)
             await self._bus.report_lost(peer, text)
@@ -251,7 +268,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
 
     @property
     def _news(self) -> int:
-        return self._ends + self._receiving.received
+        return self._ends + self._receiving.received + self._barriers.passed
 
     async def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         await self._bus.catch_up()
@@ -273,7 +290,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         if self._ends != ends:
             return
         watched = self._receiving.watched() + self.remote.watched()  # which has the jobs' word
-        watched.append(self._queues.signals.watched())
+        watched += [self._queues.signals.watched(), *self._barriers.watched()]
         for peer, box in self._sending.boxes.items():
             if box.stream.refused:
                 watched.append(self._queues.watched(peer, box.stream.told))

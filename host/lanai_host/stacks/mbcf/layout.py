@@ -4,8 +4,9 @@ Each rank has two FIFOs for each peer: one for the peer's requests, one for its 
 in one piece of memory, which is laid out alike at all ranks:
 
 control     a page: of each peer 32 bytes, a block of 16 bytes for each of the two FIFOs. A block
-            has the FIFO's control words, then a word that the peer writes: how often it has emptied
-            this rank's FIFO *there* after that had refused a record
+            has the FIFO's control words, then a word that the peer writes. In the block for
+            messages it is how often the peer has emptied this rank's FIFO *there* after that had
+            refused a record. In the block for requests it is for barriers (`barriers.py`)
 requests    the rings of the FIFOs for requests, by peer
 messages    the rings of the FIFOs for messages, by peer
 
@@ -54,6 +55,10 @@ class QueueLayout:
     def room(self, peer: int, queue: Queue) -> int:
         """Offset of the word in which `peer` says that its FIFO has room for this rank again."""
         return self.control(peer, queue) + ROOM_AT
+
+    def barrier(self, peer: int) -> int:
+        """Offset of the word that `peer` writes for barriers."""
+        return self.control(peer, Queue.REQUESTS) + ROOM_AT
 
     def pages(self, queue: Queue) -> int:
         """Of the ring of one FIFO."""

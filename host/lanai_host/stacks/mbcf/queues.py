@@ -100,5 +100,18 @@ class Queues:
         """What changes when a peer says so again."""
         return Watched(self._memory, self.layout.room(peer, Queue.MESSAGES), ROOM.pack(told))
 
+    def barrier_there(self) -> int:
+        """Of the word at any peer that this rank writes for barriers."""
+        return self.layout.barrier(self.rank)
+
+    def barrier_word(self, peer: int) -> int:
+        """What a peer has written for barriers."""
+        found: int = ROOM.unpack_from(self._memory.view, self.layout.barrier(peer))[0]
+        return found
+
+    def barrier_watched(self, peer: int, seen: int) -> Watched:
+        """What changes when a peer writes it again."""
+        return Watched(self._memory, self.layout.barrier(peer), ROOM.pack(seen))
+
     def __iter__(self) -> Iterator[int]:
         return iter(self.peers)

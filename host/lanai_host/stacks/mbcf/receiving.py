@@ -157,6 +157,15 @@ class Receiving:
         price += costs.price(HostCost.ARRIVAL_BYTE, size) + costs.price(HostCost.DEQUEUE, dequeued)
         await self._bus.elapse(price)
 
+    async def pay_for_write(self, size: int) -> None:
+        """What a remote write costs whose bytes this rank has seen by itself."""
+        costs = self._costs
+        price = costs.price(HostCost.ARRIVAL) + costs.price(HostCost.ARRIVAL_BYTE, size)
+        if self.woken:
+            price += costs.price(HostCost.WAKE)
+            self.woken = False
+        await self._bus.elapse(price)
+
     async def _serve(self, box: Inbox, record: memoryview) -> bool:
         head = Head.unpack(record)
         if head.kind == Kind.MATCHED:

@@ -30,7 +30,6 @@ GRID = (
 WHY_NOT = {
     "t4_3": "NPB is not run. Only IS and MG have kernels of our own that communicate as they do.",
     "s4_3": "MPICH over TCP is not simulated.",
-    "s3_2.barrier": "Not followed: the barrier is the MPI library's, by messages.",
 }
 
 RAW = (("t2_1.{}", "oneway", primitives.LATENCY_SIZES), ("t2_2.{}", "full", primitives.STREAM_SIZES),

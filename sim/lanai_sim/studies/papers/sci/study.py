@@ -17,9 +17,9 @@ FRAME = Frame(
         "three constants that are taken from the paper: the set-up of a read on the host bus from table 2, the "
         "price of a copied byte from figure 7, that of a block below 16 bytes from the raw writes of 8 bytes. "
         "*Myrinet* is the project's testbed, `lanai41` and `pentium2_266`. Both have a switch; only the experiment "
-        "`ringlet` has the fabric `ring`. "
-        "Stores are commands of the adapter, not of the processor, so write combining and stream buffers do not "
-        "show. Bandwidths are in MiB/s, as in the paper. Time is simulated."
+        "`ringlet` has the fabric `ring`. Puts are commands of the adapter. The paper's raw stores go through the "
+        "aperture. Table 2 is measured without MPI, and two more constants are fitted on it "
+        "(`sim/lanai_sim/studies/papers/sci/ringlet.py`). Bandwidths are in MiB/s, as in the paper. Time is simulated."
     ),
     ours="SCI",
     default="Myrinet",
