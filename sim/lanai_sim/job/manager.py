@@ -113,4 +113,11 @@ class ProcessManager:
                 f"--universe {config.ranks + wanted}, which counts ranks and spares"
             )
         left = f"{spare} of its spare ranks {'is' if spare == 1 else 'are'} left"
-        return f"{asked}, but --universe is {config.universe} and {left}"
+        return f"{asked}, but --universe is {config.universe} and {left}{self._why_once()}"
+
+    def _why_once(self) -> str:
+        """Why spares whose process has left do not count."""
+        config = self._config
+        if not config.stack.spares_serve_again:
+            return f"; with --device {config.device} each serves one process"
+        return "; with --trace each serves one process" if config.trace is not None else ""

@@ -57,10 +57,10 @@ def test_a_nic_that_keeps_a_message_of_a_process_that_has_left_serves_no_other(f
 
 def test_where_no_process_can_follow_each_takes_a_spare(followers):
     done = run(followers, 3, "cleanly", "t3d")
-    assert "--universe is 3 and 0 of its spare ranks are left" in done.stderr
+    assert "0 of its spare ranks are left; with --device t3d each serves one process" in done.stderr
     assert run(followers, 2, "cleanly", "t3d").returncode == 0
 
 
 def test_in_a_trace_each_process_has_its_own_rank(followers, tmp_path):
     done = run(followers, 3, "cleanly", "mpi-np", "--trace", str(tmp_path / "run.trace"))
-    assert "--universe is 3 and 0 of its spare ranks are left" in done.stderr
+    assert "0 of its spare ranks are left; with --trace each serves one process" in done.stderr
