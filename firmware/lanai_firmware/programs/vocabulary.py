@@ -188,3 +188,29 @@ class Puts(Vocabulary):
         members = layout(self.header).fields
         known = [name for name in members if members[name].offset < 4 * len(words)]
         return "PUT" + "".join(f"_{name}{self.member(words, name):x}" for name in known)
+
+
+class SeenCommand(NamedTuple):
+    """A packet as its first words tell. `process`: whose command it is part of, by its number on the
+    source; None if the packet does not say."""
+
+    source: int  # node
+    type: int
+    process: int | None = None
+
+
+@dataclass(frozen=True)
+class Commands(Vocabulary):
+    """Packets are requests and replies of adapters that no firmware has a part in. They say which
+    process's command they serve, and nothing of messages.
+
+    Attributes:
+        see: a packet by its first words.
+        words: a packet by its first words, as text.
+    """
+
+    see: Callable[[Sequence[int]], SeenCommand]
+    words: Callable[[Sequence[int]], str]
+
+    def text(self, words: Sequence[int]) -> str:
+        return self.words(words)

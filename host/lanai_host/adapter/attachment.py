@@ -44,6 +44,9 @@ class Attachment:
     def doorbell_bits(self) -> int:
         return 0
 
+    def request_in(self, offset: int, data: bytes) -> None:
+        """Writes to the adapter are commands, and no requests of messages."""
+
     def token(self, rank: int, size: int) -> Token:
         """Names a rank's first exposure, which begins at a page and has `size` bytes."""
         place = self.places[rank]

@@ -22,6 +22,7 @@ from .base import NicStack, Placement
 from .loader import check_machine, reset
 
 if TYPE_CHECKING:
+    from lanai_firmware.programs.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
 
@@ -31,6 +32,16 @@ class AdapterStack(NicStack):
     @property
     def needs(self) -> str:
         return "NICs with the remote-memory adapter"
+
+    @property
+    def vocabulary(self) -> "Vocabulary":
+        from ..adapter.trace import VOCABULARY
+
+        return VOCABULARY
+
+    def plans(self, image: None, nic: "NicConfig", options: Any, placement: Placement) -> Sequence[Mapping[str, Any]]:
+        """The rank of each process of a node."""
+        return [{"ranks": placement.ranks_on(node)} for node in range(placement.nodes)]
 
     def equip(self, nic: "NicConfig") -> "NicConfig":
         if adapter_in(nic) is not None:

@@ -244,7 +244,6 @@ class NicWorld(World):
         config, nodes, vocabulary = self.config, range(len(self.cluster.nodes)), self.stack.vocabulary
         assert self.session is not None
         assert vocabulary is not None
-        assert image is not None
         plans = self.stack.plans(image, config.nic, config.chosen_options, self.placement)
         ranks = [self.placement.ranks_on(node) for node in nodes]
         routes = [[self.cluster.fabric.route(a, b) for b in nodes] for a in nodes]

@@ -29,8 +29,8 @@ class TracingEngine(RtlEngine):
         self.writer = writer
         self._ends: list[int] = []
 
-    def know(self, nic: int, image: Image, vocabulary: Vocabulary, plan: Mapping[str, Any]) -> None:
-        """What the NIC's processor will run, and where that keeps what."""
+    def know(self, nic: int, image: Image | None, vocabulary: Vocabulary, plan: Mapping[str, Any]) -> None:
+        """What the NIC's processor will run, if anything, and where that keeps what."""
         tables = vocabulary.tables(plan)
         ranges = [
             (table.begin, table.end, table.stride, table.first, table.last, int(table.kind), number)
@@ -86,8 +86,10 @@ def with_node(tag: bytes, nic: int, bare: Any) -> Any:
     return table
 
 
-def line_numbers(image: Image) -> Any:
+def line_numbers(image: Image | None) -> Any:
     """For each instruction word a number that changes with the source line."""
+    if image is None:
+        return np.zeros(0, np.uint16)
     end = max((symbol.address + symbol.size for symbol in image.code), default=0)
     known: dict[Any, int] = {}
     return np.array([known.setdefault(image.where(pc), len(known)) for pc in range(0, end, 4)], np.uint16)

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Channels, Puts, Table, Touch, Vocabulary
-from lanai_hdl.machine import SRAM_HOST
+from lanai_firmware.programs.vocabulary import Channels, Commands, Puts, Table, Touch, Vocabulary
 
-from .schema import BY_HOST, DMA, HOSTBUS, PROCESSOR, Engine, HostKind, RequestKind, State
+from . import bus
+from .schema import BY_HOST, DMA, HOSTBUS, PROCESSOR, Engine, RequestKind, State
 from .stored import StoredTrace
 
 FIRST = 1  # DMA.flags of a send descriptor
@@ -37,15 +37,20 @@ def link(trace: StoredTrace, links: Links) -> tuple[Any, Any, Any]:
     """`dma`, `processor` and `hostbus` of a trace."""
     dma = _transfers(trace, links)
     processor = _stretches(trace)
-    bus = trace.stored(b"HBUS")
-    bus = bus[np.lexsort((bus["begin"], bus["node"]))]
-    hostbus = np.zeros(len(bus), HOSTBUS)
-    for name in bus.dtype.names:
-        hostbus[name] = bus[name]
+    stored = trace.stored(b"HBUS")
+    stored = stored[np.lexsort((stored["begin"], stored["node"]))]
+    hostbus = np.zeros(len(stored), HOSTBUS)
+    for name in stored.dtype.names:
+        hostbus[name] = stored[name]
     hostbus["call"] = hostbus["message"] = -1
     vocabulary = trace.vocabulary
     if vocabulary is None:
         processor["message"] = -1
+        return dma, processor, hostbus
+    if isinstance(vocabulary, Commands):  # no firmware runs, and packets tell of no message
+        for node in range(len(trace.nodes)):
+            here = (hostbus["node"] == node) & (hostbus["master"] == BY_HOST)
+            bus.by_call(trace, node, hostbus, np.flatnonzero(here))
         return dma, processor, hostbus
     slots = _Slots(trace, links, vocabulary)
     for node in range(len(trace.nodes)):
@@ -57,7 +62,7 @@ def link(trace: StoredTrace, links: Links) -> tuple[Any, Any, Any]:
         host = mine[(dma["engine"][mine] == Engine.HOST_READ) | (dma["engine"][mine] == Engine.HOST_WRITE)]
         dma["message"][host] = work.at(dma["posted"][host])
         here = np.flatnonzero(hostbus["node"] == node)
-        _bus(trace, links, node, hostbus, here, dma[host], slots, tables)
+        bus.attribute(trace, links.messages, node, hostbus, here, dma[host], slots.at, tables)
     return dma, processor, hostbus
 
 
@@ -236,61 +241,3 @@ class _Work:
         """The message of each stretch: that at its last slot."""
         found = self.at(rows["end"] - 1)
         return np.where(rows["state"] == State.RUN, found, -1)
-
-
-def _bus(
-    trace: StoredTrace,
-    links: Links,
-    node: int,
-    hostbus: Any,
-    rows: Any,
-    dma: Any,
-    slots: _Slots,
-    tables: Sequence[Table],
-) -> None:
-    """What the NIC moves belongs to the descriptor that runs; what the host does, to the call in
-    which it does it."""
-    host = trace.host
-    pio = (host["kind"] == HostKind.PIO_WRITE) | (host["kind"] == HostKind.PIO_READ)
-    mine = host[pio & np.isin(host["rank"], trace.nodes[node])]
-    mine = mine[np.argsort(mine["end"], kind="stable")]
-    by_host = hostbus["master"][rows] == BY_HOST
-    ours = rows[by_host]
-    if len(mine) and len(ours):
-        ends = trace.picoseconds(hostbus["end"][ours])
-        index = np.searchsorted(mine["end"], ends)
-        inside = index < len(mine)
-        near = mine[np.minimum(index, len(mine) - 1)]
-        inside &= near["begin"] <= ends
-        hostbus["call"][ours] = np.where(inside, near["call"], -1)
-        _slot_writes(trace, node, hostbus, ours, slots, tables)
-    theirs = rows[~by_host]
-    if len(dma) and len(theirs):
-        order = dma[np.argsort(dma["begin"], kind="stable")]
-        index = np.searchsorted(order["begin"], hostbus["begin"][theirs], side="right") - 1
-        one = order[np.maximum(index, 0)]
-        inside = (index >= 0) & (hostbus["begin"][theirs] < one["end"])
-        hostbus["message"][theirs] = np.where(inside, one["message"], -1)
-        messages = links.messages
-        # A message's transfers were caused by its send on the sender's NIC, by its receive on the
-        # other.
-        named = hostbus["message"][theirs]
-        if len(messages):
-            message = messages[np.maximum(named, 0)]
-            sender = np.array([trace.node_of(int(rank)) == node for rank in message["source"]])
-            call = np.where(sender, message["send_call"], message["receive_call"])
-            hostbus["call"][theirs] = np.where(named >= 0, call, -1)
-
-
-def _slot_writes(
-    trace: StoredTrace, node: int, hostbus: Any, rows: Any, slots: _Slots, tables: Sequence[Table]
-) -> None:
-    """A write to a request slot belongs to the request's message."""
-    for local_rank, table in enumerate(table for table in tables if table.kind == Touch.SLOT):
-        first = SRAM_HOST + table.begin
-        last = hostbus["address"][rows].astype(np.int64) + hostbus["bytes"][rows] - 1
-        number = (last - first) // table.stride
-        inside = (last >= first) & (number < table.count) & (hostbus["write"][rows] == 1)
-        for row, slot in zip(rows[inside].tolist(), number[inside].tolist(), strict=True):
-            time = int(trace.picoseconds(hostbus["end"][row]))
-            hostbus["message"][row] = slots.at(node, local_rank * table.count + slot, time)

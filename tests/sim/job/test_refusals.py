@@ -10,7 +10,7 @@ from lanai_sim.job.launcher import run
 from lanai_sim.job.nic_world import NicWorld
 
 
-@pytest.mark.parametrize("device", ["ccu", "sci"])
+@pytest.mark.parametrize("device", ["ccu"])
 def test_a_device_whose_packets_no_trace_shows(device, monkeypatch, tmp_path):
     monkeypatch.setattr(rtl, "build", None)
     trace = tmp_path / "no.trace"

@@ -39,18 +39,18 @@ class Session:
 
     def begin_nics(
         self,
-        image: Image,
+        image: Image | None,
         vocabulary: Vocabulary,
         plans: Sequence[Mapping[str, Any]],
         nodes: list[list[int]],
         routes: list[list[int]],
     ) -> None:
-        """Before the NICs are booted: what they will run, who is on them, `routes[a][b]` from node
-        a to b."""
+        """Before the NICs are booted: what they will run, if anything, who is on them, `routes[a][b]`
+        from node a to b."""
         from ...trace.firmware import describe
 
         assert self.engine is not None
-        self._describe(nodes=nodes, routes=routes, firmware=describe(image), plans=list(plans))
+        self._describe(nodes=nodes, routes=routes, firmware={} if image is None else describe(image), plans=list(plans))
         for nic, plan in enumerate(plans):
             self.engine.know(nic, image, vocabulary, plan)
 

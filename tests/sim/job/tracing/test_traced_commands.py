@@ -1,0 +1,77 @@
+"""Traced runs of devices on the remote-memory adapter: its packets by kind and rank, and the same
+results as without a trace."""
+
+import re
+import sys
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import warm
+
+from lanai_hdl.remote.packets import MARK, Op, RequestWord, SizeWord, word
+from lanai_host.adapter.trace import VOCABULARY
+from lanai_sim.trace import Trace
+from lanai_sim.trace.packets import _attribute_commands
+from lanai_sim.trace.schema import BY_HOST, PACKETS, Fault, State
+
+from .test_traced_run import exact
+
+PROGRAM = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+for size in (4, 3000, 20000):
+    data = bytearray(size)
+    if world.rank == 0:
+        world.Send(data, 1)
+        world.Recv(data, 1)
+    elif world.rank == 1:
+        world.Recv(data, 0)
+        world.Send(data, 0)
+world.Barrier()
+"""
+TIME = re.compile(r"took (\S+ \S+) of simulated time")
+
+
+def test_ranks_follow_from_nodes_and_processes():
+    """Node 0 has one rank, node 1 two. A reply names no process, and a target no owner."""
+    packets = np.zeros(4, PACKETS)
+    packets["target"] = [1, 0, 0, -1]
+    headers = np.zeros((4, 7), np.uint32)
+    for row, (op, source, process) in enumerate([(Op.WRITE, 0, 0), (Op.APPEND, 1, 1), (Op.ACK, 1, 0), (Op.ACK, 0, 0)]):
+        headers[row, 0] = word(RequestWord, source=source, op=op, mark=MARK)
+        headers[row, 2] = word(SizeWord, node=source, process=process)
+    _attribute_commands(SimpleNamespace(nodes=[[0], [1, 2]]), VOCABULARY, packets, headers)
+    assert packets["kind"].tolist() == [Op.WRITE, Op.APPEND, Op.ACK, Op.ACK]
+    assert packets["from_rank"].tolist() == [0, 2, -1, 0]
+    assert packets["to_rank"].tolist() == [-1, 0, 0, -1]
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+@pytest.mark.parametrize("device", ["mbcf", "sci"])
+def test_a_traced_run(device, tmp_path):
+    program, path = tmp_path / "program.py", tmp_path / "t"
+    program.write_text(PROGRAM)
+    plain, traced = (
+        warm.lanai("run", "-n", 2, "--device", device, "--buffers", "page", *more, sys.executable, program, timeout=900)
+        for more in ((), ("--trace", path))
+    )
+    assert (plain.returncode, traced.returncode) == (0, 0), traced.stderr
+    assert TIME.search(plain.stderr)[1] == TIME.search(traced.stderr)[1]
+    trace = Trace.open(path)
+    assert trace.complete
+    exact(trace)
+    packets, kinds = trace.packets, Counter(VOCABULARY.type_name(int(kind)) for kind in trace.packets["kind"])
+    assert (packets["fault"] == Fault.NONE).all()
+    assert kinds["WRITE"] > 5
+    assert kinds["ACK"] == kinds["WRITE"] + kinds["APPEND"] + kinds["RETRY"]
+    assert (packets["to_rank"] == packets["target"]).all()
+    assert (packets["from_rank"] == packets["source"]).all()
+    assert (packets["arrival_tail"] > packets["head"]).all()
+    assert len(trace.messages) >= 6
+    assert (trace.messages["completed"] >= trace.messages["posted"]).all()
+    by_host = trace.hostbus[trace.hostbus["master"] == BY_HOST]
+    assert (by_host["call"] >= 0).any()
+    assert (trace.processor["state"] == State.HELD).all()
