@@ -179,8 +179,8 @@ def supersparc_85() -> HostConfig:
         dequeue=5_350_000,  # mbcf.t2_1.fifo.4
         call=5_000_000,  # with `complete`: mbcf.t4_1.sr.0
         complete=1_400_000,
-        take=10_050_000,  # mbcf.t4_1.nsr.4, and the stream of mbcf.t4_2.nsrf.4
-        wake_queued=13_400_000,  # mbcf.t4_1.nsr.0
+        take=10_200_000,  # mbcf.t4_1.nsr.4, and the stream of mbcf.t4_2.nsrf.4
+        wake_queued=12_400_000,  # mbcf.t4_1.nsr.0
         match=0,
         poll=0,
         pio_write=0,

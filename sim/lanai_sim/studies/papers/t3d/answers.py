@@ -74,7 +74,7 @@ BY_CLAIM: dict[str, Way] = {
     "s6.t3e_fence": ByShape(
         lambda f: f["t3e.fenced.wrong"] == 0 < f["t3e.bare.wrong"],
         "of {f[t3e.bare.messages]:.0f} messages {f[t3e.bare.wrong]:.0f} are wrong without fences, "
-        "{f[t3e.fenced.wrong]:.0f} with them",
+        "{f[t3e.fenced.wrong]:.0f} of {f[t3e.fenced.messages]:,.0f} with them",
         "The network holds back one packet in five until the next has passed.",
     ),
 }
