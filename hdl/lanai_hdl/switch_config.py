@@ -17,6 +17,8 @@ class SwitchConfig:
     (NP-19). 0 waits for ever. Firmware that sends a packet piece by piece must not pause for as
     long between two of them.
 
+    `multicast`: packets may go to several ports at once (`lanai_hdl.link.route`).
+
     `barrier`: the ports, a bit each, whose NICs the barrier tree joins; 0 for a switch without it.
     """
 
@@ -25,6 +27,7 @@ class SwitchConfig:
     blocked_slots: int = 0
     blocked_action: BlockedAction = BlockedAction.DROP
     barrier: int = 0
+    multicast: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.ports, int) or not 2 <= self.ports <= 16:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from ..config import NicConfig, lanai41
 from ..errors import UserError
 from ..hub.config import FrameTimes
-from .route import MOST_PORTS
+from ..link.route import MOST_PORTS
 
 
 @dataclass(frozen=True)

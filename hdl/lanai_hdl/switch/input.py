@@ -6,6 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.flit import Flit, Kind
+from ..link.route import MASK_SHIFT, MOST_PORTS, MULTICAST
 
 
 class SwitchInput(wiring.Component):
@@ -28,23 +29,35 @@ class SwitchInput(wiring.Component):
     not come, is waited for once more as long; then the path is let go without it, and the far end
     sees the packet truncated when the next one begins.
 
+    With `multicast` the route word may also name several outputs (`lanai_hdl.link.route`), in place
+    of port 0 with a count of 4. A mask of none, or with a port that is not there, is a bad route.
+    Such a packet first waits for the `turn`, then for all its outputs, of which it holds those that
+    it has; each flit then goes to all of them in one slot. One input has the turn at a time, so no
+    two packets wait for each other.
+
     Parameters
     ----------
     ports : outputs of the switch
     blocked_slots : slots after which a blocked packet is dropped, 0: never
+    multicast : whether packets may go to several outputs
 
     Members
     -------
     i : ``In(stream of Flit)``
     o : ``Out(stream of Flit)``, meant for the output of `request`; transfers only while `grant`
-    request : ``Out(ports)``, one-hot while a packet needs an output
-    grant : ``In(1)``, from that output
+    request : ``Out(ports)``, the outputs that a packet needs; one-hot without `multicast`
+    grant : ``In(1)``, from all of them
+    several : ``Out(1)`` and turn : ``In(1)``, only with `multicast`: high until a packet to several
+        outputs has passed; it has the turn
     bad_route, blocked, stray : ``Out(1)``, high for one slot a packet (a flit for `stray`)
     """
 
-    def __init__(self, ports: int, blocked_slots: int = 0):
+    def __init__(self, ports: int, blocked_slots: int = 0, *, multicast: bool = False):
         self._ports = ports
         self._timeout = blocked_slots
+        self._multicast = multicast
+        self._copied = Signal()  # the packet goes to several outputs
+        more = {"several": Out(1), "turn": In(1)} if multicast else {}
         super().__init__(
             {
                 "i": In(stream.Signature(Flit)),
@@ -54,6 +67,7 @@ class SwitchInput(wiring.Component):
                 "bad_route": Out(1),
                 "blocked": Out(1),
                 "stray": Out(1),
+                **more,
             }
         )
 
@@ -73,17 +87,23 @@ class SwitchInput(wiring.Component):
                 with m.If(self.i.valid & ~is_head):
                     m.d.comb += [self.i.ready.eq(1), self.stray.eq(1)]
                 with m.If(self.i.valid & is_head):
-                    with m.If(route[7] & (route[:4] < self._ports)):
+                    with m.If(self._names_one(route)):
                         m.d.sync += [port.eq(route[:4]), wanted.eq(Const(1, self._ports) << route[:4])]
                         m.next = "head"
+                        if self._multicast:
+                            m.d.sync += self._copied.eq(0)
+                    if self._multicast:
+                        self._begin_multicast(m, flit.data)
                     with m.Else():
                         m.d.comb += [self.i.ready.eq(1), self.bad_route.eq(1)]
                         m.next = "swallow"
+            if self._multicast:
+                self._await_turn(m, flit.data, wanted)
             with m.State("head"):
                 m.d.comb += [
                     self.o.valid.eq(self.i.valid & self.grant),
                     self.o.payload.kind.eq(Kind.HEAD),
-                    self.o.payload.data.eq(self._next_route(flit.data)),
+                    self.o.payload.data.eq(self._route_behind(flit.data)),
                     self.i.ready.eq(self.o.ready & self.grant),
                 ]
                 with m.If(self.o.valid & self.o.ready):
@@ -101,6 +121,31 @@ class SwitchInput(wiring.Component):
                 with m.If(self.i.valid & (is_tail | is_head)):
                     m.next = "idle"
         return m
+
+    def _names_one(self, route):
+        """Whether the first byte of a route is good and names one output."""
+        one = route[7] & (route[:4] < self._ports)
+        return one & (route != MULTICAST) if self._multicast else one
+
+    def _begin_multicast(self, m, route):
+        """The other case of a HEAD in `idle`: it names several outputs."""
+        mask = route[MASK_SHIFT : MASK_SHIFT + MOST_PORTS]
+        with m.Elif((route[24:] == MULTICAST) & mask.any() & ~mask[self._ports :].any()):
+            m.d.sync += self._copied.eq(1)
+            m.next = "turn"
+
+    def _await_turn(self, m, route, wanted):
+        m.d.comb += self.several.eq(self._copied & wanted.any())
+        with m.State("turn"):
+            m.d.comb += self.several.eq(1)
+            with m.If(self.turn):
+                m.d.sync += wanted.eq(route[MASK_SHIFT : MASK_SHIFT + self._ports])
+                m.next = "head"
+
+    def _route_behind(self, route):
+        """Of a packet to several outputs nothing is left: they lead to NICs."""
+        behind = self._next_route(route)
+        return Mux(self._copied, 0, behind) if self._multicast else behind
 
     def _next_route(self, route):
         """What the next switch or NIC finds: a count taken off the first byte, or, when none is

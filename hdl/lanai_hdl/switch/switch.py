@@ -48,7 +48,7 @@ class Switch(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         ports = self.config.ports
-        crossbar = Crossbar(ports, self.config.blocked_slots)
+        crossbar = Crossbar(ports, self.config.blocked_slots, multicast=self.config.multicast)
         receivers = [LinkReceiver(self.config.nic) for _ in range(ports)]
         transmitters = [SwitchTransmitter(self.config.nic) for _ in range(ports)]
         reset = Signal()

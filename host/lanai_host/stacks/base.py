@@ -27,7 +27,7 @@ class Placement:
         ranks: in all.
         route: the route word from one node to another.
         nic: what each NIC is built as.
-        broadcasts: the fabric takes the route words of `lanai_hdl.segment.route`, in which a node's
+        broadcasts: the fabric takes the route words of `lanai_hdl.link.route`, in which a node's
             port is its number.
     """
 

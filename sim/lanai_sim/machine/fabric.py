@@ -36,7 +36,7 @@ class Fabric:
     ports: int
     cables: tuple[Cable, ...]
 
-    broadcasts: ClassVar[bool] = False  # it repeats a packet to any set of NICs: `lanai_hdl.segment.route`
+    broadcasts: ClassVar[bool] = False  # it repeats a packet to any set of NICs: `lanai_hdl.link.route`
 
     def __post_init__(self) -> None:
         used: set[tuple[int, int]] = set()

@@ -8,8 +8,8 @@ import pytest
 from lanai_hdl.errors import UserError
 from lanai_hdl.hub.config import FrameTimes
 from lanai_hdl.link.flit import Kind
+from lanai_hdl.link.route import multicast_word
 from lanai_hdl.segment.config import SegmentConfig
-from lanai_hdl.segment.route import multicast_word
 
 from .wire import Node, packet, run, small
 

@@ -7,8 +7,8 @@ from lanai_hdl.bfm import simulator
 from lanai_hdl.config import lanai41
 from lanai_hdl.link.crc import crc32
 from lanai_hdl.link.flit import Kind
+from lanai_hdl.link.route import multicast_word
 from lanai_hdl.segment.config import SegmentConfig
-from lanai_hdl.segment.route import multicast_word
 from lanai_hdl.segment.segment import Segment
 
 WATCHDOG = 20_000

@@ -28,6 +28,7 @@ from .walking import walk
         ("hub", 3),
         ("switching-hub", 3),
         ("ring", 5),
+        ("multicast", 5),
     ],
 )
 def test_every_route_ends_where_it_should(text, nics):
@@ -62,7 +63,7 @@ def test_routes_take_the_shortest_way(tmp_path):
             "hypercube",
             2,
             (
-                "'hypercube' is not known; write ethernet, hub, mesh:XxYxZ, pair, ring, segment, switch, "
+                "'hypercube' is not known; write ethernet, hub, mesh:XxYxZ, multicast, pair, ring, segment, switch, "
                 "switches:N, switching-hub, torus:XxYxZ or a .toml"
             ),
         ),
@@ -73,6 +74,7 @@ def test_routes_take_the_shortest_way(tmp_path):
         ("absent.toml", 2, "absent.toml"),
         ("segment", 17, "joins 1 to 16 NICs, not 17"),
         ("ring", 17, "joins 1 to 16 NICs, not 17"),
+        ("multicast", 17, "joins 1 to 16 NICs, not 17"),
     ],
 )
 def test_what_cannot_be_is_refused(text, nics, complaint):
@@ -136,7 +138,19 @@ def test_an_ethernet_has_its_own_rate_and_a_segment_that_of_the_links():
 
 
 @pytest.mark.parametrize(
-    "text", ["pair", "switches:2", "torus:2x1x1", "mesh:2x1x1", "segment", "hub", "switching-hub", "ring", "ethernet"]
+    "text",
+    [
+        "pair",
+        "switches:2",
+        "torus:2x1x1",
+        "mesh:2x1x1",
+        "segment",
+        "hub",
+        "switching-hub",
+        "ring",
+        "ethernet",
+        "multicast",
+    ],
 )
 def test_a_fabric_without_the_barrier_tree_is_refused_by_name(text):
     net = fabrics.describe(text, 2)

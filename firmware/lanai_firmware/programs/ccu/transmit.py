@@ -1,7 +1,7 @@
 """Packets and acknowledgements leave, one at a time (CC-14)."""
 
 from lanai_firmware.lang import Const, Ptr, address_of, firmware, popcount, trailing_zeros, u32
-from lanai_hdl.segment.route import MASK_SHIFT, MULTICAST
+from lanai_hdl.link.route import MASK_SHIFT, MULTICAST
 
 from ...nic import send_dma, timer
 from .layout import ACK, ACK_WORDS, CAME_AT, DATA, LOST_AT, NODES, NUMBERS, Count

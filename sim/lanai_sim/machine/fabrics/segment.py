@@ -6,8 +6,8 @@ from typing import ClassVar
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 from lanai_hdl.hub.config import FrameTimes
+from lanai_hdl.link.route import MOST_PORTS
 from lanai_hdl.segment.config import SegmentConfig
-from lanai_hdl.segment.route import MOST_PORTS
 
 from ...engines.base import Cable, Layout
 from ..fabric import Fabric

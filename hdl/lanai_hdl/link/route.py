@@ -1,4 +1,4 @@
-"""The route word of a packet on a segment. Port n is NIC n's.
+"""The route word of a packet on a segment, or at a switch with multicast. Port n is NIC n's.
 
 To one port: `1 000 pppp` on top, as at a switch, so a switch of as many ports can take the
 segment's place. To several: `11 000000` on top, then a bit for each port, port 0's the lowest of

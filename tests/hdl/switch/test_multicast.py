@@ -1,0 +1,144 @@
+"""Packets to several ports of a switch: whole and in order at all of them, whatever stalls; no two
+wait for each other; a mask that means nothing is counted."""
+
+import random
+
+import pytest
+from amaranth import Module, Signal
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Assume, Cat
+from amaranth.lib import wiring
+
+from lanai_hdl.link.crc import crc32
+from lanai_hdl.link.flit import Kind
+from lanai_hdl.link.route import MULTICAST, multicast_word
+from lanai_hdl.switch.crossbar import Crossbar
+
+from .test_switch import Node, packet, packets, run, small
+
+
+def copied(words, *ports):
+    """A packet to several ports."""
+    return [(Kind.HEAD, multicast_word(ports)), *((Kind.DATA, word) for word in words), (Kind.TAIL, crc32(words))]
+
+
+def switch(ports=4, **changes):
+    return small(ports, multicast=True, **changes)
+
+
+def test_a_packet_reaches_all_that_its_mask_names_in_the_same_slots():
+    nodes = [Node(send=copied([1, 2, 3], 1, 3)), Node(), Node(), Node()]
+    counters = run(switch(), nodes)
+    assert packets(nodes[1].got) == [(0, [1, 2, 3], True)]
+    assert nodes[1].got == nodes[3].got
+    assert not nodes[0].got
+    assert not nodes[2].got
+    assert counters["forwarded"] == 2 * 5
+
+
+def test_a_mask_of_one_and_a_mask_with_the_own_port_are_good():
+    nodes = [Node(send=copied([5], 2) + copied([6], 0, 1)), Node(), Node(), Node()]
+    run(switch(), nodes)
+    assert packets(nodes[2].got) == [(0, [5], True)]
+    assert packets(nodes[0].got) == packets(nodes[1].got) == [(0, [6], True)]
+
+
+@pytest.mark.parametrize("mask", [0, 1 << 4, 1 << 15 | 1])
+def test_a_mask_of_none_or_of_a_port_that_is_not_there_is_dropped_and_counted(mask):
+    bad = [(Kind.HEAD, MULTICAST << 24 | mask << 8), (Kind.DATA, 1), (Kind.TAIL, 0)]
+    nodes = [Node(send=bad + copied([2], 1, 2)), Node(), Node(), Node()]
+    counters = run(switch(), nodes)
+    assert counters["bad_routes"] == 1
+    assert [len(packets(node.got)) for node in nodes] == [0, 1, 1, 0]
+
+
+def test_a_switch_without_it_takes_the_word_for_a_count():
+    """Four more switches, out of port 0."""
+    nodes = [Node(), Node(send=copied([1], 2)), Node()]
+    run(small(3), nodes)
+    assert packets(nodes[0].got) == [((0xB0 << 24) | (1 << 2) << 8, [1], True)]
+
+
+def test_a_slow_port_holds_up_the_others_and_a_dead_cable_does_not():
+    slow = [Node(send=copied(range(30), 1, 2)), Node(deaf_until=300), Node(), Node()]
+    run(switch(), slow, slots=1000)
+    assert slow[2].got[-1][2] > 300
+    dead = [Node(send=copied(range(30), 1, 2)), Node(up=False), Node(), Node()]
+    run(switch(), dead, slots=600)
+    assert packets(dead[2].got) == [(0, list(range(30)), True)]
+    assert dead[2].got[-1][2] < 300
+
+
+def test_a_blocked_packet_to_several_is_given_up():
+    nodes = [Node(send=copied(range(30), 1, 2)), Node(deaf_until=2000), Node(), Node(send=packet([9], 2))]
+    counters = run(switch(blocked_slots=200), nodes)
+    assert counters["blocked"] == 1
+    assert ([9], True) in [got[1:] for got in packets(nodes[2].got)]
+
+
+@pytest.mark.parametrize(("gap", "stop"), [(0, 0), (0.4, 0), (0, 0.2), (0.3, 0.1)])
+@pytest.mark.parametrize("seed", range(3))
+def test_random_traffic_arrives_whole_and_in_order(gap, stop, seed):
+    """All ports send to random sets and to single ports at once, so they want each other's outputs."""
+    rng = random.Random(seed)
+    nodes, sent = [Node(gap=gap, stop=stop) for _ in range(4)], {}
+    for source, node in enumerate(nodes):
+        for number in range(12):
+            targets = rng.sample(range(4), rng.randint(1, 4))
+            words = [source << 24 | number, *(rng.randrange(1 << 32) for _ in range(rng.randrange(9)))]
+            alone = len(targets) == 1 and rng.random() < 0.8
+            node.send += packet(words, *targets) if alone else copied(words, *targets)
+            for target in targets:
+                sent.setdefault((source, target), []).append(words)
+    counters = run(switch(), nodes, seed=seed)
+    for target, node in enumerate(nodes):
+        got = packets(node.got)
+        assert all((route, sound) == (0, True) for route, _, sound in got)
+        for source in range(4):
+            assert [words for _, words, _ in got if words[0] >> 24 == source] == sent.get((source, target), [])
+    assert counters["bad_routes"] == counters["strays"] == 0
+
+
+class CopySpec(wiring.Component):
+    """Whatever comes and whichever outputs are ready: a flit leaves by all outputs that its packet
+    has or by none, each output has one input, and one input at a time wants several."""
+
+    def __init__(self, ports):
+        self.ports = ports
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dut = dut = Crossbar(self.ports, multicast=True)
+        for i, o in zip(dut.i, dut.o, strict=True):
+            m.d.comb += [
+                i.valid.eq(AnySeq(1)),
+                i.payload.kind.eq(AnySeq(len(i.payload.kind.as_value()))),
+                i.payload.data.eq(AnySeq(32)),
+                o.ready.eq(AnySeq(1)),
+                Assume((i.payload.kind == Kind.HEAD) | (i.payload.kind == Kind.DATA) | (i.payload.kind == Kind.TAIL)),
+            ]
+            held, before = Signal(), Signal.like(i.payload.as_value())
+            m.d.sync += [held.eq(i.valid & ~i.ready), before.eq(i.payload.as_value())]
+            with m.If(held):
+                m.d.comb += [Assume(i.valid), Assume(i.payload.as_value() == before)]
+        requests = [block.request for block in dut.inputs]
+        for n, block in enumerate(dut.inputs):
+            leaves = Cat(
+                dut.o[p].valid & dut.o[p].ready & arbiter.grant[n] & block.request[p]
+                for p, arbiter in enumerate(dut.arbiters)
+            )
+            moved = Signal()
+            m.d.comb += moved.eq(leaves.any())
+            with m.If(moved & block.several):
+                m.d.comb += Assert(leaves == block.request, "a flit went to some outputs and not to all")
+            with m.If(moved):
+                m.d.comb += Assert(dut.i[n].ready & dut.i[n].valid, "a flit left and stayed")
+        several = Cat((request & (request - 1)).any() for request in requests)
+        m.d.comb += Assert((several & (several - 1)) == 0, "two inputs hold several outputs")
+        return m
+
+
+def test_a_flit_goes_to_all_outputs_or_to_none(prove):
+    """From reset, to a depth that takes two packets of three flits through."""
+    prove(CopySpec(3), mode="bmc", depth=14)
