@@ -95,9 +95,9 @@ class alignas(64) NicUnit final : public Unit {
         uint64_t first = host_due_;
         const NicModel& m = gates_.model();
         if (m.wake_armed) {
-            uint32_t away = uint32_t(m.wake_cycle) - uint32_t(slot >> 1);
-            uint64_t timer = ((slot >> 1) + away) * 2;
-            timer = timer > slot + 4 ? timer - 4 : slot;
+            // A time that has passed is one that the NIC is about to see.
+            int32_t away = int32_t(uint32_t(m.wake_cycle) - uint32_t(slot >> 1));
+            uint64_t timer = away > 2 ? ((slot >> 1) + away) * 2 - 4 : slot;
             if (timer < first) first = timer;
         }
         if (tx_->next(slot) < first) first = tx_->next(slot);

@@ -43,4 +43,6 @@ def test_a_broadcast_takes_less_time_than_on_a_switch_without():
 @pytest.mark.slow
 @pytest.mark.ci
 def test_messages_of_all_kinds_arrive_over_bad_wires():
+    """Soon: an engine that leaves out slots did not see a timer that was due, and waited until the
+    cycle counter came round, 130 s later."""
     assert fine(lanai(4, "multicast", *BAD_WIRE, sys.executable, PROGRAM, "0,3,1316,5000"))
