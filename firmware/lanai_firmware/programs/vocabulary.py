@@ -206,11 +206,11 @@ class Commands(Vocabulary):
 
     Attributes:
         see: a packet by its first words.
-        words: a packet by its first words, as text.
+        describe: the same as text.
     """
 
     see: Callable[[Sequence[int]], SeenCommand]
-    words: Callable[[Sequence[int]], str]
+    describe: Callable[[Sequence[int]], str]
 
     def text(self, words: Sequence[int]) -> str:
-        return self.words(words)
+        return self.describe(words)

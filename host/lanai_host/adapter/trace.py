@@ -57,5 +57,5 @@ VOCABULARY = Commands(
     scheduler="",
     slots=1,
     see=see,
-    words=text,
+    describe=text,
 )

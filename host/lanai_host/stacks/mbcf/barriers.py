@@ -62,17 +62,17 @@ class Barriers:
             self._tell(number)
         return operation
 
-    def look(self) -> bool:
-        """Take what peers have written, and write what follows from it. Whether a write was taken."""
+    def look(self) -> int:
+        """Take what peers have written, and write what follows from it. How many writes were taken."""
         if self.idle:
-            return False
-        news = False
+            return 0
+        taken = 0
         for peer in self._awaited():
             self._seen[peer] = self._queues.barrier_word(peer)
         for number, slot in enumerate(self._slots):
             while slot.queue and self._hear(number, slot):
-                news = True
-        return news
+                taken += 1
+        return taken
 
     def watched(self) -> list[Watched]:
         """What changes when a write comes that a barrier waits for."""

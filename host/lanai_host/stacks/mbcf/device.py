@@ -232,8 +232,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             if box.stream.refused:
                 box.stream.room(self._queues.room(peer))
         await self._cancelling.serve()
-        if self._barriers.look():
-            await self._receiving.pay_for_write(ROOM.size)
+        await self._receiving.pay_for_writes(self._barriers.look(), ROOM.size)
         await self._move_on()
         for box in self._sending.boxes.values():
             self._cancelling.urge(box)

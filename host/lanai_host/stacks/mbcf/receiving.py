@@ -157,10 +157,12 @@ class Receiving:
         price += costs.price(HostCost.ARRIVAL_BYTE, size) + costs.price(HostCost.DEQUEUE, dequeued)
         await self._bus.elapse(price)
 
-    async def pay_for_write(self, size: int) -> None:
-        """What a remote write costs whose bytes this rank has seen by itself."""
+    async def pay_for_writes(self, count: int, size: int) -> None:
+        """What remote writes cost, of `size` bytes each, that this rank has seen by itself."""
+        if not count:
+            return
         costs = self._costs
-        price = costs.price(HostCost.ARRIVAL) + costs.price(HostCost.ARRIVAL_BYTE, size)
+        price = costs.price(HostCost.ARRIVAL, count) + costs.price(HostCost.ARRIVAL_BYTE, count * size)
         if self.woken:
             price += costs.price(HostCost.WAKE)
             self.woken = False
