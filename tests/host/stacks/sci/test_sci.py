@@ -119,7 +119,7 @@ try:
         world.send(bytes(5000), 0)
         world.recv(source=0)
 except MPI.Exception as error:
-    print(error.Get_error_string())
+    print(error.Get_error_string(), flush=True)
 os._exit(0)
 """
 
