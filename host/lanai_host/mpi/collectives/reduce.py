@@ -170,8 +170,11 @@ def _doubling(link: Link, vector: Vector) -> Steps:
     extra = size - core
     paired = rank < 2 * extra
     if paired and rank % 2 == 0:
-        yield [link.send(rank + 1, vector.value.address, count, datatype)]
-        yield [link.receive(rank + 1, vector.value.address, count, datatype)]
+        yield [
+            link.receive(rank + 1, vector.other.address, count, datatype),  # the result
+            link.send(rank + 1, vector.value.address, count, datatype),
+        ]
+        vector.value = vector.other
         return
     if paired:
         yield [link.receive(rank - 1, vector.other.address, count, datatype)]
