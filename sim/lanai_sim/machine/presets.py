@@ -54,7 +54,7 @@ def mbcf_100baset() -> NicConfig:
         link_kbytes=12_500,
         sram_size=128 * 1024,
         max_burst=2048,
-        blocks=(Remote(payload=2048),),
+        blocks=(Remote(payload=2048, pages=512),),  # the most: MBCF has no such limit
     )
 
 

@@ -18,3 +18,10 @@ from cocotb_runner import run
 @pytest.mark.slow
 def test_switch(tmp_path):
     run(Switch(SwitchConfig(ports=3, nic=lanai41())), Path(__file__).with_name("cocotb_switch.py"), tmp_path)
+
+
+@pytest.mark.bench
+@pytest.mark.slow
+def test_multicast(tmp_path):
+    switch = Switch(SwitchConfig(ports=3, nic=lanai41(), multicast=True))
+    run(switch, Path(__file__).with_name("cocotb_multicast.py"), tmp_path)

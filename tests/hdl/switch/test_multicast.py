@@ -36,6 +36,13 @@ def test_a_packet_reaches_all_that_its_mask_names_in_the_same_slots():
     assert counters["forwarded"] == 2 * 5
 
 
+def test_head_latency(expected):
+    """Two slots more than a packet to one port takes: it asks for the turn first."""
+    nodes = [Node(send=copied([1], 1, 2)), Node(), Node(), Node()]
+    run(switch(), nodes)
+    expected("switch.multicast_head_latency_slots", nodes[1].got[0][2])
+
+
 def test_a_mask_of_one_and_a_mask_with_the_own_port_are_good():
     nodes = [Node(send=copied([5], 2) + copied([6], 0, 1)), Node(), Node(), Node()]
     run(switch(), nodes)

@@ -19,7 +19,7 @@ WIRE = "The wire decides."
 HUB = "Answers share the wire with data; collisions and their back-off are not modelled."
 REQUESTS = "A notice costs the receiver less than a record that its kernel must take out of a FIFO."
 SORT = (
-    "A bucket sort of our own, 2^20 keys on 8 ranks, one iteration. All of the all-to-all goes by remote write, the "
+    "A bucket sort of our own, 3 * 2^20 keys on 8 ranks, one iteration. All of the all-to-all goes by remote write, the "
     "allreduce by FIFO."
 )
 GRID = (
