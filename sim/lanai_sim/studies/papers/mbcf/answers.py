@@ -19,8 +19,8 @@ WIRE = "The wire decides."
 HUB = "Answers share the wire with data; collisions and their back-off are not modelled."
 REQUESTS = "A notice costs the receiver less than a record that its kernel must take out of a FIFO."
 SORT = (
-    "A bucket sort of our own, 3 * 2^20 keys on 8 ranks, one iteration. All of the all-to-all goes by remote write, the "
-    "allreduce by FIFO."
+    "A bucket sort of our own, 3 * 2^20 keys on 8 ranks, one iteration. All of the all-to-all goes by remote write, "
+    "the allreduce by FIFO."
 )
 GRID = (
     "A multigrid solver of our own, 16^3 points on 8 ranks, whose receives name no source. With named sources the "
