@@ -199,18 +199,51 @@ class SeenCommand(NamedTuple):
     process: int | None = None
 
 
+class RecordPart(IntEnum):
+    """What a record in a FIFO says of a message."""
+
+    BEGINS = 1  # its first bytes are in the record, the others in the next ones
+    WRITTEN = 2  # its bytes have been written, or are all in the record
+    NONE = 3
+
+
+class SeenRecord(NamedTuple):
+    """A record by its first words. `size`: bytes of the message that are in it. Messages with the
+    same `context` and `tag` of the same two ranks are in the order of their sends."""
+
+    part: RecordPart
+    context: int = 0
+    tag: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class Records:
+    """How a device's messages go through FIFOs, of which each rank has one for each peer.
+
+    Attributes:
+        holds: whether the FIFO at an offset is for messages of a rank, both as a packet tells them.
+        see: a record by the words that are known and its length, unless it goes on with a message.
+    """
+
+    holds: Callable[[int, int], bool]
+    see: Callable[[Sequence[int], int], SeenRecord]
+
+
 @dataclass(frozen=True)
 class Commands(Vocabulary):
     """Packets are requests and replies of adapters that no firmware has a part in. They say which
-    process's command they serve, and nothing of messages.
+    process's command they serve.
 
     Attributes:
         see: a packet by its first words.
         describe: the same as text.
+        records: what appends to FIFOs tell of messages; None: nothing.
     """
 
     see: Callable[[Sequence[int]], SeenCommand]
     describe: Callable[[Sequence[int]], str]
+    records: Records | None = None
 
     def text(self, words: Sequence[int]) -> str:
         return self.describe(words)

@@ -1,7 +1,7 @@
 """Both ends of each packet, and the message that it belongs to.
 
-The firmware's vocabulary says which role each packet type has, or that packets are puts (see
-`puts`). Envelopes carry their message's
+The vocabulary says which role each packet type has, or that packets are puts (see `puts`) or an
+adapter's commands (see `commands`). Envelopes carry their message's
 sequence in the channel. A PROMISE names a handle. The ASK for the body returns it and names a
 receive entry, as an ACCEPT does, and the BODY comes to that entry. TAKEN and DROPPED answer the
 channel's last UNPAID. Packets without a role belong to no message."""
@@ -16,7 +16,7 @@ from lanai_firmware.lang.types import layout
 from lanai_firmware.programs.vocabulary import ENVELOPES, Channels, Commands, Puts, Role
 from lanai_hdl.machine import Verdict
 
-from . import puts
+from . import commands, puts
 from .schema import PACKETS, Engine, Fault, Protocol
 from .stored import StoredTrace
 
@@ -140,26 +140,7 @@ def _attribute(trace: StoredTrace, messages: Any, packets: Any, headers: Any) ->
     elif isinstance(vocabulary, Puts):
         puts.attribute(trace, vocabulary, messages, packets, headers)
     elif isinstance(vocabulary, Commands):
-        _attribute_commands(trace, vocabulary, packets, headers)
-
-
-def _attribute_commands(trace: StoredTrace, vocabulary: Commands, packets: Any, headers: Any) -> None:
-    """Type and ranks of each packet of an adapter. A packet names the process that asked, and the
-    exposure's owner only where a node has one process."""
-    packets["from_rank"] = -1
-    for packet, words in zip(packets, headers.tolist(), strict=True):
-        seen = vocabulary.see(words)
-        packet["kind"], packet["channel"] = seen.type, max(seen.source, 0)
-        packet["from_rank"] = _rank(trace, seen.source, seen.process)
-        packet["to_rank"] = _rank(trace, int(packet["target"]), None)
-
-
-def _rank(trace: StoredTrace, node: int, process: int | None) -> int:
-    """Of a process of a node; of the only one, if `process` is None. -1 if it is not known."""
-    ranks = trace.nodes[node] if 0 <= node < len(trace.nodes) else []
-    if process is None and len(ranks) == 1:
-        process = 0
-    return ranks[process] if process is not None and process < len(ranks) else -1
+        commands.attribute(trace, vocabulary, messages, packets, headers)
 
 
 def _attribute_channels(trace: StoredTrace, vocabulary: Channels, messages: Any, packets: Any, headers: Any) -> None:

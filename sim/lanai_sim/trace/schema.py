@@ -63,7 +63,7 @@ class RequestKind(IntEnum):
 
 
 class Protocol(IntEnum):
-    """How a message went (NP-20, NP-21, NP-24; T3-09, T3-10, T3-12)."""
+    """How a message went (NP-20, NP-21, NP-24; T3-09, T3-10, T3-12; MB-12, MB-13)."""
 
     UNKNOWN = 0  # its envelope has not left, or there is no NIC
     EAGER = 1  # on full credit
@@ -73,6 +73,8 @@ class Protocol(IntEnum):
     LONG = 5  # its header in the slot; the receiver told where its bytes shall go
     SHORT_SYNCHRONOUS = 6  # these two, and the receiver told when the message had met a receive
     LONG_SYNCHRONOUS = 7
+    FIFO = 8  # appended to the receiver's FIFO
+    REMOTE_WRITE = 9  # written to the memory of a receive that the sender knew
 
 
 class Engine(IntEnum):

@@ -1,6 +1,7 @@
 """MPI/MBCF as a messaging system: `lanai run --device mbcf`."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ...adapter.attachment import Attachment
 from ...adapter.opened import OWN_PAGES
@@ -13,6 +14,9 @@ from ..on_adapter import AdapterStack
 from .layout import MOST_RANKS, QueueLayout
 from .options import MbcfOptions
 
+if TYPE_CHECKING:
+    from lanai_firmware.programs.vocabulary import Vocabulary
+
 
 class MbcfStack(AdapterStack):
     name = "mbcf"
@@ -21,6 +25,12 @@ class MbcfStack(AdapterStack):
     )
     presets = {"sr": MbcfOptions, "nsr": lambda: MbcfOptions(requests=0)}
     options_table = "mbcf"
+
+    @property
+    def vocabulary(self) -> "Vocabulary":
+        from .trace import VOCABULARY
+
+        return VOCABULARY
 
     def check(self, options: MbcfOptions, placement: Placement) -> None:
         super().check(options, placement)

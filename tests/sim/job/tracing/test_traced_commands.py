@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import warm
 
-from lanai_hdl.remote.packets import MARK, Op, RequestWord, SizeWord, word
+from lanai_hdl.remote.packets import MARK, REQUEST_WORDS, Op, RequestWord, SizeWord, word
 from lanai_host.adapter.trace import VOCABULARY
-from lanai_sim.trace import Trace
-from lanai_sim.trace.packets import _attribute_commands
-from lanai_sim.trace.schema import BY_HOST, PACKETS, Fault, State
+from lanai_host.stacks.mbcf.layout import HEAD
+from lanai_sim.trace import Trace, commands
+from lanai_sim.trace.schema import BY_HOST, PACKETS, Fault, Protocol, State
 
 from .test_traced_run import exact
 
@@ -31,6 +31,28 @@ for size in (4, 3000, 20000):
         world.Send(data, 0)
 world.Barrier()
 """
+POSTED = """
+import mmap
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+peer = 1 - world.rank
+going, coming = ([memoryview(mmap.mmap(-1, size or 1))[:size] for size in SIZES] for _ in range(2))
+receives = [world.Irecv(one, peer) for one in coming]
+world.Barrier()
+world.Barrier()
+MPI.Request.Waitall(receives + [world.Isend(one, peer) for one in going])
+world.Barrier()
+if world.rank == 0:
+    MPI.Request.Waitall([world.Isend(going[-1], 1) for _ in range(8)])
+else:
+    begin = MPI.Wtime()
+    while MPI.Wtime() < begin + 1e-3:
+        pass
+    for _ in range(8):
+        world.Recv(coming[-1], 0)
+"""
+SIZES = (0, 4, 65, 1000, 3000, 20000)
+FAULTS = ("--fault", "drop nic0 rate=0.03", "--fault", "duplicate nic1 rate=0.03", "--fault", "reorder nic0 rate=0.03")
 TIME = re.compile(r"took (\S+ \S+) of simulated time")
 
 
@@ -42,7 +64,7 @@ def test_ranks_follow_from_nodes_and_processes():
     for row, (op, source, process) in enumerate([(Op.WRITE, 0, 0), (Op.APPEND, 1, 1), (Op.ACK, 1, 0), (Op.ACK, 0, 0)]):
         headers[row, 0] = word(RequestWord, source=source, op=op, mark=MARK)
         headers[row, 2] = word(SizeWord, node=source, process=process)
-    _attribute_commands(SimpleNamespace(nodes=[[0], [1, 2]]), VOCABULARY, packets, headers)
+    commands.attribute(SimpleNamespace(nodes=[[0], [1, 2]]), VOCABULARY, None, packets, headers)
     assert packets["kind"].tolist() == [Op.WRITE, Op.APPEND, Op.ACK, Op.ACK]
     assert packets["from_rank"].tolist() == [0, 2, -1, 0]
     assert packets["to_rank"].tolist() == [-1, 0, 0, -1]
@@ -75,3 +97,29 @@ def test_a_traced_run(device, tmp_path):
     by_host = trace.hostbus[trace.hostbus["master"] == BY_HOST]
     assert (by_host["call"] >= 0).any()
     assert (trace.processor["state"] == State.HELD).all()
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+@pytest.mark.parametrize("more", [(), FAULTS])
+def test_messages_of_mbcf_are_linked_to_the_packets_that_carry_their_bytes(more, tmp_path):
+    """By remote write to receives that wait, and by FIFO, which has no room for all of them while the
+    receiver computes."""
+    program, path = tmp_path / "program.py", tmp_path / "t"
+    program.write_text(f"SIZES = {SIZES}\n{POSTED}")
+    command = ("run", "-n", 2, "--device", "mbcf", *more, "--trace", path, sys.executable, program)
+    run = warm.lanai(*command, timeout=900)
+    assert run.returncode == 0, run.stderr
+    trace = Trace.open(path)
+    packets, messages = trace.packets, trace.messages
+    assert Counter(messages["protocol"].tolist()) == {Protocol.REMOTE_WRITE: 2 * len(SIZES), Protocol.FIFO: 8}
+    assert (packets["kind"] == Op.RETRY).any()
+    for message in messages:
+        mine = packets[packets["message"] == message["id"]]
+        carried = int(mine["bytes"].sum()) - 4 * REQUEST_WORDS * len(mine) - HEAD.size
+        assert carried >= message["bytes"]
+        if not more and message["protocol"] == Protocol.REMOTE_WRITE:
+            assert carried < message["bytes"] + 4 * len(mine), "more than what fills words"
+        assert set(mine["from_rank"]) == {message["source"]}
+        assert 0 <= message["left"] < message["arrived"]
+    exact(trace)

@@ -1,0 +1,160 @@
+"""Which message each request of an adapter is part of, with packets made by hand: two nodes with a
+rank each, FIFOs in exposure 2, a receive's memory in exposure 9."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, word
+from lanai_host.stacks.mbcf.layout import HEAD, Head, Kind, Queue, QueueLayout
+from lanai_host.stacks.mbcf.options import MbcfOptions
+from lanai_host.stacks.mbcf.trace import VOCABULARY
+from lanai_sim.trace import commands
+from lanai_sim.trace.schema import MESSAGES, PACKETS, Fault, Protocol
+
+FIFOS, MEMORY = 2, 9
+LAYOUT = QueueLayout(2, MbcfOptions())
+CONTEXT, TAG = 3, 7
+
+
+class Wire:
+    """Packets in the order in which they leave, ten slots apart."""
+
+    def __init__(self, sizes, nodes=((0,), (1,))):
+        self.nodes = [list(ranks) for ranks in nodes]
+        self.messages = np.zeros(len(sizes), MESSAGES)
+        self.messages["id"], self.messages["bytes"] = range(len(sizes)), sizes
+        self.messages["target"], self.messages["context"], self.messages["tag"] = 1, CONTEXT, TAG
+        self.messages["left"] = self.messages["arrived"] = -1
+        self.packets, self.words, self.sequence = [], [], 0
+
+    def _packet(self, source, words, fault=Fault.NONE):
+        packet = np.zeros(1, PACKETS)[0]
+        packet["source"], packet["target"], packet["fault"], packet["message"] = source, 1 - source, fault, -1
+        packet["head"] = 10 * len(self.packets)
+        packet["arrival_tail"] = packet["head"] + 5
+        self.packets.append(packet)
+        self.words.append(([int(one) for one in words] + [0] * 7)[:7])
+
+    def request(self, op, length, offset, *data, exposure=FIFOS, status=Status.OK, again=False, replied=True):
+        self.sequence += not again
+        first = word(RequestWord, sequence=self.sequence, source=0, op=op, mark=MARK)
+        self._packet(0, (first, word(TargetWord, exposure=exposure), word(SizeWord, length=length), offset, *data))
+        if replied:
+            first = word(RequestWord, sequence=self.sequence, source=1, op=Op.ACK, mark=MARK)
+            self._packet(1, (first, word(ReplyWord, status=status)))
+
+    def record(self, kind, size, inside, op=Op.APPEND, queue=Queue.MESSAGES, tag=TAG, **how):
+        """The one that begins with a `Head`, and has `inside` bytes of a message."""
+        data = np.frombuffer(Head(kind, 0, CONTEXT, tag, 1, 0, size).pack()[:12], ">u4")
+        self.request(op, HEAD.size + inside, LAYOUT.control(0, queue), *data, **how)
+
+    def more(self, size, op=Op.APPEND, **how):
+        """A record that goes on with a message, and looks like one that begins one."""
+        self.request(op, size, LAYOUT.control(0, Queue.MESSAGES), Kind.MESSAGE << 24, **how)
+
+    def write(self, size, offset=0, exposure=MEMORY, **how):
+        self.request(Op.WRITE, size, offset, exposure=exposure, **how)
+
+    def linked(self):
+        """The message of each request."""
+        packets = np.array(self.packets, PACKETS)
+        commands.attribute(SimpleNamespace(nodes=self.nodes), VOCABULARY, self.messages, packets, np.array(self.words))
+        assert (packets["message"][packets["source"] == 1] == -1).all(), "a reply belongs to no message"
+        return packets["message"][packets["source"] == 0].tolist()
+
+
+def test_a_message_by_fifo_is_its_first_record_and_those_that_hold_the_rest():
+    wire = Wire([2500, 4])
+    wire.record(Kind.MESSAGE, 2500, 1000)
+    wire.more(1000)
+    wire.more(500)
+    wire.record(Kind.MESSAGE, 4, 4)
+    assert wire.linked() == [0, 0, 0, 1]
+    assert wire.messages["protocol"].tolist() == [Protocol.FIFO] * 2
+    assert wire.messages["left"].tolist() == [0, 60]
+    assert wire.messages["arrived"].tolist() == [45, 65]
+
+
+def test_a_message_that_is_written_is_as_many_writes_as_it_has_bytes_and_the_notice():
+    wire = Wire([1500, 1000, 8])
+    for size in (1000, 500, 1000):
+        wire.write(size)
+    wire.record(Kind.WRITTEN, 1500, 0)
+    wire.record(Kind.WRITTEN, 1000, 0)
+    wire.record(Kind.WRITTEN, 8, 8)
+    assert wire.linked() == [0, 0, 1, 0, 1, 2]
+    assert wire.messages["protocol"].tolist() == [Protocol.REMOTE_WRITE] * 3
+
+
+def test_messages_of_one_pair_context_and_tag_are_taken_in_order_whatever_way_they_go():
+    wire = Wire([100, 100, 0])
+    wire.record(Kind.MESSAGE, 100, 100)
+    wire.write(100)
+    wire.record(Kind.WRITTEN, 100, 0)
+    wire.record(Kind.MESSAGE, 0, 0)
+    assert wire.linked() == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("kind", [Kind.MATCHED, Kind.RETURNED])
+def test_records_that_answer_belong_to_no_message(kind):
+    wire = Wire([4])
+    wire.record(kind, 0, 0)
+    wire.record(Kind.MESSAGE, 4, 4)
+    assert wire.linked() == [-1, 0]
+
+
+def test_requests_words_for_room_and_unknown_messages_belong_to_none():
+    wire = Wire([4])
+    wire.record(Kind.MESSAGE, 4, 4, queue=Queue.REQUESTS)
+    wire.write(4, LAYOUT.room(0, Queue.MESSAGES), exposure=FIFOS)
+    wire.record(Kind.MESSAGE, 4, 4, tag=TAG + 1)
+    wire.record(Kind.WRITTEN, 4, 0)
+    assert wire.linked() == [-1, -1, -1, 0]
+
+
+def test_a_record_that_is_refused_belongs_to_the_message_that_it_comes_again_for():
+    wire = Wire([2000, 4])
+    wire.record(Kind.MESSAGE, 2000, 1000)
+    wire.more(1000, status=Status.FULL)
+    wire.record(Kind.MESSAGE, 4, 4, status=Status.FULL)
+    wire.more(1000, op=Op.RETRY)
+    wire.record(Kind.MESSAGE, 4, 4)
+    assert wire.linked() == [0, 0, 1, 0, 1]
+
+
+def test_what_is_written_in_vain_goes_by_fifo():
+    wire = Wire([1000])
+    wire.write(1000, status=Status.EXPOSURE)
+    wire.record(Kind.MESSAGE, 1000, 1000)
+    assert wire.linked() == [-1, 0]
+    assert wire.messages["protocol"].tolist() == [Protocol.FIFO]
+
+
+def test_a_request_that_is_sent_again_counts_once_also_if_only_its_reply_was_lost():
+    wire = Wire([2500, 4])
+    wire.record(Kind.MESSAGE, 2500, 1000, replied=False)
+    wire.record(Kind.MESSAGE, 2500, 1000, again=True)
+    wire.more(1500)
+    wire.more(1500, again=True)
+    wire.record(Kind.MESSAGE, 4, 4, replied=False)
+    assert wire.linked() == [0, 0, 0, 0, 1]
+
+
+def test_equal_words_much_later_are_those_of_another_request():
+    wire = Wire([4, 4])
+    wire.record(Kind.MESSAGE, 4, 4)
+    for _ in range((1 << 16) - 1):
+        wire.sequence += 1
+    for _ in range(commands.AGAIN_WITHIN):
+        wire.request(Op.WRITE, 4, LAYOUT.room(0, Queue.MESSAGES), again=True, replied=False)
+    wire.sequence = 0
+    wire.record(Kind.MESSAGE, 4, 4)
+    assert [number for number in wire.linked() if number >= 0] == [0, 1]
+
+
+def test_a_node_with_two_ranks_is_linked_to_no_message():
+    wire = Wire([4], nodes=((0,), (1, 2)))
+    wire.record(Kind.MESSAGE, 4, 4)
+    assert wire.linked() == [-1]
