@@ -204,17 +204,21 @@ class RecordPart(IntEnum):
 
     BEGINS = 1  # its first bytes are in the record, the others in the next ones
     WRITTEN = 2  # its bytes have been written, or are all in the record
-    NONE = 3
+    RETURNED = 3  # one that came the other way is cancelled
+    NONE = 4
 
 
 class SeenRecord(NamedTuple):
-    """A record by its first words. `size`: bytes of the message that are in it. Messages with the
-    same `context` and `tag` of the same two ranks are in the order of their sends."""
+    """A record by its first words. Messages with the same `context` and `tag` of the same two ranks
+    are in the order of their sends. `length`: of the message; `size`: its bytes in the record;
+    `number`: of a message that BEGINS or is RETURNED, among those of its sender to this peer."""
 
     part: RecordPart
     context: int = 0
     tag: int = 0
+    length: int = 0
     size: int = 0
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -230,6 +234,42 @@ class Records:
     see: Callable[[Sequence[int], int], SeenRecord]
 
 
+class ControlPart(IntEnum):
+    """What a write to another rank's segment says of a message."""
+
+    INSIDE = 1  # all its bytes are in it
+    WRITTEN = 2  # all its bytes have been written before
+    ASKS = 3  # it waits for ANSWERS
+    ANSWERS = 4  # its bytes shall come, and PART will name the place
+    PART = 5  # the next `length` bytes have been written before
+    BYTES = 6  # of the message of the next WRITTEN or PART
+    NONE = 7
+
+
+class SeenControl(NamedTuple):
+    """A write by its first words. `number`: of a message that ASKS, among its sender's. `place`: of a
+    message that the receiver ANSWERS, among its receiver's."""
+
+    part: ControlPart
+    context: int = 0
+    tag: int = 0
+    length: int = 0
+    number: int = 0
+    place: int = 0
+
+
+@dataclass(frozen=True)
+class Controls:
+    """How a device's messages go as writes to segments, in which each rank has a part for each peer.
+
+    Attributes:
+        see: a write by the words that are known, its offset, its length, the rank that writes, and
+            the plan of the node.
+    """
+
+    see: Callable[[Sequence[int], int, int, int, Mapping[str, Any]], SeenControl]
+
+
 @dataclass(frozen=True)
 class Commands(Vocabulary):
     """Packets are requests and replies of adapters that no firmware has a part in. They say which
@@ -238,12 +278,12 @@ class Commands(Vocabulary):
     Attributes:
         see: a packet by its first words.
         describe: the same as text.
-        records: what appends to FIFOs tell of messages; None: nothing.
+        messages: how the device's messages are known; None: not at all.
     """
 
     see: Callable[[Sequence[int]], SeenCommand]
     describe: Callable[[Sequence[int]], str]
-    records: Records | None = None
+    messages: Records | Controls | None = None
 
     def text(self, words: Sequence[int]) -> str:
         return self.describe(words)

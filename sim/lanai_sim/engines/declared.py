@@ -81,16 +81,20 @@ INPUTS = Shared(
 )
 TOUCH_RANGE = Shared("TouchRange", _words("begin", "end", "stride", "first", "last", "kind", "number"))
 
+HEADER_WORDS = 10  # of a packet that are kept: a command of the adapter, and the head of what it carries
+
 # What a traced NIC tells: rows of the tables of `trace.schema`, without the node's number, which is
 # their first column.
 ROWS = {
     b"PTX ": Shared(
         "PacketOutRow",
-        [("route", "<u4"), ("words", "<u4"), ("header", "<u4", (7,)), ("head", "<i8"), ("tail", "<i8")],
+        [("route", "<u4"), ("words", "<u4"), ("header", "<u4", (HEADER_WORDS,)), ("head", "<i8"), ("tail", "<i8")],
         packed=True,
     ),
     b"PRX ": Shared(
-        "PacketInRow", [("words", "<u4"), ("header", "<u4", (7,)), ("head", "<i8"), ("tail", "<i8")], packed=True
+        "PacketInRow",
+        [("words", "<u4"), ("header", "<u4", (HEADER_WORDS,)), ("head", "<i8"), ("tail", "<i8")],
+        packed=True,
     ),
     b"DMA ": Shared(
         "DmaRow",

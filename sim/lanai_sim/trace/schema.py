@@ -19,7 +19,7 @@ from lanai_host.config import HostCost
 from ..engines.declared import ROWS
 
 MAGIC = b"LANAITR\x1a"
-VERSION = 3
+VERSION = 4
 HEAD = struct.Struct("<8sHH")  # MAGIC, VERSION, 0
 CHUNK = struct.Struct("<4sIII")  # tag, rows (a JSON text: 0), stored bytes, CRC-32
 CHECKED = struct.Struct("<4sII")  # of these, and of the stored bytes, the CRC is made
@@ -75,6 +75,9 @@ class Protocol(IntEnum):
     LONG_SYNCHRONOUS = 7
     FIFO = 8  # appended to the receiver's FIFO
     REMOTE_WRITE = 9  # written to the memory of a receive that the sender knew
+    INLINE = 10  # in a control packet
+    SLOT = 11  # in a slot of the receiver's segment
+    CHUNKS = 12  # announced; the receiver asked for it, and it came in chunks
 
 
 class Engine(IntEnum):

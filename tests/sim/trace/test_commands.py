@@ -4,12 +4,12 @@ rank each, FIFOs in exposure 2, a receive's memory in exposure 9."""
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, word
 from lanai_host.stacks.mbcf.layout import HEAD, Head, Kind, Queue, QueueLayout
 from lanai_host.stacks.mbcf.options import MbcfOptions
 from lanai_host.stacks.mbcf.trace import VOCABULARY
+from lanai_sim.engines.declared import HEADER_WORDS
 from lanai_sim.trace import commands
 from lanai_sim.trace.schema import MESSAGES, PACKETS, Fault, Protocol
 
@@ -35,19 +35,19 @@ class Wire:
         packet["head"] = 10 * len(self.packets)
         packet["arrival_tail"] = packet["head"] + 5
         self.packets.append(packet)
-        self.words.append(([int(one) for one in words] + [0] * 7)[:7])
+        self.words.append(([int(one) for one in words] + [0] * HEADER_WORDS)[:HEADER_WORDS])
 
-    def request(self, op, length, offset, *data, exposure=FIFOS, status=Status.OK, again=False, replied=True):
+    def request(self, op, length, offset, *data, exposure=FIFOS, status=Status.OK, again=False, replied=True, source=0):
         self.sequence += not again
-        first = word(RequestWord, sequence=self.sequence, source=0, op=op, mark=MARK)
-        self._packet(0, (first, word(TargetWord, exposure=exposure), word(SizeWord, length=length), offset, *data))
+        first = word(RequestWord, sequence=self.sequence, source=source, op=op, mark=MARK)
+        self._packet(source, (first, word(TargetWord, exposure=exposure), word(SizeWord, length=length), offset, *data))
         if replied:
-            first = word(RequestWord, sequence=self.sequence, source=1, op=Op.ACK, mark=MARK)
-            self._packet(1, (first, word(ReplyWord, status=status)))
+            first = word(RequestWord, sequence=self.sequence, source=1 - source, op=Op.ACK, mark=MARK)
+            self._packet(1 - source, (first, word(ReplyWord, status=status)))
 
-    def record(self, kind, size, inside, op=Op.APPEND, queue=Queue.MESSAGES, tag=TAG, **how):
+    def record(self, kind, size, inside, op=Op.APPEND, queue=Queue.MESSAGES, tag=TAG, serial=1, **how):
         """The one that begins with a `Head`, and has `inside` bytes of a message."""
-        data = np.frombuffer(Head(kind, 0, CONTEXT, tag, 1, 0, size).pack()[:12], ">u4")
+        data = np.frombuffer(Head(kind, 0, CONTEXT, tag, serial, 0, size).pack(), ">u4")
         self.request(op, HEAD.size + inside, LAYOUT.control(0, queue), *data, **how)
 
     def more(self, size, op=Op.APPEND, **how):
@@ -61,8 +61,9 @@ class Wire:
         """The message of each request."""
         packets = np.array(self.packets, PACKETS)
         commands.attribute(SimpleNamespace(nodes=self.nodes), VOCABULARY, self.messages, packets, np.array(self.words))
-        assert (packets["message"][packets["source"] == 1] == -1).all(), "a reply belongs to no message"
-        return packets["message"][packets["source"] == 0].tolist()
+        replies = packets["kind"] == Op.ACK
+        assert (packets["message"][replies] == -1).all(), "a reply belongs to no message"
+        return packets["message"][~replies].tolist()
 
 
 def test_a_message_by_fifo_is_its_first_record_and_those_that_hold_the_rest():
@@ -97,12 +98,22 @@ def test_messages_of_one_pair_context_and_tag_are_taken_in_order_whatever_way_th
     assert wire.linked() == [0, 1, 1, 2]
 
 
-@pytest.mark.parametrize("kind", [Kind.MATCHED, Kind.RETURNED])
-def test_records_that_answer_belong_to_no_message(kind):
+def test_records_that_answer_belong_to_no_message():
     wire = Wire([4])
-    wire.record(kind, 0, 0)
+    wire.record(Kind.MATCHED, 0, 0)
     wire.record(Kind.MESSAGE, 4, 4)
     assert wire.linked() == [-1, 0]
+
+
+def test_a_message_that_was_cancelled_when_it_had_left_is_none():
+    """It is not in the table, and its records must not be taken for the next one's."""
+    wire = Wire([1000])
+    wire.record(Kind.MESSAGE, 1500, 1000, serial=1)
+    wire.more(500)
+    back = np.frombuffer(Head(Kind.RETURNED, 0, CONTEXT, TAG, 1, 0, 0).pack(), ">u4")
+    wire.request(Op.APPEND, HEAD.size, LAYOUT.control(1, Queue.MESSAGES), *back, source=1)
+    wire.record(Kind.MESSAGE, 1000, 1000, serial=2)
+    assert wire.linked() == [-1, -1, -1, 0]
 
 
 def test_requests_words_for_room_and_unknown_messages_belong_to_none():

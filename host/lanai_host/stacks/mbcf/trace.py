@@ -7,10 +7,13 @@ from dataclasses import replace
 from lanai_firmware.programs.vocabulary import RecordPart, Records, SeenRecord
 
 from ...adapter import trace
-from .layout import BLOCK_BYTES, HEAD, PEER_BYTES, Kind, Queue
+from .layout import BLOCK_BYTES, HEAD, PEER_BYTES, Head, Kind, Queue
 
-BEGIN = struct.Struct(">BBHi")  # of `HEAD`: what is known of every record
-PARTS = {Kind.MESSAGE: RecordPart.BEGINS, Kind.WRITTEN: RecordPart.WRITTEN}
+PARTS: dict[int, RecordPart] = {
+    Kind.MESSAGE: RecordPart.BEGINS,
+    Kind.WRITTEN: RecordPart.WRITTEN,
+    Kind.RETURNED: RecordPart.RETURNED,
+}
 
 
 def holds(offset: int, sender: int) -> bool:
@@ -20,10 +23,11 @@ def holds(offset: int, sender: int) -> bool:
 
 def see(words: Sequence[int], length: int) -> SeenRecord:
     """A record that begins with a `Head`."""
-    if length < HEAD.size or 4 * len(words) < BEGIN.size:
+    if length < HEAD.size or 4 * len(words) < HEAD.size:
         return SeenRecord(RecordPart.NONE)
-    kind, _, context, tag = BEGIN.unpack_from(struct.pack(f">{len(words)}I", *words))
-    return SeenRecord(PARTS.get(kind, RecordPart.NONE), context, tag, length - HEAD.size)
+    head = Head.unpack(memoryview(struct.pack(f">{len(words)}I", *words)))
+    part = PARTS.get(head.kind, RecordPart.NONE)
+    return SeenRecord(part, head.context, head.tag, head.length, length - HEAD.size, head.serial)
 
 
-VOCABULARY = replace(trace.VOCABULARY, records=Records(holds, see))
+VOCABULARY = replace(trace.VOCABULARY, messages=Records(holds, see))

@@ -36,11 +36,11 @@ class Layout:
     def part(self) -> int:
         """Bytes of each peer's part."""
         options = self.options
-        return self._slots + options.eager_slots * in_lines(options.eager) + CHUNKS * in_lines(options.chunk)
+        return self.control + options.eager_slots * in_lines(options.eager) + CHUNKS * in_lines(options.chunk)
 
     @property
-    def _slots(self) -> int:
-        """Where the slots begin in a peer's part."""
+    def control(self) -> int:
+        """Bytes of a peer's part before its slots."""
         return in_lines((1 + self.options.ring) * PACKET)
 
     @property
@@ -61,7 +61,7 @@ class Layout:
         return self.packet(peer, number) + SEQUENCE_AT
 
     def slot(self, peer: int, number: int) -> int:
-        return peer * self.part + self._slots + number * in_lines(self.options.eager)
+        return peer * self.part + self.control + number * in_lines(self.options.eager)
 
     def chunk(self, peer: int, number: int) -> int:
         return self.slot(peer, self.options.eager_slots) + number * in_lines(self.options.chunk)

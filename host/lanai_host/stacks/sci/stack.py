@@ -1,6 +1,7 @@
 """SCI-MPICH as a messaging system: `lanai run --device sci`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...adapter.attachment import Attachment
 from ...adapter.opened import OWN_PAGES
@@ -13,12 +14,31 @@ from ..on_adapter import AdapterStack
 from .layout import Layout
 from .options import SciOptions
 
+if TYPE_CHECKING:
+    from lanai_firmware.programs.vocabulary import Vocabulary
+    from lanai_hdl.config import NicConfig
+
 
 class SciStack(AdapterStack):
     name = "sci"
     help = "SCI-MPICH (2002): puts into mapped segments; short, eager and rendezvous protocols"
     presets = {"default": SciOptions}
     options_table = "sci"
+
+    @property
+    def vocabulary(self) -> "Vocabulary":
+        from .trace import VOCABULARY
+
+        return VOCABULARY
+
+    def plans(
+        self, image: None, nic: "NicConfig", options: SciOptions, placement: Placement
+    ) -> Sequence[Mapping[str, Any]]:
+        """What a node's segments look like too."""
+        from .trace import plan
+
+        layout = plan(Layout(placement.ranks, options))
+        return [{**one, **layout} for one in super().plans(image, nic, options, placement)]
 
     def check(self, options: SciOptions, placement: Placement) -> None:
         super().check(options, placement)

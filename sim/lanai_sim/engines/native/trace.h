@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <vector>
 
 #include "declared.h"
@@ -46,7 +47,7 @@ class Tracer {
             out_.route = data;
             out_.head = slot;
         } else if (kind == DATA) {
-            if (out_.words < 7) out_.header[out_.words] = data;
+            if (out_.words < std::size(out_.header)) out_.header[out_.words] = data;
             out_.words++;
         } else if (kind == TAIL) {
             out_.tail = slot + 1;
@@ -58,7 +59,7 @@ class Tracer {
             in_ = PacketInRow{};
             in_.head = slot;
         } else if (kind == DATA) {
-            if (in_.words < 7) in_.header[in_.words] = data;
+            if (in_.words < std::size(in_.header)) in_.header[in_.words] = data;
             in_.words++;
         } else if (kind == TAIL) {
             in_.tail = slot + 1;

@@ -1,0 +1,46 @@
+"""What the adapter's packets tell of this device's messages, for traces."""
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lanai_firmware.programs.vocabulary import ControlPart, Controls, SeenControl
+
+from ...adapter import trace
+from .layout import Layout
+from .packets import PACKET, Kind
+
+HEAD = struct.Struct(">HHiIII")  # of a control packet: kind, context, tag, length, and two numbers
+
+
+def plan(layout: Layout) -> Mapping[str, int]:
+    """Of a segment: bytes of each peer's part, and where in it the control packets end."""
+    return {"part": layout.part, "control": layout.control}
+
+
+def see(words: Sequence[int], offset: int, length: int, sender: int, plan: Mapping[str, Any]) -> SeenControl:
+    """A write to the part of `sender`."""
+    at = offset - sender * int(plan["part"])
+    if not 0 <= at < int(plan["part"]):
+        return SeenControl(ControlPart.NONE)
+    if at >= int(plan["control"]):
+        return SeenControl(ControlPart.BYTES)
+    if at < PACKET or length != PACKET or 4 * len(words) < HEAD.size:  # words of the state
+        return SeenControl(ControlPart.NONE)
+    kind, context, tag, size, a, b = HEAD.unpack_from(struct.pack(f">{len(words)}I", *words))
+    match kind:
+        case Kind.SHORT:
+            return SeenControl(ControlPart.INSIDE, context, tag, size)
+        case Kind.EAGER:
+            return SeenControl(ControlPart.WRITTEN, context, tag, size)
+        case Kind.REQUEST:
+            return SeenControl(ControlPart.ASKS, context, tag, size, number=a)
+        case Kind.READY:
+            return SeenControl(ControlPart.ANSWERS, length=size, number=a, place=b)
+        case Kind.CHUNK:
+            return SeenControl(ControlPart.PART, length=size, place=a)
+    return SeenControl(ControlPart.NONE)
+
+
+VOCABULARY = replace(trace.VOCABULARY, messages=Controls(see))

@@ -1,0 +1,60 @@
+"""Messages of a device whose ranks write bytes and control packets to each other's segments
+(`Controls`). Bytes are written before the control packet that tells of them, and control packets
+do not overtake each other."""
+
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lanai_firmware.programs.vocabulary import ControlPart, Controls
+from lanai_hdl.remote.packets import Op
+
+from .requests import Book, Pair, Request
+from .schema import Protocol
+
+SEGMENT = 0  # number of the exposure that is a rank's segment, where a node has one rank
+
+
+class FollowControls:
+    """What has been written so far. `plans`: what is known of each node's segments."""
+
+    def __init__(self, controls: Controls, book: Book, plans: Sequence[Mapping[str, Any]]) -> None:
+        self._controls = controls
+        self._book = book
+        self._plans = plans
+        self._written: dict[Pair, deque[Request]] = defaultdict(deque)  # of no message yet
+        self._asked: dict[tuple[int, int], int] = {}  # messages by sender and number
+        self._placed: dict[tuple[int, int], int] = {}  # ... by receiver and place
+
+    def take(self, request: Request) -> None:
+        """The next request that takes effect."""
+        if request.op != Op.WRITE or request.exposure != SEGMENT:
+            return
+        sender, receiver = pair = request.pair
+        control = self._controls.see(request.data, request.offset, request.length, sender, self._plans[request.node])
+        message = -1
+        match control.part:
+            case ControlPart.BYTES:
+                self._written[pair].append(request)
+                return
+            case ControlPart.INSIDE:
+                message = self._book.next(pair, control.context, control.tag, Protocol.INLINE)
+            case ControlPart.WRITTEN:
+                message = self._book.next(pair, control.context, control.tag, Protocol.SLOT)
+                self._bytes(pair, control.length, message)
+            case ControlPart.ASKS:
+                message = self._book.next(pair, control.context, control.tag, Protocol.CHUNKS)
+                self._asked[sender, control.number] = message
+            case ControlPart.ANSWERS:
+                message = self._asked.pop((receiver, control.number), -1)
+                self._placed[sender, control.place] = message
+            case ControlPart.PART:
+                message = self._placed.get((receiver, control.place), -1)
+                self._bytes(pair, control.length, message)
+        self._book.give(request, message)
+
+    def _bytes(self, pair: Pair, missing: int, message: int) -> None:
+        while missing > 0 and self._written[pair]:
+            write = self._written[pair].popleft()
+            missing -= write.length
+            self._book.give(write, message)
