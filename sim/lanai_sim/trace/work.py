@@ -47,7 +47,7 @@ def link(trace: StoredTrace, links: Links) -> tuple[Any, Any, Any]:
     if vocabulary is None:
         processor["message"] = -1
         return dma, processor, hostbus
-    if isinstance(vocabulary, Commands):  # no firmware runs, and packets tell of no message
+    if isinstance(vocabulary, Commands):  # no firmware runs
         for node in range(len(trace.nodes)):
             here = (hostbus["node"] == node) & (hostbus["master"] == BY_HOST)
             bus.by_call(trace, node, hostbus, np.flatnonzero(here))
