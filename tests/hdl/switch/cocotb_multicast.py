@@ -49,3 +49,22 @@ async def copies_arrive_whole_and_in_order(dut, idle, stops):
             assert [packet.words for packet in sink.packets if packet.words[0] >> 24 == source] == sent
     assert int(dut.bad_routes.value) - before == len(BAD_MASKS)
     assert [int(getattr(dut, name).value) for name in ("blocked", "strays")] == [0, 0]
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_slow_receiver_holds_up_the_others(dut):
+    await begin(dut)
+    sinks = [LinkSink(CocotbPins(dut, f"tx__{n}")) for n in range(PORTS)]
+    for sink in sinks:
+        cocotb.start_soon(sink.serve())
+    sinks[2].held = True
+    words = list(range(20))
+    cocotb.start_soon(LinkSource(CocotbPins(dut, "rx__0")).send(words, route=multicast_word([1, 2])))
+    for _ in range(200):
+        await sinks[0].pins.step()
+    assert not sinks[1].packets
+    sinks[2].held = False
+    while not (sinks[1].packets and sinks[2].packets):
+        await sinks[0].pins.step()
+    assert [(packet.words, packet.sound) for sink in sinks for packet in sink.packets] == [(words, True)] * 2
+    assert sinks[1].flits == sinks[2].flits
