@@ -192,11 +192,13 @@ class Puts(Vocabulary):
 
 class SeenCommand(NamedTuple):
     """A packet as its first words tell. `process`: whose command it is part of, by its number on the
-    source; None if the packet does not say."""
+    source; `owner`: whose memory it is about, by its number on the target. None if the packet does not
+    say."""
 
     source: int  # node
     type: int
     process: int | None = None
+    owner: int | None = None
 
 
 class RecordPart(IntEnum):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from lanai_firmware.lang import Struct, u32
 from lanai_firmware.programs.vocabulary import Commands, SeenCommand
 from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, TargetWord
+from lanai_hdl.remote.tables import EXPOSURES
 
 REPLIES = (Op.ACK, Op.DATA)
 
@@ -24,8 +25,10 @@ def see(words: Sequence[int]) -> SeenCommand:
     first = RequestWord.from_bits(words[0])
     if first.mark != MARK:
         return SeenCommand(-1, Op.NOP)
-    process = None if first.op in REPLIES or len(words) < 3 else int(SizeWord.from_bits(words[2]).process)
-    return SeenCommand(int(first.source), int(first.op), process)
+    if first.op in REPLIES or len(words) < 3:
+        return SeenCommand(int(first.source), int(first.op))
+    owner = TargetWord.from_bits(words[1]).exposure // EXPOSURES
+    return SeenCommand(int(first.source), int(first.op), int(SizeWord.from_bits(words[2]).process), int(owner))
 
 
 def text(words: Sequence[int]) -> str:

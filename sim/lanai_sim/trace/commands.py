@@ -3,8 +3,7 @@ vocabulary knows how the device's messages go (`records`, `controls`).
 
 Requests from one rank to another are served in the order in which they leave, each once. What is
 sent again has the same first words. A request that its reply refuses has no effect; the device
-repeats a refused record as a request of its own. Replies belong to no message, and neither does
-anything where a packet does not name both ranks, as a node has several."""
+repeats a refused record as a request of its own. Replies belong to no message."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
@@ -34,7 +33,7 @@ def attribute(trace: StoredTrace, vocabulary: Commands, messages: Any, packets: 
         seen = vocabulary.see(first)
         packet["kind"], packet["channel"] = seen.type, max(seen.source, 0)
         packet["from_rank"] = _rank(trace, seen.source, seen.process)
-        packet["to_rank"] = _rank(trace, int(packet["target"]), None)
+        packet["to_rank"] = _rank(trace, int(packet["target"]), seen.owner)
     if vocabulary.messages is None:
         return
     book = Book(messages, packets)

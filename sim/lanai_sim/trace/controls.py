@@ -8,11 +8,12 @@ from typing import Any
 
 from lanai_firmware.programs.vocabulary import ControlPart, Controls
 from lanai_hdl.remote.packets import Op
+from lanai_hdl.remote.tables import EXPOSURES
 
 from .requests import Book, Pair, Request
 from .schema import Protocol
 
-SEGMENT = 0  # number of the exposure that is a rank's segment, where a node has one rank
+SEGMENT = 0  # a rank's exposure that is its segment
 
 
 class FollowControls:
@@ -28,7 +29,7 @@ class FollowControls:
 
     def take(self, request: Request) -> None:
         """The next request that takes effect."""
-        if request.op != Op.WRITE or request.exposure != SEGMENT:
+        if request.op != Op.WRITE or request.exposure % EXPOSURES != SEGMENT:
             return
         sender, receiver = pair = request.pair
         control = self._controls.see(request.data, request.offset, request.length, sender, self._plans[request.node])

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, word
+from lanai_hdl.remote.tables import EXPOSURES
 from lanai_host.stacks.mbcf.layout import HEAD, Head, Kind, Queue, QueueLayout
 from lanai_host.stacks.mbcf.options import MbcfOptions
 from lanai_host.stacks.mbcf.trace import VOCABULARY
@@ -165,7 +166,9 @@ def test_equal_words_much_later_are_those_of_another_request():
     assert [number for number in wire.linked() if number >= 0] == [0, 1]
 
 
-def test_a_node_with_two_ranks_is_linked_to_no_message():
-    wire = Wire([4], nodes=((0,), (1, 2)))
+def test_the_exposure_tells_which_rank_of_a_node_it_is():
+    wire = Wire([4, 8], nodes=((0,), (1, 2)))
+    wire.messages["target"][1] = 2
+    wire.record(Kind.MESSAGE, 8, 8, exposure=EXPOSURES + FIFOS)
     wire.record(Kind.MESSAGE, 4, 4)
-    assert wire.linked() == [-1]
+    assert wire.linked() == [1, 0]

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import warm
 
-from lanai_hdl.remote.packets import MARK, REQUEST_WORDS, Op, RequestWord, SizeWord, word
+from lanai_hdl.remote.packets import MARK, REQUEST_WORDS, Op, RequestWord, SizeWord, TargetWord, word
+from lanai_hdl.remote.tables import EXPOSURES
 from lanai_host.adapter.trace import VOCABULARY
 from lanai_host.stacks.mbcf.layout import HEAD
 from lanai_sim.engines.declared import HEADER_WORDS
@@ -63,17 +64,18 @@ TIME = re.compile(r"took (\S+ \S+) of simulated time")
 
 
 def test_ranks_follow_from_nodes_and_processes():
-    """Node 0 has one rank, node 1 two. A reply names no process, and a target no owner."""
+    """Node 0 has one rank, node 1 two. A reply names no process, and no owner."""
     packets = np.zeros(4, PACKETS)
     packets["target"] = [1, 0, 0, -1]
     headers = np.zeros((4, HEADER_WORDS), np.uint32)
     for row, (op, source, process) in enumerate([(Op.WRITE, 0, 0), (Op.APPEND, 1, 1), (Op.ACK, 1, 0), (Op.ACK, 0, 0)]):
         headers[row, 0] = word(RequestWord, source=source, op=op, mark=MARK)
+        headers[row, 1] = word(TargetWord, exposure=EXPOSURES if op == Op.WRITE else 0)
         headers[row, 2] = word(SizeWord, node=source, process=process)
     commands.attribute(SimpleNamespace(nodes=[[0], [1, 2]]), VOCABULARY, None, packets, headers)
     assert packets["kind"].tolist() == [Op.WRITE, Op.APPEND, Op.ACK, Op.ACK]
     assert packets["from_rank"].tolist() == [0, 2, -1, 0]
-    assert packets["to_rank"].tolist() == [-1, 0, 0, -1]
+    assert packets["to_rank"].tolist() == [2, 0, 0, -1]
 
 
 @pytest.mark.slow
