@@ -56,7 +56,7 @@ class SwitchInput(wiring.Component):
         self._ports = ports
         self._timeout = blocked_slots
         self._multicast = multicast
-        self._copied = Signal()  # the packet goes to several outputs
+        self.copied = Signal()  # the packet goes to several outputs
         more = {"several": Out(1), "turn": In(1)} if multicast else {}
         super().__init__(
             {
@@ -82,7 +82,7 @@ class SwitchInput(wiring.Component):
         is_head, is_tail = flit.kind == Kind.HEAD, flit.kind == Kind.TAIL
         m.d.comb += [self.request.eq(wanted), moves.eq(self.i.valid & self.o.ready & self.grant)]
 
-        with m.FSM():
+        with m.FSM() as self.fsm:  # a proof reads its state
             with m.State("idle"):
                 with m.If(self.i.valid & ~is_head):
                     m.d.comb += [self.i.ready.eq(1), self.stray.eq(1)]
@@ -91,7 +91,7 @@ class SwitchInput(wiring.Component):
                         m.d.sync += [port.eq(route[:4]), wanted.eq(Const(1, self._ports) << route[:4])]
                         m.next = "head"
                         if self._multicast:
-                            m.d.sync += self._copied.eq(0)
+                            m.d.sync += self.copied.eq(0)
                     if self._multicast:
                         self._begin_multicast(m, flit.data)
                     with m.Else():
@@ -131,11 +131,11 @@ class SwitchInput(wiring.Component):
         """The other case of a HEAD in `idle`: it names several outputs."""
         mask = route[MASK_SHIFT : MASK_SHIFT + MOST_PORTS]
         with m.Elif((route[24:] == MULTICAST) & mask.any() & ~mask[self._ports :].any()):
-            m.d.sync += self._copied.eq(1)
+            m.d.sync += self.copied.eq(1)
             m.next = "turn"
 
     def _await_turn(self, m, route, wanted):
-        m.d.comb += self.several.eq(self._copied & wanted.any())
+        m.d.comb += self.several.eq(self.copied & wanted.any())
         with m.State("turn"):
             m.d.comb += self.several.eq(1)
             with m.If(self.turn):
@@ -145,7 +145,7 @@ class SwitchInput(wiring.Component):
     def _route_behind(self, route):
         """Of a packet to several outputs nothing is left: they lead to NICs."""
         behind = self._next_route(route)
-        return Mux(self._copied, 0, behind) if self._multicast else behind
+        return Mux(self.copied, 0, behind) if self._multicast else behind
 
     def _next_route(self, route):
         """What the next switch or NIC finds: a count taken off the first byte, or, when none is

@@ -4,15 +4,10 @@ wait for each other; a mask that means nothing is counted."""
 import random
 
 import pytest
-from amaranth import Module, Signal
-from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Cat
-from amaranth.lib import wiring
 
 from lanai_hdl.link.crc import crc32
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.link.route import MULTICAST, multicast_word
-from lanai_hdl.switch.crossbar import Crossbar
 
 from .test_switch import Node, packet, packets, run, small
 
@@ -104,48 +99,3 @@ def test_random_traffic_arrives_whole_and_in_order(gap, stop, seed):
         for source in range(4):
             assert [words for _, words, _ in got if words[0] >> 24 == source] == sent.get((source, target), [])
     assert counters["bad_routes"] == counters["strays"] == 0
-
-
-class CopySpec(wiring.Component):
-    """Whatever comes and whichever outputs are ready: a flit leaves by all outputs that its packet
-    has or by none, each output has one input, and one input at a time wants several."""
-
-    def __init__(self, ports):
-        self.ports = ports
-        super().__init__({})
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.dut = dut = Crossbar(self.ports, multicast=True)
-        for i, o in zip(dut.i, dut.o, strict=True):
-            m.d.comb += [
-                i.valid.eq(AnySeq(1)),
-                i.payload.kind.eq(AnySeq(len(i.payload.kind.as_value()))),
-                i.payload.data.eq(AnySeq(32)),
-                o.ready.eq(AnySeq(1)),
-                Assume((i.payload.kind == Kind.HEAD) | (i.payload.kind == Kind.DATA) | (i.payload.kind == Kind.TAIL)),
-            ]
-            held, before = Signal(), Signal.like(i.payload.as_value())
-            m.d.sync += [held.eq(i.valid & ~i.ready), before.eq(i.payload.as_value())]
-            with m.If(held):
-                m.d.comb += [Assume(i.valid), Assume(i.payload.as_value() == before)]
-        requests = [block.request for block in dut.inputs]
-        for n, block in enumerate(dut.inputs):
-            leaves = Cat(
-                dut.o[p].valid & dut.o[p].ready & arbiter.grant[n] & block.request[p]
-                for p, arbiter in enumerate(dut.arbiters)
-            )
-            moved = Signal()
-            m.d.comb += moved.eq(leaves.any())
-            with m.If(moved & block.several):
-                m.d.comb += Assert(leaves == block.request, "a flit went to some outputs and not to all")
-            with m.If(moved):
-                m.d.comb += Assert(dut.i[n].ready & dut.i[n].valid, "a flit left and stayed")
-        several = Cat((request & (request - 1)).any() for request in requests)
-        m.d.comb += Assert((several & (several - 1)) == 0, "two inputs hold several outputs")
-        return m
-
-
-def test_a_flit_goes_to_all_outputs_or_to_none(prove):
-    """From reset, to a depth that takes two packets of three flits through."""
-    prove(CopySpec(3), mode="bmc", depth=14)
