@@ -1,5 +1,5 @@
 """The runs whose NICs' inputs are on record: point to point, neighbours, collectives, faults on the
-wire."""
+wire, and commands of the remote-memory adapter."""
 
 import sys
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from typing import Any
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_hdl.config import NicConfig, lanai41
+from lanai_hdl.remote.config import Remote
 from lanai_host.errors import UserError
 
 from ..engines.replay import SUFFIX
@@ -70,6 +71,10 @@ RECORDINGS = {
     "faults": Recording(
         PING_PONG, 2, 1, recovery=True,
         faults=("drop nic0 packet=3", "corrupt nic0 packet=6", "duplicate nic1 packet=4", "drop nic1 packet=8"),
+    ),
+    "adapter": Recording(
+        PING_PONG, 2, 0, device="mbcf", nic=lanai41().but(blocks=(Remote(),)),
+        faults=("drop nic0 packet=5", "corrupt nic1 packet=9", "duplicate nic0 packet=12"),
     ),
 }  # fmt: skip
 
