@@ -192,8 +192,8 @@ class Puts(Vocabulary):
 
 class SeenCommand(NamedTuple):
     """A packet as its first words tell. `process`: whose command it is part of, by its number on the
-    source; `owner`: whose memory it is about, by its number on the target. None if the packet does not
-    say."""
+    source; `owner`: whose memory it is about, by its number on the target. None if the packet does
+    not say."""
 
     source: int  # node
     type: int
@@ -205,7 +205,7 @@ class RecordPart(IntEnum):
     """What a record in a FIFO says of a message."""
 
     BEGINS = 1  # its first bytes are in the record, the others in the next ones
-    WRITTEN = 2  # its bytes have been written, or are all in the record
+    WRITTEN = 2  # its bytes have been written to where a request said, or are all in the record
     RETURNED = 3  # one that came the other way is cancelled
     NONE = 4
 
@@ -213,7 +213,8 @@ class RecordPart(IntEnum):
 class SeenRecord(NamedTuple):
     """A record by its first words. Messages with the same `context` and `tag` of the same two ranks
     are in the order of their sends. `length`: of the message; `size`: its bytes in the record;
-    `number`: of a message that BEGINS or is RETURNED, among those of its sender to this peer."""
+    `number`: of a message that BEGINS or is RETURNED, among those of its sender to this peer; of the
+    request that a WRITTEN one answers."""
 
     part: RecordPart
     context: int = 0
@@ -223,17 +224,29 @@ class SeenRecord(NamedTuple):
     number: int = 0
 
 
+class SeenRequest(NamedTuple):
+    """A receive that waits, and where its memory is. `number`: among those of its rank to the peer."""
+
+    number: int
+    exposure: int
+    key: int
+    offset: int
+
+
 @dataclass(frozen=True)
 class Records:
-    """How a device's messages go through FIFOs, of which each rank has one for each peer.
+    """How a device's messages go through FIFOs, of which each rank has two for each peer.
 
     Attributes:
         holds: whether the FIFO at an offset is for messages of a rank, both as a packet tells them.
-        see: a record by the words that are known and its length, unless it goes on with a message.
+        see: a record of it by the words that are known and its length, unless it goes on with a
+            message.
+        asks: the same of the other FIFO; None if a record at an offset of a rank is not in that.
     """
 
     holds: Callable[[int, int], bool]
     see: Callable[[Sequence[int], int], SeenRecord]
+    asks: Callable[[Sequence[int], int, int], SeenRequest | None]
 
 
 class ControlPart(IntEnum):
@@ -249,8 +262,8 @@ class ControlPart(IntEnum):
 
 
 class SeenControl(NamedTuple):
-    """A write by its first words. `number`: of a message that ASKS, among its sender's. `place`: of a
-    message that the receiver ANSWERS, among its receiver's."""
+    """A write by its first words. `number`: of a message that ASKS, among its sender's. `place`: of
+    one that the receiver ANSWERS, among its receiver's."""
 
     part: ControlPart
     context: int = 0
@@ -262,7 +275,8 @@ class SeenControl(NamedTuple):
 
 @dataclass(frozen=True)
 class Controls:
-    """How a device's messages go as writes to segments, in which each rank has a part for each peer.
+    """How a device's messages go as writes to segments. Each rank has a part for each peer in its
+    own.
 
     Attributes:
         see: a write by the words that are known, its offset, its length, the rank that writes, and

@@ -1,5 +1,5 @@
 """What an adapter's packets are part of: the ranks at both ends of each, and the message, where the
-vocabulary knows how the device's messages go (`records`, `controls`).
+vocabulary knows how the device's messages go (see `records`, `controls`).
 
 Requests from one rank to another are served in the order in which they leave, each once. What is
 sent again has the same first words. A request that its reply refuses has no effect; the device
@@ -22,7 +22,6 @@ from .stored import StoredTrace
 
 AGAIN_WITHIN = 1024  # requests to a node: so much later equal words are those of another request
 Words = Sequence[Sequence[int]]
-Follow = FollowRecords | FollowControls
 
 
 def attribute(trace: StoredTrace, vocabulary: Commands, messages: Any, packets: Any, headers: Any) -> None:
@@ -37,12 +36,11 @@ def attribute(trace: StoredTrace, vocabulary: Commands, messages: Any, packets: 
     if vocabulary.messages is None:
         return
     book = Book(messages, packets)
-    requests = list(_requests(packets, words))
+    requests, again = _served(packets, words)
     if isinstance(vocabulary.messages, Records):
-        follow: Follow = FollowRecords(vocabulary.messages, book, [one for one, _ in requests])
+        FollowRecords(vocabulary.messages, book).run(requests)
     else:
-        follow = FollowControls(vocabulary.messages, book, trace.meta["plans"])
-    again = _serve(packets, words, requests, follow, book)
+        FollowControls(vocabulary.messages, book, trace.meta["plans"]).run(requests)
     for row, first in again:
         book.again(row, first)
 
@@ -67,25 +65,20 @@ def _requests(packets: Any, words: Words) -> Iterator[tuple[Request, int]]:
         packet, first = packets[row], words[row]
         word = RequestWord.from_bits(first[0])
         pair = int(packet["from_rank"]), int(packet["to_rank"])
-        exposure, length = TargetWord.from_bits(first[1]).exposure, SizeWord.from_bits(first[2]).length
+        place, length = TargetWord.from_bits(first[1]), int(SizeWord.from_bits(first[2]).length)
         data = tuple(first[REQUEST_WORDS : REQUEST_WORDS + -(-length // 4)])
-        target = int(packet["target"])
-        yield Request(row, int(word.op), pair, target, int(exposure), first[3], int(length), data), int(word.sequence)
+        where = int(packet["target"]), int(place.exposure), int(place.key), first[3]
+        yield Request(row, int(word.op), pair, *where, length, data), int(word.sequence)
 
 
-def _serve(
-    packets: Any,
-    words: Words,
-    requests: Sequence[tuple[Request, int]],
-    follow: FollowRecords | FollowControls,
-    book: Book,
-) -> list[tuple[int, int]]:
-    """Follow those that took effect. The rows that were sent again, each with the row of the first time."""
+def _served(packets: Any, words: Words) -> tuple[list[Request], list[tuple[int, int]]]:
+    """Each request once. Rows that were sent again, each with that of the first time."""
     replies = _Replies(packets, words)
     last: dict[tuple[int, int, int], tuple[int, int]] = {}  # row and count, by both nodes and sequence
     count: dict[tuple[int, int], int] = defaultdict(int)
+    served: list[Request] = []
     again: list[tuple[int, int]] = []
-    for request, sequence in requests:
+    for request, sequence in _requests(packets, words):
         packet = packets[request.row]
         nodes = int(packet["source"]), request.node
         count[nodes] += 1
@@ -94,11 +87,8 @@ def _serve(
             again.append((request.row, row))
             continue
         last[*nodes, sequence] = request.row, count[nodes]
-        if replies.status(packet, sequence) == Status.OK:
-            follow.take(request)
-        elif request.op in APPENDS:
-            book.refuse(request)
-    return again
+        served.append(request._replace(taken=replies.status(packet, sequence) == Status.OK))
+    return served, again
 
 
 class _Replies:

@@ -3,7 +3,7 @@
 do not overtake each other."""
 
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lanai_firmware.programs.vocabulary import ControlPart, Controls
@@ -27,10 +27,13 @@ class FollowControls:
         self._asked: dict[tuple[int, int], int] = {}  # messages by sender and number
         self._placed: dict[tuple[int, int], int] = {}  # ... by receiver and place
 
-    def take(self, request: Request) -> None:
-        """The next request that takes effect."""
-        if request.op != Op.WRITE or request.exposure % EXPOSURES != SEGMENT:
-            return
+    def run(self, requests: Iterable[Request]) -> None:
+        """All requests of the run, in the order in which they left."""
+        for request in requests:
+            if request.taken and request.op == Op.WRITE and request.exposure % EXPOSURES == SEGMENT:
+                self._take(request)
+
+    def _take(self, request: Request) -> None:
         sender, receiver = pair = request.pair
         control = self._controls.see(request.data, request.offset, request.length, sender, self._plans[request.node])
         message = -1

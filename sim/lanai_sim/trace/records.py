@@ -1,11 +1,10 @@
 """Messages of a device whose ranks append records to each other's FIFOs (`Records`), and write the
-bytes of some to the memory of a receive. Such a message leaves as writes of as many bytes as it
-has, before the record that says so."""
+bytes of some to where a request said, before the record that answers the request."""
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Sequence
 
-from lanai_firmware.programs.vocabulary import RecordPart, Records
+from lanai_firmware.programs.vocabulary import RecordPart, Records, SeenRecord, SeenRequest
 from lanai_hdl.remote.packets import Op
 
 from .requests import APPENDS, Book, Pair, Request
@@ -13,48 +12,77 @@ from .schema import Protocol
 
 
 class FollowRecords:
-    """What has been written and appended so far. `requests` are all of them."""
+    """What has been asked for, written and appended so far."""
 
-    def __init__(self, records: Records, book: Book, requests: Sequence[Request]) -> None:
+    def __init__(self, records: Records, book: Book) -> None:
         self._records = records
         self._book = book
-        self._queues = {(one.node, one.exposure) for one in requests if one.op in APPENDS}  # exposures with FIFOs
-        self._returned = set(self._returns(requests))
         self._current: dict[Pair, int] = {}  # the message that a pair's next record goes on with
-        self._left: dict[Pair, int] = defaultdict(int)  # its bytes that have not been appended
-        self._written: dict[Pair, deque[Request]] = defaultdict(deque)  # of no message yet
+        self._asked: dict[tuple[int, int, int], SeenRequest] = {}  # by sender, receiver and number
+        self._written: dict[tuple[Pair, int, int], list[Request]] = defaultdict(list)  # by pair, exposure and key
 
-    def take(self, request: Request) -> None:
-        """The next request that takes effect."""
-        pair = request.pair
-        if request.op == Op.WRITE:
-            if (request.node, request.exposure) not in self._queues:
-                self._written[pair].append(request)
-        elif not self._records.holds(request.offset, pair[0]):
-            return
-        elif self._left[pair] > 0:
-            self._left[pair] -= request.length
-            self._book.give(request, self._current[pair])
-        else:
-            self._begin(request)
+    def run(self, requests: Sequence[Request]) -> None:
+        """All requests of the run, in the order in which they left."""
+        heads = self._heads(requests)
+        # Messages that were cancelled when they had left. They are not in the table of messages.
+        returned = {
+            (requests[index].pair[::-1], record.number)
+            for index, record in heads.items()
+            if record is not None and record.part is RecordPart.RETURNED
+        }
+        for index, request in enumerate(requests):
+            if not request.taken:
+                if request.op in APPENDS:
+                    self._book.refuse(request)
+            elif request.op == Op.WRITE:
+                self._written[request.pair, request.exposure, request.key].append(request)
+            elif index not in heads:
+                self._ask(request)
+            elif (record := heads[index]) is None:
+                self._book.give(request, self._current[request.pair])
+            else:
+                self._begin(request, record, cancelled=(request.pair, record.number) in returned)
 
-    def _returns(self, requests: Sequence[Request]) -> list[tuple[Pair, int]]:
-        """Messages that were cancelled when they had left: they are not in the table of messages."""
-        seen = [(one.pair, self._records.see(one.data, one.length)) for one in requests if one.op in APPENDS]
-        return [((pair[1], pair[0]), one.number) for pair, one in seen if one.part is RecordPart.RETURNED]
+    def _heads(self, requests: Sequence[Request]) -> dict[int, SeenRecord | None]:
+        """Records of FIFOs for messages, by index; None for those that go on with a message."""
+        left: dict[Pair, int] = defaultdict(int)  # bytes of a pair's message that have not been appended
+        found: dict[int, SeenRecord | None] = {}
+        for index, one in enumerate(requests):
+            if not (one.taken and one.op in APPENDS and self._records.holds(one.offset, one.pair[0])):
+                continue
+            if left[one.pair] > 0:
+                left[one.pair] -= one.length
+                found[index] = None
+                continue
+            found[index] = record = self._records.see(one.data, one.length)
+            if record.part is RecordPart.BEGINS:
+                left[one.pair] = record.length - record.size
+        return found
 
-    def _begin(self, request: Request) -> None:
-        pair, record = request.pair, self._records.see(request.data, request.length)
-        message = -1
+    def _ask(self, request: Request) -> None:
+        receiver, sender = request.pair
+        asked = self._records.asks(request.data, request.offset, receiver)
+        if asked is not None:
+            self._asked[sender, receiver, asked.number] = asked
+
+    def _begin(self, request: Request, record: SeenRecord, *, cancelled: bool) -> None:
+        pair, message = request.pair, -1
         if record.part is RecordPart.BEGINS:
-            if (pair, record.number) not in self._returned:
+            if not cancelled:
                 message = self._book.next(pair, record.context, record.tag, Protocol.FIFO)
-            self._current[pair], self._left[pair] = message, record.length - record.size
+            self._current[pair] = message
         elif record.part is RecordPart.WRITTEN:
             message = self._book.next(pair, record.context, record.tag, Protocol.REMOTE_WRITE)
-            missing = record.length - record.size
-            while missing > 0 and self._written[pair]:
-                write = self._written[pair].popleft()
-                missing -= write.length
-                self._book.give(write, message)
+            asked = self._asked.pop((*pair, record.number), None)
+            if asked is not None:
+                self._give_written(pair, asked, record.length, message)
         self._book.give(request, message)
+
+    def _give_written(self, pair: Pair, asked: SeenRequest, length: int, message: int) -> None:
+        """What has been written to the memory that was asked for."""
+        key = pair, asked.exposure, asked.key
+        end = asked.offset + length
+        mine = [write for write in self._written[key] if asked.offset <= write.offset < end]
+        self._written[key] = [write for write in self._written[key] if not asked.offset <= write.offset < end]
+        for write in mine:
+            self._book.give(write, message)

@@ -12,17 +12,19 @@ Pair = tuple[int, int]  # the rank that asks, and the one whose memory it is
 
 
 class Request(NamedTuple):
-    """A request that both its ends are known of. `row`: of the table of packets; `data`: as far as it
-    is known."""
+    """A request that both its ends are known of. `row`: of the table of packets; `data`: as far as
+    it is known; `taken`: it had its effect."""
 
     row: int
     op: int
     pair: Pair
     node: int
     exposure: int
+    key: int
     offset: int
     length: int
     data: tuple[int, ...]
+    taken: bool = True
 
 
 class Book:
@@ -47,7 +49,7 @@ class Book:
         return message
 
     def give(self, request: Request, message: int) -> None:
-        """The request is a part of the message, and so are those like it that were refused before."""
+        """The request is a part of the message, as are those like it that were refused before."""
         refused = self._refused.pop((request.pair, request.length, request.data), ())
         if message < 0:
             return

@@ -4,10 +4,11 @@ rank each, FIFOs in exposure 2, a receive's memory in exposure 9."""
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, word
 from lanai_hdl.remote.tables import EXPOSURES
-from lanai_host.stacks.mbcf.layout import HEAD, Head, Kind, Queue, QueueLayout
+from lanai_host.stacks.mbcf.layout import HEAD, Head, Kind, Queue, QueueLayout, Request
 from lanai_host.stacks.mbcf.options import MbcfOptions
 from lanai_host.stacks.mbcf.trace import VOCABULARY
 from lanai_sim.engines.declared import HEADER_WORDS
@@ -16,7 +17,7 @@ from lanai_sim.trace.schema import MESSAGES, PACKETS, Fault, Protocol
 
 FIFOS, MEMORY = 2, 9
 LAYOUT = QueueLayout(2, MbcfOptions())
-CONTEXT, TAG = 3, 7
+CONTEXT, TAG, KEY = 3, 7, 0xBEEF
 
 
 class Wire:
@@ -38,25 +39,34 @@ class Wire:
         self.packets.append(packet)
         self.words.append(([int(one) for one in words] + [0] * HEADER_WORDS)[:HEADER_WORDS])
 
-    def request(self, op, length, offset, *data, exposure=FIFOS, status=Status.OK, again=False, replied=True, source=0):
+    def request(
+        self, op, length, offset, *data, exposure=FIFOS, key=0, status=Status.OK, again=False, replied=True, source=0
+    ):
         self.sequence += not again
         first = word(RequestWord, sequence=self.sequence, source=source, op=op, mark=MARK)
-        self._packet(source, (first, word(TargetWord, exposure=exposure), word(SizeWord, length=length), offset, *data))
+        target = word(TargetWord, key=key, exposure=exposure)
+        self._packet(source, (first, target, word(SizeWord, length=length), offset, *data))
         if replied:
             first = word(RequestWord, sequence=self.sequence, source=1 - source, op=Op.ACK, mark=MARK)
             self._packet(1 - source, (first, word(ReplyWord, status=status)))
 
-    def record(self, kind, size, inside, op=Op.APPEND, queue=Queue.MESSAGES, tag=TAG, serial=1, **how):
+    def record(self, kind, size, inside, op=Op.APPEND, queue=Queue.MESSAGES, tag=TAG, serial=1, asked=0, **how):
         """The one that begins with a `Head`, and has `inside` bytes of a message."""
-        data = np.frombuffer(Head(kind, 0, CONTEXT, tag, serial, 0, size).pack(), ">u4")
+        data = np.frombuffer(Head(kind, 0, CONTEXT, tag, serial, asked, size).pack(), ">u4")
         self.request(op, HEAD.size + inside, LAYOUT.control(0, queue), *data, **how)
+
+    def asks(self, number, size, offset=0):
+        """Rank 1 tells where a message of so many bytes may be written to."""
+        packed = Request(number, 0, CONTEXT, TAG, MEMORY, KEY, offset, size, FIFOS, 0).pack()
+        data = np.frombuffer(packed[: len(packed) & ~3], ">u4")
+        self.request(Op.APPEND, len(packed), LAYOUT.control(1, Queue.REQUESTS), *data, source=1)
 
     def more(self, size, op=Op.APPEND, **how):
         """A record that goes on with a message, and looks like one that begins one."""
         self.request(op, size, LAYOUT.control(0, Queue.MESSAGES), Kind.MESSAGE << 24, **how)
 
-    def write(self, size, offset=0, exposure=MEMORY, **how):
-        self.request(Op.WRITE, size, offset, exposure=exposure, **how)
+    def write(self, size, offset=0, exposure=MEMORY, key=KEY, **how):
+        self.request(Op.WRITE, size, offset, exposure=exposure, key=key, **how)
 
     def linked(self):
         """The message of each request."""
@@ -79,24 +89,38 @@ def test_a_message_by_fifo_is_its_first_record_and_those_that_hold_the_rest():
     assert wire.messages["arrived"].tolist() == [45, 65]
 
 
-def test_a_message_that_is_written_is_as_many_writes_as_it_has_bytes_and_the_notice():
+def test_a_message_that_is_written_is_the_writes_to_where_its_request_said_and_the_notice():
     wire = Wire([1500, 1000, 8])
-    for size in (1000, 500, 1000):
-        wire.write(size)
-    wire.record(Kind.WRITTEN, 1500, 0)
-    wire.record(Kind.WRITTEN, 1000, 0)
-    wire.record(Kind.WRITTEN, 8, 8)
-    assert wire.linked() == [0, 0, 1, 0, 1, 2]
+    for number, (size, offset) in enumerate([(1500, 0), (1000, 4096), (8, 8192)]):
+        wire.asks(number, size, offset)
+    wire.write(1000)
+    wire.write(500, 1000)
+    wire.write(1000, 4096)
+    wire.record(Kind.WRITTEN, 1500, 0, asked=0)
+    wire.record(Kind.WRITTEN, 1000, 0, asked=1)
+    wire.record(Kind.WRITTEN, 8, 8, asked=2)
+    assert wire.linked() == [-1, -1, -1, 0, 0, 1, 0, 1, 2]
     assert wire.messages["protocol"].tolist() == [Protocol.REMOTE_WRITE] * 3
+
+
+@pytest.mark.parametrize("other", [{"exposure": MEMORY + 1}, {"key": KEY + 1}, {"offset": 4096}])
+def test_what_a_program_puts_itself_belongs_to_no_message(other):
+    wire = Wire([1000])
+    wire.asks(5, 1000)
+    wire.write(1000, **other)
+    wire.write(1000)
+    wire.record(Kind.WRITTEN, 1000, 0, asked=5)
+    assert wire.linked() == [-1, -1, 0, 0]
 
 
 def test_messages_of_one_pair_context_and_tag_are_taken_in_order_whatever_way_they_go():
     wire = Wire([100, 100, 0])
     wire.record(Kind.MESSAGE, 100, 100)
+    wire.asks(1, 100)
     wire.write(100)
-    wire.record(Kind.WRITTEN, 100, 0)
+    wire.record(Kind.WRITTEN, 100, 0, asked=1)
     wire.record(Kind.MESSAGE, 0, 0)
-    assert wire.linked() == [0, 1, 1, 2]
+    assert wire.linked() == [0, -1, 1, 1, 2]
 
 
 def test_records_that_answer_belong_to_no_message():
@@ -115,6 +139,19 @@ def test_a_message_that_was_cancelled_when_it_had_left_is_none():
     wire.request(Op.APPEND, HEAD.size, LAYOUT.control(1, Queue.MESSAGES), *back, source=1)
     wire.record(Kind.MESSAGE, 1000, 1000, serial=2)
     assert wire.linked() == [-1, -1, -1, 0]
+
+
+def test_bytes_of_a_message_that_look_like_a_record_are_bytes():
+    """Like one that gives back message 2 of the other direction."""
+    wire = Wire([2000, 4])
+    back = np.frombuffer(Head(Kind.RETURNED, 0, CONTEXT, TAG, 2, 0, 0).pack(), ">u4")
+    wire.messages["source"][0], wire.messages["target"][0] = 1, 0
+    begin = np.frombuffer(Head(Kind.MESSAGE, 0, CONTEXT, TAG, 1, 0, 2000).pack(), ">u4")
+    control = LAYOUT.control(1, Queue.MESSAGES)
+    wire.request(Op.APPEND, HEAD.size + 1000, control, *begin, source=1)
+    wire.request(Op.APPEND, 1000, control, *back, source=1)
+    wire.record(Kind.MESSAGE, 4, 4, serial=2)
+    assert wire.linked() == [0, 0, 1]
 
 
 def test_requests_words_for_room_and_unknown_messages_belong_to_none():

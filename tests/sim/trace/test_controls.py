@@ -30,9 +30,8 @@ class Writes:
         self.rows = 0
 
     def write(self, offset, length, data=(), source=0, exposure=0, op=Op.WRITE):
-        self.follow.take(
-            Request(self.rows, op, (source, 1 - source), 1 - source, exposure, offset, length, tuple(data))
-        )
+        pair = source, 1 - source
+        self.follow.run([Request(self.rows, op, pair, pair[1], exposure, 0, offset, length, tuple(data))])
         self.rows += 1
 
     def control(self, kind, source=0, **members):

@@ -1,5 +1,5 @@
-"""Sends: by remote write if the receiver has asked for the message (`writing.py`), else by FIFO (MB-13,
-MB-26)."""
+"""Sends: by remote write if the receiver has asked for the message (`writing.py`), else by FIFO
+(MB-13, MB-26)."""
 
 from collections.abc import Callable
 from functools import partial

@@ -4,11 +4,12 @@ import struct
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lanai_firmware.programs.vocabulary import RecordPart, Records, SeenRecord
+from lanai_firmware.programs.vocabulary import RecordPart, Records, SeenRecord, SeenRequest
 
 from ...adapter import trace
 from .layout import BLOCK_BYTES, HEAD, PEER_BYTES, Head, Kind, Queue
 
+PLACE = struct.Struct(">I4x2x4xBHI")  # of a `Request`: serial, exposure, key, offset
 PARTS: dict[int, RecordPart] = {
     Kind.MESSAGE: RecordPart.BEGINS,
     Kind.WRITTEN: RecordPart.WRITTEN,
@@ -18,7 +19,7 @@ PARTS: dict[int, RecordPart] = {
 
 def holds(offset: int, sender: int) -> bool:
     """Whether control words at this offset are those of the FIFO for messages of `sender`."""
-    return offset == sender * PEER_BYTES + Queue.MESSAGES * BLOCK_BYTES
+    return offset == _control(sender, Queue.MESSAGES)
 
 
 def see(words: Sequence[int], length: int) -> SeenRecord:
@@ -26,8 +27,20 @@ def see(words: Sequence[int], length: int) -> SeenRecord:
     if length < HEAD.size or 4 * len(words) < HEAD.size:
         return SeenRecord(RecordPart.NONE)
     head = Head.unpack(memoryview(struct.pack(f">{len(words)}I", *words)))
+    number = head.request if head.kind == Kind.WRITTEN else head.serial
     part = PARTS.get(head.kind, RecordPart.NONE)
-    return SeenRecord(part, head.context, head.tag, head.length, length - HEAD.size, head.serial)
+    return SeenRecord(part, head.context, head.tag, head.length, length - HEAD.size, number)
 
 
-VOCABULARY = replace(trace.VOCABULARY, messages=Records(holds, see))
+def asks(words: Sequence[int], offset: int, sender: int) -> SeenRequest | None:
+    """A `Request`, of which not all is known."""
+    if offset != _control(sender, Queue.REQUESTS) or 4 * len(words) < PLACE.size:
+        return None
+    return SeenRequest(*PLACE.unpack_from(struct.pack(f">{len(words)}I", *words)))
+
+
+def _control(sender: int, queue: Queue) -> int:
+    return sender * PEER_BYTES + queue * BLOCK_BYTES
+
+
+VOCABULARY = replace(trace.VOCABULARY, messages=Records(holds, see, asks))

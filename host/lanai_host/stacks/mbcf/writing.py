@@ -29,8 +29,8 @@ class Counts:
 
 
 class Writing:
-    """Remote writes of this rank. `payload` is the most bytes of a packet. `lost` is told of a peer that
-    a notice did not reach."""
+    """Remote writes of this rank. `payload` is the most bytes of a packet. `lost` is told of a peer
+    that a notice did not reach."""
 
     def __init__(
         self,
@@ -89,8 +89,8 @@ class Writing:
         self._notify(box, write, data)
 
     async def _put_direct(self, write: Write, target: Token, begin: int, end: int) -> bool:
-        """Bytes leave from the program's memory. False if that cannot be exposed now. If it is withdrawn
-        meanwhile, they go by FIFO."""
+        """Bytes leave from the program's memory. False if that cannot be exposed now. If it is
+        withdrawn meanwhile, they go by FIFO."""
         address = write.send.body.address + begin
         try:
             lent = await self._lending.lend(address, end - begin, writable=False, lasting=False)

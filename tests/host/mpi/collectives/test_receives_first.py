@@ -1,5 +1,5 @@
-"""The receives of a step of a collective are begun before its sends, whatever the algorithm: so what
-comes can go straight to its place."""
+"""The receives of a step of a collective are begun before its sends, whatever the algorithm: so
+what comes can go straight to its place."""
 
 import dataclasses
 import threading

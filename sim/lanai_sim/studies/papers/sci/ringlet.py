@@ -38,8 +38,8 @@ def rates(nic: NicConfig, nodes: int, partner: int) -> list[float]:
 
 def figures() -> Figures:
     """By the number of nodes: MiB/s a node with minimum and maximum use, of the slowest node with
-    maximum use, and the sum of all nodes over the ring's nominal bandwidth; with maximum use also at
-    200 MHz. `clock_ratio`: maximum use of the most nodes at 200 MHz over that at 166 MHz."""
+    maximum use, and the sum of all nodes over the ring's nominal bandwidth; maximum use also at
+    200 MHz. `clock_ratio`: that of the most nodes at 200 MHz over that at 166 MHz."""
     found: Figures = {}
     nic = table_2_nic(sci_d330())
     for nodes in NODES:
