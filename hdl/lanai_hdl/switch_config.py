@@ -19,7 +19,9 @@ class SwitchConfig:
 
     `multicast`: packets may go to several ports at once (`lanai_hdl.link.route`).
 
-    `barrier`: the ports, a bit each, whose NICs the barrier tree joins; 0 for a switch without it.
+    `barrier`: the ports, a bit each, that the barrier tree joins; 0 for a switch without it.
+    `cascaded`: the tree may have several switches. All ports can then be in it, and inputs of the
+    switch say which are.
     """
 
     ports: int = 8
@@ -27,6 +29,7 @@ class SwitchConfig:
     blocked_slots: int = 0
     blocked_action: BlockedAction = BlockedAction.DROP
     barrier: int = 0
+    cascaded: bool = False
     multicast: bool = False
 
     def __post_init__(self) -> None:
@@ -36,3 +39,5 @@ class SwitchConfig:
             raise UserError(f"blocked_slots={self.blocked_slots!r} must be a whole number from 0 to {2**31}")
         if not isinstance(self.barrier, int) or not 0 <= self.barrier < 1 << self.ports:
             raise UserError(f"barrier={self.barrier!r} must be a mask of the {self.ports} ports")
+        if self.cascaded and self.barrier != (1 << self.ports) - 1:
+            raise UserError(f"barrier={self.barrier!r} must name all {self.ports} ports, as cascaded=True has it")

@@ -1,1 +1,1 @@
-"""The barrier tree: 16 bits of each NIC, combined by the switch (T3D)."""
+"""The barrier tree: 16 bits of each NIC, combined by the switches (T3D)."""

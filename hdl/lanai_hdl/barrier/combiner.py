@@ -8,31 +8,43 @@ from .csr import BITS
 
 
 class BarrierCombiner(wiring.Component):
-    """A bit of `result` rises when it is set at all `members`, and falls when it is clear at all.
+    """A bit of `result` rises when it is set at all members, and falls when it is clear at all.
 
     So a program sets its bit for one barrier and clears it for the next. Whoever is late finds the
     result of the first still there, because this cannot change before its own bit has. While
     `failed`, the result stays.
 
+    Parameters
+    ----------
+    members : how many there may be
+    bits : how many each of them has
+    masked : the input `present` says who is a member; without it all are
+
     Members
     -------
     i : ``In(bits)`` of each member
+    present : ``In(members)``, if `masked`. It must not change after reset.
     failed : ``In(1)``
     result : ``Out(bits)``, registered
     idle : ``Out(1)``, the result does not change
     """
 
-    def __init__(self, members: int, bits: int = BITS):
+    def __init__(self, members: int, bits: int = BITS, *, masked: bool = False):
         if members < 1:
             raise ValueError(f"members={members!r} must be at least 1")
-        super().__init__({"i": In(bits).array(members), "failed": In(1), "result": Out(bits), "idle": Out(1)})
+        self._masked = masked
+        ports = {"i": In(bits).array(members), "failed": In(1), "result": Out(bits), "idle": Out(1)}
+        super().__init__({**ports, "present": In(members)} if masked else ports)
 
     def elaborate(self, platform):
         m = Module()
         after = Signal(len(self.result))
         for n in range(len(self.result)):
             column = Cat(member[n] for member in self.i)
-            m.d.comb += after[n].eq((self.result[n] & column.any()) | column.all())
+            some, every = column.any(), column.all()
+            if self._masked:
+                some, every = (column & self.present).any(), (column | ~self.present).all() & self.present.any()
+            m.d.comb += after[n].eq((self.result[n] & some) | every)
         with m.If(~self.failed):
             m.d.sync += self.result.eq(after)
         m.d.comb += self.idle.eq(self.failed | (after == self.result))

@@ -8,7 +8,7 @@ from .csr import BARRIER
 
 @dataclass(frozen=True)
 class BarrierTree(BlockConfig):
-    """16 bits that a switch with the barrier tree combines with those of all its other NICs.
+    """16 bits that a switch, or several, with the barrier tree combine with those of all other NICs.
 
     A NIC with this block must be plugged into such a switch (`SwitchConfig.barrier`): its control
     flits would disturb packets elsewhere.

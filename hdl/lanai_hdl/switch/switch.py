@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..barrier.combiner import BarrierCombiner
+from ..barrier.junction import BarrierJunction
 from ..barrier.port import BarrierPort
 from ..config import BlockedAction
 from ..link.flit import LinkPort
@@ -28,6 +29,8 @@ class Switch(wiring.Component):
         packet or for a dead cable, flits passed on
     resets : ``Out(32)``, how often the switch reset itself
     idle : ``Out(1)``: nothing is inside and nothing changes until a flit or STOP comes
+    barrier_members, barrier_parent : ``In(config.ports)``, only if `config.cascaded`: of
+        `BarrierJunction`
     """
 
     def __init__(self, config: SwitchConfig):
@@ -42,6 +45,7 @@ class Switch(wiring.Component):
                 "forwarded": Out(32),
                 "resets": Out(32),
                 "idle": Out(1),
+                **(dict.fromkeys(("barrier_members", "barrier_parent"), In(config.ports)) if config.cascaded else {}),
             }
         )
 
@@ -70,7 +74,7 @@ class Switch(wiring.Component):
 
         dropped = Cat(transmitter.dropped for transmitter in transmitters)
         sent = Cat(transmitter.sent for transmitter in transmitters)
-        barrier = self._barrier(m, receivers, transmitters)
+        barrier = (self._cascade if self.config.cascaded else self._barrier)(m, receivers, transmitters)
         blocks = (crossbar, *receivers, *transmitters, *barrier)
         m.d.comb += self.idle.eq(Cat(block.idle for block in blocks).all() & ~reset)
         for counter, events in (
@@ -90,16 +94,36 @@ class Switch(wiring.Component):
         if not members:
             return []
         m.submodules.barrier = combiner = BarrierCombiner(len(members))
-        ports = [BarrierPort(self.config.nic) for _ in members]
+        ports = [self._barrier_port(m, n, receivers[n], transmitters[n]) for n in members]
         m.d.comb += combiner.failed.eq(Cat(port.lost for port in ports).any())
-        for n, port, bits in zip(members, ports, combiner.i, strict=True):
-            m.submodules[f"barrier{n}"] = port
-            wiring.connect(m, wiring.flipped(self.rx[n]), port.wire_rx)
-            wiring.connect(m, port.rx, receivers[n].link)
-            wiring.connect(m, transmitters[n].link, port.tx)
-            wiring.connect(m, port.wire_tx, wiring.flipped(self.tx[n]))
+        for port, bits in zip(ports, combiner.i, strict=True):
             m.d.comb += [bits.eq(port.theirs), port.mine.eq(combiner.result), port.failed.eq(combiner.failed)]
         return [combiner, *ports]
+
+    def _cascade(self, m, receivers, transmitters):
+        """The same for a tree of several switches."""
+        m.submodules.barrier = junction = BarrierJunction(self.config.ports)
+        m.d.comb += [junction.members.eq(self.barrier_members), junction.parent.eq(self.barrier_parent)]
+        ports = []
+        for n in range(self.config.ports):
+            port = self._barrier_port(m, n, receivers[n], transmitters[n])
+            m.d.comb += [
+                junction.theirs[n].eq(port.theirs),
+                junction.failed[n].eq(port.lost | port.theirs_failed),
+                port.mine.eq(junction.mine[n]),
+                port.failed.eq(junction.mine_failed[n]),
+            ]
+            ports.append(port)
+        return [junction, *ports]
+
+    def _barrier_port(self, m, n, receiver, transmitter):
+        """The tree's end at port `n`, between its link and the parts for packets."""
+        m.submodules[f"barrier{n}"] = port = BarrierPort(self.config.nic)
+        wiring.connect(m, wiring.flipped(self.rx[n]), port.wire_rx)
+        wiring.connect(m, port.rx, receiver.link)
+        wiring.connect(m, transmitter.link, port.tx)
+        wiring.connect(m, port.wire_tx, wiring.flipped(self.tx[n]))
+        return port
 
     @staticmethod
     def _count(m, counter, events):

@@ -86,16 +86,24 @@ class Planned(NamedTuple):
     kind: int
 
 
+class BarrierRole(NamedTuple):
+    """A switch's part in a barrier tree of several: masks of ports, as in `BarrierJunction`."""
+
+    members: int
+    parent: int
+
+
 @dataclass(frozen=True)
 class Layout:
     """What an engine is built of. `latency` is that of every cable, in slots. `switch`: what each
-    of the `switches` is."""
+    of the `switches` is. `barrier`: the part of each in the barrier tree, if `switch.cascaded`."""
 
     nic: NicConfig
     nics: int
     cables: tuple[Cable, ...]
     switches: int = 0
     switch: SwitchConfig | SegmentConfig | RingConfig | None = None
+    barrier: tuple[BarrierRole, ...] = ()
 
     @property
     def latency(self) -> int:

@@ -155,6 +155,9 @@ class PysimEngine(Engine):
             switch = unit(layout.switch)
             top.submodules[f"switch{number}"] = switch
             self._switches.append(switch)
+            if layout.barrier:
+                members, parent = layout.barrier[number]
+                top.d.comb += [switch.barrier_members.eq(members), switch.barrier_parent.eq(parent)]
         for cable in layout.cables:
             self._join(top, cable.unit, cable.port, cable.other_unit, cable.other_port)
             if (cable.unit, cable.port) != (cable.other_unit, cable.other_port):

@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "new": (POINTER, (U32, U32, U64, U64)),
     "delete": (None, (POINTER,)),
     "wire": (None, (POINTER, U32, U32, U32, U32)),
+    "barrier": (None, (POINTER, U32, U32, U32)),
     "options": (None, (POINTER, U32, U32)),
     "run": (U32, (POINTER, U64)),
     "events": (U32, (POINTER, POINTER)),
@@ -86,6 +87,8 @@ def models_header(
     ]
     if switch is not None:
         lines += [f"using SwitchModel = V{SWITCH_TOP};", f"#define SWITCH_PORTS {switch.ports}"]
+        if isinstance(switch, SwitchConfig) and switch.cascaded:
+            lines.append("#define SWITCH_CASCADED")
         wires = (("kind", "CData"), ("data", "IData"), ("stop", "CData"))
         arrays = [(side, port, kind) for side in ("tx", "rx") for port, kind in wires]
         lines.append("struct SwitchPorts {")
@@ -189,6 +192,8 @@ class RtlEngine(Engine):
         for cable in layout.cables:
             self._native.engine_wire(self._engine, *cable)
             self._native.engine_wire(self._engine, cable.other_unit, cable.other_port, cable.unit, cable.port)
+        for number, role in enumerate(layout.barrier):
+            self._native.engine_barrier(self._engine, number, *role)
         self._native.engine_options(self._engine, skip, threads)
         self._events = POINTER()
         self._events_at = ctypes.byref(self._events)

@@ -12,8 +12,9 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.switch_config import SwitchConfig
 
 from ..engines.base import Cable, Layout
+from .barrier_tree import roles
 from .channels import Channel, dependencies, find_cycle
-from .route_word import MOST_BYTES, MOST_PORTS, route_bytes, route_word
+from .route_word import MOST_BYTES, route_bytes, route_word
 
 
 def has_barrier(config: NicConfig) -> bool:
@@ -60,18 +61,24 @@ class Fabric:
         return f"nic{unit}" if unit < self.nics else f"switch{unit - self.nics}"
 
     def layout(self, config: NicConfig) -> Layout:
-        """For an engine. `check_nics` must have passed."""
+        """For an engine. `check` and `check_nics` must have passed."""
+        if not self.switches:
+            return Layout(config, self.nics, self.cables)
+        if has_barrier(config) and self.switches > 1:
+            switch = SwitchConfig(self.ports, config, barrier=(1 << self.ports) - 1, cascaded=True)
+            tree = roles(self.nics, self.switches, self.cables)
+            return Layout(config, self.nics, self.cables, self.switches, switch, tree)
         barrier = sum(1 << self.path(nic, nic)[0] for nic in range(self.nics)) if has_barrier(config) else 0
-        switch = SwitchConfig(self.ports, config, barrier=barrier) if self.switches else None
+        switch = SwitchConfig(self.ports, config, barrier=barrier)
         return Layout(config, self.nics, self.cables, self.switches, switch)
 
     def check_nics(self, config: NicConfig) -> None:
-        """UserError for NICs with the barrier tree where no one switch joins them all. A subclass with
-        a `layout` of its own has something else in its place."""
-        if has_barrier(config) and (self.switches != 1 or type(self).layout is not Fabric.layout):
+        """UserError for NICs with the barrier tree where no switches join them. A subclass with a
+        `layout` of its own has something else in their place."""
+        if has_barrier(config) and (not self.switches or type(self).layout is not Fabric.layout):
             raise UserError(
-                f"fabric {self.kind!r} has no barrier tree, which these NICs have (block 'barrier'): one switch "
-                f"combines their bits; take switch with up to {MOST_PORTS} NICs, or NICs without that block"
+                f"fabric {self.kind!r} has no barrier tree, which these NICs have (block 'barrier'): switches "
+                "combine their bits; take switch, switches:N, torus: or mesh:, or NICs without that block"
             )
 
     @cached_property

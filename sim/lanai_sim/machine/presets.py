@@ -30,7 +30,7 @@ def t3d() -> NicConfig:
 
 
 def t3d_barrier() -> NicConfig:
-    """The same with the machine's barrier tree: 16 bits a node, which `--fabric switch` combines."""
+    """The same with the machine's barrier tree: 16 bits a node, which switches combine."""
     return t3d().but(blocks=(BarrierTree(),))
 
 

@@ -64,6 +64,8 @@ class Nic:
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(loss=[0.0, 0.3])
 async def all_pass_each_barrier_together(dut, loss):
+    if hasattr(dut, "barrier_members"):
+        dut.barrier_members.value, dut.barrier_parent.value = 0b111, 0
     await begin(dut)
     nics = [Nic(dut, port, loss) for port in range(PORTS)]
     for nic in nics:
@@ -84,3 +86,38 @@ async def all_pass_each_barrier_together(dut, loss):
         await task
     while sum(nic.packets for nic in nics) < 5 * PORTS:
         await nics[0].rx.step()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(loss=[0.0, 0.3])
+async def a_switch_below_another_waits_for_its_answer(dut, loss):
+    """Port 0 leads to the switch above, which is ahead of nobody."""
+    if not hasattr(dut, "barrier_members"):
+        return
+    dut.barrier_members.value, dut.barrier_parent.value = 0b110, 0b001
+    await begin(dut)
+    above, *below = [Nic(dut, port, loss) for port in range(PORTS)]
+    for end in (above, *below):
+        cocotb.start_soon(end.serve())
+    begun, answered = [0] * PORTS, [0]
+
+    async def answer():
+        for barrier in range(1, BARRIERS + 1):
+            while above.seen != 0xFFFF * (barrier % 2):
+                await above.rx.step()
+            assert min(begun[1:]) >= barrier
+            for _ in range(above.chance.randrange(300)):
+                await above.rx.step()
+            answered[0] = barrier
+            above.write(0xFFFF * (barrier % 2))
+
+    async def program(nic):
+        for barrier in range(1, BARRIERS + 1):
+            begun[nic.port] = barrier
+            nic.write(0xFFFF * (barrier % 2))
+            while nic.seen != nic.bits or not nic.told:
+                await nic.rx.step()
+            assert answered[0] >= barrier
+
+    for task in [cocotb.start_soon(work) for work in (answer(), *map(program, below))]:
+        await task

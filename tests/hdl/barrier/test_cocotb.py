@@ -16,6 +16,7 @@ from cocotb_runner import run
 
 @pytest.mark.bench
 @pytest.mark.slow
-def test_switch_with_the_tree(tmp_path):
-    switch = Switch(SwitchConfig(ports=3, nic=lanai41(), barrier=0b111))
+@pytest.mark.parametrize("cascaded", [False, True])
+def test_switch_with_the_tree(tmp_path, cascaded):
+    switch = Switch(SwitchConfig(ports=3, nic=lanai41(), barrier=0b111, cascaded=cascaded))
     run(switch, Path(__file__).with_name("cocotb_barrier.py"), tmp_path)

@@ -1,31 +1,36 @@
 """What holds of the barrier tree for every order of bits, and whatever the wires lose or spoil."""
 
 import pytest
-from amaranth import Module, Mux, Signal
-from amaranth.asserts import AnySeq
+from amaranth import Const, Module, Mux, Signal
+from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
 
 from lanai_hdl.barrier.combiner import BarrierCombiner
 from lanai_hdl.barrier.end import BarrierEnd
+from lanai_hdl.barrier.junction import BarrierJunction
 
 
 class CombinerSpec(wiring.Component):
     """A bit rises only if all members have set it, and falls only if all have cleared it. It does
-    both in the slot after."""
+    both in the slot after. `masked`: the members are any of these, but not none."""
 
-    def __init__(self, members, bits):
-        self.members, self.bits = members, bits
+    def __init__(self, members, bits, masked=False):
+        self.members, self.bits, self.masked = members, bits, masked
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.dut = dut = BarrierCombiner(self.members, self.bits)
+        m.submodules.dut = dut = BarrierCombiner(self.members, self.bits, masked=self.masked)
         m.d.comb += dut.failed.eq(AnySeq(1))
+        present = AnyConst(self.members) if self.masked else Const(-1, self.members)
+        if self.masked:
+            m.d.comb += [dut.present.eq(present), Assume(present != 0)]
         all_set, all_clear = ~Signal(self.bits, init=0), ~Signal(self.bits, init=0)
-        for member in dut.i:
+        for n, member in enumerate(dut.i):
             m.d.comb += member.eq(AnySeq(self.bits))
-            all_set, all_clear = all_set & member, all_clear & ~member
+            absent = ~present[n].replicate(self.bits)
+            all_set, all_clear = all_set & (member | absent), all_clear & (~member | absent)
         past, before, rose, fell, frozen = (
             Signal(), Signal(self.bits), Signal(self.bits), Signal(self.bits), Signal(),
         )  # fmt: skip
@@ -90,9 +95,57 @@ class TreeSpec(wiring.Component):
         ]
 
 
-@pytest.mark.parametrize(("members", "bits"), [(1, 1), (3, 2), (8, 1)])
-def test_a_result_rises_and_falls_with_all(prove, members, bits):
-    prove(CombinerSpec(members, bits))
+class CascadeSpec(wiring.Component):
+    """The same with a NIC at the top switch and two at one below it. A link tells what its sender had
+    at any time before, never something older than the last: `BarrierEnd` does that.
+    `flat`: the lower switch passes its own result to its NICs, not what the top says."""
+
+    def __init__(self, flat=False):
+        self.flat = flat
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.top = top = BarrierJunction(2)
+        m.submodules.low = low = BarrierJunction(3)
+        bits = [Signal(name=f"bits{n}") for n in range(3)]
+        m.d.comb += [top.members.eq(0b11), low.members.eq(0b110), low.parent.eq(0 if self.flat else 0b001)]
+        seen = []
+        for bit, (junction, port) in zip(bits, ((top, 0), (low, 1), (low, 2)), strict=True):
+            m.d.comb += junction.theirs[port].eq(self._link(m, bit))
+            seen.append(self._link(m, junction.mine[port][0]))
+        m.d.comb += [
+            top.theirs[1].eq(self._link(m, low.mine[0][0])),
+            low.theirs[0].eq(self._link(m, top.mine[1][0])),
+        ]
+        begun, passed = [], []
+        for n, (bit, result) in enumerate(zip(bits, seen, strict=True)):
+            count, left = Signal(4, name=f"count{n}"), Signal(4, name=f"left{n}")
+            m.d.comb += left.eq(Mux(result == bit, count, count - 1))
+            with m.If((result == bit) & AnySeq(1)):
+                m.d.sync += [bit.eq(~bit), count.eq(count + 1)]
+            begun.append(count)
+            passed.append(left)
+        for n in range(3):
+            m.d.comb += Assume(begun[n] < 15)
+            for other in range(3):
+                m.d.comb += Assert((passed[n] <= begun[other]) | (begun[n] == 0), "passed before another began")
+        return m
+
+    @staticmethod
+    def _link(m, sender):
+        """What the other end has been told of a bit."""
+        under_way, told = Signal(), Signal()
+        with m.If(AnySeq(1)):
+            m.d.sync += under_way.eq(sender)
+        with m.If(AnySeq(1)):
+            m.d.sync += told.eq(under_way)
+        return told
+
+
+@pytest.mark.parametrize(("members", "bits", "masked"), [(1, 1, False), (3, 2, False), (8, 1, False), (4, 2, True)])
+def test_a_result_rises_and_falls_with_all(prove, members, bits, masked):
+    prove(CombinerSpec(members, bits, masked))
 
 
 def test_no_barrier_is_passed_before_all_have_begun_it(prove):
@@ -103,3 +156,12 @@ def test_the_proof_needs_the_rule_of_use(prove):
     """Who sets a bit anew before the switch has answered can pass alone."""
     with pytest.raises(AssertionError):
         prove(TreeSpec(careless=True), mode="bmc", depth=16)
+
+
+def test_no_barrier_of_a_tree_of_switches_is_passed_before_all_have_begun_it(prove):
+    prove(CascadeSpec(), mode="bmc", depth=30)
+
+
+def test_the_proof_of_the_tree_needs_the_answer_from_the_top(prove):
+    with pytest.raises(AssertionError):
+        prove(CascadeSpec(flat=True), mode="bmc", depth=30)

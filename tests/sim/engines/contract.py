@@ -9,10 +9,13 @@ from abc import ABC, abstractmethod
 
 import pytest
 
-from lanai_hdl.machine import SRAM_HOST, Control, host_offset
+from lanai_hdl.barrier.csr import BARRIER
+from lanai_hdl.machine import REGISTERS_HOST, SRAM_HOST, Control, host_offset
 from lanai_sim.engines.base import NEVER, Access, Cable, EventKind, Layout
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
+from lanai_sim.machine.fabrics import describe
+from lanai_sim.machine.presets import t3d_barrier
 
 from .play import NIC, PAIR, image, play
 
@@ -74,6 +77,31 @@ class EngineContract(ABC):
         assert type(engine) is self.implementation
         assert engine.run(NEVER) == (True, ())
         engine.close()
+
+    def test_switches_of_a_barrier_tree_know_their_parts(self):
+        """A bit that both NICs of two switches set is seen by both, in the same slot by any engine."""
+        assert self._barrier(self.make) == self._barrier(RtlEngine)
+
+    @staticmethod
+    def _barrier(make):
+        layout = describe("switches:2", 2).layout(t3d_barrier())
+        engine = make(layout)
+        bits, seen_at = (
+            REGISTERS_HOST + register.offset
+            for register in (BARRIER.registers.BARRIER_BITS, BARRIER.registers.BARRIER_SEEN)
+        )
+        for nic in range(2):
+            engine.pio(nic, [Access(40 + 30 * nic, True, bits, 5)])
+        reads = [Access(60 + 16 * n, False, seen_at, tag=n + 1) for n in range(12)]
+        for nic in range(2):
+            engine.pio(nic, reads)
+        told = []
+        while len(told) < 24:
+            told += engine.run(NEVER)[1]
+        engine.close()
+        seen = [[event.value for event in told if event.unit == nic] for nic in range(2)]
+        assert [sorted(set(values)) for values in seen] == [[0, 5], [0, 5]]
+        return sorted(told)
 
     @pytest.mark.parametrize("what", ["unpinned", "read only", "unmapped"])
     def test_refused_pages_are_bus_errors_that_the_firmware_sees(self, what):

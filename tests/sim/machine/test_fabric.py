@@ -141,9 +141,6 @@ def test_an_ethernet_has_its_own_rate_and_a_segment_that_of_the_links():
     "text",
     [
         "pair",
-        "switches:2",
-        "torus:2x1x1",
-        "mesh:2x1x1",
         "segment",
         "hub",
         "switching-hub",
@@ -155,7 +152,7 @@ def test_an_ethernet_has_its_own_rate_and_a_segment_that_of_the_links():
 def test_a_fabric_without_the_barrier_tree_is_refused_by_name(text):
     net = fabrics.describe(text, 2)
     net.check_nics(t3d())
-    with pytest.raises(UserError, match=rf"fabric '{text}' has no barrier tree.*take switch with up to 16 NICs"):
+    with pytest.raises(UserError, match=rf"fabric '{text}' has no barrier tree.*take switch, switches:N"):
         net.check_nics(t3d_barrier())
 
 

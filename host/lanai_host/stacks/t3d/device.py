@@ -173,7 +173,7 @@ class T3d(HostMatchingDevice[Receive, Message]):
         faults = self._heap.counter(Counter.FAULTS)
         if faults and self._failure is None and self._barriers is not None and self._barriers.lost:
             await self._fail(
-                f"the NIC of rank {self.rank} has lost the barrier tree: a NIC or the switch does not answer"
+                f"the NIC of rank {self.rank} has lost the barrier tree: a NIC or a switch does not answer"
             )
         elif faults and self._failure is None:
             await self._fail(

@@ -20,6 +20,15 @@ EXPORT void engine_wire(Engine* e, uint32_t u, uint32_t p, uint32_t v, uint32_t 
     if (v >= n) e->switches[v - n]->rx[q] = wire;
 #endif
 }
+// The part of a switch in a barrier tree of several switches.
+EXPORT void engine_barrier([[maybe_unused]] Engine* e, [[maybe_unused]] uint32_t number,
+                           [[maybe_unused]] uint32_t members, [[maybe_unused]] uint32_t parent) {
+#ifdef SWITCH_CASCADED
+    SwitchModel& model = e->switches[number]->model();
+    model.barrier_members = decltype(model.barrier_members)(members);
+    model.barrier_parent = decltype(model.barrier_parent)(parent);
+#endif
+}
 EXPORT void engine_options(Engine* e, uint32_t skip, uint32_t threads) {
     e->skip = skip;
     e->use_threads(threads);

@@ -83,6 +83,12 @@ def test_barriers_of_all_kinds_are_passed():
     assert (run.returncode, run.stdout, run.stderr) == (0, "passed\n" * 3, "")
 
 
+@pytest.mark.parametrize("fabric", ["torus:2x2x1", "switches:2"])
+def test_several_switches_have_one_tree(fabric):
+    run = lanai(*TREE, "-n", 4, "--fabric", fabric, sys.executable, PROGRAM)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "passed\n" * 4, "")
+
+
 def test_a_barrier_takes_less_time_than_by_messages():
     by = {}
     for nic in ("t3d", "t3d_barrier"):
@@ -112,7 +118,7 @@ def test_shmem_uses_it():
 
 
 def test_a_fabric_without_it_is_refused():
-    run = lanai(*TREE, "-n", 4, "--fabric", "torus:2x2x1", "true")
+    run = lanai(*TREE, "-n", 4, "--fabric", "segment", "true")
     assert run.returncode == 2
-    assert "fabric 'torus:2x2x1' has no barrier tree" in run.stderr
-    assert "take switch with up to 16 NICs" in run.stderr
+    assert "fabric 'segment' has no barrier tree" in run.stderr
+    assert "take switch, switches:N, torus: or mesh:" in run.stderr
