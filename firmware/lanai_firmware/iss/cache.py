@@ -52,7 +52,7 @@ class InstructionCache:
             lines.remove(number)
             self.hits += 1
         else:
-            del lines[: len(lines) - self.ways + 1]
+            del lines[: max(0, len(lines) - self.ways + 1)]
             self.misses += 1
         lines.append(number)
         return hit

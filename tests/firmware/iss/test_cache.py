@@ -67,3 +67,14 @@ def test_errors_quote_the_value():
         InstructionCache(64, line=2)
     with pytest.raises(UserError, match="64 bytes does not divide into 3 ways"):
         InstructionCache(64, ways=3)
+
+
+@pytest.mark.parametrize("ways", [1, 2, 4, 8])
+def test_a_set_keeps_as_many_lines_as_it_has_ways(ways):
+    """And then the least recently used one goes."""
+    cache = InstructionCache(16 * ways, line=16, ways=ways)
+    lines = [16 * number for number in range(ways)]
+    assert [cache.fetch(line) for line in 2 * lines] == [False] * ways + [True] * ways
+    assert not cache.fetch(16 * ways)
+    assert [cache.fetch(line) for line in lines[1:]] == [True] * (ways - 1)
+    assert not cache.fetch(lines[0])

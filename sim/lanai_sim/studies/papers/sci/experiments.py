@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from ....machine.presets import sci_d330
 from ..measuring import Experiment, Figures
 from ..programs import Programs
-from . import constants, programs, raw, ringlet, stores
+from . import caches, constants, programs, raw, ringlet, stores
 from .constants import ACCESSES, BLOCKS, KIB, MIB, NODES, TOTAL
 
 CHUNK = ("--option", f"chunk={32 * KIB}")
@@ -24,6 +24,9 @@ RINGLET = ("--fabric", "ring")
 RINGS = (4, NODES)  # nodes of a ringlet
 FASTER = ("--nic", "sci_d330_200")
 COPIED, COPY = 8 * KIB, 1_000_000  # bytes, in one chunk; picoseconds a byte
+SYSTEMS = ("mpi-np", "mbcf", "t3d", "ccu")  # other devices
+STREAM = Programs(programs, ("--device", "ccu"))  # its daemon takes a message of any length at once, and buffers
+OTHERS_TOTAL = 64 * KIB
 
 
 def renamed(prefix: str, found: Mapping[str, float]) -> Figures:
@@ -49,18 +52,38 @@ def noncontig(runs: Programs, quick: bool) -> Figures:
 
 def copies(quick: bool) -> Figures:
     """How often the hosts' processors copy a byte of a message, where nothing else costs them time:
-    contiguous, in short blocks, in long blocks, and by the generic way."""
+    contiguous, in short blocks, in long blocks, and by the generic way; over a stream too."""
     only = ("--host", "free", "--host-option", f"copy={COPY}")
     short, long = 64, 4 * KIB
     direct = OURS.lines("noncontig", COPIED, commas((0, short, long)), more=only)
     generic = OURS.lines("noncontig", COPIED, commas((short,)), more=(*only, *GENERIC))
+    stream = STREAM.lines("noncontig", COPIED, commas((0, short)), more=only)
     rates = {
         "contiguous": direct["0"],
         "short": direct[str(short)],
         "long": direct[str(long)],
         "generic": generic[str(short)],
+        "stream_contiguous": stream["0"],
+        "stream_short": stream[str(short)],
     }
     return {f"copies.{name}": float(round(1e12 / COPY / MIB / rate)) for name, rate in rates.items()}
+
+
+def in_node(quick: bool) -> Figures:
+    """MiB/s of noncontig between two ranks of one node."""
+    blocks = QUICK_BLOCKS if quick else BLOCKS
+    rates = THEIRS.lines("noncontig", TOTAL, commas((0, *blocks)), more=("--ranks-per-node", "2"))
+    return {"node.contiguous": rates["0"]} | {f"node.direct.{block}": rates[str(block)] for block in blocks}
+
+
+def others(quick: bool) -> Figures:
+    """Noncontig over contiguous on the other devices, with the project's hosts and wires."""
+    found: Figures = {}
+    for system in SYSTEMS[:1] if quick else SYSTEMS:
+        runs = Programs(programs, ("--device", system))
+        rates = runs.lines("noncontig", OTHERS_TOTAL, commas((0, *QUICK_BLOCKS)))
+        found |= {f"others.{system}.share.{block}": rates[str(block)] / rates["0"] for block in QUICK_BLOCKS}
+    return found
 
 
 def sparse(
@@ -156,6 +179,9 @@ EXPERIMENTS = (
         "a vector of doubles: contiguous, direct and generic (SC-B2, figure 7)",
         lambda quick: renamed("theirs.noncontig", noncontig(THEIRS, quick)),
     ),
+    Experiment("node", "the same vector between ranks of one node (section 3.4)", in_node),
+    Experiment("others", "the same vector on our other devices (section 5.3, figure 10)", others),
+    Experiment("cache", "cache fills of a receiver, by the bytes of a handshake (section 3.3.2)", caches.figures),
     Experiment(
         "sparse",
         "puts and gets by access size: shared windows, private ones (SC-B3, figure 9)",

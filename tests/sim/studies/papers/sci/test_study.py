@@ -2,8 +2,9 @@
 
 import pytest
 
+from lanai_sim.machine import fabrics
 from lanai_sim.studies.papers import claims
-from lanai_sim.studies.papers.sci import answers, constants, experiments
+from lanai_sim.studies.papers.sci import answers, constants, experiments, packing_answers
 from lanai_sim.studies.papers.sci.study import STUDY
 
 
@@ -37,6 +38,47 @@ def test_the_presets_are_the_machine_of_the_paper():
     assert figures["design.ring_200"] == pytest.approx(values["s5_3.ring_200"], rel=2e-3)
     assert figures["design.pci_mhz"] == values["s2.pci_clock"]
     assert figures["design.min_block"] == values["s3_4.min_block"]
+
+
+def test_the_prices_of_the_host_are_those_of_its_clock():
+    """Each price of work within 10 percent. What is fitted, a copied byte and a short block, is not of them."""
+    (claim,) = (claim for claim in claims.load("sci") if claim.id == "sci.s2.node")
+    assert constants.clocks_mhz() == pytest.approx([claim.value] * len(constants.SCALED), rel=0.1)
+    assert constants.figures(True)["design.cpu_mhz"] == pytest.approx(claim.value, rel=0.01)
+
+
+def test_a_torus_of_ringlets_has_the_cube_of_their_nodes():
+    (claim,) = (claim for claim in claims.load("sci") if claim.id == "sci.s5_3.torus")
+    rates = {"table_2.ring.6.max_use_mibps": 90.0} | {
+        f"table_2.ring_200.{nodes}.max_use_mibps": rate for nodes, rate in ((6, 110.0), (7, 95.0), (8, 90.0))
+    }
+    way = answers.BY_CLAIM["s5_3.torus"]
+    assert way.value(rates) == claim.value
+    assert way.value(rates | {"table_2.ring_200.8.max_use_mibps": 80.0}) == 7**3
+    ringlet = constants.NODES
+    torus = fabrics.describe(f"torus:{ringlet}x{ringlet}x{ringlet}", int(claim.value))
+    assert (torus.nics, torus.switches) == (claim.value, claim.value)
+    assert len({torus.route(0, node) for node in range(torus.nics)}) == torus.nics
+
+
+def test_other_systems_are_judged_by_their_worst_block_size():
+    found = {f"others.{system}.share.{block}": 1.0 for system in experiments.SYSTEMS for block in (8, 8192)}
+    way = packing_answers.WAYS["s5_3.others_generic"]
+    assert way.verdict({}) is None
+    assert not way.verdict(found)[0]
+    assert packing_answers.good_throughout(found) == list(experiments.SYSTEMS)
+    poor = found | {f"others.{system}.share.8": 0.5 for system in experiments.SYSTEMS}
+    assert way.verdict(poor)[0]
+    assert "t3d at least 50 % of contiguous (blocks of 8 bytes)" in way.verdict(poor)[1]
+    assert packing_answers.good_throughout(poor | {"others.mbcf.share.8": 0.95}) == ["mbcf"]
+
+
+def test_in_a_node_blocks_must_beat_contiguous():
+    way = packing_answers.WAYS["s3_4.shm_exceeds"]
+    assert way.verdict({}) is None
+    found = {"node.contiguous": 100.0, "node.direct.8": 80.0, "node.direct.64": 100.0}
+    assert way.verdict(found) == (False, "0.800 to 1.000 times contiguous")
+    assert way.verdict(found | {"node.direct.64": 110.0})[0]
 
 
 def test_the_load_of_table_2_is_that_of_its_least_row():
@@ -75,6 +117,15 @@ def test_rows_of_table_2_are_compared_with_their_own_nodes():
 def test_experiments_have_names_of_their_own():
     names = [one.name for one in experiments.EXPERIMENTS]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.slow
+def test_how_often_a_byte_is_copied():
+    """Section 3.2: beyond a contiguous message, on an interface without buffers and on a stream."""
+    found = {name.removeprefix("copies."): value for name, value in experiments.copies(True).items()}
+    assert found["generic"] - found["contiguous"] == 2
+    assert found["long"] == found["contiguous"]
+    assert 0 <= found["stream_short"] - found["stream_contiguous"] <= 1
 
 
 @pytest.mark.slow
