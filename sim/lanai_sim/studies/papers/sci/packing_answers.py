@@ -76,7 +76,7 @@ WAYS: dict[str, Way] = {
     "s3_4.shm_exceeds": ByShape(
         lambda f: max(in_node(f).values()) > 1.01,
         _best_in_node,
-        "Two ranks of one node. A copied byte has one price wherever it lies: time knows no caches.",
+        "Two ranks of one node. A copied byte has one price wherever it lies: no caches are modelled.",
     ),
     "s5_3.others_generic": ByShape(
         lambda f: not good_throughout(f),
