@@ -16,7 +16,7 @@ from .bus.base import Wait
 from .choices import Choices
 from .config import HostCost
 from .operation import Operation
-from .remote import Remote
+from .remote import Remote, Writes
 
 MAX_TAG = 2**31 - 1
 MAX_CONTEXT = 2**16 - 1
@@ -128,6 +128,7 @@ class Device(ABC):
     max_tag: int = MAX_TAG
     fast_path: FastPath | None = None
     remote: Remote | None = None  # memory of other ranks, if this device reaches it
+    writes: Writes | None = None  # memory that other ranks only write, if this device offers that
     choices: Choices = Choices()
     copies: bool = (
         False  # standard sends are done at once, whatever their length, because the device has copied the message

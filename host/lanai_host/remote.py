@@ -1,5 +1,5 @@
 """Remote memory, which a device may offer beside messages: writing, reading and changing the memory
-of another rank.
+of another rank (`Remote`), or only writing it (`Writes`).
 
 A process exposes memory of its own and sends the token to others in a message. A process that has
 the token reaches the memory, without any work of the owner's processor. One operation may overtake
@@ -135,3 +135,32 @@ class Remote(ABC):
     def settle(self, rank: int | None) -> Operation:
         """Done when all that this process began before has taken effect at a rank, or at all with
         None. Its error says what did not arrive."""
+
+
+class Writes(ABC):
+    """Memory that other ranks can write to, all of it allocated here. Ranks are world ranks. No method
+    blocks, and the owner's processor has no part in what others write.
+
+    Writes to one rank, and what this process sends to it later, take effect in their order.
+    """
+
+    @abstractmethod
+    def allocate(self, size: int) -> Segment | None:
+        """Memory that others may write to, all 0; None if there is no room."""
+
+    @abstractmethod
+    def release(self, segment: Segment) -> None:
+        """Give up what `allocate` returned. Nothing may be on its way to it."""
+
+    @abstractmethod
+    def place(self, segment: Segment) -> int:
+        """What others write to, in 63 bits: the place of the first byte."""
+
+    @abstractmethod
+    def put(self, rank: int, place: int, body: Body) -> Operation:
+        """Write a body's bytes to a place of a rank's. When the operation is done, the body's memory
+        is the program's again."""
+
+    @abstractmethod
+    def settle(self, rank: int) -> Operation:
+        """Done when all that this process has written to a rank has taken effect."""

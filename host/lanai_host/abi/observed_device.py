@@ -20,7 +20,8 @@ class ObservedDevice(Device):
         self._device = device
         self._observer = observer
         self.rank, self.size, self.node, self.max_tag = device.rank, device.size, device.node, device.max_tag
-        self.remote, self.choices, self.copies, self.work = device.remote, device.choices, device.copies, device.work
+        self.remote, self.writes = device.remote, device.writes
+        self.choices, self.copies, self.work = device.choices, device.copies, device.work
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         number = self._observer.request(SEND | MODES[mode] << 4, dest, tag, context, body)

@@ -52,6 +52,7 @@ typedef struct {
     int64_t clock; /* of a running rank: it posts nothing before this */
     int64_t wake;  /* of a waiting rank: when it resumes unless an earlier datagram comes */
     int64_t passed; /* its time is not before this: time has passed while its process waited for the outside */
+    uint64_t written; /* writes to its memory that have not taken effect */
     char why[WHY];
 } rank_state;
 
@@ -72,6 +73,7 @@ struct hub {
     shared *head;
     rank_state *rank_states;
     queue *queues; /* [to * ranks + from] */
+    queue *writes; /* likewise, of writes to memory: see landing.c */
     int64_t usual; /* nanoseconds: moving average of this process's waits */
     int64_t quiet; /* this process has stated that it posts nothing before */
     int64_t link_free; /* when all that this process has posted has left */
@@ -131,10 +133,11 @@ hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t started, uint32_
     o->rank_states = (rank_state *)((char *)memory + ((sizeof(shared) + 63) & ~63ull));
     o->queues = (queue *)(o->rank_states + head->ranks);
     uint64_t count = (uint64_t)head->ranks * head->ranks;
+    o->writes = o->queues + count;
     if (ranks) {
         for (uint64_t i = 0; i < count; i++) o->queues[i].arrival = FOREVER;
         for (uint32_t i = started; i < ranks; i++) o->rank_states[i].state = LEFT;
-        head->top = ((char *)(o->queues + count) - (char *)memory + 4095) & ~4095ull;
+        head->top = ((char *)(o->writes + count) - (char *)memory + 4095) & ~4095ull;
     }
     return o;
 }
@@ -151,6 +154,7 @@ hub *hub_share(const hub *o) {
     copy->head = o->head;
     copy->rank_states = o->rank_states;
     copy->queues = o->queues;
+    copy->writes = o->writes;
     return copy;
 }
 

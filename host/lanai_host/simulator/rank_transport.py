@@ -1,6 +1,7 @@
 """A rank's end of the transport between ranks without a NIC."""
 
 import os
+import struct
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -10,9 +11,11 @@ from ..bus import reach
 from ..bus.base import Wait
 from ..call_site import located
 from ..errors import UserError
-from .protocol import ABORT_TIMEOUT, Op, pack_wait
+from .protocol import ABORT_TIMEOUT, FOREVER, Op, pack_wait
 from .requests import STOPPED, Stopped
 from .transport import LOOK_TIME, UNREADABLE, Answer, Awaited, WaitSink, look_at, native, taken_of
+
+PLACE = struct.Struct("=Q")  # the head of a write
 
 
 class Connection(Protocol):
@@ -40,6 +43,7 @@ class RankTransport:
         self._ffi, self._lib, self._unpack = made.ffi, made.lib, made.ffi.unpack
         self._post, self._wait = made.lib.hub_post, made.lib.hub_wait
         self._receive, self.delivery = made.lib.hub_receive, made.ffi.new("delivery *")
+        self._write, self._settled = made.lib.hub_write, made.ffi.new("int64_t *")
         self._client = client
         self._rank = client.rank
         self.wait_sink: WaitSink | None = None  # told of each `collect`
@@ -83,7 +87,42 @@ class RankTransport:
         if not posted:
             raise UserError(f"no shared memory is left for a datagram of {len(head) + size} bytes")
 
-    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+    def allocate(self, size: int) -> tuple[int, int] | None:
+        """Memory that other ranks may write to, all 0: its place, which means the same to all ranks,
+        and its address here. None if there is no room."""
+        place = self._lib.hub_allocate(self._hub, size)
+        return (place, self._lib.hub_address(self._hub, place)) if place else None
+
+    def free(self, place: int) -> None:
+        """Give memory back that `allocate` gave. Nothing may be on its way to it."""
+        self._lib.hub_free(self._hub, place)
+
+    def write(self, dest: int, place: int, body: Body) -> int:
+        """Write to memory that rank `dest` has allocated. That costs what a datagram does and wakes
+        nobody. Returns when this rank may know that the bytes are there, which all that it posts later
+        does not overtake.
+
+        Raises BusError if the body cannot be read.
+        """
+        client = self._client
+        if client.watchful:
+            client.check()
+        head = PLACE.pack(place)
+        if isinstance(body, Run):
+            address, size = body.start, body.size
+        else:
+            head += body.read()
+            address = size = 0
+        settled = self._settled
+        written = self._write(self._hub, self._rank, dest, client.clock, head, len(head), address, size, settled)
+        if written == UNREADABLE:
+            raise reach.unreadable(address, size)
+        if not written:
+            raise UserError(f"no shared memory is left for a write of {body.size} bytes")
+        return int(settled[0])
+
+    def collect(self, why: Wait | None, until: int = FOREVER) -> list[tuple[int, bytes]]:
+        """All datagrams that have arrived. With a reason, waits for one, at most `until`."""
         client = self._client
         before = client.clock
         if client.watchful:
@@ -91,8 +130,11 @@ class RankTransport:
         if why is None:
             client.clock += LOOK_TIME
             now = self._wait(self._hub, self._rank, client.clock, Awaited.LOOK)
-        else:
+        elif until == FOREVER:
             now = self._wait(self._hub, self._rank, client.clock, Awaited.DATAGRAM)
+        else:
+            self._lib.hub_begin_wait(self._hub, self._rank, client.clock, Awaited.DATAGRAM, until)
+            now = self._lib.hub_wait_on(self._hub, self._rank)
         if now < 0:
             now = self._wait_on(now, why)
         client.clock = now

@@ -11,6 +11,7 @@ static queue *earliest(hub *o, uint32_t rank) {
 static void release(hub *o, rank_state *s, uint32_t state, uint32_t *woken, uint32_t *count) {
     if (state == RUNS) {
         s->clock = s->wake;
+        land(o, (uint32_t)(s - o->rank_states), s->clock);
         if (!atomic_exchange(&s->spins, 0)) atomic_fetch_add(&o->head->busy, 1);
         s->why_size = 0;
     }
@@ -40,6 +41,7 @@ static void release_ranks(hub *o) {
             next = s;
         }
     }
+    land_known(o, soonest);
     if (!runs && (!next || next->wake > head->limit || next->what == END)) {
         for (rank_state *s = o->rank_states; s < end; s++)
             if (s->state == WAITS) release(o, s, STOPPED, woken, &count);
@@ -93,8 +95,8 @@ void hub_stop(hub *o) {
     wake(o, woken, count);
 }
 
-/* A rank without a process gets one, which runs from `clock` on; the caller's clock is not later. Datagrams to a
-   process that had this rank before are dropped. */
+/* A rank without a process gets one, which runs from `clock` on; the caller's clock is not later. Datagrams and
+   writes to a process that had this rank before are dropped. */
 void hub_join(hub *o, uint32_t rank, int64_t clock) {
     take_lock(o);
     for (queue *q = &o->queues[(uint64_t)rank * o->head->ranks], *end = q + o->head->ranks; q < end; q++) {
@@ -104,6 +106,7 @@ void hub_join(hub *o, uint32_t rank, int64_t clock) {
         }
         q->arrival = FOREVER;
     }
+    drop_writes(o, rank);
     o->rank_states[rank].clock = clock;
     o->rank_states[rank].state = RUNS;
     atomic_fetch_add(&o->head->busy, 1);

@@ -1,42 +1,59 @@
 /* Datagrams: posted, taken, and received straight into the program's memory. */
 
-/* Rank `from` posts a datagram at its time `clock`: a head and a body, of which `charged` bytes take time. It posts
-   nothing more before `quiet` (if it does, that counts as posted then). Returns 0 if the shared memory is full, -1 if
-   the body cannot be read. */
-int hub_post(hub *o, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size,
-             uintptr_t body, uint64_t body_size, uint64_t charged) {
+/* A datagram of rank `from` leaves at its time `clock`. The rank posts nothing more before `*quiet` (if it does, that
+   counts as posted then). NULL if the shared memory is full (`*failed` is 0) or the body cannot be read (-1). */
+static datagram *leave(hub *o, uint32_t from, int64_t *clock, int64_t *quiet, const char *head, uint32_t head_size,
+                       uintptr_t body, uint64_t body_size, uint64_t charged, int *failed) {
     uint64_t size = head_size + body_size;
     take_lock(o);
     datagram *l = new_datagram(o, sizeof *l + size);
     int64_t passed = o->rank_states[from].passed;
     drop_lock(o);
-    if (clock < passed) clock = passed;
-    if (clock < o->quiet) clock = o->quiet;
-    if (quiet < clock) quiet = clock;
-    o->quiet = quiet;
-    if (!l) return 0;
+    if (*clock < passed) *clock = passed;
+    if (*clock < o->quiet) *clock = o->quiet;
+    if (*quiet < *clock) *quiet = *clock;
+    o->quiet = *quiet;
+    *failed = 0;
+    if (!l) return NULL;
     memcpy(l->bytes, head, head_size);
     if (!guard_copy((uintptr_t)l->bytes + head_size, body, body_size)) {
         take_lock(o);
         free_datagram(o, l);
         drop_lock(o);
-        return -1;
+        *failed = -1;
+        return NULL;
     }
     l->size = size;
     l->source = from;
     l->next = 0;
-    o->link_free = (o->link_free > clock ? o->link_free : clock) + o->head->byte_time * (int64_t)charged;
+    o->link_free = (o->link_free > *clock ? o->link_free : *clock) + o->head->byte_time * (int64_t)charged;
     l->arrival = o->link_free + o->head->latency;
-    take_lock(o);
-    queue *q = &o->queues[(uint64_t)to * o->head->ranks + from];
+    return l;
+}
+
+/* Appends to a queue, which was empty or not. Called with the lock held. */
+static void append(hub *o, queue *q, datagram *l, int empty) {
     uint64_t place = (char *)l - (char *)o->head;
-    if (q->arrival == FOREVER) {
+    if (empty) {
         q->first = place;
         q->arrival = l->arrival;
     } else {
         at(o, q->end)->next = place;
     }
     q->end = place;
+}
+
+/* Rank `from` posts a datagram at its time `clock`: a head and a body, of which `charged` bytes take time. It posts
+   nothing more before `quiet` (if it does, that counts as posted then). Returns 0 if the shared memory is full, -1 if
+   the body cannot be read. */
+int hub_post(hub *o, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size,
+             uintptr_t body, uint64_t body_size, uint64_t charged) {
+    int failed;
+    datagram *l = leave(o, from, &clock, &quiet, head, head_size, body, body_size, charged, &failed);
+    if (!l) return failed;
+    take_lock(o);
+    queue *q = &o->queues[(uint64_t)to * o->head->ranks + from];
+    append(o, q, l, q->arrival == FOREVER);
     o->rank_states[from].clock = quiet;
     rank_state *there = &o->rank_states[to];
     int waits = there->state == WAITS;
@@ -46,6 +63,25 @@ int hub_post(hub *o, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, c
         release_ranks(o); /* drops the lock */
     else
         drop_lock(o);
+    return 1;
+}
+
+/* Rank `from` writes bytes to memory of rank `to`, as `hub_post` posts a datagram: `head` begins with the place in the
+   shared memory, and the bytes follow in it or in the body. `*settled` is when the rank may know that they are there. */
+int hub_write(hub *o, uint32_t from, uint32_t to, int64_t clock, const char *head, uint32_t head_size, uintptr_t body,
+              uint64_t body_size, int64_t *settled) {
+    int64_t quiet = clock;
+    uint64_t charged = head_size - sizeof(uint64_t) + body_size;
+    int failed;
+    datagram *l = leave(o, from, &clock, &quiet, head, head_size, body, body_size, charged, &failed);
+    if (!l) return failed;
+    *settled = l->arrival + o->head->latency;
+    take_lock(o);
+    queue *q = &o->writes[(uint64_t)to * o->head->ranks + from];
+    append(o, q, l, !q->first);
+    o->rank_states[to].written++;
+    o->rank_states[from].clock = quiet;
+    drop_lock(o);
     return 1;
 }
 

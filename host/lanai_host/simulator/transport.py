@@ -26,6 +26,11 @@ hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t started, uint32_
 void hub_close(hub *);
 int hub_post(hub *, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size,
              uintptr_t body, uint64_t body_size, uint64_t charged);
+int hub_write(hub *, uint32_t from, uint32_t to, int64_t clock, const char *head, uint32_t head_size, uintptr_t body,
+              uint64_t body_size, int64_t *settled);
+uint64_t hub_allocate(hub *, uint64_t size);
+uintptr_t hub_address(const hub *, uint64_t place);
+void hub_free(hub *, uint64_t place);
 int64_t hub_wait(hub *, uint32_t rank, int64_t clock, uint32_t what);
 int64_t hub_wait_on(hub *, uint32_t rank);
 void hub_begin_wait(hub *, uint32_t rank, int64_t clock, uint32_t what, int64_t limit);
@@ -71,8 +76,8 @@ class Answer(IntEnum):
 
 HEADER = enums(State, Awaited, Answer)
 # The C files that `transport.c` uses, each by package and name, in the order in which they are compiled with it.
-PARTS = (reach.GUARD_SOURCE, *((__package__, name) for name in ("hub", "releasing", "waiting")))
-UNREADABLE = -1  # answer of hub_post: the datagram's body cannot be read
+PARTS = (reach.GUARD_SOURCE, *((__package__, name) for name in ("hub", "landing", "releasing", "waiting")))
+UNREADABLE = -1  # answer of hub_post and hub_write: the body cannot be read
 LARGEST, SMALLEST = 1 << 38, 1 << 28  # bytes of the shared file; only what datagrams use takes memory
 LOOK_TIME = 10_000  # picoseconds that a look takes, so that time passes for a free host that only looks
 
@@ -147,13 +152,14 @@ class TransportHub:
             if self._hub:
                 return
             size //= 4
-            if size < max(SMALLEST, 2 * needed):
+            if size < max(SMALLEST, 4 * needed):
                 os.close(self._file)
                 raise UserError(f"cannot map {4 * size} bytes of shared memory for messages; raise `ulimit -v`")
 
     def _check_queues(self, ranks: int) -> int:
-        """Bytes of the queues, one from each rank to each. A UserError if the machine lacks the
-        memory: it would stop processes of others too."""
+        """Bytes of the queues of datagrams, one from each rank to each. Those of writes are as many,
+        and take memory once they are used. A UserError if the machine lacks the memory: it would stop
+        processes of others too."""
         needed = ranks**2 * int(self._ffi.sizeof("queue"))
         available = memory_available()
         if 2 * needed > min(available, LARGEST):

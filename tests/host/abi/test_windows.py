@@ -99,6 +99,35 @@ win.Free()
     assert together(2, "python", program).stdout == "True\n"
 
 
+PUTS = """
+turns = 20
+win.Lock_all(MPI.MODE_NOCHECK)
+comm.Barrier()
+start = MPI.Wtime()
+if comm.rank == 0:
+    for turn in range(turns):
+        win.Put(np.full(1, turn, float), 1, 2)
+        win.Flush(1)
+    print(round((MPI.Wtime() - start) * 1e12 / turns))
+    comm.Send(bytearray(1), 1)
+else:
+    comm.Recv(bytearray(1), 0)
+    print(np.frombuffer(win, float)[2], MPI.Wtime() - start < 1e-3)
+win.Unlock_all()
+win.Free()
+"""
+
+
+@pytest.mark.parametrize("call", [0, 300_000])
+def test_a_put_on_ideal_takes_its_call_two_latencies_and_its_bytes(script, call):
+    """The flush waits meanwhile, and the target does nothing: it pays for no copy."""
+    prices = ["--host-option", "copy=1000000000", "--host-option", f"call={call}"]
+    done = together(2, "python", script(PUTS), options=prices)
+    target, origin = sorted(done.stdout.splitlines(), key=len, reverse=True)
+    assert target == "19.0 True"
+    assert int(origin) == pytest.approx(call + 2_000_000 + 50_000, rel=5e-3)
+
+
 def test_two_sided_messages_take_as_long_beside_an_idle_window(script):
     """Of simulated time, to the picosecond."""
     text = """

@@ -26,6 +26,7 @@ from .service import service_of
 from .shared import map_shared
 from .target import Target
 from .window import BY_MESSAGES, Window
+from .written import connect_writes
 
 _COLUMNS = 4  # of the table that the members exchange: size, displacement unit, flavor, node
 
@@ -47,7 +48,8 @@ def allocate(comm: Communicator, size: int, unit: int, info: Info | None) -> Win
         held, address = _allocated(comm, max(size, 1))
     except (OSError, OverflowError, ValueError, BusError):
         raise MpiError(ErrorClass.NO_MEM, f"{call}: no memory for {size} bytes") from None
-    window = _make(comm, call, WindowFlavor.ALLOCATE, Memory(address, size, False), unit, info)
+    memory = Memory(address, size, False)
+    window = _make(comm, call, WindowFlavor.ALLOCATE, memory, unit, info, held if isinstance(held, Segment) else None)
     window.held = held
     return window
 
@@ -60,6 +62,12 @@ def _allocated(comm: Communicator, size: int) -> tuple[object, int]:
         with comm.progress.lock:
             segment = remote.allocate(size)
         return segment, segment.address
+    writes = comm.device.writes
+    if writes is not None:
+        with comm.progress.lock:
+            written = writes.allocate(size)
+        if written is not None:
+            return written, written.address
     held = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return held, ctypes.addressof(ctypes.c_char.from_buffer(held))
 
@@ -93,7 +101,16 @@ def _check(comm: Communicator, call: str, size: int, unit: int) -> None:
         raise MpiError(ErrorClass.DISP, f"{call}: disp_unit is {unit}; it must be positive")
 
 
-def _make(comm: Communicator, call: str, flavor: WindowFlavor, memory: Memory, unit: int, info: Info | None) -> Window:
+def _make(
+    comm: Communicator,
+    call: str,
+    flavor: WindowFlavor,
+    memory: Memory,
+    unit: int,
+    info: Info | None,
+    segment: Segment | None = None,
+) -> Window:
+    """`segment`: the memory, if the device has allocated it."""
     check_intra(comm, call)
     own = private_copy(comm, call)
     window = Window(own, flavor, memory, unit)
@@ -119,6 +136,8 @@ def _make(comm: Communicator, call: str, flavor: WindowFlavor, memory: Memory, u
         reached = native.reached if native is not None else frozenset()
         missing = [rank for rank, size in enumerate(window.sizes) if size and rank not in reached]
         window.info.set(BY_MESSAGES, str(len(missing)))
+    elif window.device.writes is not None and watch is None and flavor is WindowFlavor.ALLOCATE:
+        window.way = connect_writes(own, call, target, service, window.label, window.device.writes, segment)
     if flavor is WindowFlavor.SHARED and len(set(table[:, 3].tolist())) > 1:
         window.way.close()
         nodes = ", ".join(map(str, sorted(set(table[:, 3].tolist()))))
@@ -134,8 +153,9 @@ def free(window: Window) -> None:
     window.way.confirm(call)
     run_for(window.communicator, call, barrier)
     window.way.close()
-    if isinstance(window.held, Segment) and window.device.remote is not None:
+    owner = window.device.remote or window.device.writes
+    if isinstance(window.held, Segment) and owner is not None:
         with window.progress.lock:
-            window.device.remote.release(window.held)
+            owner.release(window.held)
     window.freed = True
     window.held = None

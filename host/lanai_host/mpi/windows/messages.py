@@ -153,7 +153,11 @@ class Messages(Way):
     # Completion
 
     def flush_local(self, call: str, ranks: Iterable[int]) -> None:
-        self._finish(call, [self._peers[rank] for rank in ranks])
+        self._finish(call, [self._peers[rank] for rank in ranks], landed=False)
+
+    def _landing(self, peers: Iterable[Peer]) -> list[Operation]:
+        """What is done when all that went another way than by messages has taken effect there."""
+        return []
 
     def flush(self, call: str, ranks: Iterable[int], fence: bool = False) -> None:
         peers = [self._peers[rank] for rank in ranks]
@@ -165,13 +169,14 @@ class Messages(Way):
                     self.target.done(self._me)
         self._finish(call, peers)
 
-    def _finish(self, call: str, peers: list[Peer]) -> None:
-        """Wait for all that is under way to these targets."""
+    def _finish(self, call: str, peers: list[Peer], landed: bool = True) -> None:
+        """Wait for all that is under way to these targets; `landed`: for its effect there too."""
         sends = [(one, peer) for peer in peers for one in peer.sends]
         replies = [reply for peer in peers for reply in peer.replies]
         ranks = {reply.rank for reply in replies if not reply.operation.done}
         why = self._why(call, min(ranks) if len(ranks) == 1 else None, "operations")
-        pending = Pending(why, [*(one for one, _ in sends), *(reply.operation for reply in replies)])
+        landing = self._landing(peers) if landed else []
+        pending = Pending(why, [*(one for one, _ in sends), *(reply.operation for reply in replies), *landing])
         if pending.done:
             self._progress.poll()  # a program may loop over such calls until another process has done its part
         else:

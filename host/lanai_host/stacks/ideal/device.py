@@ -6,7 +6,7 @@ Standard and ready sends are done when posted, because a datagram is a copy; a s
 done when its receiver says that a receive took it. Cancelling reaches only synchronous sends not
 yet taken, by asking the receiver, and receives."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ...body import NOTHING, Body
 from ...bus.base import BusError, Wait
@@ -14,6 +14,7 @@ from ...choices import Choices
 from ...config import HostCost, HostCosts
 from ...device import SERVICE_CONTEXT, Arrived, Device, Envelope, Pending, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
+from ...remote import Writes
 from ..queues import Posted, Unexpected
 from .datagrams import HEAD, HEADER, MESSAGE, RETRACT, RETRACTED, SYNCHRONOUS, TAKEN, Transport
 
@@ -21,6 +22,8 @@ _CALL, _WAITING = (
     HostCost.CALL,
     SendMode.SYNCHRONOUS,
 )  # looking a member up in an enum class costs as much as a dictionary of its own
+
+Collect = Callable[[Wait | None], list[tuple[int, bytes]]]  # as `Transport.collect`
 
 
 class _Receive(Operation):
@@ -74,6 +77,7 @@ class IdealDevice(Device):
         self.rank = rank
         self.size = size
         self._transport = transport
+        self._collect: Collect = transport.collect
         self._costs = host or HostCosts()
         self._call_price = self._costs.price(HostCost.CALL)
         self.posted: dict[int, Posted[_Receive]] = {}  # by context
@@ -85,6 +89,11 @@ class IdealDevice(Device):
         self._sent.done = True
         self._serial = 0
         self.owed = 0  # picoseconds of host work not yet charged to the transport
+
+    def offer(self, writes: Writes, collect: Collect) -> None:
+        """Let others write to memory here. `collect` does from now on what that of the transport does."""
+        self.writes = writes
+        self._collect = collect
 
     # Device
 
@@ -167,7 +176,7 @@ class IdealDevice(Device):
         self.owed += cost
 
     def close(self) -> None:
-        self._pay()
+        self.pay()
         self._transport.close()
 
     def unexpected(self) -> list[Envelope]:
@@ -208,7 +217,8 @@ class IdealDevice(Device):
         if message.synchronous:
             del self._untaken[message.source, message.serial]
 
-    def _pay(self) -> None:
+    def pay(self) -> None:
+        """Pass the host work that is owed to the transport."""
         if self.owed:
             owed, self.owed = self.owed, 0
             self._transport.elapse(owed)
@@ -218,13 +228,13 @@ class IdealDevice(Device):
             self.arrive(dest, head + body.read())
             return
         if self.owed:
-            self._pay()
+            self.pay()
         self._transport.post(dest, head, body)
 
     def _handle(self, why: Wait | None) -> None:
         if self.owed:
-            self._pay()
-        for source, datagram in self._transport.collect(why):
+            self.pay()
+        for source, datagram in self._collect(why):
             self.arrive(source, datagram)
 
     def arrive(self, source: int, datagram: bytes) -> None:

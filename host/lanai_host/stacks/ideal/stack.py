@@ -29,12 +29,15 @@ class IdealStack(Stack):
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from .device import IdealDevice
         from .fast_path import IdealFastPath
+        from .writes import IdealWrites
 
         if client.transport is None:
             raise UserError(f"{ENV_DEVICE}=ideal, but the simulator runs NICs; start with `lanai run`")
         device = IdealDevice(client.rank, client.size, client.transport, costs)
         if isinstance(client.transport, RankTransport):
             device.fast_path = IdealFastPath(device, client.transport, costs)
+            writes = IdealWrites(client.transport, device.pay)
+            device.offer(writes, writes.collect)
         return device
 
 

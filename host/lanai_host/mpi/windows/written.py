@@ -1,0 +1,76 @@
+"""One-sided communication where the device writes to memory of other ranks (`Device.writes`): puts
+need nothing of the target, and all else goes by messages.
+
+A message that follows a put takes effect after it, so both ways keep one order.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ...operation import Operation
+from ...remote import Segment, Writes
+from ..collectives import allgather
+from ..collectives.calls import run_for
+from ..collectives.parts import Part
+from ..communicator import Communicator
+from ..datatypes import BYTE
+from ..memory import Scratch
+from .direct import Accessed, pieces_of
+from .messages import Messages
+from .sender import Peer
+from .service import Service
+from .target import Target
+from .way import Buffer, Place, Transfer
+
+MOST_RUNS = 64  # pieces of a target that are put one by one
+PLACE = 8  # bytes
+
+
+class Written(Messages):
+    """`places`: of each rank's memory; 0 where messages must reach it."""
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        target: Target,
+        service: Service,
+        name: str,
+        writes: Writes,
+        places: Sequence[int],
+    ) -> None:
+        super().__init__(communicator, target, service, name)
+        self._writes = writes
+        self._places = places
+
+    def put(self, call: str, origin: Buffer, target: Place) -> Transfer:
+        place, rank = self._places[target.rank], target.rank
+        if not place or rank == self._me or target.datatype.body(0, target.elements).runs > MOST_RUNS:
+            return super().put(call, origin, target)
+        put, world = self._writes.put, self._peers[rank].world
+        with self._progress.lock:
+            puts = [put(world, place + offset, part) for offset, part in pieces_of(target, origin.body())]
+        self._peers[rank].sends += [one for one in puts if one.error is not None]  # flushes report them
+        return Accessed(self._why(call, rank, "put"), rank, puts)
+
+    def _landing(self, peers: Iterable[Peer]) -> list[Operation]:
+        with self._progress.lock:
+            return [self._writes.settle(peer.world) for peer in peers]
+
+
+def connect_writes(
+    communicator: Communicator,
+    call: str,
+    target: Target,
+    service: Service,
+    name: str,
+    writes: Writes,
+    segment: Segment | None,
+) -> Written:
+    """The way of a new window whose memory the device has allocated, or (None) had no room for. All
+    processes of the window call it."""
+    own, table = Scratch(PLACE), np.zeros(communicator.size, np.int64)
+    own.data.view(np.int64)[:] = 0 if segment is None else writes.place(segment)
+    every = Part(table.__array_interface__["data"][0], PLACE, BYTE)
+    run_for(communicator, call, allgather, Part(own.address, PLACE, BYTE), every)
+    return Written(communicator, target, service, name, writes, table.tolist())
