@@ -66,8 +66,9 @@ int hub_post(hub *o, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, c
     return 1;
 }
 
-/* Rank `from` writes bytes to memory of rank `to`, as `hub_post` posts a datagram: `head` begins with the place in the
-   shared memory, and the bytes follow in it or in the body. `*settled` is when the rank may know that they are there. */
+/* Rank `from` writes bytes to memory of rank `to`, as `hub_post` posts a datagram. `head` begins with the place in the
+   shared memory, and the bytes follow in it or in the body. `*settled` is when the rank may know of
+   their arrival. */
 int hub_write(hub *o, uint32_t from, uint32_t to, int64_t clock, const char *head, uint32_t head_size, uintptr_t body,
               uint64_t body_size, int64_t *settled) {
     int64_t quiet = clock;
