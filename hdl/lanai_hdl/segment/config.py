@@ -4,8 +4,32 @@ from dataclasses import dataclass, field
 
 from ..config import NicConfig, lanai41
 from ..errors import UserError
-from ..hub.config import FrameTimes
+from ..hub.config import MOST_SLOTS, FrameTimes
 from ..link.route import MOST_PORTS
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Times of a wire on which NICs collide, in slots.
+
+    Attributes:
+        slot: Ethernet's slot time, the unit of the back-off.
+        collision: from when NICs begin together until one may begin again.
+    """
+
+    slot: int
+    collision: int
+
+    def __post_init__(self) -> None:
+        for name in ("slot", "collision"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_SLOTS:
+                raise UserError(f"{name}={value!r} must be a whole number of slots from 1 to {MOST_SLOTS}")
+
+    @property
+    def longest(self) -> int:
+        """Slots of the longest wait of a NIC after a collision."""
+        return self.collision + 1023 * self.slot
 
 
 @dataclass(frozen=True)
@@ -18,12 +42,14 @@ class SegmentConfig:
         frame: what a packet takes on the wire beside its flits.
         silent_slots: a talker that pauses for so long in the midst of a packet loses the wire. 0:
             never.
+        backoff: NICs that want the wire at the same time collide. None: they take turns.
     """
 
     ports: int = 8
     nic: NicConfig = field(default_factory=lanai41)
     frame: FrameTimes = field(default_factory=FrameTimes)
     silent_slots: int = 8192
+    backoff: Backoff | None = None
 
     def __post_init__(self) -> None:
         for name, low, high in (("ports", 2, MOST_PORTS), ("silent_slots", 0, 2**31)):

@@ -1,6 +1,6 @@
 """The segment: wires talkers, the wire's one holder, and listeners; counts."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,6 +10,7 @@ from ..link.limiter import RateLimiter
 from ..link.receiver import LinkReceiver
 from ..switch.arbiter import HoldingArbiter
 from .config import SegmentConfig
+from .contention import Contention
 from .listener import Listener
 from .talker import Talker
 
@@ -18,19 +19,19 @@ class Segment(wiring.Component):
     """A broadcast wire (CC-14). One NIC talks at a time; its packet goes to the ports that its
     route names (`route`), to all of them in the same slots.
 
-    NICs that want to talk wait their turn, round robin. Collisions and their back-off are not
-    modelled. `SegmentConfig.frame` says what a packet takes beside its flits. A receiver that says STOP
-    loses its copy (`Listener`), the others do not notice. Every output is registered; the cables'
-    latency lies outside.
+    NICs that want to talk wait their turn, round robin; with `SegmentConfig.backoff` they collide
+    (`Contention`). `SegmentConfig.frame` says what a packet takes beside its flits. A receiver that says
+    STOP loses its copy (`Listener`), the others do not notice. Every output is registered; the
+    cables' latency lies outside.
 
     Members
     -------
     rx, tx : arrays of ``config.ports`` links
     drops : array of ``config.ports`` ``Out(32)`` counters, modulo 2**32: packets of which this
         port's NIC got less than all
-    bad_routes, silences, strays, forwarded : ``Out(32)`` counters over all ports, modulo 2**32:
-        packets dropped for their route, packets whose talker fell silent or began another, flits
-        outside a packet, flits that passed the wire
+    bad_routes, silences, strays, forwarded, collisions : ``Out(32)`` counters over all ports, modulo
+        2**32: packets dropped for their route, packets whose talker fell silent or began another,
+        flits outside a packet, flits that passed the wire, times that several NICs began together
     idle : ``Out(1)``: nothing is inside and nothing changes until a flit or STOP comes
     """
 
@@ -45,6 +46,7 @@ class Segment(wiring.Component):
                 "silences": Out(32),
                 "strays": Out(32),
                 "forwarded": Out(32),
+                "collisions": Out(32),
                 "idle": Out(1),
             }
         )
@@ -52,7 +54,8 @@ class Segment(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         ports = self.config.ports
-        m.submodules.arbiter = arbiter = HoldingArbiter(ports)
+        backoff = self.config.backoff
+        m.submodules.arbiter = arbiter = Contention(ports, backoff) if backoff else HoldingArbiter(ports)
         receivers = [LinkReceiver(self.config.nic) for _ in range(ports)]
         talkers = [Talker(ports, self.config.silent_slots) for _ in range(ports)]
         listeners = [Listener() for _ in range(ports)]
@@ -72,6 +75,7 @@ class Segment(wiring.Component):
             (self.silences, Cat(talker.silent for talker in talkers)),
             (self.strays, Cat(talker.stray for talker in talkers)),
             (self.forwarded, taken),
+            (self.collisions, arbiter.collided if backoff else Const(0)),
             *((self.drops[n], listener.dropped) for n, listener in enumerate(listeners)),
         ):
             m.d.sync += counter.eq(counter + sum(events[1:], start=events[0]))
@@ -93,6 +97,8 @@ class Segment(wiring.Component):
             timer.head.eq(taken & is_head),
             timer.tail.eq(taken & is_tail),
         ]
+        if self.config.backoff:
+            m.d.comb += arbiter.silent.eq(timer.idle)
         for n, (talker, listener) in enumerate(zip(talkers, listeners, strict=True)):
             m.d.comb += [
                 arbiter.request[n].eq(talker.request),

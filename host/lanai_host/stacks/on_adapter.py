@@ -58,7 +58,7 @@ class AdapterStack(NicStack):
         await check_machine(bus)
         await reset(bus)
         routes = {peer: placement.route(node, peer) for peer in range(placement.nodes)}
-        timeout = timeout_on(placement.nic, adapter)
+        timeout = self.timeout(options, placement.nic) or timeout_on(placement.nic, adapter)
         await boot(bus, adapter, node, routes, timeout=timeout, retries=self.retries(options))
         places = places_of(placement)
         return {rank: Attachment(rank, places, adapter, asdict(options)) for rank in placement.ranks_on(node)}
@@ -66,6 +66,10 @@ class AdapterStack(NicStack):
     def retries(self, options: Any) -> int:
         """Timeouts in a row until a peer is lost."""
         return RETRIES
+
+    def timeout(self, options: Any, nic: "NicConfig") -> int:
+        """Slots without an answer until requests are sent again. 0: those of `timeout_on`."""
+        return 0
 
     def adapter(self, placement: Placement) -> Remote:
         """The parameters of each NIC's adapter. Raises UserError if they are too small for these

@@ -9,7 +9,8 @@ from amaranth.lib import wiring
 from lanai_hdl.config import lanai41
 from lanai_hdl.hub.config import FrameTimes
 from lanai_hdl.link.flit import Kind
-from lanai_hdl.segment.config import SegmentConfig
+from lanai_hdl.segment.config import Backoff, SegmentConfig
+from lanai_hdl.segment.contention import Contention
 from lanai_hdl.segment.listener import Listener
 from lanai_hdl.segment.segment import Segment
 
@@ -66,8 +67,9 @@ class OneTalkerSpec(wiring.Component):
     """In no slot do two talkers' flits pass, and once a HEAD has passed only its talker's do, until
     its TAIL."""
 
-    def __init__(self, ports):
-        self.config = SegmentConfig(ports=ports, nic=lanai41().but(rx_fifo=16, link_latency=1), frame=FrameTimes(gap=2))
+    def __init__(self, ports, backoff=None):
+        nic = lanai41().but(rx_fifo=16, link_latency=1)
+        self.config = SegmentConfig(ports=ports, nic=nic, frame=FrameTimes(gap=2), backoff=backoff)
         super().__init__({})
 
     def elaborate(self, platform):
@@ -96,5 +98,32 @@ def test_a_copy_is_whole_or_counted(prove):
 
 
 @pytest.mark.slow
-def test_one_talks_at_a_time(prove):
-    prove(OneTalkerSpec(2), mode="bmc", depth=12)
+@pytest.mark.parametrize("backoff", [None, Backoff(slot=1, collision=1)])
+def test_one_talks_at_a_time(prove, backoff):
+    prove(OneTalkerSpec(2, backoff), mode="bmc", depth=12)
+
+
+class ContentionSpec(wiring.Component):
+    """At most one station has the wire, only one that asks is given it, and it keeps it."""
+
+    def __init__(self):
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dut = dut = Contention(3, Backoff(slot=2, collision=3))
+        silent, asked, had = Signal(), Signal(3), Signal(3)
+        m.d.comb += [dut.request.eq(AnySeq(3)), silent.eq(AnySeq(1)), dut.silent.eq(silent)]
+        m.d.sync += [asked.eq(dut.request), had.eq(dut.grant)]
+        could, past = Signal(), Signal()  # the wire was silent and nobody had it, in the slot before
+        m.d.sync += [could.eq(silent & ~(dut.grant & dut.request).any()), past.eq(1)]
+        m.d.comb += Assert((dut.grant & (dut.grant - 1)[:3]) == 0, "one at a time")
+        with m.If(past & (had & asked).any()):
+            m.d.comb += Assert(dut.grant == had, "kept while it is asked for")
+        with m.Elif(dut.grant.any()):
+            m.d.comb += Assert(could & ((dut.grant & ~asked) == 0), "given on a silent wire to who asks")
+        return m
+
+
+def test_a_contended_wire_has_one_holder(prove):
+    prove(ContentionSpec())

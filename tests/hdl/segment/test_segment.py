@@ -21,7 +21,7 @@ def test_a_packet_reaches_all_that_its_mask_names_in_the_same_slots():
     assert nodes[1].got == nodes[2].got
     assert not nodes[0].got
     assert not nodes[3].got
-    assert counters == {"bad_routes": 0, "silences": 0, "strays": 0, "forwarded": 5, "drops": [0, 0, 0, 0]}
+    assert counters == {"bad_routes": 0, "silences": 0, "strays": 0, "forwarded": 5, "collisions": 0, "drops": [0] * 4}
 
 
 @pytest.mark.parametrize("target", [0, 2])

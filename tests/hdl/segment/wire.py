@@ -12,7 +12,7 @@ from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.segment.segment import Segment
 
 WATCHDOG = 20_000
-COUNTERS = ("bad_routes", "silences", "strays", "forwarded")
+COUNTERS = ("bad_routes", "silences", "strays", "forwarded", "collisions")
 
 
 def to(*ports):

@@ -1,15 +1,17 @@
 """Fabrics: source routes, descriptions, refusals."""
 
 import argparse
+from dataclasses import replace
 
 import pytest
 
 from lanai_hdl.config import lanai41
+from lanai_hdl.segment.config import Backoff
 from lanai_host.errors import UserError
 from lanai_sim.commands import run
 from lanai_sim.machine import fabrics
 from lanai_sim.machine.fabrics.cables import from_cables, parse_cables
-from lanai_sim.machine.presets import t3d, t3d_barrier
+from lanai_sim.machine.presets import mbcf_100baset, t3d, t3d_barrier
 
 from .walking import walk
 
@@ -26,6 +28,7 @@ from .walking import walk
         ("segment", 9),
         ("ethernet", 3),
         ("hub", 3),
+        ("csma", 3),
         ("switching-hub", 3),
         ("ring", 5),
         ("multicast", 5),
@@ -63,8 +66,8 @@ def test_routes_take_the_shortest_way(tmp_path):
             "hypercube",
             2,
             (
-                "'hypercube' is not known; write ethernet, hub, mesh:XxYxZ, multicast, pair, ring, segment, switch, "
-                "switches:N, switching-hub, torus:XxYxZ or a .toml"
+                "'hypercube' is not known; write csma, ethernet, hub, mesh:XxYxZ, multicast, pair, ring, "
+                "segment, switch, switches:N, switching-hub, torus:XxYxZ or a .toml"
             ),
         ),
         ("pair:2", 2, "write pair$"),
@@ -137,12 +140,21 @@ def test_an_ethernet_has_its_own_rate_and_a_segment_that_of_the_links():
     assert segment.ports == 4  # few sizes, so that few models are built
 
 
+def test_a_hub_with_collisions_differs_in_nothing_else():
+    """In units of 64 bytes at the wire's rate; a collision loses a preamble, a jam and a gap."""
+    turns, collides = (fabrics.describe(name, 2).layout(mbcf_100baset()).switch for name in ("hub", "csma"))
+    assert turns.backoff is None
+    assert collides.backoff == Backoff(slot=64 * 2, collision=(12 + 12) * 2)  # a byte is two slots
+    assert replace(collides, backoff=None) == turns
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "pair",
         "segment",
         "hub",
+        "csma",
         "switching-hub",
         "ring",
         "ethernet",

@@ -16,6 +16,7 @@ RANGES = {
     "direct": (0, 1 << 30),
     "inline": (0, 512),
     "record": (1024, 2048),
+    "timeout": (0, 50_000),
 }
 
 
@@ -35,6 +36,8 @@ class MbcfOptions:
         inline: bytes up to which a message that answers a request rides in the notice; the receiver
             copies it.
         record: bytes of a record in a FIFO, if the adapter's packets hold as many.
+        timeout: microseconds without an answer until packets are sent again. 0: 100, or what the
+            link needs for a few. A wire on which NICs collide can keep an answer for milliseconds.
     """
 
     requests: int = 1
@@ -45,6 +48,7 @@ class MbcfOptions:
     direct: int = 2048
     inline: int = 64
     record: int = 2048
+    timeout: int = 0
 
     def __post_init__(self) -> None:
         ranges.check(self, RANGES)

@@ -16,6 +16,7 @@ from .options import MbcfOptions
 
 if TYPE_CHECKING:
     from lanai_firmware.programs.vocabulary import Vocabulary
+    from lanai_hdl.config import NicConfig
 
 
 class MbcfStack(AdapterStack):
@@ -44,6 +45,9 @@ class MbcfStack(AdapterStack):
                 f"table has {adapter.pages - OWN_PAGES} for them; choose smaller ones, such as --option fifo_pages=1, "
                 "or fewer ranks"
             )
+
+    def timeout(self, options: MbcfOptions, nic: "NicConfig") -> int:
+        return options.timeout * nic.slot_khz // 1000
 
     def device(self, bus: Bus, attachment: Attachment, costs: HostConfig, members: Sequence[int]) -> Device:
         from .device import Mbcf

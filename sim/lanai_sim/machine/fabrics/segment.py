@@ -7,7 +7,7 @@ from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 from lanai_hdl.hub.config import FrameTimes
 from lanai_hdl.link.route import MOST_PORTS
-from lanai_hdl.segment.config import SegmentConfig
+from lanai_hdl.segment.config import Backoff, SegmentConfig
 
 from ...engines.base import Cable, Layout
 from ..fabric import Fabric
@@ -24,8 +24,15 @@ class FrameBytes:
 
     def times(self, slot_khz: int, kbytes: int) -> FrameTimes:
         """In slots, on a wire of so many kB/s."""
-        return FrameTimes(*(-(-count * slot_khz // kbytes) for count in (self.lead, self.least, self.gap)))
+        return FrameTimes(*(slots(count, slot_khz, kbytes) for count in (self.lead, self.least, self.gap)))
 
+
+def slots(count: int, slot_khz: int, kbytes: int) -> int:
+    """What so many bytes take on a wire of so many kB/s."""
+    return -(-count * slot_khz // kbytes)
+
+
+SLOT_TIME, JAM = 64, 8 + 4  # bytes, of IEEE 802.3: the unit of the back-off; the preamble and the jam of a collision
 
 # Bytes of silence for each packet: 96 bit times between frames (12), and what a UDP datagram on
 # Ethernet has around its content that our packets have not: preamble (8), Ethernet header (14), IP
@@ -38,25 +45,31 @@ FEWEST_PORTS = 4  # a power of two, as all its sizes: engines build a model for 
 @dataclass(frozen=True)
 class Wire(Fabric):
     """NIC n is at port n of the one segment, which stands where a switch would. Its rate is
-    `kbytes`, or that of the NICs' links. `frame`: what a packet takes beside its flits."""
+    `kbytes`, or that of the NICs' links. `frame`: what a packet takes beside its flits. `collides`:
+    NICs that want it at the same time do."""
 
     kbytes: int | None = None
     frame: FrameBytes = UDP
+    collides: bool = False
     broadcasts: ClassVar[bool] = True
 
     def layout(self, config: NicConfig) -> Layout:
         rate = min(self.kbytes or config.link_kbytes, config.link_kbytes)
         frame = self.frame.times(config.slot_khz, rate)
-        segment = SegmentConfig(self.ports, config.but(link_kbytes=rate), frame)
+        unit, lost = (slots(count, config.slot_khz, rate) for count in (SLOT_TIME, JAM + self.frame.gap))
+        backoff = Backoff(unit, lost) if self.collides else None
+        segment = SegmentConfig(self.ports, config.but(link_kbytes=rate), frame, backoff=backoff)
         return Layout(config, self.nics, self.cables, self.switches, segment)
 
 
-def segment(kind: str, nics: int, kbytes: int | None = None, frame: FrameBytes = UDP) -> Wire:
+def segment(
+    kind: str, nics: int, kbytes: int | None = None, frame: FrameBytes = UDP, *, collides: bool = False
+) -> Wire:
     """The fabric `kind` for so many NICs."""
     if not 1 <= nics <= MOST_PORTS:
         raise UserError(f"fabric {kind!r} joins 1 to {MOST_PORTS} NICs, not {nics}; take switch")
     ports = max(FEWEST_PORTS, 1 << (nics - 1).bit_length())
-    return Wire(kind, nics, 1, ports, tuple(Cable(nic, 0, nics, nic) for nic in range(nics)), kbytes, frame)
+    return Wire(kind, nics, 1, ports, tuple(Cable(nic, 0, nics, nic) for nic in range(nics)), kbytes, frame, collides)
 
 
 class Segment(FabricKind):

@@ -22,6 +22,7 @@ BANDWIDTH_SIZES = (4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
 OUR_SIZES = BANDWIDTH_SIZES[:8]
 KERNELS = {"is": ("integer_sort", (3 << 20, 1)), "mg": ("multigrid", (16, 1, 1)), "mg_named": ("multigrid", (16, 1, 0))}
 KERNEL_RANKS = 8
+TIMEOUT = 20_000  # microseconds: a collision's back-off takes up to 5 ms on a wire of 100 Mbit/s
 CLOCK = 20_000_000  # picoseconds a look at the clock: kernels that compute look at nothing else
 
 
@@ -38,6 +39,12 @@ class Setting:
 
 def theirs(fabric: str = "hub") -> Setting:
     return Setting("theirs", supersparc_85(), mbcf_100baset(), fabric, MbcfOptions(inline=16, record=1408))
+
+
+def colliding() -> Setting:
+    """On a hub, with Ethernet's collisions."""
+    setting = theirs("csma")
+    return replace(setting, options=replace(setting.options, timeout=TIMEOUT))
 
 
 def ours() -> Setting:
@@ -89,6 +96,12 @@ def raw() -> Figures:
     return {f"theirs.{name}": value for name, value in found.items()}
 
 
+def raw_colliding() -> Figures:
+    host, nic = supersparc_85(), mbcf_100baset()
+    found = primitives.colliding(host, nic, TIMEOUT * nic.slot_khz // 1000)
+    return {f"theirs.{name}": value for name, value in found.items()}
+
+
 EXPERIMENTS = [
     Experiment("round_trip", "table 4.1: round trip, hosts and network like theirs", lambda q: round_trip(theirs(), q)),
     Experiment("primitives", "tables 2.1 and 2.2: Remote Write and FIFO below MPI, the same", lambda q: raw()),
@@ -99,9 +112,10 @@ EXPERIMENTS = [
     ),
     Experiment(
         "half_duplex",
-        "table 4.2: peak bandwidth on a hub that does not",
-        lambda q: bandwidth(theirs("hub"), BANDWIDTH_SIZES, q, "half_duplex"),
+        "table 4.2: peak bandwidth on a hub that does not, with collisions",
+        lambda q: bandwidth(colliding(), BANDWIDTH_SIZES, q, "half_duplex"),
     ),
+    Experiment("primitives_colliding", "table 2.2 on a hub, with collisions", lambda q: raw_colliding()),
     Experiment("kernels", "table 4.3: kernels of our own that communicate as NPB IS and MG do", kernels),
     Experiment("our_round_trip", "table 4.1 on the project's testbed", lambda q: round_trip(ours(), q)),
     Experiment("our_bandwidth", "table 4.2 on the project's testbed", lambda q: bandwidth(ours(), OUR_SIZES, q)),

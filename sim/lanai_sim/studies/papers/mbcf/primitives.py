@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from lanai_hdl.config import NicConfig
+from lanai_host.adapter.boot import TIMEOUT
 from lanai_host.adapter.exposures import Exposure
 from lanai_host.adapter.fifo import Fifo
 from lanai_host.adapter.token import Token
@@ -136,8 +137,10 @@ async def stream(way: Primitive, size: int) -> float:
 Measure = Callable[[Primitive, int], Coroutine[Any, Any, float]]
 
 
-def measure(costs: HostConfig, nic: NicConfig, fabric: str, what: Measure, sizes: Sequence[int]) -> dict[str, float]:
-    """What node 0 finds, by primitive and size."""
+def measure(
+    costs: HostConfig, nic: NicConfig, fabric: str, what: Measure, sizes: Sequence[int], timeout: int = TIMEOUT
+) -> dict[str, float]:
+    """What node 0 finds, by primitive and size. `timeout` as `boot` has it."""
     places: dict[int, Place] = {}
 
     async def program(host: RemoteHost) -> dict[str, float]:
@@ -153,7 +156,9 @@ def measure(costs: HostConfig, nic: NicConfig, fabric: str, what: Measure, sizes
         return found
 
     done = [0, 0]
-    figures: dict[str, float] = play([program, program], nic, fabrics.describe(fabric, 2), costs=costs)[0]
+    figures: dict[str, float] = play(
+        [program, program], nic, fabrics.describe(fabric, 2), costs=costs, timeout=timeout
+    )[0]
     return figures
 
 
@@ -174,3 +179,10 @@ def figures(costs: HostConfig, nic: NicConfig) -> dict[str, float]:
         for name, fabric, what, sizes in parts
         for figure, value in measure(costs, nic, fabric, what, sizes).items()
     }
+
+
+def colliding(costs: HostConfig, nic: NicConfig, timeout: int) -> dict[str, float]:
+    """The half-duplex rows of table 2.2 with collisions: ``colliding.<primitive>.<size>``. `timeout`:
+    slots; an answer may wait for a back-off."""
+    found = measure(costs, nic, "csma", stream, STREAM_SIZES, timeout)
+    return {f"colliding.{figure}": value for figure, value in found.items()}
