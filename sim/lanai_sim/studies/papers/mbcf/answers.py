@@ -16,7 +16,10 @@ FITTED = "The kernel's six prices are fitted on rows of tables 2.1 and 2.2; adap
 SENDER = "The sender's price for a command and an answer decides; a hub costs their sender more than ours."
 RECEIVER = "The receiver's price for a record decides."
 WIRE = "The wire decides."
-HUB = "Answers share the wire with data, and collide with it: `--fabric csma`, Ethernet's back-off, nothing fitted."
+HUB = (
+    "Answers share the wire with data, and collide with it: `--fabric csma`, Ethernet's back-off. Nothing is fitted on "
+    "these rows."
+)
 REQUESTS = "A notice costs the receiver less than a record that its kernel must take out of a FIFO."
 SORT = (
     "A bucket sort of our own, 3 * 2^20 keys on 8 ranks, one iteration. All of the all-to-all goes by remote write, "

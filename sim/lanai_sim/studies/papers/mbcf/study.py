@@ -17,10 +17,11 @@ FRAME = Frame(
         "Six prices of that host are fitted on rows of tables 2.1 and 2.2 and four on rows of table 4.1, the least "
         "frame of the hub on a row of table 2.2 (`host/lanai_host/config.py` and "
         "`sim/lanai_sim/machine/fabrics/hub.py` name the rows). The rest is simulated.\n\n"
-        "On `csma` NICs collide, on `hub` they take turns; nothing else differs. Table 4.2 shows collisions: with them "
-        "its cells come near. Table 2.2 shows none: its sender has no collision with the answers. Our adapter "
-        "answers each packet while the next one waits, so on `csma` its rows would be lower, that of 64 bytes by half "
-        "(experiment `primitives_colliding`)."
+        "On `csma` NICs collide, on `hub` they take turns; nothing else differs. The half-duplex cells of table 4.2 "
+        "come out near on `csma`; on `hub` they are too fast. The half-duplex rows of table 2.2 come out near on "
+        "`hub`, on which one constant is fitted to them. On `csma` they are too slow, that of 64 bytes by half "
+        "(experiment `primitives_colliding`): our adapter's answer to each packet collides with the packet behind "
+        "it. Why collisions do not show in that table is not known."
     ),
     ours="100BASE-TX",
     default="Myrinet",
