@@ -24,6 +24,9 @@ class Answering(wiring.Component):
     entry : ``Out``, of a page table; `page`, what stands there, in the next slot
     idle : ``Out(1)``
 
+    Page table and bus window are looked at anew in each slot, so what is answered is how they stood
+    in the slot before `done`.
+
     Attributes, for proofs: `judged`, `allowed` is how the question is answered unless its page lies
     outside `window`.
     """
@@ -49,12 +52,20 @@ class Answering(wiring.Component):
         port, config = self.port, self.config
         process_bits = (config.processes - 1).bit_length()
         owner = port.owner[:process_bits]
-        self._rights, self._place = Signal(layout(Rights)), Signal(layout(PlaceWord))
+        self._rights, self._key = Signal(layout(Rights)), Signal(16)
         index = Signal(range(config.pages))
+        # Registered: the table is block RAM, and clients decide by `status` what they do next.
+        page, status = Signal(PAGE_BITS), Signal(Status)
+        within = self.window.valid & (self.page[-NIBBLE:] == self.window.nibble)
+        m.d.sync += [
+            page.eq(self.page),
+            status.eq(Mux((self.allowed == Status.OK) & ~within, Status.PAGE, self.allowed)),
+        ]
         m.d.comb += [
             self.number.eq(Cat(port.exposure, owner)),
             self.entry.eq(Cat(index, owner)),
-            port.address.eq(Cat(port.offset[:OFFSET_BITS], self.page)),
+            port.address.eq(Cat(port.offset[:OFFSET_BITS], page)),
+            port.status.eq(status),
             port.little.eq(self._rights.little),
             port.signals.eq(self._rights.signal),
         ]
@@ -76,41 +87,36 @@ class Answering(wiring.Component):
                 with m.If(port.start):
                     m.next = "RANGE"
             with m.State("RANGE"):
+                place = data.View(layout(PlaceWord), self.range[64:96])
                 m.d.sync += [
                     self._rights.eq(self.rights),
                     low.eq(port.offset < self.range[0:32]),
                     high.eq(last > self.range[32:64]),
-                    self._place.eq(self.range[64:96]),
+                    self._key.eq(place.key),
+                    index.eq(Mux(port.need == Need.FLAGS, 0, place.page + port.offset[OFFSET_BITS:])),
                 ]
                 m.next = "JUDGE"
             with m.State("JUDGE"):
-                m.d.sync += [
-                    self.allowed.eq(self._judge(low | high, crosses)),
-                    index.eq(Mux(port.need == Need.FLAGS, 0, self._place.page + port.offset[OFFSET_BITS:])),
-                ]
-                m.next = "PAGE"
-            with m.State("PAGE"):
-                m.d.comb += self.judged.eq(1)
+                m.d.sync += self.allowed.eq(self._judge(low | high, crosses))
                 m.next = "WINDOW"
             with m.State("WINDOW"):
                 m.d.comb += self.judged.eq(1)
-                m.d.comb += [port.done.eq(port.wanted), port.status.eq(self.allowed)]
-                within = self.window.valid & (self.page[-NIBBLE:] == self.window.nibble)
-                with m.If((self.allowed == Status.OK) & ~within):
-                    m.d.comb += port.status.eq(Status.PAGE)
+                m.next = "ANSWER"
+            with m.State("ANSWER"):
+                m.d.comb += [self.judged.eq(1), port.done.eq(port.wanted)]
                 with m.If(port.wanted):
                     m.next = "IDLE"
 
     def _judge(self, outside, crosses):
         """The first rule that the access breaks, apart from that on its page."""
-        port, rights, place = self.port, self._rights, self._place
+        port, rights = self.port, self._rights
         refused = Mux(outside | crosses, Status.RANGE, Status.OK)
         right = Mux(
             port.need == Need.READ,
             rights.read,
             Mux(port.need == Need.WRITE, rights.write, Mux(port.need == Need.ATOMIC, rights.atomic, rights.append)),
         )
-        remote = Mux(port.key != place.key, Status.KEY, Mux(~right, Status.RIGHT, refused))
+        remote = Mux(port.key != self._key, Status.KEY, Mux(~right, Status.RIGHT, refused))
         judged = Mux(
             ~rights.valid | (port.owner >= self.config.processes),
             Status.EXPOSURE,
