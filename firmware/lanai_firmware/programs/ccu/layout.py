@@ -17,13 +17,18 @@ On the wire a packet begins where its targets need it to: kind and node, then a 
 target, then `tag`, `length` and content. An acknowledgement is six words: kind and node,
 `expected`, a map of what has come, a map of what is lost (CC-10). A map is two words, the lower
 numbers first. Bit i of a map is number `expected` + i.
+
+With `Config.datagrams` the packets of a client up to the next with LAST in its tag are fragments of
+one datagram, as UDP cuts them. They leave when all of them are in the send queue, and are delivered
+when all have come. A datagram is acknowledged as a whole, and the next to its nodes leaves only
+then. If a fragment is lost, all are sent again.
 """
 
 from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, u8, u32
 
-READY = 0x4343_5502  # in SCRATCH0: "CCU", version 2
+READY = 0x4343_5503  # in SCRATCH0: "CCU", version 3
 NODES: Const[u32] = u32(16)
 CLIENTS: Const[u32] = u32(8)
 SLOTS: Const[u32] = u32(16)  # of a send queue
@@ -42,6 +47,7 @@ LOST_AT: Const[u32] = u32(4)
 ACK_WORDS: Const[u32] = u32(6)
 MPI_HEAD: Const[u32] = u32(1 << 31)  # in `tag`: a message begins; it ends. The daemon does not look.
 MPI_TAIL: Const[u32] = u32(1 << 30)
+LAST: Const[u32] = u32(1 << 29)  # in `tag`: of a datagram
 CLOSED: Const[u32] = u32(1)  # in place of the memory's address
 
 
@@ -74,6 +80,7 @@ class Config(Struct):
     retries: u32  # timeouts of a packet after which its nodes are given up
     resend_all: u32  # 1: a packet is sent again to all its nodes, not just to those that lack it
     broadcast: u32  # 1: the fabric takes a mask of nodes
+    datagrams: u32  # 1: packets are fragments of datagrams, and `work` is for each of these
     work: u32  # cycles that a packet costs the daemon: what the kernel's calls cost on a workstation
     buffers: u32  # entries that the receive DMA has at most: the kernel's buffer (CC-12); 0: all it takes
     present: u32  # cycles after which other processes get the processor of a workstation with an odd

@@ -7,6 +7,7 @@ from lanai_firmware.lang import Const, Ptr, address_of, firmware, sizeof, u32
 from ...nic import receive_dma, timer
 from ...nic.registers import VALID
 from .acks import take_ack
+from .datagrams import is_last, is_whole
 from .dispatch import deliver
 from .layout import ACK, ACK_WORDS, CONTENT, DATA, HEAD_BYTES, NODES, NUMBERS, Count, Packet
 from .pool import is_empty, put, settle, take, take_free
@@ -64,7 +65,8 @@ def receive() -> bool:
     else:
         shared.border.counts[DAMAGED] += 1
     settle(index)
-    work()
+    if daemon.config.datagrams == 0 or kind != DATA or is_last(index):
+        work()
     return True
 
 
@@ -93,14 +95,15 @@ def admit(peer: Ptr[Peer], index: u32, number: u32) -> None:
     ahead = number - peer.expected & 0xFFFF
     if ahead >= NUMBERS or peer.held[(peer.expected + ahead) % NUMBERS] != NO_ENTRY:
         shared.border.counts[DUPLICATES] += 1
-        shared.border.counts[ACKS_AGAIN] += 1
-        peer.answer = 1
+        if daemon.config.datagrams == 0 or ahead >= NUMBERS:
+            shared.border.counts[ACKS_AGAIN] += 1
+            peer.answer = 1
         return
     if is_empty(address_of(daemon.free_receive)):
         shared.border.counts[OVERFLOWS] += 1  # the entry is needed for acknowledgements (CC-G3)
         return
     if peer.seen - peer.expected < ahead + 1:
-        if peer.seen - peer.expected < ahead:
+        if peer.seen - peer.expected < ahead and daemon.config.datagrams == 0:
             shared.border.counts[ACKS_LOST] += 1
             peer.answer = 1
         peer.seen = peer.expected + ahead + 1
@@ -112,7 +115,9 @@ def admit(peer: Ptr[Peer], index: u32, number: u32) -> None:
 
 @firmware
 def advance(peer: Ptr[Peer]) -> None:
-    """Deliver what is in order now."""
+    """Deliver what is in order now, if it is not just a part of a datagram."""
+    if daemon.config.datagrams != 0 and not is_whole(peer):
+        return
     place = peer.expected % NUMBERS
     while peer.held[place] != NO_ENTRY:
         index = u32(peer.held[place])

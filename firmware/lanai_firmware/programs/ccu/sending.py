@@ -3,6 +3,7 @@
 
 from lanai_firmware.lang import Ptr, address_of, firmware, u32
 
+from .datagrams import goes_on
 from .dispatch import deliver
 from .layout import CONTENT, HEAD_BYTES, NODES, NUMBERS, SLOTS, SendSlot
 from .pool import is_empty, put, settle, take_free
@@ -32,7 +33,7 @@ def take_next(client: u32) -> bool:
     if slot.number != client_state.sent + 1 or is_empty(address_of(daemon.free_send)):
         return False
     nodes = slot.nodes & (u32(1) << NODES) - 1
-    if is_shut(nodes):
+    if is_shut(nodes) if daemon.config.datagrams == 0 else not goes_on(client, nodes):
         return False
     index = client_state.entries[place]
     keep(index, slot, nodes)

@@ -18,6 +18,7 @@ class Entry(Struct):
     queued: u32  # 1: it waits to be sent, or for the packets before it
     sent_at: u32
     tries: u32
+    follows: u32  # 1: a fragment of a datagram, and not the first
     start: u32  # SRAM address of its `tag`
     size: u32  # bytes from there on
     clients: Array[u8, 16]
@@ -52,6 +53,7 @@ class ClientState(Struct):
     queue: Queue  # the receive queue (CC-02)
     entries: Array[u32, 16]  # by slot of the send queue
     sent: u32
+    fragments: u32  # of the datagram that is being taken: those that are still to be
     arrived: u32
     changed: u32
     shown_after: u32  # host DMA transfers after which `shown` may change

@@ -70,7 +70,8 @@ def launch(index: u32, entry: Ptr[Entry]) -> None:
         shared.border.counts[RESENT] += 1
     daemon.sending = index
     entry.sent_at = timer.now()
-    work()
+    if entry.follows == 0:
+        work()
     send(route, head, 4 + 4 * count + entry.size)
 
 

@@ -19,12 +19,14 @@ class Place(NamedTuple):
 @dataclass(frozen=True)
 class Attachment:
     """`places`: of all ranks. `shared`: where in SRAM the memory begins that ranks share with the
-    daemon. `multicasts`: the fabric broadcasts, and the options let it."""
+    daemon. `packet`, `datagram`: as in `CcuOptions`. `multicasts`: the fabric broadcasts, and the
+    options let it."""
 
     rank: int
     places: tuple[Place, ...]
     shared: int
     packet: int
+    datagram: int
     multicasts: bool
 
     @property

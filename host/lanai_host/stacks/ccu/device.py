@@ -53,7 +53,7 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         )
         self._places = attachment.places
         self._daemon = Daemon(bus, attachment, costs)
-        self._sending = Sending(self._daemon, self.rank, attachment.packet)
+        self._sending = Sending(self._daemon, self.rank, attachment.packet, attachment.datagram)
         self._receiving = Receiving(bus, costs, self._answer, self._sending.answered)
         super().__init__(bus, costs, self._receiving.matching)
         self._own: dict[int, Send] = {}  # synchronous sends to this rank itself, by serial number

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from lanai_firmware.programs.ccu.layout import CONTENT, NUMBERS
+from lanai_firmware.programs.ccu.layout import CONTENT, NUMBERS, SLOTS
 from lanai_hdl import ranges
 from lanai_hdl.errors import UserError
 
@@ -15,6 +15,7 @@ RANGES = {
     "retries": (1, 1_000_000),
     "resend_all": (0, 1),
     "broadcast": (0, 1),
+    "datagram": (0, int(CONTENT) * int(SLOTS)),
     "work": (0, 100_000),
     "system_buffer": (0, 1_000_000),
     "present": (0, 10_000_000),
@@ -39,7 +40,11 @@ class CcuOptions:
         resend_all: 1: a packet is sent again to all its nodes; 0: to those that lack it (CC-09: not
             said).
         broadcast: 1: use the broadcast of a fabric that has one (CC-14); 0: a packet for each node.
-        work: what each packet costs the daemon's processor beyond its own instructions.
+        datagram: bytes that are one datagram, as UDP has them: its packets leave together,
+            are acknowledged together, and the next waits for that; `window` then has no part. 0:
+            each packet is its own.
+        work: what each packet, or datagram, costs the daemon's processor beyond its own
+            instructions.
         system_buffer: bytes of packets that wait until the daemon reads them (CC-12). Packets that
             find it full are lost. 0: as many packets as the NIC's receive queue holds.
         present, away: after each `present` microseconds the daemon loses its processor for `away`
@@ -55,6 +60,7 @@ class CcuOptions:
     retries: int = 100
     resend_all: int = 0
     broadcast: int = 1
+    datagram: int = 0
     work: int = 0
     system_buffer: int = 0
     present: int = 0
@@ -67,6 +73,10 @@ class CcuOptions:
             raise UserError(
                 f"CcuOptions.system_buffer={self.system_buffer} holds no packet of {self.packet} bytes; "
                 "take more, or 0 for no limit of its own"
+            )
+        if 0 < self.datagram < self.packet or self.datagram > self.packet * int(SLOTS):
+            raise UserError(
+                f"CcuOptions.datagram={self.datagram} must be 0, or 1 to {int(SLOTS)} packets of {self.packet} bytes"
             )
 
 
@@ -83,10 +93,10 @@ def ethernet() -> CcuOptions:
 
 
 def lam() -> CcuOptions:
-    """A stand-in for LAM of 1994: a daemon that sends a packet and waits for its acknowledgement,
-    and no broadcast (ccu.s1.lam_stop_and_wait). Its single datagrams of up to 8,192 bytes are not
-    modelled."""
-    return replace(ethernet(), window=1, ack_every=1, broadcast=0)
+    """A stand-in for LAM of 1994: a daemon that sends a datagram and waits for its acknowledgement,
+    and no broadcast (ccu.s1.lam_stop_and_wait). A datagram has up to 8,192 bytes
+    (ccu.s5_3.lam_single_message)."""
+    return replace(ethernet(), window=1, ack_every=1, broadcast=0, datagram=8192)
 
 
 def mpich() -> CcuOptions:

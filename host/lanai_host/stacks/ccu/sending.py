@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from lanai_firmware.programs.ccu.layout import MPI_HEAD, MPI_TAIL
+from lanai_firmware.programs.ccu.layout import LAST, MPI_HEAD, MPI_TAIL
 
 from ...body import NOTHING, Body
 from ...bus.base import BusError
@@ -15,12 +15,14 @@ from .operations import HEADER, Kind, Send
 
 class Sending:
     """Sends in order. A standard one is done when all of it is in the daemon's send buffer; a
-    synchronous one when, beside that, a receive has taken it."""
+    synchronous one when, beside that, a receive has taken it. `datagram`: bytes of a message that
+    are one datagram; 0: the daemon sends packets as they come."""
 
-    def __init__(self, daemon: Daemon, rank: int, packet: int) -> None:
+    def __init__(self, daemon: Daemon, rank: int, packet: int, datagram: int = 0) -> None:
         self._daemon = daemon
         self._rank = rank
         self._packet = packet
+        self._datagram = datagram
         self._waiting: deque[Send] = deque()
         self._untaken: dict[int, Send] = {}  # synchronous ones, by serial number
         self._serial = 0
@@ -66,16 +68,21 @@ class Sending:
             send = self._waiting[0]
             first = send.offset == 0
             try:
-                data = send.next_packet(self._packet)
+                data = send.next_packet(min(self._packet, self._left(send)))
             except BusError as error:
                 self._abandon(send, error)
                 continue
-            tag = self._rank | int(MPI_HEAD) * first | int(MPI_TAIL) * send.is_cut
+            last = self._datagram and (send.is_cut or self._left(send) == self._datagram)
+            tag = self._rank | int(MPI_HEAD) * first | int(MPI_TAIL) * send.is_cut | int(LAST) * bool(last)
             await self._daemon.send(tag, data, send.ranks)
             await self._daemon.trigger()
             if send.is_cut:
                 self._waiting.popleft()
                 self._end(send)
+
+    def _left(self, send: Send) -> int:
+        """Bytes that the datagram still takes that the next byte of a message is in."""
+        return self._datagram - send.offset % self._datagram if self._datagram else self._packet
 
     def _abandon(self, send: Send, error: BusError) -> None:
         """The rest of its memory cannot be read. What has left already is completed with zeros, for

@@ -41,6 +41,7 @@ def config_words(options: CcuOptions, placement: Placement, node: int, slot_khz:
         "retries": options.retries,
         "resend_all": options.resend_all,
         "broadcast": int(placement.broadcasts and options.broadcast),
+        "datagrams": int(options.datagram > 0),
         "work": cycles(options.work),
         "buffers": options.system_buffer // options.packet,
         "present": cycles(options.present),
@@ -85,7 +86,8 @@ class CcuStack(NicStack):
         )
         shared = image.address(FIRMWARE.symbol("shared"))
         multicasts = placement.broadcasts and bool(options.broadcast)
-        return {rank: Attachment(rank, places, shared, options.packet, multicasts) for rank in placement.ranks_on(node)}
+        same = (places, shared, options.packet, options.datagram, multicasts)
+        return {rank: Attachment(rank, *same) for rank in placement.ranks_on(node)}
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus

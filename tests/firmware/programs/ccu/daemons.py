@@ -13,6 +13,7 @@ from lanai_firmware.programs.ccu import state
 from lanai_firmware.programs.ccu.layout import (
     CLOSED,
     HEAD_BYTES,
+    LAST,
     PLACE,
     RING,
     RING_AT,
@@ -38,6 +39,7 @@ DEFAULTS = {
     "retries": 200,
     "resend_all": 0,
     "broadcast": 1,
+    "datagrams": 0,
     "work": 0,
     "buffers": 0,
     "present": 0,
@@ -105,13 +107,13 @@ class Host:
         place = int(offset_of(Status, name)) + 4 * index
         return struct.unpack_from(">I", self.memory, place)[0]
 
-    def send(self, data, clients):
-        """To `clients`: node -> mask. False if the send queue is full."""
+    def send(self, data, clients, last=False):
+        """To `clients`: node -> mask. `last`: of a datagram. False if the send queue is full."""
         if self.sent - self.status("sent") >= int(SLOTS):
             return False
         slot = self.sent % int(SLOTS)
         entry = self.pool + self.status("entries", slot) * int(sizeof(Packet))
-        head = struct.pack(">II", self.client, len(data))
+        head = struct.pack(">II", self.client | int(LAST) * last, len(data))
         self.nic.pio_write(entry + int(offset_of(Packet, "tag")), head + data)
         masks = bytes(clients.get(node, 0) for node in range(16))
         nodes = sum(1 << node for node in clients)
@@ -153,7 +155,7 @@ class Daemons:
                 border = int(state.shared._address)
                 pool = border + int(offset_of(state.Shared, "packets"))
             self.hosts += [Host(nic, border, pool, client) for client in range(count)]
-        assert int(sizeof(Config)) == 4 * 13 + 4 * 16
+        assert int(sizeof(Config)) == 4 * 14 + 4 * 16
         for host in self.hosts if begun else ():
             host.begin()
 
@@ -166,9 +168,9 @@ class Daemons:
         self.native.run(machine)
 
     def run(self, script=(), limit=200_000):
-        """Let all happen until nothing can. `script`: (host, data, clients) of packets to be sent,
-        in order for each host."""
-        waiting = {host: deque((d, s) for h, d, s in script if h is host) for host in self.hosts}
+        """Let all happen until nothing can. `script`: (host, data, clients), and perhaps `last`, of
+        packets to be sent, in order for each host."""
+        waiting = {host: deque(rest for h, *rest in script if h is host) for host in self.hosts}
         self.quiet()
         for _ in range(limit):
             for host in self.hosts:

@@ -47,7 +47,14 @@ def test_messages_of_all_kinds_arrive_over_a_bad_wire_the_same_each_time():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("ranks", "options"),
-    [(1, []), (3, []), (8, BAD_WIRE), (4, ["--ranks-per-node", 2]), (4, ["--option", "packet=100"])],
+    [
+        (1, []),
+        (3, []),
+        (8, BAD_WIRE),
+        (4, ["--ranks-per-node", 2]),
+        (4, ["--option", "packet=100"]),
+        (3, ["--option", "packet=1300", "--option", "datagram=8192", "--option", "ack_every=1", *BAD_WIRE]),
+    ],
 )
 def test_messages_of_all_kinds_arrive_whole_and_in_order(ranks, options):
     assert fine(on_ccu(ranks, *options, sizes="0,3,1315,1316,9001"))
@@ -66,6 +73,8 @@ def test_what_the_paper_leaves_open_changes_no_byte(option):
         (["-n", 9, "--ranks-per-node", 9], "ccu serves 8 ranks a node, not 9"),
         (["-n", 2, "--option", "packet=1332"], r"CcuOptions.packet=1332 must be a whole number from 64 to 1,331"),
         (["-n", 2, "--option", "window=64"], r"CcuOptions.window=64 must be a whole number from 1 to 63"),
+        (["-n", 2, "--option", "datagram=1000"], r"datagram=1000 must be 0, or 1 to 16 packets of 1331 bytes"),
+        (["-n", 2, "--option", "datagram=30000"], r"datagram=30000 must be"),
         (["-n", 2, "--option", "system_buffer=1000"], r"CcuOptions.system_buffer=1000 holds no packet of 1331 bytes"),
     ],
 )

@@ -236,3 +236,15 @@ def exchange(count, seed):
 
 
 PAIRS = [(source, dest) for source in range(4) for dest in range(4)]
+
+
+@pytest.mark.parametrize("size", [0, 100, 8192 - 16, 8192 - 15, 2 * 8192 - 16, 30_000])
+def test_messages_are_cut_into_datagrams(size):
+    """LAM sends up to 8,192 bytes in one."""
+    world = World(packet=1300, datagram=8192, ack_every=1, window=1, multicasts=False)
+    data = bytes(n * 7 & 0xFF for n in range(size))
+    receive, memory = world.receive(1, size, 0)
+    world.finish(world.send(0, 1, data), receive)
+    assert bytes(memory) == data
+    world.finish(*(world.send(0, 1, data), world.receive(1, size, 0)[0]))
+    assert world.daemons.node_count(1, Count.ACKS_NTH) == 2 * -(-(size + 16) // 8192)

@@ -73,14 +73,15 @@ class World:
     """`devices`, by rank. `places`: how many ranks each node has. Other arguments are the daemon's
     configuration."""
 
-    def __init__(self, places=(1, 1), *, packet=1331, multicasts=True, **changes):
-        self.daemons = Daemons(places, begun=False, broadcast=int(multicasts), **changes)
+    def __init__(self, places=(1, 1), *, packet=1331, datagram=0, multicasts=True, **changes):
+        sizes = {"broadcast": int(multicasts), "datagrams": int(datagram > 0)}
+        self.daemons = Daemons(places, begun=False, **sizes, **changes)
         self.memory = []  # buffers of the program
         found = [Place(node, client) for node, count in enumerate(places) for client in range(count)]
         self.devices = []
         for rank, (place, host) in enumerate(zip(found, self.daemons.hosts, strict=True)):
             shared = self.daemons.hosts[rank - place.client].at  # the first client's part begins it
-            attachment = Attachment(rank, tuple(found), shared, packet, multicasts)
+            attachment = Attachment(rank, tuple(found), shared, packet, datagram, multicasts)
             bus = ModelBus(self.daemons.wire, host.nic, MEMORY + place.client * WINDOW)
             self.devices.append(Ccu(bus, attachment, HostConfig()))
 

@@ -12,13 +12,15 @@ KNOWN = {claim.id.removeprefix("ccu.") for claim in claims.load("ccu")}
 
 def fake(slower):
     """Runs of a world in which a message takes what the paper's two bandwidths imply, and `slower`
-    times that on the other systems and by messages to each rank; windows far from 30 are slow, and
-    those above 32 lose packets."""
+    times that on the other systems and by messages to each rank, but a little less for what just
+    fits into a datagram one way; windows far from 30 are slow, and those above 32 lose packets."""
 
     def observed(pattern, ranks, options, sizes, *, repetitions=1):
         ours = options == systems.OURS and pattern != "linear_bcast"
         late = abs(options.window - 30) if options.present else 0
-        times = {size: (1700 + 1.0375 * size + late) * (1 if ours else slower) for size in sizes}
+        fits = [size for size in sizes if pattern == "ping" and 6000 <= size < options.datagram]
+        factors = {size: 1 if ours else 0.98 if size in fits else slower for size in sizes}
+        times = {size: (1700 + 1.0375 * size + late) * factors[size] for size in sizes}
         runs = {size: [[(0, time)] * ranks] * repetitions for size, time in times.items()}
         return experiments.Outcome(runs, {"resent": max(0, options.window - 32), "timeouts": 0})
 
@@ -57,6 +59,7 @@ def test_every_way_to_answer_finds_its_figures(figures):
 def test_shapes_do_not_show_where_the_others_are_faster(figures):
     found = {one.claim.id: one for one in STUDY.answer(figures(0.9))}
     for name in (
+        "s5_3.ping_vs_lam_window",
         "s5_3.pingpong_exchange",
         "s6_1.bcast_order",
         "s6.collectives_better",
@@ -69,7 +72,7 @@ def test_shapes_do_not_show_where_the_others_are_faster(figures):
 def test_at_least_33_claims_are_answered_or_have_a_reason(figures):
     found = STUDY.answer(figures(1.5))
     assert all(one.answered or one.why != verdicts.NOT_YET for one in found)
-    assert sum(one.answered for one in found) >= 31
+    assert sum(one.answered for one in found) >= 33
 
 
 def test_reduce_by_gather_is_measured_by_the_number_of_nodes(figures):
