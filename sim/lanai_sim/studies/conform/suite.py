@@ -64,7 +64,9 @@ def _fetch(work: Path) -> None:
             last = "\n".join(done.stderr.strip().splitlines()[-5:])
             raise UserError(f"pip could not download mpi4py {VERSION}, whose tests are the suite:\n{last}")
         with tarfile.open(archive) as tar:
-            tar.extractall(name, filter="data")
+            # Python before 3.11.4 has no filters, and no argument for them.
+            tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
+            tar.extractall(name)
         for kept in _KEPT:
             Path(name, f"mpi4py-{VERSION}", kept).rename(work / kept)
 
