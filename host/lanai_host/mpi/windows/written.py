@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ...body import Run
+from ...bus.base import Wait
 from ...operation import Operation
 from ...remote import Segment, Writes
 from ..collectives import allgather
@@ -21,10 +23,11 @@ from .messages import Messages
 from .sender import Peer
 from .service import Service
 from .target import Target
-from .way import Buffer, Place, Transfer
+from .way import Buffer, Pending, Place, Transfer
 
 MOST_RUNS = 64  # pieces of a target that are put one by one
 PLACE = 8  # bytes
+DONE = Transfer(Wait("MPI_Put"))  # stands for every put without an error
 
 
 class Written(Messages):
@@ -44,14 +47,34 @@ class Written(Messages):
         self._places = places
 
     def put(self, call: str, origin: Buffer, target: Place) -> Transfer:
-        place, rank = self._places[target.rank], target.rank
-        if not place or rank == self._me or target.datatype.body(0, target.elements).runs > MOST_RUNS:
+        rank = target.rank
+        place = self._places[rank]
+        there = target.datatype.body(target.offset, target.elements)
+        if not place or rank == self._me or not (isinstance(there, Run) or there.runs <= MOST_RUNS):
             return super().put(call, origin, target)
-        put, world = self._writes.put, self._peers[rank].world
+        put, world, body = self._writes.put, self._peers[rank].world, origin.body()
         with self._progress.lock:
-            puts = [put(world, place + offset, part) for offset, part in pieces_of(target, origin.body())]
-        self._peers[rank].sends += [one for one in puts if one.error is not None]  # flushes report them
-        return Accessed(self._why(call, rank, "put"), rank, puts)
+            if isinstance(there, Run):
+                puts = [put(world, place + there.start, body)]
+            else:
+                puts = [put(world, place + at, part) for at, part in pieces_of(target, body)]
+        failed = [one for one in puts if one.error is not None]
+        if not failed:
+            return DONE
+        self._peers[rank].sends += failed  # flushes report them
+        return Accessed(self._why(call, rank, "put"), rank, failed)
+
+    def flush(self, call: str, ranks: Iterable[int], fence: bool = False) -> None:
+        peers = [self._peers[rank] for rank in ranks]
+        if any(peer.sends or peer.replies or not peer.applied for peer in peers):
+            super().flush(call, [peer.rank for peer in peers], fence)
+            return
+        landing = [one for one in self._landing(peers) if not one.done]
+        if landing:
+            rank = peers[0].rank if len(peers) == 1 else None
+            self._progress.wait(Pending(self._why(call, rank, "operations"), landing))
+        else:
+            self._progress.poll()  # as the other way does
 
     def _landing(self, peers: Iterable[Peer]) -> list[Operation]:
         with self._progress.lock:
