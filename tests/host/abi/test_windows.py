@@ -128,6 +128,82 @@ def test_a_put_on_ideal_takes_its_call_two_latencies_and_its_bytes(script, call)
     assert int(origin) == pytest.approx(call + 2_000_000 + 50_000, rel=5e-3)
 
 
+@pytest.mark.parametrize(("blocks", "by_messages"), [(1, False), (64, False), (65, True)])
+def test_puts_in_pieces_arrive_whole_and_many_pieces_go_by_message(script, blocks, by_messages):
+    """A message costs the target its copy."""
+    program = script(f"""
+pieces = MPI.INT.Create_vector({blocks}, 2, 3).Commit()
+big = MPI.Win.Allocate(4 * 3 * {blocks}, 4, comm=comm)
+memory = np.frombuffer(big, "i")
+memory[:] = -1
+mine = np.arange(2 * {blocks}, dtype="i")
+comm.Barrier()
+start = MPI.Wtime()
+if comm.rank == 0:
+    big.Lock(1)
+    big.Put([mine, 2 * {blocks}, MPI.INT], 1, (0, 1, pieces))
+    big.Put(mine[:0], 1)
+    big.Unlock(1)
+    comm.Send(bytearray(1), 1)
+    big.Lock(0)
+    big.Put(mine[:2], 0)
+    big.Unlock(0)
+    print(memory[:3])
+else:
+    comm.Recv(bytearray(1), 0)
+    late = MPI.Wtime() - start > 1e-3
+    whole = memory.reshape(-1, 3)
+    print(late, (whole[:, :2].ravel() == mine).all(), (whole[:, 2] == -1).all())
+big.Free()
+win.Free()
+""")
+    done = together(2, "python", program, options=["--host-option", "copy=1000000000"])
+    assert sorted(done.stdout.splitlines()) == sorted([f"{by_messages} True True", "[ 0  1 -1]"])
+
+
+def test_a_put_of_memory_that_is_not_there_fails_at_the_flush(script):
+    program = script("""
+win.Set_errhandler(MPI.ERRORS_RETURN)
+if comm.rank == 0:
+    win.Lock(1)
+    win.Put([MPI.memory.fromaddress(4096, 8), 8, MPI.BYTE], 1)
+    try:
+        win.Flush(1)
+    except MPI.Exception as error:
+        print(error.Get_error_string())
+    win.Put(np.ones(1), 1)
+    win.Unlock(1)
+comm.Barrier()
+if comm.rank == 1:
+    print(np.frombuffer(win)[0])
+win.Free()
+""")
+    done = together(2, "python", program)
+    assert "8 bytes at 0x1000" in done.stdout
+    assert done.stdout.endswith("1.0\n")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_put_is_there_before_what_its_origin_sends_later(script):
+    """Without any flush, though MPI asks for one: a write and a message share their way."""
+    program = script("""
+comm.Barrier()
+if comm.rank == 0:
+    win.Lock_all(MPI.MODE_NOCHECK)
+    for turn in range(20):
+        win.Put(np.full(1, turn, float), 1, turn % 10)
+        comm.Send(bytearray(1), 1)
+    win.Unlock_all()
+else:
+    memory = np.frombuffer(win)
+    for turn in range(20):
+        comm.Recv(bytearray(1), 0)
+        assert memory[turn % 10] == turn
+win.Free()
+""")
+    assert together(2, "python", program).returncode == 0
+
+
 def test_two_sided_messages_take_as_long_beside_an_idle_window(script):
     """Of simulated time, to the picosecond."""
     text = """
