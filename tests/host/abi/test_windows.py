@@ -204,6 +204,37 @@ win.Free()
     assert together(2, "python", program).returncode == 0
 
 
+def test_ranks_that_put_to_the_same_places_leave_the_same_bytes_in_each_run(script):
+    """At every look of the target, though each run has pauses of its own in real time."""
+    program = script("""
+import os, random, time, zlib
+draw, pause = random.Random(comm.rank), random.Random(os.urandom(8))
+memory = np.frombuffer(win)
+seen = 0
+win.Lock_all(MPI.MODE_NOCHECK)
+for turn in range(150):
+    to = draw.randrange(comm.size)
+    if to != comm.rank:
+        win.Put(np.full(draw.randrange(1, 5), comm.rank * 1000.0 + turn), to, draw.randrange(6))
+    if draw.random() < 0.3:
+        win.Flush_all()
+    if draw.random() < 0.3:
+        win.Sync()
+    if pause.random() < 0.1:
+        time.sleep(pause.random() * 1e-3)
+    seen = zlib.crc32(memory, seen)
+win.Unlock_all()
+end = MPI.Wtime()
+comm.Barrier()
+print(comm.rank, zlib.crc32(memory, seen), round(end * 1e12))
+win.Free()
+""")
+    runs = [together(4, "python", program) for _ in range(3)]
+    assert [done.returncode for done in runs] == [0, 0, 0]
+    assert len({tuple(sorted(done.stdout.splitlines())) for done in runs}) == 1
+    assert len(set(runs[0].stdout.split())) == 12
+
+
 def test_two_sided_messages_take_as_long_beside_an_idle_window(script):
     """Of simulated time, to the picosecond."""
     text = """
