@@ -18,32 +18,30 @@ class BarrierCombiner(wiring.Component):
     ----------
     members : how many there may be
     bits : how many each of them has
-    masked : the input `present` says who is a member; without it all are
 
     Members
     -------
     i : ``In(bits)`` of each member
-    present : ``In(members)``, if `masked`. It must not change after reset.
+    present : ``In(members)``, who is a member. It must not change after reset. Without any the
+        result is 0.
     failed : ``In(1)``
     result : ``Out(bits)``, registered
     idle : ``Out(1)``, the result does not change
     """
 
-    def __init__(self, members: int, bits: int = BITS, *, masked: bool = False):
+    def __init__(self, members: int, bits: int = BITS):
         if members < 1:
             raise ValueError(f"members={members!r} must be at least 1")
-        self._masked = masked
-        ports = {"i": In(bits).array(members), "failed": In(1), "result": Out(bits), "idle": Out(1)}
-        super().__init__({**ports, "present": In(members)} if masked else ports)
+        ports = {"result": Out(bits), "idle": Out(1)}
+        super().__init__({"i": In(bits).array(members), "present": In(members), "failed": In(1), **ports})
 
     def elaborate(self, platform):
         m = Module()
         after = Signal(len(self.result))
         for n in range(len(self.result)):
             column = Cat(member[n] for member in self.i)
-            some, every = column.any(), column.all()
-            if self._masked:
-                some, every = (column & self.present).any(), (column | ~self.present).all() & self.present.any()
+            some = (column & self.present).any()
+            every = (column | ~self.present).all() & self.present.any()
             m.d.comb += after[n].eq((self.result[n] & some) | every)
         with m.If(~self.failed):
             m.d.sync += self.result.eq(after)

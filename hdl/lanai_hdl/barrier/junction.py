@@ -1,4 +1,4 @@
-"""The barrier tree in a switch that may stand below another."""
+"""The barrier tree in a switch, which may stand below another."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
@@ -46,7 +46,7 @@ class BarrierJunction(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.combiner = combiner = BarrierCombiner(self._ports, masked=True)
+        m.submodules.combiner = combiner = BarrierCombiner(self._ports)
         failed = Cat(self.failed)
         below, above, said, result = Signal(), Signal(), Signal(BITS), Signal(BITS)
         m.d.comb += [

@@ -4,7 +4,6 @@ from amaranth.hdl import Cat, Module, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..barrier.combiner import BarrierCombiner
 from ..barrier.junction import BarrierJunction
 from ..barrier.port import BarrierPort
 from ..config import BlockedAction
@@ -74,7 +73,7 @@ class Switch(wiring.Component):
 
         dropped = Cat(transmitter.dropped for transmitter in transmitters)
         sent = Cat(transmitter.sent for transmitter in transmitters)
-        barrier = (self._cascade if self.config.cascaded else self._barrier)(m, receivers, transmitters)
+        barrier = self._barrier(m, receivers, transmitters)
         blocks = (crossbar, *receivers, *transmitters, *barrier)
         m.d.comb += self.idle.eq(Cat(block.idle for block in blocks).all() & ~reset)
         for counter, events in (
@@ -93,37 +92,26 @@ class Switch(wiring.Component):
         members = [n for n in range(self.config.ports) if self.config.barrier >> n & 1]
         if not members:
             return []
-        m.submodules.barrier = combiner = BarrierCombiner(len(members))
-        ports = [self._barrier_port(m, n, receivers[n], transmitters[n]) for n in members]
-        m.d.comb += combiner.failed.eq(Cat(port.lost for port in ports).any())
-        for port, bits in zip(ports, combiner.i, strict=True):
-            m.d.comb += [bits.eq(port.theirs), port.mine.eq(combiner.result), port.failed.eq(combiner.failed)]
-        return [combiner, *ports]
-
-    def _cascade(self, m, receivers, transmitters):
-        """The same for a tree of several switches."""
-        m.submodules.barrier = junction = BarrierJunction(self.config.ports)
-        m.d.comb += [junction.members.eq(self.barrier_members), junction.parent.eq(self.barrier_parent)]
-        ports = []
-        for n in range(self.config.ports):
-            port = self._barrier_port(m, n, receivers[n], transmitters[n])
+        cascaded = self.config.cascaded
+        m.submodules.barrier = junction = BarrierJunction(len(members))
+        m.d.comb += [
+            junction.members.eq(self.barrier_members if cascaded else -1),
+            junction.parent.eq(self.barrier_parent if cascaded else 0),
+        ]
+        ports = [BarrierPort(self.config.nic) for _ in members]
+        for i, (n, port) in enumerate(zip(members, ports, strict=True)):
+            m.submodules[f"barrier{n}"] = port
+            wiring.connect(m, wiring.flipped(self.rx[n]), port.wire_rx)
+            wiring.connect(m, port.rx, receivers[n].link)
+            wiring.connect(m, transmitters[n].link, port.tx)
+            wiring.connect(m, port.wire_tx, wiring.flipped(self.tx[n]))
             m.d.comb += [
-                junction.theirs[n].eq(port.theirs),
-                junction.failed[n].eq(port.lost | port.theirs_failed),
-                port.mine.eq(junction.mine[n]),
-                port.failed.eq(junction.mine_failed[n]),
+                junction.theirs[i].eq(port.theirs),
+                junction.failed[i].eq(port.lost | port.theirs_failed),
+                port.mine.eq(junction.mine[i]),
+                port.failed.eq(junction.mine_failed[i]),
             ]
-            ports.append(port)
         return [junction, *ports]
-
-    def _barrier_port(self, m, n, receiver, transmitter):
-        """The tree's end at port `n`, between its link and the parts for packets."""
-        m.submodules[f"barrier{n}"] = port = BarrierPort(self.config.nic)
-        wiring.connect(m, wiring.flipped(self.rx[n]), port.wire_rx)
-        wiring.connect(m, port.rx, receiver.link)
-        wiring.connect(m, transmitter.link, port.tx)
-        wiring.connect(m, port.wire_tx, wiring.flipped(self.tx[n]))
-        return port
 
     @staticmethod
     def _count(m, counter, events):

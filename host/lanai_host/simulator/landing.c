@@ -1,5 +1,5 @@
 /* Memory that ranks write to, without a part of its owner's process. It lies in the shared memory. A write leaves and
-   arrives as a datagram does, but it wakes nobody: it takes effect when its owner resumes at that time or later, or
+   arrives as a datagram does, but it wakes no rank: it takes effect when its owner resumes at that time or later, or
    earlier if its owner waits and nothing earlier can come. So what a running process finds there does not depend on the
    speed of the machine. Whoever releases ranks copies the bytes. */
 

@@ -98,9 +98,9 @@ class RankTransport:
         self._lib.hub_free(self._hub, place)
 
     def write(self, dest: int, place: int, body: Body) -> int:
-        """Write to memory that rank `dest` has allocated. That costs what a datagram does and wakes
-        nobody. Returns when this rank may know that the bytes are there, which all that it posts later
-        does not overtake.
+        """Write to memory that rank `dest` has allocated. That costs what a datagram does and wakes no
+        rank. Returns when this rank may know that the bytes are there. What it posts later does not
+        overtake them.
 
         Raises BusError if the body cannot be read.
         """

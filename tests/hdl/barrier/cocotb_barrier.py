@@ -91,7 +91,7 @@ async def all_pass_each_barrier_together(dut, loss):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(loss=[0.0, 0.3])
 async def a_switch_below_another_waits_for_its_answer(dut, loss):
-    """Port 0 leads to the switch above, which is ahead of nobody."""
+    """Port 0 leads to the switch above, which answers some time after all of this one have begun."""
     if not hasattr(dut, "barrier_members"):
         return
     dut.barrier_members.value, dut.barrier_parent.value = 0b110, 0b001

@@ -1,5 +1,6 @@
-"""A switch with the barrier tree and its NICs, on a bench."""
+"""Switches with the barrier tree and their NICs, on a bench."""
 
+import random
 from collections.abc import Callable
 
 from amaranth import Module, ResetInserter, Signal
@@ -49,30 +50,36 @@ class Node:
         raise AssertionError(f"the barrier is not passed: {self.seen:#x}")
 
 
-class Star:
-    """Barrier blocks on a switch with the barrier tree, by cables whose flits `fault` may change.
-    Packets of the NICs are what `fault` says."""
+class Cabled:
+    """Barrier blocks and switches with the barrier tree, by cables whose flits `fault` may change."""
 
-    def __init__(self, nics=3, fault=None, config=CONFIG, slots=20_000, **switch):
+    def __init__(self, nics, fault, config, slots):
         self.config = config
         self.fault = fault or (lambda wire, slot, kind, data: (kind, data))
         self.top = Module()
-        self.switch = Switch(SwitchConfig(max(2, nics), config, barrier=(1 << nics) - 1, **switch))
-        self.top.submodules.switch = self.switch
         self.blocks = [BarrierBlock(config) for _ in range(nics)]
         self.resets = [Signal() for _ in range(nics)]
         for n, (block, reset) in enumerate(zip(self.blocks, self.resets, strict=True)):
             self.top.submodules[f"block{n}"] = ResetInserter(reset)(block)
+        self.switches = self.make_switches()
+        for n, switch in enumerate(self.switches):
+            self.top.submodules[f"switch{n}"] = switch
         self.bench = Bench(self.top, slots)
         self.slot = 0
         self.arrived = []  # (wire, slot, kind, data) of control flits
         self.stopped = ()  # wires whose receiver says STOP
 
+    def make_switches(self):
+        """All switches, with their inputs driven in `top`."""
+        raise NotImplementedError
+
+    def ways(self):
+        """(sender, receiver) of each wire."""
+        raise NotImplementedError
+
     async def _wires(self, context):
-        latency = self.config.link_latency
-        ways = [(block.wire_tx, self.switch.rx[n]) for n, block in enumerate(self.blocks)]
-        ways += [(self.switch.tx[n], block.wire_rx) for n, block in enumerate(self.blocks)]
-        on_way = [[(0, 0)] * latency for _ in ways]
+        ways = self.ways()
+        on_way = [[(0, 0)] * self.config.link_latency for _ in ways]
         while True:
             for wire, (sender, receiver) in enumerate(ways):
                 kind, data = context.get(sender.kind.as_value()), context.get(sender.data)
@@ -97,9 +104,48 @@ class Star:
             self.bench.add(process)
         self.bench.run()
 
+    def is_idle(self, context):
+        return all(context.get(unit.idle) for unit in (*self.switches, *self.blocks))
+
     async def settle(self, context, slots=1000):
         for _ in range(slots):
             await context.tick()
-            if context.get(self.switch.idle) and all(context.get(block.idle) for block in self.blocks):
+            if self.is_idle(context):
                 return
         raise AssertionError("the tree does not come to rest")
+
+    def pass_together(self, barriers, *, pause=0, slots=4000):
+        """All NICs pass so many barriers, each begun up to `pause` slots after the one before: none
+        passes before the last has come."""
+        came, left = [], []
+
+        def script(n):
+            async def run(context, node):
+                for barrier in range(barriers):
+                    if pause:
+                        await context.tick().repeat(random.Random(10 * n + barrier).randrange(pause))
+                    came.append((barrier, self.slot))
+                    assert await node.passes(0xFFFF * (barrier % 2 == 0), slots) & LOST == 0
+                    left.append((barrier, self.slot))
+
+            return run
+
+        self.run(*map(script, range(len(self.blocks))))
+        for barrier in range(barriers):
+            assert min(slot for b, slot in left if b == barrier) > max(slot for b, slot in came if b == barrier)
+
+
+class Star(Cabled):
+    """NICs on one switch. Wire n is from NIC n, wire n + NICs back. Packets of the NICs are what
+    `fault` says."""
+
+    def __init__(self, nics=3, fault=None, config=CONFIG, slots=20_000, **switch):
+        self.switch = Switch(SwitchConfig(max(2, nics), config, barrier=(1 << nics) - 1, **switch))
+        super().__init__(nics, fault, config, slots)
+
+    def make_switches(self):
+        return [self.switch]
+
+    def ways(self):
+        ways = [(block.wire_tx, self.switch.rx[n]) for n, block in enumerate(self.blocks)]
+        return ways + [(self.switch.tx[n], block.wire_rx) for n, block in enumerate(self.blocks)]

@@ -21,22 +21,7 @@ from .star import CONFIG, KINDS, WAIT, Star
 
 
 def test_no_node_passes_before_the_last_has_come():
-    star = Star()
-    came, left = [], []
-
-    def script(n):
-        async def run(context, node):
-            for barrier in range(4):
-                await context.tick().repeat(random.Random(10 * n + barrier).randrange(400))
-                came.append((barrier, star.slot))
-                assert await node.passes(0xFFFF * (barrier % 2 == 0)) & LOST == 0
-                left.append((barrier, star.slot))
-
-        return run
-
-    star.run(*map(script, range(3)))
-    for barrier in range(4):
-        assert min(slot for b, slot in left if b == barrier) > max(slot for b, slot in came if b == barrier)
+    Star().pass_together(4, pause=400)
 
 
 def test_the_last_one_has_its_answer_after_23_slots():
@@ -101,21 +86,7 @@ def test_lost_and_damaged_flits_only_delay(seed):
                 return kind, data ^ 1 << chance.randrange(32)
         return kind, data
 
-    star = Star(fault=fault, slots=60_000)
-    came, left = [], []
-
-    def script(n):
-        async def run(context, node):
-            for barrier in range(5):
-                came.append((barrier, star.slot))
-                assert await node.passes(barrier % 2 ^ 1, 20_000) & LOST == 0
-                left.append((barrier, star.slot))
-
-        return run
-
-    star.run(*map(script, range(3)))
-    for barrier in range(5):
-        assert min(slot for b, slot in left if b == barrier) > max(slot for b, slot in came if b == barrier)
+    Star(fault=fault, slots=60_000).pass_together(5, slots=20_000)
 
 
 def test_a_nic_that_the_switch_does_not_hear_knows_it():

@@ -20,22 +20,7 @@ A_SWITCH_MORE = 23  # the same again
 
 
 def test_no_node_passes_before_the_last_has_come():
-    tree = Tree()
-    came, left = [], []
-
-    def script(n):
-        async def run(context, node):
-            for barrier in range(6):
-                await context.tick().repeat(random.Random(10 * n + barrier).randrange(400))
-                came.append((barrier, tree.slot))
-                assert await node.passes(0xFFFF * (barrier % 2 == 0)) & LOST == 0
-                left.append((barrier, tree.slot))
-
-        return run
-
-    tree.run(*map(script, range(3)))
-    for barrier in range(6):
-        assert min(slot for b, slot in left if b == barrier) > max(slot for b, slot in came if b == barrier)
+    Tree().pass_together(6, pause=400)
 
 
 @pytest.mark.parametrize("last", range(3))
@@ -86,21 +71,7 @@ def test_lost_and_damaged_flits_only_delay(seed):
                 return kind, data ^ 1 << chance.randrange(32)
         return kind, data
 
-    tree = Tree(fault, slots=60_000)
-    came, left = [], []
-
-    def script(n):
-        async def run(context, node):
-            for barrier in range(5):
-                came.append((barrier, tree.slot))
-                assert await node.passes(barrier % 2 ^ 1, 20_000) & LOST == 0
-                left.append((barrier, tree.slot))
-
-        return run
-
-    tree.run(*map(script, range(3)))
-    for barrier in range(5):
-        assert min(slot for b, slot in left if b == barrier) > max(slot for b, slot in came if b == barrier)
+    Tree(fault, slots=60_000).pass_together(5, slots=20_000)
 
 
 @pytest.mark.parametrize("wire", [4, 6, 8])

@@ -98,7 +98,7 @@ def test_who_waited_for_a_packet_begins_behind_it_with_all_others_that_did():
     assert not any(counters["drops"])
 
 
-def test_one_talker_alone_waits_for_nobody():
+def test_one_talker_alone_does_not_wait():
     """Each of its packets is a slot later than on a wire on which NICs take turns: it is given the
     wire when that is silent, not before."""
     slots = []

@@ -115,7 +115,7 @@ class ContentionSpec(wiring.Component):
         silent, asked, had = Signal(), Signal(3), Signal(3)
         m.d.comb += [dut.request.eq(AnySeq(3)), silent.eq(AnySeq(1)), dut.silent.eq(silent)]
         m.d.sync += [asked.eq(dut.request), had.eq(dut.grant)]
-        could, past = Signal(), Signal()  # the wire was silent and nobody had it, in the slot before
+        could, past = Signal(), Signal()  # the wire was silent and no NIC had it, in the slot before
         m.d.sync += [could.eq(silent & ~(dut.grant & dut.request).any()), past.eq(1)]
         m.d.comb += Assert((dut.grant & (dut.grant - 1)[:3]) == 0, "one at a time")
         with m.If(past & (had & asked).any()):

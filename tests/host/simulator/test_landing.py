@@ -1,4 +1,4 @@
-"""Writes to memory that ranks share (`landing.c`): when they take effect, and that they wake nobody."""
+"""Writes to memory that ranks share (`landing.c`): when they take effect, and that they wake no rank."""
 
 import ctypes
 from itertools import pairwise
@@ -50,7 +50,7 @@ def test_a_write_in_several_pieces_of_the_origin_arrives_whole():
     assert memory.text == b"abcdefgh"
 
 
-def test_a_write_wakes_nobody_and_its_writer_needs_nobody():
+def test_a_write_wakes_no_rank_and_its_writer_waits_for_none():
     """The owner waits for a datagram, and its process sleeps or has other work: the writer goes on."""
     ranks = Ranks(2)
     here, there = ranks.transports
