@@ -4,6 +4,7 @@ cannot be reached."""
 import pytest
 
 from lanai_firmware.programs.put.layout import ASKS, BUS, CLOSED, FLAG, NODES, OUTSTANDING, Counter, Kind
+from lanai_firmware.programs.put.state import BUFFERS
 
 from .rig import CRC, FREE, HEAP, SIZE, play
 
@@ -166,6 +167,22 @@ def test_a_heap_that_cannot_be_written_is_tried_once():
     one.ask(1, Kind.GET, A, B)
     fabric.run(limit=200)
     assert one.counter(Counter.ANSWERED) == 1
+
+
+def test_a_nic_whose_rank_has_ended_takes_packets_however_many_come_before_its_turn():
+    """All its buffers are filled, and nothing of them goes to the host: no transfer's end tells it that
+    they are free. A packet that it left in the network would stop the others behind it."""
+    fabric, (one, two) = play(2)
+    two.write("heap", int(CLOSED))
+    fabric.run()
+    for n in range(2 * BUFFERS):
+        one.put(1, A + 4 * n, b"late")
+        while actions := [each for each in fabric.actions() if each[:2] != ("turn", 1)]:
+            for action in actions:
+                fabric.act(action)
+    fabric.run()
+    assert not any(fabric.wires.values())
+    assert bytes(two.heap) == bytes(SIZE)
 
 
 def test_a_damaged_packet_is_a_fault():
