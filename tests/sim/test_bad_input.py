@@ -86,12 +86,13 @@ def test_a_file_in_the_caches_place_is_named(tmp_path):
 
 
 def test_a_full_disk_is_told(tmp_path):
-    """No file may grow beyond 64 kB, which is how a full disk looks to the cache."""
+    """No file may grow beyond 64 kB, which is how a full disk looks to the cache. The command keeps no
+    compiled modules: Python would keep their first 64 kB, which later tests could not load."""
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
 
-    environment = {**os.environ, "LANAI_CACHE": str(tmp_path / "cache")}
+    environment = {**os.environ, "LANAI_CACHE": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = lanai("run", "-n", "2", "--device", "mpi-np", "true", env=environment, preexec_fn=limit)
     assert done.returncode == 2, done
     assert done.stderr.startswith("lanai: error: ")

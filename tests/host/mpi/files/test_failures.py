@@ -4,6 +4,7 @@ not say otherwise."""
 import errno
 import os
 import resource
+import sys
 
 import numpy as np
 import pytest
@@ -154,7 +155,8 @@ def test_a_full_disk(name):
     assert run_ranks(2, program) == [ErrorClass.NO_SPACE] * 2
 
 
-def test_one_process_that_cannot_write_fails_the_collective_call_of_all(tmp_path):
+def test_one_process_that_cannot_write_fails_the_collective_call_of_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a module first needed here would be kept in part
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:
