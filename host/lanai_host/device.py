@@ -156,7 +156,8 @@ class Device(ABC):
         """The message that such a receive would take now, or None. With `take` it leaves the queues
         for `receive_taken`.
 
-        Raises DeviceLost if the NIC is lost, and there is no operation that could say so.
+        Raises DeviceLost if the NIC is lost, and there is no operation that could say so; PeerLost if
+        there is no such message and `source` is lost. ANY_SOURCE is told of each lost rank once.
         """
 
     @abstractmethod

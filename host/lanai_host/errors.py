@@ -2,12 +2,16 @@
 
 from lanai_hdl.errors import UserError
 
-__all__ = ["DeadlockError", "DeviceLost", "UserError"]
+__all__ = ["DeadlockError", "DeviceLost", "PeerLost", "UserError"]
 
 
 class DeviceLost(UserError):
     """This process's messaging system is of no use any more. The text says what was seen, and what
     to do."""
+
+
+class PeerLost(DeviceLost):
+    """Another process can be reached no more. The text says why."""
 
 
 class DeadlockError(RuntimeError):

@@ -2,15 +2,15 @@
 
 from ..bus.base import Wait
 from ..device import Arrived
-from ..errors import DeviceLost
-from ..operation import Operation
+from ..errors import DeviceLost, PeerLost
+from ..operation import DeviceError, ErrorKind, Operation
 from .arguments import check_buffer
 from .communicator import CALL, Communicator
 from .constants import ANY_TAG, PROC_NULL
 from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
 from .point_to_point import envelope
-from .request import ReceiveRequest
+from .request import ReceiveRequest, device_error
 from .status import Status
 
 
@@ -72,6 +72,9 @@ class _Arrival:
             with communicator.progress.lock:
                 try:
                     self.found = communicator.device.probe(self._source, self._tag, communicator.context, self._take)
+                except PeerLost as lost:
+                    error = DeviceError(ErrorKind.PEER_FAILED, str(lost))
+                    raise device_error(self._call, error, 0, self._asked[0]) from lost
                 except DeviceLost as lost:
                     raise MpiError(ErrorClass.OTHER, f"{self._call}: {lost}") from lost
         return self.found is not None

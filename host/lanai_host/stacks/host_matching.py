@@ -4,11 +4,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Generic
 
-from ..bus.base import Bus, Wait, run_now
-from ..config import HostCost, HostCosts
+from ..bus.base import Bus, Wait, Watched, run_now
+from ..config import HostConfig, HostCost
 from ..device import Arrived, Device, Envelope, Pending
-from ..operation import Operation
+from ..operation import DeviceError, Operation
 from .host_operations import Receive
+from .lost_ranks import check_probe, fail_probe
 from .matching import M, Matching, R
 
 
@@ -18,10 +19,13 @@ class HostMatchingDevice(Device, Generic[R, M]):
     Nothing moves on while the program is outside the library, but for what the NIC does by itself.
     """
 
-    def __init__(self, bus: Bus, costs: HostCosts, matching: Matching[R, M]) -> None:
+    def __init__(self, bus: Bus, costs: HostConfig, matching: Matching[R, M]) -> None:
         self._bus = bus
         self._costs = costs
         self._matching = matching
+        self._failure: DeviceError | None = None  # nothing comes or goes any more
+        self._lost: dict[int, str] = {}  # ranks that can be reached no more, and why
+        self._told: set[int] = set()  # those of them that a probe for any source has told of
 
     @abstractmethod
     async def _look(self) -> None:
@@ -32,12 +36,32 @@ class HostMatchingDevice(Device, Generic[R, M]):
         """`Device.wait`."""
 
     @abstractmethod
+    async def _lose(self, rank: int, text: str) -> None:
+        """A rank can be reached no more, which `_lost` has already: what only it could end fails."""
+
+    @abstractmethod
     async def _finish(self) -> None:
         """`Device.close`."""
+
+    async def _sleep_on(self, watched: Sequence[Watched], why: Wait) -> None:
+        """Until one of some words changes. If that takes long, ask which ranks are lost."""
+        if await self._bus.wait_any(watched, why, self._costs.watchdog) is None:
+            for rank, text in (await self._bus.lost()).items():
+                await self._note_lost(rank, text)
+
+    async def _note_lost(self, rank: int, text: str) -> None:
+        if rank != self.rank and rank not in self._lost:
+            self._lost[rank] = text
+            self.impaired = True
+            if self._failure is None:
+                await self._lose(rank, text)
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         message = self._matching.find(source, tag, context)
         if message is None:
+            if self._failure is not None:
+                fail_probe(self._failure)
+            check_probe(source, self._lost, self._told)
             return None
         if take:
             self._matching.remove(message)

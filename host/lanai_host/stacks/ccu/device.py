@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from lanai_firmware.programs.ccu.layout import Count
 
 from ...body import Body
-from ...bus.base import Bus, BusError, Wait, run_now
+from ...bus.base import Bus, BusError, Wait, Watched, run_now
 from ...choices import Choices
-from ...config import HostCost, HostCosts
+from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
@@ -39,7 +39,7 @@ class Ccu(HostMatchingDevice[Receive, Message]):
     """Messages in packets through the daemon. Packets move on while the program is outside the
     library, as far as its ring goes; messages meet receives only inside."""
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts) -> None:
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
         self.rank = attachment.rank
         self.size = len(attachment.places)
         self.node = attachment.places[self.rank].node
@@ -58,7 +58,6 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         super().__init__(bus, costs, self._receiving.matching)
         self._own: dict[int, Send] = {}  # synchronous sends to this rank itself, by serial number
         self._seen = 0  # the daemon's `changes` at the last look
-        self._failure: DeviceError | None = None
         run_now(self._daemon.open())
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
@@ -141,14 +140,15 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             await self._look()
             if self._failure is not None or is_over(operations, self._seen != before):
                 return
-            await self._bus.wait_change(self._daemon.memory, self._daemon.changes_at, self._seen, why)
+            await self._sleep_on([self._changes(self._seen)], why)
 
     async def _look(self) -> None:
         """Take what has arrived, and send what waits."""
         self._seen = self._daemon.changes
         await self._bus.elapse(self._costs.price(HostCost.POLL))
         if self._daemon.silent and self._failure is None:
-            self._fail(self._daemon.silent)
+            lost = [rank for rank, place in enumerate(self._places) if self._daemon.silent >> place.node & 1]
+            self._fail(f"no acknowledgement from the node of rank {', '.join(map(str, lost))}")
         if self._failure is not None:
             return
         for arrival in self._daemon.arrivals():
@@ -156,11 +156,15 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         await self._daemon.tell_read()
         await self._sending.push()
 
-    def _fail(self, silent: int) -> None:
-        """Some nodes do not answer. What is under way ends with an error, and so does what
+    def _changes(self, seen: int) -> Watched:
+        return Watched(self._daemon.memory, self._daemon.changes_at, seen.to_bytes(4, "big"))
+
+    async def _lose(self, rank: int, text: str) -> None:
+        self._fail(text)
+
+    def _fail(self, text: str) -> None:
+        """A rank or a node does not answer. What is under way ends with an error, and so does what
         begins."""
-        lost = [rank for rank, place in enumerate(self._places) if silent >> place.node & 1]
-        text = f"no acknowledgement from the node of rank {', '.join(map(str, lost))}"
         self._failure = DeviceError(ErrorKind.PEER_FAILED, text)
         self.impaired = True
         self._sending.fail_all(text)
@@ -172,5 +176,5 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             seen = self._daemon.changes
             await self._look()
             if not self._sending.is_idle and self._daemon.changes == seen:
-                await self._bus.wait_change(self._daemon.memory, self._daemon.changes_at, seen, why)
+                await self._sleep_on([self._changes(seen)], why)
         await self._daemon.close()

@@ -10,9 +10,9 @@ from ...adapter.remote import AdapterRemote
 from ...adapter.signals import interrupt_price, work
 from ...body import Body
 from ...bus.base import Bus, Wait, Watched, run_now
-from ...config import HostCosts
+from ...config import HostConfig
 from ...device import MAX_TAG, Arrived, Pending, SendMode
-from ...operation import ErrorKind, Operation
+from ...operation import ANY_SOURCE, ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
 from ..host_operations import fail, read_all
 from .barriers import Barriers
@@ -43,7 +43,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     """
 
     def __init__(
-        self, bus: Bus, attachment: Attachment, costs: HostCosts, members: Sequence[int] | None = None
+        self, bus: Bus, attachment: Attachment, costs: HostConfig, members: Sequence[int] | None = None
     ) -> None:
         self.rank = attachment.rank
         self.size = len(attachment.places)
@@ -239,15 +239,19 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         await self._take_losses()
 
     async def _take_losses(self) -> None:
-        """Receives from peers that were lost meanwhile end with an error."""
+        """Act on the peers that do not answer the adapter."""
         lost, self._sending.news_of_lost = self._sending.news_of_lost, []
         for peer, text in lost:
-            self.impaired = True
-            self._requesting.forget(peer)
-            self._barriers.fail_all(text)
-            for receive in list(self._by_source.get(peer, {}).values()):
+            await self._note_lost(peer, text)
+
+    async def _lose(self, rank: int, text: str) -> None:
+        if rank in self._sending.boxes:
+            self._sending.lose(rank, text)
+        self._requesting.forget(rank)
+        self._barriers.fail_all(text)
+        for source in (rank, ANY_SOURCE):
+            for receive in list(self._by_source.get(source, {}).values()):
                 self._give_up(receive, text)
-            await self._bus.report_lost(peer, text)
 
     def _give_up(self, receive: Receive, text: str) -> None:
         self._matching.withdraw(receive)
@@ -275,10 +279,11 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         def enough() -> bool:
             return operations is not None and is_over(operations, False)
 
+        lost = len(self._lost)
         while True:
             before = self._news
             await self._look(enough)
-            if is_over(operations, self._news != before):
+            if is_over(operations, self._news != before or len(self._lost) != lost):
                 return
             await self._sleep(why)
 
@@ -294,7 +299,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             if box.stream.refused:
                 watched.append(self._queues.watched(peer, box.stream.told))
         since = self._bus.now
-        await self._bus.wait_any(watched, why)
+        await self._sleep_on(watched, why)
         self._receiving.woken = self._receiving.woken or self._bus.now > since
 
     async def _finish(self) -> None:

@@ -12,6 +12,7 @@ from ...config import HostConfig, HostCost
 from ...device import Arrived, ChargeSink, Device, Envelope, Pending, SendMode
 from ...errors import DeviceLost
 from ...operation import Operation
+from ..lost_ranks import check_probe
 from .cancelling import Cancelling
 from .driver import Attachment
 from .handover import is_clean, written
@@ -63,6 +64,7 @@ class MpiNp(Device):
         self.cancelling = Cancelling(share, records, self.sending, host_queues)
         self.progressing = Progress(share, records, self.sending, self.receiving, self.taking)
         self.closed = False
+        self._told: set[int] = set()  # lost ranks of which a probe for any source has told
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         return self._now(self.begin_send(dest, tag, context, body, mode))
@@ -102,10 +104,13 @@ class MpiNp(Device):
     async def _probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         try:
             await self.progressing.look()
-            return await self.taking.probe(source, tag, context, take)
+            found = await self.taking.probe(source, tag, context, take)
         except DeviceLost:
             await self.losing.lose_nic()
             raise
+        if found is None:
+            check_probe(source, self.share.lost, self._told)
+        return found
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
         operation = Receive(arrived.source, arrived.tag, arrived.context, body)

@@ -32,10 +32,11 @@ class Losing:
 
     async def hear(self, recall: Callable[[Receive], Coroutine[Any, Any, bool]]) -> bool:
         """Ask the simulator for ranks that can be reached no more, of which the NIC knows
-        nothing. True if anything ended."""
+        nothing. True if anything ended, or one was not known."""
         lost = await self.share.bus.lost()
         ended = False
         for rank, text in lost.items():
+            ended |= rank not in self.share.lost
             self.share.lost.setdefault(rank, text)
             await self._fail_queued(rank, text)
             for operation in [o for o in self.share.active.values() if not o.done and concerns(o, rank)]:

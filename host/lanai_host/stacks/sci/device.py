@@ -36,6 +36,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
         adapter = OpenedAdapter(bus, attachment, costs, attachment.adapter.payload)
         self.remote: AdapterRemote = AdapterRemote(bus, adapter, costs)
         own = self.remote.open(layout.size)
+        self._own = buffer_of(own)
         self.remote.private = options.private == "register"
         self.remote.longest_get = options.longest_get or None
         peers = [rank for rank in range(self.size) if rank != self.rank]
@@ -45,12 +46,10 @@ class Sci(HostMatchingDevice[Receive, Message]):
                 return LocalSegment(bus, attachment, costs, own, rank)
             return RemoteSegment(self.remote, rank)
 
-        self._links = {rank: Link(rank, segment(rank), buffer_of(own), layout, self.rank) for rank in peers}
+        self._links = {rank: Link(rank, segment(rank), self._own, layout, self.rank) for rank in peers}
         self._sending = Sending(bus, layout, self._links, self.rank, costs)
         self._receiving = Receiving(bus, layout, self._links, costs)
         super().__init__(bus, costs, self._receiving.matching)
-        self._watchdog = costs.watchdog
-        self._lost: set[int] = set()
         self._news = self._seen = 0
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
@@ -85,7 +84,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
             return
         await self._sending.start(send)
         link.advance()
-        self._lose_lost()
+        await self._lose_lost()
 
     async def _send_to_self(self, send: Send) -> None:
         """A match on this host."""
@@ -118,17 +117,13 @@ class Sci(HostMatchingDevice[Receive, Message]):
             await self._sleep(why)
 
     async def _sleep(self, why: Wait) -> None:
-        """Until a peer or the adapter writes something. If that takes long, ask the launcher for
-        lost ranks."""
-        watched = self._watched()
-        if await self._bus.wait_any(watched, why, self._watchdog) is None:
-            for rank, text in (await self._bus.lost()).items():
-                link = self._links.get(rank)
-                if link is not None and link.lost is None:
-                    self._lose(link, text)
+        """Until a peer or the adapter writes something."""
+        await self._sleep_on(self._watched(), why)
 
     def _watched(self) -> list[Watched]:
-        return [*self.remote.watched(), *(word for link in self._live() for word in link.watched())]
+        """All that may tell of news; a word that does not change if there is none."""
+        words = [*self.remote.watched(), *(word for link in self._live() for word in link.watched())]
+        return words or [Watched(self._own, 0, bytes(self._own.view[:4]))]
 
     async def _look(self) -> None:
         """Once over all that peers may have written."""
@@ -140,7 +135,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
                 self._news += 1
                 await self._handle(link, packet)
         self._advance()
-        self._lose_lost()
+        await self._lose_lost()
 
     def _advance(self) -> None:
         for link in self._live():
@@ -173,20 +168,17 @@ class Sci(HostMatchingDevice[Receive, Message]):
     def _live(self) -> list[Link]:
         return [link for link in self._links.values() if link.lost is None]
 
-    def _lose_lost(self) -> None:
+    async def _lose_lost(self) -> None:
         """Act on the peers that have turned out to be lost."""
         for link in self._links.values():
-            if link.lost is not None and link.rank not in self._lost:
-                self._lose(link, link.lost)
+            if link.lost is not None:
+                await self._note_lost(link.rank, link.lost)
 
-    def _lose(self, link: Link, text: str) -> None:
-        """What only this peer could end has failed."""
-        self._lost.add(link.rank)
-        link.lose(text)
-        self.impaired = True
+    async def _lose(self, rank: int, text: str) -> None:
+        self._links[rank].lose(text)
         self._news += 1
-        self._sending.lose(link.rank, text)
-        self._receiving.lose(link.rank, text)
+        self._sending.lose(rank, text)
+        self._receiving.lose(rank, text)
 
     async def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")

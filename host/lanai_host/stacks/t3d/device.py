@@ -13,7 +13,7 @@ from lanai_hdl.barrier.csr import BITS
 from lanai_hdl.machine import SRAM_HOST
 
 from ...body import Body
-from ...bus.base import Bus, Wait, run_now
+from ...bus.base import Bus, Wait, Watched, run_now
 from ...config import HostConfig, HostCost
 from ...device import MAX_TAG, Arrived, Pending, SendMode
 from ...operation import DeviceError, ErrorKind, Operation
@@ -88,7 +88,6 @@ class T3d(HostMatchingDevice[Receive, Message]):
         self._barriers = Barriers(bus, puts, self.rank) if attachment.tree else None
         self._receives: set[Receive] = set()  # not done
         self._seen = 0  # the counters' sum at the last look
-        self._failure: DeviceError | None = None
         run_now(puts.open())
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
@@ -164,8 +163,7 @@ class T3d(HostMatchingDevice[Receive, Message]):
             await self._look(operations if self._unfinished == "late" else None)
             if self._failure is not None or is_over(operations, self._seen != before):
                 return
-            place = WORD.size * Counter.SUM
-            await self._bus.wait_change(self._heap.memory, place, self._seen, why)
+            await self._sleep_on([self._counted(self._seen)], why)
 
     async def _look(self, moving: Sequence[Operation] | None = None) -> None:
         """Once over all that peers may have written. Long sends move on; with `moving`, only those (T3-15)."""
@@ -173,11 +171,13 @@ class T3d(HostMatchingDevice[Receive, Message]):
         faults = self._heap.counter(Counter.FAULTS)
         if faults and self._failure is None and self._barriers is not None and self._barriers.lost:
             await self._fail(
-                f"the NIC of rank {self.rank} has lost the barrier tree: a NIC or a switch does not answer"
+                ErrorKind.NIC_LOST,
+                f"the NIC of rank {self.rank} has lost the barrier tree: a NIC or a switch does not answer",
             )
         elif faults and self._failure is None:
             await self._fail(
-                f"the NIC of rank {self.rank} met {faults} packets or accesses that failed; t3d has no recovery"
+                ErrorKind.NIC_LOST,
+                f"the NIC of rank {self.rank} met {faults} packets or accesses that failed; t3d has no recovery",
             )
         if self._failure is not None:
             return
@@ -198,7 +198,13 @@ class T3d(HostMatchingDevice[Receive, Message]):
             await self._bus.elapse(self._costs.price(what, count))
         self._pins.work.clear()
 
-    async def _fail(self, text: str) -> None:
+    def _counted(self, seen: int) -> Watched:
+        return Watched(self._heap.memory, WORD.size * Counter.SUM, WORD.pack(seen))
+
+    async def _lose(self, rank: int, text: str) -> None:
+        await self._fail(ErrorKind.PEER_FAILED, text)
+
+    async def _fail(self, kind: ErrorKind, text: str) -> None:
         """Nothing can be trusted any more: what is under way ends with an error, and so does what
         begins.
 
@@ -206,13 +212,13 @@ class T3d(HostMatchingDevice[Receive, Message]):
         the program gets back now.
         """
         await self._puts.close()
-        self._failure = DeviceError(ErrorKind.NIC_LOST, text)
+        self._failure = DeviceError(kind, text)
         self.impaired = True
-        self._sending.fail_all(ErrorKind.NIC_LOST, text)
-        self._receiving.fail_all(list(self._receives), ErrorKind.NIC_LOST, text)
+        self._sending.fail_all(kind, text)
+        self._receiving.fail_all(list(self._receives), kind, text)
         self._receives.clear()
         if self._barriers is not None:
-            self._barriers.fail_all(ErrorKind.NIC_LOST, text)
+            self._barriers.fail_all(kind, text)
 
     async def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")
@@ -220,7 +226,7 @@ class T3d(HostMatchingDevice[Receive, Message]):
             seen = self._heap.counter(Counter.SUM)
             await self._look()
             if not (self._sending.idle and self._puts.completed(self._puts.asked)):
-                await self._bus.wait_change(self._heap.memory, WORD.size * Counter.SUM, seen, why)
+                await self._sleep_on([self._counted(seen)], why)
         if self._failure is None:
             await self._puts.close()
         await self._pins.close()

@@ -142,3 +142,11 @@ def test_what_it_cannot_do_is_refused(arguments, text):
     run = lanai("-n", "2", "--device", "sci", *arguments, sys.executable, PROGRAM, "0")
     assert (run.returncode, run.stdout) == (2, "")
     assert text in run.stderr
+
+
+def test_a_rank_alone_that_waits_is_a_deadlock():
+    """No peer can write any of its words."""
+    body = "from mpi4py import MPI; MPI.COMM_WORLD.Probe(0, 3)"
+    run = lanai("-q", "-n", 1, "--device", "sci", sys.executable, "-c", body)
+    assert run.returncode == 3
+    assert "rank 0 waits for itself in MPI_Probe" in run.stderr

@@ -59,17 +59,23 @@ from mpi4py import MPI
 world = MPI.COMM_WORLD
 memory = np.zeros(60_000, "u1")
 start = MPI.Wtime()
+
+def look(source):
+    while MPI.Wtime() < start + 2e-3:
+        try:
+            world.Iprobe(source)
+        except MPI.Exception as error:
+            assert "t3d has no recovery" in str(error)
+
 if world.rank == 0:
     world.Isend(np.full(60_000, 7, "u1"), 1)
-    while MPI.Wtime() < start + 2e-3:
-        world.Iprobe(1)
+    look(1)
 else:
     try:
         world.Recv(memory, 0)
     except MPI.Exception:
         memory[:] = 0
-    while MPI.Wtime() < start + 2e-3:
-        world.Iprobe(0)
+    look(0)
     print("written afterwards:", np.count_nonzero(memory))
 """
 
@@ -80,6 +86,24 @@ def test_nothing_is_written_to_a_buffer_whose_receive_has_failed():
     fault = ("--fault", "corrupt nic0 packet=3")
     run = lanai("-q", "-n", 2, "--device", "t3d", *fault, sys.executable, "-c", AFTER_A_FAILURE)
     assert run.stdout == "written afterwards: 0\n"
+
+
+def test_probes_end_when_the_nic_has_failed():
+    """No message can come any more. Nothing else would end a probe that waits."""
+    body = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    world.Isend(bytes(100), 1, tag=1)
+else:
+    for probe in (world.Probe, world.Mprobe, world.Iprobe):
+        try:
+            probe(MPI.ANY_SOURCE, 2)
+        except MPI.Exception as error:
+            print(error.Get_error_class() == MPI.ERR_OTHER, "t3d has no recovery" in str(error))
+"""
+    run = lanai("-q", "-n", 2, "--device", "t3d", "--fault", "corrupt nic0 packet=1", sys.executable, "-c", body)
+    assert run.stdout == "True True\n" * 3
 
 
 def test_a_deadlock_is_reported():

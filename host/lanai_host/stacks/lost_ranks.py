@@ -1,0 +1,26 @@
+"""What a probe says where nothing can come any more."""
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from ..errors import DeviceLost, PeerLost
+from ..operation import ANY_SOURCE, DeviceError, ErrorKind
+
+
+def check_probe(source: int, lost: Mapping[int, str], told: set[int]) -> None:
+    """Nothing has been found. Raises PeerLost if `source` is in `lost`, which says why.
+
+    Probes for ANY_SOURCE are told of each loss once, because the other ranks may still send. `told`:
+    the ranks of which they have been.
+    """
+    if source in lost:
+        raise PeerLost(lost[source])
+    if source == ANY_SOURCE and (untold := lost.keys() - told):
+        rank = min(untold)
+        told.add(rank)
+        raise PeerLost(lost[rank])
+
+
+def fail_probe(failure: DeviceError) -> NoReturn:
+    """The whole device has failed. Raises DeviceLost, or PeerLost if that was because of a peer."""
+    raise (PeerLost if failure.kind is ErrorKind.PEER_FAILED else DeviceLost)(failure.text)

@@ -1,0 +1,84 @@
+"""With `--survive-death`, what waits for a rank that has died ends with an error, on every device."""
+
+import sys
+
+import pytest
+import warm
+
+from lanai_host.errors import DeviceLost, PeerLost
+from lanai_host.operation import ANY_SOURCE, DeviceError, ErrorKind
+from lanai_host.stacks import names
+from lanai_host.stacks.lost_ranks import check_probe, fail_probe
+
+WITHOUT_NICS = {"ideal"}
+WITHOUT_RECOVERY = {"t3d", "ccu"}  # all that is under way ends, and so does what begins
+PROGRAM = """
+import os, signal, sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+world.Set_errhandler(MPI.ERRORS_RETURN)
+go_on = sys.argv[1] == "go on"
+world.Barrier()
+if world.rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+if world.rank == 0:
+    calls = {
+        sys.argv[2]: lambda: getattr(world, sys.argv[2])(*sys.argv[3:] and [bytearray(4)], source=1, tag=5),
+        "Iprobe": lambda: world.Iprobe(1, 5),
+        "Isend": lambda: world.Isend(bytes(5000), 1).Wait(),
+        "Irecv": lambda: world.Irecv(bytearray(9), 1).Wait(),
+    }
+    for name, call in calls.items():
+        try:
+            print(name, call())
+        except MPI.Exception as error:
+            print(name, error.Get_error_class() == MPI.ERR_PROC_ABORTED, "was killed by SIGKILL" in str(error))
+    if go_on:
+        try:
+            print(world.Probe(MPI.ANY_SOURCE))
+        except MPI.Exception as error:
+            print("any source", error.Get_error_class() == MPI.ERR_PROC_ABORTED)
+        world.Send(bytes(3), 2)
+        status = MPI.Status()
+        world.Probe(MPI.ANY_SOURCE, MPI.ANY_TAG, status)
+        print("from", status.source)
+        world.Recv(bytearray(3000), 2)
+        sys.stdout.flush()
+elif go_on:
+    world.Recv(bytearray(3), 0)
+    world.Send(bytes(3000), 0)
+"""
+
+
+@pytest.mark.parametrize("waiting", ["Probe", pytest.param("Recv", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("device", [name for name in names() if name not in WITHOUT_NICS])
+def test_a_wait_for_a_rank_that_died_ends(device, waiting):
+    others = "end" if device in WITHOUT_RECOVERY else "go on"
+    run = warm.lanai(
+        "run", "-q", "-n", 3, "--survive-death", "--device", device, sys.executable, "-c", PROGRAM, others, waiting,
+        *(["into a buffer"] if waiting == "Recv" else []), timeout=500,
+    )  # fmt: skip
+    calls = (waiting, "Iprobe", "Isend", "Irecv")
+    survived = ["any source True", "from 2"] if others == "go on" else []
+    assert run.stdout.splitlines() == [*(f"{call} True True" for call in calls), *survived], run.stderr
+    assert run.returncode == 137
+
+
+def test_a_probe_for_any_source_is_told_of_each_loss_once():
+    lost, told = {3: "gone", 1: "dead"}, set()
+    for text in ("dead", "gone"):
+        with pytest.raises(PeerLost, match=text):
+            check_probe(ANY_SOURCE, lost, told)
+    check_probe(ANY_SOURCE, lost, told)
+    check_probe(2, lost, told)
+    for _ in range(2):
+        with pytest.raises(PeerLost, match="gone"):
+            check_probe(3, lost, told)
+
+
+def test_what_a_failed_device_says_depends_on_what_failed():
+    with pytest.raises(PeerLost, match="text"):
+        fail_probe(DeviceError(ErrorKind.PEER_FAILED, "text"))
+    with pytest.raises(DeviceLost, match="text") as raised:
+        fail_probe(DeviceError(ErrorKind.NIC_LOST, "text"))
+    assert not isinstance(raised.value, PeerLost)
