@@ -49,6 +49,22 @@ elif go_on:
     world.Send(bytes(3000), 0)
 """
 
+FENCE = """
+import os, signal
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+window = MPI.Win.Create(bytearray(100), comm=world)
+for each in (world, window):
+    each.Set_errhandler(MPI.ERRORS_RETURN)
+if world.rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+for _ in range(2):
+    try:
+        window.Fence()
+    except MPI.Exception as error:
+        print(error.Get_error_class() == MPI.ERR_PROC_ABORTED)
+"""
+
 
 @pytest.mark.parametrize("waiting", ["Probe", pytest.param("Recv", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("device", [name for name in names() if name not in WITHOUT_NICS])
@@ -61,6 +77,16 @@ def test_a_wait_for_a_rank_that_died_ends(device, waiting):
     calls = (waiting, "Iprobe", "Isend", "Irecv")
     survived = ["any source True", "from 2"] if others == "go on" else []
     assert run.stdout.splitlines() == [*(f"{call} True True" for call in calls), *survived], run.stderr
+    assert run.returncode == 137
+
+
+@pytest.mark.parametrize("device", sorted(WITHOUT_RECOVERY))
+def test_one_sided_calls_end_where_the_whole_device_has_failed(device):
+    """Receives for the requests of others end as soon as they are posted, and are not posted for ever."""
+    run = warm.lanai(
+        "run", "-q", "-n", 3, "--survive-death", "--device", device, sys.executable, "-c", FENCE, timeout=60
+    )
+    assert run.stdout == "True\n" * 4, run.stderr
     assert run.returncode == 137
 
 

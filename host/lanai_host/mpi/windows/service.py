@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ...body import Run
-from ...operation import ANY_SOURCE, ANY_TAG, Operation
+from ...operation import ANY_SOURCE, ANY_TAG, ErrorKind, Operation
 from ..communicator import CALL, ProcessState
 from ..context_numbers import ONE_SIDED
 from ..memory import Scratch
@@ -17,6 +17,7 @@ from ..request import hold
 from . import wire
 from .target import Target
 
+FAILED = (ErrorKind.NIC_LOST, ErrorKind.PEER_FAILED)
 RECEIVES = 2  # posted at a time; NICs have few that take a message from anyone
 
 
@@ -35,16 +36,20 @@ class Service:
             self._post()
 
     def _post(self) -> None:
+        """Listen for one more request, unless that fails at once: then the device is of no use any
+        more."""
         scratch = Scratch(wire.HEADER + wire.EAGER)
         room = Run(scratch.address, wire.HEADER + wire.EAGER)
         operation = self._device.receive(ANY_SOURCE, ANY_TAG, ONE_SIDED, room)
+        if operation.error is not None and operation.error.kind in FAILED:
+            return
         hold(operation, scratch)
         self._posted.append((operation, scratch))
 
     @property
     def pending(self) -> bool:
         """A request waits, or data of one may have come."""
-        return self._posted[0][0].done or bool(self._waiting)
+        return bool(self._waiting or (self._posted and self._posted[0][0].done))
 
     def operations(self) -> list[Operation]:
         found = [operation for operation, _ in (*self._posted, *self._sends)]
@@ -76,7 +81,7 @@ class Service:
         try:
             if self._sends:
                 self._look_at_sends()
-            while self._posted[0][0].done:
+            while self._posted and self._posted[0][0].done:
                 operation, scratch = self._posted.popleft()
                 self._post()
                 self._device.charge(CALL)
