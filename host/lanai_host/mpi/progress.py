@@ -206,7 +206,8 @@ class Progress:
         operations = target.operations()
         if operations:
             for task in (*self._tasks, *self._services):
-                operations = operations + task.operations()
+                # One that is done, and not taken, waits for an earlier one: to wait for it would be no wait.
+                operations = operations + [one for one in task.operations() if not one.done]
         self.device.wait(operations or None, target.why())
         self._advance()
 
