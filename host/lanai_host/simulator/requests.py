@@ -29,17 +29,18 @@ class Format(Generic[RECORD]):
     def unpack(self, payload: bytes) -> RECORD:
         """The record that a payload consists of. Raises UserError if it has another size."""
         if len(payload) != self.size:
-            raise self._wrong(payload)
+            raise self.wrong(payload)
         return self.record(*self.struct.unpack(payload))
 
     def split(self, payload: bytes) -> tuple[RECORD, bytes]:
         """The record that a payload begins with, and what follows. Raises UserError if it is too
         short."""
         if len(payload) < self.size:
-            raise self._wrong(payload)
+            raise self.wrong(payload)
         return self.record(*self.struct.unpack_from(payload)), payload[self.size :]
 
-    def _wrong(self, payload: bytes) -> UserError:
+    def wrong(self, payload: bytes) -> UserError:
+        """What to raise for a payload that is no such record."""
         return UserError(f"{self.record.__name__} of {len(payload)} bytes; it has {self.size}")
 
 
@@ -172,6 +173,13 @@ COLLECT = Format(Collect, "I", 4)
 RELAYED = Format(Relayed, "IQ", 12)
 SNAPSHOT = Format(Snapshot, "I", 4)
 SNAPSHOT_HELLO = Format(SnapshotHello, "IIII", 16)
+
+
+def split_pio_write(payload: bytes) -> tuple[int, bytes]:
+    """`PIO_WRITE.split` without a record: the offset, and what is to be written there."""
+    if len(payload) < PIO_WRITE.size:
+        raise PIO_WRITE.wrong(payload)
+    return int.from_bytes(payload[:4], "little"), payload[4:]
 
 
 def pack_wait_any(words: list[tuple[int, int]], timeout: int, why: bytes) -> bytes:

@@ -19,10 +19,10 @@ from lanai_host.simulator.requests import (
     PIN,
     PINNED,
     PIO_READ,
-    PIO_WRITE,
     UNPIN,
     BusAddress,
     Pinned,
+    split_pio_write,
     split_wait_any,
 )
 from lanai_host.stacks.base import Attachment, NicStack
@@ -90,7 +90,7 @@ class RankAccess:
 
     async def serve(self, request: Request, clock: int) -> tuple[int, bytes]:
         try:
-            return await self._serve(Op(request.op), request.payload, clock)
+            return await self._serve(request.op, request.payload, clock)
         except (UserError, OSError) as error:
             raise Refused(str(error)) from error
 
@@ -98,7 +98,7 @@ class RankAccess:
         bursts: list[Burst] = []
         try:
             for request in requests:
-                (offset,), data = PIO_WRITE.split(request.payload)
+                offset, data = split_pio_write(request.payload)
                 self.grant.check_write(offset, data)
                 bursts.append(Burst(request.elapsed, offset, data))
         except Forbidden:
@@ -109,7 +109,7 @@ class RankAccess:
     def quiet_until(self) -> int:
         return self.cluster.quiet_until()
 
-    async def _serve(self, op: Op, payload: bytes, clock: int) -> tuple[int, bytes]:
+    async def _serve(self, op: int, payload: bytes, clock: int) -> tuple[int, bytes]:
         if op == Op.PIO_READ:
             offset, size = PIO_READ.unpack(payload)
             self.grant.check_read(offset, size)
@@ -139,7 +139,7 @@ class RankAccess:
             return await self._examine(clock)
         if op == Op.LOST:
             return clock, json.dumps(self.cluster.lost).encode()
-        raise Refused(f"{op.name} is no request to a NIC")
+        raise Refused(f"{Op(op).name} is no request to a NIC")
 
     def _word(self, address: int) -> memoryview:
         for first, memory in self._buffers:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
 from typing import Any, Protocol
 
 from lanai_host.errors import UserError
@@ -13,6 +12,7 @@ from ..kernel.kernel import Kernel
 from .rank import Rank, Request
 from .ranks import Ranks
 
+PIO_WRITE = int(Op.PIO_WRITE)  # compared with the op of each request
 QUIET_AT_MOST = (
     1_000_000_000  # picoseconds that a rank may go on without a word, so that it is known how far the run is
 )
@@ -81,8 +81,8 @@ class Service:
             while requests := await self.ranks.requests(rank):
                 self._arrived()
                 *posted, request = requests  # the last one blocks
-                for writes, group in groupby(posted, _is_write):
-                    await (self._write if writes else self._posted)(list(group))
+                if posted:
+                    await self._first(posted)
                 rank.clock += request.elapsed
                 rank.op = request.op
                 await self._begin(request)
@@ -108,17 +108,32 @@ class Service:
     def _answer(self, payload: bytes, status: Status = Status.OK) -> None:
         self.rank.answer(payload, status)
 
+    async def _first(self, requests: Sequence[Request]) -> None:
+        """Do what came before a request that blocks; writes in a row are one burst."""
+        writes: list[Request] = []
+        for request in requests:
+            if request.op == PIO_WRITE:
+                writes.append(request)
+                continue
+            if writes:
+                await self._write(writes)
+                writes = []
+            await self._posted(request)
+        if writes:
+            await self._write(writes)
+
     async def _write(self, requests: Sequence[Request]) -> None:
         rank = self.rank
-        before = rank.clock + sum(request.elapsed for request in requests)
+        before = rank.clock
+        for request in requests:
+            before += request.elapsed
         rank.clock = await self._nic_of(requests[0]).write(requests, rank.clock)
         rank.pio += rank.clock - before
 
-    async def _posted(self, requests: Sequence[Request]) -> None:
-        for request in requests:
-            self.rank.clock += request.elapsed
-            if request.op != Op.ELAPSE:
-                await self._nic(request)
+    async def _posted(self, request: Request) -> None:
+        self.rank.clock += request.elapsed
+        if request.op != Op.ELAPSE:
+            await self._nic(request)
 
     async def _blocking(self, request: Request) -> bytes:
         rank, op = self.rank, request.op
@@ -185,7 +200,3 @@ class Service:
         if self.access is None:
             raise Refused(f"{Op(request.op).name}: this fabric has no NICs; choose a device other than ideal")
         return self.access
-
-
-def _is_write(request: Request) -> bool:
-    return request.op == Op.PIO_WRITE

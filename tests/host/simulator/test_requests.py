@@ -4,7 +4,16 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_host.simulator import requests
-from lanai_host.simulator.requests import PIN, PIO_WRITE, Format, Pin, PioWrite, pack_wait_any, split_wait_any
+from lanai_host.simulator.requests import (
+    PIN,
+    PIO_WRITE,
+    Format,
+    Pin,
+    PioWrite,
+    pack_wait_any,
+    split_pio_write,
+    split_wait_any,
+)
 
 FORMATS = [one for one in vars(requests).values() if isinstance(one, Format)]
 
@@ -39,3 +48,14 @@ def test_a_wait_names_its_words():
     assert split_wait_any(payload) == ((2, 55), [(0x1000, 7), (0x2000, 0)], b"why")
     with pytest.raises(UserError, match="WaitAny of 2 words has 12 bytes after its head"):
         split_wait_any(payload[:24])
+
+
+@pytest.mark.parametrize("payload", [b"\4\x90\0\0", b"\4\x90\0\0data"])
+def test_a_write_is_split_without_a_record(payload):
+    (offset,), data = PIO_WRITE.split(payload)
+    assert split_pio_write(payload) == (offset, data)
+
+
+def test_a_write_that_is_too_short_is_refused():
+    with pytest.raises(UserError, match="PioWrite of 3 bytes; it has 4"):
+        split_pio_write(b"\4\0\0")

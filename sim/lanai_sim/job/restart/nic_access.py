@@ -126,7 +126,7 @@ class KeptRankAccess(RankAccess):
 
     # Bus pages
 
-    async def _serve(self, op: Op, payload: bytes, clock: int) -> tuple[int, bytes]:
+    async def _serve(self, op: int, payload: bytes, clock: int) -> tuple[int, bytes]:
         while True:
             try:
                 return await super()._serve(op, payload, clock)

@@ -1,6 +1,6 @@
 """A rank's task in a traced run: the same service, with the recorder looking on."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from ..rank import Request
@@ -20,17 +20,16 @@ class TracedService(Service):
 
     async def _write(self, requests: Sequence[Request]) -> None:
         for request in requests:
-            await self._one(request, super()._write)
+            await self._one(request, super()._write([request]))
 
-    async def _posted(self, requests: Sequence[Request]) -> None:
-        for request in requests:
-            await self._one(request, super()._posted)
+    async def _posted(self, request: Request) -> None:
+        await self._one(request, super()._posted(request))
 
-    async def _one(self, request: Request, serve: Callable[[Sequence[Request]], Awaitable[None]]) -> None:
+    async def _one(self, request: Request, served: Awaitable[None]) -> None:
         """One at a time: the recorder is to know when each began."""
         rank, recorder = self.rank, self.recorder
         recorder.asked(rank.number, request, rank.clock + request.elapsed)
-        await serve([request])
+        await served
         recorder.answered(rank.number, request.op, request.payload, rank.clock)
 
     async def _blocking(self, request: Request) -> bytes:
