@@ -11,6 +11,7 @@ from .bus.base import Wait
 
 BINDING = "<binding of "  # begins the file name of the Python text that C calls for an MPI function
 _OWN = os.path.dirname(__file__) + os.sep
+_OUTSIDE = "-"  # what `_Calls` says of a file that is the program's; no name of a function
 _native: Callable[[], int] | None = None
 
 
@@ -41,10 +42,27 @@ def _outside(frame: FrameType | None) -> tuple[str, FrameType | None]:
     is Python's."""
     call = ""
     while frame is not None:
-        name = frame.f_code.co_filename
-        if name.startswith(BINDING):
-            call = name[len(BINDING) : -1].removesuffix("_c")
-        elif call and not name.startswith(_OWN):
-            return call, frame
+        found = _calls[frame.f_code.co_filename]
+        if found == _OUTSIDE:
+            if call:
+                return call, frame
+        elif found:
+            call = found
         frame = frame.f_back
     return call, None
+
+
+class _Calls(dict[str, str]):
+    """By file name: the MPI function whose binding it is, `_OUTSIDE`, or nothing for this
+    library's own files. Each wait asks for the same few names."""
+
+    def __missing__(self, name: str) -> str:
+        if name.startswith(BINDING):
+            found = name[len(BINDING) : -1].removesuffix("_c")
+        else:
+            found = "" if name.startswith(_OWN) else _OUTSIDE
+        self[name] = found
+        return found
+
+
+_calls = _Calls()

@@ -82,6 +82,7 @@ class Endpoint:
             )
         self.inline_limit = min(attachment.slot_bytes - REQUEST, config.pio_threshold)
         self.bell = 1 << attachment.local_rank  # what is written to DOORBELL
+        self._prices = {what.value: config.price(what) for what in HostCost}
         self.debt = 0  # host work done and not yet charged, ps
         self.charge_sink: ChargeSink | None = None
         self.next = 0
@@ -98,7 +99,7 @@ class Endpoint:
     # Charging.
 
     def charge(self, what: HostCost, count: int = 1) -> None:
-        cost = self.config.price(what, count)
+        cost = self._prices[what._value_] * count  # `value` is a property, and slow
         if self.charge_sink is not None:
             self.charge_sink(what, count, cost)
         self.debt += cost
