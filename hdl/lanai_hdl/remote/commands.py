@@ -91,13 +91,17 @@ class CommandCutter(wiring.Component):
     def _cut(self, m, head, offset, local_offset, left, length):
         """The bytes of the next request."""
         there = Mux(appends(head.op), 0, offset)  # a record's place is not known here
-        written = Mux(head.op == Op.READ, local_offset, there)
-        m.d.sync += length.eq(self._least(left, there, local_offset, written, head.op == Op.ATOMIC))
+        here = Mux(head.op == Op.ATOMIC, 0, local_offset)  # its answer comes with the flag: it has no memory here
+        reads = head.op == Op.READ
+        least = least_bytes(m, left, Mux(reads, here, there), Mux(reads, there, here), self.config.payload)
+        m.d.sync += length.eq(least)
 
     def _entry(self, m, buffer, head, key, offset, left, local_offset, length, status):
         new, entry = self.o.payload, self.o.payload.entry
+        ended = Signal()  # not read back from the payload: simulators see a loop in a vector that feeds itself
         m.d.comb += [
-            new.ended.eq((status != Status.OK) | (left == 0)),
+            ended.eq((status != Status.OK) | (left == 0)),
+            new.ended.eq(ended),
             new.status.eq(status),
             entry.buffer.eq(buffer),
             entry.peer.eq(head.peer),
@@ -109,7 +113,7 @@ class CommandCutter(wiring.Component):
             entry.length.eq(length),
             entry.local.eq(head.local),
             entry.local_offset.eq(local_offset),
-            entry.last.eq((left == length) | new.ended),
+            entry.last.eq((left == length) | ended),
         ]
 
     def _judge(self, head, offset):
@@ -121,18 +125,29 @@ class CommandCutter(wiring.Component):
         valid = known & (head.peer < self.config.peers)
         return Mux(~valid, Status.INVALID, Mux(unaligned, Status.ALIGNMENT, Status.OK))
 
-    def _least(self, left, offset, local_offset, written, atomic):
-        """Bytes until one of the limits is met. Only differences below the payload count, so few
-        bits are compared."""
-        payload = self.config.payload
-        limits = [
-            Mux(left < payload, left, payload),
-            payload - written[: (payload - 1).bit_length()],
-            PAGE_SIZE - offset[: (PAGE_SIZE - 1).bit_length()],
-            # An ATOMIC has no memory of its own: its answer comes with the flag.
-            PAGE_SIZE - Mux(atomic, 0, local_offset[: (PAGE_SIZE - 1).bit_length()]),
-        ]
-        least = limits[0]
-        for limit in limits[1:]:
-            least = Mux(limit < least, limit, least)
-        return least
+
+def least_bytes(m, left, written, other, payload):
+    """The bytes of a request: of the `left` ones, those up to the next multiple of `payload` at the
+    side that is `written` and up to the page's end at the `other`.
+
+    Pages are whole numbers of pieces of `payload` bytes. So the other side's page counts only in
+    its last piece, and its limit then is of as few bits as the written side's. All comparisons are
+    made at once, not one on the result of another.
+    """
+    bits = (payload - 1).bit_length()
+    page_bits = (PAGE_SIZE - 1).bit_length()
+    places = []
+    for name, place in (
+        ("at_written", written[:bits]),
+        ("at_other", Mux(other[bits:page_bits].all(), other[:bits], 0)),
+    ):
+        places.append(Signal(bits, name=name))
+        m.d.comb += places[-1].eq(place)
+    at_written, at_other = places
+    many = left[bits:].any()  # `payload` or more
+    least = Signal(LENGTH_BITS)
+    with m.If(at_other > at_written):
+        m.d.comb += least.eq(Mux(many | (left[:bits] + at_other > payload), payload - at_other, left))
+    with m.Else():
+        m.d.comb += least.eq(Mux(many | (left[:bits] + at_written > payload), payload - at_written, left))
+    return least

@@ -1,0 +1,97 @@
+"""The cutter of commands: how many bytes each request has, and that it has no loop of vectors."""
+
+import os
+import random
+import subprocess
+
+import pytest
+from amaranth import Module, Signal
+from amaranth.asserts import AnyConst
+from amaranth.back import verilog
+from amaranth.hdl import Assert
+from amaranth.lib import wiring
+
+from lanai_hdl.bfm import Bench
+from lanai_hdl.machine import PAGE_SIZE
+from lanai_hdl.remote.commands import CommandCutter, least_bytes
+from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.lookup_port import LENGTH_BITS
+from lanai_sim.engines import verilator
+
+PAYLOADS = (16, 1024, 2048)
+
+
+class LeastBytes(wiring.Component):
+    def __init__(self, payload):
+        self.payload = payload
+        super().__init__({name: wiring.In(32) for name in ("left", "written", "other")})
+        self.least = Signal(LENGTH_BITS)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.least.eq(least_bytes(m, self.left, self.written, self.other, self.payload))
+        return m
+
+
+class WithinLimitsSpec(wiring.Component):
+    """For any inputs: the bytes pass no limit, and meet one."""
+
+    def __init__(self, payload):
+        self.payload = payload
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dut = dut = LeastBytes(self.payload)
+        for signal in (dut.left, dut.written, dut.other):
+            m.d.comb += signal.eq(AnyConst(32))
+        limits = (
+            dut.left,
+            self.payload - dut.written % self.payload,
+            PAGE_SIZE - dut.written % PAGE_SIZE,
+            PAGE_SIZE - dut.other % PAGE_SIZE,
+        )
+        meets = 0
+        for limit in limits:
+            m.d.comb += Assert(dut.least <= limit)
+            meets |= dut.least == limit
+        m.d.comb += Assert(meets)
+        return m
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_bytes_of_a_request(payload):
+    dut, chance = LeastBytes(payload), random.Random(payload)
+    bench = Bench(dut, 3000)
+
+    def place():
+        """Near the limits more often than elsewhere."""
+        near = chance.choice([0, payload, PAGE_SIZE, 2 * PAGE_SIZE]) + chance.randrange(-3, 4)
+        return chance.choice([max(near, 0), chance.randrange(payload), chance.getrandbits(32)])
+
+    async def run(context):
+        for _ in range(2000):
+            left, written, other = place(), place(), place()
+            for signal, value in ((dut.left, left), (dut.written, written), (dut.other, other)):
+                context.set(signal, value)
+            await context.tick()
+            wanted = min(left, payload - written % payload, PAGE_SIZE - other % PAGE_SIZE)
+            assert context.get(dut.least) == wanted, (left, written, other)
+
+    bench.add(run)
+    bench.run()
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_bytes_of_any_request(prove, payload):
+    prove(WithinLimitsSpec(payload), mode="bmc", depth=1)
+
+
+def test_verilator_sees_no_loop(tmp_path):
+    """A loop, also one of vectors only, makes Verilator evaluate the block until it settles."""
+    (tmp_path / "top.v").write_text(verilog.convert(CommandCutter(Remote()), name="top"))
+    command = [verilator.verilator_root() / "bin" / "verilator_bin", "--cc", "-Wno-lint", "-Wno-fatal"]
+    command += ["-Wwarn-UNOPTFLAT", "--top-module", "top", "top.v"]
+    environment = {**os.environ, "VERILATOR_ROOT": str(verilator.verilator_root())}
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert "UNOPTFLAT" not in run.stdout + run.stderr
