@@ -45,7 +45,8 @@ class Task(Protocol):
     def advance(self) -> bool:
         """Go on as far as ended operations allow; True when finished."""
 
-    def operations(self) -> list[Operation]: ...
+    def operations(self) -> list[Operation]:
+        """What it waits for. None that is done is among them, once it has gone on."""
 
 
 class Service(Task, Protocol):
@@ -206,8 +207,7 @@ class Progress:
         operations = target.operations()
         if operations:
             for task in (*self._tasks, *self._services):
-                # One that is done, and not taken, waits for an earlier one: to wait for it would be no wait.
-                operations = operations + [one for one in task.operations() if not one.done]
+                operations = operations + task.operations()
         self.device.wait(operations or None, target.why())
         self._advance()
 

@@ -1,4 +1,5 @@
-"""Puts and gets of the sizes in the first argument between fences, of one rank and of all."""
+"""Puts and gets of the sizes in the first argument, of one rank and of all: between fences, and from
+`Start` to `Complete`."""
 
 import sys
 
@@ -31,5 +32,16 @@ for size in map(int, sys.argv[1].split(",")):
         window.Fence()
         if world.rank in origins:
             assert (got == mine).all()
+        memory[:] = 0
+        world.Barrier()
+        if before in origins:
+            window.Post(world.group.Incl([before]))
+        if world.rank in origins:
+            window.Start(world.group.Incl([other]))
+            window.Put(mine, other)
+            window.Complete()
+        if before in origins:
+            window.Wait()
+            assert (memory[:size] == expected).all()
         window.Free()
 print("all there", flush=True)

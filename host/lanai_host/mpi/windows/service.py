@@ -52,10 +52,12 @@ class Service:
         return bool(self._waiting or (self._posted and self._posted[0][0].done))
 
     def operations(self) -> list[Operation]:
+        """Those that are not done. One that ended before an older one is taken after it; a wait for it
+        would return at once, and let no time pass."""
         found = [operation for operation, _ in (*self._posted, *self._sends)]
         for target in self._waiting:
             found += target.operations()
-        return found
+        return [operation for operation in found if not operation.done]
 
     def if_it_fails(self, send: Operation, then: Callable[[], object]) -> None:
         """Call `then` if a send fails, now or later."""
