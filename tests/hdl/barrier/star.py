@@ -1,6 +1,7 @@
 """Switches with the barrier tree and their NICs, on a bench."""
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from amaranth import Module, ResetInserter, Signal
@@ -50,7 +51,7 @@ class Node:
         raise AssertionError(f"the barrier is not passed: {self.seen:#x}")
 
 
-class Cabled:
+class Cabled(ABC):
     """Barrier blocks and switches with the barrier tree, by cables whose flits `fault` may change."""
 
     def __init__(self, nics, fault, config, slots):
@@ -69,13 +70,13 @@ class Cabled:
         self.arrived = []  # (wire, slot, kind, data) of control flits
         self.stopped = ()  # wires whose receiver says STOP
 
+    @abstractmethod
     def make_switches(self):
         """All switches, with their inputs driven in `top`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ways(self):
         """(sender, receiver) of each wire."""
-        raise NotImplementedError
 
     async def _wires(self, context):
         ways = self.ways()
