@@ -1,5 +1,5 @@
 """Replay recorded inputs of whole NICs through the engine's model: all outputs of all slots must be
-as on record."""
+as on record. Find out what the NICs' registers usually hold."""
 
 import argparse
 import time
@@ -8,6 +8,7 @@ from pathlib import Path
 from lanai_host.errors import UserError
 
 from ..engines.replay import SUFFIX, Inputs, digest
+from ..engines.usual import choose, values
 from ..studies.recordings import RECORDINGS, nic_of, record
 
 NAME = "replay"
@@ -21,7 +22,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--as-synthesized", action="store_true", help="through the model with the hardware's own reset")
     new = actions.add_parser("record", help="play the runs and write their files; needs mpi4py")
     new.add_argument("--only", choices=sorted(RECORDINGS), help="one run alone")
-    for action in (check, new):
+    usual = actions.add_parser("usual", help="find the registers that usually have one value, for the quick engine")
+    usual.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        default=values.PATH,
+        help="where to write them (where the engine reads them)",
+    )
+    for action in (check, new, usual):
         action.add_argument("folder", type=Path, metavar="DIRECTORY", help="where the files are, e.g. tests/inputs")
 
 
@@ -34,15 +43,37 @@ def run(args: argparse.Namespace) -> int:
             found = Inputs.load(path, nic_of(path))
             print(f"{path.name}: {len(found.slots):,} slots, {path.stat().st_size:,} bytes, outputs {found.digest}")
         return 0
+    if args.action == "usual":
+        return find_usual(_paths(args.folder), args.output)
     return check_all(args)
 
 
-def check_all(args: argparse.Namespace) -> int:
-    paths = sorted(args.folder.glob(f"*{SUFFIX}"))
+def find_usual(paths: list[Path], output: Path) -> int:
+    """From the files whose NIC has no optional blocks."""
+    if not output.parent.is_dir():
+        raise UserError(f"cannot write {str(output)!r}: its directory does not exist; name a file in one that does")
+    plain = [path for path in paths if not nic_of(path).blocks]
+    samples = [choose.sampled(Inputs.load(path, nic_of(path))) for path in plain]
+    found = choose.chosen(samples)
+    try:
+        output.write_text(values.written(found))
+    except OSError as error:
+        raise UserError(f"cannot write {str(output)!r}: {error.strerror}; name a writable file") from error
+    for path, one in zip(plain, samples, strict=True):
+        print(f"{path.name}: {one.share(found):.1%} of the slots have all {len(found)} registers as usual")
+    return 0
+
+
+def _paths(folder: Path) -> list[Path]:
+    paths = sorted(folder.glob(f"*{SUFFIX}"))
     if not paths:
-        raise UserError(f"{str(args.folder)!r} holds no {SUFFIX} files; `lanai replay record` writes some")
+        raise UserError(f"{str(folder)!r} holds no {SUFFIX} files; `lanai replay record` writes some")
+    return paths
+
+
+def check_all(args: argparse.Namespace) -> int:
     failed = 0
-    for path in paths:
+    for path in _paths(args.folder):
         inputs = Inputs.load(path, nic_of(path))
         started = time.process_time()
         found = digest(inputs.nic, inputs.slots, probes=args.probes, as_synthesized=args.as_synthesized)

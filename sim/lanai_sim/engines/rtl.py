@@ -20,6 +20,7 @@ from .base import Access, Burst, Engine, Event, FaultKind, Layout, Planned
 from .declared import BURST, EVENT, FAULT, INPUTS, PIO, Ending, header
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .elaboration import elaborate
+from .usual import values
 from .verilator import Model, Source, library
 
 HEADERS = (
@@ -138,16 +139,19 @@ def build(
 
     def models() -> list[Model]:
         texts = elaborate(wanted, key)
-        return [Model(design.top, files, options=SAVABLE) for design, files in zip(wanted, texts, strict=True)]
+        return [
+            Model(design.top, files, options=SAVABLE, usual={} if trace else values.of(design))
+            for design, files in zip(wanted, texts, strict=True)
+        ]
 
     extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {
         "declared.h": header(),
         "models.h": models_header(nic, switch, probes, as_synthesized),
     }
     tool = find(Language.CXX) if as_synthesized else for_models()
-    return library(
-        Source((*key, SAVABLE), models), native.joinpath("engine.cc").read_text(), trace=trace, extra=extra, tool=tool
-    )
+    usual = () if trace else tuple(map(values.key, wanted))  # writing a waveform takes longer than the slot
+    source = Source((*key, SAVABLE, *usual), models)
+    return library(source, native.joinpath("engine.cc").read_text(), trace=trace, extra=extra, tool=tool)
 
 
 @cache

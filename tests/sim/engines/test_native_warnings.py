@@ -5,6 +5,7 @@ import subprocess
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lanai_host
@@ -16,6 +17,8 @@ from lanai_host.compilers import Language, find
 from lanai_host.simulator.transport import HEADER, PARTS
 from lanai_sim.corebench import rtl as core
 from lanai_sim.engines import rtl, verilator
+from lanai_sim.engines.replay import INPUTS, Inputs
+from lanai_sim.engines.usual import choose
 from lanai_sim.fpga import board_rtl
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
@@ -42,7 +45,7 @@ def complain(build, module, monkeypatch, folder):
     made.mkdir()
     own.mkdir()
     for model in models.make() if isinstance(models, verilator.Source) else models:
-        verilator._verilate(model, given["trace"], made)
+        verilator.verilate(model, given["trace"], made)
     for name, text in {**given["extra"], "wrapper.cc": given["wrapper"]}.items():
         (own / name).write_text(text)
     root = verilator.verilator_root() / "include"
@@ -65,6 +68,12 @@ def complain(build, module, monkeypatch, folder):
 def test_engines(options, monkeypatch, tmp_path):
     switch = SwitchConfig(ports=2, nic=NIC)
     assert complain(lambda: rtl.build(NIC, switch, **options), rtl, monkeypatch, tmp_path) == ""
+
+
+@pytest.mark.slow
+def test_the_samples_of_registers(monkeypatch, tmp_path):
+    inputs = Inputs(NIC, np.zeros(7, INPUTS), "")
+    assert complain(lambda: choose.sampled(inputs), choose, monkeypatch, tmp_path) == ""
 
 
 @pytest.mark.slow

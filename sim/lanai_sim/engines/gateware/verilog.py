@@ -23,6 +23,8 @@ from .probe import ProbedNic, ProbedSteppedNic
 from .stepped import SteppedNic, SteppedSwitch
 from .units import unit
 
+NEXT = re.compile(r"always @\(posedge [^)]*\)\s+(\S+)\s+<= (\\\$\d+ );")
+
 
 @cache
 def nic_verilog(config: NicConfig, probes: bool = False, as_synthesized: bool = False) -> str:
@@ -49,9 +51,16 @@ def files_of(design: Design) -> dict[str, str]:
 
 
 def _stable(text: str) -> str:
-    """The same text wherever the sources lie: attributes that name source files are for readers of
-    the Verilog alone."""
-    return re.sub(r"\(\* src = .*? \*\)", "", text)
+    """The same text wherever the sources lie, with names that stay when another expression is
+    written before: attributes that name source files are left out, and the next value of a
+    register, which Amaranth only numbers, is called `<register>$next`."""
+    text = re.sub(r"\(\* src = .*? \*\)", "", text)
+    return re.sub(r"^module .*?^endmodule$", lambda module: _next_named(module[0]), text, flags=re.M | re.S)
+
+
+def _next_named(module: str) -> str:
+    names = {number: f"\\{register.lstrip(chr(92))}$next " for register, number in NEXT.findall(module)}
+    return re.sub(r"\\\$\d+ ", lambda number: names.get(number[0], number[0]), module)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,68 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim import cli
+from lanai_sim.commands import replay
+from lanai_sim.engines.usual import values
+from lanai_sim.engines.usual.choose import QUIET, Samples, chosen
+
+INPUTS = Path(__file__).parents[3] / "inputs"
+SLOTS = 1000
+
+
+def samples(**columns):
+    """Quiet in 900 of 1,000 slots."""
+    quiet = np.arange(SLOTS) % 10 != 9
+    rows = {name: np.where(quiet, 0, 1) for name in QUIET} | columns
+    return Samples(tuple(name.rstrip("_") for name in rows), np.array(list(rows.values()), np.uint64).T.copy())
+
+
+def test_registers_with_one_value_in_quiet_slots_are_chosen_those_that_differ_most_often_first():
+    slot = np.arange(SLOTS)
+    one = samples(
+        steady=np.full(SLOTS, 64),
+        often=np.where(slot % 10 >= 8, 5, 3),  # not the same in one of nine quiet slots
+        seldom=np.where(slot == 500, 5, 3),
+        counter=slot,
+    )
+    found = chosen([one, one])
+    assert set(found) == {*QUIET, "steady", "seldom"}
+    assert found["steady"] == 64
+    assert found["seldom"] == 3
+    assert list(found)[-2:] == ["seldom", "steady"]
+    assert one.share(found) == 0.899
+
+
+def test_a_register_must_be_usual_in_every_recording():
+    assert "other" not in chosen([samples(other=np.zeros(SLOTS)), samples(other=np.ones(SLOTS))])
+
+
+def test_registers_of_one_name_must_all_be_usual():
+    both = {"pair": np.zeros(SLOTS), "pair_": np.arange(SLOTS)}
+    assert "pair" not in chosen([samples(**both)])
+    assert chosen([samples(pair=np.zeros(SLOTS), pair_=np.zeros(SLOTS))])["pair"] == 0
+
+
+def test_names_that_change_with_the_model_are_left_out():
+    found = chosen([samples(**{"__Vdfg": np.zeros(SLOTS), "$15": np.zeros(SLOTS), "block.$15": np.zeros(SLOTS)})])
+    assert set(found) - set(QUIET) == {"block.$15"}
+
+
+def test_a_file_that_cannot_be_written_is_told_of_first(tmp_path):
+    with pytest.raises(UserError, match="its directory does not exist"):
+        replay.find_usual([INPUTS / "pingpong.inputs"], tmp_path / "none" / "values.txt")
+
+
+@pytest.mark.slow  # builds a model of its own
+@pytest.mark.ci
+def test_what_is_on_record_is_what_the_inputs_give_and_holds_in_most_slots(tmp_path, capsys):
+    output = tmp_path / "values.txt"
+    assert cli.main(["replay", "usual", str(INPUTS), "--output", str(output)]) == 0
+    assert output.read_text() == values.PATH.read_text()
+    said = capsys.readouterr().out
+    shares = [float(line.split(": ")[1].split("%")[0]) for line in said.splitlines()]
+    assert len(shares) == 4
+    assert min(shares) > 75

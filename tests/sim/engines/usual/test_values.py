@@ -1,0 +1,36 @@
+from lanai_hdl.config import lanai41
+from lanai_hdl.switch_config import SwitchConfig
+from lanai_sim.engines import designs
+from lanai_sim.engines.designs import NIC_TOP, Design
+from lanai_sim.engines.elaboration import elaborate
+from lanai_sim.engines.usual import rewrite, values
+from lanai_sim.engines.verilator import Model, verilate
+
+
+def test_every_name_on_record_is_one_of_the_nic(tmp_path):
+    design = Design(lanai41())
+    (texts,) = elaborate([design], designs.key([design]))
+    model = Model(NIC_TOP, texts)
+    verilate(model, False, tmp_path)
+    known = rewrite.members((tmp_path / f"{model.class_name}___024root.h").read_text())
+    missing = set(values.known()) - {rewrite.plain(name) for name in known}
+    assert not missing, "the gateware has changed; run: lanai replay usual tests/inputs"
+
+
+def test_what_is_written_is_what_is_read():
+    given = {"host_dma.fsm_state": 0, "receiver.free": 64}
+    assert list(values.parse(values.written(given)).items()) == list(given.items())
+    assert values.written(values.known()) == values.PATH.read_text()
+
+
+def test_only_models_of_nics_for_the_engine_are_rewritten():
+    assert values.of(Design(lanai41())) == values.of(Design(lanai41(), probes=True)) == values.known() != {}
+    assert values.of(Design(lanai41(), as_synthesized=True)) == {}
+    assert values.of(Design(SwitchConfig(ports=4))) == {}
+
+
+def test_a_key_changes_with_the_values(monkeypatch):
+    before = values.key(Design(lanai41()))
+    monkeypatch.setattr(values, "known", lambda: {"host_dma.fsm_state": 1})
+    assert values.key(Design(lanai41())) != before
+    assert values.key(Design(SwitchConfig(ports=4))) == ()
