@@ -17,7 +17,8 @@ from lanai_host import plugins
 
 PACKAGES = ("lanai_hdl", "lanai_firmware", "lanai_host", "lanai_sim")
 CODE = frozenset({".py", ".c", ".cc", ".cpp", ".f90", ".h", ".hpp", ".v", ".vlt", ".sv", ".dat", ".lmp"})
-NOT_CODE = frozenset({".css", ".html", ".js", ".pyi", ".toml", ".typed"})  # pages, types, and papers' claims
+# Pages, types, papers' claims, and usual values of registers, which cost real time alone.
+NOT_CODE = frozenset({".css", ".html", ".js", ".pyi", ".toml", ".txt", ".typed"})
 TOOLS = ("amaranth", "llvmlite")  # they decide gateware and firmware as our sources do
 
 
