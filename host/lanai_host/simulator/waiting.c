@@ -25,7 +25,8 @@ static void spin(hub *o, rank_state *me, int64_t began) {
 /* Whether a wait has ended: returns at once what `hub_wait_on` does. */
 int64_t hub_look_at_wait(hub *o, uint32_t rank) {
     rank_state *me = &o->rank_states[rank];
-    return me->state == RUNS ? me->clock : me->state == WAITS ? AGAIN : STOP;
+    uint32_t state = me->state; /* read once: meanwhile another process may release this rank */
+    return state == RUNS ? me->clock : state == WAITS ? AGAIN : STOP;
 }
 
 /* Continues a wait. Returns the rank's time once it may run; AGAIN: not yet, call again; STOP: nothing will ever come,
