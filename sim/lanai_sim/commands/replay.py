@@ -53,6 +53,8 @@ def find_usual(paths: list[Path], output: Path) -> int:
     if not output.parent.is_dir():
         raise UserError(f"cannot write {str(output)!r}: its directory does not exist; name a file in one that does")
     plain = [path for path in paths if not nic_of(path).blocks]
+    if not plain:
+        raise UserError(f"{str(paths[0].parent)!r} holds no {SUFFIX} file of a NIC without optional blocks; add one")
     samples = [choose.sampled(Inputs.load(path, nic_of(path))) for path in plain]
     found = choose.chosen(samples)
     try:

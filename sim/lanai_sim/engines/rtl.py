@@ -136,12 +136,13 @@ def build(
     if switch is not None:
         wanted.append(Design(switch, as_synthesized=as_synthesized))
     key = designs.key(wanted)
+    usual = [{} if trace else values.of(design) for design in wanted]  # writing a waveform takes longer than the slot
 
     def models() -> list[Model]:
         texts = elaborate(wanted, key)
         return [
-            Model(design.top, files, options=SAVABLE, usual={} if trace else values.of(design))
-            for design, files in zip(wanted, texts, strict=True)
+            Model(design.top, files, options=SAVABLE, usual=known)
+            for design, files, known in zip(wanted, texts, usual, strict=True)
         ]
 
     extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {
@@ -149,8 +150,7 @@ def build(
         "models.h": models_header(nic, switch, probes, as_synthesized),
     }
     tool = find(Language.CXX) if as_synthesized else for_models()
-    usual = () if trace else tuple(map(values.key, wanted))  # writing a waveform takes longer than the slot
-    source = Source((*key, SAVABLE, *usual), models)
+    source = Source((*key, SAVABLE, *map(values.key, usual)), models)
     return library(source, native.joinpath("engine.cc").read_text(), trace=trace, extra=extra, tool=tool)
 
 

@@ -22,12 +22,12 @@ from lanai_firmware import cache as entries
 from lanai_host.compilers import Compiler, Language, find, guarded
 from lanai_host.errors import UserError
 
-from .usual import rewrite
+from .usual import rewrite, values
 
 VERILATE = (
     "--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
     "-Wno-fatal", "-Wno-lint", "--output-split", "0",
-    "-fno-table",  # a table of constants replaces little logic here, and misses the cache: 1.04 times as fast without
+    "-fno-table",  # tables of constants replace little logic here, and miss the cache
 )  # fmt: skip
 DEFINES = ("VM_COVERAGE=0", "VM_SC=0", "VM_TRACE_FST=0", "VM_TRACE_SAIF=0")
 COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w", "-g0")  # without -g0 zig writes debug information
@@ -145,9 +145,7 @@ def _parts(model: Model) -> list[object]:
         model.options,
         *map(str, sorted(model.verilog.items())),
     ]
-    if model.usual:
-        parts += [*map(str, model.usual.items()), Path(rewrite.__file__).read_text()]
-    return parts
+    return [*parts, *values.key(model.usual)]
 
 
 def _cached(suffix: str, key: str, make: Callable[[Path, Path], None]) -> Path:

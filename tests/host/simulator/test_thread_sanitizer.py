@@ -2,27 +2,21 @@
 
 import os
 import subprocess
-from importlib import resources
-from pathlib import Path
 
 import pytest
 
 from lanai_host.compilers import Language, find
-from lanai_host.simulator.transport import HEADER, PARTS
 
-SOURCES = (*PARTS, ("lanai_host.simulator", "transport"))
+from . import transport_program
+
 pytestmark = pytest.mark.slow
-
-PROGRAM = Path(__file__).with_name("transport_threads.c")
 
 
 def build(folder, change=lambda text: text):
     """The program, with the sanitizer. `change` is made to the sources."""
-    source = "".join((resources.files(package) / f"{name}.c").read_text() for package, name in SOURCES)
-    text = "#define _GNU_SOURCE 1\n#include <fcntl.h>\n" + HEADER + change(source) + PROGRAM.read_text()
-    (folder / "all.c").write_text(text)
+    file = transport_program.written(folder, "transport_threads.c", change)
     binary = folder / "threads"
-    command = [*find(Language.C).command, "-O1", "-g", "-fsanitize=thread", "-pthread", str(folder / "all.c")]
+    command = [*find(Language.C).command, "-O1", "-g", "-fsanitize=thread", "-pthread", str(file)]
     done = subprocess.run([*command, "-o", str(binary)], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"this compiler has no thread sanitizer: {done.stderr[-300:]}")

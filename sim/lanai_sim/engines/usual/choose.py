@@ -82,8 +82,7 @@ def sampled(inputs: Inputs) -> Samples:
 
 def chosen(recordings: Sequence[Samples]) -> dict[str, int]:
     """The registers with one value in nearly all quiet slots of every recording, and that value.
-    Those first that differ most often in all slots.
-    """
+    Those first that differ most often in all slots."""
     quiet = [one.rows[np.all([one.columns(name) == 0 for name in QUIET], axis=(0, 2))] for one in recordings]
     differs: dict[str, tuple[float, int]] = {}
     for name in dict.fromkeys(recordings[0].names):

@@ -102,13 +102,14 @@ def _reads(function: str, name: str) -> bool:
 def _twice(function: str, found: list[Known]) -> str:
     head, body = function.split("\n", 1)
     parsed = re.match(r"void (\w+)\((\w+)\*", head)
+    prolog = PROLOG.match(body)
     assert parsed is not None
+    assert prolog is not None  # else the function would have been left alone
     name, root = parsed[1], parsed[2]
     names = {one.name for one in found}
     local = MENTION.sub(lambda mention: f"usual_{mention[1]}" if mention[1] in names else mention[0], body)
     begins = [f"    {one.kind} usual_{one.name}" + (f" = {one.value}ULL;" if one.read else ";") for one in found]
-    prolog = PROLOG.match(local)
-    at = prolog.end() if prolog else 0
+    at = prolog.end()  # it mentions no member
     inside = "\n".join([local[:at] + "\n".join(begins), local[at : local.rindex("}")], *map(_store, found), "}"])
     attribute = "static __attribute__((noinline))"
     return f"""{attribute} void {name}_any({root}* vlSelf) {{

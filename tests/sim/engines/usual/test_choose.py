@@ -56,6 +56,11 @@ def test_a_file_that_cannot_be_written_is_told_of_first(tmp_path):
         replay.find_usual([INPUTS / "pingpong.inputs"], tmp_path / "none" / "values.txt")
 
 
+def test_inputs_of_other_nics_alone_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"no \.inputs file of a NIC without optional blocks"):
+        replay.find_usual([INPUTS / "adapter.inputs"], tmp_path / "values.txt")
+
+
 @pytest.mark.slow  # builds a model of its own
 @pytest.mark.ci
 def test_what_is_on_record_is_what_the_inputs_give_and_holds_in_most_slots(tmp_path, capsys):

@@ -29,8 +29,6 @@ def test_only_models_of_nics_for_the_engine_are_rewritten():
     assert values.of(Design(SwitchConfig(ports=4))) == {}
 
 
-def test_a_key_changes_with_the_values(monkeypatch):
-    before = values.key(Design(lanai41()))
-    monkeypatch.setattr(values, "known", lambda: {"host_dma.fsm_state": 1})
-    assert values.key(Design(lanai41())) != before
-    assert values.key(Design(SwitchConfig(ports=4))) == ()
+def test_a_key_changes_with_the_values():
+    assert values.key({"host_dma.fsm_state": 1}) != values.key({"host_dma.fsm_state": 0})
+    assert values.key({}) == ()
