@@ -256,7 +256,7 @@ def _runtime(tool: Compiler, trace: bool) -> list[Path]:
 
 def _unchecked(tool: Compiler) -> list[str]:
     """Unless told otherwise, zig adds checks for undefined behavior to objects, and its first link
-    compiles the library that these call: a fifth of the time of that link."""
+    compiles the library that these checks call. Compiling and linking both need the option."""
     return ["-fno-sanitize=undefined"] if tool.is_zig else []
 
 

@@ -4,7 +4,10 @@ missing."""
 import ctypes
 import os
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -133,3 +136,22 @@ def test_a_full_disk_is_named(cache, monkeypatch):
 def test_broken_verilog_is_told_with_the_tools_words(cache):
     with pytest.raises(UserError, match=r"(?s)syntax error.*verilator_bin"):
         library([Model("counter", {"counter.v": "module counter(; endmodule"})], WRAPPER)
+
+
+def test_zig_adds_no_checks_and_does_not_build_their_library(cache, monkeypatch):
+    commands, start = [], subprocess.Popen
+
+    def started(command, **options):
+        if "ziglang" in command:
+            commands.append(command)
+            Path(command[command.index("-o") + 1]).write_bytes(b"object")
+            command = [sys.executable, "-c", ""]
+        return start(command, **options)
+
+    monkeypatch.setattr(verilator.subprocess, "Popen", started)
+    zig = compilers.Compiler((sys.executable, "-m", "ziglang", "c++"), "ziglang of this test")
+    library([counter(8)], WRAPPER, tool=zig)
+    links = [command for command in commands if "-shared" in command]
+    assert len(links) == 1
+    assert len(commands) > len(links)
+    assert all("-fno-sanitize=undefined" in command for command in commands)
