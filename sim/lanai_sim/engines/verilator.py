@@ -22,6 +22,7 @@ from lanai_firmware import cache as entries
 from lanai_host.compilers import Compiler, Language, find, guarded
 from lanai_host.errors import UserError
 
+from .cxx_library import CxxLibrary, link, unchecked
 from .usual import rewrite, values
 
 VERILATE = (
@@ -121,16 +122,24 @@ def library(
     def made() -> Sequence[Model]:
         return models.make() if isinstance(models, Source) else models
 
-    def key() -> str:
-        return _key([*parts, *(part for model in made() for part in _parts(model))])
+    def key() -> bytes:
+        return _key([*parts, *(part for model in made() for part in _parts(model))]).encode()
 
-    def build(work: Path, result: Path) -> None:
-        _build(made(), wrapper, extra, tool, trace, optimize, work, result)
+    with CxxLibrary(tool) as cxx_library:
 
-    if isinstance(models, Source):
-        known = entries.build(_key([*parts, *models.key]), "model", lambda: key().encode()).decode()
+        def build(work: Path, result: Path) -> None:
+            cxx_library.begin()
+            _build(made(), wrapper, extra, tool, cxx_library, trace, optimize, work, result)
+
+        if not isinstance(models, Source):
+            return _cached("so", key().decode(), build)
+
+        def elaborated_key() -> bytes:
+            cxx_library.begin()
+            return key()
+
+        known = entries.build(_key([*parts, *models.key]), "model", elaborated_key).decode()
         return _cached("so", known, build)
-    return _cached("so", key(), build)
 
 
 def _key(parts: Sequence[object]) -> str:
@@ -164,6 +173,7 @@ def _build(
     wrapper: str,
     extra: Mapping[str, str],
     tool: Compiler,
+    cxx_library: CxxLibrary,
     trace: bool,
     optimize: str,
     work: Path,
@@ -182,8 +192,8 @@ def _build(
     for model in models:
         objects += _model_objects(model, flags, tool, trace, optimize, work)
     atomics = [] if tool.is_zig else ["-latomic"]
-    command = [*tool.command, *_unchecked(tool), "-shared", "-Wl,-Bsymbolic", "-o", str(result)]
-    _run([*command, *map(str, objects), "-pthread", *atomics])
+    cxx_library.wait()
+    _run([*link(tool), "-o", str(result), *map(str, objects), *atomics])
 
 
 def _model_objects(
@@ -254,12 +264,6 @@ def _runtime(tool: Compiler, trace: bool) -> list[Path]:
     return objects
 
 
-def _unchecked(tool: Compiler) -> list[str]:
-    """Unless told otherwise, zig adds checks for undefined behavior to objects, and its first link
-    compiles the library that these checks call. Compiling and linking both need the option."""
-    return ["-fno-sanitize=undefined"] if tool.is_zig else []
-
-
 def _compile_all(tool: Compiler, jobs: Mapping[Path, Sequence[str]]) -> None:
     """Compile each job's arguments to its object, all at once; the first failure is reported."""
     running = []
@@ -267,7 +271,7 @@ def _compile_all(tool: Compiler, jobs: Mapping[Path, Sequence[str]]) -> None:
         command = [
             *tool.command,
             *arguments,
-            *_unchecked(tool),
+            *unchecked(tool),
             "-c",
             "-o",
             str(target),

@@ -4,6 +4,7 @@ missing."""
 import ctypes
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -138,20 +139,59 @@ def test_broken_verilog_is_told_with_the_tools_words(cache):
         library([Model("counter", {"counter.v": "module counter(; endmodule"})], WRAPPER)
 
 
-def test_zig_adds_no_checks_and_does_not_build_their_library(cache, monkeypatch):
-    commands, start = [], subprocess.Popen
+@pytest.fixture
+def zig(monkeypatch):
+    """A compiler that passes for zig, does nothing, and notes its commands and what else happens."""
+    happened, start = [], subprocess.Popen
 
     def started(command, **options):
         if "ziglang" in command:
-            commands.append(command)
+            happened.append(command)
             Path(command[command.index("-o") + 1]).write_bytes(b"object")
             command = [sys.executable, "-c", ""]
         return start(command, **options)
 
     monkeypatch.setattr(verilator.subprocess, "Popen", started)
-    zig = compilers.Compiler((sys.executable, "-m", "ziglang", "c++"), "ziglang of this test")
-    library([counter(8)], WRAPPER, tool=zig)
-    links = [command for command in commands if "-shared" in command]
-    assert len(links) == 1
-    assert len(commands) > len(links)
-    assert all("-fno-sanitize=undefined" in command for command in commands)
+    return happened
+
+
+def version_of_zig(version):
+    return compilers.Compiler((sys.executable, "-m", "ziglang", "c++"), f"ziglang {version}")
+
+
+def test_zig_adds_no_checks_and_does_not_build_their_library(cache, zig):
+    library([counter(8)], WRAPPER, tool=version_of_zig("of this test"))
+    assert len([command for command in zig if "-shared" in command]) == 2  # of nothing, and of the model
+    assert len(zig) > 2
+    assert all("-fno-sanitize=undefined" in command for command in zig)
+
+
+def test_zig_compiles_its_library_while_the_gateware_is_elaborated(cache, zig):
+    def make():
+        zig.append("elaborated")
+        return [counter(9)]
+
+    library(Source(("library",), make), WRAPPER, tool=version_of_zig("without its library"))
+    assert "-shared" in zig[0]
+    assert zig[1] == "elaborated"
+    zig.clear()
+    library([counter(10)], WRAPPER, tool=version_of_zig("without its library"))
+    assert len([command for command in zig if "-shared" in command]) == 1  # the library is known
+
+
+def test_a_failure_ends_the_compilation_of_the_library(cache, monkeypatch):
+    started, start = [], subprocess.Popen
+
+    def slow(command, **options):
+        process = start([sys.executable, "-c", "import time; time.sleep(600)"], **options)
+        started.append(process)
+        return process
+
+    def make():
+        raise UserError("the gateware is wrong")
+
+    monkeypatch.setattr(verilator.subprocess, "Popen", slow)
+    with pytest.raises(UserError, match="the gateware is wrong"):
+        library(Source(("wrong",), make), WRAPPER, tool=version_of_zig("that is slow"))
+    [process] = started
+    assert process.returncode == -signal.SIGKILL
