@@ -13,6 +13,9 @@ from lanai_host.compilers import Compiler, guarded
 
 KIND = "linked"  # of the cache's entries that say that a compiler has its library
 SOURCE = "int lanai_nothing;\n"
+# `-s` leaves out debug information, which zig would compile into its library: three quarters of
+# the file, whose digest each run computes.
+LINK = ("-shared", "-s", "-Wl,-Bsymbolic", "-pthread")
 
 
 def unchecked(tool: Compiler) -> list[str]:
@@ -23,7 +26,7 @@ def unchecked(tool: Compiler) -> list[str]:
 
 def link(tool: Compiler) -> list[str]:
     """The command that links a shared library, without its files."""
-    return [*tool.command, *unchecked(tool), "-shared", "-Wl,-Bsymbolic", "-pthread"]
+    return [*tool.command, *unchecked(tool), *LINK]
 
 
 class CxxLibrary:
@@ -36,7 +39,7 @@ class CxxLibrary:
 
     def __init__(self, tool: Compiler) -> None:
         self._tool = tool
-        self._key = entries.key_of([repr(tool.key)])
+        self._key = entries.key_of([repr((tool.key, unchecked(tool), LINK))])
         self._process: subprocess.Popen[bytes] | None = None
         self._work: tempfile.TemporaryDirectory[str] | None = None
 

@@ -22,7 +22,7 @@ from lanai_firmware import cache as entries
 from lanai_host.compilers import Compiler, Language, find, guarded
 from lanai_host.errors import UserError
 
-from .cxx_library import CxxLibrary, link, unchecked
+from .cxx_library import LINK, CxxLibrary, link, unchecked
 from .usual import rewrite, values
 
 VERILATE = (
@@ -112,6 +112,7 @@ def library(
         VERILATE,
         COMPILE,
         DEFINES,
+        LINK,
         RUN_ONCE.pattern,
         ONCE,
         sorted(RUNTIME.items()),
