@@ -4,6 +4,18 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from ..fabric import Fabric
+from ..route_word import MOST_PORTS
+
+SIZES = (2, 4, 8, MOST_PORTS)  # ports of a switch
+
+
+def switch_ports(needed: int) -> int:
+    """The ports of a switch that has at least so many, at most `MOST_PORTS`.
+
+    There are few sizes, so that machines of different sizes share a model, which takes half a
+    minute to build. A port that leads nowhere moves no packet in time.
+    """
+    return next(size for size in SIZES if size >= needed)
 
 
 class FabricKind(ABC):

@@ -10,7 +10,7 @@ from lanai_hdl.switch_config import SwitchConfig
 from ...engines.base import Cable, Layout
 from ..fabric import Fabric
 from ..route_word import MOST_PORTS
-from .base import FabricKind
+from .base import FabricKind, switch_ports
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Multicast(FabricKind):
     def make(self, argument: str, nics: int) -> Fabric:
         if not 1 <= nics <= MOST_PORTS:
             raise UserError(f"fabric 'multicast' joins 1 to {MOST_PORTS} NICs, not {nics}; take switch")
-        return MulticastStar("multicast", nics, 1, max(2, nics), tuple(Cable(n, 0, nics, n) for n in range(nics)))
+        return MulticastStar("multicast", nics, 1, switch_ports(nics), tuple(Cable(n, 0, nics, n) for n in range(nics)))
 
 
 KIND = Multicast()

@@ -5,7 +5,7 @@ from lanai_hdl.errors import UserError
 from ...engines.base import Cable
 from ..fabric import Fabric
 from ..route_word import MOST_PORTS
-from .base import FabricKind
+from .base import FabricKind, switch_ports
 from .switches import tree
 
 
@@ -13,7 +13,7 @@ def star(nics: int) -> Fabric:
     """One switch; NIC n is at its port n."""
     if not 1 <= nics <= MOST_PORTS:
         raise UserError(f"one switch joins 1 to {MOST_PORTS} NICs, not {nics}; write switches:N")
-    return Fabric("switch", nics, 1, max(2, nics), tuple(Cable(nic, 0, nics, nic) for nic in range(nics)))
+    return Fabric("switch", nics, 1, switch_ports(nics), tuple(Cable(nic, 0, nics, nic) for nic in range(nics)))
 
 
 class Switch(FabricKind):

@@ -5,7 +5,7 @@ from lanai_hdl.errors import UserError
 from ...engines.base import Cable
 from ..fabric import Fabric
 from ..route_word import MOST_PORTS
-from .base import FabricKind
+from .base import FabricKind, switch_ports
 
 
 def tree(nics: int, leaves: int) -> Fabric:
@@ -22,10 +22,10 @@ def tree(nics: int, leaves: int) -> Fabric:
     cables = [Cable(nic, 0, nics + nic // each, nic % each) for nic in range(nics)]
     if leaves == 2:
         cables.append(Cable(nics, each, nics + 1, each))
-        return Fabric("switches:2", nics, 2, max(2, each + 1), tuple(cables))
+        return Fabric("switches:2", nics, 2, switch_ports(each + 1), tuple(cables))
     root = nics + leaves
     cables += [Cable(nics + leaf, each, root, leaf) for leaf in range(leaves)]
-    return Fabric(f"switches:{leaves}", nics, leaves + 1, max(each + 1, leaves), tuple(cables))
+    return Fabric(f"switches:{leaves}", nics, leaves + 1, switch_ports(max(each + 1, leaves)), tuple(cables))
 
 
 class Switches(FabricKind):
