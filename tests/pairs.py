@@ -1,4 +1,4 @@
-"""Pairs of parameters, of which a few run by default."""
+"""Parameters of which a few run by default, the others in .ci/run."""
 
 from itertools import product
 
@@ -12,3 +12,11 @@ def in_turn(first, second):
     chosen = {(n % len(first), n % len(second)) for n in range(max(len(first), len(second)))}
     pairs = product(range(len(first)), range(len(second)))
     return [pytest.param(first[a], second[b], marks=[] if (a, b) in chosen else pytest.mark.ci) for a, b in pairs]
+
+
+def first_of(*values):
+    """Values for `parametrize`, tuples for several names: the first by default; the others for
+    .ci/run."""
+    first, *others = values
+    rest = (value if isinstance(value, tuple) else (value,) for value in others)
+    return [first, *(pytest.param(*value, marks=pytest.mark.ci) for value in rest)]

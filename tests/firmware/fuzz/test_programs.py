@@ -55,6 +55,7 @@ def seen():
     return counts
 
 
+@pytest.mark.ci
 def test_every_program_ends_with_its_trap(seen):
     for seed in SEEDS:
         program = generate(seed, LAYOUT)

@@ -260,6 +260,7 @@ def test_the_check_finds_damage():
             assert check_of(damaged & 0xFFFFFF) != damaged >> 24
 
 
+@pytest.mark.ci
 def test_a_nic_without_it_has_nothing_of_it():
     text = rtlil.convert(Nic(lanai41()), name="top")
     assert "barrier" not in text

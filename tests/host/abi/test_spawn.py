@@ -60,6 +60,7 @@ def run(family, how, universe=6):
     return together(2, sys.executable, family, how, options=["--universe", str(universe)])
 
 
+@pytest.mark.ci
 def test_two_ranks_start_processes_in_the_order_of_their_times(family):
     """The children's ranks, and the times, do not depend on which process was faster."""
     runs = [run(family, "ends") for _ in range(2)]

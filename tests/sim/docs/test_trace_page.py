@@ -22,6 +22,7 @@ def figures(tmp_path_factory):
     return json.loads((folder / "figures.json").read_text())["figures"]
 
 
+@pytest.mark.ci
 def test_the_table_is_what_the_command_prints(figures, request):
     page = PAGE.read_text()
     shown = dict(ROW.findall(page))

@@ -20,6 +20,7 @@ def refresh(request):
     return request.config.getoption("--refresh-docs")
 
 
+@pytest.mark.ci
 def test_the_tutorials_steps(tmp_path, refresh):
     page = TUTORIAL.read_text()
     steps = pages.steps(page)

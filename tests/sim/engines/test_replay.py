@@ -17,6 +17,8 @@ from lanai_sim.studies.recordings import RECORDINGS, nic_of
 FOLDER = Path(__file__).parents[2] / "inputs"
 FILES = sorted(FOLDER.glob(f"*{SUFFIX}"))
 TAIL = 3  # a kind of flit
+ADAPTER = "adapter"  # a NIC of its own, whose models take a minute each to build
+MODELLED = [pytest.param(name, marks=[pytest.mark.ci] if name == ADAPTER else []) for name in sorted(RECORDINGS)]
 
 
 def load(name):
@@ -38,13 +40,13 @@ def test_what_is_recorded_exercises_the_nic(name):
     assert slots["left_out"].sum() > 0, "and it rests"
 
 
-@pytest.mark.parametrize("name", sorted(RECORDINGS))
+@pytest.mark.parametrize("name", MODELLED)
 def test_the_engines_model_gives_the_outputs_on_record(name):
     recorded = load(name)
     assert digest(recorded.nic, recorded.slots) == recorded.digest
 
 
-@pytest.mark.parametrize("name", sorted(RECORDINGS))
+@pytest.mark.parametrize("name", MODELLED)
 def test_so_does_the_model_of_traced_runs(name):
     recorded = load(name)
     assert digest(recorded.nic, recorded.slots, probes=True) == recorded.digest
@@ -98,9 +100,12 @@ def test_damaged_files_are_refused(cut, tmp_path):
         Inputs.load(path, lanai41())
 
 
-def test_the_command_checks_a_directory(capsys):
-    assert cli.main(["replay", "check", str(FOLDER)]) == 0
-    assert capsys.readouterr().out.count("as on record") == len(RECORDINGS)
+def test_the_command_checks_a_directory(tmp_path, capsys):
+    checked = [path for path in FILES if path.stem != ADAPTER]
+    for path in checked:
+        (tmp_path / path.name).symlink_to(path)
+    assert cli.main(["replay", "check", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.count("as on record") == len(checked) == len(RECORDINGS) - 1
 
 
 def test_the_command_tells_of_outputs_that_differ(tmp_path, capsys):

@@ -4,6 +4,7 @@ simulator was asked each time."""
 import sys
 
 import pytest
+from pairs import first_of
 
 from lanai_sim.job.config import Exit
 from lanai_sim.job.nic_service import RankAccess
@@ -74,7 +75,7 @@ def play(capfd, **options):
     return capfd.readouterr().out, result.sim_time, result.clocks
 
 
-@pytest.mark.parametrize("ranks_per_node", [1, 3])
+@pytest.mark.parametrize("ranks_per_node", first_of(1, 3))
 def test_polls_that_nothing_can_answer_are_not_asked(capfd, asked, ranks_per_node):
     skipped = play(capfd, ranks_per_node=ranks_per_node)
     few = len(asked)

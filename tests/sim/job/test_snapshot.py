@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from pairs import first_of
 
 from lanai_firmware import cache
 from lanai_firmware.programs.mpi_np.plan import McpConfig
@@ -103,7 +104,7 @@ def test_all_state_is_that_of_a_boot_and_goes_on_as_it_does(own_snapshots, name)
             made.close()
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", first_of(*reversed(CONFIGS)))
 def test_a_run_takes_the_same_time_and_counts_the_same(name):
     first, second = finish(CONFIGS[name]), finish(CONFIGS[name])
     assert first == second == finish(replace(CONFIGS[name], snapshot=False))

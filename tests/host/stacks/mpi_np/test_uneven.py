@@ -1,5 +1,7 @@
 """NICs with different numbers of ranks: none sends what the other has no room for."""
 
+import pytest
+
 from lanai_firmware.programs.mpi_np import state
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 
@@ -10,6 +12,7 @@ from .np_world import World
 COUNT = 28
 
 
+@pytest.mark.ci
 def test_credit_is_what_the_most_crowded_nic_has(monkeypatch):
     """NP-06: rank 4, alone on its NIC, sends rank 0, one of four, more than rank 0's channel has
     room for before it is received."""

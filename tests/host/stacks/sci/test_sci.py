@@ -29,6 +29,7 @@ def test_messages_of_all_kinds_arrive_whole_and_in_order():
     assert re.fullmatch(r"all there after 0\.0\d+ s\n", run.stdout)
 
 
+@pytest.mark.ci
 def test_faults_on_the_wires_change_no_byte_and_two_runs_are_the_same():
     runs = [on_sci(2, *FAULTS, sizes="4097") for _ in range(2)]
     assert runs[0].returncode == 0, runs[0].stderr
