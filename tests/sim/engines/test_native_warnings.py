@@ -97,7 +97,7 @@ def test_a_warning_would_be_seen(monkeypatch, tmp_path):
 
 C_MODULES = {
     "guard": (GUARD_SOURCE,),
-    "transport": (*PARTS, ("lanai_host.simulator", "transport")),
+    "transport": PARTS,
     "snapshot": (("lanai_host.simulator", "snapshot"),),
     "spin": (("lanai_host.simulator", "spin"),),
 }

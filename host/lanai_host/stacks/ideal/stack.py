@@ -29,6 +29,7 @@ class IdealStack(Stack):
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from .device import IdealDevice
         from .fast_path import IdealFastPath
+        from .puts import IdealPuts
         from .writes import IdealWrites
 
         if client.transport is None:
@@ -36,7 +37,9 @@ class IdealStack(Stack):
         device = IdealDevice(client.rank, client.size, client.transport, costs)
         if isinstance(client.transport, RankTransport):
             device.fast_path = IdealFastPath(device, client.transport, costs)
-            writes = IdealWrites(client.transport, device.pay)
+            puts = IdealPuts(device, client.transport, costs)
+            writes = IdealWrites(client.transport, device.pay, puts.settled)
+            puts.serve(writes)
             device.offer(writes, writes.collect)
         return device
 

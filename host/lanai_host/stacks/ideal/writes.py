@@ -2,7 +2,7 @@
 simulated time at which a datagram would."""
 
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, MutableSequence
 from typing import Protocol
 
 from ...body import Body
@@ -40,12 +40,13 @@ def _time(settling: _Settling) -> int:
 
 
 class IdealWrites(Writes):
-    """`pay` passes the host work that the device owes to the transport."""
+    """`pay` passes the host work that the device owes to the transport. `times`: by rank, when this
+    process may know that all its writes have taken effect."""
 
-    def __init__(self, transport: SharedMemory, pay: Callable[[], None]) -> None:
+    def __init__(self, transport: SharedMemory, pay: Callable[[], None], times: MutableSequence[int]) -> None:
         self._transport = transport
         self._pay = pay
-        self._settled: dict[int, int] = {}  # by rank, when this process may know that all its writes have taken effect
+        self._times = times
         self._settling: list[_Settling] = []  # in order of time
         self._done = Operation()  # stands for every write
         self._done.done = True
@@ -64,7 +65,7 @@ class IdealWrites(Writes):
     def put(self, rank: int, place: int, body: Body) -> Operation:
         self._pay()
         try:
-            self._settled[rank] = self._transport.write(rank, place, body)
+            self._times[rank] = self._transport.write(rank, place, body)
         except BusError as error:
             failed = Operation(rank)
             failed.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
@@ -72,13 +73,21 @@ class IdealWrites(Writes):
             return failed
         return self._done
 
+    def settled(self, rank: int) -> bool:
+        return self._transport.now >= self._times[rank]
+
     def settle(self, rank: int) -> Operation:
-        at = self._settled.get(rank, 0)
+        at = self._times[rank]
         if self._transport.now >= at:
             return self._done
         settling = _Settling(at)
         insort(self._settling, settling, key=_time)
         return settling
+
+    @property
+    def settling(self) -> bool:
+        """Something that `settle` has returned is not done."""
+        return bool(self._settling)
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
         """As the transport has it; but a wait lasts no longer than until something settles."""
