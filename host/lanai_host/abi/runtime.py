@@ -35,6 +35,7 @@ from .context import Phase, abi
 from .counting import Counting
 from .flavor import BRIDGE, FLAVORS, INTERFACE
 from .mixture import check_process
+from .native import native
 from .observe import Observer
 from .observed_device import ObservedDevice
 from .symbols import names_sessions
@@ -67,6 +68,8 @@ def attach(
         define = bridge.ffi.def_extern(name=name, onerror=partial(_escaped, name, prototype[0]))
         define(partial(_first_call, name, prototype, define))
     bridge.lib.lanai_fill(bridge.ffi.cast("void *", table))
+    bridge.ffi.def_extern(name="lanai_leave")(native.leave)
+    native.attach(table, int(bridge.ffi.cast("uintptr_t", bridge.lib.lanai_leave)))
     failures.end_process = process.end
     if not started:
         atexit.register(_python_ends, ctypes.c_int.from_address(state))
@@ -139,6 +142,8 @@ class Process:
             else:
                 world.clock.only_read = self._hint
         world.meet_parent()
+        if self.observer is None and self.counting is None:
+            native.begin(world)
         return level
 
     def _hint(self) -> None:
@@ -174,6 +179,7 @@ class Process:
 
     def close(self) -> None:
         """The end of MPI in this process."""
+        native.leave()
         if self.observer is not None and not self.observer.inside:
             self.observer.enter("MPI_Finalize")  # Python ends without the program's call; ends with the rank's part
         end = abi.world.leave if abi.world.finalized else abi.world.finalize
@@ -204,6 +210,7 @@ class Process:
 
     def end(self, code: int, text: str) -> None:
         """Ends the job with this exit code; never returns."""
+        native.leave()
         sys.stdout.flush()
         sys.stderr.flush()
         ctypes.CDLL(None).fflush(None)  # what C has printed so far
