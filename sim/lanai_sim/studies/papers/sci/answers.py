@@ -195,11 +195,13 @@ BY_CLAIM: dict[str, Way] = packing_answers.WAYS | {
     "s4_3.strided_write_8": spread(8),
     "s4_3.strided_write_256": spread(256),
     "s4_3.best_stride": ByFigure(
-        _best_stride, "Stores of 256 bytes through the aperture: buffers of 128 bytes, a packet each, decide."
+        _best_stride,
+        "Stores of 256 bytes through the aperture: lines of 32 bytes decide. At 288 and 512 accesses also wait for "
+        "each other's buffers.",
     ),
     "s4_3.write_combining_off": ByFigure(
         lambda f: 100 * (1 - f["aperture.uncombined.store.256.256_mibps"] / f["aperture.combined.store.256.256_mibps"]),
-        "Stores of 256 bytes through the aperture, one behind the other.",
+        "Stores of 256 bytes through the aperture, one behind the other. Only the best with it is fitted.",
     ),
     "s4_3.get_spike": ByShape(
         lambda f: (
