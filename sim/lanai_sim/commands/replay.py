@@ -49,20 +49,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def find_usual(paths: list[Path], output: Path) -> int:
-    """From the files whose NIC has no optional blocks."""
     if not output.parent.is_dir():
         raise UserError(f"cannot write {str(output)!r}: its directory does not exist; name a file in one that does")
-    plain = [path for path in paths if not nic_of(path).blocks]
-    if not plain:
+    files = {path: Inputs.load(path, nic_of(path)) for path in paths}
+    if all(one.nic.blocks for one in files.values()):
         raise UserError(f"{str(paths[0].parent)!r} holds no {SUFFIX} file of a NIC without optional blocks; add one")
-    samples = [choose.sampled(Inputs.load(path, nic_of(path))) for path in plain]
-    found = choose.chosen(samples)
+    found = choose.found(list(files.values()))
     try:
         output.write_text(values.written(found))
     except OSError as error:
         raise UserError(f"cannot write {str(output)!r}: {error.strerror}; name a writable file") from error
-    for path, one in zip(plain, samples, strict=True):
-        print(f"{path.name}: {one.share(found):.1%} of the slots have all {len(found)} registers as usual")
+    for path, one in files.items():
+        share = choose.sampled(one).share(found)
+        print(f"{path.name}: {share:.1%} of the slots have all registers as usual")
     return 0
 
 

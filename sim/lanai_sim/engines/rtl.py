@@ -2,7 +2,7 @@
 generates what depends on ports."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +20,7 @@ from .base import Access, Burst, Engine, Event, FaultKind, Layout, Planned
 from .declared import BURST, EVENT, FAULT, INPUTS, PIO, Ending, header
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .elaboration import elaborate
-from .usual import values
+from .usual import rewrite, values
 from .verilator import Model, Source, library
 
 HEADERS = (
@@ -73,16 +73,17 @@ def models_header(
     switch: SwitchConfig | SegmentConfig | RingConfig | None,
     probes: bool = False,
     as_synthesized: bool = False,
+    twice: Collection[str] = (),
 ) -> str:
     """The C++ that knows the Verilated classes, the NIC's blocks that rest and, for the switch, its
-    ports as arrays."""
-    resting = [] if as_synthesized else [block.name for block in nic.blocks if block.rests]
+    ports as arrays. `twice`: tops whose C++ has a slot in two versions."""
+    resting = Design(nic, probes, as_synthesized).resting
     tops = [NIC_TOP] if switch is None else [NIC_TOP, SWITCH_TOP]
     lines = [
         "#pragma once",
         *(["#define LANAI_TRACED"] if probes else []),
         *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
-        *(line for top in tops for line in _model(top)),
+        *(line for top in tops for line in _model(top, top in twice)),
         f"using NicModel = V{NIC_TOP};",
         *([f"#define RESTING(X) {' '.join(f'X({name})' for name in resting)}"] if resting else []),
     ]
@@ -102,20 +103,25 @@ def models_header(
     return "\n".join(lines) + "\n"
 
 
-def _model(top: str) -> list[str]:
+def _model(top: str, twice: bool) -> list[str]:
     """C++ that knows one Verilated class. `evaluate` is `eval` without what that does for waves,
-    messages and models that are deleted, a twentieth of a slot's time."""
+    messages and models that are deleted, a twentieth of a slot's time. `usual` does all of a slot
+    that is as usual, if only the model's own clock rises, and otherwise nothing."""
+    root = f"V{top}___024root"
+    second = rewrite.function(root)
     return [
         f'#include "V{top}.h"',
-        f'#include "V{top}___024root.h"',
-        f"void V{top}___024root___eval(V{top}___024root*);",
+        f'#include "{root}.h"',
+        f"void {root}___eval({root}*);",
         f"inline void evaluate(V{top}& model) {{",
         "#if VM_TRACE || defined(LANAI_AS_SYNTHESIZED)",
         "  model.eval();",
         "#else",
-        f"  V{top}___024root___eval(model.rootp);",
+        f"  {root}___eval(model.rootp);",
         "#endif",
         "}",
+        *([f"bool {second}({root}*);"] if twice else []),
+        f"inline bool usual(V{top}& model) {{ return {f'{second}(model.rootp)' if twice else 'false'}; }}",
     ]
 
 
@@ -137,17 +143,18 @@ def build(
         wanted.append(Design(switch, as_synthesized=as_synthesized))
     key = designs.key(wanted)
     usual = [{} if trace else values.of(design) for design in wanted]  # writing a waveform takes longer than the slot
+    twice = [design.top for design, known in zip(wanted, usual, strict=True) if known]
 
     def models() -> list[Model]:
         texts = elaborate(wanted, key)
         return [
-            Model(design.top, files, options=SAVABLE, usual=known)
+            Model(design.top, files, options=SAVABLE, usual=known, together=design.together)
             for design, files, known in zip(wanted, texts, usual, strict=True)
         ]
 
     extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {
         "declared.h": header(),
-        "models.h": models_header(nic, switch, probes, as_synthesized),
+        "models.h": models_header(nic, switch, probes, as_synthesized, twice),
     }
     tool = find(Language.CXX) if as_synthesized else for_models()
     source = Source((*key, SAVABLE, *map(values.key, usual)), models)

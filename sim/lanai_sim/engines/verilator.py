@@ -47,6 +47,7 @@ class Model:
     `verilog` maps file names to texts, `control` is a Verilator configuration (.vlt) text. The
     class is called `prefix`, by default "V" + top, and its header `<prefix>.h`. `usual` are values
     of registers, for which a second version of a slot is made (`lanai_sim.engines.usual`).
+    `together` are clocks that rise only when `clk` does.
     """
 
     top: str
@@ -55,6 +56,7 @@ class Model:
     prefix: str = ""
     options: tuple[str, ...] = field(default=())
     usual: Mapping[str, int] = field(default_factory=dict)
+    together: tuple[str, ...] = ()
 
     @property
     def class_name(self) -> str:
@@ -155,7 +157,7 @@ def _parts(model: Model) -> list[object]:
         model.options,
         *map(str, sorted(model.verilog.items())),
     ]
-    return [*parts, *values.key(model.usual)]
+    return [*parts, *values.key(model.usual), *model.together]
 
 
 def _cached(suffix: str, key: str, make: Callable[[Path, Path], None]) -> Path:
@@ -245,8 +247,9 @@ def verilate(model: Model, trace: bool, work: Path) -> None:
     _run([*command, "--Mdir", str(work), *paths], env={**os.environ, "VERILATOR_ROOT": str(root)})
     if model.usual:
         declared = (work / f"{model.class_name}___024root.h").read_text()
-        for path in work.glob(f"{model.class_name}*root__*.cpp"):
-            path.write_text(rewrite.rewritten(path.read_text(), declared, model.usual))
+        path = work / f"{model.class_name}___024root__0.cpp"
+        with path.open("a") as source:
+            source.write(rewrite.second(path.read_text(), declared, model.usual, model.together))
 
 
 def _runtime(tool: Compiler, trace: bool) -> list[Path]:

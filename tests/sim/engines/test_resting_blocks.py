@@ -101,14 +101,14 @@ def side_by_side(make, slots, chances, *, any_if_idle=(), resets=0.002):
     m.submodules.resting = resting
     source = random.Random(SEED)
     widths = {name: len(value) for name, value in members(whole, In).items()}
-    found = {"differ": set(), "rested": 0}
+    found = {"differ": set(), "rested": 0, "unsettled": 0}
 
     async def bench(ctx):
         await ctx.delay(1e-9)
         awake = True
 
         async def settle():
-            while (awake or ctx.get(resting.awake)) and ctx.get(resting.unsettled):
+            while ctx.get(resting.unsettled):
                 ctx.set(resting.input_clk, 0)
                 ctx.set(resting.input_clk, 1)
 
@@ -123,6 +123,7 @@ def side_by_side(make, slots, chances, *, any_if_idle=(), resets=0.002):
             ctx.set(reset, source.random() < resets)
             await settle()
             now = bool(ctx.get(resting.awake))
+            found["unsettled"] += not (now or awake) and bool(ctx.get(resting.unsettled))
             ours = members(resting, Out)
             for name, value in members(whole, Out).items():
                 if (now or name not in any_if_idle) and ctx.get(value) != ctx.get(ours[name]):
@@ -133,6 +134,7 @@ def side_by_side(make, slots, chances, *, any_if_idle=(), resets=0.002):
     simulator = Simulator(m)
     simulator.add_testbench(bench)
     simulator.run()
+    assert not found["unsettled"], "a block at rest asks for nothing"
     return found["differ"], found["rested"]
 
 

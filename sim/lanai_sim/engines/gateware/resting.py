@@ -20,9 +20,8 @@ class RestingBlock(NicBlock):
     `NicBlock.wakes`.
 
     Who evaluates it does the following in each slot. First `state_clk` rises together with the
-    NIC's clock if `awake` was high in the slot before. Then, if `awake` was high in the slot before
-    or is now, `input_clk` rises until `unsettled` is low. What follows the block's outputs counts
-    after that only.
+    NIC's clock if `awake` was high in the slot before. Then `input_clk` rises until `unsettled` is
+    low. What follows the block's outputs counts after that only.
 
     Parameters
     ----------
@@ -35,7 +34,8 @@ class RestingBlock(NicBlock):
     ----------
     state_clk, input_clk : inputs
     awake : high in a slot in which the block does something or is asked to
-    unsettled : high while the block does not see its inputs as they are
+    unsettled : high while the block does not see its inputs as they are, in a slot in which it is
+        awake and the one after
     """
 
     survives_reset = True  # of the NIC's own doing: the reset goes in as the other inputs do
@@ -84,10 +84,11 @@ class RestingBlock(NicBlock):
                 m.d.comb += outer.eq(inner)
         for outer, inner in pairs:
             m.d[INPUTS] += inner.eq(outer)
-        m.d.comb += [
-            self.awake.eq(~contract.idle_condition() | self.reset | Cat(wakes).any()),
-            self.unsettled.eq(Cat(outer != inner for outer, inner in pairs).any()),
-        ]
+        was_awake = Signal(init=1)
+        m.d.sync += was_awake.eq(self.awake)
+        m.d.comb += self.awake.eq(~contract.idle_condition() | self.reset | Cat(wakes).any())
+        with m.If(self.awake | was_awake):  # a block at rest costs no comparison
+            m.d.comb += self.unsettled.eq(Cat(outer != inner for outer, inner in pairs).any())
         return m
 
 

@@ -26,6 +26,7 @@ bool rearm(Root*, long) {
 }
 
 struct NoClocks {
+    static constexpr bool still = true;
     template <class Model>
     bool rearm(Model&) const { return true; }
     template <class Model>
@@ -34,9 +35,10 @@ struct NoClocks {
     void rise(Model&) const {}
 };
 
-// One slot of a model that `eval` has begun. `others`: clocks that rise with that of the model.
+// One slot of a model that `eval` has begun. `others`: clocks that rise with that of the model, unless `still`.
 template <class Model, class Clocks = NoClocks>
 void tick(Model& model, const Clocks& others = {}) {
+    if (others.still && usual(model)) return;
     if (VM_TRACE || !rearm(model.rootp, 0) || !others.rearm(model)) {
         model.clk = 0;
         others.fall(model);

@@ -6,6 +6,8 @@
 
 class Resting {
   public:
+    bool still = false;  // no block was awake in the slot before
+
     // Before the first slot: blocks are awake, and see their inputs as they are.
     void begin(NicModel& model) {
         for (bool& was : was_awake_) was = true;
@@ -33,6 +35,7 @@ class Resting {
     template <class Direction>
     void state(Direction& way) {
         for (bool& was : was_awake_) pass(way, was);
+        pass(way, still);
     }
 
   private:
@@ -72,24 +75,27 @@ class Resting {
     void settle(NicModel& model) {
         All all = ports(model);
         while (wanted(all)) give(model, all);
-        for (unsigned i = 0; i < COUNT; i++) was_awake_[i] = all.list[i].awake;
+        still = true;
+        for (unsigned i = 0; i < COUNT; i++) {
+            was_awake_[i] = all.list[i].awake;
+            still &= !was_awake_[i];
+        }
     }
-    bool wanted(All& all) const {
-        for (unsigned i = 0; i < COUNT; i++)
-            if (RARELY(wants(all.list[i], i))) return true;
+    static bool wanted(All& all) {
+        for (Ports& port : all.list)
+            if (RARELY(port.unsettled)) return true;
         return false;
     }
-    bool wants(const Ports& port, unsigned i) const { return (was_awake_[i] || port.awake) && port.unsettled; }
 
     // Blocks get their inputs as they are.
-    RARE void give(NicModel& model, All& all) {
+    RARE static void give(NicModel& model, All& all) {
         bool risen = false;
         for (Ports& port : all.list) {
             risen |= port.input_clk;
             port.input_clk = port.state_clk = 0;
         }
         if (risen) evaluate(model);  // a clock that has risen must fall to rise again
-        for (unsigned i = 0; i < COUNT; i++) all.list[i].input_clk = wants(all.list[i], i);
+        for (Ports& port : all.list) port.input_clk = port.unsettled;
         evaluate(model);
     }
 };

@@ -1,4 +1,9 @@
-"""Find the registers that usually have one value, in recorded inputs of NICs."""
+"""Find the registers that usually have one value, in recorded inputs of NICs.
+
+What optional blocks bring is looked for in NICs that have them: with the inputs of NICs without,
+where the blocks do nothing, and with inputs of their own. So what a block keeps for long, as its
+settings, is not taken for usual.
+"""
 
 import ctypes
 import re
@@ -11,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lanai_hdl.config import NicConfig
 from lanai_host.compilers import for_models
 
 from .. import declared, designs
@@ -19,12 +25,14 @@ from ..elaboration import elaborate
 from ..replay import Inputs
 from ..rtl import HEADERS, SAVABLE, models_header
 from ..verilator import Model, library, verilate
-from .rewrite import members, plain
+from .rewrite import members, plain, read
+from .slot import slot_of
 
 STEP = 7  # one slot in so many is looked at
 SHARE = 0.98  # of the slots in which the NIC is quiet
 # Verilator's own names, and numbers of the NIC's own wires: they mean something else in the next model.
 UNSTABLE = re.compile(r"__|\$")
+IDLE = "idle"  # of every block of the NIC: 1 in a slot that should be quick
 # All 0 in a slot that should be quick: nothing but the processor works.
 QUIET = (
     "host_dma.fsm_state", "host_dma.queue.level", "host_bus.master.fsm_state", "host_bus.master.level",
@@ -35,10 +43,14 @@ QUIET = (
 
 @dataclass(frozen=True)
 class Samples:
-    """`rows`: slots; `columns`: registers, by `names`."""
+    """`rows`: slots; `columns`: registers, by `names`. `lasting`: names of those that keep what they
+    hold when nothing happens any more, as counters do. `read`: of those whose value of the slot before
+    matters."""
 
     names: tuple[str, ...]
     rows: NDArray[np.uint64]
+    lasting: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
 
     def places(self, name: str) -> list[int]:
         """The columns of all registers of this name."""
@@ -46,6 +58,12 @@ class Samples:
 
     def columns(self, name: str) -> NDArray[np.uint64]:
         return self.rows[:, self.places(name)]
+
+    def quiet(self) -> NDArray[np.uint64]:
+        """The slots that should be quick."""
+        at = [place for name in QUIET for place in self.places(name)]
+        wanted: NDArray[np.bool_] = np.all(self.rows[:, at] == 0, axis=1) & np.all(self.columns(IDLE) == 1, axis=1)
+        return self.rows[wanted]
 
     def share(self, usual: dict[str, int]) -> float:
         """Of slots in which all these registers have these values; those that the NIC does not
@@ -56,18 +74,23 @@ class Samples:
         return float(same.mean())
 
 
-def sampled(inputs: Inputs) -> Samples:
-    """What the registers of the NIC held while it got these inputs."""
-    design = Design(inputs.nic)
+def sampled(inputs: Inputs, nic: NicConfig | None = None) -> Samples:
+    """What the registers of the NIC held while it got these inputs; or what those of `nic`, another
+    one, would have."""
+    nic = nic or inputs.nic
+    design = Design(nic)
     (texts,) = elaborate([design], designs.key([design]))
     model = Model(NIC_TOP, texts, options=SAVABLE)
     with tempfile.TemporaryDirectory() as work:
         verilate(model, False, Path(work))
-        sizes = members((Path(work) / f"{model.class_name}___024root.h").read_text())
+        root = Path(work) / f"{model.class_name}___024root.h"
+        slot = slot_of(root.with_name(f"{root.stem}__0.cpp").read_text())
+        mentioned = set(re.findall(r"\w+", "".join(slot.own)))
+        sizes = [name for name in members(root.read_text()) if name in mentioned]
     native = files("lanai_sim.engines").joinpath("native")
     extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {
         "declared.h": declared.header(),
-        "models.h": models_header(inputs.nic, None),
+        "models.h": models_header(nic, None),
         "members.h": "".join(f"{{offsetof(Root, {name}), sizeof(Root::{name})}},\n" for name in sizes),
     }
     wrapper = files(__package__).joinpath("sample.cc").read_text()
@@ -77,13 +100,19 @@ def sampled(inputs: Inputs) -> Samples:
         np.ascontiguousarray(inputs.slots).ctypes.data_as(ctypes.c_void_p),
         ctypes.c_uint64(len(inputs.slots)), ctypes.c_uint64(STEP), rows.ctypes.data_as(ctypes.c_void_p),
     )  # fmt: skip
-    return Samples(tuple(map(plain, sizes)), rows)
+    names = tuple(map(plain, sizes))
+    counters = {
+        name.lower() for counter in nic.machine.counters for name in (counter.name, f"counters.{counter.name}$next")
+    }
+    seen = {name for block in nic.blocks for name in names if re.fullmatch(rf"{block.name}\.\w*\$\d+", name)}
+    # `seen`: a block's inputs as it saw them when it rested.
+    return Samples(names, rows, frozenset(counters | seen), frozenset(map(plain, read(slot))))
 
 
 def chosen(recordings: Sequence[Samples]) -> dict[str, int]:
     """The registers with one value in nearly all quiet slots of every recording, and that value.
     Those first that differ most often in all slots."""
-    quiet = [one.rows[np.all([one.columns(name) == 0 for name in QUIET], axis=(0, 2))] for one in recordings]
+    quiet = [one.quiet() for one in recordings]
     differs: dict[str, tuple[float, int]] = {}
     for name in dict.fromkeys(recordings[0].names):
         at = [one.places(name) for one in recordings]
@@ -92,6 +121,19 @@ def chosen(recordings: Sequence[Samples]) -> dict[str, int]:
         )
         value = values[counts.argmax()]
         share = min((rows[:, where] == value).mean(0).min() for rows, where in zip(quiet, at, strict=True))
-        if share >= SHARE and not UNSTABLE.match(name):
+        if share >= SHARE and not UNSTABLE.match(name) and name not in recordings[0].lasting:
             differs[name] = (float(np.mean([(one.columns(name) != value).mean() for one in recordings])), int(value))
     return {name: differs[name][1] for name in sorted(differs, key=lambda name: (-differs[name][0], name))}
+
+
+def found(files: Sequence[Inputs]) -> dict[str, int]:
+    """What is usual in NICs without optional blocks, then what else is in NICs with some. There must
+    be inputs of a NIC without any."""
+    without = [one for one in files if not one.nic.blocks]
+    base = [sampled(one) for one in without]
+    usual = chosen(base)
+    for nic in dict.fromkeys(one.nic for one in files if one.nic.blocks):
+        others = [sampled(one, nic) for one in without] + [sampled(one) for one in files if one.nic == nic]
+        more = chosen(others)
+        usual |= {name: more[name] for name in more if name not in base[0].names and name in others[0].read}
+    return usual

@@ -1,34 +1,35 @@
-"""Verilator's C++ of a slot in two versions: for any state, and for the usual one.
+"""Verilator's C++ of a slot in a second version, for the usual one.
 
-In the second version the members with usual values are local variables that begin as constants, so
-that the compiler follows them whatever is stored in between. What has changed is stored at the end.
+In it the members with usual values are local variables that begin as constants, so that the
+compiler follows them whatever is stored in between. What has changed is stored at the end. Members
+that every evaluation of a slot assigns before anything reads them are local variables too, and are
+not stored.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-LEAST = 100_000  # characters; a shorter function has too little to leave out
+from .slot import Part, Slot, slot_of
+
+LEAST = 100_000  # characters; a shorter slot has too little to leave out
 EARLY = 8  # members that are compared one by one, before all others
 MEMBER = re.compile(r"^\s+(CData|SData|IData|QData)/\*\d+:0\*/ (\w+);", re.M)
 MENTION = re.compile(r"vlSelfRef\.(\w+)")
 ASSIGNED = re.compile(r"\s*=[^=]([^;]*);")
-# How Verilator begins a function. What else names these could reach members in another way.
-PROLOG = re.compile(
-    r"    VL_DEBUG_IF\([^\n]*\n"
-    r"    \w+__Syms\* const __restrict vlSymsp VL_ATTR_UNUSED = vlSelf->vlSymsp;\n"
-    r"    auto& vlSelfRef = std::ref\(\*vlSelf\)\.get\(\);\n"
-)
 
 
 @dataclass(frozen=True)
 class Known:
-    """A member with a usual value. `read`: the function needs the value that it had before."""
+    """A member that becomes a local variable. `value` is its usual one, if it has one. `read`: the
+    slot needs the value that it had before. `kept`: something else needs the one that it has after."""
 
     name: str
     kind: str  # its C++ type
-    value: int
+    value: int | None
     read: bool
+    kept: bool
 
 
 def plain(member: str) -> str:
@@ -47,80 +48,99 @@ def members(header: str) -> dict[str, str]:
     return {name: kind for kind, name in MEMBER.findall(header)}
 
 
-def rewritten(source: str, header: str, usual: Mapping[str, int], least: int = LEAST) -> str:
-    """`source` with a second version of each function of a slot; as it is where that cannot be
-    done safely.
+def function(root: str) -> str:
+    """The name of the function that `second` adds to the code of a root class. It evaluates what
+    follows the rise of the model's own clock, while other clocks stay, if all members are as usual.
+    Otherwise it does nothing and returns false."""
+    return f"{root}___usual"
+
+
+def second(
+    source: str, header: str, usual: Mapping[str, int], together: Collection[str] = (), least: int = LEAST
+) -> str:
+    """C++ to add to `source`, Verilator's, which has all that a slot evaluates.
 
     `header` declares the root class. `usual` is by names in the gateware, in the order in which to
-    compare. Names that the class does not have are left out, and functions shorter than `least`.
+    compare; those that the class does not have are left out. `together`: clocks that rise only when
+    the model's own does. If a slot has less text than `least`, or cannot be written again safely,
+    the function that is added always returns false.
     """
+    slot = slot_of(source, together)
+    found = _known(slot, source, header, usual) if sum(map(len, slot.own)) >= least else []
+    if any(one.read for one in found):
+        return _second(slot, found)
+    return f"\nbool {function(slot.root)}({slot.root}*) {{ return false; }}\n"
+
+
+def _known(slot: Slot, source: str, header: str, usual: Mapping[str, int]) -> list[Known]:
     order = {name: rank for rank, name in enumerate(usual)}
-    kinds = {name: kind for name, kind in members(header).items() if plain(name) in usual}
-    ranked = sorted(kinds, key=lambda name: order[plain(name)])
-    parts, end = [], 0
-    for begin, stop in _functions(source):
-        function = source[begin:stop]
-        body = PROLOG.sub("", function.split("\n", 1)[1], count=1)
-        if len(function) < least or re.search(r"\b(vlSelf|vlSymsp)\b", body):
-            continue
-        mentioned = set(MENTION.findall(function))
-        found = [
-            Known(name, kinds[name], usual[plain(name)], _reads(function, name))
-            for name in ranked
-            if name in mentioned and _only_as_member(function, name)
-        ]
-        if any(one.read for one in found):
-            parts += [source[end:begin], _twice(function, found)]
-            end = stop
-    return "".join([*parts, source[end:]])
+    own, mentions = _words("".join(slot.own)), Counter(MENTION.findall("".join(slot.own)))
+    anywhere, parts = _words(source), _words("".join(part.text for part in slot.parts))
+    alone = _words("".join(part.text for part in slot.parts if part.alone))
+    first, first_own = _first(slot.parts), _first([part for part in slot.parts if part.own])
+    known = []
+    for name, kind in members(header).items():
+        if 0 < mentions[name] == own[name]:  # all its mentions are of the member
+            value, read = usual.get(plain(name)), _reads(*first_own[name])
+            # Else whatever may come next assigns it before it looks at it.
+            kept = read or not first[name][0].own or name in alone or anywhere[name] > parts[name]
+            if value is not None or not kept:
+                known.append(Known(name, kind, value, read, kept))
+    return sorted(known, key=lambda one: order.get(plain(one.name), len(order)))
 
 
-def _functions(source: str) -> Iterator[tuple[int, int]]:
-    """Begin and end of the functions that clocks call."""
-    for head in re.finditer(r"^void \w+___nba_\w+\(\w+\* vlSelf\) \{$", source, re.M):
-        end = source.find("\n}\n", head.start())
-        if end >= 0:
-            yield head.start(), end + 3
+def read(slot: Slot) -> set[str]:
+    """The members of which the slot needs the values that they had before, when the model's own
+    clock alone rises."""
+    first = _first([part for part in slot.parts if part.own])
+    return {name for name in first if _reads(*first[name])}
 
 
-def _only_as_member(function: str, name: str) -> bool:
-    return len(re.findall(rf"\b{name}\b", function)) == len(re.findall(rf"vlSelfRef\.{name}\b", function))
+def _first(parts: Sequence[Part]) -> dict[str, tuple[Part, re.Match[str]]]:
+    """Where each member is mentioned first."""
+    first: dict[str, tuple[Part, re.Match[str]]] = {}
+    for part in parts:
+        for found in MENTION.finditer(part.text):
+            first.setdefault(found[1], (part, found))
+    return first
 
 
-def _reads(function: str, name: str) -> bool:
-    """False if the first that the function does with the member, in all cases, is to assign it."""
-    first = re.search(rf"vlSelfRef\.{name}\b", function)
-    assert first is not None
-    before = function[: first.start()]
+def _words(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\w+", text))
+
+
+def _reads(part: Part, first: re.Match[str]) -> bool:
+    """False if the first that the slot does with the member, in all cases, is to assign it."""
+    before = part.text[: first.start()]
     statement = max(before.rfind(mark) for mark in ";{}")
-    if before[statement + 1 :].strip() or before.count("{") - before.count("}") > 1:
+    if before[statement + 1 :].strip() or before.count("{") > before.count("}"):
         return True
-    assigned = ASSIGNED.match(function, first.end())
-    return assigned is None or re.search(rf"\b{name}\b", assigned[1]) is not None
+    assigned = ASSIGNED.match(part.text, first.end())
+    return assigned is None or re.search(rf"\b{first[1]}\b", assigned[1]) is not None
 
 
-def _twice(function: str, found: list[Known]) -> str:
-    head, body = function.split("\n", 1)
-    parsed = re.match(r"void (\w+)\((\w+)\*", head)
-    prolog = PROLOG.match(body)
-    assert parsed is not None
-    assert prolog is not None  # else the function would have been left alone
-    name, root = parsed[1], parsed[2]
+def _second(slot: Slot, found: list[Known]) -> str:
     names = {one.name for one in found}
-    local = MENTION.sub(lambda mention: f"usual_{mention[1]}" if mention[1] in names else mention[0], body)
+    local = [
+        MENTION.sub(lambda mention: f"usual_{mention[1]}" if mention[1] in names else mention[0], part)
+        for part in slot.own
+    ]
     begins = [f"    {one.kind} usual_{one.name}" + (f" = {one.value}ULL;" if one.read else ";") for one in found]
-    at = prolog.end()  # it mentions no member
-    inside = "\n".join([local[:at] + "\n".join(begins), local[at : local.rindex("}")], *map(_store, found), "}"])
-    attribute = "static __attribute__((noinline))"
-    return f"""{attribute} void {name}_any({root}* vlSelf) {{
-{body}
-{attribute} void {name}_usual({root}* __restrict vlSelf) {{
-{inside}
+    ends = [_store(one) for one in found if one.kept]
+    inside = "\n".join([*begins, *(f"    {{\n{part}    }}" for part in local), *ends])
+    name = function(slot.root)
+    return f"""
+{_comparison(name, slot.root, [one for one in found if one.read])}
 
-{_comparison(name, root, [one for one in found if one.read])}
-{head}
-    if ({name}_is_usual(*vlSelf)) {name}_usual(vlSelf);
-    else {name}_any(vlSelf);
+static __attribute__((noinline)) void {name}_slot({slot.root}* __restrict vlSelf) {{
+    auto& vlSelfRef = *vlSelf;
+{inside}
+}}
+
+bool {name}({slot.root}* vlSelf) {{
+    if (!{name}_now(*vlSelf)) return false;
+    {name}_slot(vlSelf);
+    return true;
 }}
 """
 
@@ -154,16 +174,13 @@ def _comparison(name: str, root: str, read: list[Known]) -> str:
 {sets}
         return bytes;
     }}();
-    const char* from = reinterpret_cast<const char*>(&m) + FIRST;
-    UsualBytes differs{{}};
-    for (size_t i = 0; i < END - FIRST; i += 32)
-        differs |= (*(const UsualBytes*)(from + i) ^ *(const UsualBytes*)(BYTES.usual + i)) &
-                   *(const UsualBytes*)(BYTES.mask + i);
+    UsualBytes differs = usual_differs<BYTES>(
+        reinterpret_cast<const char*>(&m) + FIRST, std::make_index_sequence<(END - FIRST) / 32>());
     UsualWords words = (UsualWords)differs;
     wrong |= words[0] | words[1] | words[2] | words[3];
 """
     return f"""{SUPPORT}
-static inline bool {name}_is_usual(const {root}& m) {{
+static inline bool {name}_now(const {root}& m) {{
     using Root = {root};
     if ({early}) return false;
     QData wrong = 0;
@@ -175,11 +192,30 @@ static inline bool {name}_is_usual(const {root}& m) {{
 SUPPORT = """#ifndef LANAI_USUAL
 #define LANAI_USUAL
 #include <cstddef>
+#include <utility>
 typedef unsigned char UsualBytes __attribute__((vector_size(32), may_alias));
 typedef QData UsualWords __attribute__((vector_size(32)));
 static constexpr size_t usual_bound(const size_t* offsets, size_t count, bool end) {
     size_t bound = offsets[0];
     for (size_t i = 1; i < count; i++) bound = end == (offsets[i] > bound) ? offsets[i] : bound;
     return bound / 32 * 32 + (end ? 32 : 0);
+}
+template <const auto& bytes>
+constexpr bool usual_in(size_t at) {
+    for (size_t i = at; i < at + 32; i++)
+        if (bytes.mask[i]) return true;
+    return false;
+}
+template <const auto& bytes, size_t at>
+static inline void usual_compare(const char* from, UsualBytes& differs) {
+    if constexpr (usual_in<bytes>(at))
+        differs |= (*(const UsualBytes*)(from + at) ^ *(const UsualBytes*)(bytes.usual + at)) &
+                   *(const UsualBytes*)(bytes.mask + at);
+}
+template <const auto& bytes, size_t... at>
+static inline UsualBytes usual_differs(const char* from, std::index_sequence<at...>) {
+    UsualBytes differs{};
+    (usual_compare<bytes, at * 32>(from, differs), ...);
+    return differs;
 }
 #endif"""

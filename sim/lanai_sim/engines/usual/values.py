@@ -7,7 +7,7 @@ from pathlib import Path
 from lanai_hdl.config import NicConfig
 
 from ..designs import Design
-from . import rewrite
+from . import rewrite, slot
 
 PATH = Path(__file__).with_name("values.txt")
 HEAD = (
@@ -40,4 +40,4 @@ def of(design: Design) -> Mapping[str, int]:
 
 def key(usual: Mapping[str, int]) -> tuple[object, ...]:
     """Equal for two calls only if they rewrite a model in the same way."""
-    return (*usual.items(), Path(rewrite.__file__).read_text()) if usual else ()
+    return (*usual.items(), Path(rewrite.__file__).read_text(), Path(slot.__file__).read_text()) if usual else ()

@@ -1,0 +1,92 @@
+"""What a slot evaluates, read from Verilator's C++."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+# How Verilator begins a function.
+PROLOG = re.compile(
+    r"    VL_DEBUG_IF\([^\n]*\n"
+    r"    \w+__Syms\* const __restrict vlSymsp VL_ATTR_UNUSED = vlSelf->vlSymsp;\n"
+    r"    auto& vlSelfRef = std::ref\(\*vlSelf\)\.get\(\);\n"
+)
+BODY = re.compile(r"    // Body\n")
+# Other ways to the members, or out of order.
+OTHER = re.compile(r"\b(vlSelf|vlSymsp|goto|return)\b")
+# Statements that some triggers ask for: a bit for each.
+CHOICE = re.compile(r"    if \(\((\d+)ULL & vlSelfRef\.__VnbaTriggered\[0U\]\)\) \{\n(.*?)^    \}\n", re.M | re.S)
+CALL = re.compile(r"\s*(\w+)\(vlSelf\);\n")
+# What Verilator evaluates before that, if inputs or other wires ask for it.
+MORE = re.compile(r"___eval_(ico|act|inact|obs|react)\(|___eval_phase__(?!act|nba|stl)")
+OWN = "clk"  # the model's clock
+# Where a clock's rise becomes a trigger.
+RISE = r"vlSelfRef\.{0}\)\s*& \(~ \(IData\)\(vlSelfRef\.__Vtrigprevexpr___TOP__{0}__0\)\)\)(?:\s*<< (\d+)U)?"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Statements with variables of their own, which know the model as `vlSelfRef` alone. `own`: they
+    are evaluated when the model's own clock rises; `alone`: they may be when it does not."""
+
+    text: str
+    own: bool
+    alone: bool
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What a model of class `root` evaluates after clocks have risen, in order. There are no parts
+    if the source is not as Verilator usually writes it."""
+
+    root: str
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """What it evaluates if its own clock alone has."""
+        return tuple(part.text for part in self.parts if part.own)
+
+
+def slot_of(source: str, together: Collection[str] = ()) -> Slot:
+    """Of Verilator's C++, which has all functions of a slot. `together`: clocks that rise only when
+    the model's own does."""
+    head = re.search(r"^void (\w+)___eval_nba\(\w+\* vlSelf\) \{\n", source, re.M)
+    if head is None:
+        raise ValueError("the source has no function `eval_nba`")
+    own = _trigger(source, OWN)
+    never_alone = own | sum(_trigger(source, clock) for clock in together)
+    at = _after(source, head.end(), PROLOG, BODY)
+    if not own or at is None or MORE.search(source):
+        return Slot(head[1])
+    parts = []
+    while choice := CHOICE.match(source, at):
+        at, triggers, text = choice.end(), int(choice[1]), _called(source, choice[2])
+        if text is None or OTHER.search(text):
+            return Slot(head[1])
+        parts.append(Part(text, bool(triggers & own), bool(triggers & ~never_alone)))
+    return Slot(head[1], tuple(parts) if source.startswith("}\n", at) else ())
+
+
+def _trigger(source: str, clock: str) -> int:
+    """The bit of `__VnbaTriggered` that the clock's rise sets; 0 if there is none."""
+    rise = re.search(RISE.format(clock), source)
+    return 1 << int(rise[1] or 0) if rise else 0
+
+
+def _after(source: str, at: int, *what: re.Pattern[str]) -> int | None:
+    for pattern in what:
+        found = pattern.match(source, at)
+        if found is None:
+            return None
+        at = found.end()
+    return at
+
+
+def _called(source: str, statements: str) -> str | None:
+    """`statements`; if all they do is to call a function, its statements."""
+    call = CALL.fullmatch(statements)
+    if call is None:
+        return statements
+    head = re.search(rf"^void {call[1]}\(\w+\* vlSelf\) \{{\n", source, re.M)
+    body = head and _after(source, head.end(), PROLOG)
+    return source[body : source.index("\n}\n", body) + 1] if body else None
