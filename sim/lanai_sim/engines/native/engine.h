@@ -36,13 +36,17 @@ struct alignas(64) Wire {
     }
 
     void put(uint64_t slot, uint8_t k, uint32_t d) {
-        if (RARELY(k != IDLE || faults || !all_idle(slot))) store(slot, k, d);
+        if (RARELY(k != IDLE || !leaves_idle(slot))) store(slot, k, d);
     }
+    // Nothing is to be written for an idle slot, now and until something is put in.
+    bool leaves_idle(uint64_t slot) const { return !faults && all_idle(slot); }
     bool resting(uint64_t slot) const { return !faults || !faults->active(slot); }
     uint64_t next(uint64_t slot) const { return faults ? faults->next(slot) : ~0ull; }
     void put_stop(uint64_t slot, uint8_t s) {
-        if (RARELY(s || !none_stops(slot))) store_stop(slot, s);
+        if (RARELY(s || !leaves_stops(slot))) store_stop(slot, s);
     }
+    // As `leaves_idle`, for a slot without STOP.
+    bool leaves_stops(uint64_t slot) const { return slot > last_stop.load(std::memory_order_relaxed) + mask; }
     // Nothing stands on the far end in any slot from `slot` on, unless it is put in later.
     bool flits_quiet(uint64_t slot) const { return last_kind.load(std::memory_order_relaxed) + latency <= slot; }
     bool stops_quiet(uint64_t slot) const { return last_stop.load(std::memory_order_relaxed) + latency <= slot; }
@@ -64,7 +68,6 @@ struct alignas(64) Wire {
   private:
     // Every entry was overwritten since the last that was not IDLE, or had STOP.
     bool all_idle(uint64_t slot) const { return slot > last_kind.load(std::memory_order_relaxed) + mask; }
-    bool none_stops(uint64_t slot) const { return slot > last_stop.load(std::memory_order_relaxed) + mask; }
 
     RARE void store(uint64_t slot, uint8_t k, uint32_t d) {
         if (faults) faults->pass(slot, stop[(slot - latency) & mask], k, d);
@@ -96,7 +99,7 @@ struct Unit {
     virtual void restore(StateReader& from) = 0;
 };
 
-// `Unit::advance` of a class whose `step` does one slot.
+// `Unit::advance` of a class whose `step` does one slot or more, up to `horizon`, but none after one with events.
 template <class Kind>
 void advance_steps(Kind& unit, uint64_t horizon, bool skip) {
     while (unit.slot < horizon) {
@@ -105,7 +108,7 @@ void advance_steps(Kind& unit, uint64_t horizon, bool skip) {
             uint64_t to = std::min(horizon, unit.wake());
             if (to > unit.slot && unit.rest(to)) continue;
         }
-        unit.step();
+        unit.step(horizon);
         if (RARELY(!unit.events.empty())) return;
     }
 }

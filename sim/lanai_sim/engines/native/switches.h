@@ -23,7 +23,7 @@ class SwitchUnit final : public Unit {
 
     void advance(uint64_t horizon, bool skip) override { advance_steps(*this, horizon, skip); }
 
-    void step() {
+    void step(uint64_t) {
         for (int i = 0; i < SWITCH_PORTS; i++) {
             if (!tx[i]) continue;
             tx[i]->put(slot, *ports_.tx_kind[i], *ports_.tx_data[i]);

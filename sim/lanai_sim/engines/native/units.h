@@ -64,26 +64,17 @@ class alignas(64) NicUnit final : public Unit {
 
     void advance(uint64_t horizon, bool skip) override { advance_steps(*this, horizon, skip); }
 
-    void step() {
+    void step(uint64_t horizon) {
         bool asked = RARELY(is_asked());
         if (asked) {
             begin_asked();
+        } else if (tx_->leaves_idle(slot) && rx_->leaves_stops(slot)) {
+            return steps_alone(std::min(horizon, host_due_));
         } else {
             gates_.begin_still();
             ended_with_next_ = slot;
         }
-        auto& m = gates_.ports();
-        tx_->put(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data));
-        rx_->put_stop(slot, m.PORT(link_rx, stop));
-        TRACE(sends(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data)));
-        TRACE(receives(slot, in_.rx_kind, in_.rx_data));
-        answer_ = m.PORT(mem, valid);
-        if (RARELY(answer_)) host_memory();
-        if (RARELY(asked)) programmed_io();
-        if (RARELY(m.irq != irq_)) interrupt();
-        slot++;
-        evaluated++;
-        idle_ = m.idle && (!asked || ::quiet(in_));
+        end_step(asked);
     }
 
     bool quiet() const override {
@@ -160,6 +151,40 @@ class alignas(64) NicUnit final : public Unit {
     bool is_asked() const {
         return WATCHED || owed_ || answer_ || reading_ || host_due_ <= slot || !rx_->flits_quiet(slot) ||
                !tx_->stops_quiet(slot) || recorded_;
+    }
+
+    // Slots up to `until`, in which nothing asks and no wire is to be written, up to one in which an output does
+    // something. What others put in before `until` arrives no sooner than it.
+    void steps_alone(uint64_t until) {
+        auto& m = gates_.ports();
+        uint64_t at = slot;
+        while (true) {
+            gates_.begin_still();
+            if (RARELY(m.PORT(link_tx, kind) | m.PORT(link_rx, stop) | m.PORT(mem, valid) | (m.irq ^ irq_) | m.idle)) break;
+            if (++at == until) break;
+        }
+        bool unseen = at < until;  // what the last slot did
+        evaluated += at - slot;
+        slot = at;
+        ended_with_next_ = at - !unseen;
+        if (unseen) return end_step(false);
+        answer_ = idle_ = false;
+    }
+
+    // The model is in a slot whose outputs were not looked at.
+    void end_step(bool asked) {
+        auto& m = gates_.ports();
+        tx_->put(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data));
+        rx_->put_stop(slot, m.PORT(link_rx, stop));
+        TRACE(sends(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data)));
+        TRACE(receives(slot, in_.rx_kind, in_.rx_data));
+        answer_ = m.PORT(mem, valid);
+        if (RARELY(answer_)) host_memory();
+        if (RARELY(asked)) programmed_io();
+        if (RARELY(m.irq != irq_)) interrupt();
+        slot++;
+        evaluated++;
+        idle_ = m.idle && (!asked || ::quiet(in_));
     }
 
     RARE void begin_asked() {
