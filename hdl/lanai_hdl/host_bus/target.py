@@ -104,7 +104,7 @@ class PioTarget(wiring.Component):
         self.behind = Signal()  # an access will still wait in the next slot
         posted, waiting = Signal(Access), Signal()  # a write to the SRAM behind that, if `waiting`
         self.to_lbus, self.to_registers, self.posted, self.waiting = to_lbus, to_registers, posted, waiting
-        grants = self._wait_for_grants(m, granted)
+        self._wait_for_grants(m, granted)
         m.d.comb += self.region.eq(self._region(self.access.addr))
         m.d.comb += self.last_of_line.eq(self._ends_line(self.access.addr))
         m.d.sync += [self.pio.rvalid.eq(0), self.fault.eq(0)]
@@ -120,7 +120,7 @@ class PioTarget(wiring.Component):
                 with m.If(self.granted & self.tick & (self.charge != 0)):
                     m.d.sync += self.charge.eq(self.charge - 1)
                 if self._has_window:
-                    self._let_others_go_first(m, grants, granted)
+                    self._let_others_go_first(m, granted)
                 self._begin(m, granted)
             with m.State("READ"):
                 m.d.comb += self.want.eq(1)
@@ -154,7 +154,6 @@ class PioTarget(wiring.Component):
             self.registers.request.eq(self.to_registers & ~granted),
             self.behind.eq(pending & ~(granted & ~self.waiting)),
         ]
-        return grants
 
     def _end_waits(self, m, granted):
         """After a grant the write that waits behind it is the next to ask."""
@@ -179,10 +178,11 @@ class PioTarget(wiring.Component):
         with m.If(self.pio.valid):
             m.next = "CHARGE"
 
-    def _let_others_go_first(self, m, grants, granted):
-        """Off the bus, and charged anew, while the block does not grant the access before."""
+    def _let_others_go_first(self, m, granted):
+        """Off the bus, and charged anew, while the block does not grant the access before. No other
+        grant can come then."""
         config = self.config
-        with m.If(self._to_block & ~grants & ~granted):
+        with m.If(self._to_block & ~self.window.grant & ~granted):
             m.d.comb += self.want.eq(0)
             m.d.sync += self.charge.eq(Mux(self.access.write, config.pio_write_setup, config.pio_read_setup) + 1)
 
