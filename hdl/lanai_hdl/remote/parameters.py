@@ -13,8 +13,16 @@ from .tables import APERTURE_AT, MOST_PAGES, PROCESS_BYTES, WINDOW_HOST
 # logic need see to that. The host may write a command, an exposure or a page while it is used: it
 # spoils its own access, and what comes of that is checked as any other. Of a packet that arrives,
 # a word that is not there yet is read again. Results, control words of FIFOs, and requests to send are
-# not looked at in the slot after they are written.
-ANY_ON_COLLISION = ("host", "lookup", "arrivals", "server.order", "server.fifo_words", "sequencer.requests")
+# not looked at in the slot after they are written, nor are flits: see `BlockRamQueue`.
+ANY_ON_COLLISION = (
+    "host",
+    "lookup",
+    "arrivals",
+    "sender.flits",
+    "sequencer.requests",
+    "server.fifo_words",
+    "server.order",
+)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
+from ..block_ram_queue import BlockRamQueue
 from ..config import NicConfig
 from ..host_bus.ports import BurstPort
 from ..host_dma.aligner import Aligner
@@ -77,21 +77,19 @@ class PacketSender(wiring.Component):
         m = Module()
         largest = self.config.payload // 4 + 1 + FLITS_BESIDE_DATA
         depth = 2 * largest
-        m.submodules.flits = flits = SyncFIFOBuffered(width=Flit.as_shape().size, depth=depth)
+        m.submodules.flits = flits = BlockRamQueue(Flit, depth)
         m.submodules.routes = routes = memory.Memory(shape=32, depth=max(self.config.peers, 2), init=[])
         m.submodules.aligner = aligner = Aligner()
         m.submodules.cutter = cutter = BurstCutter(self.nic)
         wiring.connect(m, cutter.o, wiring.flipped(self.bus.burst))
+        wiring.connect(m, flits.o, wiring.flipped(self.o))
         self._routes(m, routes)
 
         making = Making()
         room = Signal()
-        m.d.sync += room.eq(flits.w_level <= depth - largest - 2)
+        m.d.sync += room.eq(flits.level <= depth - largest - 2)
         m.d.comb += [
             self.sent.index.eq(making.index),
-            self.o.valid.eq(flits.r_rdy),
-            self.o.payload.eq(flits.r_data),
-            flits.r_en.eq(self.o.ready),
             self.words.buffer.eq(making.entry.buffer),
             self.void_status.eq(self.lookup.status),
             self.lookup.wanted.eq(1),
@@ -101,7 +99,7 @@ class PacketSender(wiring.Component):
         making.ask(m, self.lookup)
         making.load(m, aligner, cutter, self.bus.read)
         out = Signal(Flit)
-        m.d.comb += flits.w_data.eq(out)
+        m.d.comb += flits.i.payload.eq(out)
         words = making.values(m, self.number, self.words.data)
         after = making.next_part(m)
         self._ask_for_word(m, making.part)
@@ -122,7 +120,7 @@ class PacketSender(wiring.Component):
                 m.d.comb += [aligner.load.eq(1), cutter.load.eq(1)]
                 m.next = "WORDS"
             with m.State("WORDS"):
-                m.d.comb += flits.w_en.eq(1)
+                m.d.comb += flits.i.valid.eq(1)
                 self._choose_word(m, making, words, route, out)
                 m.d.sync += making.part.eq(after)
                 self._go_on(m, making, after)
@@ -147,7 +145,7 @@ class PacketSender(wiring.Component):
         takes_reply = Signal()
         m.d.comb += [
             takes_reply.eq(self.replies.valid & ~(making.last_was_reply & self.send.valid)),
-            self.idle.eq(~self.replies.valid & ~self.send.valid & ~flits.r_rdy & (flits.w_level == 0)),
+            self.idle.eq(~self.replies.valid & ~self.send.valid & (flits.level == 0)),
             self.replies.ready.eq(room & self.enable & takes_reply),
             self.send.ready.eq(room & self.enable & ~takes_reply),
             self.sent.index.eq(self.send.payload),
@@ -218,7 +216,7 @@ class PacketSender(wiring.Component):
 
     def _send_stored(self, m, making, flits, out):
         """Words of a stream buffer, one a slot."""
-        m.d.comb += [flits.w_en.eq(1), out.kind.eq(Kind.DATA), out.data.eq(self.stored_word)]
+        m.d.comb += [flits.i.valid.eq(1), out.kind.eq(Kind.DATA), out.data.eq(self.stored_word)]
         m.d.sync += [self.stored.eq(self.stored + 1), making.stored_left.eq(making.stored_left - 1)]
         with m.If(making.stored_left == 1):
             m.d.sync += making.part.eq(Part.TAIL)
@@ -229,7 +227,7 @@ class PacketSender(wiring.Component):
         word = aligner.o
         m.d.comb += [
             word.ready.eq(1),
-            flits.w_en.eq(word.valid),
+            flits.i.valid.eq(word.valid),
             out.kind.eq(Kind.DATA),
             out.data.eq(word.payload.data),
         ]
