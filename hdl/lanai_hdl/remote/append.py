@@ -45,15 +45,16 @@ class Append(wiring.Component):
             words.eq(((self.length + 3) >> 2) + RECORD_HEADER // 4 - 1),
             used.eq(tail.count[2:] - head.count[2:]),
             end.eq(tail.count[2:] + words + 1),
+            # Registered: the control words come from block RAM, late in their slot.
+            self.offset.eq(
+                Cat(Const(0, 2), tail.count[2:OFFSET_BITS], ring.page | (tail.count[OFFSET_BITS:] & ring.mask))
+            ),
         ]
         in_page = OFFSET_BITS - 2
         last = Signal(COUNT_BITS - 2)  # the record's last word, counted from the head
         m.d.comb += [
             last.eq(used + words),
             self.size.eq(self.length + RECORD_HEADER),
-            self.offset.eq(
-                Cat(Const(0, 2), tail.count[2:OFFSET_BITS], ring.page | (tail.count[OFFSET_BITS:] & ring.mask))
-            ),
         ]
         new, full = Signal(COUNT_BITS - 2), Signal()
         m.d.sync += full.eq((last[in_page:] & ~Cat(ring.mask, Const(0, 1))).any() | (tail.refusing & ~self.retry))

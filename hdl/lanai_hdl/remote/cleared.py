@@ -36,16 +36,15 @@ class ClearedMemory(wiring.Component):
         m = Module()
         m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=max(self.depth, 2), init=[])
         write = storage.write_port()
-        at = Signal(range(self.depth + 1))
+        at = Signal(range(max(self.depth, 2)))
         m.d.comb += [
-            self.ready.eq(at == self.depth),
             write.en.eq(~self.ready | self.write_en),
             write.addr.eq(Mux(self.ready, self.write_addr, at)),
         ]
         with m.If(self.ready):
             m.d.comb += write.data.eq(self.write_data)
         with m.Else():
-            m.d.sync += at.eq(at + 1)
+            m.d.sync += [at.eq(at + 1), self.ready.eq(at == self.depth - 1)]
         for n in range(self.reads):
             port = storage.read_port(domain="comb")
             address, data = self.read(n)

@@ -8,7 +8,7 @@ from .packets import Op, Status
 
 class Judging:
     """Methods of `PacketServer`. What they use of it: the packet `_packet`, its place `_order`, what
-    was found in memory `_found`, `_answers` that are expected, `_status`, `_result`."""
+    was found in memory `_found`, `_answers` that are expected, `_asked`, `_status`, `_result`."""
 
     def _reply(self, m):
         packet, status = self._packet, self._status
@@ -28,6 +28,17 @@ class Judging:
             reply.align.eq(packet.size.align),
         ]
 
+    def _is_asked(self):
+        """An open request of this sender waits for the packet, a reply, and no older one does."""
+        packet, entry = self._packet, self.answered.entry
+        in_turn = self._answers.read(0)[1] == packet.first.sequence
+        return (
+            self.answered.open
+            & (entry.peer == packet.first.source)
+            & (entry.sequence == packet.first.sequence)
+            & in_turn
+        )
+
     def _judge_reply(self, m):
         """Only what an open request of this sender waits for is taken: an ACK that a READ or ATOMIC
         succeeded is not.
@@ -36,17 +47,10 @@ class Judging:
         repeated could overwrite those of a later READ into the same memory.
         """
         packet, entry = self._packet, self.answered.entry
-        in_turn = self._answers.read(0)[1] == packet.first.sequence
-        asked = (
-            self.answered.open
-            & (entry.peer == packet.first.source)
-            & (entry.sequence == packet.first.sequence)
-            & in_turn
-        )
         wants_data = (entry.op == Op.READ) | (entry.op == Op.ATOMIC)
         refuses = (packet.answer.status != Status.OK) | ~wants_data
         m.d.comb += self.release.eq(1)
-        with m.If(~asked):
+        with m.If(~self._asked):
             m.d.comb += self.stale.eq(1)
         with m.Elif((packet.first.op == Op.ACK) & refuses):
             m.d.comb += [self.resolve.eq(1), self.resolution.eq(packet.answer.status)]

@@ -4,7 +4,6 @@ from amaranth import Mux
 
 from .access import Step, Work
 from .fifo import CONTROL_FIELDS
-from .lookup_port import OFFSET_BITS
 from .packets import REPLY_WORDS, REQUEST_WORDS, Op, Status
 
 
@@ -13,7 +12,7 @@ class Moving:
 
     What they use of it: the packet `_packet`, the run `_run` that a lookup has allowed, `_append`
     and `_fifo_words` for an APPEND, `_found` and `_written` for numbers; `_work`, `_step`,
-    `_status`."""
+    `_status`; `_apart`, an APPEND's record and control words lie in different pages."""
 
     def _locate(self, m):
         """Where in host memory the work under way takes place."""
@@ -122,8 +121,7 @@ class Moving:
         """A request has been carried out, or was refused: what of that concerns the control words that
         are kept. A record may lie in the page of its FIFO's control words, over those of others."""
         packet, words = self._packet, self._fifo_words
-        apart = self._append.offset[OFFSET_BITS:] != packet.offset[OFFSET_BITS:]
-        with m.If(packet.appends & (self._status == Status.OK) & apart):
+        with m.If(packet.appends & (self._status == Status.OK) & self._apart):
             m.d.comb += words.keep.eq(1)
         with m.Elif((self._status == Status.OK) | (self._status == Status.BUS)):
             m.d.comb += words.forget.eq(1)

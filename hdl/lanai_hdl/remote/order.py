@@ -30,7 +30,7 @@ class ReceiveOrder(wiring.Component):
     Members
     -------
     source, sequence : ``In``, of a request
-    place, status : ``Out``, where it stands; of a DUPLICATE how it ended. Within the slot.
+    place, status : ``Out``, where it stands; of a DUPLICATE how it ended. In the next slot.
     value : ``Out``, of a DUPLICATE the result of its sender's last ATOMIC. In the next slot; in the
         slot after `accept` it may be anything.
     accept : ``In(1)``, the request has been carried out and ended with `outcome`; `result` is kept
@@ -70,10 +70,6 @@ class ReceiveOrder(wiring.Component):
         m.d.comb += [
             self.ready.eq(expected.ready & outcomes.ready),
             behind.eq(expected.read(0)[1] - self.sequence),
-            self.place.eq(
-                Mux(behind == 0, Place.NEXT, Mux(behind <= WINDOW, Place.DUPLICATE, Place.AHEAD)),
-            ),
-            self.status.eq(outcomes.read(0)[1].status),
             result_read.addr.eq(self.source),
             self.value.eq(result_read.data),
             expected.write_en.eq(self.accept),
@@ -83,5 +79,11 @@ class ReceiveOrder(wiring.Component):
             result_write.addr.eq(self.source),
             result_write.en.eq(self.accept & self.atomic),
             result_write.data.eq(self.result),
+        ]
+        m.d.sync += [
+            self.place.eq(
+                Mux(behind == 0, Place.NEXT, Mux(behind <= WINDOW, Place.DUPLICATE, Place.AHEAD)),
+            ),
+            self.status.eq(outcomes.read(0)[1].status),
         ]
         return m

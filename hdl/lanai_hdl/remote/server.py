@@ -17,7 +17,7 @@ from .entry import Entry
 from .fifo import CONTROL_FIELDS
 from .fifo_words import FifoWords
 from .judging import Judging
-from .lookup_port import LookupPort
+from .lookup_port import OFFSET_BITS, LookupPort
 from .moving import Moving
 from .order import ReceiveOrder
 from .packets import REQUEST_WORDS, Op, Status
@@ -121,6 +121,8 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         self._failed = Signal()  # one of them was refused
         self._little = Signal()  # of the exposure that an ATOMIC changes
         self._signals = Signal()  # of the exposure that is accessed
+        self._asked = Signal()  # an open request waited for the packet, a reply, in the slot before
+        self._apart = Signal()  # an APPEND's record and its FIFO's control words lie in different pages
         self._result = Signal(64)  # of the ATOMIC that was answered last: no two are outstanding
         self._at = Signal.like(self.index)
         self._from_packet = Signal()  # the words to write are the packet's
@@ -177,6 +179,8 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             append.length.eq(packet.size.length),
             append.retry.eq(packet.first.op == Op.RETRY),
         ]
+        # Registered: the control words come late in their slot, and have stood for long when it is used.
+        m.d.sync += self._apart.eq(append.offset[OFFSET_BITS:] != packet.offset[OFFSET_BITS:])
         with m.If(self.changed):
             m.d.comb += words.forget.eq(1)
 
@@ -219,6 +223,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             sound = packet.well_formed(self.config, self.words, answers.open, answers.entry)
             m.d.comb += self.lookup.start.eq(packet.accesses(answers.entry))
             m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(self.lookup.start), self._turn.eq(1)]
+            m.d.sync += self._asked.eq(self._is_asked())
             self._tell_tail(m)
             m.next = "JUDGE"
         with m.State("JUDGE"):

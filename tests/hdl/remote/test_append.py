@@ -159,7 +159,9 @@ def test_the_unit_computes_what_the_functions_say():
             context.set(dut.retry, retry)
             context.set(dut.tail, {"count": tail, "refusing": refusing})
             context.set(dut.head.count, head)
+            before = context.get(dut.offset)
             context.set(dut.ring, {"page": page, "mask": mask})
+            assert context.get(dut.offset) == before, "from a register"
             await context.tick().repeat(3)
             full = used // 4 * 4 + record_bytes(length) > size or (refusing and not retry)
             assert context.get(dut.full) == full

@@ -26,8 +26,10 @@ def test_each_request_is_next_once_and_a_duplicate_for_as_long_as_it_may_come_ag
                 (dut.source, source), (dut.sequence, sequence), (dut.outcome, status), (dut.atomic, 1), (dut.result,
                  result)
             ):  # fmt: skip
+                before = context.get(dut.place), context.get(dut.status)
                 context.set(signal, value)
-            await context.tick()  # `value` stands in the next slot
+                assert (context.get(dut.place), context.get(dut.status)) == before, "from registers"
+            await context.tick()  # all answers stand in the next slot
             place = context.get(dut.place)
             behind = (expected[source] - sequence) % (1 << 16)
             if behind == 0:
