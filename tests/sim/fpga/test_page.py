@@ -9,12 +9,14 @@ import pytest
 from lanai_hdl.boards import find
 from lanai_sim.cli import main
 from lanai_sim.fpga.bitstream import build
+from lanai_sim.fpga.optional import with_blocks
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "fpga.md"
 BOARD = "ulx3s-85f"
 HEAD = "| block | LUT4 | flip-flops | block RAMs | MHz |\n|---|---|---|---|---|\n"
 WITH_ADAPTER = "| with the adapter | LUT4 | flip-flops | block RAMs |\n|---|---|---|---|\n"
 TOTAL = "all"
+SEED_1 = "`router1`, as `lanai build` uses, seed 1"  # the row of the clock with the adapter
 KINDS = ("luts", "ffs", "brams")
 
 
@@ -80,3 +82,11 @@ def test_clock(request, tmp_path):
     built = build(find(BOARD), tmp_path, seed=1, seeds=1)
     reached = {block.name: block.fmax_mhz for block in built.blocks} | {TOTAL: built.lbus_fmax_mhz}
     hold(request, {name: [*row[:3], f"{reached[name]:.1f}"] for name, row in rows().items()})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_clock_with_the_adapter(tmp_path):
+    """The same with the adapter: what the page says of its clock."""
+    built = build(with_blocks(find(BOARD), ["remote"]), tmp_path, seed=1, seeds=1)
+    assert f"| {SEED_1} | {built.lbus_fmax_mhz:.1f} MHz |" in PAGE.read_text()
