@@ -221,11 +221,15 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         with m.State("FORM"):
             answers = self.answered
             sound = packet.well_formed(self.config, self.words, answers.open, answers.entry)
-            m.d.comb += self.lookup.start.eq(packet.accesses(answers.entry))
+            # In WORDS, `full` may have been that of the FIFO before: it stands a slot after `settled`.
+            late = packet.appends & (self._step == Step.RECORD) & self._append.full
+            m.d.comb += self.lookup.start.eq(packet.accesses(answers.entry) & ~late)
             m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(self.lookup.start), self._turn.eq(1)]
             m.d.sync += self._asked.eq(self._is_asked())
             self._tell_tail(m)
             m.next = "JUDGE"
+            with m.If(late):
+                m.next = "WORDS"
         with m.State("JUDGE"):
             m.next = "IDLE"
             with m.If(looks):
@@ -243,8 +247,8 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
                     m.next = "DONE"
 
     def _settle(self, m, arrived):
-        """Whether the answers for the FIFO of an APPEND stand: its offset was taken three slots ago,
-        or before."""
+        """Whether the answers for the FIFO of an APPEND stand in the next slot: its offset was taken
+        three slots ago, or before."""
         offset_taken, before = (arrived >= REQUEST_WORDS) & (arrived <= MOST_WORDS), Signal(2)
         m.d.sync += before.eq(Mux(offset_taken, Cat(1, before[0]), 0))
         return offset_taken & before.all()

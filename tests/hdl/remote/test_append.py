@@ -1,6 +1,7 @@
 """FIFOs in host memory: what is appended is there in order, and what finds no room is refused until
 an explicit retry."""
 
+import itertools
 import random
 
 import pytest
@@ -19,8 +20,9 @@ from lanai_hdl.remote.fifo import (
 )
 from lanai_hdl.remote.packets import SizeWord, word
 
-from .bench import ALL, SMALL, Op, Side, Status
+from .bench import ALL, SMALL, Op, Side, Status, play
 from .test_adapter import between
+from .test_bad_packets import request
 
 CONTROL = 2 * 4096 + 16  # the FIFO's control words in the target's exposure; its ring is the exposure's first page
 COUNTS = 1 << COUNT_BITS
@@ -121,6 +123,39 @@ def test_what_is_not_allowed_is_refused_and_leaves_the_fifo_as_it_was():
         assert await refused() is Status.OK
 
     between(story, append=1)
+
+
+@pytest.mark.parametrize("size", [1, 8, 12, 16])
+def test_a_short_record_is_judged_by_its_own_fifo(size):
+    """One that has come while a record for another FIFO was served, so that its words follow each
+    other at once. The head of its FIFO, as it was read last, leaves no room for it."""
+    side, other = Side(0), CONTROL + 16
+    sequence = itertools.count()
+
+    def record(offset, data):
+        words = [int.from_bytes(data[at : at + 4].ljust(4, b"\0"), "big") for at in range(0, len(data), 4)]
+        side.arrive(request(Op.APPEND, next(sequence), offset=offset, length=len(data), data=words))
+
+    async def script(context):
+        await side.boot(context)
+        await side.expose(context, 2, 0, 3 * 4096, append=1, **ALL)
+        full = (record_bytes(60), (record_bytes(60) * 2 - 4096) % COUNTS, word(RingWord, page=1, mask=0))
+        side.load(other, b"".join(one.to_bytes(4, "big") for one in full))
+        Reader(side)
+        record(other, bytes(60))
+        record(CONTROL, bytes(60))
+        await side.rest(context)
+        side.load(other + 4, (record_bytes(60)).to_bytes(4, "big"))  # there is room now
+        record(CONTROL, bytes(60))
+        record(other, bytes(range(1, size + 1)))
+        await side.rest(context)
+        assert [words[1] & 0xF for words in side.sent] == [Status.OK.value] * 4
+        at = 4096 + 2 * record_bytes(60)
+        assert side.dump(at + RECORD_HEADER, size) == bytes(range(1, size + 1))
+        tail = TailWord.from_bits(int.from_bytes(side.dump(other, 4), "big"))
+        assert (tail.count, tail.refusing) == (after(at - 4096, size, SMALL.payload), 0)
+
+    play([side], script)
 
 
 @pytest.mark.slow
