@@ -9,6 +9,7 @@ CC="lanai mpicc"` sets it, is passed over: the wrapper would run itself.
 import errno
 import functools
 import importlib.util
+import itertools
 import os
 import shlex
 import shutil
@@ -71,8 +72,8 @@ class Compiler:
     @property
     def key(self) -> tuple[object, ...]:
         """What cache keys hold of it: two compilers of one key give the same objects. Zig is the
-        same wherever pip put it."""
-        return (self.identity, self.command[-1]) if self.is_zig else (self.command, self.identity)
+        same wherever pip put it, and compiles for the processor that it runs on."""
+        return (self.identity, self.command[-1], processor()) if self.is_zig else (self.command, self.identity)
 
     def run(self, arguments: Sequence[str], what: str, text: str = "") -> str:
         """Run it with `text` as its input; what it printed. `what` says in the error message what
@@ -86,6 +87,18 @@ class Compiler:
             last = "\n".join(done.stderr.strip().splitlines()[-20:])
             raise UserError(f"{what} failed with {shlex.join(self.command)}:\n{last}")
         return done.stdout
+
+
+@functools.cache
+def processor() -> str:
+    """What Linux says of the first processor's kind and abilities; "" if it does not tell."""
+    told = ("vendor_id", "cpu family", "model", "model name", "flags", "CPU implementer", "CPU part", "Features")
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            first = list(itertools.takewhile(str.strip, lines))
+    except OSError:
+        return ""
+    return "".join(line for line in first if line.partition(":")[0].strip() in told)
 
 
 def find(language: Language, chosen: str = "") -> Compiler:

@@ -110,3 +110,23 @@ def test_without_any_compiler_models_name_the_remedy(monkeypatch):
     monkeypatch.setattr(compilers.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"openlanai\[compiler\]"):
         compilers.for_models()
+
+
+def test_objects_of_zig_are_those_of_one_kind_of_processor(monkeypatch):
+    """It compiles for the processor that it runs on, and machines may share a cache."""
+    zig = compilers.Compiler((sys.executable, "-m", "ziglang", "c++"), "ziglang 1.2.3")
+    gcc = compilers.Compiler(("g++",), "g++ 12")
+    keys = {}
+    for kind in ("old", "new"):
+        monkeypatch.setattr(compilers, "processor", lambda kind=kind: kind)
+        keys[kind] = zig.key, gcc.key
+    assert keys["old"][0] != keys["new"][0]
+    assert keys["old"][1] == keys["new"][1]
+
+
+def test_the_processor_is_known_and_stays_the_same():
+    first = compilers.processor()
+    compilers.processor.cache_clear()
+    assert first == compilers.processor()
+    assert "flags" in first or "Features" in first
+    assert "MHz" not in first
