@@ -35,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="take the figures that an earlier --json wrote: words and draws only",
     )
     parser.add_argument("--table", metavar="FILE", help="keep each experiment's figures in FILE, and go on from there")
+    parser.add_argument(
+        "--npb",
+        metavar="DIR",
+        help="for mbcf: the folder NPB3.3-MPI of the NAS Parallel Benchmarks; table 4.3 is measured with them too",
+    )
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="experiments at a time (default: one a core)")
 
 
@@ -73,7 +78,10 @@ def stored(file: str, paper: str) -> dict[str, float]:
 def measured(study: studies.Study, args: argparse.Namespace) -> dict[str, float]:
     """The experiments' figures from runs made now, or kept in the table."""
     table = Path(args.table) if args.table else None
-    return study.figures(args.quick, args.jobs, table, lambda name: print(f"lanai: {name}: done", file=sys.stderr))
+    given = {"npb": args.npb} if args.npb is not None else {}
+    return study.figures(
+        args.quick, args.jobs, table, lambda name: print(f"lanai: {name}: done", file=sys.stderr), given
+    )
 
 
 def output_folder(named: str | None, quick: bool, checkout: Path) -> Path | None:

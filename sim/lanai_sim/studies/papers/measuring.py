@@ -1,7 +1,7 @@
 """A paper's experiments, and how a study runs them."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +20,14 @@ class Experiment:
     Attributes:
         name: unique in its paper; the page calls it so.
         says: which of the paper's measurements it is.
-        run: from `quick` to figures.
+        run: from `quick` to figures; if it `needs` something, from `quick` and that.
+        needs: what the user must give, by its option's name. Without it the experiment is left out.
     """
 
     name: str
     says: str
-    run: Callable[[bool], Figures]
+    run: Callable[..., Figures]
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Task:
     module: str
     name: str
     quick: bool
+    given: str = ""
 
     @property
     def point(self) -> Point:
@@ -45,24 +48,27 @@ def run(task: Task) -> Figures:
     """The figures of one experiment."""
     claims.names()  # a worker finds the papers on LANAI_PATH too
     (experiment,) = (one for one in importlib.import_module(task.module).EXPERIMENTS if one.name == task.name)
-    figures: Figures = experiment.run(task.quick)
+    figures: Figures = experiment.run(task.quick, *([task.given] if experiment.needs else []))
     return figures
 
 
-def figures(module: str, kept: Table | None, quick: bool, jobs: int, tell: Callable[[str], None]) -> Figures:
-    """The figures of all experiments of a module. Those in the table are not measured again.
+def figures(
+    module: str, kept: Table | None, quick: bool, jobs: int, tell: Callable[[str], None], given: Mapping[str, str]
+) -> Figures:
+    """The figures of all experiments of a module. Those in the table are not measured again, and
+    those that need what is not `given` are left out.
 
     `tell` gets each experiment's name as it ends.
     """
     found: Figures = {}
     missing = []
     for one in importlib.import_module(module).EXPERIMENTS:
-        task = Task(module, one.name, quick)
+        task = Task(module, one.name, quick, given.get(one.needs, ""))
         row = kept.find(task.point) if kept is not None else None
-        if row is None:
-            missing.append(task)
-        else:
+        if row is not None:
             found |= row.figures
+        elif task.given or not one.needs:
+            missing.append(task)
     for task, part in parallel.each(run, missing, jobs):
         found |= part
         if kept is not None:

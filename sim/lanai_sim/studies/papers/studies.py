@@ -1,7 +1,7 @@
 """A paper's study, and how it is found by the paper's name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
@@ -33,6 +33,7 @@ class Study:
         why_not: why a claim has neither a figure nor a test; see `verdicts.reasons`.
         revision: grows when an experiment comes to measure something else. Tables of older figures
             are not used then.
+        inputs: what the user may give, by its option's name, with what checks it: raises UserError.
         checkout: whose `tests/claims/<paper>.toml` names the tests that hold claims, and whose docs
             get the page.
     """
@@ -44,6 +45,7 @@ class Study:
     draw: Callable[[Figures], Mapping[str, Plot]]
     why_not: Callable[[Claim], str]
     revision: int = 1
+    inputs: Mapping[str, Callable[[str], None]] = field(default_factory=dict)
     checkout: Path = CHECKOUT
 
     @property
@@ -51,11 +53,23 @@ class Study:
         """The file that names the tests."""
         return self.checkout / "tests" / "claims" / f"{self.paper.replace('-', '_')}.toml"
 
-    def figures(self, quick: bool, jobs: int, table: Path | None, tell: Callable[[str], None]) -> Figures:
+    def figures(
+        self,
+        quick: bool,
+        jobs: int,
+        table: Path | None,
+        tell: Callable[[str], None],
+        given: Mapping[str, str] | None = None,
+    ) -> Figures:
         """All experiments' figures; those in the table are not measured again. `tell` gets each
-        experiment's name as it ends."""
+        experiment's name as it ends. `given`: values of `inputs`."""
+        given = given or {}
+        for name, value in given.items():
+            if name not in self.inputs:
+                raise UserError(f"--{name} is not for the paper {self.paper!r}")
+            self.inputs[name](value)
         kept = measuring.table(self.paper, self.revision, table)
-        return measuring.figures(self.experiments.__name__, kept, quick, jobs, tell)
+        return measuring.figures(self.experiments.__name__, kept, quick, jobs, tell, given)
 
     def answer(self, found: Figures) -> list[Answer]:
         """Every claim's answer, with the reason where there is none."""

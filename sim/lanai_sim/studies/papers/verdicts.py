@@ -19,10 +19,10 @@ NEAR = 0.1  # "within 10 percent"
 @dataclass(frozen=True)
 class ByFigure:
     """The claim's number, measured here. `default` is the same with the project's own policies, if
-    those differ."""
+    those differ. `why` is one sentence: why ours is what it is."""
 
     figure: str | Callable[[Figures], float]
-    why: str  # one sentence: why ours is what it is
+    why: str | Callable[[Figures], str]
     default: str = ""
 
     def value(self, figures: Figures) -> float | None:
@@ -113,7 +113,8 @@ def answered(
 
 def _answer(claim: Claim, way: Way | None, test: Held, figures: Figures) -> Answer:
     if isinstance(way, ByFigure) and (value := way.value(figures)) is not None:
-        return Answer(claim, value, figures.get(way.default), why=way.why, tests=test.tests)
+        why = way.why if isinstance(way.why, str) else way.why(figures)
+        return Answer(claim, value, figures.get(way.default), why=why, tests=test.tests)
     if isinstance(way, ByShape) and (seen := way.verdict(figures)) is not None:
         return Answer(claim, holds=seen[0], saw=seen[1], why=way.why, tests=test.tests)
     return Answer(claim, why=test.why, tests=test.tests)

@@ -1,0 +1,39 @@
+"""Runs the benchmarks: their own verification and what they sent by remote write."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lanai_host.errors import UserError
+
+MACHINE = ("--device", "mbcf", "--nic", "mbcf_100baset", "--host", "supersparc_85", "--fabric", "switching-hub",
+           "--option", "inline=16", "--option", "record=1408")  # fmt: skip
+
+
+def run(binary: Path, ranks: int, options: Sequence[str]) -> str:
+    """What it prints. Raises UserError if it fails."""
+    command = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", str(ranks), *options, str(binary)]
+    done = subprocess.run(command, cwd=binary.parent, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UserError(f"{binary.name} ended with code {done.returncode}:\n{done.stderr.strip()}")
+    return done.stdout
+
+
+def is_verified(text: str) -> bool:
+    """Whether the program says that its result is right."""
+    found = re.search(r"^\s*Verification\s*=\s*(\S+)\s*$", text, re.MULTILINE)
+    return found is not None and found[1] == "SUCCESSFUL"
+
+
+def totals(text: str) -> dict[str, int]:
+    """What all ranks have sent to others, by the counters' names."""
+    return {name: int(value) for name, value in re.findall(r"^total nic_mbcf_(\w+) (\d+)$", text, re.MULTILINE)}
+
+
+def figures(found: Mapping[str, int]) -> dict[str, float]:
+    """The share of the bytes that went by remote write, in percent; how many messages and bytes there were."""
+    size = found["written_bytes"] + found["queued_bytes"]
+    count = found["written"] + found["queued"]
+    return {"written_percent": 100 * found["written_bytes"] / size, "messages": float(count), "bytes": float(size)}

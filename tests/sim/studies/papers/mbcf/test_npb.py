@@ -1,0 +1,177 @@
+"""NPB from a folder of the user's: what is changed in it, how it is built and run, what is read from its output.
+
+The real benchmarks are not here: a small folder stands for them."""
+
+import shutil
+import sys
+
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim.cli import main
+from lanai_sim.studies.papers import measuring, studies
+from lanai_sim.studies.papers.mbcf.npb import building, experiment, running
+from lanai_sim.studies.papers.mbcf.npb.programs import ANY, PROGRAMS, Program
+
+RECEIVES = """\
+      if (north.ne.-1) then
+          call MPI_IRECV( buf1(1,jst),
+     >                    10*ny*nz,
+     >                    dp_type,
+     >                    north,
+     >                    from_n,
+     >                    MPI_COMM_WORLD, mid, IERROR )
+      end if
+          call MPI_RECV( dum, 5, dp_type, west, from_w, MPI_COMM_WORLD, status, IERROR )
+          call MPI_SEND( buf, 10*ny*nz, dp_type, south, from_n, MPI_COMM_WORLD, IERROR )
+      call mpi_irecv( buff(1,buff_id), buff_len,
+     >     dp_type, nbr(axis,-dir,k), msg_type(axis,dir),
+     >     mpi_comm_world, msg_id(axis,dir,1), ierr)
+"""
+OUTPUT = """\
+ Time in seconds =                     0.06
+ Verification    =               SUCCESSFUL
+total nic_mbcf_written_bytes 300
+total nic_mbcf_queued_bytes 100
+total nic_mbcf_written 3
+total nic_mbcf_queued 7
+total ms 12.5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """It looks like NPB3.3-MPI, and `make` in it copies a script that says how it was made."""
+    root = tmp_path / "NPB3.3-MPI"
+    for name in building.NEEDED:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    (root / "sys" / "Makefile").write_text("all:\n\tcp setparams.sh setparams; chmod +x setparams\n")
+    (root / "sys" / "setparams.sh").write_text('#!/bin/sh\necho "x $*: niter=15, itmax_default = 50" > npbparams.h\n')
+    make = "all:\n\tcat npbparams.h *.f ../config/make.def > ../bin/{}.$(CLASS).$(NPROCS)\n"
+    for name in ("CG", "LU"):
+        (root / name / "Makefile").write_text(make.format(name.lower()))
+    (root / "LU" / "exchange_3.f").write_text(RECEIVES)
+    return root
+
+
+def named(name):
+    return next(one for one in PROGRAMS if one.name == name)
+
+
+def test_receives_lose_their_sources_and_sends_keep_theirs():
+    text, count = building.without_sources(RECEIVES)
+    assert count == 2
+    assert "north,\n" not in text
+    assert "nbr(" not in text
+    assert "west, from_w" in text  # a blocking receive
+    assert "south, from_n" in text
+    assert text.count("mpi_any_source,") == 2
+
+
+def test_iterations_are_set_once():
+    text = "     parameter( na=1400,\n     >   niter=15,\n     >  shift=10. )"
+    assert "niter=2," in building.with_iterations(text, "niter", 2)
+    with pytest.raises(UserError, match="sets itmax_default 0 times"):
+        building.with_iterations(text, "itmax_default", 2)
+
+
+def test_binaries_are_built_in_a_copy_with_our_compilers(folder, tmp_path):
+    before = sorted(folder.rglob("*"))
+    (tmp_path / "work").mkdir()
+    sources = building.Sources(folder, tmp_path / "work")
+    plain = sources.build(named("cg"), 8, "S", 2)
+    text = plain.read_text()
+    assert "x cg 8 S: niter=2," in text
+    assert f"MPIF77 = {sys.executable} -m lanai_sim mpifort --count" in text
+    assert f"FMPI_LIB = {tmp_path}/work/totals.o" in text
+    any_source = sources.build(named("lu"), 8, "W", 2, ANY)
+    assert any_source.read_text().count("mpi_any_source") == 2
+    named_sources = sources.build(named("lu"), 8, "W", 2)  # the change is undone
+    assert "mpi_any_source" not in named_sources.read_text()
+    assert len({plain, any_source, named_sources}) == 3
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_what_make_says_is_told(folder, tmp_path):
+    (folder / "CG" / "Makefile").write_text("all:\n\t@echo this fails; false\n")
+    (tmp_path / "work").mkdir()
+    sources = building.Sources(folder, tmp_path / "work")
+    with pytest.raises(UserError, match=r"make NPROCS=8 CLASS=S in CG/ ended with code 2:\nthis fails"):
+        sources.build(named("cg"), 8, "S")
+
+
+def test_a_wrong_folder_and_a_missing_compiler_are_told_in_a_line(folder, tmp_path, monkeypatch, capsys):
+    assert main(["paper", "mbcf", "--npb", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert f"--npb {str(tmp_path)!r} has no sys/setparams.c; name the folder NPB3.3-MPI of the benchmarks" in said
+    monkeypatch.setenv("FC", "no-such-compiler")
+    with pytest.raises(UserError, match="--npb: FC='no-such-compiler' is not a program"):
+        building.check(str(folder))
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(UserError, match="there is no `make`"):
+        building.check(str(folder))
+
+
+def test_other_papers_do_not_take_it(folder):
+    with pytest.raises(UserError, match="--npb is not for the paper 'sci'"):
+        studies.find("sci").figures(True, 1, None, print, {"npb": str(folder)})
+
+
+def test_an_experiment_is_left_out_without_what_it_needs():
+    class Kept:
+        """A table with all experiments but one."""
+
+        def find(self, point):
+            return None if point["experiment"] == "npb" else type("Row", (), {"figures": {}})
+
+    module = studies.find("mbcf").experiments.__name__
+    assert measuring.figures(module, Kept(), True, 1, pytest.fail, {}) == {}
+
+
+def test_verification_and_totals_are_read_from_the_output():
+    assert running.is_verified(OUTPUT)
+    assert not running.is_verified(OUTPUT.replace("SUCC", "UNSUCC"))
+    assert not running.is_verified("")
+    assert running.figures(running.totals(OUTPUT)) == {"written_percent": 75.0, "messages": 10.0, "bytes": 400.0}
+
+
+def test_each_program_is_verified_before_it_is_measured(monkeypatch, tmp_path):
+    runs = []
+
+    class Built:
+        def __init__(self, *folders):
+            pass
+
+        def build(self, program, ranks, kind, iterations=0, variant=""):
+            return tmp_path / f"{program.name}.{kind}.{ranks}.{iterations}{variant}"
+
+    def run(binary, ranks, options):
+        runs.append((binary.name, ranks, options[1], options[-1]))
+        return OUTPUT
+
+    monkeypatch.setattr(experiment, "Sources", Built)
+    monkeypatch.setattr(experiment, "run", run)
+    monkeypatch.setattr(experiment, "PROGRAMS", (Program("lu", 8, 992, "itmax_default", {"S": 2}, "LU/e*.f"),))
+    found = experiment.measured(False, "there")
+    assert runs == [
+        ("lu.S.8.0", 8, "ideal", "ideal"),
+        ("lu.S.8.2", 8, "mbcf", "counted:992ns"),
+        ("lu.S.8.2any_source", 8, "mbcf", "counted:992ns"),
+    ]
+    assert found["theirs.npb.lu.S.written_percent"] == found["theirs.npb.lu.any_source.S.written_percent"] == 75
+    monkeypatch.setattr(experiment, "run", lambda *_: OUTPUT.replace("SUCC", "UNSUCC"))
+    with pytest.raises(UserError, match="NPB's LU does not verify its result"):
+        experiment.measured(False, "there")
+
+
+def test_table_4_3_is_answered_by_it():
+    kinds = ("ep.S", "cg.S", "cg.W", "lu.W", "lu.any_source.W", "sp.W", "bt.W", "mg.any_source.S")
+    kernels = {f"theirs.kernel.{one}.{what}": 0.0 for one in ("mg", "mg_named") for what in ("written_percent", "ms")}
+    found = {f"theirs.npb.{kind}.written_percent": 40.0 + n for n, kind in enumerate(kinds)}
+    assert not any(plot.lines for plot in studies.find("mbcf").draw(found).values())
+    answers = {one.claim.id.removeprefix("mbcf.t4_3."): one for one in studies.find("mbcf").answer(kernels | found)}
+    assert [answers[name].value for name in ("ep", "cg", "lu", "sp", "bt")] == [40, 42, 44, 45, 46]
+    assert answers["cg"].why.endswith("NPB's CG: 41.00 % in class S; 42.00 % in class W.")
+    assert answers["lu"].why.endswith("NPB's LU: 43.00 % in class W; 44.00 % in class W, receives without sources.")
+    assert answers["mg"].saw.endswith("NPB's MG: 47.00 % in class S, receives without sources.")
