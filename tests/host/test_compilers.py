@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import shutil
+import sys
 
 import pytest
 
