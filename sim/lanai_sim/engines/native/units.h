@@ -160,7 +160,8 @@ class alignas(64) NicUnit final : public Unit {
         uint64_t at = slot;
         while (true) {
             gates_.begin_still();
-            if (RARELY(m.PORT(link_tx, kind) | m.PORT(link_rx, stop) | m.PORT(mem, valid) | (m.irq ^ irq_) | m.idle)) break;
+            const auto asks = m.PORT(link_tx, kind) | m.PORT(link_rx, stop) | m.PORT(mem, valid);
+            if (RARELY(asks | (m.irq ^ irq_) | m.idle)) break;
             if (++at == until) break;
         }
         bool unseen = at < until;  // what the last slot did
