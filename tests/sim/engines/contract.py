@@ -78,6 +78,7 @@ class EngineContract(ABC):
         assert engine.run(NEVER) == (True, ())
         engine.close()
 
+    @pytest.mark.ci  # builds switches and NICs that no other test has
     def test_switches_of_a_barrier_tree_know_their_parts(self):
         """A bit that both NICs of two switches set is seen by both, in the same slot by any engine."""
         assert self._barrier(self.make) == self._barrier(RtlEngine)

@@ -7,6 +7,7 @@ import pytest
 from amaranth import Cat, ClockDomain, Module, ResetInserter, Signal, Value
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
+from pairs import first_of
 
 from lanai_hdl.block import NicBlock
 from lanai_hdl.config import lanai41
@@ -195,7 +196,7 @@ ADAPTERS_CHANCES = {
 }
 
 
-@pytest.mark.parametrize("streams", [0, 2])
+@pytest.mark.parametrize("streams", first_of(2, 0))
 def test_the_remote_memory_adapter_rests(streams):
     config = Remote(pages=2, peers=2, processes=1, payload=16, answers=1, streams=streams, stream_bytes=16)
     nic = lanai41().but(blocks=(config,))
