@@ -109,6 +109,10 @@ def _model(top: str, twice: bool) -> list[str]:
     that is as usual, if only the model's own clock rises, and otherwise nothing."""
     root = f"V{top}___024root"
     second = rewrite.function(root)
+    if twice:
+        usual = [f"bool {second}({root}*);", f"inline bool usual(V{top}& model) {{ return {second}(model.rootp); }}"]
+    else:
+        usual = [f"inline bool usual(V{top}&) {{ return false; }}"]
     return [
         f'#include "V{top}.h"',
         f'#include "{root}.h"',
@@ -120,8 +124,7 @@ def _model(top: str, twice: bool) -> list[str]:
         f"  {root}___eval(model.rootp);",
         "#endif",
         "}",
-        *([f"bool {second}({root}*);"] if twice else []),
-        f"inline bool usual(V{top}& model) {{ return {f'{second}(model.rootp)' if twice else 'false'}; }}",
+        *usual,
     ]
 
 
