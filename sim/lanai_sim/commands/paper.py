@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--npb",
         metavar="DIR",
-        help="for mbcf: the folder NPB3.3-MPI of the NAS Parallel Benchmarks; table 4.3 is measured with them too",
+        help="for mbcf: the folder NPB3.3-MPI of the NAS Parallel Benchmarks; for tables 4.3 to 4.10",
     )
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="experiments at a time (default: one a core)")
 

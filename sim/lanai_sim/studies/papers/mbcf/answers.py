@@ -6,7 +6,7 @@ from functools import partial
 from ....machine.presets import mbcf_100baset
 from ..claims import Claim
 from ..verdicts import NOT_YET, ByFigure, ByShape, Figures, Way
-from . import primitives
+from . import primitives, times
 from .experiments import BANDWIDTH_SIZES, OUR_SIZES, ROUND_TRIP_SIZES
 from .npb.programs import ANY
 
@@ -55,9 +55,9 @@ NPB = {
 }
 
 WHY_NOT = {
-    "t4_3": "NPB is not here: give its folder with `--npb DIR`.",
+    "t4_3": times.NO_NPB,
     "s4_3": "MPICH over TCP is not simulated.",
-}
+} | times.why_not()
 
 RAW = (("t2_1.{}", "oneway", primitives.LATENCY_SIZES), ("t2_2.{}", "full", primitives.STREAM_SIZES),
        ("t2_2.{}h", "half", primitives.STREAM_SIZES))  # fmt: skip
@@ -81,7 +81,7 @@ def ways() -> Mapping[str, Way]:
             ours = f"ours.{figure}" if size in OUR_SIZES else ""
             found[f"mbcf.t4_2.{name}f.{size}"] = ByFigure(f"theirs.{figure}", why, ours)
             found[f"mbcf.t4_2.{name}h.{size}"] = ByFigure(f"theirs.half_duplex.{name}.{size}", HUB)
-    return found | _shapes() | _npb()
+    return found | _shapes() | _npb() | times.ways()
 
 
 def _shapes() -> dict[str, Way]:

@@ -2,14 +2,17 @@
 
 The real benchmarks are not here: a small folder stands for them."""
 
+import re
 import shutil
 import sys
+from dataclasses import replace
 
 import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.studies.papers import measuring, studies
+from lanai_sim.studies.papers.mbcf import times
 from lanai_sim.studies.papers.mbcf.npb import building, experiment, running
 from lanai_sim.studies.papers.mbcf.npb.programs import ANY, PROGRAMS, Program
 
@@ -30,6 +33,8 @@ RECEIVES = """\
 """
 OUTPUT = """\
  Time in seconds =                     0.06
+ Mop/s total     =                   160.00
+ Mop/s/process   =                    20.00
  Verification    =               SUCCESSFUL
 total nic_mbcf_written_bytes 300
 total nic_mbcf_queued_bytes 100
@@ -43,15 +48,16 @@ total ms 12.5
 def folder(tmp_path):
     """It looks like NPB3.3-MPI, and `make` in it copies a script that says how it was made."""
     root = tmp_path / "NPB3.3-MPI"
-    for name in building.NEEDED:
+    for name in (*building.NEEDED, "IS/is.c"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("")
     (root / "sys" / "Makefile").write_text("all:\n\tcp setparams.sh setparams; chmod +x setparams\n")
     (root / "sys" / "setparams.sh").write_text('#!/bin/sh\necho "x $*: niter=15, itmax_default = 50" > npbparams.h\n')
-    make = "all:\n\tcat npbparams.h *.f ../config/make.def > ../bin/{}.$(CLASS).$(NPROCS)\n"
-    for name in ("CG", "LU"):
+    make = "all:\n\tcat npbparams.h *.[cf] ../config/make.def > ../bin/{}.$(CLASS).$(NPROCS)\n"
+    for name in ("CG", "IS", "LU"):
         (root / name / "Makefile").write_text(make.format(name.lower()))
     (root / "LU" / "exchange_3.f").write_text(RECEIVES)
+    (root / "IS" / "is.c").write_text("#define  MAX_ITERATIONS      10\n if (n == MAX_ITERATIONS) end();\n")
     return root
 
 
@@ -90,6 +96,9 @@ def test_binaries_are_built_in_a_copy_with_our_compilers(folder, tmp_path):
     named_sources = sources.build(named("lu"), 8, "W", 2)  # the change is undone
     assert "mpi_any_source" not in named_sources.read_text()
     assert len({plain, any_source, named_sources}) == 3
+    in_c = sources.build(named("is"), 8, "W", 2)
+    assert "MAX_ITERATIONS      2\n" in in_c.read_text()
+    assert "MAX_ITERATIONS      10\n" in sources.build(named("is"), 8, "W").read_text()
     assert sorted(folder.rglob("*")) == before
 
 
@@ -134,6 +143,9 @@ def test_verification_and_totals_are_read_from_the_output():
     assert not running.is_verified(OUTPUT.replace("SUCC", "UNSUCC"))
     assert not running.is_verified("")
     assert running.figures(running.totals(OUTPUT)) == {"written_percent": 75.0, "messages": 10.0, "bytes": 400.0}
+    assert running.speed(OUTPUT, 50) == {"seconds": 3.0, "mops": 160.0}
+    with pytest.raises(UserError, match="does not print 'Time in seconds'"):
+        running.speed("total ms 12.5", 1)
 
 
 def test_each_program_is_verified_before_it_is_measured(monkeypatch, tmp_path):
@@ -147,22 +159,70 @@ def test_each_program_is_verified_before_it_is_measured(monkeypatch, tmp_path):
             return tmp_path / f"{program.name}.{kind}.{ranks}.{iterations}{variant}"
 
     def run(binary, ranks, options):
+        assert ("timeout=9" in options) == (options[1] == "mbcf")
         runs.append((binary.name, ranks, options[1], options[-1]))
-        return OUTPUT
+        return OUTPUT.replace("0.06", "0.08").replace("160", "120") if options[-1] == "requests=0" else OUTPUT
 
     monkeypatch.setattr(experiment, "Sources", Built)
     monkeypatch.setattr(experiment, "run", run)
-    monkeypatch.setattr(experiment, "PROGRAMS", (Program("lu", 8, 992, "itmax_default", {"S": 2}, "LU/e*.f"),))
+    program = Program("lu", 8, 992, "itmax_default", {"S": 2, "W": 2}, "LU/e*.f", whole=("W", 150))
+    program = replace(program, options=("--option", "timeout=9"))
+    monkeypatch.setattr(experiment, "PROGRAMS", (program,))
     found = experiment.measured(False, "there")
     assert runs == [
         ("lu.S.8.0", 8, "ideal", "ideal"),
         ("lu.S.8.2", 8, "mbcf", "counted:992ns"),
         ("lu.S.8.2any_source", 8, "mbcf", "counted:992ns"),
+        ("lu.W.8.2", 8, "mbcf", "counted:992ns"),
+        ("lu.W.8.2any_source", 8, "mbcf", "counted:992ns"),
+        ("lu.W.8.2any_source", 8, "mbcf", "requests=0"),
+        ("lu.W.8.2any_source", 8, "ideal", "counted:992ns"),
     ]
     assert found["theirs.npb.lu.S.written_percent"] == found["theirs.npb.lu.any_source.S.written_percent"] == 75
+    seconds = {name: value for name, value in found.items() if name.endswith("seconds")}
+    assert seconds == pytest.approx(
+        {f"theirs.npb.lu.{way}seconds": s for way, s in (("", 9), ("nsr.", 12), ("alone.", 9))}
+    )
+    assert (found["theirs.npb.lu.mops"], found["theirs.npb.lu.nsr.mops"]) == (160, 120)
     monkeypatch.setattr(experiment, "run", lambda *_: OUTPUT.replace("SUCC", "UNSUCC"))
     with pytest.raises(UserError, match="NPB's LU does not verify its result"):
         experiment.measured(False, "there")
+
+
+def test_times_are_of_the_whole_problem_of_class_w():
+    """What is run, times `whole`, is what the paper ran: class W's own iterations in NPB 3.3 too."""
+    own = {"cg": 15, "is": 10, "lu": 300, "sp": 400, "bt": 200}
+    assert {one.name for one in PROGRAMS if one.timed} == {*own, "ep"} == set(times.WHY)
+    for name, iterations in own.items():
+        kind, factor = named(name).whole
+        assert kind == "W"
+        assert named(name).iterations[kind] * factor == iterations
+    assert named("lu").timed == "any_source.W"
+
+
+def test_tables_4_4_to_4_10_are_answered_by_it():
+    found = {f"theirs.npb.{name}.seconds": 10.0 for name in times.WHY}
+    found |= {f"theirs.npb.{name}.nsr.seconds": 12.5 for name in times.WHY}
+    found["theirs.npb.cg.alone.seconds"] = 8.0
+    found |= {f"theirs.npb.{name}.mops": 50.0 for name in times.WHY}
+    found |= {f"theirs.npb.{name}.nsr.mops": 40.0 for name in times.WHY}
+    answers = {one.claim.id.removeprefix("mbcf."): one for one in studies.find("mbcf").answer(found)}
+    assert (answers["t4_6.cg.sr"].value, answers["t4_6.cg.nsr"].value) == (10, 12.5)
+    assert answers["t4_6.cg.sr"].claim.value == 11.24
+    assert answers["t4_6.cg.sr"].why.endswith("Without a network: 8 s.")
+    better = answers["s4_3.sr_better"]
+    assert (better.holds, better.saw) == (True, "CG 0.80, IS 0.80, LU 0.80, SP 0.80 times NSR")
+    rows = [one for name, one in answers.items() if re.match(r"t4_([4-9]|10)\.", name)]
+    assert len(rows) == 4 * 7
+    assert sum(one.answered for one in rows) == 2 * 6
+    assert {one.why for one in rows if one.claim.id.endswith("mpich")} == {times.NOT_RUN["mpich"]}
+    assert "Only the largest number of processes is run" in answers["t4_4.ep.fewer"].why
+    assert "128^3" in answers["t4_5.mg.sr"].why
+    without = {one.claim.id: one.why for one in studies.find("mbcf").answer({})}
+    assert without["mbcf.t4_6.cg.sr"] == without["mbcf.t4_4.ep.nsr"] == times.NO_NPB
+    found["theirs.npb.sp.mops"] = 39.0
+    (better,) = (one for one in studies.find("mbcf").answer(found) if one.claim.id == "mbcf.s4_3.sr_better")
+    assert better.holds is False
 
 
 def test_table_4_3_is_answered_by_it():

@@ -5,7 +5,8 @@ import pytest
 
 from lanai_sim.studies.papers import claims, page
 from lanai_sim.studies.papers.claims import Kind
-from lanai_sim.studies.papers.mbcf import answers, experiments
+from lanai_sim.studies.papers.mbcf import answers, experiments, times
+from lanai_sim.studies.papers.mbcf.npb.programs import PROGRAMS
 from lanai_sim.studies.papers.mbcf.primitives import LATENCY_SIZES, STREAM_SIZES
 from lanai_sim.studies.papers.mbcf.study import STUDY
 from lanai_sim.studies.papers.verdicts import ByShape
@@ -22,6 +23,10 @@ def made_up():
         found |= {f"theirs.half_duplex.{way}.{size}": 9.0 for size in experiments.BANDWIDTH_SIZES}
     for what, sizes in (("oneway", LATENCY_SIZES), ("full", STREAM_SIZES), ("half", STREAM_SIZES)):
         found |= {f"theirs.{what}.{kind}.{size}": 10.0 for kind in ("write", "fifo") for size in sizes}
+    for program in PROGRAMS:
+        found |= {f"theirs.npb.{program.name}.{which}.written_percent": 50.0 for which in ("S", "W", "any_source.W")}
+    for name in times.WHY:
+        found |= {f"theirs.npb.{name}.{what}": 20.0 for what in ("seconds", "nsr.seconds", "mops", "nsr.mops")}
     return found | {
         f"theirs.kernel.{name}.{what}": 50.0 for name in experiments.KERNELS for what in ("written_percent", "ms")
     }

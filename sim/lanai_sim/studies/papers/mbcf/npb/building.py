@@ -50,10 +50,10 @@ def check(folder: str) -> None:
 
 
 def with_iterations(text: str, parameter: str, iterations: int) -> str:
-    """npbparams.h with another number of iterations."""
-    changed, count = re.subn(rf"\b{parameter}(\s*=\s*)\d+", rf"{parameter}\g<1>{iterations}", text)
+    """A file that sets how often a program iterates, with another number."""
+    changed, count = re.subn(rf"\b{parameter}(\s*=\s*|\s+)\d+", rf"{parameter}\g<1>{iterations}", text)
     if count != 1:
-        raise UserError(f"npbparams.h sets {parameter} {count} times; these are not the benchmarks of NPB 3.3")
+        raise UserError(f"a file sets {parameter} {count} times; these are not the benchmarks of NPB 3.3")
     return changed
 
 
@@ -90,11 +90,12 @@ class Sources:
         for old in (*place.glob("*.o"), *place.glob("npbparams.h")):
             old.unlink()
         self._call(["../sys/setparams", name, str(ranks), kind], place)
-        if iterations:
-            parameters = place / "npbparams.h"
-            parameters.write_text(with_iterations(parameters.read_text(), program.parameter, iterations))
         kept = self._change(program) if variant == ANY else {}
         try:
+            if iterations:
+                header = place / program.header
+                kept[header] = header.read_text()
+                header.write_text(with_iterations(kept[header], program.parameter, iterations))
             self._call(["make", f"NPROCS={ranks}", f"CLASS={kind}"], place)
         finally:
             for path, text in kept.items():

@@ -1,4 +1,4 @@
-"""Table 4.3 with the NAS Parallel Benchmarks themselves."""
+"""Tables 4.3 to 4.10 with the NAS Parallel Benchmarks themselves."""
 
 import tempfile
 from pathlib import Path
@@ -7,8 +7,8 @@ from lanai_host.errors import UserError
 
 from ...measuring import Figures
 from .building import Sources
-from .programs import PROGRAMS, Program
-from .running import MACHINE, figures, is_verified, run, totals
+from .programs import ALONE, NSR, PROGRAMS, Program, dotted
+from .running import MACHINE, WITHOUT_NETWORK, figures, is_verified, run, speed, totals
 
 
 def measured(quick: bool, folder: str) -> Figures:
@@ -21,9 +21,23 @@ def measured(quick: bool, folder: str) -> Figures:
             for kind, iterations in program.iterations.items():
                 for variant in program.variants:
                     binary = sources.build(program, program.ranks, kind, iterations, variant)
-                    text = run(binary, program.ranks, [*MACHINE, "--compute", f"counted:{program.step_ns}ns"])
-                    name = ".".join(filter(None, ("theirs.npb", program.name, variant, kind)))
-                    found |= {f"{name}.{what}": value for what, value in figures(totals(text)).items()}
+                    found |= _measure(program, binary, dotted(variant, kind))
+    return found
+
+
+def _measure(program: Program, binary: Path, which: str) -> Figures:
+    """What a binary sends; if it is the one that is timed, its time with requests, without, and without a network."""
+    compute = ("--compute", f"counted:{program.step_ns}ns")
+    device = (*MACHINE, *program.options)
+    begin = dotted("theirs.npb", program.name)
+    texts = {"": run(binary, program.ranks, [*device, *compute])}
+    found = {dotted(begin, which, what): value for what, value in figures(totals(texts[""])).items()}
+    if which == program.timed:
+        texts[NSR] = run(binary, program.ranks, [*device, *compute, "--option", "requests=0"])
+        texts[ALONE] = run(binary, program.ranks, [*WITHOUT_NETWORK, *compute])
+        _, times = program.whole
+        for way, text in texts.items():
+            found |= {dotted(begin, way, what): value for what, value in speed(text, times).items()}
     return found
 
 

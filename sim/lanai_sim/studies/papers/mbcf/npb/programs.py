@@ -3,6 +3,13 @@
 from dataclasses import dataclass
 
 ANY = "any_source"  # a variant: receives name no source, as in NPB 2.3
+NSR = "nsr"  # a way to run it: without requests
+ALONE = "alone"  # another: without a network
+
+
+def dotted(*parts: str) -> str:
+    """A figure's name, or a part of it."""
+    return ".".join(filter(None, parts))
 
 
 @dataclass(frozen=True)
@@ -13,9 +20,12 @@ class Program:
         step_ns: what a basic block takes. One process of class W then takes as long as the paper's
             (tables 4.4 to 4.10; EP and MG by their problem's size). The blocks are those of
             gfortran 12 with `building.FLAGS`.
-        parameter: the member of npbparams.h that says how often it iterates; "" if it is run whole.
+        parameter: what says how often it iterates, in its file `header`; "" if it is run whole.
         iterations: instead of its own number, by class; 0: its own.
         any_source: the files whose nonblocking receives name no source in the variant `ANY`.
+        whole: the class that tables 4.4 to 4.10 are measured with, and how often its timed part, as it
+            is run here, goes into the paper's.
+        options: for the device, beside those of all programs.
     """
 
     name: str
@@ -24,21 +34,33 @@ class Program:
     parameter: str
     iterations: dict[str, int]
     any_source: str = ""
+    whole: tuple[str, int] = ("", 0)
+    header: str = "npbparams.h"
+    options: tuple[str, ...] = ()
 
     @property
     def variants(self) -> tuple[str, ...]:
         return ("", ANY) if self.any_source else ("",)
 
+    @property
+    def timed(self) -> str:
+        """The class and, before it, the variant that the paper's is like; "" if none is."""
+        kind, _ = self.whole
+        return dotted(self.variants[-1], kind) if kind else ""
+
 
 # A nonblocking receive up to its source, which stands behind its type.
 SOURCE = r"(?is)(call mpi_irecv\((?:(?!call).)*?dp_type,[\s>]*)(?:north|south|east|west|nbr\(axis,-dir,k\)),"
 
+# With the default, class W of IS ends as a NIC does not answer: it may be that seven others write to it.
+LONG_TIMEOUT = ("--option", "timeout=20000")
+
 PROGRAMS = (
-    Program("ep", 8, 754, "", {"S": 0}),
-    Program("mg", 8, 198, "", {"S": 0}, "MG/mg.f"),
-    Program("cg", 8, 315, "niter", {"S": 2, "W": 1}),
-    Program("is", 8, 310, "", {"S": 0}),
-    Program("lu", 8, 992, "itmax_default", {"S": 2, "W": 2}, "LU/exchange_*.f"),
-    Program("sp", 9, 676, "niter_default", {"S": 3, "W": 2}),
-    Program("bt", 9, 1525, "niter_default", {"S": 3, "W": 2}),
+    Program("ep", 8, 754, "", {"S": 0}, whole=("S", 2)),  # class W has twice as many random numbers
+    Program("mg", 8, 198, "", {"S": 0}, "MG/mg.f"),  # class W is another problem in NPB 3.3
+    Program("cg", 8, 315, "niter", {"S": 2, "W": 1}, whole=("W", 15)),
+    Program("is", 8, 310, "MAX_ITERATIONS", {"S": 0, "W": 2}, whole=("W", 5), header="is.c", options=LONG_TIMEOUT),
+    Program("lu", 8, 992, "itmax_default", {"S": 2, "W": 2}, "LU/exchange_*.f", whole=("W", 150)),
+    Program("sp", 9, 676, "niter_default", {"S": 3, "W": 2}, whole=("W", 200)),
+    Program("bt", 9, 1525, "niter_default", {"S": 3, "W": 2}, whole=("W", 100)),
 )

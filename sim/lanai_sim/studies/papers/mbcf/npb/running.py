@@ -10,6 +10,7 @@ from lanai_host.errors import UserError
 
 MACHINE = ("--device", "mbcf", "--nic", "mbcf_100baset", "--host", "supersparc_85", "--fabric", "switching-hub",
            "--option", "inline=16", "--option", "record=1408")  # fmt: skip
+WITHOUT_NETWORK = ("--device", "ideal", "--host", "supersparc_85")
 
 
 def run(binary: Path, ranks: int, options: Sequence[str]) -> str:
@@ -37,3 +38,14 @@ def figures(found: Mapping[str, int]) -> dict[str, float]:
     size = found["written_bytes"] + found["queued_bytes"]
     count = found["written"] + found["queued"]
     return {"written_percent": 100 * found["written_bytes"] / size, "messages": float(count), "bytes": float(size)}
+
+
+def speed(text: str, times: int) -> dict[str, float]:
+    """What the program says of its timed part: its time, so many times, and its speed, which has more digits."""
+    found = {}
+    for figure, words, factor in (("seconds", "Time in seconds", times), ("mops", "Mop/s total", 1)):
+        match = re.search(rf"^\s*{words}\s*=\s*([\d.]+)\s*$", text, re.MULTILINE)
+        if match is None:
+            raise UserError(f"this program of NPB does not print {words!r}:\n{text}")
+        found[figure] = factor * float(match[1])
+    return found
