@@ -119,14 +119,12 @@ class Progress:
 
     def alone(self) -> bool:
         """No other thread, and no work in the background: `Device.fast_path` may be used."""
-        return (
-            not self._tasks
-            and not (self._services and self._asked())
-            and (self.level == SINGLE or self.count() <= self.usual_threads)
-        )
-
-    def _asked(self) -> bool:
-        return any(service.pending for service in self._services)
+        if self._tasks:
+            return False
+        for service in self._services:  # `any` takes longer, and each message asks
+            if service.pending:
+                return False
+        return self.level == SINGLE or self.count() <= self.usual_threads
 
     def contended(self) -> bool:
         """More than one thread may call the library."""
