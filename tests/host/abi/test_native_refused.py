@@ -22,7 +22,7 @@ wrong = [
     ("memory", lambda: win.Put([here(16, 8), 8, MPI.BYTE], 1)),
     ("window", lambda: MPI.WIN_NULL.Put(data[:8], 1)),
     ("own", lambda: (win.Put(data[:8], 0), win.Flush(0))),
-    ("nobody", lambda: (win.Put(data[:8], MPI.PROC_NULL), win.Flush(MPI.PROC_NULL))),
+    ("no process", lambda: (win.Put(data[:8], MPI.PROC_NULL), win.Flush(MPI.PROC_NULL))),
     ("nothing", lambda: win.Put(data[:0], 1)),
     ("wrong flush", lambda: win.Flush(w.size)),
     ("other", lambda: free.Put(data[:8], 1)),

@@ -30,6 +30,15 @@ def image():
     return build(Path(__file__).parents[1] / "engines" / "relay.py", NIC)
 
 
+async def start(bus, words):
+    """Load the program and run it, with these words in its scratch registers."""
+    here = image()
+    await bus.write_block(SRAM_HOST + here.base, here.loaded)
+    for number, value in words.items():
+        await bus.write(host_offset(f"SCRATCH{number}"), value)
+    await bus.write(host_offset("CONTROL"), int(Control.RUN))
+
+
 def deliver(*texts, net=PAIR):
     """Send SENT packets from nic0 to nic1 with these faults; what arrived, counters of nic1, and
     what happened on which wire."""
@@ -37,13 +46,6 @@ def deliver(*texts, net=PAIR):
     for wire, plan in faults.plan([faults.parse(text) for text in texts], net, SlotTime(66_000)).items():
         cluster.engine.faults(wire, plan)
     arrived = []
-
-    async def start(bus, words):
-        here = image()
-        await bus.write_block(SRAM_HOST + here.base, here.loaded)
-        for number, value in words.items():
-            await bus.write(host_offset(f"SCRATCH{number}"), value)
-        await bus.write(host_offset("CONTROL"), int(Control.RUN))
 
     async def sender(bus):
         out = bus.allocate(4096)

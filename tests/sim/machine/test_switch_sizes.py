@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from lanai_hdl.machine import SRAM_HOST, Control, host_offset
+from lanai_hdl.machine import host_offset
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine import fabrics
 from lanai_sim.machine.fabrics.switch import star
 
-from .test_faults import NIC, SENT, image
+from .test_faults import NIC, SENT, start
 
 SENDERS = (0, 2)
 RECEIVER = 1
@@ -38,13 +38,6 @@ def arrivals(net):
     """When each packet of two NICs that send at once to a third has arrived there, and from whom."""
     cluster = Cluster(net, NIC, RtlEngine)
     arrived = []
-
-    async def start(bus, words):
-        here = image()
-        await bus.write_block(SRAM_HOST + here.base, here.loaded)
-        for number, value in words.items():
-            await bus.write(host_offset(f"SCRATCH{number}"), value)
-        await bus.write(host_offset("CONTROL"), int(Control.RUN))
 
     async def sender(bus):
         out = bus.allocate(4096)
