@@ -164,9 +164,17 @@ def blocks(messages: int, size: int) -> list[Cost]:
 
 def cheapest(found: Sequence[Cost]) -> Cost:
     """The mean of those blocks that took the least CPU time in all, so that its parts make the
-    whole."""
+    whole.
+
+    How much of its CPU time a process spent in the kernel is known from ticks, a few in one block.
+    What is outside the engine is therefore divided as in all blocks together."""
     best = sorted(found, key=lambda cost: cost.total)[: max(1, round(CHEAPEST * len(found)))]
-    return Cost(*(sum(part) / len(best) for part in zip(*best, strict=True)))
+    mean = Cost(*(sum(part) / len(best) for part in zip(*best, strict=True)))
+    scale = mean.outside / sum(cost.outside for cost in found)
+    simulator, ranks, kernel = (
+        scale * sum(getattr(cost, part) for cost in found) for part in ("simulator", "ranks", "kernel")
+    )
+    return Cost(mean.engine, simulator, ranks, kernel, mean.entries)
 
 
 def spread(found: Sequence[Cost]) -> float:

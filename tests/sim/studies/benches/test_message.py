@@ -14,7 +14,7 @@ from lanai_sim.studies.benches.message import BLOCK, Cost, Meter, cheapest, spre
 @pytest.mark.ci
 def test_the_parts_make_the_whole(monkeypatch):
     monkeypatch.setattr(message, "ROUNDS", 1)
-    figures = message.run(argparse.Namespace(sizes=[4], messages=4 * BLOCK))
+    figures = message.run(argparse.Namespace(sizes=[4], messages=20 * BLOCK))
     parts = {name: figures[f"message.cpu_us.4.{name}"] for name in message.PARTS}
     assert figures["message.cpu_us.4"] == pytest.approx(sum(parts.values()))
     assert figures["message.cpu_us.4.outside"] == pytest.approx(figures["message.cpu_us.4"] - parts["engine"])
@@ -39,6 +39,15 @@ def test_other_work_does_not_move_the_figure():
     assert cheapest(loaded).outside == pytest.approx(cheapest(quiet).outside, rel=0.02)
     assert spread(quiet) == 0
     assert spread(loaded) > 0.05
+
+
+def test_the_ticks_of_one_block_move_no_part():
+    """The kernel's time is seen in ticks of 10 ms: one block of five has all of it, and the others
+    have none. The parts are as in all blocks."""
+    found = [Cost(500e-6, 150e-6, 120e-6, 30e-6, 9)] * 4 + [Cost(500e-6, -50e-6, 20e-6, 329e-6, 9)]
+    one = cheapest(found)
+    assert one.total == pytest.approx(799e-6)
+    assert (one.simulator, one.ranks, one.kernel) == pytest.approx((109.9e-6, 99.9e-6, 89.7e-6), rel=0.01)
 
 
 def test_the_simulator_is_sampled_when_rank_0_has_reached_a_mark():
