@@ -22,14 +22,19 @@ from .constants import ThreadLevel
 from .thread_order import ThreadOrder
 
 SINGLE, MULTIPLE = ThreadLevel.SINGLE, ThreadLevel.MULTIPLE  # asked with every call, and slow to find in their class
+NEVER = Operation()  # is never done
 PUMP_PAUSE = 20e-6  # seconds that a pumping thread leaves the lock and the interpreter to the others
 
 
-class Waitable(Protocol):
-    """What a thread can wait for."""
+class Ends(Protocol):
+    """What is done at some time."""
 
     @property
     def done(self) -> bool: ...
+
+
+class Waitable(Ends, Protocol):
+    """What a thread can wait for."""
 
     def operations(self) -> list[Operation]:
         """Device operations of which one at least must end before `done` can change; none if
@@ -51,14 +56,27 @@ class Task(Protocol):
 
 class Service(Task, Protocol):
     """A task that answers other processes and lasts until MPI ends. `Device.fast_path` may be used
-    while nothing is `pending`."""
+    while `request` is not done: once it is, something may have come that `advance` has not dealt
+    with.
+
+    `request` is another one only after `advance`."""
 
     @property
-    def pending(self) -> bool:
-        """Something has come that `advance` has not dealt with."""
+    def request(self) -> Ends: ...
 
     def stop(self) -> None:
         """MPI ends: nothing will come any more."""
+
+
+class _Any:
+    """Done when one of several is."""
+
+    def __init__(self, parts: list[Ends]) -> None:
+        self._parts = parts
+
+    @property
+    def done(self) -> bool:
+        return any(part.done for part in self._parts)
 
 
 class _Several:
@@ -110,6 +128,7 @@ class Progress:
         self._changed = threading.Condition(mutex)
         self._tasks: list[Task] = []
         self._services: list[Service] = []
+        self._request: Ends = NEVER  # of all services; each message asks whether it is done
         self._pumping = False
 
     def several_threads(self) -> bool:
@@ -119,11 +138,8 @@ class Progress:
 
     def alone(self) -> bool:
         """No other thread, and no work in the background: `Device.fast_path` may be used."""
-        if self._tasks:
+        if self._tasks or self._request.done:
             return False
-        for service in self._services:  # `any` takes longer, and each message asks
-            if service.pending:
-                return False
         return self.level == SINGLE or self.count() <= self.usual_threads
 
     def contended(self) -> bool:
@@ -139,14 +155,15 @@ class Progress:
     def serve(self, service: Service) -> None:
         """Let a service work from now on, until `stop_services`."""
         with self.lock:
-            service.advance()
             self._services.append(service)
+            self._advance_services()
 
     def stop_services(self) -> None:
         """MPI ends."""
         with self.lock:
             while self._services:
                 self._services.pop().stop()
+            self._request = NEVER
 
     def work(self, picoseconds: int) -> bool:
         """The program's own work, which other ranks may interrupt. False: none can, and no time has
@@ -246,9 +263,15 @@ class Progress:
             self._pumping = False
             self._changed.notify_all()  # one of them takes over the pump
 
-    def _advance(self) -> None:
+    def _advance_services(self) -> None:
         for service in self._services:
             service.advance()
+        requests = [service.request for service in self._services]
+        self._request = requests[0] if len(requests) == 1 else _Any(requests)
+
+    def _advance(self) -> None:
+        if self._services:
+            self._advance_services()
         if self._tasks:
             # A task that ends may start others through callbacks, so the list is walked as a copy.
             for task in list(self._tasks):

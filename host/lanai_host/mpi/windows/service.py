@@ -13,11 +13,14 @@ from ...operation import ANY_SOURCE, ANY_TAG, ErrorKind, Operation
 from ..communicator import CALL, ProcessState
 from ..context_numbers import ONE_SIDED
 from ..memory import Scratch
+from ..progress import NEVER
 from ..request import hold
 from . import wire
 from .target import Target
 
 FAILED = (ErrorKind.NIC_LOST, ErrorKind.PEER_FAILED)
+SOME_CAME = Operation()
+SOME_CAME.done = True
 RECEIVES = 2  # posted at a time; NICs have few that take a message from anyone
 
 
@@ -47,9 +50,11 @@ class Service:
         self._posted.append((operation, scratch))
 
     @property
-    def pending(self) -> bool:
-        """A request waits, or data of one may have come."""
-        return bool(self._waiting or (self._posted and self._posted[0][0].done))
+    def request(self) -> Operation:
+        """The next one; one that is done while data of an earlier one may have come."""
+        if self._waiting:
+            return SOME_CAME
+        return self._posted[0][0] if self._posted else NEVER
 
     def operations(self) -> list[Operation]:
         """Those that are not done. One that ended before an older one is taken after it; a wait for it
