@@ -176,6 +176,19 @@ class Runs(Body):
             stream += size
 
 
+class Headed(Runs):
+    """A header of the library's and a body, which errors name: it is what the program knows."""
+
+    __slots__ = ("_body",)
+
+    def __init__(self, address: int, size: int, body: Body) -> None:
+        super().__init__([(address, size), *body.segments()])
+        self._body = body
+
+    def unreadable(self) -> BusError:
+        return self._body.unreadable()
+
+
 class Part(Body):
     """Some bytes of another body, which errors name: it is what the program knows."""
 

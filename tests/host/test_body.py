@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from lanai_host.body import NOTHING, Run, Runs
+from lanai_host.body import NOTHING, Headed, Run, Runs
 
 from .body_contract import MEMORY, NOWHERE, BodyContract, Given, random_memory
 
@@ -43,6 +43,27 @@ class TestRuns(BodyContract):
     def unreachable(self):
         self.memory = random_memory()
         return Runs([(self.memory.ctypes.data, 10), (NOWHERE, 90)])
+
+
+@st.composite
+def headed(draw):
+    """Some runs behind the first of them."""
+    runs = [(0, 40), *((40 + offset, size) for offset, size in draw(lists_of_runs()))]
+    whole = of_runs(runs)
+    base = whole.memory.ctypes.data
+    body = Headed(base, 40, Runs([(base + offset, size) for offset, size in runs[1:]]))
+    return Given(body, whole.memory, whole.offsets)
+
+
+class TestHeaded(BodyContract):
+    cases = headed()
+
+    def unreachable(self):
+        self.memory = random_memory()
+        return Headed(self.memory.ctypes.data, 10, Run(NOWHERE, 90))
+
+    def test_an_error_names_what_follows_the_header(self):
+        assert str(self.unreachable().unreadable()).startswith(f"cannot read the send buffer, 90 bytes at {NOWHERE:#x}")
 
 
 @st.composite

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ...body import NOTHING, Body, Run, Runs
+from ...body import NOTHING, Body, Headed, Run
 from ...device import SendMode
 from ...operation import Operation
 from ..communicator import Communicator
@@ -88,7 +88,7 @@ class Sender:
         head = _scratch(wire.pack(header))
         start = (head.address, wire.HEADER)
         along = body.size <= wire.EAGER
-        message = Runs([start, *body.segments()]) if along and body.size else Run(*start)
+        message = Headed(*start, body) if along and body.size else Run(*start)
         first = self._device.send(peer.world, header.kind, ONE_SIDED, message, SendMode.STANDARD)
         hold(first, head)
         peer.confirmed = False
